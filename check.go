@@ -44,6 +44,9 @@ func checkAmount(v int64) *Error {
 }
 
 func checkSpan(d Duration) *Error {
+	if d == Off {
+		return refuse(ErrInvalid, "", "cannot be off")
+	}
 	if d < 0 {
 		return refuse(ErrInvalid, "", fmt.Sprintf("is negative: %d ms", int64(d)))
 	}

@@ -78,7 +78,8 @@ type Limits struct {
 	Reservations int `json:"reservations,omitempty"`
 }
 
-// Off switches off what a field of a [Policy] is about, in Go as in JSON.
+// Off switches off what a field of a [Policy] is about. In JSON it is "off" for a span and -1 for a
+// number.
 const Off = -1
 
 // A Policy is how the core decides, as far as it can be chosen. Zero fields mean
@@ -86,8 +87,9 @@ const Off = -1
 //
 // Default and off are written one way in all fields: 0 is the default, and [Off] is off. Where the
 // default is off (UsageHalfLife, Health.Losses, Health.BurnIn, Preemption.MinRuntime) both are the
-// same. A mode has the word "off", and a list (HotSpares, Geometry) is off for a pool without an
-// entry. A timeout or a budget cannot be off, and refuses it.
+// same; so they are for a RateLimit and for HotSpares.NodesMilli. A mode has the word "off", and a
+// list (HotSpares, Geometry) is off for a pool without an entry. A timeout, a budget or another
+// field whose comment does not name Off cannot be off, and refuses it.
 type Policy struct {
 	// BindTimeout is how long a Bind may go unreported; default 2 minutes.
 	BindTimeout Duration `json:"bindTimeout,omitempty"`
@@ -99,7 +101,9 @@ type Policy struct {
 	ReleaseAttempts int `json:"releaseAttempts,omitempty"`
 	// RetryBackoff is how long a replica waits after its first failed Bind, twice
 	// as long after the second, and so on up to MaxRetryBackoff; defaults
-	// 5 seconds and 5 minutes.
+	// 5 seconds and 5 minutes. A life whose members die within MaxRetryBackoff of
+	// its start counts as a failed start, too; one that lasted longer backs off for
+	// RetryBackoff. See [MemberFailed] for what is kept for the replica meanwhile.
 	RetryBackoff    Duration `json:"retryBackoff,omitempty"`
 	MaxRetryBackoff Duration `json:"maxRetryBackoff,omitempty"`
 	// PassBudget bounds the placement attempts of one pass; the rest goes on in
@@ -211,12 +215,17 @@ func (p Policy) WithDefaults() Policy {
 	setOff(&p.Preemption.MinRuntime)
 	setDefault(&p.Preemption.CheckpointTimeout, 5*Minute)
 	setDefault(&p.Preemption.MaxRatio, 16)
+	p.Preemption.RateLimit.withDefaults()
+	p.Preemption.QueueRateLimit.withDefaults()
 	setDefault(&p.Defragmentation.MaxMoves, 8)
 	setDefault(&p.Preemption.Cooldown, 5*Minute)
 	p.Preemption.Grace = slices.Clone(p.Preemption.Grace)
 	p.Preemption.Gain = p.Preemption.Gain.withDefaults()
 	p.Health = p.Health.withDefaults()
 	p.HotSpares = slices.Clone(p.HotSpares)
+	for i := range p.HotSpares {
+		setOff(&p.HotSpares[i].NodesMilli)
+	}
 	p.Geometry = slices.Clone(p.Geometry)
 	for i := range p.Geometry {
 		p.Geometry[i] = p.Geometry[i].WithDefaults()

@@ -386,7 +386,7 @@
 // starts again from its last checkpoint: on its old nodes, which are kept for it meanwhile,
 // with another for the one that is gone. If there is none, its old nodes are kept until the
 // gang has had its turn to take the rest from others. The same holds for a gang whose members
-// died, after Policy.RetryBackoff.
+// died, some or all, after its backoff, unless the job is at fault: see [MemberFailed].
 //
 // [HotSpares] keeps a few idle nodes of a pool for gangs that lost hardware or have to leave a
 // node that is being drained, spread over the topology, so that a gang which has to stay in its

@@ -149,3 +149,29 @@ func (o Outcome) MarshalText() ([]byte, error) { return enum.Marshal(outcomeName
 func (o *Outcome) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(outcomeNames, o, b, invalidText)
 }
+
+// A Fault is what is to blame for members that died.
+type Fault uint8
+
+const (
+	// FaultUnset, the zero value: nothing was said. The place of the gang is kept.
+	FaultUnset Fault = iota
+	// FaultJob: the job itself, as with an error in its program. No place is kept for it.
+	FaultJob
+	// FaultNode: the nodes of these members are suspect. The place is kept but for those, and
+	// the gang goes there again only if it fits nowhere else. A node that certainly failed is
+	// told of by [NodeLost] or [GPUFailed] instead.
+	FaultNode
+)
+
+const faultNames enum.Names = "Fault: unset|job|node"
+
+// String is the word for it, as in JSON.
+func (f Fault) String() string { return enum.Text(faultNames, f) }
+
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
+func (f Fault) MarshalText() ([]byte, error) { return enum.Marshal(faultNames, f, invalidText) }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
+func (f *Fault) UnmarshalText(b []byte) error { return enum.Unmarshal(faultNames, f, b, invalidText) }

@@ -309,8 +309,23 @@ func (JobFinished) Kind() string { return "jobFinished" }
 func (JobFinished) event() {}
 
 // MemberFailed tells that members died while their hardware is fine. The gang goes on if its
-// minimum is left, else it is taken back and starts anew. Members that are gone or being
-// stopped are passed over; if none is left, the report is stale.
+// minimum is left, else it is taken back, backs off, and starts anew where it stood. Members that
+// are gone or being stopped are passed over; if none is left, the report is stale.
+//
+// How many of the members died makes no difference, nor in how many reports: an NCCL abort ends all
+// of them, and of an elastic gang those come back as well that died since it began to back off.
+// From the next pass on until the backoff is over the place is kept for the gang. Explain and
+// [FleetReport] list it as a reservation, and it counts as used by the queue. The gang starts there
+// at once then; if it cannot, the place is given up after Policy.ReservationTimeout at the latest.
+//
+// A job that ranks above the gang takes the place meanwhile, as nothing is to be evicted there:
+// in the same queue a job of a higher class, or of the same class and a higher priority; of
+// another queue a job within its guarantee, where the gang borrows. Then another place is kept, if
+// there is one, as for the members whose nodes are lost, closed or set aside since.
+//
+// No place is kept if the job is at fault ([FaultJob]), or crashes in a loop: if this is not the
+// first life in a row whose members died within Policy.MaxRetryBackoff of its start. Each such life
+// counts as a failed start, so that the backoff is twice as long each time, as after a failed Bind.
 type MemberFailed struct {
 	Job         JobID       `json:"job"`
 	Replica     int         `json:"replica,omitempty"`
@@ -321,7 +336,9 @@ type MemberFailed struct {
 	Bind OrderID `json:"bind,omitempty"`
 	// Members that died.
 	Members []MemberRef `json:"members"`
-	Reason  string      `json:"reason,omitempty"`
+	// Fault says what is to blame, if that is known: whether the place is kept depends on it.
+	Fault  Fault  `json:"fault,omitzero"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // Kind is "memberFailed".

@@ -10,16 +10,21 @@ type Explanation struct {
 	Queue QueueID `json:"queue"`
 	Class Class   `json:"class"`
 	// Cancelled: the job is on its way out.
-	Cancelled bool                 `json:"cancelled,omitempty"`
-	Replicas  []ReplicaExplanation `json:"replicas"`
+	Cancelled bool `json:"cancelled,omitempty"`
+	// Replicas in the order of their numbers, those that wait alike as one.
+	Replicas []ReplicaExplanation `json:"replicas"`
 	// Standing of the queue among its siblings, and of each queue above it, the widest
 	// first; nil if no replica waits.
 	Standing []QueueStanding `json:"standing,omitempty"`
 }
 
-// A ReplicaExplanation tells where one replica stands.
+// A ReplicaExplanation tells where one replica stands, or where several do that wait alike.
 type ReplicaExplanation struct {
-	Replica     int          `json:"replica"`
+	Replica int `json:"replica"`
+	// Alike is how many more replicas there are that differ from this one in nothing but Replica
+	// and Position, which follow on its own one by one. They wait, and nothing else is to be said
+	// of them: so an explanation is no larger for a million of them.
+	Alike       int          `json:"alike,omitempty"`
 	State       ReplicaState `json:"state"`
 	Incarnation Incarnation  `json:"incarnation,omitempty"`
 	// Since is when it last became pending or, while Running, when it began to run.
@@ -162,7 +167,8 @@ type ReasonCode string
 const (
 	// ReasonTurn: nothing is known to be in the way; the next pass will try.
 	ReasonTurn ReasonCode = "turn"
-	// ReasonBackoff: a Bind failed, and the core waits before it tries again.
+	// ReasonBackoff: a Bind failed, or members died, and the core waits before it tries again.
+	// Reservation is the place that is kept for the gang meanwhile.
 	ReasonBackoff ReasonCode = "backoff"
 	// ReasonQuota: a limit of the queue, or of one above it, is in the way.
 	ReasonQuota ReasonCode = "quota"

@@ -28,7 +28,7 @@ type HotSpares struct {
 	// Pool is that of [Node]; empty: of nodes that state none. Once for each pool.
 	Pool string `json:"pool,omitempty"`
 	// NodesMilli is how many thousandths of the pool's nodes are kept, rounded up: of those
-	// that have GPUs, all sound, and are neither cordoned nor in quarantine. 0..1000.
+	// that have GPUs, all sound, and are neither cordoned nor in quarantine. 0..1000; Off: none, as 0.
 	NodesMilli int `json:"nodesMilli"`
 }
 
@@ -39,8 +39,8 @@ func checkHotSpares(list []HotSpares) *Error {
 		if err := checkText(s.Pool); err != nil {
 			return err.in("pool").in(errtext.Index("hotSpares", i))
 		}
-		if s.NodesMilli < 0 || s.NodesMilli > 1000 {
-			return refuse(ErrInvalid, errtext.Index("hotSpares", i)+".nodesMilli", fmt.Sprintf("%d is outside 0..1000", s.NodesMilli))
+		if s.NodesMilli < Off || s.NodesMilli > 1000 {
+			return refuse(ErrInvalid, errtext.Index("hotSpares", i)+".nodesMilli", fmt.Sprintf("%d is outside -1..1000", s.NodesMilli))
 		}
 		if slices.ContainsFunc(list[:i], func(other HotSpares) bool { return other.Pool == s.Pool }) {
 			return refuse(ErrDuplicate, errtext.Index("hotSpares", i)+".pool", fmt.Sprintf("pool %q has an entry already", errtext.Short(s.Pool)))

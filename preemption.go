@@ -87,12 +87,13 @@ func (m *PreemptionMode) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(preemptionModeNames, m, b, invalidText)
 }
 
-// A RateLimit is how many evictions there may be in a time. The zero value is no limit.
+// A RateLimit is how many evictions there may be in a time. The zero value, and Evictions: Off, is
+// no limit.
 type RateLimit struct {
 	// Evictions in a span of Per. From rest, so many may come at once; from then on one for
-	// every Per/Evictions, rounded up to a millisecond.
+	// every Per/Evictions, rounded up to a millisecond. Default: Off, any number.
 	Evictions int `json:"evictions,omitempty"`
-	// Per is at least a millisecond for each eviction.
+	// Per is at least a millisecond for each eviction. It cannot be off.
 	Per Duration `json:"per,omitempty"`
 }
 
@@ -128,9 +129,16 @@ func (p *Preemption) checkHysteresis() *Error {
 	return checkOptional("cooldown", p.Cooldown)
 }
 
+// withDefaults has the zero value for a limit that is off.
+func (r *RateLimit) withDefaults() {
+	if r.Evictions == Off {
+		*r = RateLimit{}
+	}
+}
+
 func (r RateLimit) check() *Error {
-	if r.Evictions < 0 || r.Evictions > limits.MaxOrdinal {
-		return refuse(ErrInvalid, "evictions", fmt.Sprintf("%d is outside 0..%d", r.Evictions, limits.MaxOrdinal))
+	if r.Evictions < Off || r.Evictions > limits.MaxOrdinal {
+		return refuse(ErrInvalid, "evictions", fmt.Sprintf("%d is outside -1..%d", r.Evictions, limits.MaxOrdinal))
 	}
 	if err := checkSpan(r.Per); err != nil {
 		return err.in("per")
@@ -177,7 +185,7 @@ type GainPolicy struct {
 	// the share of the queue. Default 10 minutes; Off: nothing.
 	Turn Duration `json:"turn,omitempty"`
 	// WaitMilli is the gain of ending a wait, for each GPU, in thousandths of the time since
-	// the job last became pending. Default 1000.
+	// the job last became pending. Default 1000; Off: nothing.
 	WaitMilli int `json:"waitMilli,omitempty"`
 	// Queueing is the most that is counted of the time for which victims will have to wait.
 	// That is estimated by how long the beneficiary is expected to run. Default 5 minutes;
@@ -219,8 +227,8 @@ func (w *GainPolicy) check() *Error {
 			return err
 		}
 	}
-	if w.WaitMilli < 0 || w.WaitMilli > 1_000_000 {
-		return refuse(ErrInvalid, "waitMilli", "is outside 0..1000000")
+	if w.WaitMilli < Off || w.WaitMilli > 1_000_000 {
+		return refuse(ErrInvalid, "waitMilli", "is outside -1..1000000")
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ type ReservationReport struct {
 	ID      ReservationID `json:"id,omitempty"`
 	Job     JobID         `json:"job,omitempty"`
 	Replica int           `json:"replica,omitempty"`
-	// Moving: it is the place that is kept for a gang that has to leave another, and has not
+	// Moving: it is the place that is kept for a gang that backs off, or has to leave another, and has not
 	// yet, or waits to be tried again. It starts there when that is over.
 	Moving bool `json:"moving,omitempty"`
 	// Partial: it is what is left to a gang of its place, without room for the rest.
@@ -111,7 +111,7 @@ type ReplicaCount struct {
 type WaitingCount struct {
 	// Ready ones have not been tried since something changed for them.
 	Ready int `json:"ready"`
-	// Capacity: they fit nowhere. Quota: a limit is in the way. Backoff: a Bind failed, and it
+	// Capacity: they fit nowhere. Quota: a limit is in the way. Backoff: a start failed, and it
 	// is not time yet to try again.
 	Capacity int `json:"capacity"`
 	Quota    int `json:"quota"`
@@ -281,15 +281,19 @@ type JobStatus struct {
 	Job Job `json:"job"`
 	// Cancelled: the job was cancelled or has finished, and its members are on their way out.
 	Cancelled bool `json:"cancelled,omitempty"`
-	// Replicas in the order of their numbers; with those that are being scaled away.
+	// Replicas in the order of their numbers, those that are alike as one; with those that are
+	// being scaled away.
 	Replicas []ReplicaStatus `json:"replicas"`
 }
 
 // A ReplicaStatus is what the core knows of one gang of a job. Its members are in the order of
 // groups and indexes.
 type ReplicaStatus struct {
-	Replica int          `json:"replica"`
-	State   ReplicaState `json:"state"`
+	Replica int `json:"replica"`
+	// Alike is how many more replicas there are that differ from this one in nothing but their
+	// numbers, which follow on its own one by one: they wait.
+	Alike int          `json:"alike,omitempty"`
+	State ReplicaState `json:"state"`
 	// Incarnation is the current life, or the last one of a replica that is pending.
 	Incarnation Incarnation `json:"incarnation"`
 	// Since is when the replica became pending, or came to run; for what is neither, when it

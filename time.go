@@ -19,7 +19,7 @@ type Time int64
 
 // A Duration is a span of time in milliseconds. It prints as "2m0s", and that is its JSON:
 // people write spans, and a number without a unit would be read as seconds by some. So a
-// number is refused.
+// number is refused. [Off], where a field of a [Policy] takes it, is "off" there.
 type Duration int64
 
 // Spans to build others from, as in 5*berth.Minute.
@@ -65,9 +65,15 @@ func (d Duration) Std() time.Duration {
 // String formats d the way the standard library does, as in "1m30s".
 func (d Duration) String() string { return d.Std().String() }
 
+// off is the text of Off: no policy has a span below zero else.
+const off = "off"
+
 // ParseDuration reads what String writes, and all that time.ParseDuration does, such as
-// "1.5h", unless it is finer than a millisecond.
+// "1.5h", unless it is finer than a millisecond; and "off", which is [Off].
 func ParseDuration(s string) (Duration, error) {
+	if s == off {
+		return Off, nil
+	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d%time.Millisecond != 0 {
 		return 0, invalidText("Duration", fmt.Sprintf("%q is not a span of whole milliseconds, such as 1h30m or 2m0s", errtext.Short(s)))
@@ -75,8 +81,11 @@ func ParseDuration(s string) (Duration, error) {
 	return DurationOf(d), nil
 }
 
-// MarshalText returns String, and an error for a span beyond 292 years.
+// MarshalText returns String, "off" for [Off], and an error for a span beyond 292 years.
 func (d Duration) MarshalText() ([]byte, error) {
+	if d == Off {
+		return []byte(off), nil
+	}
 	if DurationOf(d.Std()) != d {
 		return nil, invalidText("Duration", fmt.Sprintf("%d ms is beyond 292 years", int64(d)))
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -146,10 +147,15 @@ func TestOff(t *testing.T) {
 	want := policy.WithDefaults()
 	policy.UsageHalfLife, policy.Preemption.MinRuntime = berth.Off, berth.Off
 	policy.Health.Losses, policy.Health.BurnIn = berth.Off, berth.Off
+	policy.Preemption.RateLimit = berth.RateLimit{Evictions: berth.Off, Per: berth.Hour}
+	policy.Preemption.QueueRateLimit.Evictions = berth.Off
 	require.Nil(t, policy.Check())
 	require.Equal(t, want, policy.WithDefaults())
+	policy.HotSpares = []berth.HotSpares{{Pool: "a", NodesMilli: berth.Off}}
+	require.Nil(t, policy.Check())
+	require.Zero(t, policy.WithDefaults().HotSpares[0].NodesMilli)
 	policy.ReservedGangs, policy.Preemption.MaxRatio, policy.Preemption.Cooldown = berth.Off, berth.Off, berth.Off
-	policy.Preemption.Gain = berth.GainPolicy{Interactive: berth.Off, LatencyCritical: berth.Off, Turn: berth.Off, Queueing: berth.Off}
+	policy.Preemption.Gain = berth.GainPolicy{Interactive: berth.Off, LatencyCritical: berth.Off, Turn: berth.Off, WaitMilli: berth.Off, Queueing: berth.Off}
 	policy.Geometry = []berth.Geometry{{HoldLimit: berth.Off}}
 	require.Nil(t, policy.Check())
 	made := policy.WithDefaults()
@@ -160,13 +166,39 @@ func TestOff(t *testing.T) {
 		func(p *berth.Policy) { p.Preemption.MinRuntime-- },
 		func(p *berth.Policy) { p.Health.Losses-- },
 		func(p *berth.Policy) { p.Health.BurnIn-- },
+		func(p *berth.Policy) { p.Preemption.RateLimit.Evictions-- },
+		func(p *berth.Policy) { p.Preemption.RateLimit.Per = berth.Off },
+		func(p *berth.Policy) { p.Preemption.Gain.WaitMilli-- },
+		func(p *berth.Policy) { p.HotSpares[0].NodesMilli-- },
 		func(p *berth.Policy) { p.BindTimeout = berth.Off },
 		func(p *berth.Policy) { p.PassBudget = berth.Off },
 	} {
 		p := policy
+		p.HotSpares = slices.Clone(p.HotSpares)
 		change(&p)
 		require.NotNil(t, p.Check())
 	}
+}
+
+// A span that is off reads and prints as a word, and a span that cannot be off refuses the word.
+func TestOffInJSON(t *testing.T) {
+	text := `{"usageHalfLife":"off","preemption":{"cooldown":"off","gain":{"turn":"off"}},"geometry":[{"holdLimit":"off"}]}`
+	policy, err := berth.DecodePolicy([]byte(text))
+	require.NoError(t, err)
+	require.EqualValues(t, berth.Off, policy.UsageHalfLife)
+	require.EqualValues(t, berth.Off, policy.Preemption.Cooldown)
+	require.EqualValues(t, berth.Off, policy.Preemption.Gain.Turn)
+	require.EqualValues(t, berth.Off, policy.Geometry[0].HoldLimit)
+	b, err := json.Marshal(policy)
+	require.NoError(t, err)
+	require.JSONEq(t, text, string(b))
+	var refusal *berth.Error
+	policy, err = berth.DecodePolicy([]byte(`{"bindTimeout":"off"}`))
+	if err == nil {
+		err = policy.Check()
+	}
+	require.ErrorAs(t, err, &refusal)
+	require.Contains(t, refusal.Error(), "bindTimeout: cannot be off")
 }
 
 // What has to be said cannot be written or read unsaid.

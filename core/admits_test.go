@@ -24,7 +24,7 @@ func TestEachKindAdmitsWhomTheTableSays(t *testing.T) {
 	submit := func(id berth.JobID, queue berth.QueueID, priority int32, class berth.Class, members int) *record.Replica {
 		job := berth.Job{ID: id, Queue: queue, Priority: priority, Class: class, Groups: []berth.Group{{Members: members, Claim: berth.Claim{GPUs: 1}}}}
 		require.NoError(t, c.Apply(0, berth.JobSubmitted{Job: job}))
-		return c.state.Jobs[id].Replicas[0]
+		return c.state.Jobs[id].Replicas.At(0)
 	}
 	holder, borrower := submit("holder", "mine", 5, berth.ClassBatch, 2), submit("borrower", "poor", 5, berth.ClassBatch, 2)
 	require.True(t, c.backlog.WithinGuarantee(holder))

@@ -19,7 +19,8 @@ func (c *Core) Diff(w berth.World) []berth.Difference { return c.answer.Diff(w) 
 
 // Explain tells where a job stands: for each replica that waits, why, and what would let it
 // start. A job that is not known is refused with [berth.ErrUnknown]. It may look at all nodes.
-// Cost: O(nodes x groups) for each distinct request that waits for capacity.
+// Cost: O(nodes x groups) for each distinct request that waits for capacity; replicas that wait
+// alike are one.
 func (c *Core) Explain(id berth.JobID) (berth.Explanation, error) { return c.answer.Explain(id) }
 
 // Lost lists what hardware took since the last pass, in the order of the events that told of it

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
@@ -279,10 +280,8 @@ func (p part) runs() bool { return p.rep != nil && p.rep.State == berth.ReplicaR
 // partsOf lists the replicas of a job by number.
 func partsOf(j *record.Job) []part {
 	var list []part
-	for _, rep := range j.Replicas {
-		if rep != nil {
-			list = append(list, part{rep: rep, from: rep.Number, many: 1})
-		}
+	for rep := range j.Replicas.All() {
+		list = append(list, part{rep: rep, from: rep.Number, many: 1})
 	}
 	for _, t := range j.Batches {
 		list = append(list, part{batch: t, from: t.Next, many: t.Len()})
@@ -302,7 +301,7 @@ func (c *Core) takeBack(list []part, keep int, cause berth.Cause) {
 		default:
 			c.life.ForgetBatch(p.batch, max(p.batch.Next, p.from+keep))
 			if p.batch.Next > p.from { // a record since the one before it went
-				c.life.TakeBack(p.batch.Job.Replicas[p.from], cause, true)
+				c.life.TakeBack(p.batch.Job.Replicas.At(p.from), cause, true)
 			}
 			keep = 0
 		}
@@ -330,6 +329,7 @@ func (c *Core) jobCancelled(e berth.JobCancelled) *berth.Error {
 func (c *Core) restoreQueues(list []quota.Queue) *berth.Error {
 	for i := range list {
 		if err := c.queueSet(berth.QueueSet{Queue: list[i]}); err != nil {
+			err.Field = strings.TrimPrefix(strings.TrimPrefix(err.Field, "queue"), ".") // a snapshot has the queue itself
 			return refusal.In(err, errtext.Index("queues", i))
 		}
 	}

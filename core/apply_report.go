@@ -186,6 +186,9 @@ func (c *Core) memberFailed(e berth.MemberFailed) *berth.Error {
 	if len(e.Members) == 0 {
 		return refusal.Of(berth.ErrInvalid, "members", "is empty")
 	}
+	if e.Fault > berth.FaultNode {
+		return refusal.Of(berth.ErrInvalid, "fault", fmt.Sprintf("%d is out of range", e.Fault))
+	}
 	if err := refusal.Text(e.Reason); err != nil {
 		return refusal.In(err, "reason")
 	}
@@ -198,23 +201,7 @@ func (c *Core) memberFailed(e berth.MemberFailed) *berth.Error {
 	if len(flats) == 0 {
 		return refusal.Of(berth.ErrStale, "members", "none of them runs any more")
 	}
-	for _, flat := range flats {
-		switch {
-		case rep.Members[flat].State == record.MemberBinding:
-			rep.Members[flat].State = record.MemberFailed // it keeps its place until the Bind is reported
-		case rep.State == berth.ReplicaRunning:
-			c.books.Unbook(rep, flat, record.MemberAbsent)
-		default: // it counts as placed until then
-			c.books.Unbook(rep, flat, record.MemberLost)
-		}
-	}
-	if rep.State == berth.ReplicaRunning {
-		// A gang that dies as soon as it starts must not do so at the speed of passes.
-		if rep.Release.Backoff = !rep.Enough(record.MemberRunning); !rep.Release.Backoff {
-			c.life.BackOff(rep)
-		}
-	}
-	c.life.Settle(rep, berth.Cause{Code: berth.CauseMemberFailed, Detail: contract.Detail(fmt.Sprintf("%d members died", len(flats)), e.Reason)})
+	c.life.MembersDied(rep, flats, e.Fault, berth.Cause{Code: berth.CauseMemberFailed, Detail: contract.Detail(fmt.Sprintf("%d members died", len(flats)), e.Reason)})
 	return nil
 }
 

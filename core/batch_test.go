@@ -164,3 +164,42 @@ func TestMillionsOfReplicasThatWaitAreANumber(t *testing.T) {
 	d.tell(berth.JobCancelled{Job: "many"})
 	require.Equal(t, before+8, core.Records(d.Core))
 }
+
+// An answer is no larger for a million replicas that wait: those that are alike are said once, with
+// how many there are, whether they are a number or records by now.
+func TestAnswersSayOnceWhatIsAlike(t *testing.T) {
+	const many = 1_000_000
+	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
+	large := berth.Job{ID: "s", Queue: "a", Service: &berth.Service{Replicas: many}, Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 64}}}}
+	d.tell(berth.JobSubmitted{Job: large})
+	d.pass()
+	require.LessOrEqual(t, testing.AllocsPerRun(1, func() {
+		_, _ = d.Explain("s")
+		_, _ = d.Job("s")
+	}), 1000.0)
+	e, err := d.Explain("s")
+	require.NoError(t, err)
+	require.Len(t, e.Replicas, 1)
+	require.Equal(t, [3]int{0, many - 1, 1}, [3]int{e.Replicas[0].Replica, e.Replicas[0].Alike, e.Replicas[0].Position})
+	require.NotEmpty(t, e.Replicas[0].Reason.Code)
+	s, _ := d.Job("s")
+	require.Equal(t, []berth.ReplicaStatus{{Alike: many - 1, Since: d.now}}, s.Replicas)
+
+	// Those that came later stand apart, and so does another's place between them.
+	d.now += 5
+	between := gangJob("between", 1, 64)
+	between.Queue = "a"
+	d.tell(berth.JobSubmitted{Job: between})
+	d.tell(berth.JobScaled{Job: "s", Replicas: many + 3})
+	e, err = d.Explain("s")
+	require.NoError(t, err)
+	require.Len(t, e.Replicas, 2)
+	require.Equal(t, [3]int{many, 2, many + 2}, [3]int{e.Replicas[1].Replica, e.Replicas[1].Alike, e.Replicas[1].Position})
+	s, _ = d.Job("s")
+	require.Equal(t, berth.ReplicaStatus{Replica: many, Alike: 2, Since: d.now}, s.Replicas[1])
+	d.tell(berth.JobScaled{Job: "s", Replicas: 3})
+	core.RevealAll(d.Core)
+	e, _ = d.Explain("s")
+	require.Len(t, e.Replicas, 1)
+	require.Equal(t, 2, e.Replicas[0].Alike, "records are joined as well")
+}

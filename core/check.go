@@ -30,11 +30,9 @@ func (c *Core) checkAgenda() error {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.state.Jobs)) {
-		for _, rep := range c.state.Jobs[id].Replicas {
-			if rep != nil {
-				increase(&want.Stalled, c.backlog.Stalled(rep))
-				increase(&want.Hopeless, c.backlog.Hopeless(rep))
-			}
+		for rep := range c.state.Jobs[id].Replicas.All() {
+			increase(&want.Stalled, c.backlog.Stalled(rep))
+			increase(&want.Hopeless, c.backlog.Hopeless(rep))
 		}
 	}
 	if !c.agenda.Agrees(want) {

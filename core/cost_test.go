@@ -32,6 +32,10 @@ func TestALargeNumberInAnEventIsNotAnAllocation(t *testing.T) {
 		berth.JobCancelled{Job: "many"},
 		berth.JobObserved{Job: service("seen", replicas)},
 		berth.JobScaled{Job: "seen", Replicas: 0},
+		berth.JobObserved{Job: service("far", replicas), Running: []berth.ObservedReplica{{
+			Replica: replicas - 1, Incarnation: 1, Members: []berth.MemberPlacement{{Node: "n", GPUs: berth.GPUSetOf(0)}},
+		}}},
+		berth.JobScaled{Job: "far", Replicas: 1},
 		gang("wide", berth.Group{Members: members}),
 		gang("elastic", berth.Group{Members: members, MinMembers: 1}),
 		gang("segments", berth.Group{Members: members, Topology: berth.Topology{Segments: []berth.Segment{{Level: "node", Size: members}}}}),

@@ -38,7 +38,8 @@
 //	record     the records themselves: node, replica, job, request, queue, reservation
 //	agenda     what has changed, and which stages of a pass are due when; it knows no record
 //	catalogue  owners, graphs inside nodes, the tables by which GPUs divide; it knows no record
-//	losses, meter, refusal, invariant   leaves: lost nodes, rates, typed errors, broken promises;
+//	losses, meter, roster               leaves: lost nodes, rates, records by number;
+//	refusal, invariant                  typed errors, broken promises;
 //	contract                            copies of values of package berth, and words for texts
 //
 // A bid plans, and a plan never bids: so evict stands above search. Plans are imagined

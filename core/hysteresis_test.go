@@ -349,7 +349,7 @@ func newCalmCore(t *testing.T) *core.Core {
 func TestBadCalmIsRefused(t *testing.T) {
 	for field, p := range map[string]berth.Preemption{
 		"cooldown":             {Cooldown: -2},
-		"rateLimit.evictions":  {RateLimit: berth.RateLimit{Evictions: -1}},
+		"rateLimit.evictions":  {RateLimit: berth.RateLimit{Evictions: -2}},
 		"rateLimit.per":        {RateLimit: berth.RateLimit{Evictions: 2, Per: 1}},
 		"queueRateLimit.per":   {QueueRateLimit: berth.RateLimit{Evictions: 1, Per: -1}},
 		"grace[0].class":       {Grace: []berth.Grace{{Class: 3}}},
@@ -359,7 +359,7 @@ func TestBadCalmIsRefused(t *testing.T) {
 		"gain.queueing":        {Gain: berth.GainPolicy{Queueing: -2}},
 		"gain.interactive":     {Gain: berth.GainPolicy{Interactive: 1 << 60}},
 		"gain.latencyCritical": {Gain: berth.GainPolicy{LatencyCritical: -7}},
-		"gain.waitMilli":       {Gain: berth.GainPolicy{WaitMilli: -1}},
+		"gain.waitMilli":       {Gain: berth.GainPolicy{WaitMilli: -2}},
 	} {
 		_, err := core.New(berth.Config{Policy: berth.Policy{Preemption: p}})
 		var e *berth.Error

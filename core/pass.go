@@ -34,6 +34,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.books.TellCapacity() // less is in use on nodes that take no more work
 	c.rank()
 	c.evict.Relocate()
+	c.life.BackoffsOver()
 	c.backlog.Earmark(true)
 	c.search.TendGPUHolds()
 	c.upkeep.TendSpares()
@@ -73,8 +74,9 @@ func (c *Core) expire() {
 		}
 		switch t.Kind {
 		case record.TimerBackoff:
-			t.Rep.Retry.ReadyAt = 0
-			c.backlog.Await(t.Rep)
+			if !t.Rep.Returns() { // those that do wait until their places are kept
+				c.life.BackoffOver(t.Rep)
+			}
 		case record.TimerGang:
 			if reasons == nil {
 				reasons = map[*record.Shape]string{}

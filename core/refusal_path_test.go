@@ -3,6 +3,7 @@ package core_test
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -11,10 +12,29 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/sample"
 	"github.com/berth-sched/berth/internal/strict"
 )
+
+// leads reports whether the field of a refusal leads somewhere in values of a type. An order that is
+// saved has its kind first. A key that is not known stands where it is not known.
+func leads(of reflect.Type, refusal *berth.Error) bool {
+	field := refusal.Field
+	if strings.HasPrefix(refusal.Reason, "is not a known field") {
+		field = strings.TrimSuffix(field, "...")
+		field = field[:max(0, strings.LastIndexByte(field, '.'))]
+	}
+	outer, inner, saved := strings.Cut(field, ".order.")
+	kind, rest, _ := strings.Cut(inner, ".")
+	for _, o := range []berth.Order{berth.Bind{}, berth.Release{}, berth.RequestCheckpoint{}} {
+		if saved && kind == o.Kind() {
+			return strict.Has(of, outer+".order") && strict.Has(reflect.TypeOf(o), rest)
+		}
+	}
+	return strict.Has(of, field)
+}
 
 // requirePath makes sure that the field of a refusal is a path of the event's JSON, or of what else
 // was refused.
@@ -147,5 +167,48 @@ func TestEveryRefusalOfADecoderIsShort(t *testing.T) {
 			}
 		}
 		require.NotZero(t, refused, what)
+	}
+}
+
+// everyPolicy is a configuration with most of what there is to say.
+const everyPolicy = `{"levels":["spine","leaf"],"fabric":{"islandLevel":"leaf","railLevel":"leaf","oversubscription":[{"level":"leaf","ratioMilli":2000}]},
+	"limits":{"nodes":10,"queues":10,"replicas":10,"members":10,"groups":10,"reservations":10},
+	"policy":{"bindTimeout":"1m","releaseTimeout":"1m","releaseAttempts":2,"retryBackoff":"1s","maxRetryBackoff":"2s","passBudget":1,
+	"locality":"loose","reserveAfter":"1m","reservedGangs":1,"reservationTimeout":"1m","assumedRuntime":"1h","backfillBudget":1,"usageHalfLife":"off",
+	"preemption":{"mode":"reclaim","minRuntime":"off","maxRatio":2,"checkpointTimeout":"1m","grace":[{"class":"batch","timeout":"1m"},{"class":"interactive","timeout":"2m"}],
+	"cooldown":"1m","rateLimit":{"evictions":1,"per":"1h"},"queueRateLimit":{"evictions":1,"per":"1h"},
+	"gain":{"interactive":"1h","latencyCritical":"2h","turn":"1m","waitMilli":1,"queueing":"1m"}},
+	"defragmentation":{"mode":"on","maxMoves":2},"health":{"losses":2,"within":"1h","quarantine":"1h","burnIn":"1h"},
+	"hotSpares":[{"pool":"a","nodesMilli":10},{"pool":"b","nodesMilli":10}],"repartitionTimeout":"1m",
+	"geometry":[{"pool":"a","kind":"adaptive","cost":"1s","interval":"1m","perHour":1,"layout":["3g.40gb"],"holdLimit":"off"},{"pool":"b","kind":"fixed"}]}}`
+
+// Whatever is wrong with a configuration, a policy or a snapshot, the event of its refusal is that,
+// and the field is one that it has.
+func TestEveryRefusalOfADecoderNamesAPath(t *testing.T) {
+	saved, err := os.ReadFile("testdata/snapshot-v2.json")
+	require.NoError(t, err)
+	policy := everyPolicy[strings.Index(everyPolicy, `"policy":`)+len(`"policy":`) : len(everyPolicy)-1]
+	for what, c := range map[string]struct {
+		of     any
+		text   string
+		decode func([]byte) error
+	}{
+		"snapshot": {record.Snapshot{}, string(saved), func(b []byte) error { _, err := core.Restore(b); return err }},
+		"config":   {berth.Config{}, everyPolicy, func(b []byte) error { _, err := berth.DecodeConfig(b); return err }},
+		"policy":   {berth.Policy{}, policy, func(b []byte) error { _, err := berth.DecodePolicy(b); return err }},
+	} {
+		require.NoError(t, c.decode([]byte(c.text)), what)
+		refused := map[string]bool{}
+		for _, mutant := range mutants(t, []byte(c.text), letter, json.Number("-1"), json.Number("99999999999"), []any{}) {
+			if err := c.decode(mutant); err != nil {
+				var refusal *berth.Error
+				require.ErrorAs(t, err, &refusal)
+				require.Equal(t, what, refusal.Event)
+				require.True(t, leads(reflect.TypeOf(c.of), refusal), "%v", refusal)
+				refused[refusal.Field] = true
+			}
+		}
+		require.Greater(t, len(refused), 60, what)
+		require.NotContains(t, refused, "", what)
 	}
 }

@@ -60,6 +60,7 @@ var roomRules = map[string]roomRule{
 			"Orders":     "indexes the replicas by their orders",
 			"Shapes":     "interned from the jobs",
 			"Spares":     "from the policy and the nodes",
+			"Returning":  "from the states of replicas, and where they stood",
 			"Leaving":    "from the states of replicas and members, and the victims of plans",
 			"Endings":    "from when replicas are expected to end",
 			"Opened":     "from the nodes that are saved as Freed",

@@ -20,7 +20,7 @@ func (c *Core) saveAgenda(s *record.Snapshot) {
 }
 
 // restoreAgenda takes over what is due, after all that Restore itself has noted, and has the
-// next pass look at spares that are in use.
+// next pass look at spares that are in use, and for places of gangs that have none.
 func (c *Core) restoreAgenda(s *record.Snapshot) *berth.Error {
 	d := agenda.Dues{
 		QuotaFreed: s.QuotaFreed, Lessened: s.Lessened, BackfillDue: s.BackfillDue, SparesDue: s.SparesDue, Homeless: s.Homeless,
@@ -32,6 +32,9 @@ func (c *Core) restoreAgenda(s *record.Snapshot) *berth.Error {
 	c.agenda.Restore(d)
 	if slices.ContainsFunc(c.state.Nodes, func(n *record.Node) bool { return n != nil && n.Trust.HotSpare && len(n.Members) > 0 }) {
 		c.agenda.WantSpares()
+	}
+	if !d.Homeless && c.life.SomeUprooted() {
+		c.agenda.MoveBy(c.state.Now)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (c *Core) restoreNode(s *record.SavedNode) *berth.Error {
 		return refusal.In(err, "reason")
 	}
 	if s.Draining && !s.Cordoned || s.DrainBy < 0 || s.DrainBy != 0 && !s.Draining {
-		return refusal.Of(berth.ErrInvalid, "drains", "is set for a node that is not cordoned, or drainBy makes no sense")
+		return refusal.Of(berth.ErrInvalid, "draining", "is set for a node that is not cordoned, or drainBy makes no sense")
 	}
 	n := c.state.NodeByID[s.Node.ID]
 	c.upkeep.Cordon(n, s.Cordoned, s.Reason)

@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/berth-sched/berth"
@@ -71,8 +72,10 @@ func restore(b []byte, beside beside) (*Core, error) {
 		return nil, err
 	}
 	c, err := New(s.Config)
-	if err != nil {
-		return nil, err
+	if bad := (*berth.Error)(nil); errors.As(err, &bad) {
+		bad = refusal.In(bad, "config")
+		bad.Event = "snapshot"
+		return nil, bad
 	}
 	c.catalogue.Lender, c.books.Restoring = beside.tables, true
 	if err := c.restore(s); err != nil {
@@ -121,7 +124,7 @@ func unknownVersion(version int) error {
 // What is due comes after all that wakes: restoring does.
 func (c *Core) restore(s *record.Snapshot) *berth.Error {
 	if s.Now < 0 || s.LastOrder > limits.MaxActions {
-		return refusal.Of(berth.ErrInvalid, "now", "is before the epoch, or lastAction is out of range")
+		return refusal.Of(berth.ErrInvalid, "now", "is before the epoch, or lastOrder is out of range")
 	}
 	c.state.Now, c.state.LastOrder = s.Now, s.LastOrder
 	for _, part := range [...]func() *berth.Error{

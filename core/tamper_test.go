@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -24,6 +26,7 @@ func TestR1_TamperedSnapshots(t *testing.T) {
 	t.Run("calm", func(t *testing.T) { tamperWith(t, newCalmCore(t)) })
 	t.Run("shrinking", func(t *testing.T) { tamperWith(t, newShrinkingCore(t)) })
 	t.Run("moving", func(t *testing.T) { tamperWith(t, newMovingCore(t)) })
+	t.Run("dead", func(t *testing.T) { tamperWith(t, newDeadCore(t)) })
 }
 
 func tamperWith(t *testing.T, sched *core.Core) {
@@ -47,6 +50,7 @@ func tamperWith(t *testing.T, sched *core.Core) {
 			require.ErrorAs(t, err, &e)
 			require.NotEmpty(t, e.Reason)
 			require.NotNil(t, e.Kind)
+			require.True(t, leads(reflect.TypeOf(record.Snapshot{}), e), "%v", e)
 			return
 		}
 		accepted++

@@ -29,9 +29,10 @@ const (
 	wholeMilli = 1000
 )
 
-// An Owner names the members that may share one GPU: a small number that the caller
-// gives to each pair of trust domain and mode of sharing. A GPU carries shares of
-// one owner at a time.
+// An Owner names the members that may share one GPU: a small number, 1 to MaxOwner, that
+// the caller gives to each pair of trust domain and mode of sharing. A GPU carries shares
+// of one owner at a time. 0 is nobody, and a share of nobody is refused: two callers that
+// left it out would share a GPU.
 type Owner uint32
 
 // A Claim is what one member needs, all of it on one node. GPUs, Share and Instances
@@ -62,7 +63,7 @@ type Share struct {
 	// MemoryMiB is the part of the GPU's memory. In a Claim zero means in proportion to
 	// Milli, rounded down; in a Hold it is what it says.
 	MemoryMiB int64
-	// Owner of the share.
+	// Owner of the share; a share has one.
 	Owner Owner
 }
 
@@ -164,8 +165,8 @@ func (f *Fleet) checkShape(h *Hold) error {
 		return f.refuse(ErrInvalid, h.Node, "share", "a share of %d GPUs", bits.OnesCount64(h.GPUs))
 	case s.MemoryMiB < 0 || s.MemoryMiB > MaxAmount:
 		return f.refuse(ErrInvalid, h.Node, "share.memoryMiB", "%d MiB are not within 0 and %d", s.MemoryMiB, int64(MaxAmount))
-	case s.Owner > MaxOwner:
-		return f.refuse(ErrInvalid, h.Node, "share.owner", "owner %d is above %d", s.Owner, MaxOwner)
+	case s.GPUMilli > 0 && (s.Owner == 0 || s.Owner > MaxOwner):
+		return f.refuse(ErrInvalid, h.Node, "share.owner", "owner %d is not within 1 and %d", s.Owner, MaxOwner)
 	case h.Instance != mig.Placement{} && (s.GPUMilli != 0 || bits.OnesCount64(h.GPUs) != 1):
 		return f.refuse(ErrInvalid, h.Node, "instance", "an instance of %d GPUs, with a share of %d thousandths",
 			bits.OnesCount64(h.GPUs), s.GPUMilli)

@@ -81,6 +81,7 @@ func TestS1_NoSecondHold(t *testing.T) {
 		{"a share of two", ErrInvalid, "hold.share", share(1, 0, 1, 0b1100)},
 		{"a share of none", ErrInvalid, "hold.share", share(1, 0, 1, 0)},
 		{"negative GPU memory", ErrInvalid, "hold.share.memoryMiB", share(1, -1, 1, 0b1000)},
+		{"an owner that is nobody", ErrInvalid, "hold.share.owner", share(1, 0, 0, 0b1000)},
 		{"owner too large", ErrInvalid, "hold.share.owner", share(1, 0, MaxOwner+1, 0b1000)},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -105,7 +106,7 @@ func TestS1_SecondHoldIsRefused(t *testing.T) {
 			h := Hold{Node: n.index, Host: host.Amounts{host.CPUMilli: int64(rapid.IntRange(0, 2).Draw(t, "cpu"))}, GPUs: rapid.Uint64Range(0, lowMask(n.GPUs)).Draw(t, "gpus")}
 			if n.GPUs > 0 && rapid.Bool().Draw(t, "shared") {
 				h.GPUs = 1 << rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu")
-				h.Share = Share{GPUMilli: int32(rapid.IntRange(1, 600).Draw(t, "milli")), MemoryMiB: int64(rapid.IntRange(0, 50).Draw(t, "memory")), Owner: Owner(rapid.IntRange(0, 1).Draw(t, "owner"))}
+				h.Share = Share{GPUMilli: int32(rapid.IntRange(1, 600).Draw(t, "milli")), MemoryMiB: int64(rapid.IntRange(0, 50).Draw(t, "memory")), Owner: Owner(rapid.IntRange(1, 2).Draw(t, "owner"))}
 			}
 			if n.GPUs > 0 && rapid.IntRange(0, 2).Draw(t, "instance") == 0 {
 				w.divide(t, n)
@@ -125,7 +126,7 @@ func TestS1_SecondHoldIsRefused(t *testing.T) {
 			if h.Share.GPUMilli > 0 {
 				for gpu := range n.GPUs {
 					if h.GPUs == 1<<gpu {
-						room = cpuLeft && (r.whole&h.GPUs != 0 || r.owner[gpu] == h.Share.Owner+1) &&
+						room = cpuLeft && (r.whole&h.GPUs != 0 || r.owner[gpu] == h.Share.Owner) &&
 							h.Share.GPUMilli <= r.milli[gpu] && h.Share.MemoryMiB <= r.gpuMemory[gpu] && r.sharable(gpu)
 					}
 				}

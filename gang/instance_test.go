@@ -194,7 +194,7 @@ func TestDivideRefusals(t *testing.T) {
 	require.NoError(t, f.Hold(Hold{Node: a, GPUs: 1, Instance: one}))
 	require.NoError(t, f.Hold(Hold{Node: a, GPUs: 2, Instance: one}))
 	require.NoError(t, f.Hold(Hold{Node: a, GPUs: 4}))
-	require.NoError(t, f.Hold(Hold{Node: a, GPUs: 8, Share: Share{GPUMilli: 1}}))
+	require.NoError(t, f.Hold(Hold{Node: a, GPUs: 8, Share: Share{GPUMilli: 1, Owner: 1}}))
 	lacks := mig.State(l.States())
 	for _, c := range []struct {
 		what  string
@@ -260,10 +260,10 @@ func TestS1_InstancesAreHeldOnce(t *testing.T) {
 		{"one that is too large", ErrCapacity, "hold.instance", at(1, "7g.80gb@0:8")},
 		{"of a GPU that is not divided", ErrUnavailable, "hold.instance", at(2, "1g.10gb@0:1")},
 		{"a divided GPU whole", ErrUnavailable, "hold.gpus", Hold{Node: a, GPUs: 1}},
-		{"a share of a divided GPU", ErrUnavailable, "hold.gpus", Hold{Node: a, GPUs: 2, Share: Share{GPUMilli: 1}}},
+		{"a share of a divided GPU", ErrUnavailable, "hold.gpus", Hold{Node: a, GPUs: 2, Share: Share{GPUMilli: 1, Owner: 1}}},
 		{"no such place", ErrUnknown, "hold.instance", with(at(1, "1g.10gb@0:1"), func(h *Hold) { h.Instance.Start = 7 })},
 		{"no lattice", ErrUnknown, "hold.instance", with(at(1, "1g.10gb@0:1"), func(h *Hold) { h.Node = b })},
-		{"with a share", ErrInvalid, "hold.instance", with(at(1, "1g.10gb@0:1"), func(h *Hold) { h.Share.GPUMilli = 1 })},
+		{"with a share", ErrInvalid, "hold.instance", with(at(1, "1g.10gb@0:1"), func(h *Hold) { h.Share = Share{GPUMilli: 1, Owner: 1} })},
 		{"of two GPUs", ErrInvalid, "hold.instance", with(at(1, "1g.10gb@0:1"), func(h *Hold) { h.GPUs = 3 })},
 		{"of no GPU", ErrInvalid, "hold.instance", with(at(1, "1g.10gb@0:1"), func(h *Hold) { h.GPUs = 0 })},
 	} {
@@ -341,7 +341,7 @@ func TestInstanceClaims(t *testing.T) {
 		claim Claim
 	}{
 		{"groups[0].claim.instances", Claim{GPUs: 1, Instances: []ClassProfile{{0, 0}}}},
-		{"groups[0].claim.instances", Claim{Share: Share{GPUMilli: 1}, Instances: []ClassProfile{{0, 0}}}},
+		{"groups[0].claim.instances", Claim{Share: Share{GPUMilli: 1, Owner: 1}, Instances: []ClassProfile{{0, 0}}}},
 		{"groups[0].claim.instances", Claim{Instances: make([]ClassProfile, MaxClaimProfiles+1)}},
 		{"groups[0].claim.instances[1].class", Claim{Instances: []ClassProfile{{0, 0}, {2, 0}}}},
 		{"groups[0].claim.instances[0].index", Claim{Instances: []ClassProfile{{0, -1}}}},

@@ -37,7 +37,7 @@ func (w *world) occupy(t *rapid.T) {
 			for range rapid.IntRange(0, 2).Draw(t, "holds") {
 				h := Hold{Node: n.index, GPUs: 1 << rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu"), Host: host.Amounts{host.CPUMilli: int64(rapid.IntRange(0, 1).Draw(t, "cpu"))}}
 				if rapid.Bool().Draw(t, "shared") {
-					h.Share = Share{GPUMilli: int32(rapid.SampledFrom([]int{200, 500, 700}).Draw(t, "milli")), MemoryMiB: 30, Owner: Owner(rapid.IntRange(0, 1).Draw(t, "owner"))}
+					h.Share = Share{GPUMilli: int32(rapid.SampledFrom([]int{200, 500, 700}).Draw(t, "milli")), MemoryMiB: 30, Owner: Owner(rapid.IntRange(1, 2).Draw(t, "owner"))}
 				}
 				if w.fleet.Hold(h) == nil {
 					w.holds = append(w.holds, h)
@@ -86,7 +86,7 @@ func (w *world) drawClaim(t *rapid.T) Claim {
 		}
 	case 1:
 		c.Share = Share{
-			GPUMilli: int32(rapid.SampledFrom([]int{200, 300, 600}).Draw(t, "milli")), Owner: Owner(rapid.IntRange(0, 1).Draw(t, "owner")),
+			GPUMilli: int32(rapid.SampledFrom([]int{200, 300, 600}).Draw(t, "milli")), Owner: Owner(rapid.IntRange(1, 2).Draw(t, "owner")),
 			MemoryMiB: int64(rapid.SampledFrom([]int{0, 0, 45}).Draw(t, "gpuMemory")),
 		}
 	default:

@@ -223,7 +223,7 @@ func TestGroupsOfAGang(t *testing.T) {
 			{Members: 1, Claim: Claim{Host: host.Amounts{host.CPUMilli: 1_000}}, Classes: zero},
 			{Members: 2, Claim: Claim{GPUs: 8}, Classes: zero, Required: leafLevel},
 			{Members: 3, Claim: Claim{GPUs: 4}, Classes: zero, Required: leafLevel},
-			{Members: 2, Claim: Claim{Share: Share{GPUMilli: 500}}, Classes: zero},
+			{Members: 2, Claim: Claim{Share: Share{GPUMilli: 500, Owner: 1}}, Classes: zero},
 		},
 		Required: spineLevel,
 	}
@@ -280,7 +280,7 @@ func TestDiagnose(t *testing.T) {
 			Shortfall{Needed: 1, EligibleNodes: 6, FittingNodes: 6, Bottleneck: bottleneckOf(host.MemoryMiB)},
 		},
 		{
-			"shares", one(Group{Members: 61, Claim: Claim{Share: Share{GPUMilli: 501}}}),
+			"shares", one(Group{Members: 61, Claim: Claim{Share: Share{GPUMilli: 501, Owner: 1}}}),
 			Shortfall{Needed: 61, EligibleNodes: 6, FittingNodes: 5, Members: 30, MembersInDomain: 30, IfIdle: 48, Bottleneck: BottleneckShares},
 		},
 		{

@@ -355,8 +355,8 @@ func (c *Claim) validate() *Error {
 		return invalid("share.gpuMilli", "a share of no compute")
 	case s.MemoryMiB < 0 || s.MemoryMiB > MaxAmount:
 		return invalid("share.memoryMiB", "%d MiB are not within 0 and %d", s.MemoryMiB, int64(MaxAmount))
-	case s.Owner > MaxOwner:
-		return invalid("share.owner", "owner %d is above %d", s.Owner, MaxOwner)
+	case s.GPUMilli > 0 && (s.Owner == 0 || s.Owner > MaxOwner):
+		return invalid("share.owner", "owner %d is not within 1 and %d", s.Owner, MaxOwner)
 	}
 	for r := range c.Host {
 		if amount := c.Host[r]; amount < 0 || amount > MaxAmount {

@@ -18,7 +18,7 @@ func TestValidate(t *testing.T) {
 	valid := func() *Request {
 		return &Request{Groups: []Group{
 			{Members: 1, Claim: Claim{GPUs: 1}, Classes: []topology.NodeClass{0}},
-			{Members: 2, Claim: Claim{Share: Share{GPUMilli: 10}}, Classes: []topology.NodeClass{0, 1}},
+			{Members: 2, Claim: Claim{Share: Share{GPUMilli: 10, Owner: 1}}, Classes: []topology.NodeClass{0, 1}},
 		}}
 	}
 	require.NoError(t, f.Validate(valid()))
@@ -66,6 +66,7 @@ func TestValidate(t *testing.T) {
 		{"groups[0].claim.share.gpuMilli", ErrInvalid, func(r *Request) { r.Groups[0].Claim.Share.Owner = 1 }},
 		{"groups[1].claim.share.memoryMiB", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.MemoryMiB = -1 }},
 		{"groups[1].claim.share.owner", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.Owner = MaxOwner + 1 }},
+		{"groups[1].claim.share.owner", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.Owner = 0 }},
 		{"groups[1].claim.cpuMilli", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Host[host.CPUMilli] = -1 }},
 		{"groups[1].claim.memoryMiB", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Host[host.MemoryMiB] = MaxAmount + 1 }},
 	} {
@@ -100,7 +101,7 @@ func TestEdges(t *testing.T) {
 			{Members: MaxMembers, Claim: huge, Classes: all},
 			{Members: MaxMembers, Claim: Claim{GPUs: 1}, Classes: all},
 			{Members: MaxMembers, Claim: Claim{GPUs: 1}, Classes: all, Segments: []Segment{{MaxMembers, 1}}},
-			{Members: MaxMembers, Claim: Claim{Share: Share{GPUMilli: 999, MemoryMiB: MaxAmount}}, Classes: all},
+			{Members: MaxMembers, Claim: Claim{Share: Share{GPUMilli: 999, MemoryMiB: MaxAmount, Owner: 1}}, Classes: all},
 			{Members: MaxMembers, MinMembers: 1, Claim: huge, Classes: []topology.NodeClass{4095}},
 		} {
 			r := Request{Groups: []Group{g, g}}
@@ -157,7 +158,7 @@ func TestWorkDoesNotGrow(t *testing.T) {
 		}{
 			{1, 1, Claim{GPUs: 1}},
 			{1, 1, Claim{GPUs: 8}},
-			{1, 1, Claim{Share: Share{GPUMilli: 500}}},
+			{1, 1, Claim{Share: Share{GPUMilli: 500, Owner: 1}}},
 			{1, maxHosts, Claim{Host: host.Amounts{host.CPUMilli: 1_000}}},
 			{32, 33, Claim{GPUs: 8}},
 		} {

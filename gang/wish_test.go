@@ -57,7 +57,7 @@ func TestWishes(t *testing.T) {
 		}}, "a0 b0 a1 b1 in p"},
 		{"equally tight leaves, one in a spine that is broken already", []string{"p/a:8,8,8", "p/b:8,8", "q/c:8,8,8", "q/d:8,4"}, with(one(Group{Members: 2, Claim: Claim{GPUs: 8}}), func(r *Request) { r.Within = 0 }), "b0 b1 in p/b"},
 		{"equally tight leaves, both broken, one in a spine that is whole", []string{"p/a:8,8,8", "p/b:8,8,8", "q/c:8,8,8", "q/d:8,4"}, one(Group{Members: 2, Claim: Claim{GPUs: 8}}), "c0 c1 in q/c"},
-		{"shares close by, if they ask for it", []string{"p/a:2,1", "p/b:1,1"}, with(one(Group{Members: 4, Claim: Claim{Share: Share{GPUMilli: 500}}}), func(r *Request) { r.Required = 2 }), "a0+++"},
+		{"shares close by, if they ask for it", []string{"p/a:2,1", "p/b:1,1"}, with(one(Group{Members: 4, Claim: Claim{Share: Share{GPUMilli: 500, Owner: 1}}}), func(r *Request) { r.Required = 2 }), "a0+++"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			f := fleetOf(t, c.fleet...)

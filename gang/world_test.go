@@ -133,7 +133,7 @@ func (r *room) take(h *Hold) {
 			r.shares[gpu]++
 			r.milli[gpu] -= h.Share.GPUMilli
 			r.gpuMemory[gpu] -= h.Share.MemoryMiB
-			r.owner[gpu] = h.Share.Owner + 1
+			r.owner[gpu] = h.Share.Owner
 		}
 	}
 }
@@ -160,7 +160,7 @@ func (r *room) options(n *worldNode, c *Claim) []Hold {
 		var list []Hold
 		for gpu := range n.GPUs {
 			free := r.whole>>gpu&1 != 0
-			if (free || r.owner[gpu] == c.Share.Owner+1) && c.Share.GPUMilli <= r.milli[gpu] && h.Share.MemoryMiB <= r.gpuMemory[gpu] && r.sharable(gpu) {
+			if (free || r.owner[gpu] == c.Share.Owner) && c.Share.GPUMilli <= r.milli[gpu] && h.Share.MemoryMiB <= r.gpuMemory[gpu] && r.sharable(gpu) {
 				h.GPUs = 1 << gpu
 				list = append(list, h)
 			}
@@ -201,7 +201,7 @@ func (r *room) requireRoom(t require.TestingT, n *worldNode, c *Claim, h *Hold) 
 	require.Equal(t, share, h.Share)
 	require.Equal(t, 1, bits.OnesCount64(h.GPUs))
 	gpu := bits.TrailingZeros64(h.GPUs)
-	require.True(t, r.whole&h.GPUs != 0 || r.owner[gpu] == share.Owner+1, "S1: another's GPU")
+	require.True(t, r.whole&h.GPUs != 0 || r.owner[gpu] == share.Owner, "S1: another's GPU")
 	require.LessOrEqual(t, share.GPUMilli, r.milli[gpu], "S1: compute of a GPU")
 	require.True(t, r.sharable(gpu), "more shares than the node allows")
 	require.LessOrEqual(t, share.MemoryMiB, r.gpuMemory[gpu], "S1: memory of a GPU")

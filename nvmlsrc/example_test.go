@@ -41,11 +41,11 @@ func Example() {
 func ExampleInventory_Node() {
 	inventory := nvmlsrc.Inventory{GPUs: []nvmlsrc.GPU{
 		{
-			Product: "NVIDIA H200", MemoryMiB: 143_771, ComputeMajor: 9, NUMANode: 0,
+			Product: "NVIDIA H200", MemoryMiB: 143_771, ComputeMajor: 9, NUMANode: berth.OrdinalOf(0),
 			NVLink: nvmlsrc.NVLink{Peers: []int{1}},
 		},
 		{
-			Product: "NVIDIA H200", MemoryMiB: 143_771, ComputeMajor: 9, NUMANode: 1,
+			Product: "NVIDIA H200", MemoryMiB: 143_771, ComputeMajor: 9, NUMANode: berth.OrdinalOf(1),
 			NVLink: nvmlsrc.NVLink{Peers: []int{0}},
 		},
 	}}

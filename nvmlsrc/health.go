@@ -45,16 +45,18 @@ type Activity struct {
 type ActivitySource uint8
 
 const (
+	// ActivitySourceUnset, the zero value: nobody said what was measured.
+	ActivitySourceUnset ActivitySource = iota
 	// ActivitySourceSM is the part of the SMs that were busy, from the counters that
 	// Hopper and later GPUs have (GPM). It is what berth.ActivityReported is about.
-	ActivitySourceSM ActivitySource = iota
+	ActivitySourceSM
 	// ActivitySourceUtilization is the part of the time in which some kernel ran, which other GPUs
 	// tell instead. A kernel on one SM of many counts in full, so that it is an upper
 	// bound of ActivitySourceSM; and an instance has none.
 	ActivitySourceUtilization
 )
 
-const activitySourceNames enum.Names = "ActivitySource: sm-activity|utilization"
+const activitySourceNames enum.Names = "ActivitySource: unset|sm-activity|utilization"
 
 func (s ActivitySource) String() string {
 	return enum.Text(activitySourceNames, s)

@@ -1,6 +1,7 @@
 package nvmlsrc
 
 import (
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology/nodegraph"
 )
@@ -97,12 +98,10 @@ type GPU struct {
 	MemoryMiB int64
 	// Major and Minor of the compute capability; both zero if unknown.
 	ComputeMajor, ComputeMinor int
-	// DeviceMinor is the number in /dev/nvidiaN, which need not be the index; -1
-	// if unknown.
-	DeviceMinor int
-	// NUMANode that the GPU's PCI bus is attached to; -1 if the kernel does not
-	// say.
-	NUMANode int
+	// DeviceMinor is the number in /dev/nvidiaN, which need not be the index.
+	DeviceMinor berth.Ordinal
+	// NUMANode that the GPU's PCI bus is attached to, if the kernel says it.
+	NUMANode berth.Ordinal
 	// CPUs near to the GPU, in the words of the kernel, such as "0-55,112-167"; empty if
 	// it does not say.
 	CPUs   string

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/mig"
 )
@@ -34,12 +35,12 @@ func TestInventoryOfHGXH100(t *testing.T) {
 	require.Len(t, v.GPUs, 8)
 	require.Equal(t, GPU{
 		Index: 3, Product: "NVIDIA H100 80GB HBM3", UUID: "GPU-233010de-0000-4000-8000-000000000061",
-		PCI: "0000:61:00.0", PCIDeviceID: 0x233010DE, MemoryMiB: 81_559, ComputeMajor: 9, DeviceMinor: 3, NUMANode: 0, CPUs: "0-55,112-167",
+		PCI: "0000:61:00.0", PCIDeviceID: 0x233010DE, MemoryMiB: 81_559, ComputeMajor: 9, DeviceMinor: berth.OrdinalOf(3), NUMANode: berth.OrdinalOf(0), CPUs: "0-55,112-167",
 		MIG:       MIG{Capable: true, Report: reportOfH100},
 		NVLink:    NVLink{Peers: []int{0, 1, 2, 4, 5, 6, 7}, Switched: 18},
 		Processes: []int{17, 4711},
 	}, v.GPUs[3])
-	require.Equal(t, 1, v.GPUs[4].NUMANode)
+	require.Equal(t, berth.OrdinalOf(1), v.GPUs[4].NUMANode)
 }
 
 // A GPU that fell over keeps its place and is not asked again; the others do not
@@ -81,7 +82,7 @@ func TestGaps(t *testing.T) {
 		},
 		QueryMemory:            func(g *GPU) { g.MemoryMiB = 0 },
 		QueryComputeCapability: func(g *GPU) { g.ComputeMajor = 0 },
-		QueryMinor:             func(g *GPU) { g.DeviceMinor = -1 },
+		QueryMinor:             func(g *GPU) { g.DeviceMinor = berth.Ordinal{} },
 		QueryMIG:               func(g *GPU) { g.MIG = MIG{} },
 		QueryNVLink:            func(g *GPU) { g.NVLink = NVLink{} },
 		QueryFabric:            func(g *GPU) { g.NVLink.Peers = nil },
@@ -127,7 +128,7 @@ func TestSysfs(t *testing.T) {
 	v, err := (&Source{driver: b, sys: files}).Inventory()
 	require.NoError(t, err)
 	for i, g := range v.GPUs {
-		require.Equal(t, []int{-1, -1, -1, -1, 1, 1, 1, 1}[i], g.NUMANode)
+		require.Equal(t, berth.OrdinalOf([]int{-1, -1, -1, -1, 1, 1, 1, 1}[i]), g.NUMANode)
 	}
 	require.Len(t, v.Gaps, 2, "a platform without NUMA says so, which is an answer")
 	for i, gap := range v.Gaps {

@@ -230,7 +230,9 @@ func TestActivity(t *testing.T) {
 		next(t, m)
 		o := next(t, m)
 		require.Equal(t, []Activity{
-			{UUID: p.gpus[0].devices[0].uuid}, {UUID: p.gpus[0].devices[1].uuid, Milli: 180}, {UUID: p.gpus[0].devices[2].uuid, Milli: 930},
+			{UUID: p.gpus[0].devices[0].uuid, Source: ActivitySourceSM},
+			{UUID: p.gpus[0].devices[1].uuid, Milli: 180, Source: ActivitySourceSM},
+			{UUID: p.gpus[0].devices[2].uuid, Milli: 930, Source: ActivitySourceSM},
 		}, o.GPUs[0].Activity)
 		require.Len(t, o.GPUs[1].Activity, 7)
 		require.NoError(t, p.gpus[0].destroyInstance(1))
@@ -314,7 +316,7 @@ func TestHealthOfABusyGPU(t *testing.T) {
 	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
 		next(t, m)
 		require.Equal(t, Health{
-			GPU: 0, UUID: uuid, Links: NVLinkHealth{Active: 18}, Activity: []Activity{{UUID: uuid, Milli: 1000}},
+			GPU: 0, UUID: uuid, Links: NVLinkHealth{Active: 18}, Activity: []Activity{{UUID: uuid, Milli: 1000, Source: ActivitySourceSM}},
 			MemoryUsedMiB: 61_169, TemperatureC: 71, PowerMilliwatts: 570_000,
 		}, next(t, m).GPUs[0])
 	})
@@ -492,6 +494,7 @@ func TestHealthTexts(t *testing.T) {
 	require.Equal(t, "applications clocks setting, SW power cap, sync boost, HW power brake slowdown, display clock setting",
 		(ClockReasonApplicationSetting | ClockReasonSoftwarePowerCap | ClockReasonSyncBoost | ClockReasonHardwarePowerBrake | ClockReasonDisplaySetting).String())
 	require.False(t, ClockReasonSoftwarePowerCap.throttled(), "the operator may have set it")
+	require.Equal(t, "unset", Activity{}.Source.String(), "what was not said is not taken for a measurement")
 	require.Equal(t, "sm-activity", ActivitySourceSM.String())
 	require.Equal(t, "utilization", ActivitySourceUtilization.String())
 	require.Equal(t, "ActivitySource(7)", ActivitySource(7).String())

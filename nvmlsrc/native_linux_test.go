@@ -192,9 +192,9 @@ func TestPretendLibrary(t *testing.T) {
 	needCompiler(t)
 	require.Equal(t, []string{
 		`driver "999.1"`,
-		`{Index:0 Failure:<nil> Product:Pretend GPU UUID:GPU-0 PCI:0000:41:00.0 PCIDeviceID:0 MemoryMiB:5120 ComputeMajor:8 ComputeMinor:6 DeviceMinor:7 NUMANode:-1 CPUs: ` +
+		`{Index:0 Failure:<nil> Product:Pretend GPU UUID:GPU-0 PCI:0000:41:00.0 PCIDeviceID:0 MemoryMiB:5120 ComputeMajor:8 ComputeMinor:6 DeviceMinor:7 NUMANode:unknown CPUs: ` +
 			`MIG:{Capable:true Enabled:false Pending:true Report:{Device: PCIDeviceID:0 GPUSMs:0 Profiles:[]} Instances:[]} NVLink:{Peers:[1] Fabric: Direct:1 Switched:0} Processes:[20 30]}`,
-		`{Index:1 Failure:<nil> Product:Pretend GPU UUID:GPU-1 PCI:0000:42:00.0 PCIDeviceID:0 MemoryMiB:5120 ComputeMajor:8 ComputeMinor:6 DeviceMinor:6 NUMANode:-1 CPUs: ` +
+		`{Index:1 Failure:<nil> Product:Pretend GPU UUID:GPU-1 PCI:0000:42:00.0 PCIDeviceID:0 MemoryMiB:5120 ComputeMajor:8 ComputeMinor:6 DeviceMinor:6 NUMANode:unknown CPUs: ` +
 			`MIG:{Capable:true Enabled:false Pending:true Report:{Device: PCIDeviceID:0 GPUSMs:0 Profiles:[]} Instances:[]} NVLink:{Peers:[0] Fabric: Direct:1 Switched:0} Processes:[20 30]}`,
 		"done",
 	}, inChild(t))

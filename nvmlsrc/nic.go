@@ -9,11 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/topology/nodegraph"
 )
-
-// NoRail is the rail of a NIC that no GPU uses first, such as one for storage.
-const NoRail = -1
 
 // A NIC is an RDMA adapter, or one port of it, as sysfs has it below class/infiniband:
 // what "nvidia-smi topo -m" lists. Adapters without RDMA are no part of a GPU cluster's
@@ -23,16 +21,16 @@ type NIC struct {
 	Name string
 	// PCI is the address in the words of sysfs.
 	PCI string
-	// NUMANode that it is attached to; -1 if the kernel does not say.
-	NUMANode int
+	// NUMANode that it is attached to, if the kernel says it.
+	NUMANode berth.Ordinal
 	// MbitPerSecond is the rate of the link; 0 if unknown.
 	MbitPerSecond int64
 	// Active: the link is up.
 	Active bool
 	// Rail is the number of the rail that the NIC is cabled to, if the machine is cabled
 	// as its vendor means it to be: that of GPU 0 is rail 0, and so on in the order of the
-	// GPUs. NoRail where no GPU uses it.
-	Rail int
+	// GPUs. A NIC that no GPU uses first, such as one for storage, has none.
+	Rail berth.Ordinal
 	// Paths says for each GPU what the path from it to the NIC goes through, and NICs the
 	// same for each NIC; None for itself.
 	Paths, NICs []nodegraph.PathKind
@@ -86,7 +84,7 @@ func (t *taker) nics() {
 }
 
 func (t *taker) nic(name, folder string, at pciPlace) {
-	nic := NIC{Name: name, PCI: at.path[len(at.path)-1], Rail: NoRail}
+	nic := NIC{Name: name, PCI: at.path[len(at.path)-1]}
 	var err error
 	nic.NUMANode, err = numaNode(t.sys, sysfsFolder(nic.PCI))
 	t.gap(err, NoGPU, QueryNICs)
@@ -156,8 +154,8 @@ func (t *taker) rails() {
 	}
 	next := 0
 	for _, nic := range graph.Rails() {
-		if nic >= 0 && v.NICs[nic].Rail == NoRail {
-			v.NICs[nic].Rail = next
+		if nic >= 0 && v.NICs[nic].Rail == (berth.Ordinal{}) {
+			v.NICs[nic].Rail = berth.OrdinalOf(next)
 			next++
 		}
 	}
@@ -168,7 +166,7 @@ func (t *taker) rails() {
 func (v Inventory) Spec() nodegraph.Spec {
 	spec := nodegraph.Spec{Links: v.Links}
 	for i := range v.GPUs {
-		spec.GPUs = append(spec.GPUs, nodegraph.GPUSpec{NUMA: v.GPUs[i].NUMANode})
+		spec.GPUs = append(spec.GPUs, nodegraph.GPUSpec{NUMA: numaOf(v.GPUs[i].NUMANode)})
 		if spec.Product == "" {
 			spec.Product = v.GPUs[i].Product
 		}
@@ -176,8 +174,13 @@ func (v Inventory) Spec() nodegraph.Spec {
 	for i := range v.NICs {
 		nic := &v.NICs[i]
 		spec.NICs = append(spec.NICs, nodegraph.NICSpec{
-			Name: nic.Name, NUMA: nic.NUMANode, MBps: nic.MbitPerSecond / 8, Paths: nic.Paths,
+			Name: nic.Name, NUMA: numaOf(nic.NUMANode), MBps: nic.MbitPerSecond / 8, Paths: nic.Paths,
 		})
 	}
 	return spec
+}
+
+func numaOf(o berth.Ordinal) nodegraph.NUMANode {
+	n, _ := o.Number() // -1 if it is not known
+	return nodegraph.NUMANodeOf(n)
 }

@@ -94,8 +94,8 @@ func (v Inventory) Node(id berth.NodeID) (berth.Node, error) {
 func (v Inventory) railed() []berth.NIC {
 	var nics []berth.NIC
 	for _, nic := range v.NICs {
-		if nic.Rail != NoRail && nic.Active {
-			nics = append(nics, berth.NIC{Name: nic.Name, Rail: berth.OrdinalOf(nic.Rail), MbitPerSecond: nic.MbitPerSecond, NUMANode: berth.OrdinalOf(nic.NUMANode)})
+		if nic.Rail != (berth.Ordinal{}) && nic.Active {
+			nics = append(nics, berth.NIC{Name: nic.Name, Rail: nic.Rail, MbitPerSecond: nic.MbitPerSecond, NUMANode: nic.NUMANode})
 		}
 	}
 	slices.SortFunc(nics, func(a, b berth.NIC) int {
@@ -154,7 +154,7 @@ func (v Inventory) describe(id berth.NodeID, i int) berth.GPU {
 		ComputeCapability: berth.ComputeCapability{Major: clamp(g.ComputeMajor), Minor: clamp(g.ComputeMinor)},
 		UUID:              g.UUID,
 		PCI:               g.PCI,
-		NUMANode:          berth.OrdinalOf(g.NUMANode),
+		NUMANode:          g.NUMANode,
 		Clique:            v.clique(id, i),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/topology/nodegraph"
 )
 
@@ -15,7 +16,7 @@ import (
 // device itself last, and its NUMA node. No path: not known.
 type pciPlace struct {
 	path []string
-	numa int
+	numa berth.Ordinal
 }
 
 // between is what the path from one device to another goes through, in the words of
@@ -66,18 +67,18 @@ func pciPathOf(sys fs.FS, name string) ([]string, error) {
 	return splitPath(target), nil
 }
 
-// numaNode reads a device's NUMA node; -1 where the platform has none, as the
-// kernel says itself.
-func numaNode(sys fs.FS, folder string) (int, error) {
+// numaNode reads a device's NUMA node, which is not known where the platform has none: the
+// kernel says -1 then.
+func numaNode(sys fs.FS, folder string) (berth.Ordinal, error) {
 	text, err := readText(sys, path.Join(folder, "numa_node"))
 	if err != nil {
-		return -1, unreadable(err)
+		return berth.Ordinal{}, unreadable(err)
 	}
 	node, err := strconv.Atoi(text)
 	if err != nil {
-		return -1, unreadable(err)
+		return berth.Ordinal{}, unreadable(err)
 	}
-	return max(node, -1), nil
+	return berth.OrdinalOf(node), nil
 }
 
 func readText(sys fs.FS, name string) (string, error) {

@@ -20,7 +20,9 @@ import (
 
 // What devices share in sysfs decides between the words of nvidia-smi.
 func TestBetween(t *testing.T) {
-	at := func(numa int, path string) pciPlace { return pciPlace{path: splitPath(path), numa: numa} }
+	at := func(numa int, path string) pciPlace {
+		return pciPlace{path: splitPath(path), numa: berth.OrdinalOf(numa)}
+	}
 	const port = "../../devices/pci0000:15/0000:15:01.0/"
 	const inner = port + "0000:16:00.0/0000:17:00.0/"
 	gpu := at(0, inner+"0000:18:00.0/0000:19:01.0/0000:1b:00.0")
@@ -85,14 +87,14 @@ func TestNICsAndRails(t *testing.T) {
 	v := inventoryOf(t, pretended("hgx-h100"))
 	require.Len(t, v.NICs, 12)
 	var names []string
-	var rails []int
+	var rails []string
 	for _, nic := range v.NICs {
-		names, rails = append(names, nic.Name), append(rails, nic.Rail)
+		names, rails = append(names, nic.Name), append(rails, nic.Rail.String())
 	}
 	require.Equal(t, "mlx5_0 mlx5_1 mlx5_2 mlx5_3 mlx5_4 mlx5_5 mlx5_6 mlx5_7 mlx5_8 mlx5_9 mlx5_10 mlx5_11", strings.Join(names, " "))
-	require.Equal(t, []int{0, 1, 2, 3, NoRail, NoRail, 4, 5, 6, 7, NoRail, NoRail}, rails)
+	require.Equal(t, strings.Fields("0 1 2 3 unknown unknown 4 5 6 7 unknown unknown"), rails)
 	require.Equal(t, NIC{
-		Name: "mlx5_6", PCI: "0000:9c:00.0", NUMANode: 1, MbitPerSecond: 400_000, Active: true, Rail: 4,
+		Name: "mlx5_6", PCI: "0000:9c:00.0", NUMANode: berth.OrdinalOf(1), MbitPerSecond: 400_000, Active: true, Rail: berth.OrdinalOf(4),
 		Paths: append(slices.Repeat([]nodegraph.PathKind{nodegraph.PathSYS}, 4), nodegraph.PathPIX, nodegraph.PathPXB, nodegraph.PathNODE, nodegraph.PathNODE),
 		NICs: append(slices.Repeat([]nodegraph.PathKind{nodegraph.PathSYS}, 6),
 			nodegraph.PathNone, nodegraph.PathPXB, nodegraph.PathNODE, nodegraph.PathNODE, nodegraph.PathNODE, nodegraph.PathNODE),
@@ -117,7 +119,7 @@ func TestNICThatIsDown(t *testing.T) {
 	}
 	v, err := (&Source{driver: p, sys: files}).Inventory()
 	require.NoError(t, err)
-	require.Equal(t, 3, v.NICs[3].Rail)
+	require.Equal(t, berth.OrdinalOf(3), v.NICs[3].Rail)
 	require.False(t, v.NICs[3].Active)
 	node, err := v.Node("n1")
 	require.NoError(t, err)
@@ -145,7 +147,7 @@ func TestGapsOfNICs(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, v.NICs, 12, "what software pretends is none, and neither is what is no link")
 	require.Zero(t, v.NICs[0].MbitPerSecond)
-	require.Equal(t, -1, v.NICs[3].NUMANode)
+	require.Equal(t, berth.Ordinal{}, v.NICs[3].NUMANode)
 	require.Len(t, v.Gaps, 4)
 	for _, gap := range v.Gaps {
 		require.Equal(t, QueryNICs, gap.Query)
@@ -257,7 +259,7 @@ func TestLostGPUsAreFound(t *testing.T) {
 	require.Equal(t, whole.NICs, v.NICs)
 	require.Equal(t, whole.PCIe, v.PCIe)
 	require.Equal(t, "0000:52:00.0", v.GPUs[2].PCI)
-	require.Equal(t, 1, v.GPUs[5].NUMANode)
+	require.Equal(t, berth.OrdinalOf(1), v.GPUs[5].NUMANode)
 
 	for name, change := range map[string]func(fstest.MapFS){
 		"gone from the bus": func(files fstest.MapFS) { delete(files, "bus/pci/devices/0000:52:00.0") },
@@ -272,7 +274,7 @@ func TestLostGPUsAreFound(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Empty(t, v.GPUs[2].PCI, name)
 		for _, nic := range v.NICs {
-			require.Equal(t, NoRail, nic.Rail, name)
+			require.Equal(t, berth.Ordinal{}, nic.Rail, name)
 		}
 		if len(v.NICs) > 0 {
 			require.Equal(t, QueryNICs, v.Gaps[len(v.Gaps)-1].Query)

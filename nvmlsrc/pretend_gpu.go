@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology/nodegraph"
 )
@@ -147,7 +148,7 @@ func (g *pretendGPU) ancestor(other device) (nodegraph.PathKind, error) {
 
 // pci is where the GPU hangs, as sysfs says.
 func (g *pretendGPU) pci() pciPlace {
-	return pciPlace{path: splitPath(g.path + "/" + g.at.String()), numa: g.numa}
+	return pciPlace{path: splitPath(g.path + "/" + g.at.String()), numa: berth.OrdinalOf(g.numa)}
 }
 
 func (g *pretendGPU) recovery() (RecoveryAction, error) {

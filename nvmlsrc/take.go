@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+
+	"github.com/berth-sched/berth"
 )
 
 // A taker takes one inventory.
@@ -60,7 +62,7 @@ func (t *taker) gap(err error, gpu int, fact Query) bool {
 // each question could block for seconds.
 func (t *taker) gpu(d driver, i int) {
 	g := &t.inventory.GPUs[i]
-	g.Index, g.DeviceMinor, g.NUMANode = i, -1, -1
+	g.Index = i
 	dev, err := d.device(i)
 	if t.gap(err, i, QueryDevice) {
 		g.Failure = about(err, i, QueryDevice)
@@ -117,7 +119,7 @@ func (t *taker) computeCapability(dev device, g *GPU) {
 
 func (t *taker) minor(dev device, g *GPU) {
 	if minor, err := dev.minor(); !t.gap(err, g.Index, QueryMinor) {
-		g.DeviceMinor = minor
+		g.DeviceMinor = berth.OrdinalOf(minor)
 	}
 }
 

@@ -20,7 +20,11 @@ const (
 
 func hostID(r host.Resource) resourceID { return 1 + resourceID(r) }
 
-func (p ProductIndex) id() resourceID { return firstProduct + resourceID(p) }
+// id is the resource that a product is. The first product has the index 1, as 0 is none.
+func (p ProductIndex) id() resourceID { return firstProduct + resourceID(p) - 1 }
+
+// productAt is the product that a resource past the others is.
+func productAt(r resourceID) ProductIndex { return ProductIndex(r-firstProduct) + 1 }
 
 // unset is the amount that a queue does not state.
 const unset = -1
@@ -175,12 +179,12 @@ func (t *Tree) lookupResource(r Resource) (resourceID, bool) {
 	if h, ok := r.Host(); ok {
 		return hostID(h), true
 	}
-	name, ok := r.product()
-	if !ok {
-		return 0, false
+	if name, ok := r.product(); ok {
+		if p, known := t.byProduct[name]; known {
+			return p.id(), true
+		}
 	}
-	p, ok := t.byProduct[name]
-	return p.id(), ok
+	return 0, false
 }
 
 // resources returns the resources that a queue speaks of, in order.
@@ -285,12 +289,12 @@ func (t *Tree) settle(i QueueIndex, r resourceID, before *account) {
 
 // state counts whether a queue states a product, before and after.
 func (t *Tree) state(r resourceID, before, after *account) {
-	p := ProductIndex(r - firstProduct)
+	p := productAt(r)
 	switch {
 	case !before.stated() && after.stated():
-		t.products[p].stated++
+		t.product(p).stated++
 	case before.stated() && !after.stated():
-		t.products[p].stated--
+		t.product(p).stated--
 		t.dropProduct(p)
 	}
 }

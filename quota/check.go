@@ -84,15 +84,16 @@ func (t *Tree) checkProductTable() error {
 	}
 	live := 0
 	for i, p := range t.products {
-		r := t.names[ProductIndex(i).id()]
-		used := t.nodes[RootQueue].peek(ProductIndex(i).id()).used
+		index := ProductIndex(i) + 1
+		r := t.names[index.id()]
+		used := t.nodes[RootQueue].peek(index.id()).used
 		switch name, ok := r.product(); {
 		case r == "" && (p != product{} || used != 0 || i == len(t.products)-1):
-			return fmt.Errorf("quota: check: the free product %d is retained %d times, stated %d times, %d in use, or last", i, p.retained, p.stated, used)
+			return fmt.Errorf("quota: check: the free product %d is retained %d times, stated %d times, %d in use, or last", index, p.retained, p.stated, used)
 		case r == "":
 			continue
-		case !ok || t.Product(name) != ProductIndex(i):
-			return fmt.Errorf("quota: check: %s is not found at %d", r, i)
+		case !ok || t.Product(name) != index:
+			return fmt.Errorf("quota: check: %s is not found at %d", r, index)
 		case p.retained < 0 || p.stated != stated[r]:
 			return fmt.Errorf("quota: check: %s is retained %d times and stated %d times, %d queues state it", r, p.retained, p.stated, stated[r])
 		case p == product{} && used == 0:

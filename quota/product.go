@@ -26,7 +26,7 @@ func (t *Tree) RetainProduct(name string) (ProductIndex, error) {
 		}
 		p = t.addProduct(name)
 	}
-	t.products[p].retained++
+	t.product(p).retained++
 	return p, nil
 }
 
@@ -57,7 +57,7 @@ func (t *Tree) isLastOf(p ProductIndex) bool {
 	if _, told := t.Capacity(t.names[p.id()]); told {
 		last.stated++
 	}
-	return t.products[p] == last && t.nodes[RootQueue].peek(p.id()).used == 0
+	return *t.product(p) == last && t.nodes[RootQueue].peek(p.id()).used == 0
 }
 
 // ReleaseProduct takes one RetainProduct back. It has no effect on what is not
@@ -68,10 +68,10 @@ func (t *Tree) isLastOf(p ProductIndex) bool {
 // nothing by an index that is no longer retained, except to Discharge what was
 // charged by it.
 func (t *Tree) ReleaseProduct(p ProductIndex) {
-	if !t.hasProduct(p) || t.products[p].retained == 0 {
+	if !t.hasProduct(p) || t.product(p).retained == 0 {
 		return
 	}
-	t.products[p].retained--
+	t.product(p).retained--
 	t.dropProduct(p)
 }
 
@@ -89,15 +89,18 @@ func (t *Tree) fullOfProducts() string {
 }
 
 func (t *Tree) hasProduct(p ProductIndex) bool {
-	return p >= 0 && int(p) < len(t.products) && t.names[p.id()] != ""
+	return p > NoProduct && int(p) <= len(t.products) && t.names[p.id()] != ""
 }
+
+// product is what the tree keeps of a product that it has.
+func (t *Tree) product(p ProductIndex) *product { return &t.products[p-1] }
 
 // addProduct gives a product that is not in the tree the lowest index that is
 // free. Products come seldom, so that a scan does for a list of the free.
 func (t *Tree) addProduct(name string) ProductIndex {
-	p := ProductIndex(len(t.products))
+	p := ProductIndex(len(t.products)) + 1
 	if len(t.byProduct) < len(t.products) {
-		for p = 0; t.names[p.id()] != ""; {
+		for p = 1; t.names[p.id()] != ""; {
 			p++
 		}
 		t.names[p.id()] = GPUMilliOf(name)
@@ -113,7 +116,7 @@ func (t *Tree) addProduct(name string) ProductIndex {
 // a queue has an account of it only where it is stated, in use, or promised to a
 // queue below that states it.
 func (t *Tree) dropProduct(p ProductIndex) {
-	if t.products[p] != (product{}) || t.nodes[RootQueue].peek(p.id()).used != 0 {
+	if *t.product(p) != (product{}) || t.nodes[RootQueue].peek(p.id()).used != 0 {
 		return
 	}
 	name, _ := t.names[p.id()].product()
@@ -155,7 +158,7 @@ func (t *Tree) checkProducts(q *Queue, i QueueIndex) *Error {
 // states it, is the only use.
 func (t *Tree) goesWith(q *Queue, r Resource) bool {
 	id, _ := t.lookupResource(r)
-	return id >= firstProduct && t.products[id-firstProduct] == (product{stated: 1}) && t.nodes[RootQueue].peek(id).used == 0
+	return id >= firstProduct && *t.product(productAt(id)) == (product{stated: 1}) && t.nodes[RootQueue].peek(id).used == 0
 }
 
 // states reports whether a queue guarantees or limits r.

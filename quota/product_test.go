@@ -75,18 +75,18 @@ func TestProductLives(t *testing.T) {
 func TestProductIndexesAreUsedAgain(t *testing.T) {
 	tree := NewTree()
 	for n, name := range []string{"a", "b", "c", "d"} {
-		require.Equal(t, ProductIndex(n), mustRetain(t, tree, name))
+		require.Equal(t, ProductIndex(n+1), mustRetain(t, tree, name))
 	}
+	tree.ReleaseProduct(3)
 	tree.ReleaseProduct(2)
-	tree.ReleaseProduct(1)
-	tree.ReleaseProduct(1)
+	tree.ReleaseProduct(2)
 	require.NoError(t, tree.Check())
-	require.Equal(t, ProductIndex(1), mustRetain(t, tree, "e"))
-	require.Equal(t, ProductIndex(2), mustRetain(t, tree, "f"))
-	require.Equal(t, ProductIndex(4), mustRetain(t, tree, "g"))
+	require.Equal(t, ProductIndex(2), mustRetain(t, tree, "e"))
+	require.Equal(t, ProductIndex(3), mustRetain(t, tree, "f"))
+	require.Equal(t, ProductIndex(5), mustRetain(t, tree, "g"))
 	require.Equal(t, NoProduct, tree.Product("b"))
-	tree.ReleaseProduct(0)
-	tree.ReleaseProduct(0) // "a" is not retained any more
+	tree.ReleaseProduct(1)
+	tree.ReleaseProduct(1) // "a" is not retained any more
 	require.NoError(t, tree.Check())
 	require.Len(t, tree.products, 5)
 	require.Len(t, tree.byProduct, 4)
@@ -97,7 +97,7 @@ func TestProductIndexesAreUsedAgain(t *testing.T) {
 func TestProductsAreBounded(t *testing.T) {
 	tree := NewTree()
 	for n := range MaxProducts - 1 {
-		require.Equal(t, ProductIndex(n), mustRetain(t, tree, fmt.Sprint(n)))
+		require.Equal(t, ProductIndex(n+1), mustRetain(t, tree, fmt.Sprint(n)))
 	}
 	a := mustSet(t, tree, Queue{Name: "a", Limit: Amounts{GPUMilliOf("last"): 1}})
 	refused := func(q Queue, field string) {
@@ -179,7 +179,7 @@ func TestD2_ProductsThatWentAreForgotten(t *testing.T) {
 	for n := range 3 * MaxProducts {
 		name := fmt.Sprint(n)
 		p := mustRetain(t, tree, name)
-		require.Zero(t, p)
+		require.Equal(t, ProductIndex(1), p)
 		a := mustSet(t, tree, Queue{Name: "a", Limit: Amounts{GPUMilliOf(name): 4}})
 		require.NoError(t, tree.Charge(a, Charge{GPUMilli: 4, Product: p}))
 		tree.ReleaseProduct(p)

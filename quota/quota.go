@@ -130,16 +130,16 @@ type statement struct {
 }
 
 // A ProductIndex stands for a GPU product in charges, while the tree has that
-// product; see Tree.RetainProduct. No decision depends on it.
+// product; see Tree.RetainProduct. No decision depends on it. The zero value is [NoProduct].
 type ProductIndex int32
 
 // NoProduct is the product of a charge without GPUs, or with GPUs of a product
-// that nobody limits or that is not known yet.
-const NoProduct ProductIndex = -1
+// that nobody limits or that is not known yet: what a charge that names none has.
+const NoProduct ProductIndex = 0
 
 // A Charge is what something takes from the queue it runs in. The zero value
-// takes nothing. GPUs of product 0 and of no product differ, so say NoProduct
-// where there is none; without GPUs the product is not looked at.
+// takes nothing, and GPUs without a product are of none. Without GPUs the product is
+// not looked at.
 type Charge struct {
 	GPUMilli int64
 	Host     host.Amounts

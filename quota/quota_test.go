@@ -139,7 +139,7 @@ func TestChargeRefuses(t *testing.T) {
 		"negative":        {a, Charge{Host: host.Amounts{host.CPUMilli: -1}}, ErrInvalid},
 		"huge":            {a, Charge{Host: host.Amounts{host.MemoryMiB: MaxAmount + 1}}, ErrInvalid},
 		"unknown product": {a, Charge{GPUMilli: 1, Product: 7}, ErrInvalid},
-		"no such product": {a, Charge{GPUMilli: 1, Product: -2}, ErrInvalid},
+		"no such product": {a, Charge{GPUMilli: 1, Product: -1}, ErrInvalid},
 	} {
 		require.ErrorIs(t, tree.Charge(c.at, c.charge), c.kind, name)
 		require.ErrorIs(t, tree.Discharge(c.at, c.charge), c.kind, name)
@@ -157,6 +157,22 @@ func TestChargeRefuses(t *testing.T) {
 	require.NoError(t, tree.Check())
 	require.Equal(t, int64(1000), tree.Used(RootQueue, GPUMilliOf("H100")))
 	require.Zero(t, tree.Used(RootQueue, "disk"))
+}
+
+// A charge of GPUs that names no product is of none: it takes nothing of the product that
+// came first.
+func TestAChargeWithoutAProductIsOfNone(t *testing.T) {
+	tree := NewTree()
+	h100 := mustRetain(t, tree, "H100")
+	require.NotEqual(t, NoProduct, h100)
+	a := mustSet(t, tree, Queue{Name: "a", Limit: Amounts{GPUMilliOf("H100"): 1000}})
+	require.NoError(t, tree.Charge(a, Charge{GPUMilli: 5000}))
+	require.Equal(t, int64(5000), tree.Used(a, GPUMilli))
+	require.Zero(t, tree.Used(a, GPUMilliOf("H100")))
+	_, fits := tree.Fits(a, Charge{GPUMilli: 1000, Product: h100})
+	require.True(t, fits)
+	require.NoError(t, tree.Discharge(a, Charge{GPUMilli: 5000}))
+	require.NoError(t, tree.Check())
 }
 
 // Nothing that a caller can say makes a tree panic.

@@ -95,7 +95,7 @@ func (p *Pass) Start(j *Job, at Placement) {
 	s.totals.ReplicasStarted++
 	s.totals.Binds++
 	h := p.order(j, bindTimeout, berth.CauseFits)
-	p.orders = append(p.orders, berth.Bind{OrderHeader: h, Members: s.members(j)})
+	p.orders = append(p.orders, berth.Bind{OrderHeader: h, Members: s.members(j), Claims: j.claims()})
 }
 
 // Hold keeps a place from jobs that come later in this pass.
@@ -118,7 +118,7 @@ func (p *Pass) Preempt(victim, beneficiary *Job) bool {
 	victim.phase, victim.yields = asked, beneficiary
 	s.leaving = append(s.leaving, victim)
 	h := p.order(victim, checkpointTimeout, berth.CausePreempted)
-	p.orders = append(p.orders, berth.RequestCheckpoint{OrderHeader: h})
+	p.orders = append(p.orders, berth.RequestCheckpoint{OrderHeader: h, Members: s.members(victim)})
 	s.totals.CheckpointsRequested++
 	return true
 }
@@ -182,6 +182,14 @@ func (p *Pass) withdraw() {
 }
 
 // members are what a job holds, as orders name it.
+// claims is what the members of each group ask for.
+func (j *Job) claims() (list []berth.GroupClaim) {
+	for i := range j.Spec.Groups {
+		list = append(list, berth.GroupClaim{Group: j.Spec.Groups[i].Name, Claim: j.Spec.Groups[i].Claim})
+	}
+	return list
+}
+
 func (s *Scheduler) members(j *Job) []berth.MemberPlacement {
 	var list []berth.MemberPlacement
 	for i := range j.Spec.Groups {

@@ -58,6 +58,8 @@ type Checker struct {
 	spared
 	// gone has the nodes that were lost.
 	gone map[berth.NodeID]*memory
+	// losses are what hardware took since the last pass, without the causes.
+	losses []berth.Loss
 	// enlarged: the pass has started a gang that may have got more than its minimum since.
 	enlarged bool
 
@@ -138,7 +140,7 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Order) error {
 	c.begin()
 	c.beginEvictions()
 	clear(c.lodgers)
-	c.enlarged = false
+	c.enlarged, c.losses = false, nil
 	c.expire()
 	for _, a := range actions {
 		if err := c.ordered(a); err != nil {

@@ -271,6 +271,9 @@ func (c *Checker) gpuRepaired(e berth.GPURepaired) error {
 // lose: what runs on lost hardware is gone with it, and so is what was to run on a GPU
 // that did not become what it needs.
 func (c *Checker) lose(what string, hit []*member, cause berth.CauseCode) {
+	if cause == berth.CauseHardwareLost {
+		c.noteTaken(hit)
+	}
 	replicas := set{}
 	for _, m := range hit {
 		after := absent

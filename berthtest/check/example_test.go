@@ -30,6 +30,7 @@ func Example() {
 				Deadline: berth.Time(2 * berth.Minute), Cause: berth.Cause{Code: berth.CauseFits},
 			},
 			Members: []berth.MemberPlacement{{Node: "n7", GPUs: berth.GPUSetOf(0)}},
+			Claims:  []berth.GroupClaim{{Claim: berth.Claim{GPUs: 1}}},
 		})
 	}
 	fmt.Println(c.Scheduled(0, orders))

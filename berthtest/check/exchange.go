@@ -107,6 +107,13 @@ func (c *Checker) imagine(opened []*preemption, but *replica, gangs map[gangKey]
 			w.putIn(r)
 		}
 	}
+	for key, r := range gangs {
+		if rep := c.beneficiary(key); r.Moving && c.kept[key] == 0 && rep != nil && rep != but && rep.state == berth.ReplicaPending {
+			w.preemptions++ // its place is kept since this pass, and it held nothing before
+			w.charge(rep, c.costs(rep)[quota.GPUMilli])
+			w.known = w.known && rep.isRigid()
+		}
+	}
 	for key := range c.kept {
 		_, still := gangs[key]
 		if rep := c.beneficiary(key); rep != nil && rep != but {

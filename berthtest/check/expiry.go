@@ -48,8 +48,11 @@ func (c *Checker) expire() {
 	}
 	for _, rep := range c.waiting.sorted() {
 		if rep.readyAt <= c.now {
-			rep.readyAt = 0
+			rep.readyAt, rep.retriedIn = 0, c.passes
 			c.waiting.remove(rep)
+			if rep.state == berth.ReplicaRunning {
+				rep.stood = nil
+			}
 		}
 	}
 }

@@ -29,7 +29,8 @@ func inForceHysteresis(p berth.Preemption) berth.Preemption {
 	w.LatencyCritical = max(0, cmp.Or(w.LatencyCritical, 24*berth.Hour))
 	w.Turn = max(0, cmp.Or(w.Turn, 10*berth.Minute))
 	w.Queueing = max(0, cmp.Or(w.Queueing, 5*berth.Minute))
-	w.WaitMilli = cmp.Or(w.WaitMilli, 1000)
+	w.WaitMilli = max(0, cmp.Or(w.WaitMilli, 1000))
+	p.RateLimit.Evictions, p.QueueRateLimit.Evictions = max(0, p.RateLimit.Evictions), max(0, p.QueueRateLimit.Evictions)
 	return p
 }
 

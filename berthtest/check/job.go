@@ -40,6 +40,7 @@ type replica struct {
 	// cause of the Release to come, and which attempts of it were given.
 	cause    berth.CauseCode
 	released int
+	returning
 	// left is the cause for which it last left its place, if one may be kept for it since.
 	left berth.CauseCode
 	// hastened: it has to leave before the deadline of the latest request.

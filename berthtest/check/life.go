@@ -92,7 +92,7 @@ func (c *Checker) run(rep *replica) {
 	c.freeAll(rep, broke, lost)
 	c.due.remove(rep)
 	if rep.state != berth.ReplicaRunning {
-		rep.state, rep.attempts, rep.started, rep.struck = berth.ReplicaRunning, 0, c.now, false
+		rep.state, rep.attempts, rep.started, rep.struck, rep.stood = berth.ReplicaRunning, 0, c.now, false, nil
 		if !rep.resumes {
 			rep.cameAt = c.now
 		}
@@ -123,6 +123,12 @@ func (c *Checker) takeBack(rep *replica, cause berth.CauseCode, gone bool) {
 	for _, m := range rep.in(binding, running) {
 		m.state = stopping
 	}
+	if cause != berth.CauseMemberFailed {
+		rep.stood = nil
+	}
+	if rep.state == berth.ReplicaRunning && !c.soon(rep) {
+		rep.crashes = 0
+	}
 	rep.state, rep.cause, rep.released = berth.ReplicaReleasing, cause, 0
 	rep.struck = rep.struck || cause == berth.CauseDrained
 	c.settle(rep, cause)
@@ -141,13 +147,17 @@ func (c *Checker) pend(rep *replica, backoff bool) {
 	c.withdraw(rep)
 	c.shareAgain(rep)
 	rep.leavePreemption()
-	if rep.left = ""; rep.state == berth.ReplicaReleasing && comesBack(rep.cause) {
+	if rep.left = ""; rep.state == berth.ReplicaReleasing && rep.comesBack() {
 		rep.left = rep.cause
 	}
 	rep.state, rep.members, rep.pendingSince, rep.activeMilli = berth.ReplicaPending, nil, c.now, 0
 	rep.backoff, rep.observed, rep.resumes, rep.released = false, false, false, 0
 	if backoff {
 		c.backOff(rep)
+		rep.keptUntil = rep.readyAt.Add(c.policy.ReservationTimeout)
+		if c.kept[rep.key()] != 0 {
+			c.kept[rep.key()] = rep.keptUntil
+		}
 	}
 	if rep.job.spec.GangTimeout > 0 {
 		c.limited.add(rep)

@@ -184,17 +184,12 @@ func (c *Checker) mayGoOn(rep *replica, err error) error {
 func (c *Checker) somebodyMoves() bool {
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
-			if _, drained := rep.drainedBy(); drained || rep.state == berth.ReplicaReleasing && comesBack(rep.cause) {
+			if _, drained := rep.drainedBy(); drained || rep.state == berth.ReplicaReleasing && rep.comesBack() || rep.moves() && rep.state == berth.ReplicaPending {
 				return true
 			}
 		}
 	}
 	return len(c.kept) > 0
-}
-
-// comesBack reports whether a place may be kept for a gang that is stopped for a cause.
-func comesBack(cause berth.CauseCode) bool {
-	return cause == berth.CauseMoved || cause == berth.CauseDrained || cause == berth.CauseHardwareLost || cause == berth.CauseMemberFailed
 }
 
 // resumed: a gang goes on where a place was kept for it, and on those nodes, if it left for
@@ -203,11 +198,19 @@ func (c *Checker) resumed(rep *replica, b *berth.Bind) error {
 	switch {
 	case rep.readyAt != 0:
 		return broken(PromiseBackoffs, "order %d binds %s, which backs off until %d", b.ID, rep, rep.readyAt)
-	case rep.left == "" || c.passed && c.kept[rep.key()] == 0:
+	case rep.left == "" || c.passed && c.kept[rep.key()] == 0 && !(rep.retriedIn == c.passes && len(rep.stood) > 0):
 		return broken(PromiseCauses, "order %d starts %s because of %q, for which no place was kept", b.ID, rep, b.Cause.Code)
 	}
 	c.saw("resumed after " + string(rep.left))
 	rep.resumes = true
+	if c.kept[rep.key()] == 0 { // the backoff was over in the pass that found the place
+		c.saw("a place was kept in the pass in which the gang came back")
+		c.planned = rep
+		return nil
+	}
+	if err := c.veryPlace(rep, b); err != nil {
+		return err
+	}
 	return c.whereAside(rep, b)
 }
 
@@ -233,7 +236,15 @@ func (c *Checker) againstMove(key gangKey, gangs map[gangKey]berth.ReservationRe
 			return broken(PromiseReservations, "the place that is kept for %s was on %v from %d, and is on %v from %d", key, before.Nodes, before.From, r.Nodes, r.From)
 		}
 	}
-	if until := c.now.Add(c.grace(rep) + c.preemptionTimeout()); c.passed && (r.From != c.now || r.Until != until) {
+	if before, had := c.gangs[key]; had && before.Moving && before.From == r.From && slices.Equal(before.Nodes, r.Nodes) && c.isBackoff(rep, &r) {
+		c.saw("a place is kept through a backoff")
+		return nil
+	}
+	until := c.now.Add(c.grace(rep) + c.preemptionTimeout())
+	if c.isBackoff(rep, &r) {
+		until = r.Until
+	}
+	if c.passed && (r.From != c.now || r.Until != until) {
 		return broken(PromiseReservations, "a place is kept for %s from %d until %d; it is %d, and until %d", key, r.From, r.Until, c.now, until)
 	}
 	if r.Partial {
@@ -266,7 +277,7 @@ func (rep *replica) moves() bool {
 	case berth.ReplicaRunning:
 		return rep.asked() && !rep.needless() && (rep.preemption == nil || rep.preemption.moves)
 	case berth.ReplicaReleasing:
-		return comesBack(rep.cause)
+		return rep.comesBack()
 	}
 	return rep.state == berth.ReplicaPending && rep.left != "" && rep.readyAt != 0
 }
@@ -304,7 +315,8 @@ func (c *Checker) againstMoves(gangs map[gangKey]berth.ReservationReport) error 
 // when it left another.
 func (c *Checker) isKept(key gangKey, r *berth.ReservationReport) bool {
 	until, kept := c.kept[key]
-	return kept && until == r.Until
+	rep := c.beneficiary(key)
+	return kept && until == r.Until || rep != nil && len(rep.stood) > 0 && (c.unseen(rep) || rep.retriedIn == c.passes) && r.Until == rep.keptUntil
 }
 
 // lacks is what a gang for which a place is kept may come to hold there at the most, less what
@@ -402,7 +414,7 @@ func (c *Checker) settled() error {
 		_, drained := rep.drainedBy()
 		switch {
 		case c.kept[rep.key()] != 0 || rep.gone:
-		case rep.state == berth.ReplicaReleasing && comesBack(rep.cause):
+		case rep.state == berth.ReplicaReleasing && rep.comesBack():
 			if c.couldMove(rep) {
 				return broken(PromiseL1, "%s is being released because of %q, and no place is kept for it, where it would fit", rep, rep.cause)
 			}

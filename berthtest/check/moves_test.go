@@ -43,7 +43,7 @@ func (z *zoo) kept(id berth.JobID, nodes ...berth.NodeID) berth.ReservationRepor
 
 // asksToLeave asks the job to leave, by a deadline if that is not 0.
 func (z *zoo) asksToLeave(by berth.Time) berth.RequestCheckpoint {
-	r := berth.RequestCheckpoint{OrderHeader: z.order("a", 5*berth.Minute, berth.CauseDrained)}
+	r := berth.RequestCheckpoint{OrderHeader: z.order("a", 5*berth.Minute, berth.CauseDrained), Members: z.bound["a"]}
 	if by != 0 {
 		r.Deadline = min(r.Deadline, by)
 	}

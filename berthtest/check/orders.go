@@ -100,6 +100,9 @@ func (c *Checker) bind(rep *replica, b berth.Bind) error {
 	if b.Incarnation != rep.incarnation {
 		return broken(PromiseIncarnations, "order %d binds incarnation %d of %s, which is in incarnation %d", b.ID, b.Incarnation, rep, rep.incarnation)
 	}
+	if err := handsClaims(rep, &b); err != nil {
+		return err
+	}
 	if err := c.placeAll(rep, b.Members); err != nil {
 		return err
 	}

@@ -13,7 +13,8 @@ import (
 // they would borrow and the gang is within its guarantee. Between queues they are those within
 // the guarantees of their queues, where the gang would borrow; of two that are alike in that, the
 // higher class, unless the gang is the beneficiary of a preemption: victims do not take their
-// places again.
+// places again. The same holds of the place of a gang that backs off; what is kept for any other
+// gang no job takes.
 
 // surelyPasses reports whether a replica certainly need not stand back. What queues are due
 // changes in the course of a pass, so that it is certain within a queue alone, for one that
@@ -44,19 +45,20 @@ func (c *Checker) passes(rep *replica) []*replica {
 // what beneficiaries will hold.
 func (c *Checker) mayPass(rep *replica, key gangKey) bool {
 	other := c.beneficiary(key)
-	if other == nil || c.kept[key] != 0 {
+	if other == nil || c.kept[key] != 0 && other.readyAt == 0 {
 		return false
 	}
-	if c.ranksAbove(rep, other, c.preemptions[key]) {
+	promised := c.preemptions[key] != nil || c.kept[key] != 0
+	if c.ranksAbove(rep, other, promised) {
 		return true
 	}
 	defer c.earmark(rep, other)()
-	return c.ranksAbove(rep, other, c.preemptions[key])
+	return c.ranksAbove(rep, other, promised)
 }
 
 // ranksAbove reports whether a replica need not stand back for another, as its queues are
-// charged; p is the preemption for that one, or nil.
-func (c *Checker) ranksAbove(rep, other *replica, p *preemption) bool {
+// charged; promised: it is a beneficiary, or its place is kept while it backs off.
+func (c *Checker) ranksAbove(rep, other *replica, promised bool) bool {
 	within, otherWithin := c.withinGuarantee(rep), c.withinGuarantee(other)
 	switch {
 	case rep.job.queue == other.job.queue:
@@ -64,7 +66,7 @@ func (c *Checker) ranksAbove(rep, other *replica, p *preemption) bool {
 	case within != otherWithin:
 		return within
 	}
-	return p == nil && rep.job.spec.Class > other.job.spec.Class
+	return !promised && rep.job.spec.Class > other.job.spec.Class
 }
 
 // compareRank compares two of one queue.

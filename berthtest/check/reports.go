@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/internal/protocol"
@@ -120,6 +121,14 @@ func (c *Checker) memberFailed(e berth.MemberFailed) error {
 	}
 	c.saw("memberFailed while " + rep.doing())
 	hit := false
+	dies := map[*member]bool{}
+	for _, ref := range e.Members {
+		if flat := rep.job.flat(ref); flat >= 0 && (e.Bind == 0 || e.Bind == rep.members[flat].bind) {
+			dies[rep.members[flat]] = true
+		}
+	}
+	left := slices.DeleteFunc(rep.in(running), func(m *member) bool { return dies[m] })
+	rep.noteStood(func(m *member) bool { return dies[m] || !rep.enough(left) })
 	for _, ref := range e.Members {
 		flat := rep.job.flat(ref)
 		if flat < 0 {
@@ -130,6 +139,10 @@ func (c *Checker) memberFailed(e berth.MemberFailed) error {
 			continue // it is about one that is gone, or on its way
 		}
 		hit = true
+		if e.Fault == berth.FaultNode {
+			c.saw("members died, and their nodes are at fault")
+			rep.avoid(m)
+		}
 		switch {
 		case m.state == binding:
 			m.state = broke // the report of the Bind decides
@@ -143,7 +156,9 @@ func (c *Checker) memberFailed(e berth.MemberFailed) error {
 		return broken(PromiseS9, "a member's failure of %s was accepted that is about none that runs", rep)
 	}
 	if rep.state == berth.ReplicaRunning {
-		if rep.backoff = rep.short(running) != ""; !rep.backoff {
+		if rep.short(running) != "" {
+			c.failed(rep, e.Fault)
+		} else {
 			c.backOff(rep)
 		}
 	}

@@ -30,6 +30,8 @@ type reserved struct {
 	// ousted are the gangs on whose nodes something that ranks above them was placed in
 	// that pass: from then on the other nodes are free, and it may reserve anew.
 	ousted map[gangKey]bool
+	// passes counts the passes.
+	passes int
 	// spreadings are the groups of that pass that are spread or balanced.
 	spreadings []interface {
 		even(gangs map[gangKey]berth.ReservationReport) error
@@ -51,6 +53,7 @@ func (r *reserved) outdated() { r.sure, r.passed, r.trespasses, r.spreadings = f
 func (r *reserved) begin() {
 	r.passed, r.trespasses, r.spreadings, r.ousted = r.sure, nil, nil, map[gangKey]bool{}
 	r.sure = false
+	r.passes++
 }
 
 // trespass notes that a replica is placed on a node that was reserved for a gang when
@@ -214,6 +217,9 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 		}
 	}
 	passed := c.passed
+	if err := c.returns(gangs); passed && err != nil {
+		return err
+	}
 	c.outdated()
 	c.gangs, c.sure = gangs, true
 	if passed {

@@ -86,6 +86,9 @@ func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	if err := told(rep, r.OrderHeader); err != nil {
 		return err
 	}
+	if err := handsMembers(rep, r); err != nil {
+		return err
+	}
 	c.saw("checkpoint requested")
 	c.open(rep, r)
 	rep.hastened = false

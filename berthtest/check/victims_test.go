@@ -104,7 +104,7 @@ func (z *zoo) because(id berth.JobID, timeout berth.Duration, cause berth.CauseC
 }
 
 func (z *zoo) ask(id berth.JobID, cause berth.CauseCode, to berth.JobID) berth.RequestCheckpoint {
-	return berth.RequestCheckpoint{OrderHeader: z.because(id, 5*berth.Minute, cause, to)}
+	return berth.RequestCheckpoint{OrderHeader: z.because(id, 5*berth.Minute, cause, to), Members: z.bound[id]}
 }
 
 func (z *zoo) stop(id berth.JobID, cause berth.CauseCode, to berth.JobID) berth.Release {

@@ -51,6 +51,8 @@ const (
 	PromiseIncarnations Promise = "incarnations"
 	// PromiseClaims are met exactly: a member gets what it asked for.
 	PromiseClaims Promise = "claims"
+	// PromiseLost: what hardware took is handed over whole until the next pass.
+	PromiseLost Promise = "lost"
 	// PromiseModes hold: a member stands on a GPU that is in its mode, or ordered to be.
 	PromiseModes Promise = "modes"
 	// PromiseGeometry of a pool is kept: what may change, and how often.

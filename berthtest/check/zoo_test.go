@@ -27,11 +27,15 @@ type zoo struct {
 	// used are the queues of singles that run, and places where they do.
 	used   []berth.QueueID
 	places map[berth.JobID]berth.MemberPlacement
+	// claims of the jobs that were told, and the members that were bound last.
+	claims map[berth.JobID][]berth.GroupClaim
+	bound  map[berth.JobID][]berth.MemberPlacement
 }
 
 func newZoo(t *testing.T) *zoo {
 	z := &zoo{t: t, c: check.New(berth.Config{Levels: []string{"leaf"}, Fabric: berth.Fabric{RailLevel: "leaf"}, Ledger: true}), next: 1}
 	z.queues, z.places = map[string]quota.Queue{}, map[berth.JobID]berth.MemberPlacement{}
+	z.claims, z.bound = map[berth.JobID][]berth.GroupClaim{}, map[berth.JobID][]berth.MemberPlacement{}
 	for i, leaf := range []string{"x", "x", "y"} {
 		gpu := berth.GPU{Product: "H100", MemoryMiB: 1000}
 		z.tell(berth.NodeJoined{Node: berth.Node{
@@ -46,7 +50,22 @@ func newZoo(t *testing.T) *zoo {
 }
 
 // tell gives an event that is right.
-func (z *zoo) tell(e berth.Event) { require.NoError(z.t, z.c.Applied(z.now, e)) }
+func (z *zoo) tell(e berth.Event) {
+	require.NoError(z.t, z.c.Applied(z.now, e))
+	switch e := e.(type) {
+	case berth.JobSubmitted:
+		z.claims[e.Job.ID] = claimsOf(&e.Job)
+	case berth.JobObserved:
+		z.claims[e.Job.ID] = claimsOf(&e.Job)
+	}
+}
+
+func claimsOf(j *berth.Job) (list []berth.GroupClaim) {
+	for _, g := range j.Groups {
+		list = append(list, berth.GroupClaim{Group: g.Name, Claim: g.Claim})
+	}
+	return list
+}
 
 // pass gives a pass that is right.
 func (z *zoo) pass(actions ...berth.Order) { require.NoError(z.t, z.c.Scheduled(z.now, actions)) }
@@ -74,7 +93,8 @@ func (z *zoo) order(id berth.JobID, timeout berth.Duration, cause berth.CauseCod
 }
 
 func (z *zoo) bind(id berth.JobID, members ...berth.MemberPlacement) berth.Bind {
-	return berth.Bind{OrderHeader: z.order(id, 2*berth.Minute, berth.CauseFits), Members: members}
+	z.bound[id] = members
+	return berth.Bind{OrderHeader: z.order(id, 2*berth.Minute, berth.CauseFits), Members: members, Claims: z.claims[id]}
 }
 
 func (z *zoo) release(id berth.JobID, cause berth.CauseCode, members ...berth.MemberPlacement) berth.Release {
@@ -498,7 +518,7 @@ func refusal(event string, kind error) error {
 // TestZoo: the checker catches every animal, and says which promise it breaks.
 func TestZoo(t *testing.T) {
 	caught := map[check.Promise]bool{}
-	for _, a := range slices.Concat(animals, fenced, lending, yields, shrinks, failing, unrest, leaving) {
+	for _, a := range slices.Concat(animals, fenced, lending, yields, shrinks, failing, unrest, leaving, handed, returning) {
 		t.Run(string(a.promise)+" "+a.name, func(t *testing.T) {
 			var v *check.Violation
 			require.ErrorAs(t, a.do(newZoo(t)), &v)
@@ -508,7 +528,7 @@ func TestZoo(t *testing.T) {
 	}
 	for _, p := range []check.Promise{
 		check.PromiseS1, check.PromiseS2, check.PromiseS3, check.PromiseS4, check.PromiseS6, check.PromiseS7, check.PromiseS8, check.PromiseS9, check.PromiseL1, check.PromiseR2, check.PromiseR5,
-		check.PromiseOrders, check.PromiseDeadlines, check.PromiseCauses, check.PromiseIncarnations, check.PromiseClaims, check.PromiseSelectors,
+		check.PromiseOrders, check.PromiseDeadlines, check.PromiseCauses, check.PromiseIncarnations, check.PromiseClaims, check.PromiseLost, check.PromiseSelectors,
 		check.PromiseLimits, check.PromiseEligibility, check.PromiseGain, check.PromiseRates, check.PromiseLedger, check.PromiseReservations, check.PromiseHealth, check.PromiseHotSpares, check.PromiseBackoffs,
 		check.PromiseTimeouts, check.PromiseEvents, check.PromiseClock,
 	} {

@@ -80,7 +80,7 @@
 //	scale NAME 5
 //	cancel NAMES
 //	finish NAMES incarnation= failed=yes   incarnation is the present one unless told
-//	member-failed NAME [0] [1] incarnation=
+//	member-failed NAME [0] [1] incarnation= fault=job|node
 //	checkpoint NAME incarnation= at=1h     it wrote one by itself
 //	report ID|all done|failed              the end of an order, or of all that are out
 //	report ID partial [2] workers[3]

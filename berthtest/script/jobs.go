@@ -216,6 +216,11 @@ func failMembers(s *Session, a *arguments) ([]berth.Event, error) {
 		}
 		e.Members = append(e.Members, ref)
 	}
+	if text := a.text("fault"); text != "" {
+		if err := e.Fault.UnmarshalText([]byte(text)); err != nil {
+			return nil, err
+		}
+	}
 	return one(e, a.finish(max(1, len(a.words))))
 }
 
@@ -235,7 +240,7 @@ func (s *Session) replica(id berth.JobID, number int) (berth.ReplicaExplanation,
 		return berth.ReplicaExplanation{}, false
 	}
 	for _, r := range e.Replicas {
-		if r.Replica == number {
+		if r.Replica <= number && number <= r.Replica+r.Alike {
 			return r, true
 		}
 	}

@@ -149,6 +149,9 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 		if r.ExpectedEnd != 0 {
 			line += " until about " + clock(r.ExpectedEnd)
 		}
+		if r.Alike > 0 {
+			line += fmt.Sprintf(", as %d more up to %s/%d", r.Alike, e.Job, r.Replica+r.Alike)
+		}
 		if r.Order != 0 {
 			line += fmt.Sprintf(", order #%d is out", r.Order)
 		}

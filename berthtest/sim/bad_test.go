@@ -123,7 +123,7 @@ func badNodes(levels int) []berth.Event {
 		berth.XidReported{Node: "nobody", Xid: 79}, berth.XidReported{Node: "n0", GPU: 64, Xid: 79}, berth.XidReported{Node: "n0"},
 		berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Losses: 65}}},
 		berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Within: -1}}},
-		berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{NodesMilli: -1}}}},
+		berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{NodesMilli: -2}}}},
 		berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{NodesMilli: 1}, {NodesMilli: 2}}}},
 		berth.GPURepaired{Node: "nobody"}, berth.GPURepaired{Node: "n0", GPU: 99},
 		berth.PolicyChanged{Policy: berth.Policy{BindTimeout: -1}},

@@ -53,6 +53,11 @@ func (s *Simulation) trouble() error {
 			return err
 		}
 	}
+	if s.chance(f.GangDie) {
+		if err := s.gangDies(); err != nil {
+			return err
+		}
+	}
 	for _, t := range []struct {
 		chance float64
 		make   func(*berth.Node) (fault, remedy berth.Event)
@@ -115,9 +120,43 @@ func (s *Simulation) memberDies() error {
 		return nil
 	}
 	g := s.executor.placed[s.random.IntN(len(s.executor.placed))]
-	e := berth.MemberFailed{Job: g.job.spec.ID, Replica: g.number, Incarnation: g.incarnation, Reason: "exit status 137"}
 	left := 1 + s.random.IntN(3)
-	start := s.random.IntN(len(g.where))
+	e := s.die(g, left, s.random.IntN(len(g.where)))
+	if len(e.Members) == 0 {
+		return nil
+	}
+	return s.tellOf(e, g)
+}
+
+// gangDies ends all members of one gang.
+func (s *Simulation) gangDies() error {
+	if len(s.executor.placed) == 0 {
+		return nil
+	}
+	g := s.executor.placed[s.random.IntN(len(s.executor.placed))]
+	e := s.die(g, len(g.where), 0)
+	e.Reason = "NCCL abort"
+	if s.random.IntN(2) == 0 {
+		e.Fault = berth.FaultJob + berth.Fault(s.random.IntN(2))
+	}
+	if len(e.Members) == 0 {
+		return nil
+	}
+	if s.random.IntN(3) > 0 {
+		return s.tellOf(e, g)
+	}
+	for _, ref := range e.Members {
+		e.Members = []berth.MemberRef{ref}
+		if err := s.tellOf(e, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// die ends so many members of a gang, from one on, and returns what there is to tell of it.
+func (s *Simulation) die(g *gang, left, start int) berth.MemberFailed {
+	e := berth.MemberFailed{Job: g.job.spec.ID, Replica: g.number, Incarnation: g.incarnation, Reason: "exit status 137"}
 	for i := range g.where {
 		flat := (start + i) % len(g.where)
 		if g.where[flat].node == "" || left == 0 {
@@ -129,8 +168,5 @@ func (s *Simulation) memberDies() error {
 		g.stop(group, ref.Index)
 		e.Members = append(e.Members, ref)
 	}
-	if len(e.Members) == 0 {
-		return nil
-	}
-	return s.tellOf(e, g)
+	return e
 }

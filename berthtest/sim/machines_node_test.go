@@ -334,7 +334,8 @@ func (t *turn) toldAside(ref berth.ReplicaRef, w *asideView) []signal {
 func (t *turn) passedAside(ref berth.ReplicaRef, w *asideView) []signal {
 	before, after := t.before.gangs[ref], t.after.gangs[ref]
 	var signals []signal
-	if before != nil && before.Moving != nil && (after == nil || after.State == berth.ReplicaPending || after.Incarnation != before.Incarnation) {
+	waits := before != nil && before.Moving != nil && before.Moving.Until > t.now && before.ReadyAt <= t.now // else it is over first, or backs off yet
+	if waits && (after == nil || after.State == berth.ReplicaPending || after.Incarnation != before.Incarnation) {
 		signals = append(signals, signal{"waits", may})
 	}
 	end := "called off"
@@ -356,7 +357,7 @@ func (t *turn) passedAside(ref berth.ReplicaRef, w *asideView) []signal {
 	switch {
 	case w != nil && w.Until <= t.now:
 		signals = append(signals, signal{"until", must})
-	case to == "preemption" && from != "preemption", to == "move" && from != "move": // it ends what was before
+	case to == "preemption" && from != "preemption", to == "move" && from != "move", to == "backoff" && from != "backoff" && from != "move": // it ends what was before
 	default:
 		signals = append(signals, signal{end, may})
 	}
@@ -368,7 +369,7 @@ func (t *turn) passedAside(ref berth.ReplicaRef, w *asideView) []signal {
 		signals = append(signals, signal{"reserve", may})
 	case "preemption":
 		signals = append(signals, signal{"plan evictions", may})
-	case "move":
+	case "move", "backoff":
 		signals = append(signals, signal{"keep place", may})
 	case "partialMove":
 		signals = append(signals, signal{"keep part", may})

@@ -218,6 +218,8 @@ func (g *gangView) aside() (string, *asideView) {
 	case g == nil:
 	case g.Moving != nil && g.Moving.Partial:
 		return "partialMove", g.Moving
+	case g.Moving != nil && g.State == berth.ReplicaPending:
+		return "backoff", g.Moving
 	case g.Moving != nil:
 		return "move", g.Moving
 	case g.Reserved == nil:

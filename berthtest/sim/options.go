@@ -43,6 +43,8 @@ type Checker interface {
 	// error.
 	Applied(now berth.Time, e berth.Event) error
 	Rejected(now berth.Time, e berth.Event, refusal error) error
+	// Lost takes what the scheduler says that hardware took, after each fact that it accepted.
+	Lost(list []berth.Loss) error
 	// Scheduled takes the orders of a pass, before they are carried out.
 	Scheduled(now berth.Time, actions []berth.Order) error
 	// Restored: the scheduler is now another one, made of a snapshot.
@@ -109,11 +111,13 @@ type Faults struct {
 	// is over comes after it.
 	ReportOld float64
 
-	// Of each pass: members of some gang die; a node is lost; a GPU fails; the driver
+	// Of each pass: up to three members of some gang die; all of them die, as by an NCCL abort,
+	// which is told in one report or in one for each, and of half of which it is known what is
+	// to blame; a node is lost; a GPU fails; the driver
 	// reports an Xid of any kind about a GPU; a node is cordoned, or drained. Nodes and GPUs
 	// come back after a while, between half of Outage and one and a half; two in three of the
 	// nodes that are drained are to be empty half of that earlier, on average.
-	MemberDie, NodeLost, GPUFail, Xid, Cordon, Drain float64
+	MemberDie, GangDie, NodeLost, GPUFail, Xid, Cordon, Drain float64
 	// Outage is how long hardware stays away on average; zero: 10 minutes.
 	Outage berth.Duration
 

@@ -23,6 +23,7 @@ type greedy struct {
 	holders map[berth.MemberPlacement]berth.JobID
 	waiting []berth.JobID
 	last    berth.OrderID
+	lost    []berth.Loss
 }
 
 func newGreedy(fault string) *greedy {
@@ -33,12 +34,17 @@ func gpuOf(node berth.NodeID, gpu int) berth.MemberPlacement {
 	return berth.MemberPlacement{Node: node, GPUs: berth.GPUSetOf(gpu)}
 }
 
-func (g *greedy) Apply(_ berth.Time, e berth.Event) error {
+func (g *greedy) Apply(now berth.Time, e berth.Event) error {
 	switch e := e.(type) {
 	case berth.NodeJoined:
 		g.nodes = append(g.nodes, e.Node)
 	case berth.GPUFailed:
-		g.failed[gpuOf(e.Node, e.GPU)] = true
+		at := gpuOf(e.Node, e.GPU)
+		g.failed[at] = true
+		if id := g.holders[at]; id != "" && g.fault != "keeps losses to itself" {
+			cause := berth.Cause{Code: berth.CauseHardwareLost}
+			g.lost = append(g.lost, berth.Loss{Job: id, Incarnation: 1, At: now, Cause: cause, Members: []berth.MemberPlacement{at}})
+		}
 	case berth.JobSubmitted:
 		g.waiting = append(g.waiting, e.Job.ID)
 		if g.fault == "reports late" {
@@ -80,8 +86,12 @@ func (g *greedy) bind(h berth.OrderHeader, at berth.MemberPlacement) berth.Order
 	case "no member":
 		at.Index = 7
 	}
-	bind := berth.Bind{OrderHeader: h, Members: []berth.MemberPlacement{at}}
+	bind := berth.Bind{OrderHeader: h, Members: []berth.MemberPlacement{at}, Claims: []berth.GroupClaim{{Claim: berth.Claim{GPUs: 1}}}}
 	switch g.fault {
+	case "no claims":
+		bind.Claims = nil
+	case "another claim":
+		bind.Claims[0].Claim.GPUs = 2
 	case "pointer":
 		return &bind
 	case "nil":
@@ -109,7 +119,7 @@ func (g *greedy) first() (berth.MemberPlacement, bool) {
 }
 
 func (g *greedy) NextWake() (berth.Time, bool)                   { return 0, false }
-func (g *greedy) Lost() []berth.Loss                             { return nil }
+func (g *greedy) Lost() []berth.Loss                             { return g.lost }
 func (g *greedy) Outstanding() []berth.Order                     { return nil }
 func (g *greedy) Explain(berth.JobID) (berth.Explanation, error) { return berth.Explanation{}, nil }
 func (g *greedy) Report() berth.FleetReport                      { return berth.FleetReport{} }
@@ -166,6 +176,8 @@ func TestBadSchedulersAreCaught(t *testing.T) {
 		"nobody's job":   "order 1 is about nobody/0, which does not exist",
 		"no member":      "order 1 binds a/0[7], which is no member or is placed",
 		"no replica":     "order 1 is about a/-1, which does not exist",
+		"no claims":      "claims: order 1 binds members of a/0 with the claims of 0 groups; the job has 1",
+		"another claim":  `claims: order 1 says that group "" of a/0 claims {GPUs:2`,
 		"pointer":        "order 1 is a *berth.Bind",
 		"nil":            "the order after order 0 is nil",
 		"reports late":   "R2: the refusal is a *errors.errorString: not today",
@@ -175,6 +187,22 @@ func TestBadSchedulersAreCaught(t *testing.T) {
 		var violation *check.Violation
 		require.ErrorAs(t, err, &violation, fault)
 	}
+}
+
+// A scheduler that does not hand over what hardware took is caught at once.
+func TestALossThatIsNotHandedOverIsCaught(t *testing.T) {
+	run := func(fault string) error {
+		gpu := berth.GPU{Product: "H100"}
+		work := sim.FromSlice([]sim.Arrival{
+			{Event: berth.NodeJoined{Node: berth.Node{ID: "n1", GPUs: []berth.GPU{gpu}}}},
+			{Event: berth.QueueSet{Queue: quota.Queue{Name: "q"}}},
+			submit(10, "a", 100),
+			{At: 50, Event: berth.GPUFailed{Node: "n1", GPU: 0}},
+		})
+		return sim.New(newGreedy(fault), work, sim.Options{Checker: check.NewForAnyPolicy(berth.Config{})}).Run(50)
+	}
+	require.NoError(t, run(""))
+	require.ErrorContains(t, run("keeps losses to itself"), "lost: 0 losses are said; there are 1: [{Job:a Replica:0 Incarnation:1 At:")
 }
 
 // Without a checker, what nobody can carry out is still told by a sentence.

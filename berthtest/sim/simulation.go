@@ -244,7 +244,10 @@ func (s *Simulation) check(e berth.Event, refusal error) error {
 	case refusal != nil:
 		return s.options.Checker.Rejected(s.now, e, refusal)
 	}
-	return s.options.Checker.Applied(s.now, e)
+	if err := s.options.Checker.Applied(s.now, e); err != nil {
+		return err
+	}
+	return s.options.Checker.Lost(s.scheduler.Lost())
 }
 
 // restore replaces the scheduler by a copy made of its snapshot, now and then.

@@ -279,6 +279,7 @@ func (r *run) state() {
 	r.verify(sched.Check())
 	r.verify(r.checker.AgainstReport(sched.Report()))
 	r.verify(r.checker.Outstanding(sched.Outstanding()))
+	r.verify(r.checker.Lost(sched.Lost()))
 	r.verify(r.checker.AgainstLedger(sched.Ledger()))
 }
 

@@ -28,15 +28,15 @@ type document struct {
 }
 
 type gpuDocument struct {
-	Index             int    `json:"index"`
-	Product           string `json:"product,omitempty"`
-	UUID              string `json:"uuid,omitempty"`
-	PCI               string `json:"pci,omitempty"`
-	MinorNumber       *int   `json:"minorNumber,omitempty"`
-	MemoryMiB         int64  `json:"memoryMiB,omitempty"`
-	ComputeCapability string `json:"computeCapability,omitempty"`
-	NUMANode          *int   `json:"numaNode,omitempty"`
-	CPUs              string `json:"cpus,omitempty"`
+	Index             int           `json:"index"`
+	Product           string        `json:"product,omitempty"`
+	UUID              string        `json:"uuid,omitempty"`
+	PCI               string        `json:"pci,omitempty"`
+	MinorNumber       berth.Ordinal `json:"minorNumber,omitzero"`
+	MemoryMiB         int64         `json:"memoryMiB,omitempty"`
+	ComputeCapability string        `json:"computeCapability,omitempty"`
+	NUMANode          berth.Ordinal `json:"numaNode,omitzero"`
+	CPUs              string        `json:"cpus,omitempty"`
 	// Failure says why the GPU takes no work.
 	Failure   string          `json:"failure,omitempty"`
 	NVLinks   linksDocument   `json:"nvlinks"`
@@ -94,13 +94,13 @@ type healthDocument struct {
 }
 
 type nicDocument struct {
-	Name          string   `json:"name"`
-	PCI           string   `json:"pci"`
-	NUMANode      *int     `json:"numaNode,omitempty"`
-	MbitPerSecond int64    `json:"mbitPerSecond,omitempty"`
-	Active        bool     `json:"active"`
-	Rail          *int     `json:"rail,omitempty"`
-	GPUs          []string `json:"gpus"`
+	Name          string        `json:"name"`
+	PCI           string        `json:"pci"`
+	NUMANode      berth.Ordinal `json:"numaNode,omitzero"`
+	MbitPerSecond int64         `json:"mbitPerSecond,omitempty"`
+	Active        bool          `json:"active"`
+	Rail          berth.Ordinal `json:"rail,omitzero"`
+	GPUs          []string      `json:"gpus"`
 }
 
 type coreDocument struct {
@@ -136,8 +136,8 @@ func writeJSON(w io.Writer, m *machine) error {
 	for i := range m.NICs {
 		nic := &m.NICs[i]
 		d.NICs = append(d.NICs, nicDocument{
-			Name: nic.Name, PCI: nic.PCI, NUMANode: known(nic.NUMANode), MbitPerSecond: nic.MbitPerSecond, Active: nic.Active,
-			Rail: known(nic.Rail), GPUs: cells[len(m.GPUs)+i][:len(m.GPUs)],
+			Name: nic.Name, PCI: nic.PCI, NUMANode: nic.NUMANode, MbitPerSecond: nic.MbitPerSecond, Active: nic.Active,
+			Rail: nic.Rail, GPUs: cells[len(m.GPUs)+i][:len(m.GPUs)],
 		})
 	}
 	for _, f := range m.health.Findings {
@@ -157,8 +157,8 @@ func writeJSON(w io.Writer, m *machine) error {
 func (m *machine) gpuDocument(i int) gpuDocument {
 	g, h := &m.GPUs[i], &m.health.GPUs[i]
 	d := gpuDocument{
-		Index: i, Product: g.Product, UUID: g.UUID, PCI: g.PCI, MinorNumber: known(g.DeviceMinor), MemoryMiB: g.MemoryMiB,
-		ComputeCapability: capability(g), NUMANode: known(g.NUMANode), CPUs: g.CPUs, Processes: g.Processes,
+		Index: i, Product: g.Product, UUID: g.UUID, PCI: g.PCI, MinorNumber: g.DeviceMinor, MemoryMiB: g.MemoryMiB,
+		ComputeCapability: capability(g), NUMANode: g.NUMANode, CPUs: g.CPUs, Processes: g.Processes,
 		NVLinks: linksDocument{
 			Active: h.Links.Active, Inactive: h.Links.Inactive, Direct: g.NVLink.Direct, Switched: g.NVLink.Switched,
 			Peers: g.NVLink.Peers, Fabric: g.NVLink.Fabric,
@@ -190,12 +190,4 @@ func migOf(g *nvmlsrc.GPU) *migDocument {
 		d.Instances = append(d.Instances, instanceDocument{i.ID, i.Placement.String(), i.UUIDs, i.Processes})
 	}
 	return d
-}
-
-// known is a number that is not negative, or nil.
-func known(v int) *int {
-	if v < 0 {
-		return nil
-	}
-	return &v
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/nvmlsrc"
 	"github.com/berth-sched/berth/topology/nodegraph"
 )
@@ -22,7 +23,7 @@ func fromMatrix(t *testing.T, product, text string) *machine {
 	m := &machine{name: "n1"}
 	n := len(spec.GPUs)
 	for i := range n {
-		m.GPUs = append(m.GPUs, nvmlsrc.GPU{Index: i, Product: product, NUMANode: spec.GPUs[i].NUMA})
+		m.GPUs = append(m.GPUs, nvmlsrc.GPU{Index: i, Product: product, NUMANode: ordinal(spec.GPUs[i].NUMA)})
 		var links []nodegraph.Link
 		var kinds []nodegraph.PathKind
 		for j := range n {
@@ -43,7 +44,7 @@ func fromMatrix(t *testing.T, product, text string) *machine {
 		for j := range kinds {
 			kinds[j] = nodegraph.PathSYS
 		}
-		m.NICs = append(m.NICs, nvmlsrc.NIC{Name: nic.Name, NUMANode: nic.NUMA, Rail: i, Active: true, Paths: nic.Paths, NICs: kinds})
+		m.NICs = append(m.NICs, nvmlsrc.NIC{Name: nic.Name, NUMANode: ordinal(nic.NUMA), Rail: berth.OrdinalOf(i), Active: true, Paths: nic.Paths, NICs: kinds})
 	}
 	return m
 }
@@ -156,18 +157,23 @@ func TestNests(t *testing.T) {
 // Captions name what is known and nothing else.
 func TestCaptions(t *testing.T) {
 	m := &machine{}
-	m.GPUs = []nvmlsrc.GPU{{NUMANode: -1}}
-	m.NICs = []nvmlsrc.NIC{{NUMANode: -1, PCI: "0000:01:00.0"}, {NUMANode: 3, PCI: "0000:01:00.1"}}
+	m.GPUs = []nvmlsrc.GPU{{}}
+	m.NICs = []nvmlsrc.NIC{{PCI: "0000:01:00.0"}, {NUMANode: berth.OrdinalOf(3), PCI: "0000:01:00.1"}}
 	require.Equal(t, "host", m.caption(&nest{level: nodegraph.PathNODE, devices: []int{0}}))
 	require.Equal(t, "host", m.caption(&nest{level: nodegraph.PathNODE, devices: []int{1}}))
 	require.Equal(t, "NUMA node 3", m.caption(&nest{level: nodegraph.PathNODE, devices: []int{2}}))
 	require.Equal(t, "one adapter", m.caption(&nest{level: nodegraph.PathPIX, devices: []int{1, 2}}))
 	require.Equal(t, "PCIe switch", m.caption(&nest{level: nodegraph.PathPIX, devices: []int{0, 1}}))
-	m.GPUs[0].NUMANode = 2
+	m.GPUs[0].NUMANode = berth.OrdinalOf(2)
 	require.Equal(t, "NUMA node 2", m.caption(&nest{level: nodegraph.PathNODE, devices: []int{0}}))
 }
 
 func TestLines(t *testing.T) {
 	require.Nil(t, noteStyle.wrap("", 100))
 	require.Equal(t, []string{"one two", "three", "extraordinarily", "long"}, noteStyle.wrap("one two three extraordinarily long", 50))
+}
+
+func ordinal(n nodegraph.NUMANode) berth.Ordinal {
+	number, _ := n.Number()
+	return berth.OrdinalOf(number)
 }

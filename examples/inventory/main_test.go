@@ -95,7 +95,7 @@ func TestDocument(t *testing.T) {
 	require.Equal(t, []int{41_002}, d.GPUs[0].MIG.Instances[2].Processes)
 	require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6}, d.GPUs[0].MIG.Profiles[0].Starts)
 	require.Equal(t, [][]string{{"X", "SYS"}, {"SYS", "X"}}, d.Links)
-	require.Equal(t, 1, *d.NICs[1].Rail)
+	require.Equal(t, berth.OrdinalOf(1), d.NICs[1].Rail)
 	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
 	require.NoError(t, sched.Apply(0, berth.NodeJoined{Node: *d.Core.Node}))
@@ -103,7 +103,7 @@ func TestDocument(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(output(t, "-fake", "hgx-h100", "-format", "json")), &d))
 	require.Equal(t, "NV18", d.Links[0][7])
 	require.Equal(t, "PXB", d.PCIe[0][1])
-	require.Nil(t, d.NICs[4].Rail)
+	require.Equal(t, berth.Ordinal{}, d.NICs[4].Rail)
 	require.Equal(t, linksDocument{Active: 18, Switched: 18, Peers: []int{0, 1, 2, 4, 5, 6, 7}}, d.GPUs[3].NVLinks)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/topology/nodegraph"
 )
 
@@ -123,16 +124,16 @@ func (m *machine) caption(n *nest) string {
 	}
 	if first := devices[0]; first < len(m.GPUs) {
 		g := &m.GPUs[first]
-		if g.NUMANode < 0 {
+		if g.NUMANode == (berth.Ordinal{}) {
 			return "host"
 		}
 		if g.CPUs != "" {
-			return fmt.Sprintf("NUMA node %d · CPUs %s", g.NUMANode, g.CPUs)
+			return fmt.Sprintf("NUMA node %s · CPUs %s", g.NUMANode, g.CPUs)
 		}
-		return fmt.Sprintf("NUMA node %d", g.NUMANode)
+		return fmt.Sprintf("NUMA node %s", g.NUMANode)
 	}
-	if numa := m.NICs[devices[0]-len(m.GPUs)].NUMANode; numa >= 0 {
-		return fmt.Sprintf("NUMA node %d", numa)
+	if numa := m.NICs[devices[0]-len(m.GPUs)].NUMANode; numa != (berth.Ordinal{}) {
+		return fmt.Sprintf("NUMA node %s", numa)
 	}
 	return "host"
 }

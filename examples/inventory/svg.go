@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/nvmlsrc"
 	"github.com/berth-sched/berth/topology/nodegraph"
 )
@@ -80,7 +81,7 @@ func (m *machine) subtitle() string {
 	}
 	rails, rate := 0, int64(0)
 	for _, nic := range m.NICs {
-		if nic.Rail != nvmlsrc.NoRail {
+		if nic.Rail != (berth.Ordinal{}) {
 			rails, rate = rails+1, max(rate, nic.MbitPerSecond)
 		}
 	}
@@ -227,12 +228,12 @@ func (f *figure) drawInstances(c *canvas, g *nvmlsrc.GPU, in rectangle) {
 func (f *figure) drawNIC(c *canvas, i int) {
 	nic, d := &f.NICs[i], f.devices[len(f.GPUs)+i]
 	class, state := "nic", "no rail"
-	if nic.Rail != nvmlsrc.NoRail {
-		state = fmt.Sprintf("rail %d", nic.Rail)
+	if nic.Rail != (berth.Ordinal{}) {
+		state = fmt.Sprintf("rail %s", nic.Rail)
 	}
 	if !nic.Active {
 		class, state = "off", state+", down"
-	} else if nic.Rail == nvmlsrc.NoRail {
+	} else if nic.Rail == (berth.Ordinal{}) {
 		class = "off"
 	}
 	fmt.Fprintf(c, "<g><title>%s</title>\n", escape(nic.Name+" "+nic.PCI))

@@ -62,11 +62,11 @@ func capability(g *nvmlsrc.GPU) string {
 }
 
 // orNA is a number, or what nvidia-smi says where there is none.
-func orNA(v int) string {
-	if v < 0 {
+func orNA(o berth.Ordinal) string {
+	if o == (berth.Ordinal{}) {
 		return "N/A"
 	}
-	return fmt.Sprint(v)
+	return o.String()
 }
 
 func (m *machine) gpuSection() string {
@@ -217,7 +217,7 @@ func (m *machine) nicSection() string {
 		if nic.MbitPerSecond > 0 {
 			rate = fmt.Sprintf("%g Gb/s", float64(nic.MbitPerSecond)/1000)
 		}
-		if nic.Rail != nvmlsrc.NoRail {
+		if nic.Rail != (berth.Ordinal{}) {
 			rail = fmt.Sprint(nic.Rail)
 		}
 		t.row(fmt.Sprintf("NIC%d", i), nic.Name, busID(nic.PCI), orNA(nic.NUMANode), rate, state, rail, nearest(nic.Paths))

@@ -56,12 +56,9 @@ func (m *machine) deviceName(i int) string {
 
 // affinity is what nvidia-smi says of a GPU's CPUs and NUMA node.
 func (m *machine) affinity(i int) (cpus, numa string) {
-	cpus, numa = m.GPUs[i].CPUs, "N/A"
+	cpus, numa = m.GPUs[i].CPUs, orNA(m.GPUs[i].NUMANode)
 	if cpus == "" {
 		cpus = "N/A"
-	}
-	if m.GPUs[i].NUMANode >= 0 {
-		numa = fmt.Sprint(m.GPUs[i].NUMANode)
 	}
 	return cpus, numa
 }

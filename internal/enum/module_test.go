@@ -68,7 +68,7 @@ func foreign(e enumeration) enumeration {
 func enumerations() []enumeration {
 	return []enumeration{
 		of(berth.ClassLatencyCritical), of(berth.ShareTimeSlice), of(berth.GPUModeTimeSlice), of(berth.ReplicaReleasing),
-		of(berth.OutcomePartial), of(berth.LocalityLoose), of(berth.GeometryPerClaim), of(berth.PreemptionOff),
+		of(berth.OutcomePartial), of(berth.FaultNode), of(berth.LocalityLoose), of(berth.GeometryPerClaim), of(berth.PreemptionOff),
 		of(berth.DefragmentationOff), of(berth.XidCondemns),
 		of(gang.BottleneckFragmentation), of(gang.PartitioningPerClaim), of(gang.LocalityLoose),
 		of(host.Resource(host.NumResources - 1)),

@@ -4,12 +4,12 @@ package statetable
 func Reservation() Machine {
 	const (
 		waiting = "pending|preemption|resume|partialResume"
-		kept    = "move|partialMove"
+		kept    = "move|partialMove|backoff"
 	)
 	return Machine{
 		Name: "reservation",
-		Doc: "Nodes set aside: by what for. A gang has at most one of pending, preemption, resume, partialResume, move and " +
-			"partialMove; beside that, while it holds anything, its exclusive domains. There is an advance " +
+		Doc: "Nodes set aside: by what for. A gang has at most one of pending, preemption, resume, partialResume, move, " +
+			"partialMove and backoff; beside that, while it holds anything, its exclusive domains. There is an advance " +
 			"reservation for each ID, one burn-in for the fleet and one set of spares for each pool. " +
 			"One that ends and is followed by another in the same pass takes both steps.",
 		States: []Word{
@@ -20,6 +20,7 @@ func Reservation() Machine {
 			{"resume", "the same, when the gang waits for it"},
 			{"partialMove", "what a gang that is being stopped has left of its place"},
 			{"partialResume", "the same, when the gang waits, and may bid for its shortfall"},
+			{"backoff", "the place of a gang whose members died, while it backs off"},
 			{"exclusive", "the exclusive domains of a gang while it holds anything"},
 			{"advance", "a Reservation made by ReservationSet, for a queue or for no job"},
 			{"burn-in", "the nodes in burn-in: for low-cost work"},
@@ -49,6 +50,7 @@ func Reservation() Machine {
 			{From: None, Event: "reserve", To: "pending", Effect: "what ends in time is backfilled"},
 			{From: None + "|pending|partialResume", Event: "plan evictions", To: "preemption", Effect: "its members are planned and their quota is earmarked; victims are asked or stopped"},
 			{From: None + "|partialMove", Event: "keep place", To: "move", Effect: "its members are planned and their quota is earmarked"},
+			{From: None, Event: "keep place", To: "backoff", Effect: "a gang of which no member is left; the same"},
 			{From: None, Event: "keep part", To: "partialMove"},
 
 			{From: "pending|resume|partialResume", Event: "bind", To: None},
@@ -62,6 +64,8 @@ func Reservation() Machine {
 			{From: "move", Event: "waits", To: "resume", Effect: "no other job may take it"},
 			{From: "partialMove", Event: "waits", To: "partialResume", Effect: "it ends with the first pass in which the gang could bid for the rest"},
 			{From: "partialMove", Event: "backs off", To: None},
+			{From: "move", Event: "backs off", To: "backoff", Effect: "a gang that ranks above may take it, by the guarantees of queues or by class and priority within one"},
+			{From: "backoff", Event: "waits", To: "resume", Effect: "no other job may take it"},
 			{From: kept, Event: "node changes|overtaken|until|gang ends", To: None, Effect: "what is left to be stopped is; a gang that was to move for another stays, if it still runs"},
 			{From: "move", Event: "called off", To: None, Effect: "a gang that still runs stays"},
 

@@ -58,7 +58,7 @@ var parts = map[string][]string{
 	"core/internal/record.TrustPart":    {"core/internal/record", "core/internal/upkeep"},
 	"core/internal/record.GPUPart":      {"core/internal/gpus"},
 	"core/internal/record.GPUHoldPart":  {"core/internal/search"},
-	"core/internal/record.SpanPart":     {"core/internal/search"},
+	"core/internal/record.SpanPart":     {"core/internal/record", "core/internal/search"},
 	"core/internal/record.RatesPart":    {"core/internal/life"},
 	"core/internal/record.UsePart":      {"core/internal/books"},
 }

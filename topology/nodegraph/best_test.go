@@ -33,7 +33,7 @@ func TestBestOnACubeMesh(t *testing.T) {
 	require.Equal(t, []uint64{all}, g.islands)
 	require.Equal(t, []int{0, 0, 1, 1, 2, 2, 3, 3}, g.Rails())
 	require.Equal(t, "mlx5_2", g.NIC(2).Name)
-	require.Equal(t, 1, g.NIC(2).NUMA, "of the GPUs nearby")
+	require.Equal(t, NUMANodeOf(1), g.NIC(2).NUMA, "of the GPUs nearby")
 }
 
 // Bridged cards: two are a pair, and of one the partner is in use.
@@ -155,7 +155,7 @@ func TestQuestionsDoNotAllocate(t *testing.T) {
 				got, score := g.Best(free, k)
 				sum += int(got) + score.NICs + int(g.AllReduceMBps(free)) + int(g.Score(free).PairsMBps)
 			}
-			sum += int(g.PathMBps(0, 1)+g.NICPathMBps(0, 0)) + g.NUMA(0) + g.Rail(0)
+			sum += int(g.PathMBps(0, 1)+g.NICPathMBps(0, 0)) + number(g.NUMA(0)) + g.Rail(0)
 			sum += int(g.NearestNICs(0)) + g.Link(0, 1).Count + len(g.Key())
 		})
 		require.Zero(t, allocations)

@@ -91,8 +91,8 @@ func cmpOr(a, b int64) int64 {
 
 // throughHost is the path from a GPU to something on a NUMA node, where no more
 // than the NUMA nodes is known.
-func (g *Graph) throughHost(gpu, numa int) PathKind {
-	if numa >= 0 && g.gpus[gpu].NUMA == numa {
+func (g *Graph) throughHost(gpu int, numa NUMANode) PathKind {
+	if numa != (NUMANode{}) && g.gpus[gpu].NUMA == numa {
 		return PathNODE
 	}
 	return PathSYS
@@ -160,10 +160,10 @@ func (g *Graph) PathMBps(a, b int) int64 {
 	return g.oneWay[a*g.n+b]
 }
 
-// NUMA is the number of the GPU's NUMA node, or -1 where it is not known.
-func (g *Graph) NUMA(gpu int) int {
+// NUMA is the GPU's NUMA node, zero where it is not known or the node does not have the GPU.
+func (g *Graph) NUMA(gpu int) NUMANode {
 	if !g.has(gpu) {
-		return -1
+		return NUMANode{}
 	}
 	return g.gpus[gpu].NUMA
 }

@@ -1,6 +1,7 @@
 package nodegraph
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -69,7 +70,7 @@ func TestGraphInvariants(t *testing.T) {
 		same, err := NewGraph(spec)
 		require.NoError(rt, err)
 		require.Equal(rt, g.Key(), same.Key())
-		spec.GPUs[0].NUMA++
+		spec.GPUs[0].NUMA = NUMANodeOf(7)
 		other, err := NewGraph(spec)
 		require.NoError(rt, err)
 		require.NotEqual(rt, g.Key(), other.Key())
@@ -85,14 +86,14 @@ func TestGraphIsItsOwn(t *testing.T) {
 	spec, err := ParseMatrix("table", cube)
 	require.NoError(t, err)
 	g, want := graphOf(t, spec), graphOf(t, spec)
-	spec.Links[0][1].Count, spec.GPUs[0].NUMA, spec.NICs[0].Paths[0] = 9, 9, PathSYS
+	spec.Links[0][1].Count, spec.GPUs[0].NUMA, spec.NICs[0].Paths[0] = 9, NUMANodeOf(9), PathSYS
 	g.Rails()[0], g.NIC(0).Paths[0] = 9, PathSYS
 	require.Equal(t, want, g)
 }
 
 // Where links are not told, NUMA nodes decide.
 func TestNewWithoutLinks(t *testing.T) {
-	g := graphOf(t, Spec{GPUs: []GPUSpec{{NUMA: 0}, {NUMA: 1}, {NUMA: 1}, {NUMA: -1}, {NUMA: -1}}, NICs: []NICSpec{{NUMA: 1}, {NUMA: -1}}})
+	g := graphOf(t, Spec{GPUs: []GPUSpec{{NUMA: NUMANodeOf(0)}, {NUMA: NUMANodeOf(1)}, {NUMA: NUMANodeOf(1)}, {}, {}}, NICs: []NICSpec{{NUMA: NUMANodeOf(1)}, {}}})
 	require.Equal(t, Link{Kind: PathSYS}, g.Link(0, 1))
 	require.Equal(t, Link{Kind: PathNODE}, g.Link(1, 2))
 	require.Equal(t, Link{Kind: PathSYS}, g.Link(3, 4))
@@ -112,7 +113,8 @@ func TestOutOfRange(t *testing.T) {
 		require.Zero(t, g.Link(0, i))
 		require.Zero(t, g.PathMBps(i, 0)+g.NICPathMBps(i, 0)+g.NICPathMBps(0, i))
 		require.Zero(t, g.NearestNICs(i))
-		require.Equal(t, -2, g.NUMA(i)+g.Rail(i))
+		require.Equal(t, NUMANode{}, g.NUMA(i))
+		require.Equal(t, -1, g.Rail(i))
 		require.Zero(t, g.NIC(i))
 	}
 }
@@ -129,8 +131,8 @@ func TestNewRefusals(t *testing.T) {
 		{"nvlink", ErrInvalid, func(s *Spec) { s.NVLinkMBps = -1 }},
 		{"pcie", ErrInvalid, func(s *Spec) { s.PCIeMBps = maxRate + 1 }},
 		{"gpus[1].pcie", ErrInvalid, func(s *Spec) { s.GPUs[1].PCIeMBps = -1 }},
-		{"gpus[1].numa", ErrInvalid, func(s *Spec) { s.GPUs[1].NUMA = -2 }},
-		{"gpus[7].numa", ErrInvalid, func(s *Spec) { s.GPUs[7].NUMA = maxNUMA }},
+		{"gpus[1].numa", ErrInvalid, func(s *Spec) { s.GPUs[1].NUMA = NUMANodeOf(math.MaxInt) }},
+		{"gpus[7].numa", ErrInvalid, func(s *Spec) { s.GPUs[7].NUMA = NUMANodeOf(maxNUMA) }},
 		{"links", ErrInvalid, func(s *Spec) { s.Links = s.Links[1:] }},
 		{"links[3]", ErrInvalid, func(s *Spec) { s.Links[3] = nil }},
 		{"links[2][2]", ErrInvalid, func(s *Spec) { s.Links[2][2] = Link{Kind: PathPIX} }},
@@ -140,7 +142,7 @@ func TestNewRefusals(t *testing.T) {
 		{"links[0][7]", ErrInvalid, func(s *Spec) { s.Links[0][7].Count = 1 }},
 		{"links[1][0]", ErrInvalid, func(s *Spec) { s.Links[0][1].Count = 3 }},
 		{"nics[1].oneWay", ErrInvalid, func(s *Spec) { s.NICs[1].MBps = -1 }},
-		{"nics[1].numa", ErrInvalid, func(s *Spec) { s.NICs[1].NUMA = -2 }},
+		{"nics[1].numa", ErrInvalid, func(s *Spec) { s.NICs[1].NUMA = NUMANodeOf(maxNUMA) }},
 		{"nics[1].paths", ErrInvalid, func(s *Spec) { s.NICs[1].Paths = []PathKind{} }},
 		{"nics[1].paths[2]", ErrInvalid, func(s *Spec) { s.NICs[1].Paths[2] = PathNVLink }},
 	} {
@@ -199,4 +201,24 @@ func TestRatesOf(t *testing.T) {
 	for tenths, rate := range map[int]int64{25: 4_000, 50: 8_000, 80: 15_753, 160: 31_507, 320: 63_015, 640: 121_000} {
 		require.Equal(t, rate, pcieRate(tenths, 16))
 	}
+}
+
+// number is the number of a NUMA node, -1 where it is not known.
+func number(n NUMANode) int {
+	number, _ := n.Number()
+	return number
+}
+
+// A GPU of which nobody says the NUMA node is not on node 0.
+func TestTheZeroNUMANodeIsNotKnown(t *testing.T) {
+	g := graphOf(t, Spec{GPUs: []GPUSpec{{}, {}, {NUMA: NUMANodeOf(0)}, {NUMA: NUMANodeOf(0)}}, NICs: []NICSpec{{}, {NUMA: NUMANodeOf(0)}}})
+	require.Equal(t, PathSYS, g.Link(0, 1).Kind, "two of which it is not known need not be on one")
+	require.Equal(t, PathNODE, g.Link(2, 3).Kind)
+	require.Equal(t, []PathKind{PathSYS, PathSYS, PathSYS, PathSYS}, g.NIC(0).Paths)
+	require.Equal(t, []PathKind{PathSYS, PathSYS, PathNODE, PathNODE}, g.NIC(1).Paths)
+	for n, text := range map[int]string{-1: "unknown", 0: "0", 3: "3"} {
+		require.Equal(t, text, NUMANodeOf(n).String())
+		require.Equal(t, n, number(NUMANodeOf(n)))
+	}
+	require.Equal(t, NUMANode{}, NUMANodeOf(math.MinInt))
 }

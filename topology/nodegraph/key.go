@@ -13,7 +13,7 @@ func (g *Graph) makeKey() string {
 	key := strconv.AppendInt([]byte("nvlink "), g.rate, 10)
 	for i, gpu := range g.gpus {
 		key = append(key, ";gpu "...)
-		key = strconv.AppendInt(key, int64(gpu.NUMA), 10)
+		key = append(key, gpu.NUMA.String()...)
 		key = append(key, ' ')
 		key = strconv.AppendInt(key, gpu.PCIeMBps, 10)
 		for peer := range i {
@@ -25,7 +25,7 @@ func (g *Graph) makeKey() string {
 		key = append(key, ";nic "...)
 		key = strconv.AppendQuote(key, nic.Name)
 		key = append(key, ' ')
-		key = strconv.AppendInt(key, int64(nic.NUMA), 10)
+		key = append(key, nic.NUMA.String()...)
 		key = append(key, ' ')
 		key = strconv.AppendInt(key, nic.MBps, 10)
 		for _, kind := range nic.Paths {

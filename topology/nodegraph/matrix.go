@@ -262,11 +262,11 @@ func (p *matrixParser) finish(lines int) (Spec, error) {
 	}
 	spec := Spec{GPUs: make([]GPUSpec, p.gpus), Links: make([][]Link, p.gpus)}
 	for i := range p.gpus {
-		spec.GPUs[i].NUMA = p.numas[i]
+		spec.GPUs[i].NUMA = NUMANodeOf(p.numas[i])
 		spec.Links[i] = p.rows[i][:p.gpus:p.gpus]
 	}
 	for i := p.gpus; i < len(p.devices); i++ {
-		nic := NICSpec{Name: p.devices[i], NUMA: -1, Paths: make([]PathKind, p.gpus)}
+		nic := NICSpec{Name: p.devices[i], Paths: make([]PathKind, p.gpus)}
 		if name := p.legend[nic.Name]; name != "" {
 			nic.Name = name
 		}

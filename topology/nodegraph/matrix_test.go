@@ -52,7 +52,7 @@ func TestMatrixNUMA(t *testing.T) {
 		spec, err := ParseMatrix("table", text)
 		require.NoError(t, err)
 		for _, gpu := range spec.GPUs {
-			list = append(list, gpu.NUMA)
+			list = append(list, number(gpu.NUMA))
 		}
 		return list
 	}

@@ -40,9 +40,9 @@ func TestNCCL(t *testing.T) {
 	spec, err := ParseNCCL("topo.xml", tree)
 	require.NoError(t, err)
 	require.Equal(t, []GPUSpec{
-		{Bus: "0000:0e:00.0", NUMA: 0, PCIeMBps: 31_507},
-		{Bus: "0000:0b:00.0", NUMA: 0, PCIeMBps: 31_507},
-		{Bus: "0000:8a:00.0", NUMA: 1},
+		{Bus: "0000:0e:00.0", NUMA: NUMANodeOf(0), PCIeMBps: 31_507},
+		{Bus: "0000:0b:00.0", NUMA: NUMANodeOf(0), PCIeMBps: 31_507},
+		{Bus: "0000:8a:00.0", NUMA: NUMANodeOf(1)},
 	}, spec.GPUs)
 	require.Equal(t, [][]Link{
 		{{}, {PathNVLink, 6}, {Kind: PathSYS}},
@@ -50,10 +50,10 @@ func TestNCCL(t *testing.T) {
 		{{Kind: PathSYS}, {Kind: PathSYS}, {}},
 	}, spec.Links)
 	require.Equal(t, []NICSpec{
-		{Name: "mlx5_0", NUMA: 0, MBps: 7_876, Paths: []PathKind{PathPIX, PathPXB, PathSYS}},
-		{Name: "mlx5_1", NUMA: 0, MBps: 3_125, Paths: []PathKind{PathPIX, PathPXB, PathSYS}},
-		{Name: "eth0", NUMA: 0, MBps: 12_500, Paths: []PathKind{PathPHB, PathPHB, PathSYS}},
-		{Name: "0000:8b:00.0", NUMA: 1, Paths: []PathKind{PathSYS, PathSYS, PathPHB}},
+		{Name: "mlx5_0", NUMA: NUMANodeOf(0), MBps: 7_876, Paths: []PathKind{PathPIX, PathPXB, PathSYS}},
+		{Name: "mlx5_1", NUMA: NUMANodeOf(0), MBps: 3_125, Paths: []PathKind{PathPIX, PathPXB, PathSYS}},
+		{Name: "eth0", NUMA: NUMANodeOf(0), MBps: 12_500, Paths: []PathKind{PathPHB, PathPHB, PathSYS}},
+		{Name: "0000:8b:00.0", NUMA: NUMANodeOf(1), Paths: []PathKind{PathSYS, PathSYS, PathPHB}},
 	}, spec.NICs)
 	g := graphOf(t, spec)
 	require.Equal(t, []int{0, 1, 3}, g.Rails())
@@ -76,7 +76,7 @@ func TestNCCLSwitched(t *testing.T) {
 	}
 	spec, err := ParseNCCL("", text+`</cpu></system>`)
 	require.NoError(t, err)
-	require.Equal(t, GPUSpec{Bus: "1", NUMA: -1}, spec.GPUs[0], "by address where there are no indexes")
+	require.Equal(t, GPUSpec{Bus: "1"}, spec.GPUs[0], "by address where there are no indexes")
 	spec.Product = "H200"
 	g := graphOf(t, spec)
 	require.Equal(t, Link{PathNVSwitch, 18}, g.Link(0, 3))

@@ -19,7 +19,7 @@ func (p *ncclParser) spec() (Spec, error) {
 	s := Spec{GPUs: make([]GPUSpec, n), Links: make([][]Link, n)}
 	for a, gpu := range p.gpus {
 		pci := p.pcis[gpu.pci]
-		s.GPUs[a] = GPUSpec{Bus: pci.bus, NUMA: p.cpus[pci.cpu], PCIeMBps: pci.rate}
+		s.GPUs[a] = GPUSpec{Bus: pci.bus, NUMA: NUMANodeOf(p.cpus[pci.cpu]), PCIeMBps: pci.rate}
 		s.Links[a] = make([]Link, n)
 		for b, other := range p.gpus {
 			if a != b {
@@ -28,7 +28,7 @@ func (p *ncclParser) spec() (Spec, error) {
 		}
 	}
 	for _, nic := range p.nics {
-		made := NICSpec{Name: nic.name, NUMA: p.cpus[nic.cpu], MBps: nic.rate, Paths: make([]PathKind, n)}
+		made := NICSpec{Name: nic.name, NUMA: NUMANodeOf(p.cpus[nic.cpu]), MBps: nic.rate, Paths: make([]PathKind, n)}
 		for a, gpu := range p.gpus {
 			made.Paths[a] = p.path(p.pcis[gpu.pci].cpu, gpu.pci, nic.cpu, nic.pci)
 		}

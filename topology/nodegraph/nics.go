@@ -66,7 +66,7 @@ func (g *Graph) fillNICs(nics []NICSpec) {
 				nic.Paths[gpu] = g.throughHost(gpu, nic.NUMA)
 			}
 		}
-		if nic.NUMA < 0 {
+		if nic.NUMA == (NUMANode{}) {
 			nic.NUMA = g.numaOf(nic.Paths)
 		}
 	}
@@ -86,17 +86,16 @@ func (g *Graph) fillNICs(nics []NICSpec) {
 }
 
 // numaOf is the NUMA node of the GPUs that a NIC reaches without leaving its own,
-// or -1 where there are none or they do not agree.
-func (g *Graph) numaOf(paths []PathKind) int {
-	numa := -1
+// or zero where there are none or they do not agree.
+func (g *Graph) numaOf(paths []PathKind) (numa NUMANode) {
 	for gpu, kind := range paths {
 		if kind <= PathSYS {
 			continue
 		}
-		if own := g.gpus[gpu].NUMA; numa == -1 {
+		if own := g.gpus[gpu].NUMA; numa == (NUMANode{}) {
 			numa = own
 		} else if numa != own {
-			return -1
+			return NUMANode{}
 		}
 	}
 	return numa

@@ -131,7 +131,7 @@ func TestSampleMatrices(t *testing.T) {
 			g := graphOf(t, spec)
 			require.Equal(t, len(sample.numas), g.GPUs())
 			for gpu := range g.GPUs() {
-				require.Equal(t, sample.numas[gpu], g.NUMA(gpu), "GPU %d", gpu)
+				require.Equal(t, sample.numas[gpu], number(g.NUMA(gpu)), "GPU %d", gpu)
 				require.Equal(t, sample.links[gpu], g.Link(0, gpu).String(), "GPU %d", gpu)
 				require.Equal(t, sample.nearest[gpu], g.NearestNICs(gpu), "GPU %d", gpu)
 			}
@@ -205,7 +205,7 @@ func TestSampleNCCL(t *testing.T) {
 			g := graphOf(t, spec)
 			require.Equal(t, sample.gpus, g.GPUs())
 			for gpu := range g.GPUs() {
-				require.Equal(t, sample.numas[gpu], g.NUMA(gpu))
+				require.Equal(t, sample.numas[gpu], number(g.NUMA(gpu)))
 				require.Equal(t, sample.links[gpu], g.Link(0, gpu).String())
 				require.Equal(t, sample.pcie, g.gpus[gpu].PCIeMBps)
 			}

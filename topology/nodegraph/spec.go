@@ -40,8 +40,8 @@ type Spec struct {
 type GPUSpec struct {
 	// Bus is the PCI address. The graph does not look at it.
 	Bus string
-	// NUMA is the number of the NUMA node, -1: not known.
-	NUMA int
+	// NUMA is the NUMA node; zero: not known.
+	NUMA NUMANode
 	// PCIeMBps is the rate of this GPU's port in MB/s one way; zero: the Spec's.
 	PCIeMBps int64
 }
@@ -50,8 +50,8 @@ type GPUSpec struct {
 type NICSpec struct {
 	// Name, such as mlx5_0.
 	Name string
-	// NUMA is the number of the NUMA node, -1: not known.
-	NUMA int
+	// NUMA is the NUMA node; zero: not known.
+	NUMA NUMANode
 	// MBps is the rate of the port in MB/s: 50,000 for 400 Gbit/s. Zero: not known.
 	MBps int64
 	// Paths has the kind of path to each GPU, none of them NVLink. Nil: all of them
@@ -154,17 +154,6 @@ func checkRate(field string, rate int64) error {
 	}
 	return nil
 }
-
-func checkNUMA(field string, numa int) error {
-	if numa < -1 || numa >= maxNUMA {
-		return invalid(field, "a NUMA node goes from -1 (not known) to "+strconv.Itoa(maxNUMA-1)+", not "+strconv.Itoa(numa))
-	}
-	return nil
-}
-
-// maxNUMA bounds the numbers of NUMA nodes. On Grace the memory of each GPU and of
-// each of its MIG instances is a NUMA node too, so that numbers run high.
-const maxNUMA = 4096
 
 func invalid(field, reason string) error {
 	return &Error{Field: field, Reason: reason, Kind: ErrInvalid}

@@ -57,7 +57,7 @@ func node(t testing.TB, product string, n, perNUMA int, link func(a, b int) stri
 	t.Helper()
 	spec := Spec{Product: product, Links: make([][]Link, n)}
 	for a := range n {
-		spec.GPUs = append(spec.GPUs, GPUSpec{NUMA: a / perNUMA})
+		spec.GPUs = append(spec.GPUs, GPUSpec{NUMA: NUMANodeOf(a / perNUMA)})
 		spec.Links[a] = make([]Link, n)
 		for b := range n {
 			if a != b {
@@ -120,7 +120,7 @@ func drawSpec(rt *rapid.T, low, high int, words []string) Spec {
 	n := rapid.IntRange(low, high).Draw(rt, "gpus")
 	spec := Spec{Links: make([][]Link, n)}
 	for a := range n {
-		spec.GPUs = append(spec.GPUs, GPUSpec{NUMA: rapid.IntRange(-1, 2).Draw(rt, "numa")})
+		spec.GPUs = append(spec.GPUs, GPUSpec{NUMA: NUMANodeOf(rapid.IntRange(-1, 2).Draw(rt, "numa"))})
 		spec.Links[a] = make([]Link, n)
 		for b := range a {
 			link, err := ParseLink(rapid.SampledFrom(words).Draw(rt, "link"))
@@ -131,7 +131,7 @@ func drawSpec(rt *rapid.T, low, high int, words []string) Spec {
 		}
 	}
 	for i := range rapid.IntRange(0, 3).Draw(rt, "nics") {
-		nic := NICSpec{Name: "mlx5_" + strconv.Itoa(i), NUMA: -1, Paths: make([]PathKind, n)}
+		nic := NICSpec{Name: "mlx5_" + strconv.Itoa(i), Paths: make([]PathKind, n)}
 		for gpu := range n {
 			nic.Paths[gpu] = PathKind(rapid.IntRange(int(PathSYS), int(PathPIX)).Draw(rt, "path"))
 		}
@@ -174,8 +174,8 @@ func table(spec Spec) string {
 			b.WriteString("\t" + nic.Paths[a].String())
 		}
 		numa := "N/A"
-		if gpu.NUMA >= 0 {
-			numa = strconv.Itoa(gpu.NUMA)
+		if gpu.NUMA != (NUMANode{}) {
+			numa = gpu.NUMA.String()
 		}
 		b.WriteString("\t0-7\t" + numa + "\t\tN/A\n")
 	}

@@ -24,10 +24,8 @@ func (ad *Admission) SaveJobs() []record.SavedJob {
 
 func (ad *Admission) saveJob(j *record.Job) record.SavedJob {
 	saved := record.SavedJob{Job: j.Spec, JobPart: j.JobPart, Replicas: []record.SavedReplica{}}
-	for _, rep := range j.Replicas {
-		if rep != nil {
-			saved.Replicas = append(saved.Replicas, ad.saveReplica(rep))
-		}
+	for rep := range j.Replicas.All() {
+		saved.Replicas = append(saved.Replicas, ad.saveReplica(rep))
 	}
 	for _, t := range j.Batches {
 		like := ad.saveReplica(t.Like(t.Next))

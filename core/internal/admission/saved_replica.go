@@ -79,6 +79,9 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 	if s.Alike > 0 {
 		ad.state.NewBatch(rep, s.Alike)
 	}
+	if err := ad.checkStood(rep); err != nil {
+		return err
+	}
 	ad.restoreTimers(rep)
 	return ad.restoreEnd(rep, s.EndsAt)
 }
@@ -200,9 +203,9 @@ func (ad *Admission) restoreOrder(rep *record.Replica, saved *record.SavedOrder)
 	}
 	switch {
 	case h.ID == 0 || h.ID > ad.state.LastOrder || ad.state.Orders[h.ID] != nil:
-		return refusal.Of(berth.ErrInvalid, "id", fmt.Sprintf("%d was never given, or comes twice", h.ID))
+		return refusal.Of(berth.ErrInvalid, order.Kind()+".id", fmt.Sprintf("%d was never given, or comes twice", h.ID))
 	case h.Job != rep.Job.Spec.ID || h.Replica != rep.Number:
-		return refusal.Of(berth.ErrInvalid, "job", "is another replica's")
+		return refusal.Of(berth.ErrInvalid, order.Kind()+".job", "is another replica's")
 	}
 	rep.Order = withClaims(order, rep.Job.Claims())
 	ad.state.Orders[h.ID] = rep
@@ -218,6 +221,27 @@ func withClaims(order berth.Order, claims []berth.GroupClaim) berth.Order {
 		return bind
 	}
 	return order
+}
+
+// checkStood refuses places of members that the gang does not have, or has twice, and those of a
+// gang that does not come back.
+func (ad *Admission) checkStood(rep *record.Replica) *berth.Error {
+	if len(rep.Retry.Stood) > 0 && rep.State != berth.ReplicaReleasing && rep.Retry.ReadyAt == 0 {
+		return refusal.Of(berth.ErrInvalid, "stood", "is set for a replica that does not back off")
+	}
+	last := -1
+	for i, at := range rep.Retry.Stood {
+		flat := rep.Job.Flat(at.Ref())
+		if flat <= last {
+			return refusal.Of(berth.ErrInvalid, errtext.Index("stood", i), fmt.Sprintf("%s is not a member of the gang, or out of order", errtext.Short(at.Ref().String())))
+		}
+		if err := refusal.Name(string(at.Node)); err != nil {
+			return refusal.In(refusal.In(err, "node"), errtext.Index("stood", i))
+		}
+		last = flat
+	}
+	ad.state.NoteReturning(rep, rep.Returns())
+	return nil
 }
 
 // restoreTimers enters what falls due of a replica.

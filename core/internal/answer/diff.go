@@ -51,7 +51,7 @@ func (an *Answers) Diff(w berth.World) []berth.Difference {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(an.state.Jobs)) {
-		for _, rep := range an.state.Jobs[id].Replicas {
+		for rep := range an.state.Jobs[id].Replicas.All() {
 			list = an.diffMissing(rep, seen, list)
 		}
 	}
@@ -127,9 +127,6 @@ func failed(rep *record.Replica, members ...berth.MemberRef) berth.MemberFailed 
 
 // diffMissing lists the members of a replica that should run and were not seen.
 func (an *Answers) diffMissing(rep *record.Replica, seen map[memberKey]*berth.ObservedMember, list []berth.Difference) []berth.Difference {
-	if rep == nil {
-		return list
-	}
 	first := len(list)
 	var missing []berth.MemberRef
 	for flat := range rep.Members {

@@ -13,7 +13,7 @@ import (
 
 // Explain tells where a job stands: for each replica that waits, why, and what
 // would let it start. It may look at all nodes. Cost: O(nodes x groups) for each
-// distinct request that waits for capacity.
+// distinct request that waits for capacity; replicas that wait and are a number cost nothing.
 func (an *Answers) Explain(id berth.JobID) (berth.Explanation, error) {
 	j := an.state.Jobs[id]
 	if j == nil {
@@ -21,37 +21,58 @@ func (an *Answers) Explain(id berth.JobID) (berth.Explanation, error) {
 	}
 	an.books.TellCapacity()
 	out := berth.Explanation{Job: id, Queue: j.Spec.Queue, Class: j.Spec.Class, Cancelled: j.Cancelled}
-	reasons := map[*record.Shape]berth.Reason{}
+	reasons := map[*record.Shape]*berth.Reason{}
 	positions := an.positions(j)
-	for _, rep := range j.Replicas {
-		if rep != nil {
-			out.Replicas = append(out.Replicas, an.explainReplica(rep, reasons))
-			out.Replicas[len(out.Replicas)-1].Position = positions[rep]
-			if rep.Entries != nil && out.Standing == nil {
-				out.Standing = an.standing(j.Queue)
-			}
+	for rep := range j.Replicas.All() {
+		out.Replicas = append(out.Replicas, an.explainReplica(rep, reasons))
+		out.Replicas[len(out.Replicas)-1].Position = positions[rep]
+		if rep.Entries != nil && out.Standing == nil {
+			out.Standing = an.standing(j.Queue)
 		}
 	}
 	for _, t := range j.Batches {
-		out.Replicas = append(out.Replicas, an.explainBatch(t, reasons, positions[t.Head.Rep])...)
+		out.Replicas = append(out.Replicas, an.explainBatch(t, reasons, positions[t.Head.Rep]))
 	}
-	slices.SortFunc(out.Replicas, func(a, b berth.ReplicaExplanation) int { return cmp.Compare(a.Replica, b.Replica) })
+	out.Replicas = joinExplanations(out.Replicas)
 	return out, nil
 }
 
 // explainBatch explains the replicas of a batch, which differ in number and place alone. Its head
 // is at a position.
-func (an *Answers) explainBatch(t *record.Batch, reasons map[*record.Shape]berth.Reason, head int) []berth.ReplicaExplanation {
-	like := an.explainReplica(t.Like(t.Next), reasons)
-	list := make([]berth.ReplicaExplanation, t.Len())
-	for i := range list {
-		list[i] = like
-		list[i].Replica, list[i].Position = t.Next+i, head+1+i
-	}
-	return list
+func (an *Answers) explainBatch(t *record.Batch, reasons map[*record.Shape]*berth.Reason, head int) berth.ReplicaExplanation {
+	out := an.explainReplica(t.Like(t.Next), reasons)
+	out.Position, out.Alike = head+1, t.Len()-1
+	return out
 }
 
-func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape]berth.Reason) berth.ReplicaExplanation {
+// joinExplanations puts those in order of number, and those together that wait alike: whether they
+// are records by now is nobody's business.
+func joinExplanations(list []berth.ReplicaExplanation) []berth.ReplicaExplanation {
+	slices.SortFunc(list, func(a, b berth.ReplicaExplanation) int { return cmp.Compare(a.Replica, b.Replica) })
+	joined := list[:0]
+	for i := range list {
+		next := &list[i]
+		if len(joined) > 0 {
+			last := &joined[len(joined)-1]
+			if after := last.Alike + 1; next.Replica == last.Replica+after && next.Position == last.Position+after && waitAlike(last, next) {
+				last.Alike += 1 + next.Alike
+				continue
+			}
+		}
+		joined = append(joined, *next)
+	}
+	return joined
+}
+
+// waitAlike reports whether two replicas wait since one instant, for one reason. A reason that is
+// one replica's own has a place of its own.
+func waitAlike(a, b *berth.ReplicaExplanation) bool {
+	return a.State == berth.ReplicaPending && b.State == berth.ReplicaPending && a.Reason != nil && a.Reason == b.Reason &&
+		a.Since == b.Since && a.Incarnation == b.Incarnation && a.Order == b.Order && a.Beneficiary == b.Beneficiary &&
+		a.Departure == nil && b.Departure == nil
+}
+
+func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape]*berth.Reason) berth.ReplicaExplanation {
 	out := berth.ReplicaExplanation{
 		Replica: rep.Number, State: rep.State, Incarnation: rep.Incarnation, Since: rep.PendingSince,
 		Members: an.state.Placements(rep, record.MemberBinding, record.MemberRunning, record.MemberFailed, record.MemberStopping),
@@ -73,24 +94,18 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 	out.Departure = an.departure(rep)
 	switch {
 	case rep.Retry.ReadyAt != 0:
-		out.Reason = &berth.Reason{
-			Code: berth.ReasonBackoff, Until: rep.Retry.ReadyAt,
-			Text:   failedStarts(rep.Retry.Attempts),
-			Remedy: "nothing but time: the core retries by itself",
-		}
-		if rep.State == berth.ReplicaPending {
-			an.expect(rep, rep.Job.Shape, false, agenda.Never, out.Reason)
-		}
+		out.Reason = an.explainBackoff(rep)
 	case rep.Entries != nil:
 		e := rep.Entries[0]
 		reason, known := reasons[e.Bucket.Shape]
 		if !known || rep.Reserved != nil || rep.Retry.LostHardware {
-			reason = an.Reason(e)
+			found := an.Reason(e)
+			reason = &found
 			gone := agenda.Never
 			if e.Bucket.Slot < 0 {
-				gone = an.explainVictims(e, &reason)
+				gone = an.explainVictims(e, reason)
 			}
-			an.expect(rep, e.Bucket.Shape, e.Grows, gone, &reason)
+			an.expect(rep, e.Bucket.Shape, e.Grows, gone, reason)
 			if w := rep.Reserved; w != nil {
 				report := an.reportReservation(w)
 				reason.Reservation = &report
@@ -98,9 +113,33 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 				reasons[e.Bucket.Shape] = reason
 			}
 		}
-		out.Reason = &reason
+		out.Reason = reason
 	}
 	return out
+}
+
+// explainBackoff says why a replica backs off, and whether its place is kept for it meanwhile.
+func (an *Answers) explainBackoff(rep *record.Replica) *berth.Reason {
+	reason := &berth.Reason{
+		Code: berth.ReasonBackoff, Until: rep.Retry.ReadyAt,
+		Text:   failedStarts(rep.Retry.Attempts),
+		Remedy: "nothing but time: the core retries by itself",
+	}
+	switch w := rep.Moving; {
+	case rep.State != berth.ReplicaPending:
+	case w != nil:
+		report := an.reportReservation(w)
+		reason.Reservation, reason.ExpectedStart = &report, rep.Retry.ReadyAt
+		reason.Text = fmt.Sprintf("its members died; a place on %s is kept for it until it is tried again in %v", count(len(w.Nodes), "node"), rep.Retry.ReadyAt.Sub(an.state.Now))
+	case rep.Returns():
+		reason.Text = "its members died, and no place is kept for it"
+	case rep.Retry.Crashes > 1:
+		reason.Text = fmt.Sprintf("its members died soon after the start, %d times in a row: no place is kept for it", rep.Retry.Crashes)
+	}
+	if rep.State == berth.ReplicaPending && rep.Moving == nil {
+		an.expect(rep, rep.Job.Shape, false, agenda.Never, reason)
+	}
+	return reason
 }
 
 // beneficiaryOf is the beneficiary of a victim, or the first of those of its members; nil: there

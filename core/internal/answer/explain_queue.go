@@ -28,8 +28,8 @@ func (an *Answers) standing(i quota.QueueIndex) []berth.QueueStanding {
 // O((what waits in the queue) x log replicas).
 func (an *Answers) positions(j *record.Job) map[*record.Replica]int {
 	var own []*record.Entry
-	for _, rep := range j.Replicas {
-		if rep != nil && rep.Entries != nil {
+	for rep := range j.Replicas.All() {
+		if rep.Entries != nil {
 			own = append(own, rep.Entries[0])
 		}
 	}

@@ -121,10 +121,7 @@ func (an *Answers) waitingShapes() []*record.Shape {
 
 func (an *Answers) reportReplicas(r *berth.FleetReport) {
 	for _, id := range slices.Sorted(maps.Keys(an.state.Jobs)) {
-		for _, rep := range an.state.Jobs[id].Replicas {
-			if rep == nil {
-				continue
-			}
+		for rep := range an.state.Jobs[id].Replicas.All() {
 			switch rep.State {
 			case berth.ReplicaPending:
 				r.Replicas.Pending++

@@ -17,19 +17,34 @@ func (an *Answers) Job(id berth.JobID) (berth.JobStatus, bool) {
 		return berth.JobStatus{}, false
 	}
 	s := berth.JobStatus{Job: contract.CloneJob(&j.Spec), Cancelled: j.Cancelled}
-	for _, rep := range j.Replicas {
-		if rep != nil {
-			s.Replicas = append(s.Replicas, an.replicaStatus(rep))
-		}
+	for rep := range j.Replicas.All() {
+		s.Replicas = append(s.Replicas, an.replicaStatus(rep))
 	}
 	for _, t := range j.Batches {
-		for number := t.Next; number < t.End; number++ {
-			life := t.Life(number)
-			s.Replicas = append(s.Replicas, berth.ReplicaStatus{Replica: number, Incarnation: life.Incarnation, Since: life.PendingSince})
-		}
+		life := t.Life(t.Next)
+		s.Replicas = append(s.Replicas, berth.ReplicaStatus{Replica: t.Next, Alike: t.Len() - 1, Incarnation: life.Incarnation, Since: life.PendingSince})
 	}
-	slices.SortFunc(s.Replicas, func(a, b berth.ReplicaStatus) int { return cmp.Compare(a.Replica, b.Replica) })
+	s.Replicas = joinStatus(s.Replicas)
 	return s, true
+}
+
+// joinStatus puts replicas in order of number, and those together that wait alike.
+func joinStatus(list []berth.ReplicaStatus) []berth.ReplicaStatus {
+	slices.SortFunc(list, func(a, b berth.ReplicaStatus) int { return cmp.Compare(a.Replica, b.Replica) })
+	joined := list[:0]
+	for i := range list {
+		next := &list[i]
+		if len(joined) > 0 {
+			last := &joined[len(joined)-1]
+			waits := last.State == berth.ReplicaPending && next.State == berth.ReplicaPending && last.Order == 0 && next.Order == 0
+			if waits && next.Replica == last.Replica+last.Alike+1 && next.Since == last.Since && next.Incarnation == last.Incarnation {
+				last.Alike += 1 + next.Alike
+				continue
+			}
+		}
+		joined = append(joined, *next)
+	}
+	return joined
 }
 
 func (an *Answers) replicaStatus(rep *record.Replica) berth.ReplicaStatus {
@@ -93,8 +108,8 @@ func (an *Answers) EachRunning(id berth.JobID, use func(berth.ObservedMember) bo
 	if j == nil {
 		return true
 	}
-	for _, rep := range slices.Clone(j.Replicas) {
-		for flat := 0; rep != nil && flat < len(rep.Members); flat++ {
+	for _, rep := range slices.Collect(j.Replicas.All()) {
+		for flat := range rep.Members {
 			if rep.Members[flat].State == record.MemberRunning && !use(an.member(rep, flat)) {
 				return false
 			}

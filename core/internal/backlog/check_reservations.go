@@ -37,6 +37,8 @@ func (bl *Backlog) checkGangReservation(w *record.Reservation) error {
 		return fmt.Errorf("reservation %s is for a gang that does not wait", w.Name)
 	case w.IsMove() && (!w.Rep.MayArrive() || w.IsPartial() && w.Rep.State == berth.ReplicaRunning || w.IsPlanned() && len(w.Plan.Victims) > 0):
 		return fmt.Errorf("reservation %s is for a gang that does not move", w.Name)
+	case w.IsBackoff() != (w.IsMove() && w.Rep.State == berth.ReplicaPending):
+		return fmt.Errorf("reservation %s is for a gang that backs off, or should be", w.Name)
 	case w.IsPlanned() && !slices.IsSortedFunc(w.Plan.Victims, record.CompareReplicas):
 		return fmt.Errorf("reservation %s: the victims are out of order", w.Name)
 	case w.IsPlanned() && slices.ContainsFunc(w.Plan.Victims, func(victim *record.Replica) bool { return !victim.IsVictimOf(w.Rep) }):

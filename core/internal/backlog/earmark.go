@@ -53,6 +53,18 @@ func (bl *Backlog) affordsWithoutLeaving(q quota.QueueIndex, charge quota.Charge
 	return ok
 }
 
+// AffordsAll reports whether a queue may be charged with a list of charges together.
+func (bl *Backlog) AffordsAll(q quota.QueueIndex, charges []quota.Charge) bool {
+	done := 0
+	for ; done < len(charges) && bl.Affords(q, charges[done]); done++ {
+		bl.books.Charge(q, charges[done])
+	}
+	for _, charge := range charges[:done] {
+		bl.books.Discharge(q, charge)
+	}
+	return done == len(charges)
+}
+
 // earmarkAll is earmarkFor for all, but for the one that is tried just now.
 func (bl *Backlog) earmarkAll(on bool) {
 	for _, w := range bl.Reservations {

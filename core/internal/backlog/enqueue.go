@@ -66,6 +66,18 @@ func (bl *Backlog) HoldOf(j *record.Job, p *berth.MemberPlacement) gang.Hold {
 	return hold
 }
 
+// Stood is a member as it would be where it stood before it died. False: its node is gone, or is
+// another by now.
+func (bl *Backlog) Stood(rep *record.Replica, p *berth.MemberPlacement) (record.Member, bool) {
+	claim := &rep.Job.Spec.Groups[record.GroupOf(&rep.Job.Spec, p.Group)].Claim
+	if bl.CheckPlacement(claim, p) != nil {
+		return record.Member{}, false
+	}
+	hold := bl.HoldOf(rep.Job, p)
+	bl.catalogue.Owners.ReleaseShare(hold.Share) // as long as the job waits, its shape retains it
+	return record.Member{State: record.MemberRunning, Hold: hold, Node: bl.state.NodeByID[p.Node]}, true
+}
+
 // KnownNode finds a node that an event names in a field, and refuses one that is not in the
 // fleet.
 func (bl *Backlog) KnownNode(field string, id berth.NodeID) (*record.Node, *berth.Error) {

@@ -345,6 +345,23 @@ func (bl *Backlog) arrive(rep *record.Replica) {
 	}
 }
 
+// KeepThrough has the place that is kept for a gang last as long as its backoff, and for as long
+// beyond as a reservation waits for its gang. What is left of a place is not kept for so long.
+func (bl *Backlog) KeepThrough(rep *record.Replica) {
+	w := rep.Moving
+	if w.IsPartial() {
+		bl.EndMove(rep)
+		return
+	}
+	w.KeepThrough(bl.UntilRetried(rep))
+	bl.agenda.SetAside() // from now on it may be taken
+}
+
+// UntilRetried is for how long a place is kept for a gang that backs off.
+func (bl *Backlog) UntilRetried(rep *record.Replica) berth.Time {
+	return rep.Retry.ReadyAt.Add(bl.state.Config.Policy.ReservationTimeout)
+}
+
 // noteDue has a pass look for gangs to reserve for in time for an entry of a bucket that
 // is blocked.
 func (bl *Backlog) noteDue(e *record.Entry) {

@@ -33,7 +33,11 @@ func (bl *Backlog) WithinGuarantee(rep *record.Replica) bool {
 	}
 	bl.state.Compile(s)
 	asked := s.Least
-	if w := rep.PlannedReservation(); bl.books.Earmarked && w != nil && !w.Unmarked {
+	w := rep.PlannedReservation()
+	if rep.Moving != nil && rep.Moving.IsBackoff() {
+		w = rep.Moving
+	}
+	if bl.books.Earmarked && w != nil && !w.Unmarked {
 		asked = quota.Charge{Product: quota.NoProduct} // it is charged already
 	}
 	return bl.state.Quota.Within(rep.Job.Queue, asked)
@@ -48,6 +52,22 @@ func (bl *Backlog) Overrun(rep *record.Replica) {
 			continue
 		} else if slices.ContainsFunc(n.Reservations, func(w *record.Reservation) bool { return w.IsAwaited() && w.Rep != rep && end > w.From }) {
 			bl.Spoil(n)
+		} else {
+			bl.overrunBackoffs(n)
+		}
+	}
+}
+
+// overrunBackoffs ends the places on a node that are kept for gangs which back off, as far as they
+// have just been taken. A gang that was placed beside them on the node leaves them as they are.
+func (bl *Backlog) overrunBackoffs(n *record.Node) {
+	for _, w := range slices.Clone(n.Reservations) {
+		switch {
+		case !w.IsBackoff():
+		case bl.books.Hold(w.Plan.Where):
+			bl.books.GiveBack(w.Plan.Where)
+		default:
+			bl.EndReservation(w)
 		}
 	}
 }
@@ -145,8 +165,16 @@ func (bl *Backlog) mayTake(by record.Taker, rep *record.Replica, w *record.Reser
 	switch {
 	case by == record.Nobody:
 		return false
-	case by == record.ByClaim && rep.Job.Queue != w.Rep.Job.Queue:
-		return bl.WithinGuarantee(rep) && !bl.WithinGuarantee(w.Rep)
+	case by == record.ByClaim:
+		return bl.Claims(rep, w.Rep)
 	}
 	return bl.Outranks(rep, w.Rep)
+}
+
+// Claims reports whether a replica may take what is kept for another by claim.
+func (bl *Backlog) Claims(rep, other *record.Replica) bool {
+	if rep.Job.Queue != other.Job.Queue {
+		return bl.WithinGuarantee(rep) && !bl.WithinGuarantee(other)
+	}
+	return bl.Outranks(rep, other)
 }

@@ -138,8 +138,8 @@ func (bl *Backlog) RestoreBids(jobs []record.SavedJob) *berth.Error {
 // Lookup finds a replica, or returns nil.
 func (bl *Backlog) Lookup(ref berth.ReplicaRef) *record.Replica {
 	j := bl.state.Jobs[ref.Job]
-	if j == nil || ref.Replica < 0 || ref.Replica >= len(j.Replicas) {
+	if j == nil {
 		return nil
 	}
-	return j.Replicas[ref.Replica]
+	return j.Replicas.At(ref.Replica)
 }

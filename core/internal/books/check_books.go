@@ -16,10 +16,7 @@ import (
 func (bk *Books) CheckHolds() error {
 	var holds []gang.Hold
 	for _, id := range slices.Sorted(maps.Keys(bk.state.Jobs)) {
-		for _, rep := range bk.state.Jobs[id].Replicas {
-			if rep == nil {
-				continue
-			}
+		for rep := range bk.state.Jobs[id].Replicas.All() {
 			for flat := range rep.Members {
 				if m := &rep.Members[flat]; m.State.Holds() {
 					holds = append(holds, m.Hold)

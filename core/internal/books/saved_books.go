@@ -50,7 +50,7 @@ func (bk *Books) SaveUse() record.UsePart {
 func (bk *Books) RestoreUse(s *record.UsePart) *berth.Error {
 	bk.TellCapacity()
 	if (s.Past != nil) != (bk.state.Config.Policy.UsageHalfLife > 0) || s.Past != nil && s.Past.HalfLife != bk.state.Quota.HalfLife() {
-		return refusal.Of(berth.ErrInvalid, "past.halfLife", "is not that of the policy")
+		return refusal.Of(berth.ErrInvalid, "past.halfLifeMilliseconds", "is not that of the policy")
 	}
 	if s.Past != nil {
 		if s.Past.Now > int64(bk.state.Now) {

@@ -65,10 +65,10 @@ type GraphEntry struct {
 func GraphKey(n *berth.Node) string {
 	key := []byte(n.GPUs[0].Product)
 	for i := range n.GPUs {
-		key = fmt.Appendf(key, ";%d", numaOf(n.GPUs[i].NUMANode))
+		key = fmt.Appendf(key, ";%s", n.GPUs[i].NUMANode)
 	}
 	for _, nic := range n.NICs {
-		key = fmt.Appendf(key, ";%q %d %d", nic.Name, numaOf(nic.NUMANode), nic.MbitPerSecond)
+		key = fmt.Appendf(key, ";%q %s %d", nic.Name, nic.NUMANode, nic.MbitPerSecond)
 	}
 	for _, row := range n.Links {
 		key = fmt.Appendf(key, ";%q", row)
@@ -133,8 +133,8 @@ func (t *GraphTable) Release(e *GraphEntry) {
 	}
 }
 
-// numaOf is the number of a NUMA node as package nodegraph has it.
-func numaOf(o berth.Ordinal) int {
+// numaOf is a NUMA node as package nodegraph has it.
+func numaOf(o berth.Ordinal) nodegraph.NUMANode {
 	n, _ := o.Number() // -1 if it is not known
-	return n
+	return nodegraph.NUMANodeOf(n)
 }

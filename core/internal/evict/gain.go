@@ -17,7 +17,7 @@ func scaleOf(w *berth.GainPolicy) preempt.Scale {
 	return preempt.Scale{
 		ClassGain: []int64{berth.ClassBatch: 0, berth.ClassInteractive: int64(max(0, w.Interactive)), berth.ClassLatencyCritical: int64(max(0, w.LatencyCritical))},
 		TurnGain:  int64(max(0, w.Turn)),
-		WaitMilli: int64(w.WaitMilli),
+		WaitMilli: int64(max(0, w.WaitMilli)),
 	}
 }
 

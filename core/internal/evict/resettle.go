@@ -18,12 +18,16 @@ import (
 // elsewhere.
 func (im *imagination) resettle(rep *record.Replica) []gang.Member {
 	c, s := im.core, rep.Job.Shape
-	leaving := c.state.Leaving.Has(rep) // and so left out already
+	leaving := c.state.Leaving.Has(rep) || rep.State == berth.ReplicaPending // and so left out already, or nowhere
 	if !leaving {
 		im.leaveOut(record.Piece{Rep: rep})
 	}
 	before := im.extent()
-	filled, kept := im.fillIn(rep)
+	filled, kept := im.fillIn(rep, rep.Retry.Stood)
+	if filled == nil && len(rep.Retry.Stood) > 0 { // where the world had put them, say
+		im.backTo(before)
+		filled, kept = im.fillIn(rep, nil)
+	}
 	if filled != nil && c.search.Closeness(filled) >= c.search.Closeness(kept) {
 		return filled
 	}
@@ -54,25 +58,12 @@ func (im *imagination) placeAnew(rep *record.Replica, s *record.Shape) []gang.Me
 }
 
 // fillIn imagines a gang that is left out with those members kept where they are that can stay
-// there, and places for the others; nil: there are none. What is balanced, spread or on aligned
+// there, the dead where they stood, and places for the others; nil: there are none. What is balanced, spread or on aligned
 // rails has to be placed together. A life that was observed may stand where its job does not
 // allow it, and hold what it does not claim: the next one does not.
-func (im *imagination) fillIn(rep *record.Replica) (where, kept []gang.Member) {
-	half := &record.Replica{Job: rep.Job, LifePart: record.LifePart{Number: rep.Number, State: berth.ReplicaRunning}, Imagined: true, Members: slices.Clone(rep.Members)}
-	for flat := range half.Members {
-		m := &half.Members[flat]
-		stays := m.State.Holds() && !m.Node.Closed() && !slices.Contains(rep.Retry.Avoid, m.Node.Spec.ID)
-		if stays {
-			m.Hold, stays = im.core.state.Anew(rep, flat)
-		}
-		if !stays {
-			*m = record.Member{}
-			continue
-		}
-		m.State = record.MemberRunning
-		kept = append(kept, gang.Member{Group: rep.Job.Group(flat), Hold: m.Hold})
-	}
-	if len(kept) == 0 || !im.putIn(rep.Job.Queue, kept) {
+func (im *imagination) fillIn(rep *record.Replica, dead []berth.MemberPlacement) (where, kept []gang.Member) {
+	half, kept := im.stay(rep, dead)
+	if len(kept) == 0 {
 		return nil, nil
 	}
 	for g := range rep.Job.Spec.Groups {
@@ -84,12 +75,96 @@ func (im *imagination) fillIn(rep *record.Replica) (where, kept []gang.Member) {
 	if im.core.state.Torn(half) != "" {
 		return nil, nil
 	}
-	for flat := range half.Members {
-		if half.Members[flat].State == record.MemberRunning {
-			where = append(where, gang.Member{Group: rep.Job.Group(flat), Hold: half.Members[flat].Hold})
+	return membersOf(half), kept
+}
+
+// standAgain imagines a gang whose members died, and that is left out, with all of its members
+// where they stood; nil: not all of that is free.
+func (im *imagination) standAgain(rep *record.Replica) []gang.Member {
+	if len(rep.Retry.Stood) == 0 {
+		return nil
+	}
+	before, stood := im.extent(), len(rep.Retry.Stood)
+	for flat := range rep.Members {
+		if rep.Members[flat].State.Holds() && !slices.ContainsFunc(rep.Retry.Stood, func(p berth.MemberPlacement) bool { return rep.Job.Flat(p.Ref()) == flat }) {
+			stood++
 		}
 	}
-	return where, kept
+	half, kept := im.stay(rep, rep.Retry.Stood)
+	whole := len(kept) == stood && half.Enough(record.MemberRunning) && im.core.state.Torn(half) == ""
+	for g := range rep.Job.Spec.Groups {
+		whole = whole && half.Count(g, record.MemberRunning)%record.UnitOf(&rep.Job.Spec.Groups[g]) == 0
+	}
+	if !whole {
+		im.backTo(before)
+		return nil
+	}
+	return membersOf(half)
+}
+
+// stay imagines those members of a gang that is left out which can stay where they are, and the
+// dead where they stood, and returns that part of the gang.
+func (im *imagination) stay(rep *record.Replica, dead []berth.MemberPlacement) (half *record.Replica, kept []gang.Member) {
+	half = &record.Replica{Job: rep.Job, LifePart: record.LifePart{Number: rep.Number, State: berth.ReplicaRunning}, Imagined: true, Members: slices.Clone(rep.Members)}
+	for flat := range half.Members {
+		m := &half.Members[flat]
+		if stays := m.State.Holds() && im.mayReturn(rep, flat, m); !stays {
+			*m = record.Member{}
+			continue
+		}
+		m.State = record.MemberRunning
+		kept = append(kept, gang.Member{Group: rep.Job.Group(flat), Hold: m.Hold})
+	}
+	if len(kept) > 0 && !im.putIn(rep.Job.Queue, kept) {
+		return half, nil
+	}
+	return half, append(kept, im.returnDead(rep, half, dead)...)
+}
+
+// membersOf lists the members of a gang that is imagined.
+func membersOf(half *record.Replica) (where []gang.Member) {
+	for flat := range half.Members {
+		if half.Members[flat].State == record.MemberRunning {
+			where = append(where, gang.Member{Group: half.Job.Group(flat), Hold: half.Members[flat].Hold})
+		}
+	}
+	return where
+}
+
+// mayReturn reports whether a member may be started again where it was, and has it hold what it
+// would hold then.
+func (im *imagination) mayReturn(rep *record.Replica, flat int, m *record.Member) (stays bool) {
+	if m.Node.Closed() || slices.Contains(rep.Retry.Avoid, m.Node.Spec.ID) {
+		return false
+	}
+	m.Hold, stays = im.core.state.Anew(m, &rep.Job.Spec.Groups[rep.Job.Group(flat)])
+	return stays
+}
+
+// returnDead imagines the members of a gang that died where they stood, as far as that is free and
+// set aside for nobody else, and returns them. A gang that waits for its turn there, and does not
+// rank above, waits as if the members had lived.
+func (im *imagination) returnDead(rep, half *record.Replica, dead []berth.MemberPlacement) (back []gang.Member) {
+	if half.Members == nil {
+		half.Members = make([]record.Member, rep.Job.Members())
+	}
+	end := im.core.state.EndIfStarted(rep, max(im.core.state.Now, rep.Retry.ReadyAt))
+	for i := range dead {
+		flat := rep.Job.Flat(dead[i].Ref())
+		m, known := im.core.backlog.Stood(rep, &dead[i])
+		if !known || half.Members[flat].State != record.MemberAbsent || !im.mayReturn(rep, flat, &m) ||
+			slices.ContainsFunc(m.Node.Reservations, func(w *record.Reservation) bool {
+				waits := w.GivesWay() && !im.core.backlog.Claims(w.Rep, rep)
+				return !w.IsPlanned() && !waits && !im.core.backlog.Admits(w, rep, end)
+			}) {
+			continue
+		}
+		if one := []gang.Member{{Group: rep.Job.Group(flat), Hold: m.Hold}}; im.putIn(rep.Job.Queue, one) {
+			half.Members[flat] = m
+			back = append(back, one...)
+		}
+	}
+	return back
 }
 
 // fillGroup imagines places for the missing members of a group: for all of them, or for as many as
@@ -170,12 +245,17 @@ func (ev *Evict) findPlaces() []search.Relocation {
 	im := ev.imagineAll()
 	defer im.Forget()
 	var found []search.Relocation
-	for i, rep := range list {
-		if i == search.MaxMoves {
-			ev.agenda.MoveBy(ev.state.Now) // the rest in the next pass
-			break
+	if len(list) > search.MaxMoves {
+		list = list[:search.MaxMoves]
+		ev.agenda.MoveBy(ev.state.Now) // the rest in the next pass
+	}
+	for _, rep := range list {
+		found = append(found, search.Relocation{Rep: rep, Where: im.standAgain(rep)})
+	}
+	for i := range found { // those that need another place take nobody's own
+		if found[i].Where == nil {
+			found[i].Where = im.resettle(found[i].Rep)
 		}
-		found = append(found, search.Relocation{Rep: rep, Where: im.resettle(rep)})
 	}
 	return found
 }

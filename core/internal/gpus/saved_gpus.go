@@ -43,7 +43,7 @@ func (gp *GPUs) restoreGPU(n *record.Node, s *record.SavedGPU) *berth.Error {
 	}
 	if s.Order != nil {
 		if err := gp.restoreRepartition(n, s); err != nil {
-			return refusal.In(err, "order")
+			return err
 		}
 	}
 	gp.books.SettleGPU(n, s.GPU)
@@ -55,18 +55,18 @@ func (gp *GPUs) restoreRepartition(n *record.Node, s *record.SavedGPU) *berth.Er
 	o, after := s.Order, n.Partitioning(s.GPU)
 	before := record.Partitioning{Mode: s.Before.Mode, Instances: s.Before.Instances}
 	if err := n.Table.CheckPartitioning(before.Mode, before.Instances); err != nil {
-		return err
+		return refusal.In(err, "before")
 	}
 	switch {
 	case o.ID == 0 || o.ID > gp.state.LastOrder || gp.Repartitions[o.ID] != nil:
-		return refusal.Of(berth.ErrInvalid, "id", fmt.Sprintf("%d was never given, or comes twice", o.ID))
+		return refusal.Of(berth.ErrInvalid, "order.id", fmt.Sprintf("%d was never given, or comes twice", o.ID))
 	case o.Node != n.Spec.ID || o.GPU != s.GPU || o.Mode != after.Mode:
-		return refusal.Of(berth.ErrInvalid, "node", "it is for another GPU or mode")
+		return refusal.Of(berth.ErrInvalid, "order.node", "it is for another GPU or mode")
 	case n.Geometry.Kind != berth.GeometryPerClaim && (!slices.Equal(o.Destroy, without(before.Instances, after.Instances)) ||
 		!slices.Equal(o.Create, without(after.Instances, before.Instances))):
-		return refusal.Of(berth.ErrInvalid, "create", "does not lead from the layout before to the one after")
+		return refusal.Of(berth.ErrInvalid, "order.create", "does not lead from the layout before to the one after")
 	case n.Spec.GPUs[s.GPU].Failed:
-		return refusal.Of(berth.ErrInvalid, "gpu", "has failed")
+		return refusal.Of(berth.ErrInvalid, "order.gpu", "has failed")
 	}
 	p := &record.Repartition{Order: *o, Node: n, Before: before}
 	if s.Overdue {
@@ -94,7 +94,7 @@ func (gp *GPUs) restoreGPUHold(rep *record.Replica, s *record.SavedGPUHold) *ber
 		return err
 	}
 	if rep.Entries == nil || rep.State != berth.ReplicaPending || gp.Untouchable(n, s.GPU) {
-		return refusal.Of(berth.ErrInvalid, "gpuHold", "is for a replica that does not wait, or of a GPU that cannot be held")
+		return refusal.Of(berth.ErrInvalid, "", "is for a replica that does not wait, or of a GPU that cannot be held")
 	}
 	gp.backlog.Attach(&record.GPUHold{Rep: rep, Node: n, GPUHoldPart: s.GPUHoldPart})
 	return nil

@@ -12,7 +12,7 @@ import (
 // CheckLife checks that what runs is in its queue, and what needs an order is in the set of
 // those that do.
 func (l *Life) CheckLife() error {
-	todo, running, stretching, listed := 0, 0, 0, 0
+	todo, running, stretching, listed, returning := 0, 0, 0, 0, 0
 	if err := l.state.EachReplica(func(rep *record.Replica) error {
 		due := rep.Order == nil && (rep.State == berth.ReplicaRepairing || rep.Has(record.MemberStopping)) || rep.Stray()
 		if due {
@@ -25,7 +25,15 @@ func (l *Life) CheckLife() error {
 				stretching++
 			}
 		}
+		if rep.Returns() {
+			returning++
+		}
 		switch {
+		case l.state.Returning.Has(rep) != rep.Returns():
+			return fmt.Errorf("comes back to where it stood: %v, and is not so in the index", rep.Returns())
+		case rep.State == berth.ReplicaReleasing && len(rep.Retry.Stood) > 0 && rep.Release.Cause.Code != berth.CauseMemberFailed,
+			rep.State != berth.ReplicaReleasing && len(rep.Retry.Stood) > 0 && rep.Retry.ReadyAt == 0:
+			return fmt.Errorf("it is to come back to where it stood, and no members of it died")
 		case l.state.Todo.Has(rep) != due:
 			return fmt.Errorf("needs an order: %v, is in the set: %v", due, !due)
 		case l.books.Queues[rep.Job.Queue].Running.Has(rep) != runs:
@@ -44,6 +52,7 @@ func (l *Life) CheckLife() error {
 	}
 	return state.Agree(
 		state.Tally{What: "replicas that need an order", Is: l.state.Todo.Len(), Expected: todo},
+		state.Tally{What: "replicas that come back to where they stood", Is: l.state.Returning.Len(), Expected: returning},
 		state.Tally{What: "running replicas in queues", Is: listed, Expected: running},
 		state.Tally{What: "running replicas that may shrink", Is: l.Stretching, Expected: stretching},
 	)
@@ -62,7 +71,7 @@ func (l *Life) CheckVictims() error {
 			return fmt.Errorf("on its way out: %v, and not so in the index", out)
 		case rep.Leaves && !rep.Asked():
 			return fmt.Errorf("it leaves, and is not asked for a checkpoint")
-		case rep.Moving == nil && rep.State == berth.ReplicaReleasing && rep.Resumes() && !l.agenda.Homeless && l.agenda.NextMove > l.state.Now:
+		case rep.Moving == nil && (rep.Resumes() || rep.Returns()) && !l.agenda.Homeless && l.agenda.NextMove > l.state.Now:
 			return fmt.Errorf("it is to resume, and no pass looks for a place")
 		case rep.Beneficiary != nil && rep.State != berth.ReplicaReleasing && !rep.Asked():
 			return fmt.Errorf("it is a victim, and is neither asked for a checkpoint nor stopped")

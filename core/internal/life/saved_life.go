@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/google/btree"
+
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/meter"
 	"github.com/berth-sched/berth/core/internal/record"
@@ -76,7 +78,7 @@ func (l *Life) RestoreVictims(jobs []record.SavedJob) *berth.Error {
 			}
 			m := &rep.Members[rep.Job.Flat(saved.Ref())]
 			if m.Beneficiary = l.backlog.Lookup(saved.Beneficiary); m.Beneficiary == nil || m.Beneficiary == rep || m.State != record.MemberStopping {
-				return refusal.In(refusal.Of(berth.ErrInvalid, "for", fmt.Sprintf("%s is not known, or the member is not being stopped", errtext.Short(saved.Beneficiary.String()))), errtext.Index("members", k))
+				return refusal.In(refusal.Of(berth.ErrInvalid, "beneficiary", fmt.Sprintf("%s is not known, or the member is not being stopped", errtext.Short(saved.Beneficiary.String()))), errtext.Index("members", k))
 			}
 		}
 		return nil
@@ -101,4 +103,19 @@ func (l *Life) RestoreStrays(jobs []record.SavedJob) *berth.Error {
 		}
 		return nil
 	})
+}
+
+// SomeUprooted reports whether a gang is to have a place kept for it, and has none.
+func (l *Life) SomeUprooted() bool {
+	some := false
+	for _, list := range []*btree.BTreeG[*record.Replica]{l.state.Leaving, l.state.Returning} {
+		list.Ascend(func(rep *record.Replica) bool {
+			some = rep.Moving == nil && (rep.Resumes() || rep.Returns())
+			return !some
+		})
+		if some {
+			return true
+		}
+	}
+	return false
 }

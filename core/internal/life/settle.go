@@ -135,6 +135,12 @@ func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
 	}
 	if rep.State == berth.ReplicaRunning {
 		l.noteRunning(rep, false)
+		if !l.justStarted(rep) {
+			rep.Retry.Crashes = 0
+		}
+	}
+	if cause.Code != berth.CauseMemberFailed {
+		rep.Retry.Stood = nil
 	}
 	rep.State, rep.Leaves = berth.ReplicaReleasing, false
 	rep.Retry.LostHardware = rep.Retry.LostHardware || cause.Code == berth.CauseDrained
@@ -181,11 +187,11 @@ func (l *Life) requeue(rep *record.Replica, backoff bool) {
 	rep.Release = record.ReleasePart{}
 	if backoff {
 		l.BackOff(rep)
-		if rep.Moving != nil && rep.Moving.IsPartial() {
-			l.backlog.EndMove(rep) // not for as long as that
-		}
 	}
 	l.Pend(rep)
+	if backoff {
+		l.keepPlace(rep)
+	}
 }
 
 // PendBatch makes a replica Pending that has just come, and so many behind it, of the numbers
@@ -225,27 +231,6 @@ func (l *Life) holdsNothing(rep *record.Replica) {
 	}
 	if rep.Exclusive != nil {
 		l.backlog.EndReservation(rep.Exclusive)
-	}
-}
-
-// BackOff makes a replica wait after a failed Bind, longer each time.
-func (l *Life) BackOff(rep *record.Replica) {
-	l.endBackoff(rep)
-	p := &l.state.Config.Policy
-	delay := p.MaxRetryBackoff
-	if doublings := min(rep.Retry.Attempts, 40); p.RetryBackoff<<doublings>>doublings == p.RetryBackoff {
-		delay = min(delay, p.RetryBackoff<<doublings)
-	}
-	rep.Retry.Attempts++
-	rep.Retry.ReadyAt = l.state.Now.Add(delay)
-	l.state.SetTimer(record.Timer{At: rep.Retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
-}
-
-// endBackoff ends a backoff, if there is one.
-func (l *Life) endBackoff(rep *record.Replica) {
-	if rep.Retry.ReadyAt != 0 {
-		l.state.StopTimer(record.Timer{At: rep.Retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
-		rep.Retry.ReadyAt = 0
 	}
 }
 

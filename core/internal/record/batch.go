@@ -65,8 +65,8 @@ func (j *Job) BatchOf(number int) *Batch {
 // Replica is the replica with a number, or what it would be if it were a record; nil: the job has
 // none.
 func (j *Job) Replica(number int) *Replica {
-	if number >= 0 && number < len(j.Replicas) && j.Replicas[number] != nil {
-		return j.Replicas[number]
+	if rep := j.Replicas.At(number); rep != nil {
+		return rep
 	}
 	if t := j.BatchOf(number); t != nil {
 		return t.Like(number)
@@ -80,7 +80,7 @@ func (j *Job) Vacancies(ranges [][2]int, many int) [][2]int {
 	batches := j.Batches
 	for number := 0; many > 0; {
 		switch {
-		case number < len(j.Replicas) && j.Replicas[number] != nil:
+		case j.Replicas.At(number) != nil:
 			number++
 			continue
 		case len(batches) > 0 && batches[0].Next == number:
@@ -91,14 +91,10 @@ func (j *Job) Vacancies(ranges [][2]int, many int) [][2]int {
 		if len(batches) > 0 {
 			end = min(end, batches[0].Next)
 		}
-		for number < end && number < len(j.Replicas) && j.Replicas[number] == nil {
-			number++
-		}
-		if number >= len(j.Replicas) {
-			number = end
-		}
-		ranges = append(ranges, [2]int{from, number})
-		many -= number - from
+		end = j.Replicas.First(from, end)
+		ranges = append(ranges, [2]int{from, end})
+		many -= end - from
+		number = end
 	}
 	return ranges
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/contract"
+	"github.com/berth-sched/berth/core/internal/roster"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/quota"
 )
@@ -63,11 +64,11 @@ func (j *Job) IsElastic() bool {
 type Job struct {
 	Spec     berth.Job
 	Queue    quota.QueueIndex
-	Shape    *Shape     // of the whole gang
-	Offsets  []int      // flat index of each group's first member; one more: the total
-	Replicas []*Replica // by number; nil where there is none, or it is in a batch
-	Batches  []*Batch   // by number
-	Live     int        // replicas, those in batches too
+	Shape    *Shape                 // of the whole gang
+	Offsets  []int                  // flat index of each group's first member; one more: the total
+	Replicas roster.Roster[Replica] // those that are in no batch
+	Batches  []*Batch               // by number
+	Live     int                    // replicas, those in batches too
 	claims   []berth.GroupClaim
 	JobPart
 }

@@ -42,10 +42,12 @@ type RetryPart struct {
 	// Backfilled: it was started where nodes were reserved for another, as it is expected to
 	// end in time.
 	Backfilled bool `json:"backfilled,omitempty"`
-	// Attempts counts the failed Binds since the replica last ran, Repairs the
-	// repairs of this life.
-	Attempts int `json:"attempts,omitempty"`
-	Repairs  int `json:"repairs,omitempty"`
+	// Attempts counts the starts that failed in a row: Binds, and lives whose members died soon
+	// after it. Repairs counts the repairs of this life.
+	Attempts int                     `json:"attempts,omitempty"`
+	Repairs  int                     `json:"repairs,omitempty"`
+	Crashes  int                     `json:"crashes,omitempty"` // lives in a row whose members died soon after the start
+	Stood    []berth.MemberPlacement `json:"stood,omitempty"`   // where members were that died, and the rest once it is released
 	// Avoid lists the nodes on which members failed to start since the replica last
 	// ran: the newest maxAvoid of them. It goes there again only if it fits nowhere
 	// else.

@@ -262,16 +262,23 @@ func There(members []Member) bool {
 }
 
 // Resumes reports whether a gang that is being stopped is to go on as soon as it can: it lost
-// hardware, or members that died, or has to leave a place on its own account.
+// hardware, or members without being at fault, or has to leave a place on its own account.
 func (rep *Replica) Resumes() bool {
 	if rep.State != berth.ReplicaReleasing || rep.Release.Gone {
 		return false
 	}
 	switch rep.Release.Cause.Code {
-	case berth.CauseHardwareLost, berth.CauseMemberFailed, berth.CauseDrained, berth.CauseMoved:
+	case berth.CauseHardwareLost, berth.CauseDrained, berth.CauseMoved:
 		return true
+	case berth.CauseMemberFailed:
+		return len(rep.Retry.Stood) > 0
 	}
 	return false
+}
+
+// Returns reports whether a gang backs off that comes back to where it stood.
+func (rep *Replica) Returns() bool {
+	return rep.State == berth.ReplicaPending && len(rep.Retry.Stood) > 0
 }
 
 // MayMove reports whether a gang runs and has nothing else going on.
@@ -320,8 +327,8 @@ const maxAvoid = 16
 // first of them that is inside a boundary. False: none is.
 func (half *Replica) Anchor(rep *Replica, g int, inside func(topology.NodeIndex) bool) (topology.NodeIndex, bool) {
 	first := half.Job.Offsets[g] + slices.IndexFunc(half.Members[half.Job.Offsets[g]:], func(m Member) bool { return m.State == MemberAbsent })
-	if left := &rep.Members[first]; left.State.Holds() && inside(left.Hold.Node) {
-		return left.Hold.Node, true
+	if first < len(rep.Members) && rep.Members[first].State.Holds() && inside(rep.Members[first].Hold.Node) {
+		return rep.Members[first].Hold.Node, true
 	}
 	for distance := range len(half.Members) {
 		for _, flat := range [...]int{first - distance, first + distance} {
@@ -367,7 +374,7 @@ func (rep *Replica) Consistent() *berth.Error {
 
 // Places pairs the places of a replica that are saved with where they go.
 func (rep *Replica) Places(s *SavedReplica) [2]savedPlace {
-	return [...]savedPlace{{"reserved", false, s.Reserved, &rep.Reserved}, {"moving", true, s.Moving, &rep.Moving}}
+	return [...]savedPlace{{"reserved", false, s.Reserved, &rep.Reserved, rep.State}, {"moving", true, s.Moving, &rep.Moving, rep.State}}
 }
 
 // NoteHardwareLoss notes that a replica has lost hardware, and has to stop for it.

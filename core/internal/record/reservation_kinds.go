@@ -19,6 +19,7 @@ import (
 //	partialResume  forWaiting  x    x       -      -        -             byRank   -        x
 //	move           forMoving   x    x       -      -        -             nobody   x        x
 //	partialMove    forMoving   x    x       -      -        -             nobody   -        x
+//	backoff        forMoving   x    x       -      -        -             byClaim  x        x
 //	exclusive      forRunning  x    -       -      -        -             nobody   -        -
 //	advance        forQueue    -    x       x      -        -             nobody   -        x
 //	burnIn         forItself   -    -       -      x        -             nobody   -        -
@@ -50,6 +51,8 @@ const (
 	KindMove
 	// KindPartialMove: what a gang that is being stopped has left of its place.
 	KindPartialMove
+	// KindBackoff: the place of a gang that failed, while it backs off.
+	KindBackoff
 	// KindExclusive: the domains that a gang which runs has for itself; see package backlog.
 	KindExclusive
 	// KindAdvance: a Reservation, made in advance for a queue or for nobody.
@@ -67,7 +70,7 @@ const (
 	forNobody holder = iota
 	// forWaiting: for a gang that waits; its Replica.Reserved.
 	forWaiting
-	// forMoving: for a gang that has not left its old place; its Replica.Moving.
+	// forMoving: for a gang that has not left its old place, or backs off; its Replica.Moving.
 	forMoving
 	// forRunning: for a gang that runs; its Replica.Exclusive.
 	forRunning
@@ -112,6 +115,8 @@ func (k ReservationKind) Rule() rule {
 		return rule{holder: forMoving, Own: true, InTime: true, planned: true, expires: true}
 	case KindPartialMove:
 		return rule{holder: forMoving, Own: true, InTime: true, expires: true}
+	case KindBackoff:
+		return rule{holder: forMoving, Own: true, InTime: true, Taker: ByClaim, planned: true, expires: true}
 	case KindExclusive:
 		return rule{holder: forRunning, Own: true}
 	case KindAdvance:
@@ -127,7 +132,7 @@ func (k ReservationKind) Rule() rule {
 // Arrived is what becomes of the place that is kept for a gang when it waits for it.
 func (k ReservationKind) Arrived() ReservationKind {
 	switch k {
-	case KindMove:
+	case KindMove, KindBackoff:
 		return kindResume
 	case KindPartialMove:
 		return kindPartialResume
@@ -136,9 +141,11 @@ func (k ReservationKind) Arrived() ReservationKind {
 }
 
 // kindOf is the kind of a reservation that is saved as what a gang waits for, or moves to.
-func (s *SavedGangReservation) kindOf(moving bool) ReservationKind {
+func (s *SavedGangReservation) kindOf(moving bool, of berth.ReplicaState) ReservationKind {
 	k := KindPending
 	switch planned := len(s.Where) > 0; {
+	case moving && planned && of == berth.ReplicaPending:
+		k = KindBackoff
 	case moving && planned, planned && s.Cause == berth.CauseResumed:
 		k = KindMove
 	case planned:
@@ -154,7 +161,7 @@ func (s *SavedGangReservation) kindOf(moving bool) ReservationKind {
 
 // Cause is that of the Bind which takes a gang to where it is planned.
 func (k ReservationKind) Cause() berth.CauseCode {
-	if k == KindMove || k == kindResume {
+	if k == KindMove || k == KindBackoff || k == kindResume {
 		return berth.CauseResumed
 	}
 	return berth.CauseVictimsGone
@@ -165,6 +172,12 @@ func (w *Reservation) IsAwaited() bool { return w.Kind.Rule().holder == forWaiti
 
 // IsMove reports whether a reservation is the place of a gang that still holds another.
 func (w *Reservation) IsMove() bool { return w.Kind.Rule().holder == forMoving }
+
+// KeepThrough makes a place that of a gang which backs off, until an instant.
+func (w *Reservation) KeepThrough(until berth.Time) { w.Kind, w.Until = KindBackoff, until }
+
+// IsBackoff reports whether a reservation is the place of a gang that backs off.
+func (w *Reservation) IsBackoff() bool { return w.Kind == KindBackoff }
 
 // IsExclusive reports whether a reservation has the domains of a gang that runs.
 func (w *Reservation) IsExclusive() bool { return w.Kind.Rule().holder == forRunning }

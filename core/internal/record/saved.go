@@ -122,7 +122,7 @@ type SavedMember struct {
 // bucket: it may be one of a batch.
 func (s *SavedReplica) Plain() bool {
 	noted := s.LifePart != LifePart{Number: s.Number, Incarnation: s.Incarnation, Created: s.Created, PendingSince: s.Created} ||
-		s.ReadyAt != 0 || s.LostHardware || s.Backfilled || s.Attempts != 0 || s.Repairs != 0 || len(s.Avoid) > 0 ||
+		s.ReadyAt != 0 || s.LostHardware || s.Backfilled || s.Attempts != 0 || s.Repairs != 0 || s.Crashes != 0 || len(s.Avoid)+len(s.Stood) > 0 ||
 		s.ReleasePart != ReleasePart{} || s.EvictionPart != EvictionPart{} ||
 		// Turns are not saved: Stalled and the like say what they mean.
 		s.ReservePart != ReservePart{StalledAt: s.StalledAt, HopelessAt: s.HopelessAt} || s.LookPart != LookPart{Turn: s.LookPart.Turn} || s.BidPart != BidPart{Turn: s.BidPart.Turn} ||
@@ -150,7 +150,7 @@ func (p *RetryPart) Check(state berth.ReplicaState) *berth.Error {
 		return refusal.Of(berth.ErrInvalid, "lostHardware", "is set for a replica that runs")
 	case p.Backfilled && state == berth.ReplicaPending:
 		return refusal.Of(berth.ErrInvalid, "backfilled", "is set for a replica that waits")
-	case !InRange(p.Attempts, p.Repairs) || p.ReadyAt < 0:
+	case !InRange(p.Attempts, p.Repairs, p.Crashes) || p.ReadyAt < 0:
 		return RefuseCounter()
 	case len(p.Avoid) > maxAvoid:
 		return refusal.Of(berth.ErrLimit, "avoid", fmt.Sprintf("names %d nodes", len(p.Avoid)))
@@ -208,10 +208,11 @@ type savedPlace struct {
 	Moves bool
 	Saved *SavedGangReservation
 	At    **Reservation
+	Of    berth.ReplicaState
 }
 
 // Kind is that of the reservation.
-func (p *savedPlace) Kind() ReservationKind { return p.Saved.kindOf(p.Moves) }
+func (p *savedPlace) Kind() ReservationKind { return p.Saved.kindOf(p.Moves, p.Of) }
 
 // A Snapshot holds what was told and what was promised, and nothing that follows from
 // it: indexes are built anew by Restore. Everything in it is ordered by name, so that

@@ -76,7 +76,7 @@ func (se *Search) mayBackfill(b *record.Bucket) bool {
 			return true
 		}
 		// The first three tell most of those that do not outrank the gang.
-		return w.IsAwaited() && (within || w.Rep.Job.Queue == first.Job.Queue || w.Rep.Job.Spec.Class < first.Job.Spec.Class) &&
+		return (w.IsAwaited() || w.IsBackoff()) && (within || w.Rep.Job.Queue == first.Job.Queue || w.Rep.Job.Spec.Class < first.Job.Spec.Class) &&
 			se.backlog.Outranks(first, w.Rep)
 	})
 }

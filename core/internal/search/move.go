@@ -15,9 +15,11 @@ import (
 // the nodes are set aside as in a preemption of which it is the beneficiary itself. Gangs
 // move off nodes that are being drained, to make whole what is in pieces for others, and,
 // when they have lost hardware, to what is left of their place and others for the rest of
-// it; if there are none, what is left is kept until they may bid for the rest. While a gang
-// still runs, or is being stopped, the reservation is rep.moving; when it waits, it is its
-// reservation, like any other.
+// it; if there are none, what is left is kept until they may bid for the rest. A gang whose
+// members died goes back to where it stood, after its backoff: it makes no difference whether one
+// of them died, and the others are being stopped, or all did. While a gang still runs, is being
+// stopped or backs off, the reservation is rep.moving; when it waits, it is its reservation, like
+// any other.
 
 // MaxMoves bounds for how many gangs one pass looks for another place.
 const MaxMoves = 256
@@ -52,6 +54,12 @@ func (se *Search) Uprooted() []*record.Replica {
 		}
 		return true
 	})
+	se.state.Returning.Ascend(func(rep *record.Replica) bool {
+		if rep.Moving == nil {
+			list = append(list, rep)
+		}
+		return true
+	})
 	for _, n := range se.state.Nodes {
 		if n == nil || !n.Draining {
 			continue
@@ -75,10 +83,14 @@ func (se *Search) DecideMove(r Relocation) {
 	if r.Where != nil {
 		se.backlog.EndMove(rep)
 	}
-	kept := r.Where != nil && se.ReserveMove(rep, r.Where)
+	kept := r.Where != nil && se.mayKeep(r) && se.ReserveMove(rep, r.Where)
 	by, n := rep.DrainedBy()
 	latest := se.latestToLeave(rep)
 	switch {
+	case rep.State == berth.ReplicaPending:
+		if !kept {
+			se.agenda.NoteHomeless()
+		}
 	case rep.State == berth.ReplicaReleasing:
 		if !kept {
 			se.agenda.NoteHomeless()
@@ -96,6 +108,12 @@ func (se *Search) DecideMove(r Relocation) {
 		se.life.Stay(rep)
 		se.agenda.MoveBy(latest)
 	}
+}
+
+// mayKeep reports whether a place is of use to a gang: to one that backs off it is not if its
+// queue would not admit it there. Any other is where it is, and may go on to be.
+func (se *Search) mayKeep(r Relocation) bool {
+	return r.Rep.State != berth.ReplicaPending || se.backlog.AffordsAll(r.Rep.Job.Queue, se.backlog.NewPlan(r.Where).Charges)
 }
 
 // latestToLeave is when a gang has to be asked to leave at the latest; never: there is no
@@ -152,11 +170,15 @@ func (se *Search) EndPartialResumes() {
 	}
 }
 
-// ReserveMove sets a place aside for a gang that still holds another, or a part of it.
+// ReserveMove sets a place aside for a gang that still holds another, or a part of it, or backs
+// off.
 func (se *Search) ReserveMove(rep *record.Replica, where []gang.Member) bool {
 	w := se.NewGangReservation(se.state.NodesFor(rep, where), record.KindMove, rep, se.state.GraceOf(rep))
 	if w == nil {
 		return false
+	}
+	if rep.State == berth.ReplicaPending {
+		w.KeepThrough(se.backlog.UntilRetried(rep))
 	}
 	w.Plan = se.backlog.NewPlan(where)
 	rep.Moving = w

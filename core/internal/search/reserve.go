@@ -254,7 +254,8 @@ func (se *Search) planAround(e *record.Entry) (at berth.Time, nodes []*record.No
 }
 
 // Wherever is the request of an entry on all nodes that a reservation for it may be on:
-// not on those that are reserved for others, unless it may end that. Domains of a gang that
+// not on those that are reserved for others, unless it may end that, nor on those that are kept for
+// a gang which backs off, and will run there by then. Domains of a gang that
 // is expected to end are open too, and nodes that are to be left no sooner than at an
 // instant.
 func (se *Search) Wherever(e *record.Entry, until berth.Time) *gang.Request {
@@ -263,7 +264,7 @@ func (se *Search) Wherever(e *record.Entry, until berth.Time) *gang.Request {
 		if w.IsAwaited() && w.Rep != e.Rep {
 			return !w.IsPlanned() && se.mayEnd(e.Rep, w.Rep)
 		}
-		return se.backlog.Admits(w, e.Rep, agenda.Never) || w.IsExclusive() && w.Rep.EndsAt != 0 || w.IsAdvance() && until <= w.From
+		return se.backlog.Admits(w, e.Rep, agenda.Never) && !w.IsBackoff() || w.IsExclusive() && w.Rep.EndsAt != 0 || w.IsAdvance() && until <= w.From
 	})
 }
 

@@ -3,6 +3,7 @@ package state
 import (
 	"slices"
 
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 )
@@ -10,8 +11,7 @@ import (
 // Anew is what a member gets that is started again where it is: what its claim says. False: its
 // node, or the instance that it has, does not serve the claim. The world may have begun its life
 // there, or the node's labels have changed since.
-func (st *State) Anew(rep *record.Replica, flat int) (gang.Hold, bool) {
-	m, group := &rep.Members[flat], &rep.Job.Spec.Groups[rep.Job.Group(flat)]
+func (st *State) Anew(m *record.Member, group *berth.Group) (gang.Hold, bool) {
 	hold, cl := m.Hold, &group.Claim
 	if !st.Classes.Admits(m.Node.Class, group) || !m.Node.MatchesLabels(record.LabelsOf(group)) {
 		return hold, false

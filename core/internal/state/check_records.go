@@ -39,18 +39,15 @@ func (st *State) CheckJobs() error {
 	for _, id := range slices.Sorted(maps.Keys(st.Jobs)) {
 		j := st.Jobs[id]
 		live := 0
-		for number, rep := range j.Replicas {
-			switch {
-			case rep == nil:
-				continue
-			case rep.Job != j || rep.Number != number:
-				return fmt.Errorf("job %s: replica %d is elsewhere", id, number)
+		for rep := range j.Replicas.All() {
+			if rep.Job != j || j.Replicas.At(rep.Number) != rep {
+				return fmt.Errorf("job %s: replica %d is elsewhere", id, rep.Number)
 			}
 			live++
 		}
 		end := 0
 		for _, t := range j.Batches {
-			if t.Job != j || t.Next < end || t.End <= t.Next || slices.ContainsFunc(j.Replicas[min(t.Next, len(j.Replicas)):min(t.End, len(j.Replicas))], func(rep *record.Replica) bool { return rep != nil }) {
+			if t.Job != j || t.Next < end || t.End <= t.Next || j.Replicas.First(t.Next, t.End) < t.End {
 				return fmt.Errorf("job %s: the batch %d..%d is empty, out of order, or has records", id, t.Next, t.End-1)
 			}
 			live += t.Len()

@@ -22,11 +22,8 @@ func (st *State) NewReplicaAt(j *record.Job, number int) *record.Replica {
 }
 
 func (st *State) addReplica(j *record.Job, life record.LifePart) *record.Replica {
-	for life.Number >= len(j.Replicas) {
-		j.Replicas = append(j.Replicas, nil)
-	}
 	rep := &record.Replica{Job: j, LifePart: life}
-	j.Replicas[life.Number] = rep
+	j.Replicas.Add(life.Number, rep)
 	j.Live++
 	st.Replicas++
 	return rep
@@ -84,12 +81,9 @@ func (st *State) dropEmpty(t *record.Batch) {
 // RemoveReplica undoes NewReplicaAt.
 func (st *State) RemoveReplica(rep *record.Replica) {
 	j := rep.Job
-	j.Replicas[rep.Number] = nil
+	j.Replicas.Remove(rep.Number)
 	j.Live--
 	st.Replicas--
-	for len(j.Replicas) > 0 && j.Replicas[len(j.Replicas)-1] == nil {
-		j.Replicas = j.Replicas[:len(j.Replicas)-1]
-	}
 }
 
 // Dismiss forgets a job without replicas.

@@ -47,6 +47,8 @@ type State struct {
 	Spares []*record.SparePool
 	// Leaving has the replicas that are being stopped, or will be: victims, moves, drains.
 	Leaving *btree.BTreeG[*record.Replica]
+	// Returning has the replicas that back off and come back to where they stood.
+	Returning *btree.BTreeG[*record.Replica]
 	// Endings are the ends expected of what holds something.
 	Endings *btree.BTreeG[record.Ending]
 	// Opened has the nodes on which a reservation ended since the pass in progress has woken what it
@@ -70,6 +72,6 @@ func New(catalogue *catalogue.Catalogue, losses *losses.Losses, agenda *agenda.A
 		Config: config, Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: record.ClassTable{ByKey: map[record.ClassKey]int{}},
 		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.OrderID]*record.Replica{}, Shapes: map[string]*record.Shape{},
 		Todo: btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, record.Ending.Less),
-		Leaving: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{},
+		Leaving: btree.NewG(16, record.LessReplica), Returning: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{},
 	}
 }

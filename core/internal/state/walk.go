@@ -43,12 +43,9 @@ func (st *State) EachNode(check func(*record.Node) error) error {
 // EachReplica calls a check for every replica, in order of job and number.
 func (st *State) EachReplica(check func(*record.Replica) error) error {
 	for _, id := range slices.Sorted(maps.Keys(st.Jobs)) {
-		for number, rep := range st.Jobs[id].Replicas {
-			if rep == nil {
-				continue
-			}
+		for rep := range st.Jobs[id].Replicas.All() {
 			if err := check(rep); err != nil {
-				return fmt.Errorf("job %s: replica %d (%s): %w", id, number, rep.State, err)
+				return fmt.Errorf("job %s: replica %d (%s): %w", id, rep.Number, rep.State, err)
 			}
 		}
 	}
@@ -119,7 +116,7 @@ func (st *State) EachSaved(jobs []record.SavedJob, restore func(*record.Replica,
 		j := st.Jobs[jobs[i].Job.ID]
 		for k := range jobs[i].Replicas {
 			s := &jobs[i].Replicas[k]
-			if err := restore(j.Replicas[s.Number], s); err != nil {
+			if err := restore(j.Replicas.At(s.Number), s); err != nil {
 				return refusal.In(refusal.In(err, errtext.Index("replicas", k)), errtext.Index("jobs", i))
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
-// What there is to do for a pass, and what it has ordered so far: Leaving, Todo, Timers and out
+// What there is to do for a pass, and what it has ordered so far: Leaving, Returning, Todo, Timers and out
 // are changed here alone.
 
 // NoteLeaving enters a replica among those that are on their way out, or takes it out.
@@ -14,6 +14,16 @@ func (st *State) NoteLeaving(rep *record.Replica, leaves bool) {
 		st.Leaving.ReplaceOrInsert(rep)
 	} else {
 		st.Leaving.Delete(rep)
+	}
+}
+
+// NoteReturning enters a replica among those that back off and come back to where they stood, or
+// takes it out.
+func (st *State) NoteReturning(rep *record.Replica, returns bool) {
+	if returns {
+		st.Returning.ReplaceOrInsert(rep)
+	} else {
+		st.Returning.Delete(rep)
 	}
 }
 

@@ -30,7 +30,7 @@ func (u *Upkeep) restoreTrustIn(n *record.Node, s *record.TrustPart) *berth.Erro
 	case s.BurnInUntil < 0 || s.BurnInUntil > 0 && h.BurnIn == 0:
 		return refusal.Of(berth.ErrInvalid, "burnInUntil", "is before the epoch, or the policy knows none")
 	case s.HotSpare && (u.state.SparesOf(n.Spec.Pool) == nil || s.BurnInUntil > 0 || s.SpareInUse):
-		return refusal.Of(berth.ErrInvalid, "spare", "is set for a node in burn-in, of a pool without hot spares, or that was one before")
+		return refusal.Of(berth.ErrInvalid, "hotSpare", "is set for a node in burn-in, of a pool without hot spares, or that was one before")
 	}
 	if s.QuarantineUntil > 0 {
 		u.keepOut(n, s.QuarantineUntil)

@@ -1,0 +1,72 @@
+package life
+
+import (
+	"github.com/berth-sched/berth/core/internal/record"
+)
+
+// What a replica waits for after a start that failed, and what is kept for it meanwhile.
+
+// BackOff makes a replica wait after a failed Bind, longer each time.
+func (l *Life) BackOff(rep *record.Replica) {
+	l.endBackoff(rep)
+	p := &l.state.Config.Policy
+	delay := p.MaxRetryBackoff
+	if doublings := min(rep.Retry.Attempts, 40); p.RetryBackoff<<doublings>>doublings == p.RetryBackoff {
+		delay = min(delay, p.RetryBackoff<<doublings)
+	}
+	rep.Retry.Attempts++
+	rep.Retry.ReadyAt = l.state.Now.Add(delay)
+	l.state.SetTimer(record.Timer{At: rep.Retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
+}
+
+// endBackoff ends a backoff, if there is one.
+func (l *Life) endBackoff(rep *record.Replica) {
+	if rep.Retry.ReadyAt != 0 {
+		l.state.StopTimer(record.Timer{At: rep.Retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
+		rep.Retry.ReadyAt = 0
+		l.state.NoteReturning(rep, false)
+	}
+}
+
+// justStarted reports whether a life that ends now was so short that the start counts as failed.
+func (l *Life) justStarted(rep *record.Replica) bool {
+	return l.state.Now < rep.Started.Add(l.state.Config.Policy.MaxRetryBackoff)
+}
+
+// keepPlace has the place of a gang that begins to back off be kept until that is over.
+func (l *Life) keepPlace(rep *record.Replica) {
+	if rep.Moving != nil {
+		l.backlog.KeepThrough(rep)
+	}
+	if rep.Returns() {
+		l.state.NoteReturning(rep, true)
+		if rep.Moving == nil {
+			l.agenda.MoveBy(l.state.Now)
+		}
+	}
+}
+
+// BackoffsOver has the gangs wait for their places again whose backoff is over, after the pass has
+// seen to it that these are kept.
+func (l *Life) BackoffsOver() {
+	if l.state.Returning.Len() == 0 {
+		return
+	}
+	var over []*record.Replica
+	l.state.Returning.Ascend(func(rep *record.Replica) bool {
+		if rep.Retry.ReadyAt <= l.state.Now {
+			over = append(over, rep)
+		}
+		return true
+	})
+	for _, rep := range over {
+		l.state.NoteReturning(rep, false)
+		l.BackoffOver(rep)
+	}
+}
+
+// BackoffOver has a replica wait for a place, or for members, after a backoff.
+func (l *Life) BackoffOver(rep *record.Replica) {
+	rep.Retry.ReadyAt, rep.Retry.Stood = 0, nil
+	l.backlog.Await(rep)
+}
