@@ -29,9 +29,9 @@ func (c *Checker) surelyPasses(rep *replica, key gangKey) bool {
 	return !guaranteed || c.preemptions[key] == nil && rep.job.least(c) <= other.job.least(c)
 }
 
-// passes lists a replica and the beneficiaries of its queue that it surely passes: what these are to
+// withThosePassed lists a replica and the beneficiaries of its queue that it surely passes: what these are to
 // have holds it up no more than what it is to have itself.
-func (c *Checker) passes(rep *replica) []*replica {
+func (c *Checker) withThosePassed(rep *replica) []*replica {
 	list := []*replica{rep}
 	for key := range c.preemptions {
 		if c.surelyPasses(rep, key) {

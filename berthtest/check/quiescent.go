@@ -88,7 +88,7 @@ func (c *Checker) couldStart(rep *replica, ignored int) bool {
 	if len(c.preemptions)+len(c.kept) == 0 {
 		return true
 	}
-	defer c.earmark(c.passes(rep)...)()
+	defer c.earmark(c.withThosePassed(rep)...)()
 	if !c.couldStartOn(rep, open) {
 		return false
 	}
