@@ -53,7 +53,7 @@ func (an *Answers) movedBy(b *evict.Bid) berth.Time {
 func (an *Answers) givenNext() berth.Time {
 	at := agenda.Never
 	an.state.Leaving.Ascend(func(rep *record.Replica) bool {
-		if p := rep.Going(); !p.Whole() {
+		if p := an.state.Going(rep); !p.Whole() {
 			at = min(at, an.state.GoneBy(rep).Add(an.state.GoneIn(p)))
 		}
 		return true

@@ -39,7 +39,7 @@ func (bl *Backlog) affordsWithoutLeaving(q quota.QueueIndex, charge quota.Charge
 	var gone []record.Piece
 	bl.state.Leaving.Ascend(func(rep *record.Replica) bool {
 		if !rep.Imagined {
-			gone = append(gone, rep.Going())
+			gone = append(gone, bl.state.Going(rep))
 		}
 		return true
 	})

@@ -38,7 +38,7 @@ func (ev *Evict) imagineAll() *imagination {
 func (ev *Evict) Imagine() (im *imagination, broken []*record.Reservation) {
 	im = &imagination{core: ev}
 	ev.state.Leaving.Ascend(func(rep *record.Replica) bool {
-		im.leaveOut(rep.Going())
+		im.leaveOut(ev.state.Going(rep))
 		return true
 	})
 	for _, w := range ev.backlog.Reservations {

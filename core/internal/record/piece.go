@@ -1,7 +1,6 @@
 package record
 
 import (
-	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/gang"
 )
 
@@ -43,19 +42,4 @@ func (p Piece) Imagine(gone bool) {
 	for _, flat := range p.Flats {
 		p.Rep.Members[flat].Imagined = gone
 	}
-}
-
-// Going is the part of a replica on its way out that goes: the members that are being stopped
-// where the rest of its gang goes on, or else all of it. What is imagined gone is left out.
-func (rep *Replica) Going() Piece {
-	p := Piece{Rep: rep}
-	if rep.State == berth.ReplicaRunning && rep.Beneficiary == nil && !rep.Leaves {
-		p.Flats = []int{}
-		for flat := range rep.Members {
-			if m := &rep.Members[flat]; m.State == MemberStopping && !m.Imagined {
-				p.Flats = append(p.Flats, flat)
-			}
-		}
-	}
-	return p
 }

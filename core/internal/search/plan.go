@@ -82,7 +82,7 @@ func (a parting) compare(b parting) int {
 func (se *Search) partings(rep *record.Replica) []parting {
 	var list []parting
 	end := se.state.ExpectedEnd(rep)
-	if p := rep.Going(); !p.Whole() && se.state.Leaving.Has(rep) {
+	if p := se.state.Going(rep); !p.Whole() && se.state.Leaving.Has(rep) {
 		if by := se.state.GoneBy(rep); len(p.Flats) > 0 && by < end {
 			list = append(list, parting{by, p})
 		}

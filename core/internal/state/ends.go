@@ -62,7 +62,7 @@ func (st *State) ExpectedEnd(rep *record.Replica) berth.Time {
 		end = st.notYet(rep.EndsAt)
 	}
 	switch {
-	case !st.Leaving.Has(rep) || !rep.Going().Whole():
+	case !st.Leaving.Has(rep) || !st.Going(rep).Whole():
 		return end
 	case rep.Asked() && end <= rep.Order.Header().Deadline: // before it is stopped
 		return end
@@ -104,4 +104,19 @@ func (st *State) ClearFrom(w *record.Reservation) berth.Time {
 		}
 	}
 	return at
+}
+
+// Going is the part of a replica on its way out that goes: the members that are being stopped
+// where the rest of its gang goes on, or else all of it. What is imagined gone is left out.
+func (st *State) Going(rep *record.Replica) record.Piece {
+	p := record.Piece{Rep: rep}
+	if rep.State == berth.ReplicaRunning && rep.Beneficiary == nil && !rep.Leaves {
+		p.Flats = []int{}
+		for flat := range rep.Members {
+			if m := &rep.Members[flat]; m.State == record.MemberStopping && !m.Imagined {
+				p.Flats = append(p.Flats, flat)
+			}
+		}
+	}
+	return p
 }
