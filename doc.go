@@ -399,7 +399,8 @@
 // # Questions
 //
 // None of these changes anything. [Scheduler.Explain] tells where a job stands: why each
-// replica waits, what would help and when it is expected to start; which victims make room for
+// replica waits, what would help and when it is expected to start, not before what can be
+// (Reason.ExpectedStart; docs/results.md has by how much it errs); which victims make room for
 // it, or which would have to if the policy did not forbid it; and for which beneficiary it
 // makes room itself. Core.StartPlan tells what it would take to start a job now: which jobs to
 // move, or to evict, and at what cost; Core.WhatIf what a pass would order. Both may suppose

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth/bench/experiments/cases"
+	"github.com/berth-sched/berth/bench/experiments/expected"
 	"github.com/berth-sched/berth/bench/experiments/fairness"
 	"github.com/berth-sched/berth/bench/experiments/goodput"
 	"github.com/berth-sched/berth/bench/experiments/migsim"
@@ -52,6 +53,7 @@ var experiments = []experiment{
 	{"openb", "how many GPUs each placement policy leaves unused on the openb trace", openbFlags, openb.Help},
 	{"philly", "how long jobs wait over three months of Philly's trace, by policy, on a shared fleet and on private shares", phillyFlags, philly.Help},
 	{"preempt", "the victims of bursts of inference on a full fleet, and what preemption costs, by policy", preemptFlags, preempt.Help},
+	{"expected", "by how much expected starts err over a week of the reference day, by how far ahead was asked", expectedFlags, expected.Help},
 	{"traces", "what traces hold, and whether they can be read to their end", tracesFlags, traces.Help},
 }
 
@@ -219,6 +221,17 @@ func preemptFlags(f *flag.FlagSet) conduct {
 	f.DurationVar(&o.Target, "target", o.Target, "in which 99 of 100 replicas are to run")
 	f.StringVar(&o.HTML, "html", "", "draw the first week on a page, in this file")
 	return with(&o, &o.Output, preempt.Run)
+}
+
+func expectedFlags(f *flag.FlagSet) conduct {
+	o := expected.Defaults()
+	f.IntVar(&o.Nodes, "nodes", o.Nodes, "nodes of 8 H100")
+	f.IntVar(&o.Days, "days", o.Days, "days")
+	f.IntVar(&o.Load, "load", o.Load, "demand of the reference day, in percent")
+	f.TextVar(&o.Every, "every", o.Every, "how often is asked")
+	f.IntVar(&o.Most, "most", o.Most, "jobs that are asked about at a time, at the most")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the workload")
+	return with(&o, &o.Output, expected.Run)
 }
 
 func tracesFlags(f *flag.FlagSet) conduct {

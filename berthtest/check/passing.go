@@ -29,6 +29,18 @@ func (c *Checker) surelyPasses(rep *replica, key gangKey) bool {
 	return !guaranteed || c.preemptions[key] == nil && rep.job.least(c) <= other.job.least(c)
 }
 
+// withThosePassed lists a replica and the beneficiaries of its queue that it surely passes: what these are to
+// have holds it up no more than what it is to have itself.
+func (c *Checker) withThosePassed(rep *replica) []*replica {
+	list := []*replica{rep}
+	for key := range c.preemptions {
+		if c.surelyPasses(rep, key) {
+			list = append(list, c.beneficiary(key))
+		}
+	}
+	return list
+}
+
 // mayPass reports whether a replica that is being placed need not stand back, as things are or with
 // what beneficiaries will hold.
 func (c *Checker) mayPass(rep *replica, key gangKey) bool {

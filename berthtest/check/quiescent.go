@@ -93,8 +93,38 @@ func (c *Checker) couldStart(rep *replica, ignored int) bool {
 	if len(c.preemptions)+len(c.kept) == 0 {
 		return true
 	}
-	defer c.earmark(rep)()
-	return c.couldStartOn(rep, open)
+	defer c.earmark(c.withThosePassed(rep)...)()
+	if !c.couldStartOn(rep, open) {
+		return false
+	}
+	undo, certain := c.dischargeLeaving()
+	defer undo()
+	return certain && c.couldStartOn(rep, open)
+}
+
+// dischargeLeaving charges queues for nothing that is on its way out: what a queue keeps for
+// itself is less while its gangs use of it, and rooms are made with what is kept afterwards.
+// It is certain unless something leaves a node that takes no more work, and the fleet shrinks by that.
+func (c *Checker) dischargeLeaving() (undo func(), certain bool) {
+	var gone []*member
+	certain = true
+	for _, j := range c.jobs {
+		for _, rep := range j.replicas {
+			for _, m := range rep.members {
+				if m.node != nil && (rep.state == berth.ReplicaReleasing || rep.asked() && !rep.needless() || m.state == stopping) {
+					gone, certain = append(gone, m), certain && !m.node.closed()
+				}
+			}
+		}
+	}
+	for _, m := range gone {
+		m.rep.job.queue.charge(c.cost(m), -1)
+	}
+	return func() {
+		for _, m := range gone {
+			m.rep.job.queue.charge(c.cost(m), 1)
+		}
+	}, certain
 }
 
 // couldStartOn is couldStart on nodes that are open to the replica.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/internal/errtext"
 )
@@ -99,12 +100,15 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 		reason, known := reasons[e.Bucket.Shape]
 		if !known || rep.Reserved != nil || rep.Retry.LostHardware {
 			found := an.Reason(e)
-			if reason = &found; e.Bucket.Slot < 0 {
-				an.explainVictims(e, reason)
+			reason = &found
+			gone := agenda.Never
+			if e.Bucket.Slot < 0 {
+				gone = an.explainVictims(e, reason)
 			}
+			an.expect(rep, e.Bucket.Shape, e.Grows, gone, reason)
 			if w := rep.Reserved; w != nil {
 				report := an.reportReservation(w)
-				reason.Reservation, reason.ExpectedStart = &report, max(w.From, an.state.Now)
+				reason.Reservation = &report
 			} else if !rep.Retry.LostHardware { // a gang that lost hardware may use hot spares
 				reasons[e.Bucket.Shape] = reason
 			}
@@ -131,6 +135,9 @@ func (an *Answers) explainBackoff(rep *record.Replica) *berth.Reason {
 		reason.Text = "its members died, and no place is kept for it"
 	case rep.Retry.Crashes > 1:
 		reason.Text = fmt.Sprintf("its members died soon after the start, %d times in a row: no place is kept for it", rep.Retry.Crashes)
+	}
+	if rep.State == berth.ReplicaPending && rep.Moving == nil {
+		an.expect(rep, rep.Job.Shape, false, agenda.Never, reason)
 	}
 	return reason
 }

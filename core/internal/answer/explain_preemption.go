@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/record"
@@ -48,18 +49,21 @@ func victimsOf(p *record.Plan, rep *record.Replica) []record.Piece {
 }
 
 // explainVictims adds to a reason the victims of a preemption for an entry, actual or
-// potential, and why there are none.
-func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) {
+// potential, and why there are none. It returns by when those that may yet be asked to go are
+// gone; never: none are expected to be.
+func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone berth.Time) {
+	gone = agenda.Never
 	if e.Grows {
-		return
+		return gone
 	}
 	if w := e.Rep.PlannedReservation(); w != nil {
 		reason.Victims = an.victims(e.Rep, victimsOf(w.Plan, e.Rep))
 		reason.Preemption = fmt.Sprintf("preemption is under way: %s yet to stop", count(len(reason.Victims), "victim"))
-		return
+		return gone
 	}
 	if b := an.wouldMove(e); b != nil {
 		reason.Moves = an.describeMoves(b)
+		gone = an.movedBy(b)
 	}
 	policy := &an.state.Config.Policy.Preemption
 	t, victims, protected := an.potentialVictims(e)
@@ -71,12 +75,19 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) {
 		reason.Preemption = "no running job may be preempted for it: no other queue holds GPUs to reclaim, and the policy forbids preemption within a queue"
 	case t.Weighing != nil:
 		reason.Preemption = describeWeighing(t.Weighing, an.state.Now)
+		if t.Weighing.From != 0 {
+			gone = min(gone, an.goneBy(e, victims, t.Weighing.From))
+		}
 	case len(victims) > 0 && an.life.VictimsReady(evict.Wholes(victims)) > an.state.Now:
-		reason.Preemption = fmt.Sprintf("the preemption rate limit is reached: these victims may be preempted in %v", an.life.VictimsReady(evict.Wholes(victims)).Sub(an.state.Now))
+		ready := an.life.VictimsReady(evict.Wholes(victims))
+		reason.Preemption = fmt.Sprintf("the preemption rate limit is reached: these victims may be preempted in %v", ready.Sub(an.state.Now))
+		gone = min(gone, an.goneBy(e, victims, ready))
 	case len(victims) > 0:
 		reason.Preemption = "the next pass that looks for victims may preempt these"
+		gone = min(gone, an.goneBy(e, victims, an.state.Now))
 	case t.Waits:
 		reason.Preemption = "waiting costs least: a gang that can give more of its surplus is growing or shrinking just now"
+		gone = min(gone, an.givenNext())
 	case evict.Earlier(t.ProtectedUntil, t.Limited) != 0:
 		reason.Preemption = an.describeProtection(t)
 	case len(protected) > 0:
@@ -84,6 +95,7 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) {
 	default:
 		reason.Preemption = an.overShare(e.Rep.Job.Queue, asked)
 	}
+	return gone
 }
 
 // describeProtected says which jobs stand for whose guarantee.
@@ -168,7 +180,8 @@ func (an *Answers) StartPlan(rep *record.Replica) berth.StartPlan {
 	if reason.Code == berth.ReasonTurn { // no pass has tried it yet
 		reason = an.capacityReason(e)
 	}
-	an.explainVictims(e, &reason)
+	gone := an.explainVictims(e, &reason)
+	an.expect(rep, e.Bucket.Shape, e.Grows, gone, &reason)
 	t := berth.StartPlan{Reason: &reason}
 	if b := an.wouldMove(e); b != nil {
 		t.Moves, t.MovesCost, t.MovesGain = an.describeMoves(b), b.Cost, b.Gain

@@ -97,9 +97,6 @@ func (an *Answers) capacityReason(e *record.Entry) berth.Reason {
 	if short {
 		an.explainQuarantine(e, &reason)
 	}
-	if e.Rep.Reserved == nil && short && reason.Code != berth.ReasonNoNodes && reason.Code != berth.ReasonTooLarge {
-		reason.ExpectedStart = an.search.ExpectedStart(e, request)
-	}
 	return reason
 }
 
@@ -162,7 +159,7 @@ func (an *Answers) describeReservation(w *record.Reservation) string {
 	case w.IsMove():
 		return fmt.Sprintf("%s for job %s, which moves there", count(len(w.Nodes), "node"), w.Rep.Job.Spec.ID)
 	case w.IsAwaited():
-		return fmt.Sprintf("%s for job %s, which is expected to start in %v", count(len(w.Nodes), "node"), w.Rep.Job.Spec.ID, max(w.From.Sub(an.state.Now), 0))
+		return fmt.Sprintf("%s for job %s, which is expected to start in %v", count(len(w.Nodes), "node"), w.Rep.Job.Spec.ID, max(an.state.ClearFrom(w).Sub(an.state.Now), 0))
 	}
 	return fmt.Sprintf("%s in the exclusive domain of job %s", count(len(w.Nodes), "node"), w.Rep.Job.Spec.ID)
 }

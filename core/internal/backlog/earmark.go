@@ -20,7 +20,9 @@ func (bl *Backlog) Earmark(on bool) {
 
 // Affords reports whether a queue may be charged, with what is earmarked for others and
 // without: an earmark may be borne by what the queue keeps for itself, which it goes on
-// to keep until it uses it.
+// to keep until it uses it. And it may be so when all are gone that are on their way out: what
+// their queues use of what they keep for themselves, they keep free then, and the plans count
+// on that.
 func (bl *Backlog) Affords(q quota.QueueIndex, charge quota.Charge) bool {
 	_, ok := bl.state.Quota.Fits(q, charge)
 	if !ok || !bl.books.Earmarked || bl.books.Keeping == 0 || !slices.ContainsFunc(bl.Reservations, func(w *record.Reservation) bool { return w.IsPlanned() && !w.Unmarked }) {
@@ -29,6 +31,25 @@ func (bl *Backlog) Affords(q quota.QueueIndex, charge quota.Charge) bool {
 	bl.earmarkAll(false)
 	_, ok = bl.state.Quota.Fits(q, charge)
 	bl.earmarkAll(true)
+	return ok && bl.affordsWithoutLeaving(q, charge)
+}
+
+// affordsWithoutLeaving reports whether a queue may be charged beside all but what is on its way out.
+func (bl *Backlog) affordsWithoutLeaving(q quota.QueueIndex, charge quota.Charge) bool {
+	var gone []record.Piece
+	bl.state.Leaving.Ascend(func(rep *record.Replica) bool {
+		if !rep.Imagined {
+			gone = append(gone, bl.state.Going(rep))
+		}
+		return true
+	})
+	for _, p := range gone {
+		bl.books.DischargeAll(p)
+	}
+	_, ok := bl.state.Quota.Fits(q, charge)
+	for _, p := range slices.Backward(gone) {
+		bl.books.ChargeAll(p)
+	}
 	return ok
 }
 
@@ -63,22 +84,6 @@ func (bl *Backlog) earmarkFor(w *record.Reservation, on bool) {
 		} else {
 			bl.books.Discharge(w.Rep.Job.Queue, charge)
 		}
-	}
-}
-
-// WithoutEarmark calls a function that may start a replica, as if nothing were kept for that
-// one.
-func (bl *Backlog) WithoutEarmark(rep *record.Replica, start func()) {
-	w := rep.PlannedReservation()
-	if !bl.books.Earmarked || w == nil {
-		start()
-		return
-	}
-	bl.earmarkFor(w, false)
-	w.Unmarked = true
-	start()
-	if w.Unmarked = false; rep.Reserved == w {
-		bl.earmarkFor(w, true)
 	}
 }
 

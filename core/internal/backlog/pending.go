@@ -93,6 +93,9 @@ func (bl *Backlog) enqueue(e *record.Entry, s *record.Shape) {
 		bl.noteDue(e)
 		bl.Freshen(e)
 		bl.agenda.Waits(bl.state.Now)
+		if b.QuotaSlot >= 0 && b.Entries.Min() == e && len(bl.Reservations) > 0 {
+			bl.agenda.FreedQuota() // what is earmarked held back those behind it, and may not hold it back
+		}
 	}
 }
 

@@ -155,6 +155,11 @@ func (bl *Backlog) Admits(w *record.Reservation, rep *record.Replica, end berth.
 		r.LowCost && record.MayBurnIn(rep) || r.LostHardware && bl.state.MaySpare(rep) || bl.mayTake(r.Taker, rep, w)
 }
 
+// passes reports whether a replica may take what is set aside for a beneficiary of its queue.
+func (bl *Backlog) passes(rep *record.Replica, w *record.Reservation) bool {
+	return rep.Job.Queue == w.Rep.Job.Queue && w.IsAwaitedPlan() && w.Kind.Cause() == berth.CauseVictimsGone && bl.Outranks(rep, w.Rep)
+}
+
 // mayTake reports whether a replica may take what is set aside for another.
 func (bl *Backlog) mayTake(by record.Taker, rep *record.Replica, w *record.Reservation) bool {
 	switch {

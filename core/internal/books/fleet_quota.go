@@ -80,6 +80,29 @@ func (bk *Books) Discharge(q quota.QueueIndex, c quota.Charge) {
 	invariant.Must(bk.state.Quota.Discharge(q, c))
 }
 
+// DischargeAll imagines that a part of a replica is charged for nothing. What it has on nodes
+// that take no more work is gone with it.
+func (bk *Books) DischargeAll(p record.Piece) {
+	p.EachHold(func(h *gang.Hold, n *record.Node) {
+		charge := record.ChargeOf(h, n)
+		bk.Discharge(p.Rep.Job.Queue, charge)
+		if n.Closed() {
+			bk.ShiftCapacity(n, charge, -1)
+		}
+	})
+}
+
+// ChargeAll undoes DischargeAll.
+func (bk *Books) ChargeAll(p record.Piece) {
+	p.EachHold(func(h *gang.Hold, n *record.Node) {
+		charge := record.ChargeOf(h, n)
+		if n.Closed() {
+			bk.ShiftCapacity(n, charge, 1)
+		}
+		bk.Charge(p.Rep.Job.Queue, charge)
+	})
+}
+
 // ShiftCapacity has the quota tree see more of the fleet by what somebody has on a node, or
 // less.
 func (bk *Books) ShiftCapacity(n *record.Node, charge quota.Charge, sign int64) {

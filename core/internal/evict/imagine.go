@@ -40,7 +40,7 @@ func (ev *Evict) imagineAll() *imagination {
 func (ev *Evict) Imagine() (im *imagination, broken []*record.Reservation) {
 	im = &imagination{core: ev}
 	ev.state.Leaving.Ascend(func(rep *record.Replica) bool {
-		im.leaveOut(going(rep))
+		im.leaveOut(ev.state.Going(rep))
 		return true
 	})
 	for _, w := range ev.backlog.Reservations {
@@ -110,25 +110,8 @@ func (im *imagination) backTo(e record.Extent) {
 	}
 }
 
-// discharge imagines that a part of a replica is charged for nothing. What it has on nodes
-// that take no more work is gone with it.
-func (ev *Evict) discharge(p record.Piece) {
-	p.EachHold(func(h *gang.Hold, n *record.Node) {
-		charge := record.ChargeOf(h, n)
-		ev.books.Discharge(p.Rep.Job.Queue, charge)
-		if n.Closed() {
-			ev.books.ShiftCapacity(n, charge, -1)
-		}
-	})
-}
+// discharge imagines that a part of a replica is charged for nothing.
+func (ev *Evict) discharge(p record.Piece) { ev.books.DischargeAll(p) }
 
 // recharge undoes discharge.
-func (ev *Evict) recharge(p record.Piece) {
-	p.EachHold(func(h *gang.Hold, n *record.Node) {
-		charge := record.ChargeOf(h, n)
-		if n.Closed() {
-			ev.books.ShiftCapacity(n, charge, 1)
-		}
-		ev.books.Charge(p.Rep.Job.Queue, charge)
-	})
-}
+func (ev *Evict) recharge(p record.Piece) { ev.books.ChargeAll(p) }

@@ -75,7 +75,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 		if b != nil && !behind[e.Bucket] {
 			behind[e.Bucket] = true
 			for _, other := range ev.backlog.First(e.Bucket, ev.state.Bounds.Bids) {
-				if other != e && other.Bids() && ev.looksFor(other.Rep) <= ev.state.Now {
+				if other != e && other.Bids() && ev.LooksFor(other.Rep) <= ev.state.Now {
 					r.Add(other)
 				}
 			}
@@ -154,7 +154,7 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	case !ok:
 		ev.bidInVain(e)
 		e.Rep.Bid.RipeAt = t.ripeAt(e.Rep.Bid.At)
-		ev.agenda.PreemptBy(ev.looksFor(e.Rep))
+		ev.agenda.PreemptBy(ev.LooksFor(e.Rep))
 		return nil
 	}
 	if len(victims) == 0 {
@@ -225,8 +225,8 @@ func (t *VictimSearch) ripeAt(after berth.Time) berth.Time {
 	return at
 }
 
-// looksFor is when to look again for victims of a replica; never: when something changes.
-func (ev *Evict) looksFor(rep *record.Replica) berth.Time {
+// LooksFor is when to look again for victims of a replica; never: when something changes.
+func (ev *Evict) LooksFor(rep *record.Replica) berth.Time {
 	at := agenda.Never
 	if rep.Bid.Turn != ev.agenda.PreemptTurn {
 		at = rep.Bid.At
@@ -317,7 +317,7 @@ func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
 			if b.Slot >= 0 || e == nil {
 				continue
 			}
-			at := ev.looksFor(e.Rep)
+			at := ev.LooksFor(e.Rep)
 			if at == agenda.Never {
 				continue
 			}

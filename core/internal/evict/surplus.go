@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 )
@@ -25,21 +24,6 @@ func Wholes(list []record.Piece) []*record.Replica {
 		}
 	}
 	return reps
-}
-
-// going is the part of a replica on its way out that goes: what is stopped of one that
-// runs, and else all of it.
-func going(rep *record.Replica) record.Piece {
-	p := record.Piece{Rep: rep}
-	if rep.State == berth.ReplicaRunning && rep.Beneficiary == nil && !rep.Leaves {
-		p.Flats = []int{}
-		for flat := range rep.Members {
-			if rep.Members[flat].State == record.MemberStopping {
-				p.Flats = append(p.Flats, flat)
-			}
-		}
-	}
-	return p
 }
 
 // A surplus is what a group of a gang that runs has above its minimum: units of which any may

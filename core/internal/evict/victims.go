@@ -242,33 +242,12 @@ func (t *VictimSearch) fits(chosen []int) bool {
 func (t *VictimSearch) find() bool {
 	c := t.core
 	return c.search.FindAllowed(t.Request, func() (string, bool) {
-		limited, ok := c.affordsMembers(t.Queue, c.books.Placement.Members)
+		limited, ok := c.search.AffordsMembers(t.Queue, c.books.Placement.Members)
 		if !ok {
 			c.books.LetGo()
 		}
 		return limited, ok
 	}) == search.Fits
-}
-
-// affordsMembers reports whether the limits on a queue let it have members where they are, or
-// else the product that is in the way.
-func (ev *Evict) affordsMembers(q quota.QueueIndex, members []gang.Member) (limited string, ok bool) {
-	ok = true
-	var charged []quota.Charge
-	for len(members) > 0 {
-		sum, run := ev.state.ChargeOfRun(members)
-		if _, ok = ev.state.Quota.Fits(q, sum); !ok {
-			limited = ev.state.ProductOf(&members[0])
-			break
-		}
-		ev.books.Charge(q, sum)
-		charged = append(charged, sum)
-		members = members[run:]
-	}
-	for _, sum := range charged {
-		ev.books.Discharge(q, sum)
-	}
-	return limited, ok
 }
 
 // imagine has the chosen candidates gone, and no others.

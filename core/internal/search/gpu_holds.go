@@ -21,6 +21,26 @@ func (se *Search) holdGPUFor(w *wish) bool {
 		return false
 	}
 	best, ready := gpus.Offer{}, false
+	se.eachHold(w, func(o gpus.Offer, from, clear berth.Time, late bool) {
+		switch {
+		case from <= se.state.Now:
+			if !ready || o.Compare(best) < 0 {
+				best, ready = o, true
+			}
+		case !late: // else the end recedes as fast as it is waited for
+			w.later(from)
+		}
+	})
+	if ready {
+		se.gpus.HoldGPU(&record.GPUHold{Rep: w.Rep, Node: best.Node, GPUHoldPart: record.GPUHoldPart{GPU: best.GPU, Until: se.state.Now.Add(best.Node.Geometry.HoldLimit)}})
+	}
+	return ready
+}
+
+// eachHold calls a function for the GPUs that could be kept for a wish: with the cost of what
+// stands idle meanwhile, from when that pays, and when the GPU is expected to be clear. late: it
+// should be already.
+func (se *Search) eachHold(w *wish, use func(o gpus.Offer, from, clear berth.Time, late bool)) {
 	for _, n := range se.state.Nodes {
 		if n == nil || !n.Pliable() || n.Geometry.HoldLimit < 0 || n.Closed() {
 			continue
@@ -37,21 +57,10 @@ func (se *Search) holdGPUFor(w *wish) bool {
 			if !ok {
 				continue
 			}
-			if at := se.holdPaysAt(w, n, gpu, clear, idle); at > se.state.Now {
-				if !late { // else the end recedes as fast as it is waited for
-					w.later(at)
-				}
-				continue
-			}
-			if o := (gpus.Offer{Node: n, GPU: gpu, Cost: idle * int64(clear.Sub(se.state.Now))}); !ready || o.Compare(best) < 0 {
-				best, ready = o, true
-			}
+			cost := idle * int64(clear.Sub(se.state.Now))
+			use(gpus.Offer{Node: n, GPU: gpu, Cost: cost}, se.holdPaysAt(w, n, gpu, clear, idle), clear, late)
 		}
 	}
-	if ready {
-		se.gpus.HoldGPU(&record.GPUHold{Rep: w.Rep, Node: best.Node, GPUHoldPart: record.GPUHoldPart{GPU: best.GPU, Until: se.state.Now.Add(best.Node.Geometry.HoldLimit)}})
-	}
-	return ready
 }
 
 // holdPaysAt is when a GPU may be kept for a wish: when the rates allow it, when it is

@@ -12,9 +12,23 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// offers lists what GPUs could become for a wish, the cheapest first.
+// offers lists what GPUs could become for a wish now, the cheapest first.
 func (se *Search) offers(w *wish) []gpus.Offer {
 	var list []gpus.Offer
+	se.eachOffer(w, func(o gpus.Offer, from berth.Time) {
+		if from > se.state.Now {
+			w.later(from)
+		} else {
+			list = append(list, o)
+		}
+	})
+	slices.SortFunc(list, gpus.Offer.Compare)
+	return list
+}
+
+// eachOffer calls a function for what GPUs could become for a wish, and from when the rates
+// allow it.
+func (se *Search) eachOffer(w *wish, use func(o gpus.Offer, from berth.Time)) {
 	for _, n := range se.state.Nodes {
 		if n == nil || !n.Pliable() || n.Closed() {
 			continue
@@ -28,18 +42,13 @@ func (se *Search) offers(w *wish) []gpus.Offer {
 				if se.gpus.Untouchable(n, gpu) {
 					continue
 				}
-				o, ok := se.offer(w, n, gpu, &g.Claim)
-				if at := se.gpus.Changeable(n, gpu); ok && at > se.state.Now {
-					w.later(at)
-				} else if ok {
-					list = append(list, o)
+				if o, ok := se.offer(w, n, gpu, &g.Claim); ok {
+					use(o, se.gpus.Changeable(n, gpu))
 				}
 			}
 			break
 		}
 	}
-	slices.SortFunc(list, gpus.Offer.Compare)
-	return list
 }
 
 // offer is what a GPU could become for members with a claim, and what that costs. The

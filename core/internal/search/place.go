@@ -266,6 +266,27 @@ func (se *Search) FindAllowed(r *gang.Request, take func() (limited string, ok b
 	}
 }
 
+// AffordsMembers reports whether the limits on a queue let it have members where they are, or
+// else the product that is in the way.
+func (se *Search) AffordsMembers(q quota.QueueIndex, members []gang.Member) (limited string, ok bool) {
+	ok = true
+	var charged []quota.Charge
+	for len(members) > 0 {
+		sum, run := se.state.ChargeOfRun(members)
+		if _, ok = se.state.Quota.Fits(q, sum); !ok {
+			limited = se.state.ProductOf(&members[0])
+			break
+		}
+		se.books.Charge(q, sum)
+		charged = append(charged, sum)
+		members = members[run:]
+	}
+	for _, sum := range charged {
+		se.books.Discharge(q, sum)
+	}
+	return limited, ok
+}
+
 // withoutProduct copies groups and leaves out the classes of one product, for
 // those that are charged for it. It reports whether that left anything out.
 func (se *Search) withoutProduct(groups []gang.Group, product string) (rest []gang.Group, cut bool) {
@@ -367,22 +388,6 @@ func (se *Search) backfillEntry(e *record.Entry) bool {
 		se.backlog.QuotaBlock(b)
 	}
 	return true
-}
-
-// afterTrials is when all trials are over, if a request would fit now but for those.
-func (se *Search) afterTrials(e *record.Entry, request *gang.Request) (last berth.Time, fits bool) {
-	if se.upkeep.BurnIn == nil {
-		return 0, false
-	}
-	for _, n := range se.upkeep.BurnIn.Nodes {
-		last = max(last, n.Trust.BurnInUntil)
-	}
-	end := se.state.EndIfPlaced(e.Rep)
-	if !se.find(se.state.Widen(e.Bucket.Shape.Spec.Groups, request, func(w *record.Reservation) bool { return w.IsBurnIn() || se.backlog.Admits(w, e.Rep, end) })) {
-		return 0, false
-	}
-	se.books.LetGo()
-	return last, true
 }
 
 // Bind gives a Bind for the members that were just booked.

@@ -12,13 +12,14 @@ import (
 )
 
 // The plan says when and where something that waits will fit, from the ends that are
-// expected of what runs: nothing else comes, nothing ends early or late.
+// expected of what runs: nothing else comes, nothing ends early or late. What is on its way out
+// takes each of its orders until the deadline.
 
 // Plan finds the first instant at which a request is expected to fit, and where. It
 // imagines the end of one replica after the other on the fleet itself and leaves it as
 // it was. O(replicas imagined ended x members + searches x log of that).
 func (se *Search) Plan(request *gang.Request) (at berth.Time, where []gang.Member, ok bool) {
-	p := planner{core: se, request: request}
+	p := planner{search: se, widest: request}
 	if !p.gallop() {
 		p.moveTo(0)
 		return 0, nil, false
@@ -36,20 +37,20 @@ func (se *Search) Plan(request *gang.Request) (at berth.Time, where []gang.Membe
 func (se *Search) estimate(w *record.Reservation) berth.Time {
 	s := w.Rep.Job.Shape
 	se.state.Compile(s)
-	p := planner{core: se, looked: se.state.Bounds.Ends, request: se.state.Widen(s.Spec.Groups, &s.Minimum, func(other *record.Reservation) bool {
+	p := planner{search: se, begun: true, looked: se.state.Bounds.Ends, widest: se.state.Widen(s.Spec.Groups, &s.Minimum, func(other *record.Reservation) bool {
 		return other == w || se.backlog.Admits(other, w.Rep, agenda.Never)
 	})}
+	var there []*record.Replica
 	for _, n := range w.Nodes {
 		for _, m := range n.Members {
-			if m.Rep.EndsAt != 0 {
-				p.list = append(p.list, m.Rep)
-			}
+			there = append(there, m.Rep)
 		}
 	}
-	slices.SortFunc(p.list, func(a, b *record.Replica) int {
-		return cmp.Or(cmp.Compare(a.EndsAt, b.EndsAt), record.CompareReplicas(a, b))
-	})
-	p.list = slices.Compact(p.list)
+	slices.SortFunc(there, record.CompareReplicas)
+	for _, rep := range slices.Compact(there) {
+		p.list = append(p.list, se.partings(rep)...)
+	}
+	slices.SortFunc(p.list, parting.compare)
 	at := agenda.Never
 	if p.gallop() {
 		at = p.end()
@@ -58,14 +59,57 @@ func (se *Search) estimate(w *record.Reservation) berth.Time {
 	return at
 }
 
+// A parting is when a part of a replica is expected to hold nothing any more; without a replica,
+// when a reservation is over.
+type parting struct {
+	at berth.Time
+	record.Piece
+}
+
+// compare orders partings by instant, then job and number, what goes before the rest of its gang.
+func (a parting) compare(b parting) int {
+	if a.at != b.at || a.Rep == nil || b.Rep == nil {
+		return cmp.Or(cmp.Compare(a.at, b.at), record.CompareBool(a.Rep != nil, b.Rep != nil))
+	}
+	return cmp.Or(record.CompareReplicas(a.Rep, b.Rep), record.CompareBool(a.Whole(), b.Whole()))
+}
+
+// partings lists when the parts of a replica are expected to hold nothing any more: the members
+// that are being stopped while its gang goes on, and all of it.
+func (se *Search) partings(rep *record.Replica) []parting {
+	var list []parting
+	end := se.state.ExpectedEnd(rep)
+	if p := se.state.Going(rep); !p.Whole() && se.state.Leaving.Has(rep) {
+		if by := se.state.GoneBy(rep); len(p.Flats) > 0 && by < end {
+			list = append(list, parting{by, p})
+		}
+	}
+	if end != agenda.Never {
+		list = append(list, parting{end, record.Piece{Rep: rep}})
+	}
+	return list
+}
+
 // A planner is a plan in the making.
 type planner struct {
-	core    *Search
-	request *gang.Request
-	// list has the first of the replicas that may have to end, in order, as far as they
-	// were needed; the first so many of them are imagined ended.
-	list  []*record.Replica
+	search *Search
+	// widest is the request on all nodes where it may ever fit. at is the request as it is at an
+	// instant; nil: it is the same at any.
+	widest *gang.Request
+	at     func(berth.Time) *gang.Request
+	// charged is the gang that needs the quota for it, and its shape; nil: it needs none.
+	// quotaCounts: what others use of it may matter, wherever they are.
+	charged     *record.Replica
+	shape       *record.Shape
+	quotaCounts bool
+	// list has the first of the partings that may be needed, in order, as far as they
+	// were; the first so many of them are imagined.
+	list  []parting
 	ended int
+	// aside are those yet to come that stand elsewhere in the order of endings, in order once the
+	// first of the others is found: of what is overdue or on its way out, and of reservations.
+	aside        []parting
+	begun, mixed bool
 	// next is where the list goes on; looked counts those that were looked at.
 	next   record.Ending
 	looked int
@@ -73,35 +117,77 @@ type planner struct {
 
 // extend makes the list so long, or as long as it gets.
 func (p *planner) extend(n int) {
-	if len(p.list) >= n || p.looked >= p.core.state.Bounds.Ends {
+	if !p.begun {
+		p.begun = true
+		p.quotaCounts = p.charged != nil && (p.search.books.Keeping > 0 || !p.affords())
+		p.search.state.Leaving.Ascend(func(rep *record.Replica) bool {
+			p.setAside(rep)
+			return true
+		})
+	}
+	if len(p.list) >= n || p.looked >= p.search.state.Bounds.Ends {
 		return
 	}
-	from := p.next
-	p.core.state.Endings.AscendGreaterOrEqual(from, func(e record.Ending) bool {
+	st, from, more := p.search.state, p.next, false
+	st.Endings.AscendGreaterOrEqual(from, func(e record.Ending) bool {
 		if e == from && p.looked > 0 {
 			return true
 		}
 		p.next = e
 		p.looked++
-		if p.matters(e.Rep) {
-			p.list = append(p.list, e.Rep)
+		switch {
+		case st.Leaving.Has(e.Rep):
+		case e.At <= st.Now:
+			p.setAside(e.Rep)
+		default:
+			p.mix(e.At)
+			if p.matters(e.Rep) {
+				p.list = append(p.list, parting{e.At, record.Piece{Rep: e.Rep}})
+			}
 		}
-		return len(p.list) < n && p.looked < p.core.state.Bounds.Ends
+		more = len(p.list) >= n || p.looked >= p.search.state.Bounds.Ends
+		return !more
 	})
+	if !more {
+		p.mix(agenda.Never)
+	}
 }
 
-// matters reports whether a replica holds something where the request may go.
+// setAside notes the partings of a replica that does not end in the order of endings.
+func (p *planner) setAside(rep *record.Replica) {
+	if p.matters(rep) {
+		p.aside = append(p.aside, p.search.partings(rep)...)
+	}
+}
+
+// mix lists the partings that were set aside and come before an instant, or at it.
+func (p *planner) mix(until berth.Time) {
+	if !p.mixed {
+		p.mixed = true
+		slices.SortFunc(p.aside, parting.compare)
+	}
+	for len(p.aside) > 0 && p.aside[0].at <= until {
+		p.list = append(p.list, p.aside[0])
+		p.aside = p.aside[1:]
+	}
+}
+
+// matters reports whether a replica holds something where the request may go, or quota that it
+// lacks.
 func (p *planner) matters(rep *record.Replica) bool {
-	if rep.Imagined { // ended already
+	if rep.Imagined || rep == p.charged { // ended already, or goes on and grows
 		return false
+	}
+	if p.quotaCounts {
+		return rep.Holds()
 	}
 	for flat := range rep.Members {
 		m := &rep.Members[flat]
 		if !m.State.Holds() {
 			continue
 		}
-		for i := range p.request.Groups {
-			for _, class := range p.request.Groups[i].Classes {
+		for i := range p.widest.Groups {
+			for _, class := range p.widest.Groups[i].Classes {
 				if int(class) == m.Node.Class {
 					return true
 				}
@@ -136,55 +222,57 @@ func (p *planner) gallop() bool {
 	return true
 }
 
+// fits reports whether the request fits with what is imagined.
 func (p *planner) fits() bool {
-	if !p.core.find(p.request) {
-		return false
+	request, se := p.widest, p.search
+	if p.at != nil {
+		request = p.at(p.end())
 	}
-	p.core.books.LetGo()
-	return true
+	if p.charged == nil {
+		if !se.find(request) {
+			return false
+		}
+		se.books.LetGo()
+		return true
+	}
+	q := p.charged.Job.Queue
+	return p.affords() && se.FindAllowed(request, func() (string, bool) {
+		limited, ok := se.AffordsMembers(q, se.books.Placement.Members)
+		se.books.LetGo()
+		return limited, ok
+	}) == Fits
 }
 
-// moveTo imagines the first so many ended, and no others.
+// affords reports whether the quota suffices with what is imagined.
+func (p *planner) affords() bool {
+	return p.search.backlog.Affords(p.charged.Job.Queue, p.shape.Least)
+}
+
+// moveTo imagines the first so many partings, and no others.
 func (p *planner) moveTo(n int) {
+	books := p.search.books
 	for ; p.ended < n; p.ended++ {
-		p.core.books.Vanish(record.Piece{Rep: p.list[p.ended]})
+		if gone := p.list[p.ended].Piece; gone.Rep != nil {
+			books.Vanish(gone)
+			if p.charged != nil {
+				books.DischargeAll(gone)
+			}
+		}
 	}
 	for ; p.ended > n; p.ended-- {
-		p.core.books.Reappear(record.Piece{Rep: p.list[p.ended-1]})
+		if gone := p.list[p.ended-1].Piece; gone.Rep != nil {
+			if p.charged != nil {
+				books.ChargeAll(gone)
+			}
+			books.Reappear(gone)
+		}
 	}
 }
 
-// end is when all that is imagined ended is expected to have: what is overdue ends late,
-// and comes first in the list.
+// end is when all that is imagined is expected to have come to pass.
 func (p *planner) end() berth.Time {
-	at := p.core.state.Now
-	for _, rep := range p.list[:p.ended] {
-		at = max(at, p.core.state.ExpectedEnd(rep))
+	if p.ended == 0 {
+		return p.search.state.Now
 	}
-	return at
-}
-
-// ExpectedStart is when a request is expected to fit: when enough of what runs has ended,
-// or a reservation made in advance that is in the way; zero: unknown, or never.
-func (se *Search) ExpectedStart(e *record.Entry, request *gang.Request) berth.Time {
-	at, _, ok := se.Plan(request)
-	for _, w := range se.backlog.Reservations {
-		if !w.IsAdvance() || w.Until <= se.state.Now || ok && w.Until >= at {
-			continue
-		}
-		over := se.state.Widen(e.Bucket.Shape.Spec.Groups, request, func(other *record.Reservation) bool {
-			return se.backlog.Admits(other, e.Rep, se.state.EndIfPlaced(e.Rep)) || other.Until <= w.Until
-		})
-		if se.find(over) {
-			se.books.LetGo()
-			at, ok = w.Until, true
-		}
-	}
-	if last, over := se.afterTrials(e, request); over && (!ok || last < at) {
-		at, ok = last, true
-	}
-	if !ok {
-		return 0
-	}
-	return max(at, se.state.Now)
+	return max(p.search.state.Now, p.list[p.ended-1].at)
 }

@@ -99,7 +99,41 @@ func (se *Search) reshapeFor(e *record.Entry) (placed bool, next berth.Time) {
 		placed, also = se.reshapeWith(e, lifted)
 		next = min(next, also)
 	}
-	return placed, next
+	if !s.IsSingle() {
+		return placed, next
+	}
+	return placed, min(next, se.holdFor(s))
+}
+
+// holdFor keeps a GPU for the first member that waits for what a shape asks, when no GPU may be
+// divided for it at once: neither on open nodes, nor on those that are set aside and that it may be
+// on. It returns when that may pay; never: one is kept, or when something changes.
+func (se *Search) holdFor(s *record.Shape) (next berth.Time) {
+	next = agenda.Never
+	e := s.FirstWish()
+	if e == nil || e.Bucket.Slot >= 0 {
+		return next
+	}
+	request, ok := se.affordable(e.Bucket)
+	if !ok {
+		return next
+	}
+	requests := []*gang.Request{request}
+	if lifted, some := se.Lift(e, request); some {
+		requests = append(requests, lifted)
+	}
+	for _, r := range requests {
+		w := se.wishOf(e, r)
+		if w.milli == 0 {
+			continue
+		}
+		if se.holdGPUFor(&w) {
+			return agenda.Never
+		}
+		next = min(next, w.soonest)
+	}
+	e.Rep.Look.PayAt = min(e.Rep.Look.PayAt, next)
+	return next
 }
 
 // reshapeWith is reshapeFor on the nodes that a request names.
@@ -145,9 +179,6 @@ func (se *Search) reshapeSingles(w wish) (placed bool, next berth.Time) {
 			w.Rep.Look.PayAt = se.state.Now // the rest in the next pass
 			return true, se.state.Now
 		}
-	}
-	if se.holdGPUFor(&w) {
-		return placed, agenda.Never
 	}
 	w.Rep.Look.PayAt = min(w.Rep.Look.PayAt, w.soonest)
 	return placed, w.soonest

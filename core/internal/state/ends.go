@@ -54,10 +54,69 @@ func (st *State) SetEnd(rep *record.Replica, at berth.Time) {
 }
 
 // ExpectedEnd is when a replica that holds something is expected to end: of one that
-// should have ended already, in as long again as it is late.
+// should have ended already, in as long again as it is late; of one that is on its way out, when
+// it is gone at the latest.
 func (st *State) ExpectedEnd(rep *record.Replica) berth.Time {
-	if rep.EndsAt == 0 {
-		return agenda.Never
+	end := agenda.Never
+	if rep.EndsAt != 0 {
+		end = st.notYet(rep.EndsAt)
 	}
-	return st.notYet(rep.EndsAt)
+	switch {
+	case !st.Leaving.Has(rep) || !st.Going(rep).Whole():
+		return end
+	case rep.Asked() && end <= rep.Order.Header().Deadline: // before it is stopped
+		return end
+	}
+	return st.GoneBy(rep)
+}
+
+// GoneBy is by when the part of a replica that is on its way out holds nothing any more, if it
+// takes each order until its deadline: the request for a checkpoint, and one Release.
+func (st *State) GoneBy(rep *record.Replica) berth.Time {
+	from := st.Now
+	if rep.Order != nil {
+		from = max(from, rep.Order.Header().Deadline)
+	}
+	if _, stops := rep.Order.(berth.Release); stops && from > st.Now {
+		return from
+	}
+	return from.Add(st.Config.Policy.ReleaseTimeout)
+}
+
+// GoneIn is how long a part of a replica takes at the most that is asked to go.
+func (st *State) GoneIn(p record.Piece) berth.Duration {
+	grace := berth.Duration(0)
+	if p.Whole() && p.Rep.Job.Spec.Checkpoint.Supported {
+		grace = st.GraceOf(p.Rep)
+	}
+	return grace + st.Config.Policy.ReleaseTimeout
+}
+
+// ClearFrom is from when nothing that is to go holds anything on the nodes of a reservation, and not
+// before it begins.
+func (st *State) ClearFrom(w *record.Reservation) berth.Time {
+	at := w.From
+	for _, n := range w.Nodes {
+		for _, m := range n.Members {
+			if st.goes(m) {
+				at = max(at, st.GoneBy(m.Rep))
+			}
+		}
+	}
+	return at
+}
+
+// Going is the part of a replica on its way out that goes: the members that are being stopped
+// where the rest of its gang goes on, or else all of it. What is imagined gone is left out.
+func (st *State) Going(rep *record.Replica) record.Piece {
+	p := record.Piece{Rep: rep}
+	if rep.State == berth.ReplicaRunning && rep.Beneficiary == nil && !rep.Leaves {
+		p.Flats = []int{}
+		for flat := range rep.Members {
+			if m := &rep.Members[flat]; m.State == record.MemberStopping && !m.Imagined {
+				p.Flats = append(p.Flats, flat)
+			}
+		}
+	}
+	return p
 }

@@ -1,0 +1,62 @@
+package answer
+
+import (
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/evict"
+	"github.com/berth-sched/berth/core/internal/record"
+)
+
+// expect adds to a reason when a replica is expected to start that waits for what a shape asks:
+// the first way that is foreseen counts. gone is by when victims that it may yet have are gone.
+func (an *Answers) expect(rep *record.Replica, s *record.Shape, grows bool, gone berth.Time, reason *berth.Reason) {
+	if reason.Code == berth.ReasonNoNodes || reason.Code == berth.ReasonTooLarge {
+		return
+	}
+	at := min(gone, an.search.ExpectedStart(rep, s, grows))
+	if len(rep.Entries) > 0 && !grows {
+		at = min(at, an.search.ExpectedReshape(rep.Entries[0]))
+	}
+	if at != agenda.Never {
+		reason.ExpectedStart = at
+	}
+}
+
+// goneBy is by when victims of an entry are gone that may be asked to go from an instant on: when a
+// pass looks for them again, the longest that one of them may take to write a checkpoint, and a
+// whole attempt to stop it. Never: something has to change before.
+func (an *Answers) goneBy(e *record.Entry, victims []record.Piece, from berth.Time) berth.Time {
+	if from = max(from, an.evict.LooksFor(e.Rep), an.evict.NextBid()); from == agenda.Never {
+		return from
+	}
+	gone := from
+	for _, p := range victims {
+		gone = max(gone, from.Add(an.state.GoneIn(p)))
+	}
+	return gone
+}
+
+// movedBy is by when the gangs of a bid are gone that the next pass may move; never: it moves none.
+func (an *Answers) movedBy(b *evict.Bid) berth.Time {
+	var movers []record.Piece
+	for _, m := range b.Moves {
+		movers = append(movers, record.Piece{Rep: m.Rep})
+	}
+	if an.state.Config.Policy.Defragmentation.Mode != berth.DefragmentationOn || b.Gain <= b.Cost {
+		return agenda.Never
+	}
+	return an.goneBy(b.Entry, movers, an.life.VictimsReady(evict.Wholes(movers)))
+}
+
+// givenNext is by when gangs that shrink just now may have given more of their surplus, once what
+// they give now is gone; never: none shrinks.
+func (an *Answers) givenNext() berth.Time {
+	at := agenda.Never
+	an.state.Leaving.Ascend(func(rep *record.Replica) bool {
+		if p := an.state.Going(rep); !p.Whole() {
+			at = min(at, an.state.GoneBy(rep).Add(an.state.GoneIn(p)))
+		}
+		return true
+	})
+	return at
+}
