@@ -14,17 +14,17 @@ import (
 // of its jobs: as much of its share as its jobs fill (Fill). With G the guaranteed share of a queue
 // and F its fair share (Stake), jobs may be taken of it
 //
-//  1. for a guarantee, if what is left fills as much of G as before: a share is there for jobs that
-//     fit in it, and one that does not, beside the others, is borrowed;
-//  2. for a guarantee, if the queue is left G in use, or all that it has if that is less, though
-//     what is left fills less of G, being of other sizes;
-//  3. for a fair share, if what is left fills as much of F, and of G, as before.
+//  1. if what is left fills as much of G as before: a share is there for jobs that fit in it, and
+//     one that does not, beside the others, is borrowed;
+//  2. or else if the queue is left G in use, or all that it has if that is less, though what is
+//     left fills less of G, being of other sizes;
+//  3. for a fair share, moreover, only if what is left fills as much of F as before.
 //
 // That holds at every queue from the leaf up to where its path parts from the beneficiary's, for all
 // that is taken together. Without regard to places rule 1 always does: of every leaf all may go but
 // what fills its G, these add up to no more than the capacity, and a beneficiary within its own
-// guarantee fits beside them. Rule 2 is for victims that have to be in certain places, and comes
-// where rule 1 finds none.
+// guarantee fits beside them. Rule 2 is for victims that have to be in certain places, and for
+// queues whose jobs are small where a large one is in the way.
 //
 // This cannot go round in circles while demand and configuration stand still and nothing ends by
 // itself, if an embedder remembers a floor of each leaf: what it kept when it last gave by rule 2.
@@ -38,13 +38,13 @@ import (
 //
 // rises with every exchange, in the order of words, and falls with no start on idle capacity:
 //
-//   - A leaf that gives by rule 1 or 3 fills as much of G as before, and is left with no less than
-//     its floor in use, as far as that counted. So kept does not fall. By rule 3 neither does what
-//     it fills of F.
+//   - A leaf that gives by rule 1 fills as much of G as before, and is left with no less than its
+//     floor in use, as far as that counted. So kept does not fall.
 //   - A leaf that gives by rule 2 gets kept as its floor, and is left with that in use: kept stays.
-//   - A beneficiary by rule 1 or 2 is within G beside all that runs in its leaf. All that fits
-//     together, so that kept is its use, and rises by what it is charged. By rule 3 the same holds
-//     of F, and kept does not fall, as one job more fills no less.
+//   - A beneficiary within G beside all that runs in its leaf fills that: all fits together, so
+//     that kept is its use, and rises by what it is charged. The same holds of one within F and
+//     what is filled of F, and its kept does not fall, as one job more fills no less. By rule 3 no
+//     leaf that gives for it fills less of F.
 //
 // Both sums are bounded by the capacity, so that there are finitely many exchanges. Without the
 // floor, a queue that gave small jobs by rule 2 and was left with one that fills nothing could lose

@@ -61,6 +61,7 @@ func casesFlags(f *flag.FlagSet) conduct {
 	o := cases.Options{}
 	f.StringVar(&o.File, "file", "", "the file with the scenarios; its format is recognised")
 	f.BoolVar(&o.Verbose, "v", false, "print the names of scenarios, and the difference of each one that differs")
+	f.BoolVar(&o.Markdown, "markdown", false, "print the scenarios that differ alone, as a table in Markdown")
 	return with(&o, &o.Output, cases.Run)
 }
 

@@ -7,22 +7,20 @@
 // runs a pass, and what it orders is compared with what the file expects.
 //
 //	set, err := cases.Read("kueue_tas.json", file)
-//	differences, err := cases.DifferencesOf(set.Format)
+//	differences, err := cases.Differences()
 //	...
 //	for _, v := range cases.Judge(set.Run(), differences) {
-//		fmt.Println(v.ID, v.Verdict, v.Reason)
+//		fmt.Println(v.ID, v.Verdict, v.Why, v.Sums)
 //	}
 //
-// Where the core is meant to decide otherwise, differences.json says why, in a line
-// for a scenario, or for a rule: a difference whose worth can be told from the scenario
-// and the outcome themselves, so that it holds for scenarios that nobody here has seen.
-// A difference that is not there is a defect, of the core or of the translation; a
-// scenario that is there and does not differ any more is stale. What this version cannot
-// do at all is not yet: moving what runs, and making room for a gang that grows. Such scenarios are replayed like the others, and agree as soon as the core
-// does what they expect. [Verdict] tells them apart.
+// Where the core decides otherwise, a rule says why. A rule is told by sums over the scenario and
+// both outcomes, never by the name of a scenario, so it holds for scenarios that nobody here has
+// seen. differences.json has a sentence for each, addressed to a user of the other scheduler: which
+// decision is better, why, and, where theirs is and something is to come, what. [Verdict] tells these
+// apart. A difference without a rule is a defect, of the core or of the translation.
 //
-// Victims are weighed in exchange.go: the rules of package quota are asked about the victims of
-// the other scheduler, and otherwise what either stops is compared.
+// Victims are weighed in exchange.go: by what the queues have of their fair shares in the end, and
+// otherwise by what is stopped.
 //
 // # Formats
 //

@@ -8,10 +8,6 @@ var ErrMalformed = errors.New("malformed")
 // ErrOutOfModel is for scenarios that ask for what the core has no word for.
 var ErrOutOfModel = errors.New("cannot be expressed")
 
-// ErrUnsupported is for scenarios that ask for what the core has a word for and this
-// version does not honour.
-var ErrUnsupported = errors.New("not supported yet")
-
 // An Error is a file, or one scenario of it, that cannot be replayed.
 type Error struct {
 	// Case is the ID of the scenario, or "#3" for the third of a file that has none;
@@ -53,11 +49,8 @@ func outOfModel(field, reason string) *Error {
 
 // rule is the rule that the difference which an error makes comes under.
 func (e *Error) rule() string {
-	switch e.Err {
-	case ErrOutOfModel:
+	if e.Err == ErrOutOfModel {
 		return ruleOutOfModel
-	case ErrUnsupported:
-		return ruleUnsupported
 	}
 	return ""
 }

@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	differences, err := cases.DifferencesOf(set.Format)
+	differences, err := cases.Differences()
 	if err != nil {
 		fmt.Println(err)
 		return

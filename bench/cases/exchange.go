@@ -2,174 +2,271 @@ package cases
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math/big"
 	"slices"
+	"strings"
 
-	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/quota"
 )
 
-// The rules that a difference in victims comes under.
+// The rules that a difference in victims comes under. Each is told by sums over the scenario and
+// what runs in the end, here and with the other scheduler.
 const (
-	// ruleOverShare: with what the other scheduler takes, a queue of the workload that comes
-	// would have more than its fair share.
+	// ruleOverShare: the other scheduler stops something for a queue that then has more than its
+	// fair share, or for one below a queue that has; the core does not.
 	ruleOverShare = "over share"
-	// ruleBelowShare: a queue that the other takes from would be left with less than may be
-	// taken of it.
-	ruleBelowShare = "below share"
-	// ruleShare: the core stops somebody, and the other nobody, for a queue that stays within its
-	// share.
-	ruleShare = "share"
-	// ruleLent: the core takes back what was lent, and stops less of the queue's own.
-	ruleLent = "lent"
-	// ruleLess: it stops less.
+	// ruleFairer: with the core the queue that has the least of its fair share has more of it, and
+	// those that give keep all of theirs.
+	ruleFairer = "fairer"
+	// ruleSwap: so it has, but one that gives is left with less than its share.
+	ruleSwap = "swap"
+	// ruleLess: all queues have as much of their shares, all runs for which the other scheduler stops
+	// something, and the core stops less, of no higher priority.
 	ruleLess = "less"
-	// ruleDue: what the other stops is what its queue has a right to.
-	ruleDue = "due"
-	// ruleLower: it stops as much, but less of a high priority; and ruleGangs fewer workloads.
-	ruleLower = "lower"
-	ruleGangs = "gangs"
 	// ruleSmaller: it stops less, though of a higher priority.
 	ruleSmaller = "smaller"
-	// ruleFurther: it takes from a queue that is further over its share.
-	ruleFurther = "further"
-	// ruleMixed: the other stops something of the same queue and of others as well.
+	// ruleLower: it stops as much, but less of a high priority; ruleGangs as much of each priority,
+	// but fewer jobs.
+	ruleLower = "lower"
+	ruleGangs = "gangs"
+	// ruleMixed: the other scheduler stops something of the same queue and of others as well; the
+	// core stops nothing, and a queue is left with less of its share.
 	ruleMixed = "mixed"
 )
 
-// An exchange weighs, for the rules, what might go so that one workload may come: with the
-// queues of a scenario and what they use of GPUs, or of what stands for them.
+// An exchange is what ran at the start of a scenario and what runs in the end, here and with the
+// other scheduler: in GPUs, or in what stands for them.
 type exchange struct {
 	tree   *quota.Tree
 	shares *quota.Shares
-	queues []quota.Queue
-	// running, those first that yield last, and the one that comes.
-	running  []exchanged
-	incoming exchanged
+	queues []quota.QueueIndex
+	jobs   []exchanged
 }
 
-// An exchanged workload may go or come in an exchange.
+// An exchanged job is part of an exchange.
 type exchanged struct {
 	name, queue string
-	class       berth.Class
 	priority    int32
-	milli       int64
-	// spared: it may not be stopped, whatever it is.
-	spared bool
-	leaf   quota.QueueIndex
+	// had is what runs at the start, wants what would run if there were room for all.
+	had, wants int64
+	// ours and theirs is what runs in the end.
+	ours, theirs int64
+
+	leaf quota.QueueIndex
 }
 
-// newExchange makes an exchange before anybody goes, with all that run, the oldest first, and
-// all that wait, the one that comes first; false: there is none to speak of.
-func newExchange(queues []quota.Queue, capacity int64, running, waiting []exchanged) (*exchange, bool) {
-	x := &exchange{tree: quota.NewTree(), queues: queues, running: running}
+// newExchange makes an exchange on so much capacity; false: there is none to speak of.
+func newExchange(queues []quota.Queue, capacity int64, jobs []exchanged) (*exchange, bool) {
+	x := &exchange{tree: quota.NewTree(), jobs: jobs}
 	for i := range queues {
-		if _, err := x.tree.Set(queues[i]); err != nil {
+		index, err := x.tree.Set(queues[i])
+		if err != nil {
 			return nil, false
 		}
+		x.queues = append(x.queues, index)
 	}
 	var err error
 	if x.shares, err = quota.NewShares(x.tree, quota.GPUMilli, 1000); err != nil {
 		return nil, false
 	}
-	slices.SortStableFunc(x.running, func(a, b exchanged) int {
-		switch {
-		case a.spared && !b.spared:
-			return -1
-		case b.spared && !a.spared:
-			return 1
-		}
-		return cmp.Or(cmp.Compare(b.class, a.class), cmp.Compare(b.priority, a.priority))
-	})
-	enter := func(e *exchanged) bool {
-		e.leaf, _ = x.tree.Lookup(e.queue)
-		return x.shares.SetDemand(e.leaf, x.shares.Demand(e.leaf)+e.milli) == nil
-	}
-	for i := range x.running {
-		if e := &x.running[i]; !enter(e) || x.tree.Charge(e.leaf, e.charge()) != nil {
+	for i := range x.jobs {
+		j := &x.jobs[i]
+		j.leaf, _ = x.tree.Lookup(j.queue)
+		if x.shares.SetDemand(j.leaf, x.shares.Demand(j.leaf)+j.wants) != nil {
 			return nil, false
 		}
 	}
-	for i := range waiting {
-		if !enter(&waiting[i]) {
-			return nil, false
+	return x, x.tree.SetCapacity(quota.GPUMilli, max(capacity, x.sum(quota.RootQueue, had))) == nil
+}
+
+func had(j *exchanged) int64    { return j.had }
+func ours(j *exchanged) int64   { return j.ours }
+func theirs(j *exchanged) int64 { return j.theirs }
+
+// sum adds up an amount of the jobs at and below a queue.
+func (x *exchange) sum(queue quota.QueueIndex, amount func(*exchanged) int64) int64 {
+	sum := int64(0)
+	for i := range x.jobs {
+		if x.tree.Below(x.jobs[i].leaf, queue) {
+			sum += amount(&x.jobs[i])
 		}
 	}
-	x.incoming = waiting[0]
-	return x, x.tree.SetCapacity(quota.GPUMilli, max(capacity, x.tree.Used(quota.RootQueue, quota.GPUMilli))) == nil
+	return sum
 }
 
-func (e *exchanged) charge() quota.Charge {
-	return quota.Charge{GPUMilli: e.milli, Product: quota.NoProduct}
+// share is what a queue is to have of what it wants, by its guarantee and by what is over.
+func (x *exchange) share(queue quota.QueueIndex) int64 {
+	return max(x.shares.Of(queue), x.shares.Guaranteed(queue))
 }
 
-// pick finds workloads by their names.
-func (x *exchange) pick(names []string) []exchanged {
+// stopped are the jobs of which less runs in the end than at the start.
+func (x *exchange) stopped(end func(*exchanged) int64) []exchanged {
 	var list []exchanged
-	for _, e := range x.running {
-		if slices.Contains(names, e.name) {
-			list = append(list, e)
+	for i := range x.jobs {
+		if j := x.jobs[i]; end(&j) < j.had {
+			j.had -= end(&j)
+			list = append(list, j)
 		}
 	}
 	return list
 }
 
-// own reports whether a workload is of the queue of the one that comes.
-func (x *exchange) own(e exchanged) bool { return e.leaf == x.incoming.leaf }
-
-// ours are those of a list that are of that queue.
-func (x *exchange) ours(list []exchanged) []exchanged {
-	return slices.DeleteFunc(slices.Clone(list), func(e exchanged) bool { return !x.own(e) })
+// weigh says by which rule the core stops its victims, and not those of the other scheduler, and
+// the sums that tell; "": by none.
+func (x *exchange) weigh() (rule, sums string) {
+	mine, their := x.stopped(ours), x.stopped(theirs)
+	if len(mine) == 0 && len(their) == 0 {
+		return "", ""
+	}
+	if q, over := x.overShare(theirs, their); over {
+		if _, alsoOurs := x.overShare(ours, mine); !alsoOurs {
+			return ruleOverShare, x.figures(q)
+		}
+	}
+	switch order, q := x.compareShares(); {
+	case order > 0 && x.keepTheirs(mine):
+		return ruleFairer, x.figures(q)
+	case order > 0:
+		return ruleSwap, x.figures(q)
+	case order < 0:
+		return x.worse(mine, their), x.figures(q)
+	case len(their) == 0 || !x.serves():
+		return "", ""
+	}
+	sums = fmt.Sprintf("stops %s in %d jobs; theirs %s in %d", gpus(units(mine)), len(mine), gpus(units(their)), len(their))
+	switch less, lower := cmp.Compare(units(mine), units(their)), compareHarm(mine, their); {
+	case less < 0 && (len(mine) == 0 || highest(mine) <= highest(their)):
+		return ruleLess, sums
+	case less < 0:
+		return ruleSmaller, sums
+	case less == 0 && lower < 0:
+		return ruleLower, sums
+	case less == 0 && lower == 0 && len(mine) < len(their):
+		return ruleGangs, sums
+	}
+	return "", ""
 }
 
-// weigh says why the core stops its victims, and not those of another scheduler, or "".
-func (x *exchange) weigh(mine, their []exchanged) string {
-	if rule := x.forbidden(their); rule != "" {
-		return rule
-	}
-	mixed := len(x.ours(their)) > 0 && len(x.ours(their)) < len(their)
-	if len(mine) == 0 {
-		if mixed {
-			return ruleMixed
-		}
-		return ""
-	}
-	if len(x.ours(mine)) < len(mine) && x.givenBack(mine) {
-		switch {
-		case len(their) == 0:
-			return ruleShare
-		case units(x.ours(mine)) < units(x.ours(their)):
-			return ruleLent
-		}
-	}
-	if len(their) == 0 {
-		return ""
-	}
-	less, lower := cmp.Compare(units(mine), units(their)), compareHarm(mine, their)
-	switch {
-	case less < 0 && highest(mine) <= highest(their):
-		return ruleLess
-	case less < 0:
-		return ruleSmaller
-	case less == 0 && lower < 0:
-		return ruleLower
-	case less == 0 && lower == 0 && len(mine) < len(their):
-		return ruleGangs
-	case mixed:
+// worse is the rule by which the core leaves some queue with less of its share, or "".
+func (x *exchange) worse(mine, their []exchanged) string {
+	own := slices.ContainsFunc(their, func(j exchanged) bool { return x.gains(j.leaf) })
+	others := slices.ContainsFunc(their, func(j exchanged) bool { return !x.gains(j.leaf) })
+	if len(mine) == 0 && own && others {
 		return ruleMixed
 	}
-	return x.sources(without(mine, their), without(their, mine))
+	return ""
+}
+
+// keepTheirs reports whether the queues that jobs are stopped of have all of their shares in the
+// end, and so no right to take anything back.
+func (x *exchange) keepTheirs(stopped []exchanged) bool {
+	return !slices.ContainsFunc(stopped, func(j exchanged) bool { return x.sum(j.leaf, ours) < x.share(j.leaf) })
+}
+
+// serves reports whether something comes to run with the other scheduler, and as much of all that
+// does with the core.
+func (x *exchange) serves() bool {
+	gains := func(j exchanged) bool { return j.theirs > j.had }
+	return slices.ContainsFunc(x.jobs, gains) &&
+		!slices.ContainsFunc(x.jobs, func(j exchanged) bool { return gains(j) && j.ours < j.theirs })
+}
+
+// gains reports whether a job of a queue comes to run with the other scheduler.
+func (x *exchange) gains(leaf quota.QueueIndex) bool {
+	return slices.ContainsFunc(x.jobs, func(j exchanged) bool { return j.leaf == leaf && j.theirs > j.had })
+}
+
+// overShare finds a queue that ends with more than it had, and than its share, while something of
+// other queues is stopped.
+func (x *exchange) overShare(end func(*exchanged) int64, stopped []exchanged) (quota.QueueIndex, bool) {
+	for _, q := range x.queues {
+		if used := x.sum(q, end); used > x.sum(q, had) && used > x.share(q) &&
+			slices.ContainsFunc(stopped, func(j exchanged) bool { return !x.tree.Below(j.leaf, q) }) {
+			return q, true
+		}
+	}
+	return quota.RootQueue, false
+}
+
+// compareShares compares how evenly queues have their shares in the end, level by level from the
+// widest: by the queue that has the least for its share, then by the next, as in max-min
+// fairness. What a queue has beyond its share counts for nothing. Above zero: with the core. The
+// queue is the one with the least, of those that differ.
+func (x *exchange) compareShares() (order int, differs quota.QueueIndex) {
+	byDepth := map[int][]quota.QueueIndex{}
+	for _, q := range x.queues {
+		if x.share(q) > 0 {
+			depth := x.depth(q)
+			byDepth[depth] = append(byDepth[depth], q)
+		}
+	}
+	for _, depth := range slices.Sorted(maps.Keys(byDepth)) {
+		if len(byDepth[depth]) == 1 { // shares nothing with anybody
+			continue
+		}
+		mine, their := x.satisfied(byDepth[depth], ours), x.satisfied(byDepth[depth], theirs)
+		for i := range mine {
+			switch order = mine[i].part.Cmp(their[i].part); {
+			case order > 0:
+				return order, their[i].queue
+			case order < 0:
+				return order, mine[i].queue
+			}
+		}
+	}
+	return 0, quota.RootQueue
+}
+
+func (x *exchange) depth(q quota.QueueIndex) int {
+	depth := 0
+	for ; q != quota.RootQueue; q = x.tree.Parent(q) {
+		depth++
+	}
+	return depth
+}
+
+// A satisfaction is the part of its share that a queue has, at most all of it.
+type satisfaction struct {
+	queue quota.QueueIndex
+	part  *big.Rat
+}
+
+// satisfied lists queues, the one with the least for its share first.
+func (x *exchange) satisfied(queues []quota.QueueIndex, end func(*exchanged) int64) []satisfaction {
+	var list []satisfaction
+	for _, q := range queues {
+		share := x.share(q)
+		list = append(list, satisfaction{q, big.NewRat(min(x.sum(q, end), share), share)})
+	}
+	slices.SortStableFunc(list, func(a, b satisfaction) int { return a.part.Cmp(b.part) })
+	return list
+}
+
+// figures says what a queue has in the end.
+func (x *exchange) figures(q quota.QueueIndex) string {
+	_, name, _ := strings.Cut(x.tree.Name(q), " ")
+	if name == "" {
+		name = x.tree.Name(q)
+	}
+	return fmt.Sprintf("%s has %s of its share of %s; with theirs %s", name,
+		gpus(x.sum(q, ours)), gpus(x.share(q)), gpus(x.sum(q, theirs)))
+}
+
+// gpus prints thousandths.
+func gpus(milli int64) string {
+	return strings.TrimRight(strings.TrimRight(fmt.Sprintf("%d.%03d", milli/1000, milli%1000), "0"), ".")
 }
 
 // compareHarm compares how much is stopped of each priority, from the highest down.
 func compareHarm(a, b []exchanged) int {
 	of := map[int32]int64{}
 	for i := range a {
-		of[a[i].priority] += a[i].milli
+		of[a[i].priority] += a[i].had
 	}
 	for i := range b {
-		of[b[i].priority] -= b[i].milli
+		of[b[i].priority] -= b[i].had
 	}
 	for _, p := range slices.Backward(slices.Sorted(maps.Keys(of))) {
 		if of[p] != 0 {
@@ -179,124 +276,22 @@ func compareHarm(a, b []exchanged) int {
 	return 0
 }
 
-// without is the one list without the other.
-func without(list, other []exchanged) []exchanged {
-	return slices.DeleteFunc(slices.Clone(list), func(e exchanged) bool {
-		return slices.ContainsFunc(other, func(o exchanged) bool { return o.name == e.name })
-	})
-}
-
-// forbidden says why the core does not stop what another scheduler stops, or "".
-func (x *exchange) forbidden(their []exchanged) string {
-	for i, e := range their {
-		if x.own(e) {
-			continue
-		}
-		others := slices.Delete(slices.Clone(their), i, i+1)
-		x.leave(others)
-		stakes, reason := x.shares.Stakes(nil, x.incoming.leaf, x.incoming.charge(), e.leaf)
-		x.restore(others)
-		if reason == quota.ReclaimOverShare {
-			return ruleOverShare
-		}
-		for _, s := range stakes {
-			share := s.Guaranteed
-			if reason == quota.ReclaimForShare {
-				share = s.Fair
-			}
-			switch used := x.tree.Used(e.leaf, quota.GPUMilli); {
-			case x.fills(share, s.Queue, their) >= x.fills(share, s.Queue, nil):
-			case used > x.share(e.leaf):
-				return ruleDue
-			default:
-				return ruleBelowShare
-			}
-		}
-	}
-	return ""
-}
-
-// fills is what those that run at and below a queue fill of a share, without some.
-func (x *exchange) fills(share int64, at quota.QueueIndex, without []exchanged) int64 {
-	var lots []quota.Lot
-	for _, e := range x.running {
-		gone := slices.ContainsFunc(without, func(o exchanged) bool { return o.name == e.name })
-		if !gone && x.tree.Below(e.leaf, at) {
-			lots = append(lots, quota.Lot{Size: e.milli, Count: 1})
-		}
-	}
-	return quota.Fill(share, lots)
-}
-
-// leave takes what workloads use off the books, and restore puts it there again.
-func (x *exchange) leave(list []exchanged) {
+func names(list []exchanged) []string {
+	var names []string
 	for i := range list {
-		must(x.tree.Discharge(list[i].leaf, list[i].charge()))
+		names = append(names, list[i].name)
 	}
-}
-
-func (x *exchange) restore(list []exchanged) {
-	for i := range list {
-		must(x.tree.Charge(list[i].leaf, list[i].charge()))
-	}
-}
-
-// givenBack reports whether workloads of other queues that are stopped were more than the share of
-// theirs, and the one that comes is within the share of its own when they are gone.
-func (x *exchange) givenBack(list []exchanged) bool {
-	if slices.ContainsFunc(list, func(e exchanged) bool { return !x.own(e) && x.tree.Used(e.leaf, quota.GPUMilli) <= x.share(e.leaf) }) {
-		return false
-	}
-	in := &x.incoming
-	x.leave(list)
-	defer x.restore(list)
-	return x.tree.Used(in.leaf, quota.GPUMilli)+in.milli <= x.share(in.leaf)
-}
-
-// share is what a queue is to have, by its guarantee and by what is over.
-func (x *exchange) share(leaf quota.QueueIndex) int64 {
-	return max(x.shares.Of(leaf), x.shares.Guaranteed(leaf))
-}
-
-// sources compares the queues of two lists, all siblings of each other, in what they have for
-// their share.
-func (x *exchange) sources(mine, their []exchanged) string {
-	further := false
-	for _, e := range mine {
-		for _, other := range their {
-			if x.own(e) || x.own(other) || x.tree.Parent(e.leaf) != x.tree.Parent(other.leaf) || x.over(e.leaf, other.leaf) < 0 {
-				return ""
-			}
-			further = further || x.over(e.leaf, other.leaf) > 0
-		}
-	}
-	if further {
-		return ruleFurther
-	}
-	return ""
-}
-
-// over compares two queues in what they have for their share.
-func (x *exchange) over(i, j quota.QueueIndex) int {
-	a, b := big.NewInt(x.tree.Used(i, quota.GPUMilli)), big.NewInt(x.tree.Used(j, quota.GPUMilli))
-	return a.Mul(a, big.NewInt(x.shares.Of(j))).Cmp(b.Mul(b, big.NewInt(x.shares.Of(i))))
+	return names
 }
 
 func units(list []exchanged) int64 {
 	sum := int64(0)
 	for i := range list {
-		sum += list[i].milli
+		sum += list[i].had
 	}
 	return sum
 }
 
 func highest(list []exchanged) int32 {
 	return slices.MaxFunc(list, func(a, b exchanged) int { return cmp.Compare(a.priority, b.priority) }).priority
-}
-
-// must is for what has been checked before.
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
 }

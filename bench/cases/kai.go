@@ -10,7 +10,9 @@ import (
 // A kaiCase is a scenario of the KAI scheduler. What its words become:
 //
 //   - a queue's quota is its Guarantee and its overQuotaWeight its Weight (kai_queue.go);
-//     preemptible: false is the class latency-critical, and may not borrow.
+//     preemptible: false is the class latency-critical, and may not borrow. As KAI never stops it
+//     for another, whatever its queue uses, it has a MinRuntime that does not end: the class
+//     alone would give back what is over the guarantee of its queue.
 //   - a node's gpus are GPUs, its mig instances are GPUs in GPUModeMIG (kai_node.go).
 //   - a job is a gang: minAvailable is Group.MinMembers, sub-groups are groups, a fraction is
 //     a share of one tenant (kai_gang.go).
@@ -33,15 +35,16 @@ type kaiCase struct {
 	Expect       []kaiExpect   `json:"expect"`
 	Rounds       int           `json:"rounds"`
 	StableRounds int           `json:"stable_rounds"`
+	// Asserted is what KAI's own test asserts of one action: see asserts.
+	Asserted []string `json:"kai_asserted"`
 
 	// Notes for people.
-	Origin   json.RawMessage `json:"origin"`
-	Source   json.RawMessage `json:"expect_source"`
-	Asserted json.RawMessage `json:"kai_asserted"`
-	Needs    json.RawMessage `json:"needs"`
-	Note     json.RawMessage `json:"note"`
-	Core     json.RawMessage `json:"core"`
-	Curated  json.RawMessage `json:"curated"`
+	Origin  json.RawMessage `json:"origin"`
+	Source  json.RawMessage `json:"expect_source"`
+	Needs   json.RawMessage `json:"needs"`
+	Note    json.RawMessage `json:"note"`
+	Core    json.RawMessage `json:"core"`
+	Curated json.RawMessage `json:"curated"`
 }
 
 type kaiNode struct {

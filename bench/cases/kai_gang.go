@@ -131,7 +131,7 @@ func (b *gangBuilder) add(root *kaiSubgroup, constraint *kaiConstraint) *Error {
 		Tenant: "all", Priority: b.job.Priority,
 	}}
 	if !b.job.Preemptible {
-		g.job.Class = berth.ClassLatencyCritical
+		g.job.Class, g.job.MinRuntime = berth.ClassLatencyCritical, forLong
 	}
 	var err *Error
 	if g.job.Topology, err = b.topology(constraint); err != nil {

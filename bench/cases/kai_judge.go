@@ -19,7 +19,7 @@ func (c *kaiCase) run() Result {
 	r.Detail = w.replay()
 	r.Agree = r.Detail == ""
 	if !r.Agree {
-		r.Rule = c.rule(w)
+		r.Rule, r.Sums = c.rule(w)
 	}
 	return r
 }
@@ -66,11 +66,12 @@ type kaiOutcome struct {
 	state string
 	pods  int
 	gpus  float64
-	nodes []string // one for each pod that runs
+	nodes []string       // one for each pod that runs
+	tasks map[int]string // the nodes by task
 }
 
 func (w *kaiWorld) outcome(job int) kaiOutcome {
-	var out kaiOutcome
+	out := kaiOutcome{tasks: map[int]string{}}
 	for i := range w.gangs {
 		g := &w.gangs[i]
 		if g.of != job {
@@ -84,6 +85,7 @@ func (w *kaiWorld) outcome(job int) kaiOutcome {
 					out.pods++
 					out.gpus += w.c.Jobs[job].Tasks[task].GPUs
 					out.nodes = append(out.nodes, string(at.Node))
+					out.tasks[task] = string(at.Node)
 				}
 			}
 		}

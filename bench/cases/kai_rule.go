@@ -1,86 +1,90 @@
 package cases
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
-// The rules that differences of KAI's scenarios come under. Each is told from the
-// scenario, what it expects and what the core did.
+// The rules that differences of KAI's scenarios come under, beside those of exchange.go and
+// kai_grow.go. Each is told from the scenario, what it expects and what the core did.
 const (
 	// ruleOutOfModel: the scenario asks for what the core has no word for.
 	ruleOutOfModel = "out of model"
-	// ruleUnsupported: it asks for what this version refuses.
-	ruleUnsupported = "unsupported"
-	// ruleAlike: all is as expected but for nodes, and as much is left whole.
+	// ruleAsserted: the end is that which KAI's own test asserts of one action, though KAI itself
+	// undoes it in the cycles that follow, of which the file tells.
+	ruleAsserted = "asserted"
+	// ruleWhole: all is as expected but for nodes, and more is left whole; ruleAlike: as much.
+	ruleWhole = "whole"
 	ruleAlike = "alike"
-	// ruleSubgroups: the core starts the sub-groups that suffice by minSubGroup; KAI none.
-	ruleSubgroups = "minSubGroup"
 )
 
-// rule finds the rule that a difference comes under, or "".
-func (c *kaiCase) rule(w *kaiWorld) string {
-	if rule := c.yieldRule(w); rule != "" {
-		return rule
-	}
-	if c.sameButPlaces(w) {
-		switch ours, theirs := c.broken(w.places()), c.broken(c.expectedPlaces()); {
-		case ours < theirs:
-			return ruleWhole
-		case ours == theirs:
-			return ruleAlike
+// rule finds the rule that a difference comes under, and the sums that tell, or "".
+func (c *kaiCase) rule(w *kaiWorld) (rule, sums string) {
+	switch {
+	case c.asserts(w):
+		return ruleAsserted, strings.Join(c.Asserted, ", ")
+	case c.sameButPlaces(w):
+		mine, their := c.broken(w.places()), c.broken(c.expectedPlaces())
+		sums = fmt.Sprintf("%d GPUs in domains that are used in part; with theirs %d", mine, their)
+		switch {
+		case mine < their:
+			return ruleWhole, sums
+		case mine == their:
+			return ruleAlike, sums
 		}
-		return ""
+		return "", ""
+	case c.divided(): // not told in GPUs
+		return "", ""
+	case c.needsMoves(w):
+		return ruleMoves, ""
 	}
-	more, fewer := c.apart(w)
-	if len(fewer) == 0 && c.all(more, func(j int) bool {
-		return c.Jobs[j].Subgroups.choosy() && c.expected(j).State == kaiPending
-	}) {
-		return ruleSubgroups
+	x, ok := w.exchange()
+	if !ok {
+		return "", ""
 	}
-	return ""
+	if sums, does := w.growsByLoss(x); does {
+		return ruleElastic, sums
+	}
+	if rule, sums = x.weigh(); rule != "" {
+		sums = fmt.Sprintf("stops %s; theirs %s; %s", orNobody(names(x.stopped(ours))), orNobody(names(x.stopped(theirs))), sums)
+	}
+	return rule, sums
 }
 
-// usedAtStart is what the jobs of a queue, and of those below it, run on when the scenario
-// starts.
-func (c *kaiCase) usedAtStart(queue int) int64 {
-	used := int64(0)
-	for i := range c.Jobs {
-		if !slices.Contains(c.path(c.Jobs[i].Queue), queue) {
-			continue
+// asserts reports whether all that KAI's own test asserts is so in the end. A line says of a job
+// or a task "task NAME-INDEX: STATE node=NODE"; what is bound, or is to be, runs in the end.
+func (c *kaiCase) asserts(w *kaiWorld) bool {
+	return len(c.Asserted) > 0 && !slices.ContainsFunc(c.Asserted, func(line string) bool {
+		name, state, found := strings.Cut(line, ": ")
+		kind, name, named := strings.Cut(name, " ")
+		state, node, placed := strings.Cut(state, " node=")
+		if !found || !named || !placed {
+			return true
 		}
-		for k := range c.Jobs[i].Tasks {
-			if t := &c.Jobs[i].Tasks[k]; t.running() {
-				used += milli(t.GPUs)
+		task := -1
+		if at := strings.LastIndex(name, "-"); kind == "task" && at >= 0 {
+			if _, err := fmt.Sscanf(name[at:], "-%d", &task); err != nil {
+				return true
+			}
+			name = name[:at]
+		}
+		job := slices.IndexFunc(c.Jobs, func(j kaiJob) bool { return j.Name == name })
+		if job < 0 || kind == "task" && (task < 0 || task >= len(c.Jobs[job].Tasks)) {
+			return true
+		}
+		out := w.outcome(job)
+		nodes, all := out.nodes, len(c.Jobs[job].Tasks)
+		if kind == "task" {
+			nodes, all = nil, 1
+			if at, runs := out.tasks[task]; runs {
+				nodes = []string{at}
 			}
 		}
-	}
-	return used
-}
-
-// path lists a queue and those above it.
-func (c *kaiCase) path(queue string) []int {
-	var list []int
-	for ; queue != ""; queue = c.Queues[list[len(list)-1]].Parent {
-		list = append(list, c.queue(queue))
-	}
-	return list
-}
-
-// apart lists the jobs of which more pods run than expected, and fewer.
-func (c *kaiCase) apart(w *kaiWorld) (more, fewer []int) {
-	for i := range c.Expect {
-		j := c.job(c.Expect[i].Job)
-		out := w.outcome(j)
-		switch {
-		case out.pods > c.Expect[i].Running:
-			more = append(more, j)
-		case out.pods < c.Expect[i].Running:
-			fewer = append(fewer, j)
-		}
-	}
-	return more, fewer
-}
-
-func (c *kaiCase) all(jobs []int, test func(int) bool) bool {
-	return len(jobs) > 0 && !slices.ContainsFunc(jobs, func(j int) bool { return !test(j) })
+		runs := state == "running" || state == "binding" || state == "pipelined"
+		return runs && (len(nodes) != all || slices.ContainsFunc(nodes, func(n string) bool { return fmt.Sprintf("%q", n) != node && node != `""` })) ||
+			!runs && len(nodes) > 0
+	})
 }
 
 // expected is what is expected of a job; nil: nothing.
@@ -90,12 +94,6 @@ func (c *kaiCase) expected(job int) *kaiExpect {
 		return nil
 	}
 	return &c.Expect[at]
-}
-
-// choosy reports whether a job needs only some of its sub-groups.
-func (s *kaiSubgroup) choosy() bool {
-	return s != nil && (s.MinSubGroup != nil && *s.MinSubGroup < len(s.Children) ||
-		slices.ContainsFunc(s.Children, func(c kaiSubgroup) bool { return c.choosy() }))
 }
 
 // sameButPlaces reports whether all is as expected but for the nodes, and no pod is

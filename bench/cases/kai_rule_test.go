@@ -14,12 +14,6 @@ import (
 // one GPU, and returns the rule that the difference comes under.
 func ruled(t *testing.T, text string, ends map[string][]string) string {
 	t.Helper()
-	return ruledFor(t, text, ends, nil)
-}
-
-// ruledFor says also what was stopped, and for which job.
-func ruledFor(t *testing.T, text string, ends map[string][]string, stopped map[berth.JobID]berth.JobID) string {
-	t.Helper()
 	set, err := Read("test", strings.NewReader(`{"format":"kai_cases v1","cases":[{"id":"x","rounds":1,"stable_rounds":1,`+text+`}]}`))
 	require.NoError(t, err)
 	c, ok := set.cases[0].(*kaiCase)
@@ -34,9 +28,9 @@ func ruledFor(t *testing.T, text string, ends map[string][]string, stopped map[b
 		}
 		w.observe(berth.JobID(job), members)
 	}
-	w.stopped = stopped
 	require.NotEmpty(t, w.compare(), "nothing differs")
-	return c.rule(w)
+	rule, _ := c.rule(w)
+	return rule
 }
 
 func TestKAIRules(t *testing.T) {
@@ -54,13 +48,14 @@ func TestKAIRules(t *testing.T) {
 
 	// Nobody served, and room: no reason known.
 	require.Empty(t, ruled(t, fleet(5)+queues+`,"jobs":[`+job("x", "a", 1, "pending")+`],"expect":[`+expect("x", "running", 1)+`]`, nil))
-	// Two elastic jobs: the first has all, where each should have one.
 	// Something that runs is expected to go, for nobody, and was left alone.
 	gone := fleet(5) + queues + `,"jobs":[` + job("x", "a", 1, "running") + `],"expect":[` + expect("x", "pending", 0) + `]`
 	require.Empty(t, ruled(t, gone, map[string][]string{"x": {"n"}}))
-	// It is expected to move.
-	moved := strings.Replace(gone, expect("x", "pending", 0), `{"job":"x","state":"running","running_pods":1,"gpus_placed":1,"node":"m"}`, 1)
-	require.Equal(t, ruleMoves, ruled(t, moved, map[string][]string{"x": {"n"}}))
+	// Instances are no GPUs: a job that grows by one has no reason.
+	const devices = `"nodes":[{"name":"n","gpus":0,"mig":{"nvidia.com/mig-1g.10gb":2},"migStrategy":"mixed"}],"queues":[{"name":"a","quota":2,"limit":-1}],` +
+		`"jobs":[{"name":"x","queue":"a","preemptible":true,"minAvailable":1,"tasks":[{"gpus":0,"mig":{"nvidia.com/mig-1g.10gb":1},"state":"running","node":"n"},{"gpus":0,"mig":{"nvidia.com/mig-1g.10gb":1},"state":"pending"}]}],` +
+		`"expect":[{"job":"x","state":"running","running_pods":2,"gpus_placed":0}]`
+	require.Empty(t, ruled(t, devices, map[string][]string{"x": {"n"}}))
 
 	// A node that is filled, where KAI breaks a larger one, and the other way round.
 	place := func(node string) string {
@@ -70,6 +65,33 @@ func TestKAIRules(t *testing.T) {
 	require.Empty(t, ruled(t, place("m"), map[string][]string{"x": {"n"}}))
 	alike := strings.Replace(place("m"), `{"name":"n","gpus":5}`, `{"name":"n","gpus":1}`, 1)
 	require.Equal(t, ruleAlike, ruled(t, alike, map[string][]string{"x": {"n"}}))
+}
+
+// What KAI's own test asserts holds or does not, line by line.
+func TestKAIRuleAsserted(t *testing.T) {
+	const text = `"nodes":[{"name":"n","gpus":2},{"name":"m","gpus":2}],"queues":[{"name":"a","quota":2,"limit":-1}],` +
+		`"jobs":[{"name":"x-y","queue":"a","preemptible":true,"minAvailable":1,"tasks":[{"gpus":1,"state":"pending"},{"gpus":1,"state":"pending"}]}],` +
+		`"expect":[{"job":"x-y","state":"pending","running_pods":0,"gpus_placed":0}],"kai_asserted":[%s]`
+	for _, c := range []struct {
+		lines string
+		nodes []string
+		want  string
+	}{
+		{`"task x-y-0: binding node=\"n\"","task x-y-1: pending node=\"\""`, []string{"n"}, ruleAsserted},
+		{`"task x-y-0: binding node=\"n\"","task x-y-1: pending node=\"\""`, []string{"m"}, ""},
+		{`"task x-y-0: binding node=\"\"","task x-y-1: pending node=\"\""`, []string{"m"}, ruleAsserted},
+		{`"task x-y-0: binding node=\"n\"","task x-y-1: pending node=\"\""`, []string{"n", "n"}, ""},
+		{`"job x-y: running node=\"n\""`, []string{"n", "n"}, ruleAsserted},
+		{`"job x-y: running node=\"n\""`, []string{"n"}, ""},
+		{`"job x-y: releasing node=\"n\""`, []string{"n"}, ""},
+		{`"task x-y-2: binding node=\"n\""`, []string{"n"}, ""},
+		{`"task x-y-z: binding node=\"n\""`, []string{"n"}, ""},
+		{`"job other: running node=\"n\""`, []string{"n"}, ""},
+		{`"nonsense"`, []string{"n"}, ""},
+		{``, []string{"n"}, ""},
+	} {
+		require.Equal(t, c.want, ruled(t, fmt.Sprintf(text, c.lines), map[string][]string{"x-y": c.nodes}), "%s %v", c.lines, c.nodes)
+	}
 }
 
 // Guarantees of children are cut to what their parent has; what is unlimited is the fleet, or

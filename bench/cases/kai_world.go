@@ -2,7 +2,6 @@ package cases
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -111,13 +110,9 @@ func (w *kaiWorld) build(used *occupancy) *Error {
 	return nil
 }
 
-// refused is what the core does not take, for good or in this version.
+// refused is what the core does not take.
 func refused(field string, err error) *Error {
-	out := outOfModel(field, "the core refuses it: "+err.Error())
-	if errors.Is(err, berth.ErrUnsupported) {
-		out.Err = ErrUnsupported
-	}
-	return out
+	return outOfModel(field, "the core refuses it: "+err.Error())
 }
 
 // tell tells of the jobs, in the order of their age.

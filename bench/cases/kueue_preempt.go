@@ -220,7 +220,7 @@ func (c *kueueCase) run() Result {
 		return r
 	}
 	r.Detail = fmt.Sprintf("stops %s; Kueue: %s", orNobody(ours), orNobody(theirs))
-	r.Rule = c.rule(admitted, ours, theirs)
+	r.Rule, r.Sums = c.rule(admitted, ours, theirs)
 	return r
 }
 

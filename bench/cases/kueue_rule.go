@@ -1,59 +1,56 @@
 package cases
 
 import (
-	"github.com/berth-sched/berth"
+	"slices"
+
 	"github.com/berth-sched/berth/quota"
 )
 
-// ruleFits: the core admits the workload and stops nobody for it.
-const ruleFits = "fits"
-
-// rule finds the rule that a difference comes under, or "".
-func (c *kueueCase) rule(admitted bool, ours, theirs []string) string {
-	x, ok := c.exchange()
-	if !ok {
-		return ""
+// rule finds the rule that a difference comes under, and the sums that tell, or "".
+func (c *kueueCase) rule(admitted bool, mine, their []string) (rule, sums string) {
+	if !admitted && len(mine) > 0 { // nobody is to go for nothing
+		return "", ""
 	}
-	mine, their := x.pick(ours), x.pick(theirs)
-	switch {
-	case admitted && len(ours) == 0:
-		return ruleFits
-	case !admitted && len(ours) > 0: // nobody is to go for nothing
-		return ""
-	}
-	return x.weigh(mine, their)
-}
-
-// exchange is the scenario before anybody goes.
-func (c *kueueCase) exchange() (*exchange, bool) {
 	s, wrong := c.scale()
-	if wrong != nil {
-		return nil, false
+	if wrong != nil || len(s.keys) == 0 {
+		return "", ""
 	}
 	queues, wrong := c.quotas(&s)
 	if wrong != nil {
-		return nil, false
+		return "", ""
 	}
-	as := func(w *kueueWorkload) exchanged {
-		e := exchanged{name: w.Name, queue: w.Queue, class: berth.ClassInteractive, priority: w.Priority}
-		if len(s.keys) > 0 {
-			e.milli = s.amount(0, w.amounts()[s.keys[0]])
-		}
-		return e
-	}
-	var running []exchanged
-	for _, w := range c.byAge() {
-		e := as(w)
-		if e.spared = c.spares(w); w.Evicted {
-			e.class = berth.ClassBatch
-		}
-		running = append(running, e)
-	}
-	capacity := int64(0)
+	free := int64(0)
 	for i := range queues {
 		if queues[i].Parent == "" {
-			capacity += queues[i].Guarantee[quota.GPUMilli]
+			free += queues[i].Guarantee[quota.GPUMilli]
 		}
 	}
-	return newExchange(queues, capacity, running, []exchanged{as(&c.Incoming)})
+	capacity := free
+	var jobs []exchanged
+	for i := range c.Admitted {
+		w := &c.Admitted[i]
+		amount := s.amount(0, w.amounts()[s.keys[0]])
+		j := exchanged{name: w.Name, queue: w.Queue, priority: w.Priority, had: amount, wants: amount}
+		if !slices.Contains(mine, w.Name) {
+			j.ours = amount
+		}
+		if !slices.Contains(their, w.Name) {
+			j.theirs = amount
+		}
+		free -= amount
+		jobs = append(jobs, j)
+	}
+	in := exchanged{name: c.Incoming.Name, queue: c.Incoming.Queue, priority: c.Incoming.Priority}
+	in.wants = s.amount(0, c.Incoming.amounts()[s.keys[0]])
+	if admitted {
+		in.ours = in.wants
+	}
+	if len(their) > 0 || in.wants <= free { // what Kueue stops suffices
+		in.theirs = in.wants
+	}
+	x, ok := newExchange(queues, capacity, append(jobs, in))
+	if !ok {
+		return "", ""
+	}
+	return x.weigh()
 }

@@ -45,36 +45,45 @@ func kueueResult(t *testing.T, text string) Result {
 	return set.Run()[0]
 }
 
-// Each rule is told by what is stopped, and by the scheduler that uses it.
+// A kueueRuleCase is a scenario, what Kueue stops in it, and the rule by which the core does not.
+type kueueRuleCase struct {
+	name              string
+	queues, workloads []string
+	victims           []string
+	rule, detail      string
+}
+
+var (
+	oneQueue  = []string{"a 4 1 LowerPriority Any"}
+	twoQueues = []string{"a 2 1 LowerPriority Any", "b 2 1 LowerPriority Any"}
+)
+
+var kueueRuleCases = []kueueRuleCase{
+	{"agrees", twoQueues, []string{"a1 a 0 2 0", "a2 a 0 1 1", "b1 b 0 1 2", "in b 0 1 0"}, []string{"a2"}, "", ""},
+	{"nobody is to go", twoQueues, []string{"a1 a 0 2 0", "b1 b 0 1 0", "in b 0 1 0"}, []string{"a1"}, ruleFairer, "stops nobody"},
+	{"would have 3 of 2", twoQueues, []string{"a1 a 0 2 0", "b1 b 0 2 0", "in b 0 1 0"}, []string{"a1"}, ruleOverShare, "stops nobody"},
+	{"no more than its own", []string{"a 2 1 Never Any", "b 1 1 Never Any", "c 1 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "in c 0 1 0"}, []string{"a2"}, ruleFairer, "stops b2"},
+	{"a smaller one of the queue would do", []string{"a 3 1 Never Any", "b 3 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 2 1", "a3 a 0 3 2", "in b 0 1 0"}, []string{"a1"}, "", ""},
+	{"the smaller one of the queue", []string{"a 3 1 Never Any", "b 3 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 2 1", "a3 a 1 3 2", "in b 0 1 0"}, []string{"a3"}, ruleFairer, "stops a1"},
+	{"a job larger than the difference", []string{"a 3 1 Never Any", "b 3 1 Never Any", "c 3 1 Never Any"}, []string{"a1 a 0 3 0", "b1 b 0 3 0", "b2 b 0 2 1", "in a 0 2 0"}, nil, ruleSwap, "stops b2"},
+	{"gets its part to the last GPU", []string{"a 3 1 Never Any", "b 3 1 Never Any", "c 3 1 Never Any"}, []string{"a1 a 0 3 0", "b1 b 0 4 0", "b2 b 0 1 1", "in a 0 2 0"}, nil, ruleFairer, "stops b2"},
+	{"what is lent first", twoQueues, []string{"a1 a 0 2 0", "a2 a 0 1 1", "b1 b -1 1 0", "in b 0 1 0"}, []string{"b1"}, ruleFairer, "stops a2"},
+	{"less of what ranks no higher", oneQueue, []string{"a1 a 0 2 0", "a2 a 0 1 0", "a3 a 0 1 0", "in a 1 1 0"}, []string{"a1"}, ruleLess, "stops a2"},
+	{"less of what ranks higher", oneQueue, []string{"a1 a 0 3 0", "a2 a 1 1 0", "in a 2 1 0"}, []string{"a1"}, ruleSmaller, "stops a2"},
+	{"the lower ones", oneQueue, []string{"a1 a 0 2 0", "a2 a 0 1 0", "a3 a -1 1 0", "in a 1 2 0"}, []string{"a1"}, ruleLower, "stops a2 a3"},
+	{"one for two", oneQueue, []string{"a1 a 0 2 0", "a2 a 0 1 1", "a3 a 0 1 1", "in a 1 2 0"}, []string{"a2", "a3"}, ruleGangs, "stops a1"},
+	{"the queue that has more", []string{"a 1 1 Never Any", "b 1 1 Never Any", "c 2 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "in c 0 1 0"}, []string{"b2", "a2"}, ruleFairer, "stops b2"},
+	{"the queue that is further over", []string{"a 1 1 Never Any", "b 1 1 Never Any", "c 4 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "b3 b 0 1 1", "c1 c 0 1 0", "in c 0 1 0"}, []string{"a2"}, ruleFairer, "stops b2"},
+	{"from both sides", twoQueues, []string{"a1 a -1 1 0", "b1 b 0 2 0", "b2 b 0 1 1", "in a 0 2 0"}, []string{"a1", "b2"}, ruleMixed, "stops nobody"},
+	{"wrong", oneQueue, []string{"a1 a 0 2 0", "a2 a 1 2 0", "in a 2 2 0"}, []string{"a2"}, ruleLower, "stops a1"},
+	{"no reason", oneQueue, []string{"a1 a 0 2 0", "a2 a 0 2 1", "in a 2 2 0"}, []string{"a1"}, "", "stops a2"},
+	{"a reason for nobody", oneQueue, []string{"a1 a 0 2 0", "a2 a 0 2 1", "in a 2 2 0"}, nil, "", "stops a2"},
+}
+
+// Each rule is told by what is stopped.
 func TestKueueRules(t *testing.T) {
-	one := []string{"a 4 1 LowerPriority Any"}
-	two := []string{"a 2 1 LowerPriority Any", "b 2 1 LowerPriority Any"}
-	for _, c := range []struct {
-		name, algorithm   string
-		queues, workloads []string
-		victims           []string
-		rule, detail      string
-	}{
-		{"agrees", kueueFair, two, []string{"a1 a 0 2 0", "a2 a 0 1 1", "b1 b 0 1 2", "in b 0 1 0"}, []string{"a2"}, "", ""},
-		{"nobody is to go", kueueFair, two, []string{"a1 a 0 2 0", "b1 b 0 1 0", "in b 0 1 0"}, []string{"a1"}, ruleFits, "stops nobody"},
-		{"would have 3 of 2", kueueFair, two, []string{"a1 a 0 2 0", "b1 b 0 2 0", "in b 0 1 0"}, []string{"a1"}, ruleOverShare, "stops nobody"},
-		{"no more than its own", kueueFair, []string{"a 2 1 Never Any", "b 1 1 Never Any", "c 1 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "in c 0 1 0"}, []string{"a2"}, ruleBelowShare, "stops b2"},
-		{"what fills the share is due", kueueFair, []string{"a 3 1 Never Any", "b 3 1 Never Any"}, []string{"a1 a 0 3 0", "a2 a 0 4 1", "in b 0 1 0"}, []string{"a1"}, ruleDue, "stops a2"},
-		{"the latest may be due", kueueFair, []string{"a 3 1 Never Any", "b 3 1 Never Any"}, []string{"a1 a 1 4 0", "a2 a 0 3 1", "in b 0 1 0"}, []string{"a2"}, ruleDue, "stops a1"},
-		{"gets its part to the last GPU", kueueFair, []string{"a 3 1 Never Any", "b 3 1 Never Any", "c 3 1 Never Any"}, []string{"a1 a 0 3 0", "b1 b 0 3 0", "b2 b 0 2 1", "in a 0 2 0"}, nil, ruleShare, "stops b2"},
-		{"what is lent first", kueueFair, two, []string{"a1 a 0 2 0", "a2 a 0 1 1", "b1 b -1 1 0", "in b 0 1 0"}, []string{"b1"}, ruleLent, "stops a2"},
-		{"less of what ranks no higher", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 1 0", "a3 a 0 1 0", "in a 1 1 0"}, []string{"a1"}, ruleLess, "stops a2"},
-		{"less of what ranks higher", kueueFair, one, []string{"a1 a 0 3 0", "a2 a 1 1 0", "in a 2 1 0"}, []string{"a1"}, ruleSmaller, "stops a2"},
-		{"the lower ones", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 1 0", "a3 a -1 1 0", "in a 1 2 0"}, []string{"a1"}, ruleLower, "stops a2 a3"},
-		{"one for two", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 1 1", "a3 a 0 1 1", "in a 1 2 0"}, []string{"a2", "a3"}, ruleGangs, "stops a1"},
-		{"the queue that has more", kueueFair, []string{"a 1 1 Never Any", "b 1 1 Never Any", "c 2 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "in c 0 1 0"}, []string{"b2", "a2"}, ruleLess, "stops b2"},
-		{"the queue that is further over", kueueFair, []string{"a 1 1 Never Any", "b 1 1 Never Any", "c 4 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "b3 b 0 1 1", "c1 c 0 1 0", "in c 0 1 0"}, []string{"a2"}, ruleFurther, "stops b2"},
-		{"from both sides", kueueFair, two, []string{"a1 a -1 1 0", "b1 b 0 2 0", "b2 b 0 1 1", "in a 0 2 0"}, []string{"a1", "b2"}, ruleMixed, "stops nobody"},
-		{"wrong", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 1 2 0", "in a 2 2 0"}, []string{"a2"}, ruleLower, "stops a1"},
-		{"no reason", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 2 1", "in a 2 2 0"}, []string{"a1"}, "", "stops a2"},
-		{"a reason for nobody", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 2 1", "in a 2 2 0"}, nil, "", "stops a2"},
-	} {
-		r := kueueResult(t, kueueText(c.algorithm, c.queues, c.workloads, c.victims...))
+	for _, c := range kueueRuleCases {
+		r := kueueResult(t, kueueText(kueueFair, c.queues, c.workloads, c.victims...))
 		require.NoError(t, r.Err, c.name)
 		require.Equal(t, c.rule, r.Rule, "%s: %s", c.name, r.Detail)
 		require.Contains(t, r.Detail, c.detail, c.name)

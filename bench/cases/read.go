@@ -38,8 +38,10 @@ type Result struct {
 	Agree bool `json:"agree"`
 	// Detail is the first difference in a line; empty where there is none.
 	Detail string `json:"detail,omitempty"`
-	// Rule names the general difference that this is a case of, if it is.
+	// Rule names the general difference that this is a case of, if it is, and Sums the figures
+	// that tell.
 	Rule string `json:"rule,omitempty"`
+	Sums string `json:"sums,omitempty"`
 	// Err is why the scenario could not be replayed, an *Error, if it could not.
 	Err error `json:"-"`
 }

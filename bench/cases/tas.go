@@ -106,7 +106,7 @@ func (c *tasCase) run() Result {
 		r.Detail = "cannot be expressed: " + err.Error()
 		return r
 	}
-	r.Detail, r.Rule = c.compare(sched)
+	c.compare(sched, &r)
 	r.Agree = r.Detail == ""
 	return r
 }
@@ -170,35 +170,34 @@ func (c *tasCase) level(name string) string {
 	return name
 }
 
-// compare replays the requests and returns the first difference, with the rule that it
-// comes under.
-func (c *tasCase) compare(sched *core.Core) (detail, rule string) {
+// compare replays the requests and notes the first difference, with the rule that it comes under.
+func (c *tasCase) compare(sched *core.Core, r *Result) {
 	for start := 0; start < len(c.Requests); {
 		end := start + 1
 		for c.Requests[start].Group != "" && end < len(c.Requests) && c.Requests[end].Group == c.Requests[start].Group {
 			end++
 		}
-		detail, rule, placed := c.replay(sched, c.Requests[start:end])
-		if detail != "" || !placed {
-			return detail, rule
+		if placed := c.replay(sched, c.Requests[start:end], r); r.Detail != "" || !placed {
+			return
 		}
 		start = end
 	}
-	return "", ""
 }
 
 // replay submits the job that some requests make together, has a pass place it, and
-// compares. It returns the difference, and whether the job was placed.
-func (c *tasCase) replay(sched *core.Core, requests []tasRequest) (detail, rule string, placed bool) {
+// compares. It notes the difference, and returns whether the job was placed.
+func (c *tasCase) replay(sched *core.Core, requests []tasRequest, r *Result) (placed bool) {
 	job, err := c.job(requests)
 	if err != nil {
-		return err.Error(), "", false
+		r.Detail = err.Error()
+		return false
 	}
 	expected := make([]*tasExpect, len(requests))
 	for i := range requests {
 		at := slices.IndexFunc(c.Expect, func(e tasExpect) bool { return e.Name == requests[i].Name })
 		if at < 0 {
-			return "nothing is expected of " + requests[i].Name, "", false
+			r.Detail = "nothing is expected of " + requests[i].Name
+			return false
 		}
 		expected[i] = &c.Expect[at]
 	}
@@ -207,40 +206,42 @@ func (c *tasCase) replay(sched *core.Core, requests []tasRequest) (detail, rule 
 	if refused == nil {
 		actions, err := sched.Schedule(sched.Now())
 		if err != nil {
-			return err.Error(), "", false
+			r.Detail = err.Error()
+			return false
 		}
 		bind = bindOf(actions, job.ID)
 	}
 	if bind == nil {
-		return c.compareFailure(sched, job.ID, requests, expected, refused), "", false
+		r.Detail = c.compareFailure(sched, job.ID, requests, expected, refused)
+		return false
 	}
-	detail, rule = c.comparePlaced(bind, requests, expected)
-	return detail, rule, true
+	c.comparePlaced(bind, requests, expected, r)
+	return true
 }
 
 // comparePlaced compares a placement, which also has to keep what was asked for.
-func (c *tasCase) comparePlaced(bind *berth.Bind, requests []tasRequest, expected []*tasExpect) (detail, rule string) {
-	if wrong := c.broken(bind, requests); wrong != "" {
-		return wrong, ""
+func (c *tasCase) comparePlaced(bind *berth.Bind, requests []tasRequest, expected []*tasExpect, r *Result) {
+	if r.Detail = c.broken(bind, requests); r.Detail != "" {
+		return
 	}
 	var ours, theirs []map[string]int // pods by leaf
 	for i := range requests {
 		mine, other := c.domains(bind, requests[i].Name), map[string]int{}
 		if expected[i].Failure != nil {
-			return fmt.Sprintf("%s is placed on %s; Kueue places it nowhere", requests[i].Name, describe(mine)), ""
+			r.Detail = fmt.Sprintf("%s is placed on %s; Kueue places it nowhere", requests[i].Name, describe(mine))
+			return
 		}
 		for _, a := range expected[i].Assignment {
 			other[strings.Join(a.Domain, "/")] += a.Count
 		}
 		ours, theirs = append(ours, mine), append(theirs, other)
-		if detail == "" && !maps.Equal(mine, other) {
-			detail = fmt.Sprintf("%s: %s; Kueue: %s", requests[i].Name, describe(mine), describe(other))
+		if r.Detail == "" && !maps.Equal(mine, other) {
+			r.Detail = fmt.Sprintf("%s: %s; Kueue: %s", requests[i].Name, describe(mine), describe(other))
 		}
 	}
-	if detail != "" {
-		rule = c.rule(requests, ours, theirs)
+	if r.Detail != "" {
+		r.Rule, r.Sums = c.rule(requests, ours, theirs)
 	}
-	return detail, rule
 }
 
 func bindOf(actions []berth.Order, id berth.JobID) *berth.Bind {

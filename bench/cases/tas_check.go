@@ -9,54 +9,49 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-const (
-	// ruleCloser names differences where the core's placement is closer together: the pods
-	// of all requests of a job stand in fewer domains of some level than in the other
-	// scheduler's, and in more of none.
-	ruleCloser = "closer"
-	// ruleWhole names those where it is as close, and leaves more whole: the domains of
-	// all levels that a request uses in part are smaller in sum, counted in its pods.
-	ruleWhole = "whole"
-	// ruleTighter names those where a request is on one host either way, and has less left
-	// over beside it on the core's.
-	ruleTighter = "tighter"
-)
+// ruleCloser names differences where the core's placement is closer together: the pods of all
+// requests of a job stand in fewer domains of some level than in the other scheduler's, and in more
+// of none; and where they are to be balanced, as evenly.
+const ruleCloser = "closer"
 
-// rule finds the rule that a difference comes under, given the pods of each request by
-// leaf, ours and theirs; "" if it comes under none.
-func (c *tasCase) rule(requests []tasRequest, ours, theirs []map[string]int) string {
-	if c.Options.Balanced { // evenness is another question
-		return ""
-	}
+// rule finds the rule that a difference comes under, and the sums that tell, given the pods of
+// each request by leaf, ours and theirs; "" if it comes under none.
+func (c *tasCase) rule(requests []tasRequest, ours, theirs []map[string]int) (rule, sums string) {
 	var a, b []string // leaves
 	for i := range requests {
 		a, b = append(a, slices.Collect(maps.Keys(ours[i]))...), append(b, slices.Collect(maps.Keys(theirs[i]))...)
-	}
-	switch order := c.compareCloseness(a, b); {
-	case order < 0:
-		return ruleCloser
-	case order > 0 || len(requests) > 1:
-		return ""
-	}
-	r := &requests[0]
-	switch {
-	case c.brokenPods(r, ours[0]) < c.brokenPods(r, theirs[0]):
-		return ruleWhole
-	case c.hosts() && len(ours[0]) == 1 && len(theirs[0]) == 1 && c.roomAt(r, a[0]) < c.roomAt(r, b[0]):
-		return ruleTighter
-	}
-	return ""
-}
-
-// roomAt is how many pods of a request an idle leaf holds.
-func (c *tasCase) roomAt(r *tasRequest, leaf string) int64 {
-	room := int64(0)
-	for i := range c.Nodes {
-		if c.leaf(&c.Nodes[i]) == leaf {
-			room += c.podsOf(r, &c.Nodes[i])
+		if c.Options.Balanced && !c.asEven(&requests[i], ours[i], theirs[i]) {
+			return "", ""
 		}
 	}
-	return room
+	if c.compareCloseness(a, b) >= 0 {
+		return "", ""
+	}
+	for depth := range c.Levels {
+		if mine, their := c.domainsAt(a, depth+1), c.domainsAt(b, depth+1); mine < their {
+			sums = fmt.Sprintf("%d domains of level %s; with theirs %d", mine, c.Levels[depth], their)
+		}
+	}
+	return ruleCloser, sums
+}
+
+// asEven reports whether the largest and the smallest part of a request, by domain of the level
+// that is to be balanced, are no further apart than with the other scheduler.
+func (c *tasCase) asEven(r *tasRequest, ours, theirs map[string]int) bool {
+	skew := func(pods map[string]int) int {
+		parts := map[string]int{}
+		for leaf, count := range pods {
+			if at := slices.IndexFunc(c.Nodes, func(n tasNode) bool { return c.leaf(&n) == leaf }); at >= 0 {
+				parts[strings.Join(c.Nodes[at].Path[:slices.Index(c.Levels, r.Level)+1], "/")] += count
+			}
+		}
+		list := slices.Sorted(maps.Values(parts))
+		if len(list) == 0 {
+			return 0
+		}
+		return list[len(list)-1] - list[0]
+	}
+	return skew(ours) <= skew(theirs)
 }
 
 // compareCloseness is negative if some leaves, named as in the file, are closer together
@@ -71,39 +66,6 @@ func (c *tasCase) compareCloseness(ours, theirs []string) int {
 		closer = min(closer, a-b)
 	}
 	return closer
-}
-
-// brokenPods sums, over the domains of all levels that are used in part, how many pods
-// of a request they hold when they are idle.
-func (c *tasCase) brokenPods(r *tasRequest, used map[string]int) int64 {
-	total := int64(0)
-	for depth := 1; depth <= len(c.Levels); depth++ {
-		room, taken, counted := map[string]int64{}, map[string]int64{}, map[string]bool{}
-		for i := range c.Nodes {
-			n := &c.Nodes[i]
-			domain := strings.Join(n.Path[:depth], "/")
-			room[domain] += c.podsOf(r, n)
-			if leaf := c.leaf(n); !counted[leaf] {
-				counted[leaf] = true
-				taken[domain] += int64(used[leaf])
-			}
-		}
-		for domain, pods := range room {
-			if taken[domain] > 0 && taken[domain] < pods {
-				total += pods
-			}
-		}
-	}
-	return total
-}
-
-// podsOf is how many pods of a request an idle node holds.
-func (c *tasCase) podsOf(r *tasRequest, n *tasNode) int64 {
-	pods := n.Capacity[resourcePods]
-	for name, amount := range positive(r.PerPod) {
-		pods = min(pods, n.Capacity[name]/amount)
-	}
-	return pods
 }
 
 // domainsAt counts the domains of a depth that hold some leaves; -1: there is no such

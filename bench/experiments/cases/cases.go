@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/berth-sched/berth/bench/cases"
 	"github.com/berth-sched/berth/bench/study"
@@ -19,10 +20,12 @@ type Options struct {
 	File string
 	// Verbose prints the difference of every scenario that differs, and names.
 	Verbose bool
+	// Markdown prints the scenarios that differ alone, as a table of a document.
+	Markdown bool
 }
 
 // Run replays the scenarios of a file, which package bench/cases does, and writes to w how they compare.
-// The error says so if some differ without a reason, or agree against one.
+// The error says so if some differ without a reason.
 func Run(_ context.Context, o Options, w io.Writer) error {
 	if o.File == "" {
 		return study.Misused("-file is missing")
@@ -34,6 +37,10 @@ func Run(_ context.Context, o Options, w io.Writer) error {
 		}
 		return err
 	}
+	if o.Markdown {
+		_, err := io.WriteString(w, document(list))
+		return err
+	}
 	out := o.To(w)
 	if err := out.Print(verdicts(list, o.Verbose)); err != nil {
 		return err
@@ -43,7 +50,7 @@ func Run(_ context.Context, o Options, w io.Writer) error {
 		return err
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d of %d scenarios differ without a reason, or agree against one", failed, len(list))
+		return fmt.Errorf("%d of %d scenarios differ without a reason", failed, len(list))
 	}
 	return nil
 }
@@ -58,7 +65,7 @@ func judge(name string) ([]cases.Judgement, error) {
 	if err != nil {
 		return nil, err
 	}
-	differences, err := cases.DifferencesOf(set.Format)
+	differences, err := cases.Differences()
 	if err != nil {
 		return nil, err
 	}
@@ -69,29 +76,73 @@ func judge(name string) ([]cases.Judgement, error) {
 func verdicts(list []cases.Judgement, verbose bool) *study.Table {
 	columns := []string{"id", "verdict", "kind", "why"}
 	if verbose {
-		columns = append(columns, "difference", "name")
+		columns = append(columns, "difference", "sums", "name")
 	}
 	t := study.NewTable("", columns...)
 	for _, j := range list {
-		why := j.Reason
+		why := reason(&j)
 		if j.Verdict == cases.Unexplained {
 			why = j.Detail
 		}
 		row := []any{j.ID, string(j.Verdict), j.Kind, why}
 		if verbose {
-			row = append(row, j.Detail, j.Name)
+			row = append(row, j.Detail, j.Sums, j.Name)
 		}
 		t.Add(row...)
 	}
 	return t
 }
 
+// reason is what the list of differences says of a scenario, with the figures that tell.
+func reason(j *cases.Judgement) string {
+	text := j.Why
+	switch j.Better {
+	case "":
+		return text
+	case "neither":
+		text = "As good. " + text
+	default:
+		text = strings.ToUpper(j.Better[:1]) + j.Better[1:] + " is better. " + text
+	}
+	if j.Awaits != "" {
+		text += " To come: " + j.Awaits + "."
+	}
+	return text
+}
+
+// document is a table of the scenarios that differ, in Markdown.
+func document(list []cases.Judgement) string {
+	text := "| kind | scenario | theirs | ours | verdict | why |\n|---|---|---|---|---|---|\n"
+	for _, j := range list {
+		if j.Agree {
+			continue
+		}
+		ours, theirs, told := strings.Cut(j.Detail, "; ")
+		if _, outcome, named := strings.Cut(theirs, ": "); told && named {
+			theirs = outcome // whose it is, the heading says
+		}
+		if subject, _, named := strings.Cut(ours, ": "); told && named {
+			theirs = subject + ": " + theirs
+		}
+		why := reason(&j)
+		if j.Sums != "" {
+			why += " (" + j.Sums + ")"
+		}
+		cells := []string{j.Kind, strings.Join(strings.Fields(j.Name), " "), theirs, ours, string(j.Verdict), why}
+		for i := range cells {
+			cells[i] = strings.ReplaceAll(cells[i], "|", "\\|")
+		}
+		text += "| " + strings.Join(cells, " | ") + " |\n"
+	}
+	return text
+}
+
 // totals counts verdicts by kind, in the order in which kinds come.
 func totals(list []cases.Judgement) (t *study.Table, failed int) {
-	known := []cases.Verdict{cases.Agrees, cases.Differs, cases.NotYet, cases.Unexplained, cases.Stale}
-	t = study.NewTable("totals", "kind", "all", "agree", "differ", "not yet", "unexplained", "stale")
+	known := []cases.Verdict{cases.Agrees, cases.Differs, cases.NotYet, cases.Unexplained}
+	t = study.NewTable("totals", "kind", "all", "agree", "differ", "not yet", "unexplained")
 	row := map[string]int{}
-	sum := []any{"all", 0, 0, 0, 0, 0, 0}
+	sum := []any{"all", 0, 0, 0, 0, 0}
 	count := func(row []any, v cases.Verdict) {
 		row[1] = row[1].(int) + 1
 		for i := range known {
@@ -105,11 +156,11 @@ func totals(list []cases.Judgement) (t *study.Table, failed int) {
 		if !known {
 			at = len(t.Rows)
 			row[j.Kind] = at
-			t.Add(j.Kind, 0, 0, 0, 0, 0, 0)
+			t.Add(j.Kind, 0, 0, 0, 0, 0)
 		}
 		count(t.Rows[at], j.Verdict)
 		count(sum, j.Verdict)
-		if j.Verdict.Failed() {
+		if j.Verdict == cases.Unexplained {
 			failed++
 		}
 	}

@@ -30,6 +30,10 @@ func TestCases(t *testing.T) {
 	require.ErrorContains(t, err, "1 of 1 scenarios")
 	require.NotErrorIs(t, err, study.ErrOptions)
 
+	out, err = studytest.Tell(Run, Options{Markdown: true, File: write(`"failure":{"kueue_message":"no"}`)})
+	require.NoError(t, err)
+	require.Contains(t, out, "| required |  | Kueue places it nowhere | w is placed on a=1 | UNEXPLAINED |  |")
+
 	path := filepath.Join(t.TempDir(), "kai.json")
 	require.NoError(t, os.WriteFile(path, []byte(`{"format":"x","cases":{}}`), 0o600))
 	_, err = studytest.Tell(Run, Options{File: path})
@@ -39,4 +43,19 @@ func TestCases(t *testing.T) {
 	require.ErrorIs(t, err, study.ErrOptions)
 	_, err = studytest.Tell(Run, Options{File: filepath.Join(t.TempDir(), "absent")})
 	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// The tables of docs/results.md are those that the program prints.
+func TestResults(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "results.md"))
+	require.NoError(t, err)
+	for _, name := range []string{"kai.json", "kueue_tas.json", "kueue_preemption.json"} {
+		path := filepath.Join("..", "..", "..", "..", "shared", "data", "peers", name)
+		if _, err := os.Stat(path); err != nil {
+			t.Skipf("the scenarios are not at %s", path)
+		}
+		out, err := studytest.Tell(Run, Options{Markdown: true, File: path})
+		require.NoError(t, err)
+		require.Contains(t, string(page), out, name)
+	}
 }

@@ -31,7 +31,7 @@ type keep struct {
 	taken []quota.Lot
 }
 
-// A floor is what a queue keeps that gives by the second rule.
+// A floor is what a queue keeps that gave so that less fills its guarantee.
 type floor struct {
 	queue quota.QueueIndex
 	milli int64
@@ -119,31 +119,13 @@ func (k *keep) share() int64 {
 	return k.guaranteed
 }
 
-// hasSecond reports whether the second rule might allow what the first does not: for a guarantee,
-// where sizes are such that what is left in use may fill less.
-func (t *VictimSearch) hasSecond() bool {
-	return t.withinGuarantee && slices.ContainsFunc(t.keeps, func(k *keep) bool {
-		size := k.guaranteed
-		for _, l := range k.lots { // from the largest down
-			if l.Size == 0 || l.Count == 0 {
-				continue
-			}
-			if size%l.Size != 0 {
-				return true
-			}
-			size = l.Size
-		}
-		return false
-	})
-}
-
 // allowances bound what candidates give together, as far as amounts tell, and say for which of them
 // each candidate counts: the units of a gang for what it has above its minimum, and all for what
 // their queues have beyond what these keep.
 func (t *VictimSearch) allowances() []preempt.Allowance {
 	var list []preempt.Allowance
 	for _, k := range t.keeps {
-		list = append(list, preempt.Allowance{GPUMilli: max(0, k.allowance(t.second)), Above: k.above})
+		list = append(list, preempt.Allowance{GPUMilli: max(0, k.allowance()), Above: k.above})
 	}
 	for i := range t.offers {
 		y := &t.offers[i]
@@ -163,7 +145,7 @@ func (t *VictimSearch) allowances() []preempt.Allowance {
 }
 
 // allowance is the most that a queue may give, of what counts.
-func (k *keep) allowance(second bool) int64 {
+func (k *keep) allowance() int64 {
 	if k.kept > 0 {
 		return k.used - k.kept
 	}
@@ -176,7 +158,7 @@ func (k *keep) allowance(second bool) int64 {
 			most += l.Size * l.Count
 		}
 	}
-	if second {
+	if k.reason == quota.ReclaimForGuarantee {
 		most = max(most, k.used-k.guaranteed)
 	}
 	return most
@@ -198,7 +180,7 @@ func (t *VictimSearch) allowanceOf(y *offer) int {
 
 // permits reports whether all of some candidates may be taken together.
 func (t *VictimSearch) permits(chosen []int) bool {
-	return t.noteTaken(chosen) && t.opens(chosen) && !slices.ContainsFunc(t.keeps, func(k *keep) bool { return len(k.taken) > 0 && !k.leaves(t.second) })
+	return t.noteTaken(chosen) && t.opens(chosen) && !slices.ContainsFunc(t.keeps, func(k *keep) bool { return len(k.taken) > 0 && !k.leaves() })
 }
 
 // noteTaken notes what some candidates would take of each queue, and reports whether each gang that
@@ -241,7 +223,7 @@ func (t *VictimSearch) noteTake(y *offer, sign int64) {
 // leaveKept reports whether the queues of a candidate are left what they keep.
 func (t *VictimSearch) leaveKept(y *offer) bool {
 	for at := t.keepOf[y.Rep.Job.Queue]; at > 0; at = t.keeps[at-1].above {
-		if !t.keeps[at-1].leaves(t.second) {
+		if !t.keeps[at-1].leaves() {
 			return false
 		}
 	}
@@ -249,21 +231,21 @@ func (t *VictimSearch) leaveKept(y *offer) bool {
 }
 
 // leaves reports whether a queue is left what it keeps.
-func (k *keep) leaves(second bool) bool {
-	left, lots := k.used, slices.Clone(k.lots)
+func (k *keep) leaves() bool {
+	left, lots := k.left()
+	leavesGuarantee := left >= min(k.guaranteed, k.used) || quota.Fill(k.guaranteed, lots) >= k.fills
+	leavesShare := k.now == quota.ReclaimForGuarantee || quota.Fill(k.fair, lots) >= k.fillsFair
+	return left >= k.kept && leavesGuarantee && leavesShare
+}
+
+// left is what of a queue is not taken.
+func (k *keep) left() (milli int64, lots []quota.Lot) {
+	milli, lots = k.used, slices.Clone(k.lots)
 	for _, l := range k.taken {
-		left -= l.Size * l.Count
+		milli -= l.Size * l.Count
 		lots = addLot(lots, l.Size, -l.Count)
 	}
-	switch {
-	case left < k.kept:
-		return false
-	case second && k.now == quota.ReclaimForGuarantee && left >= min(k.guaranteed, k.used):
-		return true
-	case quota.Fill(k.guaranteed, lots) < k.fills:
-		return false
-	}
-	return k.now == quota.ReclaimForGuarantee || quota.Fill(k.fair, lots) >= k.fillsFair
+	return milli, lots
 }
 
 // opens reports whether the nearer ones among some candidates open the way to the farther ones, and
@@ -340,15 +322,16 @@ func (t *VictimSearch) lend(lent []record.Piece, from int) []record.Piece {
 	return lent
 }
 
-// floors are what the leaves keep that give by the second rule so that less fills their guarantee.
+// floors are what the leaves keep that give so that less fills their guarantee.
 func (t *VictimSearch) floors(chosen []int) []floor {
 	var list []floor
-	if !t.second {
-		return nil
-	}
 	t.noteTaken(chosen)
 	for _, k := range t.keeps {
-		if q := t.core.books.Queues[k.queue]; q != nil && len(k.taken) > 0 && !k.leaves(false) {
+		q := t.core.books.Queues[k.queue]
+		if q == nil || len(k.taken) == 0 {
+			continue
+		}
+		if _, lots := k.left(); quota.Fill(k.guaranteed, lots) < k.fills {
 			rest := t.core.state.Quota.Used(k.queue, quota.GPUMilli) - k.used
 			list = append(list, floor{k.queue, rest + max(k.fills, min(q.FloorMilli-rest, k.guaranteed, k.used))})
 		}

@@ -100,7 +100,7 @@ type Bid struct {
 	// Moves has the destinations of victims that are only moved, with cost and gain.
 	Moves      []search.Relocation
 	Cost, Gain preempt.GPUMilliseconds
-	// gave are the floors of the queues that give by the second rule.
+	// gave are the floors of the queues that give so that less fills their guarantees.
 	gave []floor
 }
 
@@ -189,9 +189,7 @@ func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *VictimSearch,
 		gather(t)
 		victims, ok = t.choose(s.Chooser, trials)
 	}
-	if look((*VictimSearch).gatherLent); !ok && !t.Waits && t.hasSecond() && *trials > 0 {
-		look((*VictimSearch).gatherLentSecond)
-	}
+	look((*VictimSearch).gatherLent)
 	if ok && t.Weighing == nil || t.Waits || s.Mode != berth.PreemptionOn || *trials <= 0 {
 		return t, victims, ok && t.Weighing == nil
 	}

@@ -31,11 +31,9 @@ type VictimSearch struct {
 	// givers has what is known of replicas, as of queues that were asked about.
 	givers map[*record.Replica]*giver
 	// keeps has what the queues keep of which something may go, in the order of their allowances.
-	// second: each of them may give by the second rule as well, and be left its share in use.
 	keeps  []*keep
 	keepOf map[quota.QueueIndex]int // their numbers, from 1
-	second bool
-	// gave are the floors of the queues that give by the second rule.
+	// gave are the floors of the queues that give so that less fills their guarantees.
 	gave []floor
 	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first one
 	// under the rate limit of its queue may; 0: there are none.
@@ -163,12 +161,6 @@ func (t *VictimSearch) gatherLent() {
 	for _, p := range lent {
 		c.recharge(p)
 	}
-}
-
-// gatherLentSecond is gatherLent by the second rule as well.
-func (t *VictimSearch) gatherLentSecond() {
-	t.second = true
-	t.gatherLent()
 }
 
 // gatherFrom lists those of one queue. Opened says that nearer ones are lent at the moment.
