@@ -111,13 +111,13 @@ func (an *Answers) reportReplicas(r *berth.FleetReport, waiting []*record.Bucket
 	r.Replicas.Pending = an.state.Replicas - r.Replicas.Binding - r.Replicas.Running - r.Replicas.Repairing - r.Replicas.Releasing
 	r.Waiting.Backoff = an.state.Backoffs
 	for _, b := range waiting {
-		switch {
+		switch many := b.Waiting() - b.Others; {
 		case b.QuotaSlot >= 0:
-			r.Waiting.Quota += b.Replicas()
+			r.Waiting.Quota += many
 		case b.Shape.BlockedAt >= 0:
-			r.Waiting.Capacity += b.Replicas()
+			r.Waiting.Capacity += many
 		default:
-			r.Waiting.Ready += b.Replicas()
+			r.Waiting.Ready += many
 		}
 	}
 }

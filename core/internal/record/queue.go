@@ -21,9 +21,6 @@ import (
 // Waiting counts the replicas, or parts of them, that wait in a bucket.
 func (b *Bucket) Waiting() int { return b.Entries.Len() + b.Behind }
 
-// Replicas counts the replicas that wait in a bucket, each where it waits first.
-func (b *Bucket) Replicas() int { return b.Waiting() - b.Others }
-
 // Many counts the replicas for which an entry stands: its own, and those of the batch behind it.
 func (e *Entry) Many() int {
 	if e.Batch == nil {

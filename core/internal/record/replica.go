@@ -36,10 +36,9 @@ type Replica struct {
 	Beneficiary *Replica
 	// Leaves: it was asked for a checkpoint because it has to go on its own account. Moving
 	// is the place that is kept for it while it still holds another.
-	Leaves bool
-	Moving *Reservation
-	// SoughtAt is the round in which another place was last looked for.
-	SoughtAt agenda.Turn
+	Leaves   bool
+	Moving   *Reservation
+	SoughtAt agenda.Turn // the round in which another place was last looked for
 	// FailedBids counts the plans that did not come true for it since it last ran.
 	FailedBids int
 	// Imagined: a plan in the making imagines it ended.

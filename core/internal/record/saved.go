@@ -103,8 +103,7 @@ type SavedReplica struct {
 	Leaves   bool                  `json:"leaves,omitempty"`
 	Active   int64                 `json:"activeMilli,omitempty"`
 	ReservePart
-	// Sought: another place for it was looked for in the round that goes on.
-	Sought bool `json:"sought,omitempty"`
+	Sought bool `json:"sought,omitempty"` // another place was looked for in the round that goes on
 	// Stalled, Hopeless: nothing has changed since those turns.
 	Stalled   bool          `json:"stalled,omitempty"`
 	Hopeless  bool          `json:"hopeless,omitempty"`
@@ -242,15 +241,12 @@ type Snapshot struct {
 	Jobs      []SavedJob    `json:"jobs"`
 	// QuotaFreed, and Freed of a node: the next pass looks at what it could help.
 	QuotaFreed bool `json:"quotaFreed,omitempty"`
-
 	UsePart
-
 	Tables []catalogue.SavedTable `json:"tables,omitempty"`
 	Pools  []catalogue.SavedPool  `json:"pools,omitempty"`
 	// When to look again at what is in demand, and for GPUs to change.
-	NextRank    berth.Time `json:"nextRank"`
-	NextReshape berth.Time `json:"nextReshape"`
-
+	NextRank     berth.Time         `json:"nextRank"`
+	NextReshape  berth.Time         `json:"nextReshape"`
 	Reservations []SavedReservation `json:"reservations,omitempty"`
 	// When and whether to look for gangs to reserve for, and for work to backfill.
 	NextReserve berth.Time `json:"nextReserve"`
@@ -270,7 +266,6 @@ type Snapshot struct {
 	Lost      []losses.Record `json:"lost,omitempty"`
 	SparesDue bool            `json:"sparesDue,omitempty"`
 	// LostMembers is what hardware took since the last pass.
-	LostMembers []berth.Loss `json:"lostMembers,omitempty"`
-	// Bounds are those of the work of a pass; nil: the usual ones.
-	Bounds *bounds.Bounds `json:"bounds,omitempty"`
+	LostMembers []berth.Loss   `json:"lostMembers,omitempty"`
+	Bounds      *bounds.Bounds `json:"bounds,omitempty"` // nil: the usual ones
 }
