@@ -201,10 +201,10 @@
 // and ties go to the smaller name. A [Topology] says what must hold and what would be good: a level
 // for the gang and for each group, nested segments (the tensor-parallel group on its island),
 // balance, spread, aligned rails, domains for itself. [Locality] is the dial between communication
-// and packing for what is left open. Inside a node that tells its Links, members get the GPUs that reach each other
-// best. Explain tells the [Bandwidth] that a placement is expected to give. The members of a
-// group get GPUs of one product, unless it sets MixProducts, and a gang one value of each label of
-// nodes in its SameLabels, such as the version of a driver: see [ProductFinding].
+// and packing for what is left open. Inside a node that tells its Links, members get the GPUs that
+// reach each other best. Explain tells the [Bandwidth] that a placement is expected to give. A group
+// gets GPUs of one product, unless it sets MixProducts, and a gang one value of each label of nodes
+// in its SameLabels, such as the version of a driver: see [ProductFinding].
 //
 // Jobs that ask for the same are one question: once it is answered with no, none of them is
 // looked at again until something changes that could help.
@@ -294,12 +294,11 @@
 // place of running jobs by two rules (see [Preemption]). Within a queue, a job of a higher
 // class, or of the same class and a higher priority, takes the place of one that is not
 // latency-critical: preemption. Between queues, what was lent is given back: reclaim. A queue
-// whose requests stay within its guarantee takes from queues that use more than theirs; a queue
-// that stays within its fair share takes from queues that use more than theirs. What a queue
-// keeps is an amount, in whichever of its jobs: as much of its guarantee, or share, as they fill
-// (package quota has the rules, and the proof that exchanges cannot go round in circles). A
-// latency-critical job is never preempted within its queue; but its use above the guarantee of the
-// queue is lent like all else, and reclaimed, unless all jobs of its queue fit in the guarantee.
+// that stays within its guarantee, or its fair share, takes from queues that use more than theirs.
+// What a queue keeps is an amount, in whichever of its jobs: as much of its guarantee, or share, as
+// they fill (package quota has the rules, and the proof that exchanges end). A latency-critical
+// job is never preempted within its queue; but its use above the guarantee of the queue is lent
+// like all else, and reclaimed, unless all jobs of its queue fit in the guarantee.
 //
 // Idle capacity is used first. The victims are the set that does the least harm, and none of
 // them could be left out (package preempt): jobs backfilled on nodes that are reserved for the

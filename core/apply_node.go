@@ -16,7 +16,7 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 		return refusal.In(err, "node")
 	}
 	if n := c.state.NodeByID[e.Node.ID]; n != nil {
-		if spec := asKnown(n, &e.Node); !c.books.Restoring && record.SameNode(&n.Spec, &spec) {
+		if spec := asKnown(n, &e.Node); !c.books.Restoring && contract.SameNode(&n.Spec, &spec) {
 			return nil // its agent registers again
 		}
 		return refusal.Of(berth.ErrDuplicate, "node.id", fmt.Sprintf("node %q is in the fleet already, and described otherwise: tell nodeUpdated", errtext.Short(e.Node.ID)))

@@ -36,7 +36,7 @@ func TestLowBounds(t *testing.T) {
 				config.Policy.ReservedGangs = min(config.Policy.ReservedGangs, low)
 				sched, err := core.New(config)
 				require.NoError(t, err)
-				run := runOn(lowered(t, sched, low), options, func(*run) sim.Workload { return sim.FromSlice(list) })
+				run := runOn(config, lowered(t, sched, low), options, func(*run) sim.Workload { return sim.FromSlice(list) })
 				t.Run(fmt.Sprintf("%s %d, bounds of %d", g.name, seed, low), func(t *testing.T) { run.must(t, seed) })
 			}
 		}
@@ -65,5 +65,5 @@ func lowered(t *testing.T, sched *core.Core, low int) *core.Core {
 
 // boundsOfAPass are those of bounds.Bounds of the core.
 var boundsOfAPass = []string{
-	"moves", "bids", "victimSearches", "victims", "favoured", "movers", "moveTrials", "ahead", "reshapes", "singles", "offers", "ends", "depth",
+	"moves", "bids", "victimSearches", "victims", "movers", "moveTrials", "ahead", "reshapes", "singles", "offers", "ends", "depth",
 }

@@ -273,11 +273,21 @@ func (w *smallWorld) entitled() (list []*team) {
 		for _, j := range w.jobs {
 			waits = waits || j.team == q && !j.holds && !j.failed
 		}
-		if waits && q.entitled() {
+		if waits && q.entitled() && !w.keepsPlaces(q.above()[0]) {
 			list = append(list, q)
 		}
 	}
 	return list
+}
+
+// keepsPlaces reports whether a queue may be charged for the place of a job below it that backs off.
+func (w *smallWorld) keepsPlaces(top *team) bool {
+	for _, j := range w.jobs {
+		if j.failed && j.team.above()[0] == top {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *smallWorld) use(q *team, sign int) {

@@ -170,12 +170,13 @@ func runWith(config berth.Config, options sim.Options, workload func(*run) sim.W
 	if err != nil {
 		panic(err)
 	}
-	return runOn(sched, options, workload, changes...)
+	return runOn(config, sched, options, workload, changes...)
 }
 
-// runOn is runWith on a core that is there already.
-func runOn(sched *core.Core, options sim.Options, workload func(*run) sim.Workload, changes ...func(*sim.Options)) *run {
-	r := &run{checker: check.New(sched.Config()), cases: map[string]int{}, evicted: map[berth.ReplicaRef]int{}, evictedLate: map[berth.ReplicaRef]int{}, pairs: map[[2]berth.ReplicaRef]int{}}
+// runOn is runWith on a core that is there already. The checker gets the configuration as it was
+// told, in which what is left out is zero.
+func runOn(config berth.Config, sched *core.Core, options sim.Options, workload func(*run) sim.Workload, changes ...func(*sim.Options)) *run {
+	r := &run{checker: check.New(config), cases: map[string]int{}, evicted: map[berth.ReplicaRef]int{}, evictedLate: map[berth.ReplicaRef]int{}, pairs: map[[2]berth.ReplicaRef]int{}}
 	options.Applied, options.Scheduled, options.Restored = r.applied, r.scheduled, r.restored
 	for _, change := range changes {
 		if change != nil {

@@ -282,7 +282,7 @@ func refuseKnown(known *record.Job, spec *berth.Job) *berth.Error {
 	if told.Service != nil && known.Spec.Service != nil {
 		told.Service = known.Spec.Service
 	}
-	if record.SameJob(&known.Spec, &told) {
+	if contract.SameJob(&known.Spec, &told) {
 		return refusal.Of(berth.ErrRepeated, "id", fmt.Sprintf("job %q is known already, and is the same", errtext.Short(spec.ID)))
 	}
 	return refusal.Of(berth.ErrDuplicate, "id", fmt.Sprintf("job %q is known already, and is another", errtext.Short(spec.ID)))

@@ -119,6 +119,7 @@ var recordRules = []recordRule{
 			"Buckets": "from the entries", "List": "from the entries", "Ready": "from the entries, and what is blocked",
 			"Waiting": "counts replicas with entries", "Running": "from the states of replicas", "WaitingMilli": "sums entries",
 			"Over": "from the tree", "Keeps": "from the tree", "Touched": "shares are counted from nothing",
+			"FloorMilli": "saved with the leaf's name, see SavedFloor",
 		},
 	},
 	{
