@@ -477,11 +477,10 @@
 //
 // # What this version does not do
 //
-// No running job is stopped for a reservation that was made in advance, for a Repartition, or
-// for a gang that grows. A gang moves whole: it is stopped, all of it, and started again, also
-// if one of its members alone has to go elsewhere. A node has GPUs of one product. A
-// requirement of a job that this version cannot keep is refused with [ErrUnsupported], never
-// ignored.
+// No running job is stopped for a reservation that was made in advance, for a Repartition, or for a
+// gang that grows. A gang moves whole: it is stopped, all of it, and started again, also if one of
+// its members alone has to go elsewhere. A node has GPUs of one product. A requirement of a job that
+// this version cannot keep is refused with [ErrUnsupported], never ignored.
 //
 // [core.Example]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package
 // [core.ExampleRestore]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Restore
