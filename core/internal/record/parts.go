@@ -86,8 +86,7 @@ type LookPart struct {
 	// be hoped for.
 	PayAt berth.Time  `json:"payAt,omitempty"`
 	Turn  agenda.Turn `json:"-"`
-	// Tried is how many of what GPUs could become were tried in vain since Turn, if there are more than
-	// one pass tries, and Later when the first pays of those that did not pay meanwhile.
+	// Tried is how many offers were tried since Turn, if a pass tries no more; Later: when another pays.
 	Tried int        `json:"lookTried,omitempty"`
 	Later berth.Time `json:"lookLater,omitempty"`
 }
@@ -177,16 +176,6 @@ type SpanPart struct {
 
 // LookAnew forgets what was found out while a replica waited.
 func (rep *Replica) LookAnew() { rep.Look, rep.Bid = LookPart{}, BidPart{} }
-
-// GoOn is how many were tried already, and when another one pays, and forgets that: the look at a turn
-// that now begins goes on behind those.
-func (p *LookPart) GoOn(turn agenda.Turn) (tried int, later berth.Time) {
-	tried, later = p.Tried, p.Later
-	if p.Tried, p.Later = 0, 0; tried == 0 || p.Turn != turn {
-		return 0, agenda.Never
-	}
-	return tried, later
-}
 
 // DeferBid has a replica bid again from an instant on, once more in vain.
 func (rep *Replica) DeferBid(until berth.Time) {

@@ -90,7 +90,11 @@ func (se *Search) lookAt(rep *record.Replica) berth.Time {
 func (se *Search) reshapeFor(e *record.Entry) (placed bool, next berth.Time) {
 	s := e.Bucket.Shape
 	se.state.Compile(s)
-	skip, later := e.Rep.Look.GoOn(se.agenda.ReshapeTurn)
+	skip, later := 0, agenda.Never
+	if look := &e.Rep.Look; look.Tried > 0 && look.Turn == se.agenda.ReshapeTurn {
+		skip, later = look.Tried, look.Later
+	}
+	e.Rep.Look.Tried, e.Rep.Look.Later = 0, 0
 	e.Rep.Look.ReshapeAt, e.Rep.Look.PayAt, e.Rep.Look.Turn = se.state.Now.Add(reshapeEvery), agenda.Never, se.agenda.ReshapeTurn
 	request, ok := se.affordable(e.Bucket)
 	if !ok {
