@@ -115,7 +115,7 @@ func (ad *Admission) checkReplica(j *record.Job, s *record.SavedReplica) *berth.
 		return refusal.Of(berth.ErrInvalid, "state", "is out of range")
 	case j.Cancelled && !s.Gone:
 		return refusal.Of(berth.ErrInvalid, "gone", "is false in a job that is being cancelled")
-	case !record.InRange(s.Attempt, s.FailedBids, s.Vain):
+	case !record.InRange(s.Attempt, s.FailedBids, s.Vain, s.Tried):
 		return record.RefuseCounter()
 	case s.Incarnation > 2*limits.MaxIncarnation:
 		return refusal.Of(berth.ErrInvalid, "incarnation", fmt.Sprintf("%d exceeds %d", s.Incarnation, berth.Incarnation(2*limits.MaxIncarnation)))

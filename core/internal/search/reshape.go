@@ -28,6 +28,8 @@ type wish struct {
 	members int        // without which it does not start
 	many    int        // members that wait for the same
 	soonest berth.Time // when a GPU may be changed that may not be now
+	skip    int        // offers, or domains, that were tried in vain before
+	cut     bool       // there are more than one pass tries
 }
 
 // Reshape looks for GPUs to repartition for what waits, in policy order.
@@ -88,21 +90,44 @@ func (se *Search) lookAt(rep *record.Replica) berth.Time {
 func (se *Search) reshapeFor(e *record.Entry) (placed bool, next berth.Time) {
 	s := e.Bucket.Shape
 	se.state.Compile(s)
+	skip, later := 0, agenda.Never
+	if look := &e.Rep.Look; look.Tried > 0 && look.Turn == se.agenda.ReshapeTurn {
+		skip, later = look.Tried, look.Later
+	}
+	e.Rep.Look.Tried, e.Rep.Look.Later = 0, 0
 	e.Rep.Look.ReshapeAt, e.Rep.Look.PayAt, e.Rep.Look.Turn = se.state.Now.Add(reshapeEvery), agenda.Never, se.agenda.ReshapeTurn
 	request, ok := se.affordable(e.Bucket)
 	if !ok {
 		return false, agenda.Never // its quota is in the way, and the next change wakes it
 	}
-	placed, next = se.reshapeWith(e, request)
+	placed, next = se.reshapeWith(e, request, skip)
 	if lifted, some := se.Lift(e, request); !placed && some {
 		var also berth.Time // on nodes that are set aside, where it may be all the same
-		placed, also = se.reshapeWith(e, lifted)
+		placed, also = se.reshapeWith(e, lifted, skip)
 		next = min(next, also)
+	}
+	if !placed && max(skip, e.Rep.Look.Tried) > 0 {
+		next = se.goOn(e.Rep, min(next, later))
 	}
 	if !s.IsSingle() {
 		return placed, next
 	}
 	return placed, min(next, se.holdFor(s))
+}
+
+// goOn says when to look again for a replica that has, or had, more offers than one pass tries: soon, as
+// long as some are left; in the end when the first of those pays that did not, and if that is over
+// by now, from the first one on.
+func (se *Search) goOn(rep *record.Replica, later berth.Time) (next berth.Time) {
+	next, soon := later, se.state.Now.Add(reshapeEvery)
+	if rep.Look.Tried > 0 {
+		rep.Look.Later, next = later, min(later, soon)
+	}
+	if next <= se.state.Now {
+		next = soon
+	}
+	rep.Look.PayAt = next
+	return next
 }
 
 // holdFor keeps a GPU for the first member that waits for what a shape asks, when no GPU may be
@@ -136,9 +161,10 @@ func (se *Search) holdFor(s *record.Shape) (next berth.Time) {
 	return next
 }
 
-// reshapeWith is reshapeFor on the nodes that a request names.
-func (se *Search) reshapeWith(e *record.Entry, request *gang.Request) (placed bool, next berth.Time) {
+// reshapeWith is reshapeFor on the nodes that a request names, behind so many that were tried.
+func (se *Search) reshapeWith(e *record.Entry, request *gang.Request, skip int) (placed bool, next berth.Time) {
 	w := se.wishOf(e, request)
+	w.skip = skip
 	if w.milli == 0 {
 		return false, agenda.Never
 	}
@@ -149,8 +175,16 @@ func (se *Search) reshapeWith(e *record.Entry, request *gang.Request) (placed bo
 		se.state.Totals.RepartitionsForMembers++
 		return true, agenda.Never
 	}
-	e.Rep.Look.PayAt = min(e.Rep.Look.PayAt, w.soonest)
+	se.inVain(&w)
 	return false, w.soonest
+}
+
+// inVain notes that nothing was changed for a wish.
+func (se *Search) inVain(w *wish) {
+	w.Rep.Look.PayAt = min(w.Rep.Look.PayAt, w.soonest)
+	if w.cut {
+		w.Rep.Look.Tried = w.skip + se.state.Bounds.Offers
+	}
 }
 
 // reshapeSingles is reshapeFor for members with a GPU or a part of one, as many as wait for
@@ -180,7 +214,11 @@ func (se *Search) reshapeSingles(w wish) (placed bool, next berth.Time) {
 			return true, se.state.Now
 		}
 	}
-	w.Rep.Look.PayAt = min(w.Rep.Look.PayAt, w.soonest)
+	if placed && w.cut {
+		w.later(se.state.Now.Add(reshapeEvery))
+		w.cut = false // what was changed has it begin anew
+	}
+	se.inVain(&w)
 	return placed, w.soonest
 }
 
@@ -193,7 +231,7 @@ func (w *wish) paysAt(price int64, members int) berth.Time {
 // tryOffers looks for the first offer that pays now and with which one member with a GPU
 // or a part of one fits.
 func (se *Search) tryOffers(w *wish, offers []gpus.Offer) bool {
-	tried := 0
+	passed, tried := 0, 0
 	var limited []quota.ProductIndex // of which no more is allowed
 	for i := range offers {
 		o := &offers[i]
@@ -209,8 +247,11 @@ func (se *Search) tryOffers(w *wish, offers []gpus.Offer) bool {
 			w.later(at)
 			continue
 		}
-		if tried == se.state.Bounds.Offers {
-			w.later(se.state.Now.Add(reshapeEvery))
+		if passed < w.skip {
+			passed++
+			continue
+		}
+		if w.cut = tried == se.state.Bounds.Offers; w.cut {
 			return false
 		}
 		tried++
@@ -250,8 +291,10 @@ func (se *Search) tryDomains(w *wish, offers []gpus.Offer) bool {
 		byDomain[d] = append(byDomain[d], offers[i])
 	}
 	for i, d := range order {
-		if i == se.state.Bounds.Offers {
-			w.later(se.state.Now.Add(reshapeEvery))
+		if i < w.skip {
+			continue
+		}
+		if w.cut = i-w.skip == se.state.Bounds.Offers; w.cut {
 			break
 		}
 		if se.tryTogether(w, byDomain[d]) {
