@@ -75,9 +75,9 @@ func (bl *Backlog) earmarkAll(on bool) {
 }
 
 func (bl *Backlog) earmarkFor(w *record.Reservation, on bool) {
-	for _, charge := range w.Plan.Charges {
+	for i, charge := range w.Plan.Charges {
 		if w.IsMove() {
-			charge = w.Rep.Shortfall(charge)
+			charge = w.Rep.Shortfall(w.Plan.Charges, i)
 		}
 		if on {
 			bl.books.Charge(w.Rep.Job.Queue, charge)

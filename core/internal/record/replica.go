@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
@@ -197,13 +198,22 @@ func (rep *Replica) survives(lost func(*Member) bool) bool {
 	return true
 }
 
-// Shortfall is what a replica is charged less than what it is to have of a product.
-func (rep *Replica) Shortfall(charge quota.Charge) quota.Charge {
-	rep.EachHold(func(h *gang.Hold, n *Node) {
-		if held := ChargeOf(h, n); held.Product == charge.Product {
-			charge.GPUMilli -= held.GPUMilli
-			charge.Host = charge.Host.Minus(held.Host)
+// Shortfall is what a replica is charged less than one of the charges of what it is to have, which
+// are by product. What it lacks of the host, on nodes of whatever product, counts with the first.
+func (rep *Replica) Shortfall(charges []quota.Charge, i int) quota.Charge {
+	charge := charges[i]
+	charge.Host = host.Amounts{}
+	if i == 0 {
+		for _, c := range charges {
+			charge.Host = charge.Host.Plus(c.Host)
 		}
+	}
+	rep.EachHold(func(h *gang.Hold, n *Node) {
+		held := ChargeOf(h, n)
+		if held.Product == charge.Product {
+			charge.GPUMilli -= held.GPUMilli
+		}
+		charge.Host = charge.Host.Minus(held.Host)
 	})
 	charge.GPUMilli, charge.Host = max(0, charge.GPUMilli), charge.Host.Floor()
 	return charge
