@@ -235,24 +235,6 @@ func (rep *Replica) DropAt() (berth.Time, bool) {
 	return rep.PendingSince.Add(timeout), timeout > 0
 }
 
-// FirstMissing looks at the segments of a list of members, up to the first that is
-// there in part. It returns how many members are in segments that are not there at
-// all or, if there are none before it, the one that is there in part.
-func FirstMissing(members []Member, size int) (whole int, part []Member) {
-	for segment := range slices.Chunk(members, size) {
-		switch missing := Absent(segment); {
-		case missing == 0:
-		case missing == size:
-			whole += size
-		case whole > 0:
-			return whole, nil
-		default:
-			return 0, segment
-		}
-	}
-	return whole, nil
-}
-
 // Absent counts the members that are not there.
 func Absent(members []Member) int {
 	n := 0

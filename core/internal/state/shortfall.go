@@ -42,7 +42,7 @@ func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 	g.Name, g.MinMembers = "", 1
 	for len(g.Topology.Segments) > 0 {
 		segment := g.Topology.Segments[0]
-		whole, part := record.FirstMissing(own, segment.Size)
+		whole, part := firstMissing(own, segment.Size)
 		if part == nil {
 			g.Members, g.MinMembers = whole, segment.Size
 			break
@@ -100,4 +100,22 @@ func (b *boundary) include(members []record.Member, name string) {
 	case level > tree.DomainLevel(b.within):
 		b.within = tree.DomainOf(members[i].Node.Index, level)
 	}
+}
+
+// firstMissing looks at the segments of a list of members, up to the first that is
+// there in part. It returns how many members are in segments that are not there at
+// all or, if there are none before it, the one that is there in part.
+func firstMissing(members []record.Member, size int) (whole int, part []record.Member) {
+	for segment := range slices.Chunk(members, size) {
+		switch missing := record.Absent(segment); {
+		case missing == 0:
+		case missing == size:
+			whole += size
+		case whole > 0:
+			return whole, nil
+		default:
+			return 0, segment
+		}
+	}
+	return whole, nil
 }
