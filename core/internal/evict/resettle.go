@@ -72,7 +72,7 @@ func (im *imagination) fillIn(rep *record.Replica, dead []berth.MemberPlacement)
 			return nil, nil
 		}
 	}
-	if im.core.state.Torn(half) != "" || im.core.state.Unlike(half) {
+	if !im.core.state.StandsWell(half) {
 		return nil, nil
 	}
 	return membersOf(half), kept
@@ -91,7 +91,7 @@ func (im *imagination) standAgain(rep *record.Replica) []gang.Member {
 		}
 	}
 	half, kept := im.stay(rep, rep.Retry.Stood)
-	whole := len(kept) == stood && half.Enough(record.MemberRunning) && im.core.state.Torn(half) == ""
+	whole := len(kept) == stood && half.Enough(record.MemberRunning) && im.core.state.StandsWell(half)
 	for g := range rep.Job.Spec.Groups {
 		whole = whole && half.Count(g, record.MemberRunning)%record.UnitOf(&rep.Job.Spec.Groups[g]) == 0
 	}
