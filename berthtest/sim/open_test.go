@@ -5,7 +5,6 @@ import "testing"
 // openWorlds are drawn worlds in which a promise is known to be broken, each with what is seen: a
 // defect that is to be mended, upon which its line goes. No other world is left out anywhere.
 var openWorlds = map[string]string{
-	"world 35, bounds of 1":   "all members of an observed gang died, its place is free, and it is not kept",
 	"drained 36, bounds of 1": "a job waits that would fit",
 	"drained 36, bounds of 2": "a job waits that would fit",
 	"machines: hectic 7":      "a reservation of a gang that resumes begins in a way of which the table of reservations has no row",

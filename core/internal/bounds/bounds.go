@@ -11,7 +11,7 @@ import (
 // on in the next one, from where it stopped. A core has the usual ones; tests lower them in a
 // snapshot, so that small worlds reach every one of them.
 type Bounds struct {
-	// Moves is for how many gangs one pass looks for another place.
+	// Moves is for how many gangs one pass looks for another place than where they stood.
 	Moves int `json:"moves"`
 	// Bids is for how many entries one pass looks for victims, and VictimSearches how many searches
 	// that takes in all; Victims is among how many candidates it looks for one.
