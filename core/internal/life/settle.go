@@ -60,6 +60,7 @@ func (l *Life) Begin(rep *record.Replica, life berth.Incarnation) { rep.Incarnat
 func (l *Life) BeginNext(rep *record.Replica) {
 	rep.Retry.Backfilled = rep.FillsGap()
 	rep.Incarnation++
+	rep.Observed = false
 	l.AwaitBind(rep)
 }
 

@@ -122,11 +122,9 @@ func (st *State) CheckTopology() error {
 	})
 }
 
-// TornByOrder is Torn for members that were placed by orders: the world may have begun a life
-// anywhere.
+// TornByOrder is Torn for a life that an order has begun: the world may have begun one anywhere.
 func (st *State) TornByOrder(rep *record.Replica) string {
-	observed := func(m record.Member) bool { return m.State == record.MemberRunning && m.Bind == 0 }
-	if rep.State == berth.ReplicaPending || slices.ContainsFunc(rep.Members, observed) {
+	if rep.State == berth.ReplicaPending || rep.Observed {
 		return ""
 	}
 	return st.Torn(rep)
