@@ -22,10 +22,11 @@ type returning struct {
 	// failedIn is the pass before which the gang failed, retriedIn the one in which its backoff
 	// was over.
 	failedIn, retriedIn int
-	// keptUntil is for how long its place is kept, as of when it began to back off. whole: the
-	// place has all of where it stood.
-	keptUntil berth.Time
-	whole     bool
+	// keptUntil is for how long its place is kept, as of when it began to back off, and keptAnew as of
+	// the pass in which its backoff was over: the policy may have changed. whole: the place has all of
+	// where it stood.
+	keptUntil, keptAnew berth.Time
+	whole               bool
 	// told: the life was observed, and may have stood where no order would have placed it.
 	told bool
 }
