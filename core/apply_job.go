@@ -219,7 +219,6 @@ func (c *Core) holdObserved(j *record.Job, r *berth.ObservedReplica, held []gang
 func (c *Core) adopt(j *record.Job, r *berth.ObservedReplica, held []gang.Hold) {
 	rep := c.state.NewReplicaAt(j, r.Replica)
 	c.life.Begin(rep, r.Incarnation)
-	rep.Observed = true
 	rep.Members = make([]record.Member, j.Members())
 	for i := range held {
 		flat := j.Flat(r.Members[i].Ref())
