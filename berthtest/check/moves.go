@@ -316,7 +316,8 @@ func (c *Checker) againstMoves(gangs map[gangKey]berth.ReservationReport) error 
 func (c *Checker) isKept(key gangKey, r *berth.ReservationReport) bool {
 	until, kept := c.kept[key]
 	rep := c.beneficiary(key)
-	return kept && until == r.Until || rep != nil && len(rep.stood) > 0 && (c.unseen(rep) || rep.retriedIn == c.passes) && r.Until == rep.keptUntil
+	return kept && until == r.Until || rep != nil && len(rep.stood) > 0 &&
+		(r.Until == rep.keptUntil && (c.unseen(rep) || rep.retriedIn == c.passes) || r.Until == rep.keptAnew && rep.retriedIn == c.passes)
 }
 
 // lacks is what a gang for which a place is kept may come to hold there at the most, less what

@@ -22,10 +22,11 @@ type returning struct {
 	// failedIn is the pass before which the gang failed, retriedIn the one in which its backoff
 	// was over.
 	failedIn, retriedIn int
-	// keptUntil is for how long its place is kept, as of when it began to back off. whole: the
-	// place has all of where it stood.
-	keptUntil berth.Time
-	whole     bool
+	// keptUntil is for how long its place is kept, as of when it began to back off, and keptAnew as of
+	// the pass in which its backoff was over: the policy may have changed. whole: the place has all of
+	// where it stood.
+	keptUntil, keptAnew berth.Time
+	whole               bool
 	// told: the life was observed, and may have stood where no order would have placed it.
 	told bool
 }
@@ -142,7 +143,7 @@ func (c *Checker) returns(gangs map[gangKey]berth.ReservationReport) error {
 // whole GPUs of nodes that take work and that nobody has set aside.
 func (c *Checker) standsFree(rep *replica, gangs map[gangKey]berth.ReservationReport) bool {
 	spec := &rep.job.spec
-	if !c.surelyAdmitted(rep) {
+	if !c.surelyAdmitted(rep) || !rep.stoodAlike() {
 		return false
 	}
 	cpu, memory := map[*node]int64{}, map[*node]int64{}
@@ -170,6 +171,20 @@ func (c *Checker) standsFree(rep *replica, gangs map[gangKey]berth.ReservationRe
 		}
 	}
 	return len(rep.stood) == rep.job.members() && !rep.told
+}
+
+// stoodAlike reports whether the nodes where the members of a gang stood have one value of each label
+// that its job names. Labels may change under a gang.
+func (rep *replica) stoodAlike() bool {
+	values := map[string]bool{}
+	for flat, s := range rep.stood {
+		if value, labelled := s.node.values(&rep.job.spec); wantsGPU(&rep.job.spec.Groups[rep.job.group(flat)]) {
+			if values[value] = true; !labelled {
+				return false
+			}
+		}
+	}
+	return len(values) <= 1
 }
 
 // surelyAdmitted reports whether the limits of its queues certainly admit all of a gang.

@@ -82,7 +82,7 @@ var mattersCases = []string{
 	"advance reservation made", "advance reservation changed", "advance reservation removed",
 	"advance reservation ended by itself", "backfilled before an advance reservation", "placed on nodes reserved for its queue",
 	"kept out by an advance reservation", "kept out by the reservation of a gang", "kept out by an exclusive gang",
-	"exclusive gang placed", "nested segments placed", "spread placed",
+	"exclusive gang placed", "nested segments placed", "rails aligned", "spread placed",
 	"restored with a reservation of a gang", "restored with an advance reservation",
 	"explained turn", "explained backoff", "explained quota", "explained no-nodes", "explained too-large",
 	"explained gpus", "explained shares", "explained host", "explained reserved", "explained fragmented",

@@ -40,7 +40,7 @@ func (an *Answers) Report() berth.FleetReport {
 		}
 		count := an.countGPUs(n, len(waiting) > 0, needs, tables)
 		if worst := worstOn(n); worst != nil {
-			r.WorstBlastRadius = record.Worse(r.WorstBlastRadius, worst)
+			r.WorstBlastRadius = worse(r.WorstBlastRadius, worst)
 		}
 		addCount(&r.GPUs, count)
 		name := n.Spec.GPUs[0].Product

@@ -11,7 +11,7 @@ import (
 // on in the next one, from where it stopped. A core has the usual ones; tests lower them in a
 // snapshot, so that small worlds reach every one of them.
 type Bounds struct {
-	// Moves is for how many gangs one pass looks for another place.
+	// Moves is for how many gangs one pass looks for another place than where they stood.
 	Moves int `json:"moves"`
 	// Bids is for how many entries one pass looks for victims, and VictimSearches how many searches
 	// that takes in all; Victims is among how many candidates it looks for one.
@@ -32,7 +32,8 @@ type Bounds struct {
 	Offers   int `json:"offers"`
 	// Ends is how many replicas a plan imagines ended.
 	Ends int `json:"ends"`
-	// Depth is how many jobs of one bucket a change on nodes that are set aside has tried there.
+	// Depth is how many jobs of one bucket a change on nodes that are set aside has tried there because
+	// they are the first; beside them it has those tried that are let in if any is.
 	Depth int `json:"depth"`
 }
 

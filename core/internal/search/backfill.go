@@ -33,13 +33,15 @@ func (se *Search) LiftWith(groups []berth.Group, r *gang.Request, open func(*rec
 }
 
 // freshenShape has the first few of each bucket of a shape tried on nodes that are set
-// aside, where one of them may be placed there.
+// aside, where one of them may be placed there, and those of the others that are the most likely to be
+// let in: if they fit nowhere, none behind them does.
 func (se *Search) freshenShape(s *record.Shape) {
 	for _, b := range s.Buckets {
 		if se.mayBackfill(b) {
 			for _, e := range se.backlog.First(b, se.state.Bounds.Depth) {
 				se.backlog.Freshen(e)
 			}
+			b.EachHandy(se.backlog.Freshen)
 		}
 	}
 	se.freshenLostHardware(s)
@@ -66,7 +68,7 @@ func (se *Search) mayBackfill(b *record.Bucket) bool {
 	if first.Reserved != nil || b.Entries.Min().Grows {
 		return true
 	}
-	soonest := se.state.Now.Add(min(b.Shortest, se.state.Config.Policy.AssumedRuntime))
+	soonest := b.Soonest(se.state.Now, se.state.Config.Policy.AssumedRuntime)
 	within := se.backlog.WithinGuarantee(first)
 	return slices.ContainsFunc(se.backlog.Reservations, func(w *record.Reservation) bool {
 		if w.IsNodeSet() { // the use of hot spares is decided besides
