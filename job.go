@@ -216,7 +216,7 @@ type Topology struct {
 
 // A Segment is a part of a group that stays together.
 type Segment struct {
-	// Size is the number of members. The group's replicas and minimum are multiples of
+	// Size is the number of members. The group's members and minimum are multiples of
 	// it, and it is a multiple of the size of the segment nested in it.
 	Size int `json:"size"`
 	// Level of the domain that each segment stays in. That of a nested segment is at

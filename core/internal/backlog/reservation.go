@@ -56,7 +56,7 @@ func (bl *Backlog) checkReserved(r *berth.Reservation) *berth.Error {
 	case ways != 1:
 		return refusal.Of(berth.ErrInvalid, "", "must name exactly one of nodes, domain and gpus")
 	case len(r.Nodes) > bl.state.Config.Limits.Nodes:
-		return refusal.Of(berth.ErrLimit, "nodes", fmt.Sprintf("%d exceed the limit of %d nodes", len(r.Nodes), bl.state.Config.Limits.Nodes))
+		return refusal.Of(berth.ErrLimit, "nodes", fmt.Sprintf("%d exceed the limit of %d nodes, see Limits.Nodes", len(r.Nodes), bl.state.Config.Limits.Nodes))
 	case len(r.Domain) > len(bl.state.Config.Levels):
 		return refusal.Of(berth.ErrInvalid, "domain", fmt.Sprintf("%d names for %d levels", len(r.Domain), len(bl.state.Config.Levels)))
 	case r.GPUs < 0 || r.GPUs > limits.MaxOrdinal*berth.MaxGPUs:
@@ -98,7 +98,7 @@ func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 	}
 	old := bl.advance(r.ID)
 	if old == nil && bl.advances() >= bl.state.Config.Limits.Reservations {
-		return refusal.Of(berth.ErrLimit, "reservation", fmt.Sprintf("there are %d reservations", bl.state.Config.Limits.Reservations))
+		return refusal.Of(berth.ErrLimit, "reservation", fmt.Sprintf("there are %d reservations, see Limits.Reservations", bl.state.Config.Limits.Reservations))
 	}
 	w := bl.advanceReservation(cloneReservation(&r))
 	if r.GPUs > 0 {

@@ -429,7 +429,6 @@ func (se *Search) takePlace(e *record.Entry, p *record.Plan, cause berth.CauseCo
 	if se.backlog.InTheWay(e.Rep, p) || !se.books.PlaceAt(p.Where) {
 		return false
 	}
-	e.Rep.Members = make([]record.Member, e.Rep.Job.Members())
 	if _, ok := se.bookPlacement(e.Rep, 0); !ok {
 		e.Rep.Members = nil
 		return false
