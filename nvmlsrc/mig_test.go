@@ -70,7 +70,7 @@ func TestNodeWithSomeGPUsInMIGMode(t *testing.T) {
 	require.NoError(t, accepted(t, node))
 }
 
-// Whoever reads the inventory of a driver that reports another memory than the
+// An agent that reads the inventory of a driver which reports another memory than the
 // tables say tells the core the reported table, and the core places by it: onto the
 // instance that exists, whose MIG device the inventory names.
 func TestReportedTableAndInstanceAreUsed(t *testing.T) {

@@ -41,7 +41,7 @@ type Reading struct {
 	Gaps []*Error
 }
 
-// A Monitor watches the GPUs of a machine. It starts no goroutine: whoever calls Next
+// A Monitor watches the GPUs of a machine. It starts no goroutine: the caller of Next
 // lends it one.
 //
 // What it makes of what it sees: An Xid is told as berth.XidReported, whatever its

@@ -22,7 +22,7 @@ type Scale struct {
 	// class is worth, for each GPU. Classes beyond its end are worth nothing.
 	ClassGain []int64
 	// TurnGain is what it is worth, in milliseconds for each GPU, that the right one goes first,
-	// whoever that is.
+	// whichever that is.
 	TurnGain int64
 	// WaitMilli is what a millisecond of waiting counts, in thousandths of one of lost work.
 	WaitMilli int64

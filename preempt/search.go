@@ -248,7 +248,7 @@ func (c *Chooser) descend(list []item) {
 	}
 }
 
-// descendKnowing is descend with a demand: whoever it cannot do without is picked without a
+// descendKnowing is descend with a demand: a candidate that it cannot do without is picked without a
 // question. The ledger has the picks and the list, and what is dropped from its end is taken
 // out one by one, so that all of that is linear.
 func (c *Chooser) descendKnowing(list []item) {
@@ -360,7 +360,7 @@ func (c *Chooser) minimise() {
 		}
 		c.fixed = slices.Delete(c.fixed, i, i+1)
 		if c.ask(nil, nil) {
-			i = len(c.fixed) // whoever was needed beside this one may not be now
+			i = len(c.fixed) // what was needed beside this one may not be now
 			continue
 		}
 		c.fixed = slices.Insert(c.fixed, i, victim)

@@ -14,8 +14,8 @@ import (
 // In a pass the queues place their jobs into their cells, each in the order of submission and
 // until one finds no place there: a guaranteed job. A cell is bound to a node when it is first
 // used, and given back when it is empty; while it is bound nobody else is guaranteed anything on
-// that node. Then, in the order of submission, whoever still waits may run on what is idle, in
-// whichever cell: an opportunistic job. It has to yield as soon as a guaranteed one wants its
+// that node. Then, in the order of submission, a job that still waits may run on what is idle, in
+// whichever cell: an opportunistic job. It is evicted as soon as a guaranteed one wants its
 // GPUs. So no first job of a queue waits while the queue has cells for it, but for the time
 // in which opportunistic jobs leave.
 //

@@ -45,8 +45,8 @@ func TestEASYFillsAroundTheFirst(t *testing.T) {
 	))["long"])
 }
 
-// Whoever had the most yields to whoever had less, with a checkpoint first, and goes on later with
-// what is left.
+// The job that had the most makes room for one that had less, with a checkpoint first, and goes on
+// later with what is left.
 func TestLASServesWhoHadTheLeast(t *testing.T) {
 	policy := baseline.LAS{Thresholds: []int64{8 * 10 * int64(berth.Minute)}}
 	require.Equal(t, map[string]string{

@@ -96,7 +96,7 @@ func TestBadPoliciesAreCaught(t *testing.T) {
 	require.ErrorContains(t, err, "S7: order 3 has first/0 yield to second/0, which does not wait")
 }
 
-// Whoever is first does not start later than when it first was: what is backfilled delays nobody.
+// The first job does not start later than when it first was the first: what is backfilled delays nobody.
 func TestEASYDelaysNobody(t *testing.T) {
 	for seed := range uint64(40) {
 		w := draw(seed)

@@ -17,7 +17,7 @@ type course struct {
 	restored bool
 }
 
-// Restored notes that the core is another one now, made of a snapshot: whoever has to yield
+// Restored notes that the core is another one now, made of a snapshot: a victim
 // was caught in the middle of the next arrow.
 func (c *Checker) Restored() {
 	for _, s := range c.courses {

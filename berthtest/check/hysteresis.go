@@ -44,8 +44,8 @@ func (c *Checker) grace(rep *replica) berth.Duration {
 	return c.policy.Preemption.CheckpointTimeout
 }
 
-// tooYoung reports whether a replica has not run for as long as it may at least, whoever
-// asks.
+// tooYoung reports whether a replica has not run for as long as it may at least, whatever
+// the beneficiary.
 func (c *Checker) tooYoung(rep *replica) bool {
 	return c.now < rep.started.Add(max(rep.job.spec.MinRuntime, c.policy.Preemption.MinRuntime))
 }

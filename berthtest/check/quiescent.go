@@ -22,7 +22,7 @@ import (
 // latest report (see Against). GPUs of pools that are not fixed may be closed for
 // a waiting gang, which no order tells: unless nothing is drained there they count
 // only if nobody holds anything of them, and then they count for what they could become,
-// too: whoever waits is worth any change in the end.
+// too: a job that waits is worth any change in the end.
 func (c *Checker) Quiescent(now berth.Time) error {
 	if err := c.advance(now); err != nil {
 		return err

@@ -222,8 +222,8 @@ func (c *Checker) afterSilence() error {
 	return nil
 }
 
-// toldAnew: whoever did not answer, and is told to yield to another in the same pass, went on
-// in between.
+// toldAnew: a victim that did not answer, and is asked for another beneficiary in the same pass,
+// went on in between.
 func (c *Checker) toldAnew(rep *replica) error {
 	if !c.silent.has(rep) {
 		return nil

@@ -74,8 +74,8 @@ func TestFailingHardware(t *testing.T) {
 	)
 }
 
-// A world ends in which a job stays for good on a GPU that its owner found in another mode: whoever
-// looks at the GPU does not look for ever.
+// A world ends in which a job stays for good on a GPU that its owner found in another mode: a
+// search that looks at the GPU does not look for ever.
 func TestLookingEnds(t *testing.T) {
 	t.Parallel()
 	config, options, list := newGenerator(75).failing()

@@ -225,7 +225,7 @@ func (r *run) scheduled(now berth.Time, actions []berth.Order) {
 	}
 }
 
-// explain asks about every job: promise E1, whoever waits has a reason, and what would
+// explain asks about every job: promise E1, a job that waits has a reason, and what would
 // help.
 func (r *run) explain() {
 	sched := r.sim.Core()

@@ -102,7 +102,7 @@ func TestFrameFits(t *testing.T) {
 	}
 }
 
-// TestColorsStay: a job keeps its colour, whoever comes and goes.
+// TestColorsStay: a job keeps its colour while others come and go.
 func TestColorsStay(t *testing.T) {
 	p := newPainter(80, true)
 	s := busy()

@@ -31,7 +31,7 @@ type Submission struct {
 	MinRuntime      berth.Duration `json:"minRuntime,omitempty"`
 
 	// Command to run: the path of the program, and its arguments with its name. Dir and
-	// Env are those of whoever submitted it.
+	// Env are those of the submitter.
 	Path    string   `json:"path"`
 	Command []string `json:"command"`
 	Dir     string   `json:"dir"`

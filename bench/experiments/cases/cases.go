@@ -119,7 +119,7 @@ func document(list []cases.Judgement) string {
 		}
 		ours, theirs, told := strings.Cut(j.Detail, "; ")
 		if _, outcome, named := strings.Cut(theirs, ": "); told && named {
-			theirs = outcome // whose it is, the heading says
+			theirs = outcome // the heading names the scheduler
 		}
 		if subject, _, named := strings.Cut(ours, ": "); told && named {
 			theirs = subject + ": " + theirs

@@ -19,7 +19,7 @@ type policy struct {
 	config berth.Config
 	// before orders gangs by which is stopped first; nil: none is, but by the core.
 	before func(a, b *job) int
-	// asks: whoever is stopped writes a checkpoint first.
+	// asks: a gang that is stopped writes a checkpoint first.
 	asks bool
 	// deaf: nobody writes checkpoints on request.
 	deaf bool

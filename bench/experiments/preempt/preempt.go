@@ -45,7 +45,7 @@ done again, and the GPU time in which gangs write the checkpoints that they were
 for, stop, start and warm up anew, and regroup as members come and go. Inference waits
 from arrival until it runs; a replica that never ran waited for as long as it was wanted.
 
-Whoever waits for checkpoints admits later than whoever kills. So "berth" is compared with
+A policy that waits for checkpoints admits later than one that kills. So "berth" is compared with
 "kill by priority" at the service's objective: with -target both admit 99 of 100 in time,
 and berth later by the longest checkpoint and a second round at the most. "berth, at once"
 waits for no checkpoint; it is the comparison at the same delay. The experiment fails if

@@ -149,7 +149,7 @@ func (p Phase) after(s Signal) Phase {
 			return PhaseEvicting
 		case SignalLoseAll:
 			return PhaseReleased
-		case SignalExcuse, SignalLose: // whoever is to be stopped is not held up, even if nobody needs its place
+		case SignalExcuse, SignalLose: // a victim that is to be stopped is stopped, even if nobody needs its place
 			return p
 		case SignalFinish, SignalCancel:
 			return PhaseEnding
@@ -219,7 +219,7 @@ type Arrow struct {
 
 func (a Arrow) String() string { return fmt.Sprintf("%s: %s: %s", a.From, a.Signal, a.To) }
 
-// Arrows lists all steps there are, in order of phase and signal. Whoever drives the
+// Arrows lists all steps there are, in order of phase and signal. A driver of the
 // protocol can so be held to each of them.
 func Arrows() []Arrow {
 	var list []Arrow

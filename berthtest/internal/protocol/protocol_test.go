@@ -33,7 +33,7 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// Whoever is stopped was asked first, if it can write a checkpoint: no way leads from running
+// A victim that is stopped was asked first, if it can write a checkpoint: no way leads from running
 // to evicting but by an answer, a deadline, or lost hardware.
 func TestProtocolAsksFirst(t *testing.T) {
 	for _, a := range Arrows() {

@@ -98,7 +98,7 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 	return gone
 }
 
-// describeProtected says which jobs stand for whose guarantee.
+// describeProtected says which jobs stand for the guarantees of which queues.
 func describeProtected(list []berth.Protection) string {
 	var parts []string
 	for _, p := range list {
