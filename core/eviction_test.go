@@ -191,7 +191,7 @@ func (d *divided) mode(mode berth.PreemptionMode) {
 	d.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Mode: mode}}})
 }
 
-// What is asked for a checkpoint gets no more members, until it need not yield.
+// What is asked for a checkpoint gets no more members, until it is a victim no longer.
 func TestWhoIsAskedDoesNotGrow(t *testing.T) {
 	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
 	d.runs(one("a", "low", 2, writesCheckpoints, func(j *berth.Job) { j.Groups[0].Members, j.Groups[0].MinMembers = 5, 4 }))
@@ -286,7 +286,7 @@ func TestD2_RestoredWhileSomebodyYields(t *testing.T) {
 	}
 }
 
-// Nobody has to yield before its minimum runtime, and a pass looks again when that is over.
+// Nobody is evicted before its minimum runtime, and a pass looks again when that is over.
 func TestMinRuntimeSpares(t *testing.T) {
 	config := berth.Config{Policy: berth.Policy{Preemption: berth.Preemption{MinRuntime: berth.Hour}}}
 	d := shared(t, config, func(_, _ *quota.Queue) {})
@@ -493,7 +493,7 @@ func TestL2_NobodyTakesItBack(t *testing.T) {
 	require.EqualValues(t, 2, d.Report().Totals.ReplicasEvicted, "it is more than b's share")
 }
 
-// Room is made for one replica of a service as for any gang, and one yields by itself.
+// Room is made for one replica of a service as for any gang, and one is evicted by itself.
 func TestReplicasOfServicesYield(t *testing.T) {
 	d := shared(t, berth.Config{}, func(_, b *quota.Queue) { b.Guarantee = nil })
 	d.tell(one("b", "web", 4, func(j *berth.Job) { j.Service = &berth.Service{Replicas: 2} }))

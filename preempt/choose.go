@@ -43,9 +43,9 @@ type Options struct {
 type Result uint8
 
 const (
-	// ResultInsufficient: the beneficiary would not fit if all of them yielded.
+	// ResultInsufficient: the beneficiary would not fit if all of them went.
 	ResultInsufficient Result = iota
-	// ResultNotNeeded: the beneficiary fits with nobody yielding.
+	// ResultNotNeeded: the beneficiary fits without any victim.
 	ResultNotNeeded
 	// ResultChosen: the victims suffice, and none of them could be left out.
 	ResultChosen
@@ -151,7 +151,7 @@ type item struct {
 // beneficiary needs are equal, followed by those up to twice, four times, eight times as large;
 // then the source; then the lower priority. No set takes from a rank what those below it could have given: the
 // victims in the highest rank that is needed are settled first, as cheaply as they
-// can be found if all ranks below would yield entirely, and so on down. Within a
+// can be found if all ranks below would go entirely, and so on down. Within a
 // rank the lower total price counts, then fewer victims. The input order does not
 // matter as long as the IDs are unique.
 //

@@ -62,7 +62,7 @@
 //
 // Choice.LowerBound is what is known from below where the search ended early: the most expensive
 // victim, in order of price, without which nothing suffices, and what the demand costs if
-// candidates could yield in part. With a tolerance the search for something cheaper ends as
+// candidates could go in part. With a tolerance the search for something cheaper ends as
 // soon as the price of a rank is within it of that.
 //
 // The tests compare all that with brute force over every set, on fleets of up to ten

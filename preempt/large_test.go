@@ -66,7 +66,7 @@ func fullFleet(replicas int, each int64, most int) (*Chooser, []Candidate, func(
 }
 
 // leastPrice is a bound from below on the price of room for so many replicas: it
-// lets jobs yield in part, at a part of their price. Replicas of one GPU then take
+// lets jobs go in part, at a part of their price. Replicas of one GPU then take
 // the cheapest GPUs, replicas of 8 the cheapest nodes.
 func leastPrice(candidates []Candidate, replicas int, each, need int64) float64 {
 	var offers []float64

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// What a demand costs at least is found by relaxing it: candidates may yield in part, at a
+// What a demand costs at least is found by relaxing it: candidates may go in part, at a
 // part of their price, and what they hold in several rooms may be had one by one. Then
 // every room gives its pieces for a price that only rises, those that give a GPU for the
 // least first, and the cheapest pieces of all rooms of a region are a bound from below:

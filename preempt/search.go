@@ -10,7 +10,7 @@ import (
 const callWork = 16
 
 // test asks whether the beneficiary fits if the victims so far, the picks, those
-// of list and all of the ranks below yield. Beyond the limit of work it says no.
+// of list and all of the ranks below go. Beyond the limit of work it says no.
 func (c *Chooser) test(picks, list []item) bool {
 	if c.work >= c.limit {
 		c.over = true
@@ -39,7 +39,7 @@ func (c *Chooser) ask(picks, list []item) bool {
 	return c.call(c.fixed, picks, list, c.below)
 }
 
-// suppose has everybody in a list yield, beside the fixed victims, in all tests to come.
+// suppose has all of a list go, beside the fixed victims, in all tests to come.
 func (c *Chooser) suppose(below []item) {
 	c.below = below
 	if c.ledger.on {

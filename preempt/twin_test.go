@@ -18,7 +18,7 @@ type world struct {
 	anywhere   bool
 }
 
-// fits is the direct test: count what is free where if the chosen yield.
+// fits is the direct test: count what is free where if the chosen go.
 func (w *world) fits(chosen []int) bool {
 	free := slices.Clone(w.free)
 	for _, i := range chosen {
@@ -136,7 +136,7 @@ func bruteForce(candidates []Candidate, fits func([]int) bool, need int64) (best
 }
 
 // leastGiven sums up over the ranks what the victims of each cost at least, by brute force,
-// given those of the ranks above, and with all below yielding.
+// given those of the ranks above, and with all below gone.
 func (w *world) leastGiven(victims []int) GPUMilliseconds {
 	sum := GPUMilliseconds(0)
 	need := w.need()

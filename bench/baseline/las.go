@@ -72,13 +72,13 @@ func (l LAS) level(served int64) int {
 	return level
 }
 
-// takeOver has those of the given jobs that come after one that waits yield to it, as far as
+// takeOver has those of the given jobs that come after one that waits make room for it, as far as
 // they are in its way, and holds the place: what is free and what jobs on their way out
 // leave. It reports whether there is such a place.
 func (p *Pass) takeOver(j *Job, running []*Job) bool {
 	space := slices.Clone(p.Free)
 	for _, leaving := range p.Leaving() {
-		if leaving.yields == j { // what others leave is for others
+		if leaving.beneficiary == j { // what others leave is for others
 			space.Add(leaving.At)
 		}
 	}

@@ -60,7 +60,7 @@ func TestLASServesWhoHadTheLeast(t *testing.T) {
 	)))
 }
 
-// Before the threshold nobody yields.
+// Before the threshold no job is evicted.
 func TestLASWaitsForTheThreshold(t *testing.T) {
 	policy := baseline.LAS{Thresholds: []int64{8 * 10 * int64(berth.Minute)}}
 	require.Equal(t, map[string]string{"long": "0-46", "new": "11-16"}, starts(t, policy, baseline.BestFit, world(blocked(),

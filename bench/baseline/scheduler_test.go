@@ -93,7 +93,7 @@ func TestBadPoliciesAreCaught(t *testing.T) {
 	roomy := w()
 	roomy.Nodes = append(roomy.Nodes, box("o", "r", 8))
 	_, _, err = play(needless{}, baseline.BestFit, roomy)
-	require.ErrorContains(t, err, "S7: order 3 has first/0 yield to second/0, which does not wait")
+	require.ErrorContains(t, err, "S7: order 3 evicts first/0 for second/0, which does not wait")
 }
 
 // The first job does not start later than when it first was the first: what is backfilled delays nobody.

@@ -116,7 +116,7 @@ func (c *kueueCase) below(cohort, key string) int64 {
 	return sum
 }
 
-// priority ranks the priorities of a scenario. Where those of the same priority yield that
+// priority ranks the priorities of a scenario. Where those of the same priority go that
 // came later, they stand just below.
 func (c *kueueCase) priority(w *kueueWorkload) int32 {
 	rank := int32(0)

@@ -123,7 +123,7 @@ func (c *Checker) mustMove(rep *replica, h berth.OrderHeader) error {
 	c.victimsNow, c.departed = append(c.victimsNow, rep), append(c.departed, rep)
 	r := c.begun(key)
 	if len(r.victims) > 0 && !r.moves {
-		return broken(PromiseS7, "%s is moved for %s, to which others have to yield", rep, key)
+		return broken(PromiseS7, "%s is moved for %s, for which others are evicted", rep, key)
 	}
 	r.moves, rep.preemption, rep.resting = true, r, c.inCooldown(rep)
 	r.takesFrom(rep, c.grace(rep))

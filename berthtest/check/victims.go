@@ -175,7 +175,7 @@ func (c *Checker) requestExpired(rep *replica) {
 	c.touched.add(rep)
 }
 
-// evict brings a replica that has to yield into the state in which its Release finds it: it
+// evict brings a victim into the state in which its Release finds it: it
 // did not answer in time, or writes no checkpoints. All others are so already.
 func (c *Checker) evict(rep *replica, r *berth.Release) error {
 	if len(r.SurplusEvictions) > 0 {

@@ -41,9 +41,9 @@ const (
 	PromiseOrders Promise = "orders"
 	// PromiseDeadlines follow from the policy in force when the order was given.
 	PromiseDeadlines Promise = "deadlines"
-	// PromiseGain: a gang to which others have to yield gains more than they lose.
+	// PromiseGain: a gang for which others are evicted gains more than they lose.
 	PromiseGain Promise = "worth"
-	// PromiseRates: no more have to yield in a time than the policy says.
+	// PromiseRates: no more are evicted in a time than the policy says.
 	PromiseRates Promise = "rates"
 	// PromiseCauses are known words, and the right ones.
 	PromiseCauses Promise = "causes"

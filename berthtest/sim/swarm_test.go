@@ -114,7 +114,7 @@ var mattersCases = []string{
 	"explained instances", "explained geometry", "drained",
 
 	// What is rarer about victims is for TestYieldingUnderFaults.
-	"preempted", "reclaimed", "a replica of a service has to yield", "checkpoint requested", "stopped without a checkpoint",
+	"preempted", "reclaimed", "a replica of a service is evicted", "checkpoint requested", "stopped without a checkpoint",
 	"release because preempted", "release because reclaimed", "started where room was made",
 	"request done", "request failed", "request expired", "request withdrawn",
 	"stale report of a request that was withdrawn", "finished while asked", "nodeLost while asked",
@@ -131,9 +131,9 @@ type run struct {
 	journal []string
 	cases   map[string]int
 	passes  int
-	// evicted counts how often replicas had to yield, evictedLate after faults have stopped.
+	// evicted counts how often replicas were evicted, evictedLate after faults have stopped.
 	evicted, evictedLate map[berth.ReplicaRef]int
-	// pairs counts how often the first had to yield to the second when nothing came any more,
+	// pairs counts how often the first was evicted for the second when nothing came any more,
 	// so that nobody's share changed.
 	pairs map[[2]berth.ReplicaRef]int
 	// live are the jobs that were accepted, gone or not.
@@ -264,7 +264,7 @@ func (r *run) restored(now berth.Time) {
 			r.cases["restored with a repartition"]++
 		}
 	}
-	r.yielding(r.sim.Core())
+	r.countVictims(r.sim.Core())
 	r.untrusted(r.sim.Core())
 	for _, s := range r.sim.Core().Report().Reservations {
 		switch {

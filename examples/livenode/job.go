@@ -26,7 +26,7 @@ type Submission struct {
 	SharePercent int    `json:"sharePercent,omitempty"`
 	// ShareMemoryMiB of device memory with a share; zero: in proportion.
 	ShareMemoryMiB int64 `json:"shareMemoryMiB,omitempty"`
-	// ExpectedRuntime, zero: unknown; MinRuntime before it may have to yield.
+	// ExpectedRuntime, zero: unknown; MinRuntime before it may be evicted.
 	ExpectedRuntime berth.Duration `json:"expectedRuntime,omitempty"`
 	MinRuntime      berth.Duration `json:"minRuntime,omitempty"`
 

@@ -57,7 +57,7 @@ func (s *stage) play(ctx context.Context) error {
 // The jobs of the story.
 const (
 	train = "train" // batch, most of the machine; nothing happens to it
-	tune  = "tune"  // batch, the rest; it has to yield, and comes back
+	tune  = "tune"  // batch, the rest; it is evicted, and comes back
 	chat  = "chat"  // latency-critical
 )
 

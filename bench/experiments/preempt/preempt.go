@@ -50,7 +50,7 @@ A policy that waits for checkpoints admits later than one that kills. So "berth"
 and berth later by the longest checkpoint and a second round at the most. "berth, at once"
 waits for no checkpoint; it is the comparison at the same delay. The experiment fails if
 "berth" does not lose ten times fewer GPU-hours than "kill by priority" under that
-condition, or if a replica has to yield. How much less it loses depends on -interval, as
+condition, or if a replica is evicted. How much less it loses depends on -interval, as
 it never does work again, and on -regroup, as the core has elastic gangs give nodes back
 before whole gangs have to go.
 

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every phase can be reached, and has a way out unless the yielding is over; nothing leads
+// Every phase can be reached, and has a way out unless the eviction is over; nothing leads
 // back to the beginning but that it goes on as it was.
 func TestProtocol(t *testing.T) {
 	arrows := Arrows()

@@ -16,7 +16,7 @@ import (
 // Its invariants:
 //
 //  1. A replica is leaving if and only if it has members to stop, is asked to leave on its own
-//     account, or yields to another.
+//     account, or is evicted for another.
 //  2. The beneficiary of a victim waits, has nodes set aside, and lists the victim.
 type Life struct {
 	agenda  *agenda.Agenda
