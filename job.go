@@ -251,8 +251,8 @@ func (cl *Claim) WantsInstance() bool { return cl.MIG != "" || cl.MinInstance !=
 // WantsDevice reports whether the claim is for GPUs or a part of one.
 func (cl *Claim) WantsDevice() bool { return cl.GPUs > 0 || cl.Share != nil || cl.WantsInstance() }
 
-// CheckSameLabels refuses labels that cannot be one over a gang: too many, no names, named twice, or
-// of a gang that claims no GPU.
+// CheckSameLabels refuses labels that cannot be one over a gang: too many, no names, named twice,
+// or of a gang that claims no GPU.
 func (j *Job) CheckSameLabels() error { return errorOf(j.checkSameLabels()) }
 
 func (j *Job) checkSameLabels() *Error {

@@ -153,7 +153,7 @@ func TestReportsOfACheckpoint(t *testing.T) {
 
 // A victim is told when its beneficiary needs the place no more, and goes on. If its
 // checkpoint is written before it can be told, it goes on without.
-func TestWhoIsNotNeededGoesOn(t *testing.T) {
+func TestAVictimThatIsNotNeededGoesOn(t *testing.T) {
 	for name, end := range map[string]func(*divided){
 		"the other is cancelled":   func(d *divided) { d.tell(berth.JobCancelled{Job: "high"}) },
 		"it starts elsewhere":      func(d *divided) { d.node("m", 8, berth.GPUModeWhole) },
@@ -192,7 +192,7 @@ func (d *divided) mode(mode berth.PreemptionMode) {
 }
 
 // What is asked for a checkpoint gets no more members, until it is a victim no longer.
-func TestWhoIsAskedDoesNotGrow(t *testing.T) {
+func TestAVictimDoesNotGrow(t *testing.T) {
 	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
 	d.runs(one("a", "low", 2, writesCheckpoints, func(j *berth.Job) { j.Groups[0].Members, j.Groups[0].MinMembers = 5, 4 }))
 	d.tell(one("a", "high", 8, ranks(1)))
@@ -516,8 +516,8 @@ func TestASmallJobIsTakenBackForASmallOne(t *testing.T) {
 	require.Equal(t, []string{"release second reclaimed"}, told(d.pass()))
 }
 
-// A pass looks for victims for so many requests, and the next one goes on behind them; when all have
-// been looked at the core rests.
+// A pass looks for victims for so many requests, and the next one goes on behind them; when all
+// have been looked at the core rests.
 func TestMoreRequestsThanAPassLooksForVictimsFor(t *testing.T) {
 	for bids := 1; bids <= 4; bids++ {
 		d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})

@@ -8,8 +8,9 @@ import (
 )
 
 // A Partitioner creates and destroys MIG instances. It is the only part of this package that
-// changes anything, and needs the rights for it: root, or the capability files of MIG. It changes no modes: to switch MIG on or off can take a reset, and with it all
-// that runs, so that stays with the operator.
+// changes anything, and needs the rights for it: root, or the capability files of MIG. It changes
+// no modes: to switch MIG on or off can take a reset, and with it all that runs, so that stays with
+// the operator.
 type Partitioner struct{ source *Source }
 
 // Partitioner returns the part of the session that changes how GPUs are divided.

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
-// GPUMilliseconds is the unit of prices: one GPU, idle or busy in vain, for one
+// GPUMilliseconds is the unit of costs: one GPU, idle or busy in vain, for one
 // millisecond.
 type GPUMilliseconds int64
 
@@ -81,11 +81,11 @@ func (c *Candidate) Cost() GPUMilliseconds {
 	if high >= 1000 {
 		return math.MaxInt64
 	}
-	price, _ := bits.Div64(high, low, 1000)
-	return GPUMilliseconds(min(price, math.MaxInt64))
+	cost, _ := bits.Div64(high, low, 1000)
+	return GPUMilliseconds(min(cost, math.MaxInt64))
 }
 
-// plus adds two prices, neither negative, and stays at the largest value.
+// plus adds two costs, neither negative, and stays at the largest value.
 func (p GPUMilliseconds) plus(q GPUMilliseconds) GPUMilliseconds {
 	if sum := p + q; sum >= 0 {
 		return sum

@@ -276,8 +276,8 @@ type reach struct {
 // (has / share), then the most, then the last by name. The result is in
 // the buffer, if that is large enough.
 //
-// A caller that goes by what jobs fill (Stakes and Fill) finds all its lenders among them, and may take
-// more than Reclaimable where jobs are too large to leave that.
+// A caller that goes by what jobs fill (Stakes and Fill) finds all its lenders among them, and may
+// take more than Reclaimable where jobs are too large to leave that.
 //
 // Where it is a limit that is in the way of the beneficiary (Tree.Fits), only
 // victims below the queue of the verdict are of use: see Tree.Below.

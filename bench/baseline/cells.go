@@ -29,8 +29,8 @@ type Cells struct {
 	cells map[berth.QueueID][]cells
 	queue map[berth.QueueID]*virtual
 	names []berth.QueueID
-	// bound is the queue that has a node; nil: none. held are the places, in this pass, of guaranteed jobs
-	// for which others have to leave.
+	// bound is the queue that has a node; nil: none. held are the places, in this pass, of
+	// guaranteed jobs for which others have to leave.
 	bound []*virtual
 	held  []Placement
 	// plans are the places for which others were told to leave, by the job that waits for them: it
@@ -95,7 +95,8 @@ func (c *Cells) Pass(p *Pass) {
 	}
 }
 
-// bind finds out which nodes are bound, from the jobs that run there or are to, and which cells are left.
+// bind finds out which nodes are bound, from the jobs that run there or are to, and which cells are
+// left.
 func (c *Cells) bind(p *Pass, waiting []*Job) {
 	c.bound, c.held = make([]*virtual, p.Nodes()), nil
 	for _, name := range c.names {

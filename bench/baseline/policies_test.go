@@ -47,7 +47,7 @@ func TestEASYFillsAroundTheFirst(t *testing.T) {
 
 // The job that had the most makes room for one that had less, with a checkpoint first, and goes on
 // later with what is left.
-func TestLASServesWhoHadTheLeast(t *testing.T) {
+func TestLASServesTheJobThatHadTheLeast(t *testing.T) {
 	policy := baseline.LAS{Thresholds: []int64{8 * 10 * int64(berth.Minute)}}
 	require.Equal(t, map[string]string{
 		"long": "0-48", // gone at 21, back at 28 with a restart: 19 of 40 are left

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// What the sums of each rule rule out: made-up ends, of which no scenario need tell. Three teams have
-// a guarantee of two each; the first two are one department, and the third is another.
+// What the sums of each rule rule out: made-up ends, of which no scenario need tell. Three teams
+// have a guarantee of two each; the first two are one department, and the third is another.
 func TestExchanges(t *testing.T) {
 	guarantee := func(n int64) quota.Amounts { return quota.Amounts{quota.GPUMilli: 1000 * n} }
 	queues := []quota.Queue{

@@ -20,8 +20,8 @@ type calm struct {
 	full berth.Time
 }
 
-// inForceHysteresis fills in the defaults that the comments of berth.Preemption and berth.GainPolicy
-// state.
+// inForceHysteresis fills in the defaults that the comments of berth.Preemption and
+// berth.GainPolicy state.
 func inForceHysteresis(p berth.Preemption) berth.Preemption {
 	p.Cooldown = max(0, cmp.Or(p.Cooldown, 5*berth.Minute))
 	w := &p.Gain

@@ -12,7 +12,8 @@ import (
 // This file is about gangs that leave their places for others: the nodes they are on are being
 // drained, they lost hardware, or members, or they are moved so that one that waits has room in
 // one piece. Where they go is kept for them from
-// then on: the reports list it (see Checker.AgainstReport), and no order tells of it before the Bind.
+// then on: the reports list it (see Checker.AgainstReport), and no order tells of it before the
+// Bind.
 
 // moving is what is known of gangs that move.
 type moving struct {

@@ -161,8 +161,8 @@ func (c *Checker) isPreemption(key gangKey, r *berth.ReservationReport) bool {
 	return p != nil && p.until == r.Until
 }
 
-// againstPreemptions: a beneficiary has a reservation, from now on and for as long as the preemption may
-// take. A preemption that is not listed any more has ended.
+// againstPreemptions: a beneficiary has a reservation, from now on and for as long as the
+// preemption may take. A preemption that is not listed any more has ended.
 func (c *Checker) againstPreemptions(gangs map[gangKey]berth.ReservationReport) error {
 	for _, r := range c.opened {
 		after, some := gangs[r.beneficiary]

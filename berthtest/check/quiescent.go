@@ -59,8 +59,8 @@ func (c *Checker) Quiescent(now berth.Time) error {
 }
 
 // Served asserts that no gang waits that could start, as Quiescent does, and that gangs leave
-// draining nodes, in a fleet that is not at rest: after a pass that left no work over (Core.NextWake is later), and with
-// what is reserved known from a report.
+// draining nodes, in a fleet that is not at rest: after a pass that left no work over
+// (Core.NextWake is later), and with what is reserved known from a report.
 func (c *Checker) Served() error {
 	waiting := set{}
 	for _, j := range c.jobs {
@@ -104,7 +104,8 @@ func (c *Checker) couldStart(rep *replica, ignored int) bool {
 
 // dischargeLeaving charges queues for nothing that is on its way out: what a queue keeps for
 // itself is less while its gangs use of it, and rooms are made with what is kept afterwards.
-// It is certain unless something leaves a node that takes no more work, and the fleet shrinks by that.
+// It is certain unless something leaves a node that takes no more work, and the fleet shrinks by
+// that.
 func (c *Checker) dischargeLeaving() (undo func(), certain bool) {
 	var gone []*member
 	certain = true

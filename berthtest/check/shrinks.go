@@ -71,7 +71,8 @@ func (v victim) brokenSegment() *member {
 	return nil
 }
 
-// shrinksFor reports whether members of a replica that goes on are victims of one of some preemptions.
+// shrinksFor reports whether members of a replica that goes on are victims of one of some
+// preemptions.
 func (rep *replica) shrinksFor(list []*preemption) bool {
 	return slices.ContainsFunc(rep.members, func(m *member) bool { return m.preemption != nil && slices.Contains(list, m.preemption) })
 }

@@ -176,8 +176,8 @@ func (c *Checker) surelyStandsBy(n *node) bool {
 	return !slices.ContainsFunc(n.gpus, func(g gpu) bool { return g.unknown || g.change != nil }) && c.geometry(n).Kind == berth.GeometryFixed
 }
 
-// sparesServed: in a fleet without anything left to do, no pool is short of spares that has a node for
-// one more.
+// sparesServed: in a fleet without anything left to do, no pool is short of spares that has a node
+// for one more.
 func (c *Checker) sparesServed() error {
 	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
 		n := c.nodes[id]

@@ -12,11 +12,11 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// The calm that storms go by.
+// The hysteresis that storms go by.
 const (
 	stormCooldown = 12 * berth.Minute
-	stormArrives = berth.Time(20 * berth.Minute)
-	stormSize    = 120 // arrivals at an instant
+	stormArrives  = berth.Time(20 * berth.Minute)
+	stormSize     = 120 // arrivals at an instant
 )
 
 // storm draws a full fleet of training that writes checkpoints, on which two bursts of inference
@@ -141,8 +141,8 @@ func (c *tally) count(t *testing.T, log []step) {
 	}
 }
 
-// ask: nobody is asked again before it has run for its cooldown, and no more are asked for a training
-// job at a time than it asks for GPUs: if one could stay, it would.
+// ask: nobody is asked again before it has run for its cooldown, and no more are asked for a
+// training job at a time than it asks for GPUs: if one could stay, it would.
 func (c *tally) ask(t *testing.T, ref berth.ReplicaRef, h berth.OrderHeader) {
 	queue, at, by := c.jobs[ref.Job].Queue, h.At, h.Cause.Beneficiary.Job
 	if c.serves(by) {
@@ -196,7 +196,8 @@ func TestPreemptionStorm(t *testing.T) {
 			seed, len(c.asks[""]), c.told, c.comes, stopped, c.gpus, c.toTrain)
 		require.NotZero(t, stopped)
 		// A queue with one GPU more than its share gives no larger job than that, and it may have
-		// none but inference of that size (package quota, rule 3): what is evicted then comes again.
+		// none but inference of that size (package quota, rule 3): what is evicted then comes
+		// again.
 		require.LessOrEqual(t, c.told, c.comes, "one at the most for each that comes")
 		require.LessOrEqual(t, c.gpus, c.comes+7, "and no more GPUs than are asked for, but for what is left of one gang")
 		require.LessOrEqual(t, c.toTrain, c.gpus, "and training takes back no more than was taken of it")

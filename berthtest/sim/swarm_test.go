@@ -15,7 +15,8 @@ import (
 
 // TestSwarm runs tiny worlds with random faults under the checker; then the faults
 // stop, and each must come to rest. Many worlds, as CI draws them, must together have
-// gone through everything that mattersCases lists, and through each report of a Bind. One that failed is replayed by its seed:
+// gone through everything that mattersCases lists, and through each report of a Bind. One that
+// failed is replayed by its seed:
 //
 //	BERTH_SEED=1234 go test -run TestSwarm ./berthtest/sim
 func TestSwarm(t *testing.T) {

@@ -1,4 +1,5 @@
-// Package cases is the experiment that replays scenarios of other schedulers and compares the outcomes.
+// Package cases is the experiment that replays scenarios of other schedulers and compares the
+// outcomes.
 package cases
 
 import (
@@ -24,8 +25,8 @@ type Options struct {
 	Markdown bool
 }
 
-// Run replays the scenarios of a file, which package bench/cases does, and writes to w how they compare.
-// The error says so if some differ without a reason.
+// Run replays the scenarios of a file, which package bench/cases does, and writes to w how they
+// compare. The error says so if some differ without a reason.
 func Run(_ context.Context, o Options, w io.Writer) error {
 	if o.File == "" {
 		return study.Misused("-file is missing")

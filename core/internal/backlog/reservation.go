@@ -90,7 +90,8 @@ func (bl *Backlog) advance(id berth.ReservationID) *record.Reservation {
 	return bl.Reservations[at]
 }
 
-// ReservationSet makes or changes an advance reservation. A change that is refused leaves it as it was.
+// ReservationSet makes or changes an advance reservation. A change that is refused leaves it as it
+// was.
 func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 	r := e.Reservation
 	if err := bl.checkReservation(&r); err != nil {

@@ -24,8 +24,8 @@ type Life struct {
 	books   *books.Books
 	backlog *backlog.Backlog
 
-	// States counts the replicas by state. Those that wait from the first count for nothing: they are
-	// the rest.
+	// States counts the replicas by state. Those that wait from the first count for nothing: they
+	// are the rest.
 	States [berth.ReplicaReleasing + 1]int
 	// Stretching counts the replicas that run and may have more than their minimum.
 	Stretching int

@@ -44,8 +44,8 @@ func (se *Search) Reserve() {
 	}
 }
 
-// reserveInOrder plans for the gangs of a list, as many as one pass plans for. It reports whether it
-// planned for any or put any off: the next list goes on behind those.
+// reserveInOrder plans for the gangs of a list, as many as one pass plans for. It reports whether
+// it planned for any or put any off: the next list goes on behind those.
 func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 	most := se.state.Config.Policy.ReservedGangs
 	large, small := se.reservedGangs()
@@ -173,8 +173,9 @@ func (se *Search) dueHeads() (heads []*record.Entry) {
 	return heads
 }
 
-// addBehind adds those of a bucket to a rota that come after the first one, as many as one pass plans
-// for, and counts them. All ask for the same: those further behind do not fit where these do not.
+// addBehind adds those of a bucket to a rota that come after the first one, as many as one pass
+// plans for, and counts them. All ask for the same: those further behind do not fit where these do
+// not.
 func (se *Search) addBehind(r *backlog.Rota, b *record.Bucket) (added int) {
 	for _, e := range se.backlog.First(b, 2*se.state.Config.Policy.ReservedGangs)[1:] {
 		switch at, ok := se.backlog.DueAt(e); {
