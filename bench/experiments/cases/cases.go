@@ -29,7 +29,7 @@ type Options struct {
 // compare. The error says so if some differ without a reason.
 func Run(_ context.Context, o Options, w io.Writer) error {
 	if o.File == "" {
-		return study.Misused("-file is missing")
+		return study.Misused("-file is missing, such as bench/cases/testdata/kai.json")
 	}
 	list, err := judge(o.File)
 	if err != nil {
