@@ -50,7 +50,7 @@ func busy() *Status {
 	return s
 }
 
-const drawn = `livenode  box (fake)  8 x NVIDIA H100 80GB HBM3, driver 550.54.15    15:04:05
+const drawn = `livenode  box (fake)  8 x NVIDIA H100 80GB HBM3, driver 550.54.15       15:04:05
 
 GPUs ───────────────────────────────────────────────────────────────────────────
     0 AAAAAAAAAAAAAAAAAAAA train               87% busy  60/80 GiB  61°C  612 W
