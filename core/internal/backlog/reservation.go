@@ -20,7 +20,7 @@ import (
 // check refuses a reservation that makes no sense.
 func (bl *Backlog) checkReservation(r *berth.Reservation) *berth.Error {
 	if r.Until <= bl.state.Now {
-		return refusal.Of(berth.ErrInvalid, "until", fmt.Sprintf("%d is over: it is %d", r.Until, bl.state.Now))
+		return refusal.Of(berth.ErrInvalid, "until", fmt.Sprintf("%v has passed: it is %v", r.Until, bl.state.Now))
 	}
 	if err := bl.checkReservationQueue(r); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (bl *Backlog) checkReserved(r *berth.Reservation) *berth.Error {
 		return refusal.In(err, "reason")
 	}
 	if r.Until <= r.From {
-		return refusal.Of(berth.ErrInvalid, "until", fmt.Sprintf("%d is not after from, %d", r.Until, r.From))
+		return refusal.Of(berth.ErrInvalid, "until", fmt.Sprintf("%v is not after from, %v", r.Until, r.From))
 	}
 	ways := 0
 	for _, used := range []bool{len(r.Nodes) > 0, len(r.Domain) > 0, r.GPUs != 0} {
