@@ -72,7 +72,7 @@ const (
 	PromiseReservations Promise = "reservations"
 	// PromiseProtocol: a victim takes one of the steps that package protocol draws at a time.
 	PromiseProtocol Promise = "protocol"
-	// PromiseHealth: nodes on probation take nothing, and those on trial only what is cheap to
+	// PromiseHealth: nodes in quarantine take nothing, and those in burn-in only what is cheap to
 	// lose.
 	PromiseHealth Promise = "health"
 	// PromiseHotSpares are for those that lost hardware, as many as the policy says, and spread.
