@@ -16,7 +16,7 @@ type memory struct {
 	losses []berth.Time
 	// quarantines is how often it was put in quarantine, up to four times.
 	quarantines int
-	until      berth.Time
+	until       berth.Time
 }
 
 // closed reports whether a node takes no work.
