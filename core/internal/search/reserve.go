@@ -130,9 +130,9 @@ func (se *Search) lastReserved(order []*record.Entry) (last [gangSizes]turn) {
 }
 
 // dueEntries lists the first so many entries that may get a reservation now, among those
-// that have one, in policy order, of heads of buckets and those behind them, and reports whether there are more behind them that may get one:
-// none does where as many have one as may, and all of those come before. O(buckets) as long as so
-// many are few.
+// that have one, in policy order, of heads of buckets and those behind them, and reports whether
+// there are more behind them that may get one: none does where as many have one as may, and all of
+// those come before. O(buckets) as long as so many are few.
 func (se *Search) dueEntries(heads []*record.Entry, many int) (order []*record.Entry, more bool) {
 	r := se.backlog.NewRota(heads)
 	defer r.End()
