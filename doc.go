@@ -202,9 +202,9 @@
 // for the gang and for each group, nested segments (the tensor-parallel group on its island),
 // balance, spread, aligned rails, domains for itself. [Locality] is the dial between communication
 // and packing for what is left open. Inside a node that tells its Links, members get the GPUs that
-// reach each other best. Explain tells the [Bandwidth] that a placement is expected to give. A group
-// gets GPUs of one product, unless it sets MixProducts, and a gang one value of each label of nodes
-// in its SameLabels, such as the version of a driver: see [ProductFinding].
+// reach each other best. Explain tells the [Bandwidth] that a placement is expected to give. A
+// group gets GPUs of one product, unless it sets MixProducts, and a gang one value of each label of
+// nodes in its SameLabels, such as the version of a driver: see [ProductFinding].
 //
 // Jobs that ask for the same are one question: once it is answered with no, none of them is
 // looked at again until something changes that could help.
@@ -479,8 +479,8 @@
 //
 // No running job is stopped for a reservation that was made in advance, for a Repartition, or for a
 // gang that grows. A gang moves whole: it is stopped, all of it, and started again, also if one of
-// its members alone has to go elsewhere. A node has GPUs of one product. A requirement of a job that
-// this version cannot keep is refused with [ErrUnsupported], never ignored.
+// its members alone has to go elsewhere. A node has GPUs of one product. A requirement of a job
+// that this version cannot keep is refused with [ErrUnsupported], never ignored.
 //
 // [core.Example]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package
 // [core.ExampleRestore]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Restore

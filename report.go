@@ -47,8 +47,8 @@ type ReservationReport struct {
 	ID      ReservationID `json:"id,omitempty"`
 	Job     JobID         `json:"job,omitempty"`
 	Replica int           `json:"replica,omitempty"`
-	// Moving: it is the place that is kept for a gang that backs off, or has to leave another, and has not
-	// yet, or waits to be tried again. It starts there when that is over.
+	// Moving: it is the place that is kept for a gang that backs off, or has to leave another, and
+	// has not yet, or waits to be tried again. It starts there when that is over.
 	Moving bool `json:"moving,omitempty"`
 	// Partial: it is what is left to a gang of its place, without room for the rest.
 	Partial bool `json:"partial,omitempty"`

@@ -22,7 +22,7 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 		return refusal.Of(berth.ErrDuplicate, "node.id", fmt.Sprintf("node %q is in the fleet already, and described otherwise: tell nodeUpdated", errtext.Short(e.Node.ID)))
 	}
 	if len(c.state.NodeByID) >= c.state.Config.Limits.Nodes {
-		return refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has its %d nodes", c.state.Config.Limits.Nodes))
+		return refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has its %d nodes, see Limits.Nodes", c.state.Config.Limits.Nodes))
 	}
 	if err := c.addNode(described(&e.Node), nil); err != nil {
 		return err

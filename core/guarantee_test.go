@@ -25,7 +25,8 @@ type smallFleet struct {
 	members, each int
 }
 
-// A smallJob is a job that runs: its members by node, of so many GPUs each, of which some are enough.
+// A smallJob is a job that runs: its members by node, of so many GPUs each, of which some are
+// enough.
 type smallJob struct {
 	queue       berth.QueueID
 	on          []int
@@ -50,8 +51,8 @@ func (w *smallFleet) fits(gone choice) bool {
 	return room >= w.members
 }
 
-// fill is the most of a guarantee that the jobs of a queue fill, by all sums, and what they use. The
-// minimum of a gang counts as one job, and each member above that as another.
+// fill is the most of a guarantee that the jobs of a queue fill, by all sums, and what they use.
+// The minimum of a gang counts as one job, and each member above that as another.
 func (w *smallFleet) fill(q berth.QueueID, gone choice) (most, used int) {
 	sums := map[int]bool{0: true}
 	add := func(gpus int) {
@@ -212,8 +213,8 @@ func TestL1_AGuaranteeIsCollected(t *testing.T) {
 	}
 }
 
-// TestL2_WhatAQueueKeptItKeeps: a queue gives the job that filled its guarantee, as it has as much in
-// use without it, and keeps that: the large job, which fills nothing, does not go next. When
+// TestL2_WhatAQueueKeptItKeeps: a queue gives the job that filled its guarantee, as it has as much
+// in use without it, and keeps that: the large job, which fills nothing, does not go next. When
 // something of the queue ends by itself, that is forgotten. Each pass is held to that of a core
 // restored from a snapshot.
 func TestL2_WhatAQueueKeptItKeeps(t *testing.T) {

@@ -20,11 +20,11 @@ import (
 //     left fills less of G, being of other sizes;
 //  3. for a fair share, moreover, only if what is left fills as much of F as before.
 //
-// That holds at every queue from the leaf up to where its path parts from the beneficiary's, for all
-// that is taken together. Without regard to places rule 1 always does: of every leaf all may go but
-// what fills its G, these add up to no more than the capacity, and a beneficiary within its own
+// That holds at every queue from the leaf up to where its path parts from the beneficiary's, for
+// all that is taken together. Without regard to places rule 1 always does: of every leaf all may go
+// but what fills its G, these add up to no more than the capacity, and a beneficiary within its own
 // guarantee fits beside them. Rule 2 is for victims that have to be in certain places, and for
-// queues whose jobs are small where a large one is in the way.
+// queues with small jobs where a large one is in the way.
 //
 // This cannot go round in circles while demand and configuration stand still and nothing ends by
 // itself, if an embedder remembers a floor of each leaf: what it kept when it last gave by rule 2.

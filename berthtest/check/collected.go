@@ -10,8 +10,9 @@ import (
 
 // This file asserts that a guarantee is collected: in a fleet at rest no gang waits within the
 // guarantee of its queue for which some others could go that leave their queues their guarantees in
-// use. It looks for them in a few cheap ways, so that what it finds is certain, and what it does not
-// find says nothing: whole gangs of other queues, on nodes that are emptied one after the other.
+// use. It looks for them in a few cheap ways, so that what it finds is certain, and what it does
+// not find says nothing: whole gangs of other queues, on nodes that are emptied one after the
+// other.
 //
 // It judges gangs whose place can be counted (see countable), of queues without any above them,
 // with the default gain, no rate limit, and nothing else under way.

@@ -12,8 +12,8 @@ import (
 // that is the same, the queue of the higher priority.
 //
 // How shares compare is not judged, nor where it is not certain for which job a queue
-// stands: a queue counts as within its guarantee, or as one that borrows, if it is so with every gang that
-// waits at or below it.
+// stands: a queue counts as within its guarantee, or as one that borrows, if it is so with every
+// gang that waits at or below it.
 
 // A turn is how a queue stands to its guarantee with the job that it would serve next.
 type turn uint8

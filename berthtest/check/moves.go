@@ -12,7 +12,8 @@ import (
 // This file is about gangs that leave their places for others: the nodes they are on are being
 // drained, they lost hardware, or members, or they are moved so that one that waits has room in
 // one piece. Where they go is kept for them from
-// then on: the reports list it (see Checker.AgainstReport), and no order tells of it before the Bind.
+// then on: the reports list it (see Checker.AgainstReport), and no order tells of it before the
+// Bind.
 
 // moving is what is known of gangs that move.
 type moving struct {
@@ -123,7 +124,7 @@ func (c *Checker) mustMove(rep *replica, h berth.OrderHeader) error {
 	c.victimsNow, c.departed = append(c.victimsNow, rep), append(c.departed, rep)
 	r := c.begun(key)
 	if len(r.victims) > 0 && !r.moves {
-		return broken(PromiseS7, "%s is moved for %s, to which others have to yield", rep, key)
+		return broken(PromiseS7, "%s is moved for %s, for which others are evicted", rep, key)
 	}
 	r.moves, rep.preemption, rep.resting = true, r, c.inCooldown(rep)
 	r.takesFrom(rep, c.grace(rep))

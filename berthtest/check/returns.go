@@ -151,7 +151,7 @@ func (c *Checker) standsFree(rep *replica, gangs map[gangKey]berth.ReservationRe
 		g := &spec.Groups[rep.job.group(flat)]
 		n := s.node
 		plain := g.Claim.Share == nil && !ofInstance(&g.Claim) && g.Topology.Spread == "" && g.Topology.Balance == "" && !g.Topology.RailAligned && spec.Topology.Exclusive == ""
-		if !plain || c.nodes[n.spec.ID] != n || n.closed() || n.unfit(g) != "" || n.trial != 0 || c.mayBeSpare(n) || c.ownedByOthers(rep, n) || rep.avoided[n.spec.ID] {
+		if !plain || c.nodes[n.spec.ID] != n || n.closed() || n.unfit(g) != "" || n.burnIn != 0 || c.mayBeSpare(n) || c.ownedByOthers(rep, n) || rep.avoided[n.spec.ID] {
 			return false
 		}
 		for _, list := range []map[gangKey]berth.ReservationReport{c.gangs, gangs} {

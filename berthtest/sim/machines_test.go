@@ -19,8 +19,8 @@ import (
 )
 
 // The tables of package statetable are true: the core takes no step that no row allows, in worlds
-// and in the scripts of testdata/machines, and each row is taken there. Where many worlds are drawn,
-// more of each generator are looked at.
+// and in the scripts of testdata/machines, and each row is taken there. Where many worlds are
+// drawn, more of each generator are looked at.
 func TestMachines(t *testing.T) {
 	t.Parallel()
 	o := newObserver()

@@ -98,7 +98,7 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 	return gone
 }
 
-// describeProtected says which jobs stand for whose guarantee.
+// describeProtected says which jobs stand for the guarantees of which queues.
 func describeProtected(list []berth.Protection) string {
 	var parts []string
 	for _, p := range list {
@@ -113,7 +113,7 @@ func describeProtected(list []berth.Protection) string {
 		parts = append(parts, fmt.Sprintf("queue %s keeps %s of the %s that it uses, by its guarantee of %s, in %s",
 			p.Queue, amountOf(p.KeptMilli), amountOf(p.UsedMilli), amountOf(p.GuaranteeMilli), text))
 	}
-	return "no running jobs that may be preempted for it would free enough: " + strings.Join(parts, "; ")
+	return "no preemption would free enough for it: " + strings.Join(parts, "; ")
 }
 
 func amountOf(milli int64) string { return contract.Amount(quota.GPUMilli, milli) }
@@ -127,7 +127,7 @@ func (an *Answers) overShare(q quota.QueueIndex, asked int64) string {
 				an.state.Quota.Name(i), amountOf(used+asked), amountOf(fair))
 		}
 	}
-	return "no running jobs that may be preempted for it would free enough"
+	return "no preemption would free enough for it"
 }
 
 // describeProtection says for how long every possible victim is protected.

@@ -81,7 +81,8 @@ func (bl *Backlog) saveGangReservation(w *record.Reservation) *record.SavedGangR
 	return saved
 }
 
-// RestoreGangReservations sets aside again what replicas had. Rooms come when all replicas have theirs.
+// RestoreGangReservations sets aside again what replicas had. Rooms come when all replicas have
+// theirs.
 func (bl *Backlog) RestoreGangReservations(jobs []record.SavedJob) *berth.Error {
 	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		if err := checkWindows(rep, s); err != nil {

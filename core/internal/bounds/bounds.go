@@ -18,15 +18,15 @@ type Bounds struct {
 	Bids           int `json:"bids"`
 	VictimSearches int `json:"victimSearches"`
 	Victims        int `json:"victims"`
-	// Movers is among how many gangs one search looks for those to move, and MoveTrials how often it
-	// tries.
+	// Movers is among how many gangs one search looks for those to move, and MoveTrials how often
+	// it tries.
 	Movers     int `json:"movers"`
 	MoveTrials int `json:"moveTrials"`
 	// Ahead is after how many expected checkpoints of victims a preemption is weighed.
 	Ahead int `json:"ahead"`
 	// Reshapes is for how many waiting requests one pass looks at all GPUs, Singles for how many
-	// members that ask for the same, and Offers how many GPUs are tried, or changed, for one, and in
-	// how many domains.
+	// members that ask for the same, and Offers how many GPUs are tried, or changed, for one, and
+	// in how many domains.
 	Reshapes int `json:"reshapes"`
 	Singles  int `json:"singles"`
 	Offers   int `json:"offers"`

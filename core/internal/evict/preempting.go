@@ -67,7 +67,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 			break // the rest in the next pass
 		}
 		im.first = bid == 0
-		if ready := ev.life.EvictionsReady(); ready > ev.state.Now && ev.life.Stretching == 0 { // whoever comes first is first then
+		if ready := ev.life.EvictionsReady(); ready > ev.state.Now && ev.life.Stretching == 0 { // the bid that comes first is first then
 			ev.agenda.PreemptAt(ready)
 			return bids
 		}

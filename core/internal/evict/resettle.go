@@ -58,9 +58,9 @@ func (im *imagination) placeAnew(rep *record.Replica, s *record.Shape) []gang.Me
 }
 
 // fillIn imagines a gang that is left out with those members kept where they are that can stay
-// there, the dead where they stood, and places for the others; nil: there are none. What is balanced, spread or on aligned
-// rails has to be placed together. A life that was observed may stand where its job does not
-// allow it, and hold what it does not claim: the next one does not.
+// there, the dead where they stood, and places for the others; nil: there are none. What is
+// balanced, spread or on aligned rails has to be placed together. A life that was observed may
+// stand where its job does not allow it, and hold what it does not claim: the next one does not.
 func (im *imagination) fillIn(rep *record.Replica, dead []berth.MemberPlacement) (where, kept []gang.Member) {
 	half, kept := im.stay(rep, dead)
 	if len(kept) == 0 {

@@ -35,10 +35,11 @@ type VictimSearch struct {
 	keepOf map[quota.QueueIndex]int // their numbers, from 1
 	// gave are the floors of the queues that give so that less fills their guarantees.
 	gave []floor
-	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first one
-	// under the rate limit of its queue may; 0: there are none.
+	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first
+	// one under the rate limit of its queue may; 0: there are none.
 	ProtectedUntil, Limited berth.Time
-	// withinGuarantee: the request is within the guarantee of its queue, and reclaimed from other queues.
+	// withinGuarantee: the request is within the guarantee of its queue, and reclaimed from other
+	// queues.
 	withinGuarantee bool
 	// partsOnly: no job may be evicted as a whole just now.
 	partsOnly bool
@@ -86,8 +87,8 @@ func (t *VictimSearch) Place() []gang.Member {
 // that depart anyway do. All candidates are back in place then. A choice with a gang that has an
 // order out waits for that order.
 //
-// Not all of the candidates may go together: a gang keeps its minimum or goes as a whole, and a queue
-// keeps what package quota says.
+// Not all of the candidates may go together: a gang keeps its minimum or goes as a whole, and a
+// queue keeps what package quota says.
 func (t *VictimSearch) choose(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
 	t.out = make([]bool, len(t.offers))
 	options := preempt.Options{
@@ -219,8 +220,8 @@ func Earlier(a, b berth.Time) berth.Time {
 	return a
 }
 
-// fits reports whether the replica would fit if the candidates with these indexes were gone, whether
-// or not they may go: see permits. They stay imagined gone.
+// fits reports whether the replica would fit if the candidates with these indexes were gone,
+// whether or not they may go: see permits. They stay imagined gone.
 func (t *VictimSearch) fits(chosen []int) bool {
 	t.imagine(chosen)
 	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !t.find() {

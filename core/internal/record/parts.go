@@ -89,7 +89,8 @@ type LookPart struct {
 	// be hoped for.
 	PayAt berth.Time  `json:"payAt,omitempty"`
 	Turn  agenda.Turn `json:"-"`
-	// Tried is how many offers were tried since Turn, if a pass tries no more; Later: when another pays.
+	// Tried is how many offers were tried since Turn, if a pass tries no more; Later: when another
+	// pays.
 	Tried int        `json:"lookTried,omitempty"`
 	Later berth.Time `json:"lookLater,omitempty"`
 }

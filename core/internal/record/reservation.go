@@ -83,7 +83,7 @@ type Reservation struct {
 	Plan *Plan
 	// Unmarked: what is kept for it of its quota is not counted just now.
 	Unmarked bool
-	// Queue whose jobs belong here, or quota.NoQueue.
+	// Queue of the jobs that belong here, or quota.NoQueue.
 	Queue quota.QueueIndex
 	// Advance is the reservation, if it was made in advance.
 	Advance *berth.Reservation

@@ -44,8 +44,8 @@ func (se *Search) Reserve() {
 	}
 }
 
-// reserveInOrder plans for the gangs of a list, as many as one pass plans for. It reports whether it
-// planned for any or put any off: the next list goes on behind those.
+// reserveInOrder plans for the gangs of a list, as many as one pass plans for. It reports whether
+// it planned for any or put any off: the next list goes on behind those.
 func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 	most := se.state.Config.Policy.ReservedGangs
 	reserved, last := se.reservedGangs(), se.lastReserved(order)
@@ -130,9 +130,9 @@ func (se *Search) lastReserved(order []*record.Entry) (last [gangSizes]turn) {
 }
 
 // dueEntries lists the first so many entries that may get a reservation now, among those
-// that have one, in policy order, of heads of buckets and those behind them, and reports whether there are more behind them that may get one:
-// none does where as many have one as may, and all of those come before. O(buckets) as long as so
-// many are few.
+// that have one, in policy order, of heads of buckets and those behind them, and reports whether
+// there are more behind them that may get one: none does where as many have one as may, and all of
+// those come before. O(buckets) as long as so many are few.
 func (se *Search) dueEntries(heads []*record.Entry, many int) (order []*record.Entry, more bool) {
 	r := se.backlog.NewRota(heads)
 	defer r.End()
@@ -179,8 +179,9 @@ func (se *Search) dueHeads() (heads []*record.Entry) {
 	return heads
 }
 
-// addBehind adds those of a bucket to a rota that come after the first one, as many as one pass plans
-// for, and counts them. All ask for the same: those further behind do not fit where these do not.
+// addBehind adds those of a bucket to a rota that come after the first one, as many as one pass
+// plans for, and counts them. All ask for the same: those further behind do not fit where these do
+// not.
 func (se *Search) addBehind(r *backlog.Rota, b *record.Bucket) (added int) {
 	for _, e := range se.backlog.First(b, 2*se.state.Config.Policy.ReservedGangs)[1:] {
 		switch at, ok := se.backlog.DueAt(e); {
@@ -425,7 +426,6 @@ func (se *Search) takePlace(e *record.Entry, p *record.Plan, cause berth.CauseCo
 	if se.backlog.InTheWay(e.Rep, p) || !se.books.PlaceAt(p.Where) {
 		return false
 	}
-	e.Rep.Members = make([]record.Member, e.Rep.Job.Members())
 	if _, ok := se.bookPlacement(e.Rep, 0); !ok {
 		e.Rep.Members = nil
 		return false

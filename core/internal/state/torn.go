@@ -80,8 +80,8 @@ func (st *State) unlike(rep *record.Replica) bool {
 	return false
 }
 
-// labelledLike reports whether two nodes carry labels, and with the same values. Like itself, a node
-// is labelled that carries them at all.
+// labelledLike reports whether two nodes carry labels, and with the same values. Like itself, a
+// node is labelled that carries them at all.
 func labelledLike(n, m *record.Node, keys []string) bool {
 	for _, key := range keys {
 		v, ok := n.Spec.Labels[key]
