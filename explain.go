@@ -109,6 +109,9 @@ type Reason struct {
 	ExpectedStart Time `json:"expectedStart,omitempty"`
 	// Reservation is set if the gang has one.
 	Reservation *ReservationReport `json:"reservation,omitempty"`
+	// CutShort: the search for victims took too long and ended early. There may be some all the
+	// same.
+	CutShort bool `json:"cutShort,omitempty"`
 	// Preemption says in a sentence how it stands with the jobs that could make room for it.
 	// Victims are those that do; PotentialVictims those that would have to, if the policy did
 	// not forbid it, it paid or the rate limits allowed it. Weighing is set if it does not

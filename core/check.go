@@ -56,11 +56,11 @@ func increase(n *int, by bool) {
 func (c *Core) Check() error {
 	for _, check := range [...]func() error{
 		c.state.CheckNodes, c.state.CheckJobs, c.state.CheckMembers, c.state.CheckTopology, c.checkOrders, c.state.CheckEndings,
-		c.books.CheckHolds, c.books.CheckCharges, c.books.CheckCapacities,
+		c.books.CheckHolds, c.books.CheckCharges, c.books.CheckCapacities, c.books.CheckLots,
 		c.backlog.CheckWaiting, c.backlog.CheckQueues, c.backlog.CheckReservations, c.checkPlaces,
 		c.upkeep.CheckTrust, c.upkeep.CheckSpares, c.upkeep.CheckLosses,
 		c.life.CheckLife, c.life.CheckVictims,
-		c.gpus.CheckGPUs, c.gpus.CheckGPUHolds,
+		c.gpus.CheckGPUs, c.gpus.CheckGPUHolds, c.evict.CheckProspects,
 		c.checkAgenda,
 	} {
 		if err := check(); err != nil {

@@ -37,6 +37,10 @@ type Bounds = bounds.Bounds
 // LowerBounds has the passes of a core bounded otherwise.
 func LowerBounds(c *Core, lower func(*Bounds)) { lower(&c.state.Bounds) }
 
+// VictimWork is how many places victim searches have looked at so far, and how many candidates they
+// have gathered there.
+func VictimWork(c *Core) (places, candidates int) { return c.evict.Work() }
+
 // BreakInvariant has a core find out that its books are wrong: it frees what nobody holds.
 func BreakInvariant(c *Core) { c.books.Release(gang.Hold{Node: 7}) }
 

@@ -70,6 +70,7 @@ var roomRules = map[string]roomRule{
 			"Backoffs":   "counts timers",
 			"Timers":     "from the deadlines of orders, the backoffs and the gang timeouts",
 			"out":        "nil between passes",
+			"changed":    "counted from all nodes", "isChanged": "counted from all nodes",
 		},
 	},
 	"books": {
@@ -113,7 +114,7 @@ var roomRules = map[string]roomRule{
 	"search": {derived: map[string]string{
 		"minimums": "false between passes", "unbound": "empty between passes", "booked": "scratch",
 	}},
-	"evict":  {derived: map[string]string{"chooser": "scratch"}},
+	"evict":  {derived: map[string]string{"chooser": "scratch", "prospects": "from what runs on nodes", "gathered": "counted from nothing"}},
 	"answer": {},
 }
 

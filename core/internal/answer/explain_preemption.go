@@ -88,6 +88,9 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 	case t.Waits:
 		reason.Preemption = "waiting costs least: a gang that can give more of its surplus is growing or shrinking just now"
 		gone = min(gone, an.givenNext())
+	case t.Cut:
+		reason.CutShort = true
+		reason.Preemption = "the search for victims was cut short: some that it did not look at might make room"
 	case evict.Earlier(t.ProtectedUntil, t.Limited) != 0:
 		reason.Preemption = an.describeProtection(t)
 	case len(protected) > 0:
@@ -157,7 +160,9 @@ func (an *Answers) potentialVictims(e *record.Entry) (t *evict.VictimSearch, vic
 	searches := an.state.Bounds.VictimSearches
 	t, victims, ok := an.evict.Seek(e, evict.Seeking{Mode: berth.PreemptionOn, Chooser: new(preempt.Chooser)}, &searches)
 	if !ok && t.Weighing == nil {
-		victims, protected = nil, an.evict.Protections(e)
+		if victims = nil; !t.Cut {
+			protected = an.evict.Protections(e)
+		}
 	}
 	return t, victims, protected
 }

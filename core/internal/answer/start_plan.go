@@ -20,6 +20,9 @@ func startSentence(t *berth.StartPlan) string {
 	case len(t.Victims) > 0:
 		return fmt.Sprintf("preempting %s would start it", count(len(t.Victims), "running replica"))
 	}
+	if t.Reason.CutShort {
+		return "no preemption and no move was found that would start it, but " + t.Reason.Preemption
+	}
 	return "no preemption and no move would start it: " + t.Reason.Text
 }
 

@@ -25,6 +25,7 @@ func (bl *Backlog) EnsureQueue(i quota.QueueIndex) {
 		Index:   i,
 		Buckets: map[*record.Shape]*record.Bucket{},
 		Running: btree.NewG(16, func(a, b *record.Replica) bool { return books.CompareVictims(a, b) < 0 }),
+		Elastic: btree.NewG(16, record.LessReplica),
 		Ready: pq.New(
 			func(a, b *record.Bucket) bool { return lessEntry(a.Entries.Min(), b.Entries.Min()) },
 			func(b *record.Bucket, slot int) { b.Slot = slot },

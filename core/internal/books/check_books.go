@@ -52,6 +52,31 @@ func (bk *Books) CheckCharges() error {
 	return nil
 }
 
+// CheckLots checks that queues count what runs in them by what it is charged.
+func (bk *Books) CheckLots() error {
+	for _, q := range bk.Queues {
+		if q == nil {
+			continue
+		}
+		var lots []quota.Lot
+		elastic := 0
+		q.Running.Ascend(func(rep *record.Replica) bool {
+			if rep.Job.IsElastic() {
+				elastic++
+				return true
+			}
+			milli := int64(0)
+			rep.EachHold(func(h *gang.Hold, n *record.Node) { milli += record.ChargeOf(h, n).GPUMilli })
+			lots = AddLot(lots, milli, 1)
+			return true
+		})
+		if !slices.Equal(lots, q.Lots) || elastic != q.Elastic.Len() {
+			return fmt.Errorf("queue %s: it runs %v and %d elastic gangs, and counts %v and %d", bk.state.Quota.Name(q.Index), lots, elastic, q.Lots, q.Elastic.Len())
+		}
+	}
+	return nil
+}
+
 // CheckCapacities checks that the fleet has what its nodes have.
 func (bk *Books) CheckCapacities() error {
 	want := map[quota.Resource]int64{}

@@ -76,6 +76,7 @@ func (bk *Books) enter(rep *record.Replica, flat int, hold gang.Hold, state reco
 	n := bk.state.Nodes[hold.Node]
 	rep.Members[flat] = record.Member{State: state, Hold: hold, Node: n, Slot: len(n.Members)}
 	n.Members = append(n.Members, record.MemberAt{Rep: rep, Index: flat})
+	bk.state.NoteChanged(n.Index)
 	if n.Trust.HotSpare {
 		bk.agenda.WantSpares()
 	}
@@ -105,6 +106,7 @@ func (bk *Books) leave(rep *record.Replica, flat int, state record.MemberState) 
 	m := rep.Members[flat]
 	invariant.Must(bk.state.Fleet.Release(m.Hold))
 	m.Node.Leave(m.Slot)
+	bk.state.NoteChanged(m.Node.Index)
 	bk.catalogue.Owners.ReleaseShare(m.Hold.Share)
 	rep.Members[flat] = record.Member{State: state}
 	bk.settleGPUs(m.Node, &m.Hold)

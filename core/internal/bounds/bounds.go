@@ -13,10 +13,13 @@ import (
 type Bounds struct {
 	// Moves is for how many gangs one pass looks for another place than where they stood.
 	Moves int `json:"moves"`
-	// Bids is for how many entries one pass looks for victims, and VictimSearches how many searches
-	// that takes in all; Victims is among how many candidates it looks for one.
+	// Bids is for how many entries one pass looks for victims, and VictimSearches how many
+	// searches that takes in all. Up to Candidates running jobs one search looks at all of them,
+	// and where more run it begins with the jobs on no more nodes than that. Victims is how many
+	// it looks at to find out whether farther queues may be asked.
 	Bids           int `json:"bids"`
 	VictimSearches int `json:"victimSearches"`
+	Candidates     int `json:"candidates"`
 	Victims        int `json:"victims"`
 	// Movers is among how many gangs one search looks for those to move, and MoveTrials how often
 	// it tries.
@@ -32,8 +35,8 @@ type Bounds struct {
 	Offers   int `json:"offers"`
 	// Ends is how many replicas a plan imagines ended.
 	Ends int `json:"ends"`
-	// Depth is how many jobs of one bucket a change on nodes that are set aside has tried there because
-	// they are the first; beside them it has those tried that are let in if any is.
+	// Depth is how many jobs of one bucket a change on nodes that are set aside has tried there
+	// because they are the first; beside them it has those tried that are let in if any is.
 	Depth int `json:"depth"`
 }
 
@@ -41,7 +44,7 @@ type Bounds struct {
 func Usual() Bounds {
 	return Bounds{
 		Moves: 256,
-		Bids:  64, VictimSearches: 2048, Victims: 4096,
+		Bids:  64, VictimSearches: 2048, Candidates: 512, Victims: 4096,
 		Movers: limits.MaxMovers, MoveTrials: 256, Ahead: 64,
 		Reshapes: 8, Singles: 256, Offers: 1024,
 		Ends: 65_536, Depth: 16,
@@ -49,8 +52,8 @@ func Usual() Bounds {
 }
 
 // each are the bounds in the order of their fields.
-func (b *Bounds) each() [12]int {
-	return [...]int{b.Moves, b.Bids, b.VictimSearches, b.Victims, b.Movers, b.MoveTrials, b.Ahead, b.Reshapes, b.Singles, b.Offers, b.Ends, b.Depth}
+func (b *Bounds) each() [13]int {
+	return [...]int{b.Moves, b.Bids, b.VictimSearches, b.Candidates, b.Victims, b.Movers, b.MoveTrials, b.Ahead, b.Reshapes, b.Singles, b.Offers, b.Ends, b.Depth}
 }
 
 // Bad says why a core cannot have these bounds, or "" if it can: one leaves nothing to do, or more

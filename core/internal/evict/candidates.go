@@ -16,6 +16,8 @@ type offer struct {
 	pieces []record.Piece
 	// surplus that it is a unit of; nil: it is the whole replica.
 	surplus *surplus
+	// source is the position of its queue among the sources.
+	source int
 	// busy: it cannot be told just now, as the replica gives or gets other members.
 	busy bool
 }
@@ -29,21 +31,23 @@ type giver struct {
 
 // giver finds what a replica that runs has above its minimum.
 func (t *VictimSearch) giver(rep *record.Replica) *giver {
+	if !rep.Job.IsElastic() {
+		return &giver{}
+	}
 	if g := t.givers[rep]; g != nil {
 		return g
 	}
 	if t.givers == nil {
 		t.givers = map[*record.Replica]*giver{}
 	}
-	t.givers[rep] = &giver{}
-	if rep.Job.IsElastic() {
-		for group := range rep.Job.Spec.Groups {
-			s := surplusOf(rep, group)
-			t.core.arrange(s, rep, t.Request)
-			t.givers[rep].surpluses = append(t.givers[rep].surpluses, s)
-		}
+	g := &giver{}
+	t.givers[rep] = g
+	for group := range rep.Job.Spec.Groups {
+		s := surplusOf(rep, group)
+		t.core.arrange(s, rep, t.Request)
+		g.surpluses = append(g.surpluses, s)
 	}
-	return t.givers[rep]
+	return g
 }
 
 // surpluses lists the surpluses of a replica of which something may go.
@@ -58,6 +62,9 @@ func (t *VictimSearch) surpluses(rep *record.Replica) []*surplus {
 // pieces lists what a replica is made of: what it has above its minimum, as far as it may go
 // together, unit by unit, and the rest.
 func (t *VictimSearch) pieces(rep *record.Replica) []record.Piece {
+	if !rep.Job.IsElastic() {
+		return []record.Piece{{Rep: rep}}
+	}
 	var list []record.Piece
 	extra := map[int]bool{}
 	for _, s := range t.giver(rep).surpluses {
@@ -85,7 +92,7 @@ func (t *VictimSearch) addUnits(rep *record.Replica, s *surplus, source int) {
 	for _, unit := range s.units {
 		g.units = append(g.units, len(t.offers))
 		p := record.Piece{Rep: rep, Flats: unit}
-		t.add(offer{Piece: p, pieces: []record.Piece{p}, surplus: s, busy: busy}, source)
+		t.add(offer{Piece: p, pieces: []record.Piece{p}, surplus: s, source: source, busy: busy})
 	}
 }
 
@@ -108,9 +115,10 @@ func (t *VictimSearch) take(i int, goes []bool) {
 
 // add adds a candidate. Those of other queues come from a source above 0: the lower, the
 // further that queue is over its share.
-func (t *VictimSearch) add(y offer, source int) {
+func (t *VictimSearch) add(y offer) {
 	candidate := t.core.Candidate(y.Piece, t.core.QueueingFor(t.rep))
-	candidate.Backfilled, candidate.Borrowed, candidate.Source = t.rep.Reserved.LetIn(y.Rep), source > 0, source
+	rank := t.sources[y.source].rank
+	candidate.Backfilled, candidate.Borrowed, candidate.Source = t.rep.Reserved.LetIn(y.Rep), rank > 0, rank
 	if !y.Whole() {
 		candidate.Started -= int64(len(t.giver(y.Rep).units)) // in the order in which they go
 	}

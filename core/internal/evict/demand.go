@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/topology"
 )
@@ -13,38 +14,77 @@ import (
 
 // demand is what the replica needs at least, in whole GPUs: the members of its largest
 // group, each on a node, in one domain of the level that is required and of one product. Nothing
-// is known of parts of GPUs.
+// is known of parts of GPUs. The nodes are those that are free for a member, as many as it could
+// use, and those on which a candidate stands.
 func (t *VictimSearch) demand() preempt.Requirement {
 	c, tree := t.core, t.core.state.Fleet.Tree()
-	r := t.Request
-	g := &r.Groups[0]
-	for i := range r.Groups {
-		if o := &r.Groups[i]; o.Members*o.Claim.GPUs > g.Members*g.Claim.GPUs {
-			g = o
-		}
-	}
+	g := t.largestGroup()
 	if g.Claim.GPUs == 0 {
 		return preempt.Requirement{}
 	}
 	d := preempt.Requirement{Members: g.Members, MemberMilli: int64(g.Claim.GPUs) * 1000}
-	required := max(r.Required, g.Required, g.RailLevel)
+	required := max(t.Request.Required, g.Required, g.RailLevel)
 	if required == tree.NodeLevel() && g.RailLevel < required {
 		d.Members, d.MemberMilli = 1, d.MemberMilli*int64(d.Members)
 	}
+	listed := map[topology.NodeIndex]bool{}
+	pieces := map[int32]int64{} // by region, of nodes without a candidate
 	// An exclusive claim on a node depends on the victims that are gone.
 	anyone := g.Match == nil || t.rep.Job.Spec.Topology.Exclusive != ""
-	for at, n := range c.state.Nodes {
-		if n == nil || !slices.Contains(g.Classes, topology.NodeClass(n.Class)) || !c.state.Fleet.Schedulable(n.Index) || !anyone && !g.Match(n.Index) {
-			continue
+	add := func(n topology.NodeIndex, stands bool) {
+		if listed[n] || !c.state.Fleet.Schedulable(n) || !slices.Contains(g.Classes, tree.NodeClass(n)) || !anyone && !g.Match(n) {
+			return
 		}
-		room := preempt.FreeDomain{Domain: int32(at), FreeMilli: 1000 * int64(berth.GPUSet(c.state.Fleet.FreeMask(n.Index)).Len())}
-		if required > 0 && required < tree.NodeLevel() {
-			room.Region = int32(tree.DomainOf(n.Index, required))
+		room := preempt.FreeDomain{
+			Domain: int32(n), Region: t.regionOf(g, required, n, d.Members > 1),
+			FreeMilli: 1000 * int64(berth.GPUSet(c.state.Fleet.FreeMask(n)).Len()),
 		}
-		if len(g.Kinds) > 0 && d.Members > 1 { // all of them have one product
-			room.Region = room.Region*int32(len(g.Kinds)) + g.Kinds[slices.Index(g.Classes, topology.NodeClass(n.Class))]
+		if !stands {
+			if pieces[room.Region] >= int64(d.Members) {
+				return
+			}
+			pieces[room.Region] += room.FreeMilli / d.MemberMilli
 		}
+		listed[n] = true
 		d.Domains = append(d.Domains, room)
 	}
+	for i := range t.candidates {
+		for _, n := range t.candidates[i].Domains {
+			add(topology.NodeIndex(n), true)
+		}
+	}
+	for _, class := range g.Classes {
+		gpus, _ := tree.ClassGPUs(class)
+		for k := int(d.MemberMilli / 1000); k <= gpus; k++ {
+			tree.Visit(t.Request.Within, g.Classes, class, k, func(n topology.NodeIndex) bool {
+				add(n, false)
+				return false
+			})
+		}
+	}
 	return d
+}
+
+// largestGroup is the group that asks for the most GPUs.
+func (t *VictimSearch) largestGroup() *gang.Group {
+	g := &t.Request.Groups[0]
+	for i := range t.Request.Groups {
+		if o := &t.Request.Groups[i]; o.Members*o.Claim.GPUs > g.Members*g.Claim.GPUs {
+			g = o
+		}
+	}
+	return g
+}
+
+// regionOf numbers the regions in which members of a group have to be together: a domain of the
+// level that is required, with nodes of one product if there are several members.
+func (t *VictimSearch) regionOf(g *gang.Group, required topology.Level, n topology.NodeIndex, several bool) int32 {
+	tree, region := t.core.state.Fleet.Tree(), int32(0)
+	if required > topology.LevelFleet && required < tree.NodeLevel() {
+		region = int32(tree.DomainOf(n, required))
+	}
+	if len(g.Kinds) > 0 && several { // all of them have one product
+		region = region*int32(len(g.Kinds)) + g.Kinds[slices.Index(g.Classes, tree.NodeClass(n))]
+	}
+	return region
 }

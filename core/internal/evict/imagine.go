@@ -1,6 +1,7 @@
 package evict
 
 import (
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
@@ -53,9 +54,18 @@ func (ev *Evict) Imagine() (im *imagination, broken []*record.Reservation) {
 
 // leaveOut imagines a part of a replica gone, for good.
 func (im *imagination) leaveOut(p record.Piece) {
+	im.count(p, -1)
 	im.core.books.Vanish(p)
 	im.core.discharge(p)
 	im.gone = append(im.gone, p)
+}
+
+// count counts a part of a replica among what runs, or not any more.
+func (im *imagination) count(p record.Piece, change int64) {
+	im.core.state.NoteChangedBy(p)
+	if p.Whole() && p.Rep.State == berth.ReplicaRunning && !p.Rep.Job.IsElastic() {
+		im.core.books.CountLot(p.Rep, change)
+	}
 }
 
 // bringBack undoes leaveOut for the one that was left out last.
@@ -63,6 +73,7 @@ func (im *imagination) bringBack() {
 	last := len(im.gone) - 1
 	im.core.recharge(im.gone[last])
 	im.core.books.Reappear(im.gone[last])
+	im.count(im.gone[last], 1)
 	im.gone = im.gone[:last]
 }
 

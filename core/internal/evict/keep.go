@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/quota"
@@ -63,12 +64,23 @@ func (t *VictimSearch) newKeep(s *quota.Stake, above int, reason quota.ReclaimRe
 	k := &keep{queue: s.Queue, above: above, reason: reason, now: reason, opened: opened, used: c.state.Quota.Used(s.Queue, quota.GPUMilli)}
 	below := s.Has - k.used // kept by those below, for themselves
 	rest := k.used
-	t.eachRunning(k.queue, func(rep *record.Replica) {
-		for _, p := range t.pieces(rep) {
-			milli := ChargedOf(p)
-			k.lots = addLot(k.lots, milli, 1)
-			rest -= milli
+	add := func(size, count int64) {
+		k.lots = books.AddLot(k.lots, size, count)
+		rest -= size * count
+	}
+	t.eachLeaf(k.queue, func(q *record.Queue) {
+		for _, l := range q.Lots {
+			add(l.Size, l.Count)
 		}
+		q.Elastic.Ascend(func(rep *record.Replica) bool {
+			if rep.Imagined {
+				return true
+			}
+			for _, p := range t.pieces(rep) {
+				add(ChargedOf(p), 1)
+			}
+			return true
+		})
 	})
 	// What is being started, or planned, stays.
 	rest = max(0, rest)
@@ -81,34 +93,18 @@ func (t *VictimSearch) newKeep(s *quota.Stake, above int, reason quota.ReclaimRe
 	return k
 }
 
-// eachRunning calls a function for what runs at and below a queue, and does not go anyway.
-func (t *VictimSearch) eachRunning(at quota.QueueIndex, use func(*record.Replica)) {
+// eachLeaf calls a function for the leaves at and below a queue.
+func (t *VictimSearch) eachLeaf(at quota.QueueIndex, use func(*record.Queue)) {
 	c := t.core
 	list := c.books.Queues
 	if c.state.Quota.Leaf(at) {
 		list = list[at : at+1]
 	}
 	for _, q := range list {
-		if q == nil || !c.state.Quota.Below(q.Index, at) {
-			continue
+		if q != nil && c.state.Quota.Below(q.Index, at) {
+			use(q)
 		}
-		q.Running.Ascend(func(rep *record.Replica) bool {
-			if !rep.Imagined {
-				use(rep)
-			}
-			return true
-		})
 	}
-}
-
-// addLot adds so many of a size to lots, in order of size.
-func addLot(lots []quota.Lot, size, count int64) []quota.Lot {
-	at, found := slices.BinarySearchFunc(lots, size, func(l quota.Lot, size int64) int { return cmp.Compare(size, l.Size) })
-	if !found {
-		lots = slices.Insert(lots, at, quota.Lot{Size: size})
-	}
-	lots[at].Count += count
-	return lots
 }
 
 // share is the larger of the shares that count for the reason at hand.
@@ -124,6 +120,11 @@ func (k *keep) share() int64 {
 // their queues have beyond what these keep.
 func (t *VictimSearch) allowances() []preempt.Allowance {
 	var list []preempt.Allowance
+	for i := range t.offers {
+		if s := t.offers[i].surplus; s != nil {
+			s.allowance = 0
+		}
+	}
 	for _, k := range t.keeps {
 		list = append(list, preempt.Allowance{GPUMilli: max(0, k.allowance()), Above: k.above})
 	}
@@ -186,11 +187,16 @@ func (t *VictimSearch) permits(chosen []int) bool {
 // noteTaken notes what some candidates would take of each queue, and reports whether each gang that
 // does not go keeps its minimum. The units of a gang go with it.
 func (t *VictimSearch) noteTaken(chosen []int) (minimums bool) {
-	whole := map[*record.Replica]bool{}
 	for _, i := range chosen {
-		y := &t.offers[i]
-		if whole[y.Rep] = whole[y.Rep] || y.surplus == nil; y.surplus != nil {
+		if y := &t.offers[i]; y.surplus != nil {
 			y.surplus.taken = 0
+		}
+	}
+	for _, i := range chosen {
+		if y := &t.offers[i]; y.surplus == nil {
+			for _, s := range t.giver(y.Rep).surpluses {
+				s.taken = goesWhole
+			}
 		}
 	}
 	for _, k := range t.keeps {
@@ -199,30 +205,33 @@ func (t *VictimSearch) noteTaken(chosen []int) (minimums bool) {
 	minimums = true
 	for _, i := range chosen {
 		y := &t.offers[i]
-		if y.surplus != nil && whole[y.Rep] {
-			continue
-		}
 		if s := y.surplus; s != nil {
+			if s.taken == goesWhole {
+				continue
+			}
 			s.taken += len(y.Flats)
 			minimums = minimums && s.taken <= s.most
 		}
-		t.noteTake(y, 1)
+		t.noteTake(y.Rep.Job.Queue, y.pieces, 1)
 	}
 	return minimums
 }
 
-// noteTake notes that a candidate is taken of its queues or, with -1, that it is not.
-func (t *VictimSearch) noteTake(y *offer, sign int64) {
-	for at := t.keepOf[y.Rep.Job.Queue]; at > 0; at = t.keeps[at-1].above {
-		for _, p := range y.pieces {
-			t.keeps[at-1].taken = addLot(t.keeps[at-1].taken, ChargedOf(p), sign)
+// goesWhole is what is taken of a surplus with all of its gang.
+const goesWhole = -1
+
+// noteTake notes that some pieces are taken of a queue or, with -1, that they are not.
+func (t *VictimSearch) noteTake(q quota.QueueIndex, pieces []record.Piece, sign int64) {
+	for at := t.keepOf[q]; at > 0; at = t.keeps[at-1].above {
+		for _, p := range pieces {
+			t.keeps[at-1].taken = books.AddLot(t.keeps[at-1].taken, ChargedOf(p), sign)
 		}
 	}
 }
 
-// leaveKept reports whether the queues of a candidate are left what they keep.
-func (t *VictimSearch) leaveKept(y *offer) bool {
-	for at := t.keepOf[y.Rep.Job.Queue]; at > 0; at = t.keeps[at-1].above {
+// leaveKept reports whether a queue and those above it are left what they keep.
+func (t *VictimSearch) leaveKept(q quota.QueueIndex) bool {
+	for at := t.keepOf[q]; at > 0; at = t.keeps[at-1].above {
 		if !t.keeps[at-1].leaves() {
 			return false
 		}
@@ -243,7 +252,7 @@ func (k *keep) left() (milli int64, lots []quota.Lot) {
 	milli, lots = k.used, slices.Clone(k.lots)
 	for _, l := range k.taken {
 		milli -= l.Size * l.Count
-		lots = addLot(lots, l.Size, -l.Count)
+		lots = books.AddLot(lots, l.Size, -l.Count)
 	}
 	return milli, lots
 }
@@ -259,7 +268,9 @@ func (t *VictimSearch) opens(chosen []int) bool {
 	for _, k := range t.keeps {
 		k.now = k.reason
 	}
-	sorted := slices.Sorted(slices.Values(chosen)) // the nearer ones first
+	sorted := slices.SortedFunc(slices.Values(chosen), func(i, j int) int { // the nearer ones first
+		return cmp.Or(cmp.Compare(t.offers[i].source, t.offers[j].source), cmp.Compare(i, j))
+	})
 	ok := true
 	var lent []record.Piece
 	for _, i := range sorted {
@@ -299,27 +310,6 @@ func (t *VictimSearch) chargeOut(charge func(*Evict, record.Piece)) {
 			}
 		}
 	}
-}
-
-// lend discharges as many of the candidates from an index on as may go together, in their order,
-// and adds them to what is lent.
-func (t *VictimSearch) lend(lent []record.Piece, from int) []record.Piece {
-	t.noteTaken(nil)
-	for i := from; i < len(t.offers); i++ {
-		y := &t.offers[i]
-		if y.surplus != nil {
-			continue
-		}
-		if t.noteTake(y, 1); !t.leaveKept(y) {
-			t.noteTake(y, -1)
-			continue
-		}
-		for _, p := range y.pieces {
-			t.core.discharge(p)
-			lent = append(lent, p)
-		}
-	}
-	return lent
 }
 
 // floors are what the leaves keep that give so that less fills their guarantee.

@@ -182,7 +182,7 @@ func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *VictimSearch,
 	look := func(gather func(*VictimSearch)) {
 		among := ev.NewVictimSearch(e, s.avoid)
 		if t != nil {
-			among.ProtectedUntil, among.Limited = t.ProtectedUntil, t.Limited
+			among.ProtectedUntil, among.Limited, among.Cut = t.ProtectedUntil, t.Limited, t.Cut
 		}
 		t = among
 		t.partsOnly = s.partsOnly
@@ -190,8 +190,12 @@ func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *VictimSearch,
 		victims, ok = t.choose(s.Chooser, trials)
 	}
 	look((*VictimSearch).gatherLent)
-	if ok && t.Weighing == nil || t.Waits || s.Mode != berth.PreemptionOn || *trials <= 0 {
+	if ok && t.Weighing == nil || t.Waits || s.Mode != berth.PreemptionOn {
 		return t, victims, ok && t.Weighing == nil
+	}
+	if *trials <= 0 {
+		t.Cut = true
+		return t, victims, false
 	}
 	lent, others := t, victims
 	if look((*VictimSearch).gatherOwn); !ok && t.Weighing == nil && lent.Weighing != nil {

@@ -16,7 +16,7 @@ const maxProtected = 16
 // it is within the guarantee of its own queue; in order of their names.
 func (ev *Evict) Protections(e *record.Entry) []berth.Protection {
 	t := ev.NewVictimSearch(e, nil)
-	if t.gatherLent(); !t.withinGuarantee {
+	if t.askLenders(); !t.withinGuarantee {
 		return nil
 	}
 	var list []berth.Protection
@@ -41,14 +41,15 @@ func (t *VictimSearch) protection(q quota.QueueIndex) *berth.Protection {
 		k := t.keeps[at-1]
 		p.KeptMilli = used - k.used + max(k.fills, k.kept)
 	}
-	t.eachRunning(q, func(rep *record.Replica) {
+	c.books.Queues[q].Running.Ascend(func(rep *record.Replica) bool {
 		switch {
-		case !slices.ContainsFunc(rep.Members, t.inTheWay):
+		case rep.Imagined || !slices.ContainsFunc(rep.Members, t.inTheWay):
 		case len(p.Jobs) == maxProtected:
 			p.More++
 		default:
 			p.Jobs = append(p.Jobs, rep.Ref())
 		}
+		return true
 	})
 	if p.KeptMilli == 0 || len(p.Jobs) == 0 {
 		return nil

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
@@ -26,6 +25,10 @@ type VictimSearch struct {
 	// closer relations first. Of one replica come the units of its surplus, and then all of it.
 	candidates []preempt.Candidate
 	offers     []offer
+	// sources are the queues of which they come, the nearer ones first.
+	sources []source
+	// places says where to look for more; nil: all are candidates.
+	places *places
 	// out says which of them are imagined gone now.
 	out []bool
 	// givers has what is known of replicas, as of queues that were asked about.
@@ -43,6 +46,8 @@ type VictimSearch struct {
 	withinGuarantee bool
 	// partsOnly: no job may be evicted as a whole just now.
 	partsOnly bool
+	// Cut: the search was cut short, so that there may be more to find.
+	Cut bool
 	// Waits: the cheapest choice is a gang that gives up other members just now.
 	Waits bool
 	// Weighing has gain and cost of a choice that does not pay; nil: it pays.
@@ -83,24 +88,48 @@ func (t *VictimSearch) Place() []gang.Member {
 	return where
 }
 
+// A source is a queue of which victims may come.
+type source struct {
+	queue quota.QueueIndex
+	// rank is 0 of the own queue: see add.
+	rank int
+}
+
 // choose chooses the cheapest of the candidates that suffice, by job and number: none, if members
 // that depart anyway do. All candidates are back in place then. A choice with a gang that has an
-// order out waits for that order.
+// order out waits for that order. Where more runs than one search looks at, it begins with the
+// nodes that are the cheapest to clear, and goes on to more of them until some suffice.
 //
 // Not all of the candidates may go together: a gang keeps its minimum or goes as a whole, and a
 // queue keeps what package quota says.
 func (t *VictimSearch) choose(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
+	defer t.closePlaces()
+	for {
+		more := t.gatherMore(trials)
+		if victims, ok = t.chooseAmong(chooser, trials); ok || t.Waits || !more {
+			return victims, ok
+		}
+		if *trials <= 0 {
+			t.Cut = true
+			return victims, false
+		}
+	}
+}
+
+// chooseAmong is choose for the candidates at hand.
+func (t *VictimSearch) chooseAmong(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
 	t.out = make([]bool, len(t.offers))
 	options := preempt.Options{
 		NeedMilli: t.Asked.GPUMilli, ToleranceMilli: state.CostTolerance, MaxCalls: max(*trials, 1),
 		Allowances: t.allowances(), Permits: t.permits,
 	}
-	if len(t.candidates) > 0 { // else one search says it all, and no pass need look at all nodes
+	if len(t.candidates) > 0 { // else one search says it all
 		options.Requirement = t.demand()
 	}
 	choice, err := chooser.Choose(t.candidates, t.fits, options)
 	invariant.Must(err)
 	*trials -= choice.Calls + 1
+	t.Cut = t.Cut || choice.Result == preempt.ResultExhausted
 	ok = (choice.Result == preempt.ResultNotNeeded || choice.Result == preempt.ResultChosen) && t.fits(choice.Victims)
 	var taken []int
 	for i, gone := range t.out {
@@ -119,26 +148,20 @@ func (t *VictimSearch) choose(chooser *preempt.Chooser, trials *int) (victims []
 
 // gatherOwn lists those of the own queue that rank below.
 func (t *VictimSearch) gatherOwn() {
-	t.core.books.Queues[t.Queue].Running.Ascend(func(victim *record.Replica) bool {
-		if !books.MayPreempt(t.rep, victim) || len(t.offers) >= t.core.state.Bounds.Victims {
-			return false
-		}
-		above := t.rep.Job.Spec.Class > victim.Job.Spec.Class
-		for _, s := range t.surpluses(victim) {
-			if above || !t.tooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
-				t.addUnits(victim, s, 0)
-			}
-		}
-		if whole := (record.Piece{Rep: victim}); t.mayBeVictim(victim) && (above || !t.tooLarge(whole)) {
-			t.add(offer{Piece: whole, pieces: t.pieces(victim)}, 0)
-		}
-		return true
-	})
+	t.sources = []source{{queue: t.Queue}}
+	t.gather()
 }
 
 // gatherLent lists those of other queues that have to give back, of which any may be taken that
 // leave their queues what they keep.
 func (t *VictimSearch) gatherLent() {
+	if t.askLenders(); len(t.sources) > 0 {
+		t.gather()
+	}
+}
+
+// askLenders finds out which other queues have to give back, and what they keep.
+func (t *VictimSearch) askLenders() {
 	c := t.core
 	if t.Asked.GPUMilli == 0 {
 		return
@@ -147,12 +170,14 @@ func (t *VictimSearch) gatherLent() {
 	asked := map[quota.QueueIndex]bool{}
 	var lent []record.Piece
 	for parting := c.state.Quota.Parent(t.Queue); parting != quota.NoQueue; parting = c.state.Quota.Parent(parting) {
-		from := len(t.offers)
+		from := len(t.sources)
 		// Victims among nearer relations may open the way to farther ones.
 		for _, v := range c.books.Shares.Borrowers(nil, t.Queue, t.Asked) {
 			if !asked[v.Leaf] && c.state.Quota.Below(v.Leaf, parting) {
 				asked[v.Leaf] = true
-				t.gatherFrom(v.Leaf, 1+v.Rank, len(lent) > 0)
+				if t.keep(v.Leaf, len(lent) > 0) {
+					t.sources = append(t.sources, source{v.Leaf, 1 + v.Rank})
+				}
 			}
 		}
 		if parting != quota.RootQueue {
@@ -162,62 +187,6 @@ func (t *VictimSearch) gatherLent() {
 	for _, p := range lent {
 		c.recharge(p)
 	}
-}
-
-// gatherFrom lists those of one queue. Opened says that nearer ones are lent at the moment.
-func (t *VictimSearch) gatherFrom(q quota.QueueIndex, source int, opened bool) {
-	c := t.core
-	if !t.keep(q, opened) {
-		return
-	}
-	c.books.Queues[q].Running.Ascend(func(victim *record.Replica) bool {
-		for _, s := range t.surpluses(victim) {
-			if t.withinGuarantee || !t.tooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
-				t.addUnits(victim, s, source)
-			}
-		}
-		if whole := (record.Piece{Rep: victim}); t.mayBeVictim(victim) && (t.withinGuarantee || !t.tooLarge(whole)) {
-			t.add(offer{Piece: whole, pieces: t.pieces(victim)}, source)
-		}
-		return len(t.offers) < t.core.state.Bounds.Victims
-	})
-}
-
-// tooLarge reports whether a part holds too much to be stopped for what is asked.
-func (t *VictimSearch) tooLarge(p record.Piece) bool {
-	ratio := int64(t.core.state.Config.Policy.Preemption.MaxRatio)
-	return ratio > 0 && ChargedOf(p)/ratio > max(t.Asked.GPUMilli, 1000)
-}
-
-// mayBeVictim reports whether a replica can be evicted now, as a whole.
-func (t *VictimSearch) mayBeVictim(victim *record.Replica) bool {
-	if victim.Order != nil || victim.Beneficiary != nil || victim.Imagined || victim.Has(record.MemberStopping) ||
-		slices.ContainsFunc(victim.Members, func(m record.Member) bool { return m.Imagined }) {
-		return false
-	}
-	c := t.core
-	if t.partsOnly {
-		return false
-	}
-	limited := c.books.Queues[victim.Job.Queue].Evictions.Ready(c.state.Config.Policy.Preemption.QueueRateLimit, c.state.Now, 1)
-	spared := c.life.ProtectedUntil(victim, t.withinGuarantee)
-	switch at := max(spared, limited); {
-	case at <= c.state.Now:
-		return true
-	case spared > limited:
-		t.ProtectedUntil = Earlier(t.ProtectedUntil, at)
-	default:
-		t.Limited = Earlier(t.Limited, at)
-	}
-	return false
-}
-
-// Earlier is the first of two instants, of which 0 is none.
-func Earlier(a, b berth.Time) berth.Time {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // fits reports whether the replica would fit if the candidates with these indexes were gone,
@@ -246,13 +215,7 @@ func (t *VictimSearch) find() bool {
 // imagine has the chosen candidates gone, and no others.
 func (t *VictimSearch) imagine(chosen []int) {
 	c, goes := t.core, make([]bool, len(t.offers))
-	for i, gone := range t.out {
-		for _, p := range t.offers[i].pieces {
-			if gone {
-				c.recharge(p)
-			}
-		}
-	}
+	t.chargeOut((*Evict).recharge)
 	for _, i := range slices.Sorted(slices.Values(chosen)) { // the units of a gang before all of it
 		t.take(i, goes)
 	}

@@ -108,6 +108,7 @@ func (l *Life) CheckpointReported(rep *record.Replica, e *berth.OrderReported) *
 	}
 	if e.Outcome == berth.OutcomeDone {
 		rep.Eviction.Checkpointed = l.state.Now
+		l.state.NoteChangedBy(record.Piece{Rep: rep})
 	}
 	cause := rep.Order.Header().Cause
 	if e.Outcome == berth.OutcomeFailed {
@@ -162,6 +163,7 @@ func (l *Life) CheckpointWritten(e berth.CheckpointWritten) *berth.Error {
 		return refusal.Of(berth.ErrInvalid, "at", fmt.Sprintf("%d is outside %d..%d, from the start of the incarnation until now", at, rep.Started, l.state.Now))
 	}
 	rep.Eviction.Checkpointed, rep.Eviction.Tells = max(rep.Eviction.Checkpointed, at), true
+	l.state.NoteChangedBy(record.Piece{Rep: rep})
 	if !rep.Job.Spec.Checkpoint.Supported { // less is lost with it now
 		l.agenda.Stir(l.state.Now)
 	}

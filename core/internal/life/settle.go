@@ -110,15 +110,16 @@ func (l *Life) Run(rep *record.Replica, since berth.Time) {
 // noteRunning enters a replica among those of its queue that run, or takes it out.
 func (l *Life) noteRunning(rep *record.Replica, runs bool) {
 	change := 1
-	if running := l.books.Queues[rep.Job.Queue].Running; runs {
-		running.ReplaceOrInsert(rep)
+	if runs {
+		l.books.Enter(rep)
 	} else {
-		running.Delete(rep)
+		l.books.Exit(rep)
 		change = -1
 		if rep.Beneficiary == nil {
 			l.books.Queues[rep.Job.Queue].DropFloor()
 		}
 	}
+	l.state.NoteChangedBy(record.Piece{Rep: rep})
 	if rep.Job.IsElastic() {
 		l.Stretching += change
 	}

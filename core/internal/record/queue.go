@@ -67,8 +67,11 @@ type Queue struct {
 	List    []*Bucket          // all of them, in no order that matters
 	Ready   pq.Heap[*Bucket]
 	Waiting int // replicas with entries
-	// Running has the running replicas of the queue, the first victim first.
-	Running *btree.BTreeG[*Replica]
+	// Running has the running replicas of the queue, the first victim first; Elastic those of
+	// them that may have a surplus. Lots counts the others by what they are charged of GPUs, but
+	// for those that are imagined ended.
+	Running, Elastic *btree.BTreeG[*Replica]
+	Lots             []quota.Lot
 	// WaitingMilli is what its entries wait for, of GPUs; Over: it uses more than it is
 	// guaranteed; Keeps: it does not lend all of that; Touched: it is in Books.Touched.
 	WaitingMilli         int64

@@ -36,7 +36,7 @@ var recordRules = []recordRule{
 			"Job":         "the job that the saved form stands in",
 			"Entries":     "from its state and members; what is known of them is saved as NoCapacity, NoQuota and Fresh",
 			"Beneficiary": "from the victims of plans",
-			"Imagined":    "false between passes",
+			"RunsMilli":   "from what its members hold", "Imagined": "false between passes",
 		},
 	},
 	{
@@ -117,7 +117,7 @@ var recordRules = []recordRule{
 		derived: map[string]string{
 			"Index":   "given anew; nothing is decided by it",
 			"Buckets": "from the entries", "List": "from the entries", "Ready": "from the entries, and what is blocked",
-			"Waiting": "counts replicas with entries", "Running": "from the states of replicas", "WaitingMilli": "sums entries",
+			"Waiting": "counts replicas with entries", "Running": "from the states of replicas", "Elastic": "from the states of replicas", "Lots": "counts replicas", "WaitingMilli": "sums entries",
 			"Over": "from the tree", "Keeps": "from the tree", "Touched": "shares are counted from nothing",
 			"FloorMilli": "saved with the leaf's name, see SavedFloor",
 		},

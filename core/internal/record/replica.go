@@ -46,6 +46,8 @@ type Replica struct {
 	Imagined bool
 	// Exclusive has the domains that a gang has for itself.
 	Exclusive *Reservation
+	// RunsMilli is what it is charged of GPUs while it runs, if it has no surplus.
+	RunsMilli int64
 	// ActiveMilli is how busy its GPUs are, as was reported last.
 	ActiveMilli int64
 	// Members by flat index; nil when pending.

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
 )
 
 // A State has the records of a core.
@@ -58,6 +59,10 @@ type State struct {
 	// it wakes: the next pass looks at them, and at FreedNodes, on which something became free.
 	Opened     []*record.Node
 	FreedNodes []*record.Node
+	// changed lists the nodes of which somebody may wish to know that what stands there, or what
+	// stopping it costs, has changed; isChanged has them by index.
+	changed   []topology.NodeIndex
+	isChanged []bool
 	// Todo holds the replicas that need an order from the next pass: those to
 	// repair and those with members to stop. Timers holds what falls due later.
 	Todo   *btree.BTreeG[*record.Replica]

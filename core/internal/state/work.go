@@ -3,13 +3,57 @@ package state
 import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/topology"
 )
 
 // What there is to do for a pass, and what it has ordered so far: Leaving, Returning, Todo, Timers
 // and out are changed here alone.
 
+// NoteChanged notes that what stands on a node, or what stopping it costs, has changed.
+func (st *State) NoteChanged(n topology.NodeIndex) {
+	for int(n) >= len(st.isChanged) {
+		st.isChanged = append(st.isChanged, false)
+	}
+	if !st.isChanged[n] {
+		st.isChanged[n] = true
+		st.changed = append(st.changed, n)
+	}
+}
+
+// NoteChangedBy is NoteChanged for the nodes on which a part of a replica holds something.
+func (st *State) NoteChangedBy(p record.Piece) {
+	note := func(m *record.Member) {
+		if m.State.Holds() {
+			st.NoteChanged(m.Node.Index)
+		}
+	}
+	for _, flat := range p.Flats {
+		note(&p.Rep.Members[flat])
+	}
+	for flat := range p.Rep.Members {
+		if p.Whole() {
+			note(&p.Rep.Members[flat])
+		}
+	}
+}
+
+// IsChanged reports whether a change of a node was noted and not taken yet.
+func (st *State) IsChanged(n topology.NodeIndex) bool {
+	return int(n) < len(st.isChanged) && st.isChanged[n]
+}
+
+// TakeChanged calls a function for every node that was noted, and forgets that.
+func (st *State) TakeChanged(use func(topology.NodeIndex)) {
+	for _, n := range st.changed {
+		st.isChanged[n] = false
+		use(n)
+	}
+	st.changed = st.changed[:0]
+}
+
 // NoteLeaving enters a replica among those that are on their way out, or takes it out.
 func (st *State) NoteLeaving(rep *record.Replica, leaves bool) {
+	st.NoteChangedBy(record.Piece{Rep: rep})
 	if leaves {
 		st.Leaving.ReplaceOrInsert(rep)
 	} else {

@@ -1,0 +1,51 @@
+package books
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+)
+
+// Enter enters a replica among those that run.
+func (bk *Books) Enter(rep *record.Replica) {
+	q := bk.Queues[rep.Job.Queue]
+	q.Running.ReplaceOrInsert(rep)
+	if rep.Job.IsElastic() {
+		q.Elastic.ReplaceOrInsert(rep)
+		return
+	}
+	rep.RunsMilli = 0
+	rep.EachHold(func(h *gang.Hold, n *record.Node) { rep.RunsMilli += record.ChargeOf(h, n).GPUMilli })
+	bk.CountLot(rep, 1)
+}
+
+// Exit takes a replica out of those that run.
+func (bk *Books) Exit(rep *record.Replica) {
+	q := bk.Queues[rep.Job.Queue]
+	q.Running.Delete(rep)
+	if rep.Job.IsElastic() {
+		q.Elastic.Delete(rep)
+		return
+	}
+	bk.CountLot(rep, -1)
+	rep.RunsMilli = 0
+}
+
+// CountLot counts a replica that runs and has no surplus among the lots, or not any more.
+func (bk *Books) CountLot(rep *record.Replica, change int64) {
+	q := bk.Queues[rep.Job.Queue]
+	q.Lots = slices.DeleteFunc(AddLot(q.Lots, rep.RunsMilli, change), func(l quota.Lot) bool { return l.Count == 0 })
+}
+
+// AddLot adds so many of a size to lots, in order of size.
+func AddLot(lots []quota.Lot, size, count int64) []quota.Lot {
+	at, found := slices.BinarySearchFunc(lots, size, func(l quota.Lot, size int64) int { return cmp.Compare(size, l.Size) })
+	if !found {
+		lots = slices.Insert(lots, at, quota.Lot{Size: size})
+	}
+	lots[at].Count += count
+	return lots
+}

@@ -1,0 +1,266 @@
+package evict
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/books"
+	"github.com/berth-sched/berth/core/internal/prospect"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// Where more runs than one search can look at, candidates belong to places: those on the nodes that
+// are the cheapest to clear for a member, as package prospect tells, and on twice as many more each
+// time those do not suffice.
+
+// places are the nodes that a search has yet to look at.
+type places struct {
+	picks []*prospect.Pick // one for each group
+	// more are picks for when these are exhausted.
+	more   func() []*prospect.Pick
+	rounds int // that were made of these
+	cost   int // places that were looked at for them
+	looked map[topology.NodeIndex]bool
+	listed map[*record.Replica]bool
+	// at are the positions of the sources, from 1, by queue.
+	at map[quota.QueueIndex]int
+}
+
+// gather lists the candidates of the sources, or says where to look for them.
+func (t *VictimSearch) gather() {
+	running := 0
+	for _, s := range t.sources {
+		running += t.core.books.Queues[s.queue].Running.Len()
+	}
+	if running > t.core.state.Bounds.Candidates {
+		t.places = t.newPlaces()
+		return
+	}
+	for i, s := range t.sources {
+		t.core.books.Queues[s.queue].Running.Ascend(func(victim *record.Replica) bool {
+			if !t.mayTake(victim) {
+				return false // nor those after it
+			}
+			t.consider(victim, i)
+			return true
+		})
+	}
+}
+
+// newPlaces asks for each group where room can be made for it.
+func (t *VictimSearch) newPlaces() *places {
+	c, q := t.core, t.question()
+	pl := &places{looked: map[topology.NodeIndex]bool{}, listed: map[*record.Replica]bool{}, at: map[quota.QueueIndex]int{}}
+	for i, s := range t.sources {
+		pl.at[s.queue] = i + 1
+	}
+	_, within := c.state.Quota.Fits(t.Queue, t.Asked)
+	ask := func(anywhere bool) (picks []*prospect.Pick, hopeless bool) {
+		for _, w := range t.wants(anywhere) {
+			before := c.prospects.Looked
+			pick := c.prospects.Pick(q, w)
+			pl.cost += c.prospects.Looked - before
+			t.ProtectedUntil = Earlier(t.ProtectedUntil, pick.Until)
+			hopeless = hopeless || pick.Hopeless
+			picks = append(picks, pick)
+		}
+		return picks, hopeless
+	}
+	if within {
+		var hopeless bool
+		if pl.picks, hopeless = ask(false); hopeless {
+			t.places = pl
+			t.closePicks()
+		}
+		return pl
+	}
+	// A limit is in the way: whatever goes below it helps, wherever that is.
+	if c.books.Place(t.Request) {
+		c.books.LetGo()
+		pl.picks, _ = ask(true)
+		return pl
+	}
+	pl.picks, _ = ask(false)
+	pl.more = func() []*prospect.Pick {
+		picks, _ := ask(true)
+		return picks
+	}
+	return pl
+}
+
+// question says what may be taken back.
+func (t *VictimSearch) question() *prospect.Question {
+	c := t.core
+	q := &prospect.Question{NeedMilli: t.Asked.GPUMilli, Queueing: c.QueueingFor(t.rep), PartsOnly: t.partsOnly}
+	limit := c.state.Config.Policy.Preemption.QueueRateLimit
+	for _, s := range t.sources {
+		ready := c.books.Queues[s.queue].Evictions.Ready(limit, c.state.Now, 1)
+		if ready > c.state.Now {
+			t.Limited = Earlier(t.Limited, ready)
+		}
+		q.Sources = append(q.Sources, prospect.Source{Queue: s.queue, Rank: s.rank, Limited: ready > c.state.Now})
+		if s.queue == t.Queue {
+			q.Below = t.rep
+		}
+	}
+	if ratio := int64(c.state.Config.Policy.Preemption.MaxRatio); ratio > 0 && !t.withinGuarantee {
+		q.MostMilli = ratio * (max(t.Asked.GPUMilli, 1000) + 1)
+	}
+	return q
+}
+
+// wants says for each group what its members need. Anywhere says that what they need is not a
+// place.
+func (t *VictimSearch) wants(anywhere bool) []*prospect.Want {
+	tree := t.core.state.Fleet.Tree()
+	exclusive, _ := tree.Level(t.rep.Job.Spec.Topology.Exclusive)
+	all := 0
+	for i := range t.Request.Groups {
+		if all += t.Request.Groups[i].Members; t.Request.Groups[i].RailLevel > 0 {
+			all = topology.MaxGPUs // some of those may not be on the right rails
+		}
+	}
+	var list []*prospect.Want
+	for i := range t.Request.Groups {
+		g := &t.Request.Groups[i]
+		w := &prospect.Want{
+			Members: g.Members, Most: all, Milli: int64(g.Claim.GPUs) * 1000, Host: g.Claim.Host, Classes: g.Classes, Suits: g.Match, Within: t.Request.Within,
+			Loose: anywhere || g.Claim.GPUs == 0 || exclusive > 0, Empty: exclusive > 0, SegmentLevel: exclusive,
+		}
+		if g.Claim.GPUs == 0 { // a part of a GPU, or none
+			w.Milli = max(1, int64(g.Claim.Share.GPUMilli))
+		}
+		if w.Empty {
+			w.Suits = nil // a node does once its victims are gone
+		}
+		if !anywhere && !w.Empty {
+			t.keepTogether(w, g)
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// keepTogether says which members of a group have to be together.
+func (t *VictimSearch) keepTogether(w *prospect.Want, g *gang.Group) {
+	tree := t.core.state.Fleet.Tree()
+	for _, s := range slices.Backward(g.Segments) {
+		each := s.Size / max(1, g.Members/w.Members) // of what is on one node
+		switch {
+		case each <= 1:
+		case s.Level == tree.NodeLevel():
+			w.Milli, w.Host, w.Members = w.Milli*int64(each), w.Host.Times(int64(each)), w.Members/each
+		case s.Level > topology.LevelFleet:
+			w.Segment, w.SegmentLevel = each, s.Level
+		}
+	}
+	required := max(t.Request.Required, g.Required, g.RailLevel)
+	if required == tree.NodeLevel() && g.RailLevel < required {
+		w.Milli, w.Host, w.Members = w.Milli*int64(w.Members), w.Host.Times(int64(w.Members)), 1
+		w.Segment = 0
+	}
+	if w.Members > 1 && (required > topology.LevelFleet && required < tree.NodeLevel() || len(g.Kinds) > 0) {
+		w.Region = func(n topology.NodeIndex) int32 { return t.regionOf(g, required, n, true) }
+	}
+}
+
+// gatherMore adds the candidates on the next nodes, and reports whether there may be more on
+// others.
+func (t *VictimSearch) gatherMore(trials *int) (more bool) {
+	pl := t.places
+	if pl == nil {
+		return false
+	}
+	before := len(t.offers)
+	var list []*record.Replica
+	for {
+		for i, pick := range pl.picks {
+			found, some := t.nextOf(pick, t.stepOf(i))
+			list, more = append(list, found...), more || some
+		}
+		pl.rounds++
+		if more || pl.more == nil {
+			break
+		}
+		t.closePicks()
+		pl.picks, pl.more, pl.rounds = pl.more(), nil, 0
+	}
+	if pl.rounds == 1 && t.rep.Reserved != nil { // what was let in there makes way first
+		for _, n := range t.rep.Reserved.Nodes[:min(len(t.rep.Reserved.Nodes), t.core.state.Bounds.Candidates)] {
+			list = append(list, t.on(n)...)
+		}
+	}
+	slices.SortFunc(list, func(a, b *record.Replica) int {
+		return cmp.Or(cmp.Compare(pl.at[a.Job.Queue], pl.at[b.Job.Queue]), books.CompareVictims(a, b))
+	})
+	for _, rep := range list {
+		t.consider(rep, pl.at[rep.Job.Queue]-1)
+	}
+	t.core.gathered += len(t.offers) - before
+	*trials -= t.places.cost/placesLikeOne + (len(t.offers)-before)/gatheredLikeOne
+	t.places.cost = 0
+	return more
+}
+
+// closePlaces ends the search for more.
+func (t *VictimSearch) closePlaces() {
+	if t.places != nil {
+		t.closePicks()
+		t.places.more = nil
+	}
+}
+
+func (t *VictimSearch) closePicks() {
+	for _, pick := range t.places.picks {
+		pick.Close()
+	}
+	t.places.picks = nil
+}
+
+// What a search does beside its trials counts as so many of them, with room to spare: to look at
+// some places, and to gather some candidates.
+const (
+	placesLikeOne   = 64
+	gatheredLikeOne = 4
+)
+
+// stepOf is for how many nodes of a pick to look in this round.
+func (t *VictimSearch) stepOf(i int) int {
+	members := t.Request.Groups[i].Members
+	first := min(max(8, members+members/2), t.core.state.Bounds.Candidates)
+	return first << min(t.places.rounds, 20)
+}
+
+// nextOf lists what stands on the next nodes of a pick, and reports whether there are more.
+func (t *VictimSearch) nextOf(pick *prospect.Pick, nodes int) (list []*record.Replica, more bool) {
+	for nodes > 0 {
+		i, some := pick.Next()
+		if !some {
+			return list, false
+		}
+		if t.places.looked[i] {
+			continue
+		}
+		t.places.looked[i] = true
+		list = append(list, t.on(t.core.state.Nodes[i])...)
+		nodes--
+	}
+	return list, true
+}
+
+// on lists the replicas on a node of which something may be taken, each once in all.
+func (t *VictimSearch) on(n *record.Node) (list []*record.Replica) {
+	for _, at := range n.Members {
+		rep := at.Rep
+		if t.places.at[rep.Job.Queue] == 0 || t.places.listed[rep] || rep.State != berth.ReplicaRunning || !t.mayTake(rep) {
+			continue
+		}
+		t.places.listed[rep] = true
+		list = append(list, rep)
+	}
+	return list
+}

@@ -1,0 +1,207 @@
+package prospect
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/topology"
+)
+
+// A Pick gives the nodes on which room can be made for a want, the cheapest first, and those last
+// that are of use only if others are.
+type Pick struct {
+	prospects *Prospects
+	suits     func(topology.NodeIndex) bool
+	// buffer has all spots; heap has those of them that were not given yet, the cheapest on top,
+	// where members may be anywhere.
+	buffer, heap []spot
+	// list has the nodes in order, where they have to be together.
+	list []topology.NodeIndex
+	// Until is the first instant at which one more replica may be stopped; 0: there is none.
+	Until berth.Time
+	// Hopeless: whatever may be taken does not make room.
+	Hopeless bool
+}
+
+// Pick answers a question for a want. O(places that it is about), and where the members have to be
+// together that times its logarithm.
+func (p *Prospects) Pick(q *Question, w *Want) *Pick {
+	p.refresh()
+	list, until := p.spots(q, w)
+	pick := &Pick{prospects: p, buffer: list, suits: w.Suits, Until: until, Hopeless: !w.Loose && len(list) < w.Members}
+	if w.Region == nil && w.Segment <= 1 && !w.Empty {
+		pick.heap = list
+		for i := len(list)/2 - 1; i >= 0; i-- {
+			pick.down(i)
+		}
+		return pick
+	}
+	if w.Suits != nil {
+		list = slices.DeleteFunc(list, func(s spot) bool { return !w.Suits(s.node) })
+	}
+	slices.SortFunc(list, p.compare)
+	pick.suits = nil
+	pick.list = p.together(w, list)
+	pick.Hopeless = !w.Loose && len(pick.list) == 0
+	return pick
+}
+
+// Close ends a pick: its memory is used again.
+func (k *Pick) Close() {
+	k.prospects.spare = append(k.prospects.spare, k.buffer)
+	*k = Pick{prospects: k.prospects}
+}
+
+// Next gives the next node; false: that was all.
+func (k *Pick) Next() (topology.NodeIndex, bool) {
+	for len(k.heap) > 0 {
+		s := k.heap[0]
+		last := len(k.heap) - 1
+		k.heap[0] = k.heap[last]
+		k.heap = k.heap[:last]
+		k.down(0)
+		if s.level >= 0 && (k.suits == nil || k.suits(s.node)) {
+			return s.node, true
+		}
+	}
+	if len(k.list) == 0 {
+		return 0, false
+	}
+	n := k.list[0]
+	k.list = k.list[1:]
+	return n, true
+}
+
+// compare is the order of spots: by harm, by cost, and by name.
+func (p *Prospects) compare(a, b spot) int {
+	if c := cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(a.cost, b.cost), cmp.Compare(a.lower, b.lower)); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(p.state.Nodes[a.node].Spec.ID, p.state.Nodes[b.node].Spec.ID), cmp.Compare(a.nth, b.nth))
+}
+
+// down restores the order of the heap below a position.
+func (k *Pick) down(i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(k.heap) {
+			return
+		}
+		if child+1 < len(k.heap) && k.prospects.compare(k.heap[child+1], k.heap[child]) < 0 {
+			child++
+		}
+		if k.prospects.compare(k.heap[i], k.heap[child]) <= 0 {
+			return
+		}
+		k.heap[i], k.heap[child] = k.heap[child], k.heap[i]
+		i = child
+	}
+}
+
+// A bundle is spots that are of use together: a segment of a gang, or a region that has room for
+// all of it.
+type bundle struct {
+	spot  // the harm and the cost of all, and the first node
+	spots []spot
+	full  bool // there are enough of them
+}
+
+func (b *bundle) add(s *spot) {
+	switch {
+	case len(b.spots) == 0:
+		b.spot = *s
+	case s.level > b.level:
+		b.level, b.cost, b.lower = s.level, s.cost, s.lower+b.lower+b.cost
+	case s.level == b.level:
+		b.cost, b.lower = b.cost+s.cost, b.lower+s.lower
+	default:
+		b.lower += s.lower + s.cost
+	}
+}
+
+// together puts the nodes of spots, which are in order, into the order of regions: from the one
+// that has room for all members for the least on, its segments that cost the least. Nothing where
+// no region has room, as far as the spots tell.
+func (p *Prospects) together(w *Want, list []spot) []topology.NodeIndex {
+	segments := p.segments(w, list)
+	need, each := w.Members, 1
+	if w.Segment > 1 {
+		need, each = (w.Members+w.Segment-1)/w.Segment, w.Segment
+	}
+	at := map[int32]int{} // looked up, never ranged over
+	var regions []bundle
+	for i := range segments {
+		number := int32(0)
+		if w.Region != nil {
+			number = w.Region(segments[i].node)
+		}
+		k, known := at[number]
+		if !known {
+			k = len(regions)
+			at[number] = k
+			regions = append(regions, bundle{})
+		}
+		r := &regions[k]
+		if has := len(r.spots) / each; w.Empty && !r.full || !w.Empty && has < need {
+			r.add(&segments[i].spot)
+		}
+		r.spots = append(r.spots, segments[i].spots...)
+		r.full = r.full || len(r.spots) >= need*each
+	}
+	if !w.Loose {
+		regions = slices.DeleteFunc(regions, func(r bundle) bool { return !r.full })
+	}
+	slices.SortStableFunc(regions, func(a, b bundle) int { return p.compare(a.spot, b.spot) })
+	return nodesOf(regions, 2*need*each)
+}
+
+// segments makes segments of spots that are in order: each of the cheapest of its domain that are
+// left; of whole domains where those have to be empty.
+func (p *Prospects) segments(w *Want, list []spot) []bundle {
+	var out []bundle
+	if w.Segment <= 1 && !w.Empty {
+		for i := range list {
+			out = append(out, bundle{spot: list[i], spots: list[i : i+1]})
+		}
+		return out
+	}
+	tree := p.state.Fleet.Tree()
+	at := map[topology.DomainIndex]int{} // looked up, never ranged over: the segment in the making
+	for i := range list {
+		domain := tree.DomainOf(list[i].node, w.SegmentLevel)
+		k, known := at[domain]
+		if !known || !w.Empty && len(out[k].spots) == w.Segment {
+			k = len(out)
+			at[domain] = k
+			out = append(out, bundle{})
+		}
+		out[k].add(&list[i])
+		out[k].spots = append(out[k].spots, list[i])
+	}
+	if !w.Empty {
+		out = slices.DeleteFunc(out, func(b bundle) bool { return len(b.spots) < w.Segment })
+	}
+	slices.SortStableFunc(out, func(a, b bundle) int { return p.compare(a.spot, b.spot) })
+	return out
+}
+
+// nodesOf lists the nodes of regions in their order: of each the first spots, so many, and then the
+// others.
+func nodesOf(regions []bundle, first int) []topology.NodeIndex {
+	var list []topology.NodeIndex
+	enter := func(spots []spot) {
+		for i := range spots {
+			if spots[i].level >= 0 {
+				list = append(list, spots[i].node)
+			}
+		}
+	}
+	for i := range regions {
+		enter(regions[i].spots[:min(first, len(regions[i].spots))])
+	}
+	for i := range regions {
+		enter(regions[i].spots[min(first, len(regions[i].spots)):])
+	}
+	return list
+}

@@ -1,0 +1,307 @@
+// Package prospect knows what a victim search may find where: how much of each node the replicas of
+// a queue hold, by class, priority and size, and what it costs about to stop them. A search that
+// cannot look at all that runs begins with the nodes that this names first.
+package prospect
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/google/btree"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// Prospects are what may be taken back, by place.
+//
+// Its invariants, which Check verifies:
+//
+//  1. A tier has a place for each node on which a replica of it stands that runs and is not on
+//     its way out, with the sums over its members there. A node on which something has changed
+//     since is in State.Changed, and looked at before the next question is answered.
+//  2. A node knows its places by tier and position, and a place its node.
+//  3. A node with a member that its minimum run time protects, or that writes a checkpoint once
+//     in a while, is among the ends with the first instant at which that is over, or is to be
+//     written.
+//
+// All of it follows from the records and the clock alone, so that an answer does not depend on
+// what was asked before.
+type Prospects struct {
+	state *state.State
+
+	tiers   map[tierKey]*tier // looked up, never ranged over
+	byQueue [][]*tier         // by quota.QueueIndex
+	nodes   []footing         // by topology.NodeIndex
+	ends    *btree.BTreeG[ending]
+	// minRuntime is the policy's, as of the places.
+	minRuntime berth.Duration
+	// Looked counts the places that were looked at.
+	Looked int
+
+	standing []standing // scratch: what stands on one node, by tier
+	counts   []count    // scratch of a question, by topology.NodeIndex
+	epoch    uint32
+	allowed  []bool // scratch, by topology.NodeClass
+	// spare has the buffers of picks that are closed.
+	spare [][]spot
+}
+
+// New returns prospects of an empty fleet.
+func New(state *state.State) *Prospects {
+	return &Prospects{
+		state: state, tiers: map[tierKey]*tier{}, minRuntime: -1, // so that all nodes are looked at
+		ends: btree.NewG(16, func(a, b ending) bool {
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.node, b.node)) < 0
+		}),
+	}
+}
+
+// A tierKey is what replicas have in common that do the same harm if they are stopped.
+type tierKey struct {
+	queue    quota.QueueIndex
+	class    berth.Class
+	elastic  bool // of a gang that may have a surplus
+	size     int8 // GPUs of a replica, as the power of two that has them; 0 of an elastic one
+	priority int32
+}
+
+// A tier has the places of one key, in no order that matters.
+type tier struct {
+	tierKey
+	places []place
+}
+
+// A place is what replicas of one tier have on one node.
+type place struct {
+	node topology.NodeIndex
+	// held is what could be free there without them, and charged what they are charged, in
+	// thousandths of a GPU; growing is the part of that of which the cost grows with time.
+	held, charged, growing int32
+	// cost is that of all of them at time 0, in thousandths of a GPU-millisecond, without the
+	// wait that follows; the sum wraps around, and is right at the time at hand.
+	cost int64
+	// fixed and grows are the least costs of a thousandth: of those whose cost stands, and at
+	// time 0 of those whose cost grows; none is the largest number.
+	fixed, grows int64
+	// until is the first instant at which one of those that are protected, and left out, may be
+	// stopped; 0: there are none.
+	until berth.Time
+}
+
+const none = math.MaxInt64
+
+// A footing is where the places of a node are.
+type footing struct {
+	refs  []ref
+	until berth.Time // the first instant at which its places change by themselves; 0: never
+}
+
+type ref struct {
+	tier *tier
+	at   int32
+}
+
+// An ending is an instant at which the places of a node change by themselves.
+type ending struct {
+	at   berth.Time
+	node topology.NodeIndex
+}
+
+// A standing is a place in the making.
+type standing struct {
+	key tierKey
+	place
+}
+
+// refresh brings the places of all nodes up to date on which something has changed.
+func (p *Prospects) refresh() {
+	if least := p.state.Config.Policy.Preemption.MinRuntime; least != p.minRuntime {
+		p.minRuntime = least
+		for i := range p.state.Nodes {
+			p.state.NoteChanged(topology.NodeIndex(i))
+		}
+	}
+	for {
+		e, some := p.ends.Min()
+		if !some || e.at > p.state.Now {
+			break
+		}
+		p.ends.DeleteMin()
+		p.nodes[e.node].until = 0
+		p.state.NoteChanged(e.node)
+	}
+	for len(p.nodes) < len(p.state.Nodes) {
+		p.nodes = append(p.nodes, footing{})
+	}
+	p.state.TakeChanged(p.restand)
+}
+
+// restand works out the places of a node anew.
+func (p *Prospects) restand(i topology.NodeIndex) {
+	f := &p.nodes[i]
+	for len(f.refs) > 0 {
+		p.remove(i, f.refs[len(f.refs)-1])
+		f.refs = f.refs[:len(f.refs)-1]
+	}
+	until := p.stand(i)
+	for k := range p.standing {
+		p.insert(i, &p.standing[k])
+	}
+	if until != f.until {
+		if f.until != 0 {
+			p.ends.Delete(ending{f.until, i})
+		}
+		if f.until = until; until != 0 {
+			p.ends.ReplaceOrInsert(ending{until, i})
+		}
+	}
+}
+
+func (p *Prospects) insert(i topology.NodeIndex, s *standing) {
+	t := p.tiers[s.key]
+	if t == nil {
+		t = &tier{tierKey: s.key}
+		p.tiers[s.key] = t
+		for int(s.key.queue) >= len(p.byQueue) {
+			p.byQueue = append(p.byQueue, nil)
+		}
+		p.byQueue[s.key.queue] = append(p.byQueue[s.key.queue], t)
+	}
+	p.nodes[i].refs = append(p.nodes[i].refs, ref{t, int32(len(t.places))})
+	t.places = append(t.places, s.place)
+}
+
+func (p *Prospects) remove(i topology.NodeIndex, r ref) {
+	t, last := r.tier, int32(len(r.tier.places)-1)
+	if r.at != last {
+		t.places[r.at] = t.places[last]
+		moved := p.nodes[t.places[r.at].node].refs
+		moved[slices.Index(moved, ref{t, last})].at = r.at
+	}
+	if t.places = t.places[:last]; last == 0 {
+		delete(p.tiers, t.tierKey)
+		list := p.byQueue[t.queue]
+		p.byQueue[t.queue] = slices.DeleteFunc(list, func(o *tier) bool { return o == t })
+	}
+}
+
+// stand lists what stands on a node, by tier, as standing, and returns the first instant at which
+// that changes by itself.
+func (p *Prospects) stand(i topology.NodeIndex) (until berth.Time) {
+	p.standing = p.standing[:0]
+	n := p.state.Nodes[i]
+	if n == nil {
+		return 0
+	}
+	for _, at := range n.Members {
+		m := &at.Rep.Members[at.Index]
+		if !m.State.Holds() || at.Imagined() || !p.mayBe(at.Rep) {
+			continue
+		}
+		s := p.standingOf(at.Rep, i)
+		held := int32(1000 * berth.GPUSet(m.Hold.GPUs).Len())
+		if least := p.protectedUntil(at.Rep); least > p.state.Now && !s.key.elastic {
+			s.until = earlier(s.until, least)
+			until = earlier(until, least)
+			continue
+		}
+		each, grows, next := costOf(at.Rep, p.state.Now)
+		until = earlier(until, next)
+		s.add(held, int32(record.ChargeOf(&m.Hold, n).GPUMilli), each, grows)
+	}
+	return until
+}
+
+// standingOf is the place of a replica on a node, which is new where it is the first of its tier.
+func (p *Prospects) standingOf(rep *record.Replica, i topology.NodeIndex) *standing {
+	key := keyOf(rep)
+	for k := range p.standing {
+		if p.standing[k].key == key {
+			return &p.standing[k]
+		}
+	}
+	p.standing = append(p.standing, standing{key, place{node: i, fixed: none, grows: none}})
+	return &p.standing[len(p.standing)-1]
+}
+
+func keyOf(rep *record.Replica) tierKey {
+	spec := &rep.Job.Spec
+	key := tierKey{queue: rep.Job.Queue, class: spec.Class, priority: spec.Priority, elastic: rep.Job.IsElastic()}
+	if !key.elastic {
+		key.size = sizeOf(rep.RunsMilli)
+	}
+	return key
+}
+
+// sizeOf is the power of two that has so many thousandths of a GPU.
+func sizeOf(milli int64) int8 {
+	size := int8(0)
+	for milli > 1000<<size {
+		size++
+	}
+	return size
+}
+
+// mayBe reports whether a replica runs, and is not on its way out. One that gives up some of its
+// members may give others.
+func (p *Prospects) mayBe(rep *record.Replica) bool {
+	if rep.State != berth.ReplicaRunning {
+		return false
+	}
+	return p.state.Leaving.Len() == 0 || !p.state.Leaving.Has(rep) || rep.Job.IsElastic() && rep.Beneficiary == nil && !rep.Asked()
+}
+
+// protectedUntil is until when a replica is protected from all.
+func (p *Prospects) protectedUntil(rep *record.Replica) berth.Time {
+	return rep.Started.Add(max(rep.Job.Spec.MinRuntime, p.minRuntime))
+}
+
+// add adds a member to a place. A gang on several nodes counts on each with what it holds there.
+func (s *standing) add(held, charged int32, each int64, grows bool) {
+	s.held, s.charged = s.held+held, s.charged+charged
+	s.cost += int64(charged) * each
+	if grows {
+		s.growing += charged
+		s.grows = min(s.grows, each)
+	} else {
+		s.fixed = min(s.fixed, each)
+	}
+}
+
+// shortInterval is that of checkpoints of which the cost that they save is not followed from one to
+// the next: half of it is taken.
+const shortInterval = 15 * berth.Minute
+
+// costOf is what a thousandth of a GPU of a replica costs if it is stopped, in milliseconds: now,
+// or at time 0 where that grows with time; until the next instant, unless that is 0.
+func costOf(rep *record.Replica, now berth.Time) (each int64, grows bool, next berth.Time) {
+	spec := &rep.Job.Spec
+	c := &spec.Checkpoint
+	each = int64(c.RestartCost)
+	since := max(rep.Started, rep.Eviction.Checkpointed)
+	switch {
+	case rep.Job.IsElastic() || spec.Service != nil:
+		return each, false, 0
+	case c.Supported:
+		return each + int64(c.Cost), false, 0
+	case c.Interval <= 0 || rep.Eviction.Tells:
+		return each - int64(since), true, 0
+	case c.Interval < shortInterval:
+		return each + int64(c.Interval/2), false, 0
+	}
+	since = now.Add(-(now.Sub(since) % c.Interval))
+	return each - int64(since), true, since.Add(c.Interval)
+}
+
+// earlier is the first of two instants, of which 0 is none.
+func earlier(a, b berth.Time) berth.Time {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
