@@ -32,6 +32,10 @@
 //     nodes, and a pass that finds victims for a gang, among its own queue or
 //     among borrowers, and asks them.
 //
+//   - BenchmarkVictimsOfSingles: the same on up to 16,384 nodes that are full of single-GPU
+//     jobs, which began in a random order; BenchmarkVictimsOfMany: all passes until 64 and
+//     1,000 gangs of distinct demands have theirs, and the longest of these passes.
+//
 //   - BenchmarkLoss: a gang of 2,048 nodes loses one, is stopped, and goes on with a spare.
 //
 // The benchmarks whose name ends in Ratio run both fleets in turns, so that they
