@@ -64,6 +64,23 @@ func (bl *Backlog) Bidder(b *record.Bucket) *record.Entry {
 	return bidder
 }
 
+// Grower is the first entry of a bucket that may bid for further members; nil: there is none. A
+// whole gang that comes first and asks for the same may have whatever that could.
+func (bl *Backlog) Grower(b *record.Bucket) (grower *record.Entry) {
+	switch first := b.Entries.Min(); {
+	case !first.Grows:
+		return nil
+	case first.BidsToGrow():
+		return first
+	}
+	for _, e := range b.Entries.Items() {
+		if e.BidsToGrow() && (grower == nil || record.CompareEntries(e, grower) < 0) {
+			grower = e
+		}
+	}
+	return grower
+}
+
 // CutBatch takes the replicas of a batch from a number on out of what waits, and forgets them.
 func (bl *Backlog) CutBatch(t *record.Batch, from int) {
 	head, many := t.Head, t.End-from

@@ -265,7 +265,7 @@ func (t *VictimSearch) opens(chosen []int) bool {
 	for _, i := range sorted {
 		y := &t.offers[i]
 		_, reason := t.core.books.Shares.Stakes(nil, t.Queue, t.Asked, y.Rep.Job.Queue)
-		if ok = reason <= quota.ReclaimForShare; !ok {
+		if ok = t.reclaims(reason); !ok {
 			break
 		}
 		for at := t.keepOf[y.Rep.Job.Queue]; at > 0; at = t.keeps[at-1].above {

@@ -159,7 +159,9 @@ func (se *Search) placed(e *record.Entry, cause berth.Cause) {
 	se.backlog.Unawait(rep)
 	se.backlog.EncloseExclusive(rep)
 	if grows {
-		cause = berth.Cause{Code: berth.CauseGrows}
+		if cause.Code == berth.CauseFits {
+			cause.Code = berth.CauseGrows
+		}
 	} else {
 		se.life.LeavePending(rep)
 		rep.Reserve.Vain = 0

@@ -160,6 +160,7 @@ func (se *Search) dueHeads() (heads []*record.Entry) {
 		for _, b := range s.Buckets {
 			e := b.Entries.Min()
 			switch at, ok := se.backlog.DueAt(e); {
+			case e.Grows: // it gets none
 			case ok && at > se.state.Now:
 				se.agenda.ReserveBy(at)
 			case ok && !se.withinQuota(b):
@@ -178,6 +179,7 @@ func (se *Search) dueHeads() (heads []*record.Entry) {
 func (se *Search) addBehind(r *backlog.Rota, b *record.Bucket) (added int) {
 	for _, e := range se.backlog.First(b, 2*se.state.Config.Policy.ReservedGangs)[1:] {
 		switch at, ok := se.backlog.DueAt(e); {
+		case e.Grows:
 		case ok && at > se.state.Now:
 			se.agenda.ReserveBy(at)
 		case ok, e.Rep.Reserved != nil:
@@ -359,7 +361,7 @@ func (se *Search) ServeReserved() {
 	var list []*record.Entry
 	for _, w := range se.backlog.Reservations {
 		if w.IsAwaited() {
-			list = append(list, w.Rep.Entries[0])
+			list = append(list, w.Entry())
 		}
 	}
 	slices.SortFunc(list, record.CompareEntries)
@@ -417,7 +419,7 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 
 // takePlace starts the beneficiary of a preemption where it was planned, if all of that is
 // free by now. Where a group is spread depends on nodes that it is not on, so that it is
-// searched for anew.
+// searched for anew. A gang that grows goes nowhere of that but as planned (see Lift).
 func (se *Search) takePlace(e *record.Entry, p *record.Plan, cause berth.CauseCode) bool {
 	spec := &e.Bucket.Shape.Spec
 	if slices.ContainsFunc(spec.Groups, func(g berth.Group) bool { return g.Topology.Spread != "" }) {
@@ -429,9 +431,13 @@ func (se *Search) takePlace(e *record.Entry, p *record.Plan, cause berth.CauseCo
 	if se.backlog.InTheWay(e.Rep, p) || !se.books.PlaceAt(p.Where) {
 		return false
 	}
-	e.Rep.Members = make([]record.Member, e.Rep.Job.Members())
+	if !e.Grows {
+		e.Rep.Members = make([]record.Member, e.Rep.Job.Members())
+	}
 	if _, ok := se.bookPlacement(e.Rep, 0); !ok {
-		e.Rep.Members = nil
+		if !e.Grows {
+			e.Rep.Members = nil
+		}
 		return false
 	}
 	se.life.Resume(e.Rep, cause == berth.CauseResumed)
@@ -456,7 +462,9 @@ func (se *Search) EndReservations() {
 		}
 		if w.IsAwaited() {
 			se.state.Totals.ReservationsExpired++
-			se.planLater(w.Rep)
+			if w.Rep.State == berth.ReplicaPending {
+				se.planLater(w.Rep)
+			}
 			if w.IsPlanned() {
 				se.FailBid(w.Rep)
 			}
