@@ -98,7 +98,7 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 	case rep.Entries != nil:
 		e := rep.Entries[0]
 		if rep.Reserved != nil {
-			e = rep.Reserved.Entry()
+			e = an.backlog.EntryOf(rep.Reserved)
 		}
 		reason, known := reasons[e.Bucket.Shape]
 		if !known || rep.Reserved != nil || rep.Retry.LostHardware {

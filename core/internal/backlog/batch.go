@@ -67,14 +67,15 @@ func (bl *Backlog) Bidder(b *record.Bucket) *record.Entry {
 // Grower is the first entry of a bucket that may bid for further members; nil: there is none. A
 // whole gang that comes first and asks for the same may have whatever that could.
 func (bl *Backlog) Grower(b *record.Bucket) (grower *record.Entry) {
+	bids := func(e *record.Entry) bool { return e.Grows && e.Rep.PlannedReservation() == nil }
 	switch first := b.Entries.Min(); {
 	case !first.Grows:
 		return nil
-	case first.BidsToGrow():
+	case bids(first):
 		return first
 	}
 	for _, e := range b.Entries.Items() {
-		if e.BidsToGrow() && (grower == nil || record.CompareEntries(e, grower) < 0) {
+		if bids(e) && (grower == nil || record.CompareEntries(e, grower) < 0) {
 			grower = e
 		}
 	}

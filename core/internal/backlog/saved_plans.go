@@ -40,14 +40,15 @@ func (bl *Backlog) RestorePlans(jobs []record.SavedJob) *berth.Error {
 
 // restorePlan makes the reservation of a plan anew.
 func (bl *Backlog) restorePlan(kind record.ReservationKind, rep *record.Replica, s *record.SavedGangReservation) (*record.Reservation, *berth.Error) {
-	p, err := bl.restorePreemption(rep, s)
 	switch {
-	case err != nil:
-		return nil, err
 	case s.Cause != kind.Cause():
 		return nil, refusal.Of(berth.ErrInvalid, "cause", fmt.Sprintf("%q is neither the cause of a preemption nor of a move", errtext.Short(s.Cause)))
 	case s.Partial:
 		return nil, refusal.Of(berth.ErrInvalid, "partial", "is set beside where")
+	}
+	p, err := bl.restorePreemption(rep, s)
+	if err != nil {
+		return nil, err
 	}
 	w, err := bl.restoreGangReservation(kind, rep, s)
 	if err != nil {

@@ -73,11 +73,6 @@ func (ev *Evict) mostToGrow(e *record.Entry) int {
 	return int(max(1, min(left/s.Least.GPUMilli, int64(all/least)))) * least
 }
 
-// reclaims reports whether a search may take what is lent for a reason.
-func (t *VictimSearch) reclaims(reason quota.ReclaimReason) bool {
-	return reason == quota.ReclaimForGuarantee || reason == quota.ReclaimForShare && !t.grows
-}
-
 // WithinGuarantee reports whether what is asked is within the guarantee of the queue that asks.
 func (t *VictimSearch) WithinGuarantee() bool { return t.withinGuarantee }
 

@@ -57,6 +57,11 @@ func (t *VictimSearch) keep(leaf quota.QueueIndex, opened bool) bool {
 	return len(stakes) > 0
 }
 
+// reclaims reports whether a search may take what is lent for a reason.
+func (t *VictimSearch) reclaims(reason quota.ReclaimReason) bool {
+	return reason == quota.ReclaimForGuarantee || reason == quota.ReclaimForShare && !t.grows
+}
+
 // newKeep works out what a queue keeps.
 func (t *VictimSearch) newKeep(s *quota.Stake, above int, reason quota.ReclaimReason, opened bool) *keep {
 	c := t.core

@@ -34,11 +34,6 @@ func (e *Entry) Bids() bool {
 	return !e.Grows && e.Rep.PlannedReservation() == nil
 }
 
-// BidsToGrow reports whether an entry is one for further members of a gang without a plan yet.
-func (e *Entry) BidsToGrow() bool {
-	return e.Grows && e.Rep.PlannedReservation() == nil
-}
-
 // Leave takes a bucket out of the list of its queue.
 func (q *Queue) Leave(b *Bucket) {
 	q.List = unordered.Remove(q.List, b.At, func(b *Bucket, at int) { b.At = at })

@@ -57,17 +57,6 @@ func (p *Plan) WithinQueue(rep *Replica) bool {
 	return slices.ContainsFunc(p.Victims, func(victim *Replica) bool { return victim.Job.Queue == rep.Job.Queue })
 }
 
-// Entry is the one for which a gang has a reservation: of one that grows, that of the group in its
-// plan.
-func (w *Reservation) Entry() *Entry {
-	for _, e := range w.Rep.Entries {
-		if e.Grows && e.Group == w.Plan.Where[0].Group {
-			return e
-		}
-	}
-	return w.Rep.Entries[0]
-}
-
 // IsPlanned reports whether a reservation has a plan.
 func (s *SavedGangReservation) IsPlanned() bool { return len(s.Victims)+len(s.Where) > 0 }
 

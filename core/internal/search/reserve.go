@@ -361,7 +361,7 @@ func (se *Search) ServeReserved() {
 	var list []*record.Entry
 	for _, w := range se.backlog.Reservations {
 		if w.IsAwaited() {
-			list = append(list, w.Entry())
+			list = append(list, se.backlog.EntryOf(w))
 		}
 	}
 	slices.SortFunc(list, record.CompareEntries)
