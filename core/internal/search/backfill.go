@@ -13,8 +13,8 @@ import (
 
 // Lift is the request of an entry with the nodes that are set aside but that it may use all
 // the same: its own, those of its queue, and those that it leaves in time. A gang that
-// only grows has no claim to spares, even if it has to leave its node, and what is set aside for it
-// takes all of the members that are planned there. False: there are none.
+// only grows has no claim to spares, even if it has to leave its node, and none to its own nodes for
+// fewer members than are planned there (see tryPlanned). False: there are none.
 func (se *Search) Lift(e *record.Entry, r *gang.Request) (*gang.Request, bool) {
 	end := se.state.EndIfPlaced(e.Rep)
 	return se.LiftWith(e.Bucket.Shape.Spec.Groups, r, func(w *record.Reservation) bool {

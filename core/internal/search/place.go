@@ -145,7 +145,7 @@ func (se *Search) search(e *record.Entry, request *gang.Request) fit {
 	least := *request
 	least.Groups = slices.Clone(request.Groups)
 	for i := range least.Groups {
-		least.Groups[i].Members = e.Bucket.Shape.Minimum.Groups[i].Members
+		least.Groups[i].Members = request.Groups[i].MinMembers
 	}
 	if se.PlaceRequest(e.Rep, &least, e.Group) == Fits {
 		return Fits

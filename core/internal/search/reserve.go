@@ -405,7 +405,12 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 	if se.takePlace(e, p, w.Kind.Cause()) {
 		return
 	}
-	se.tryReserved(e)
+	if e.Grows {
+		se.tryPlanned(e, len(p.Where))
+	}
+	if e.Rep.Reserved == w {
+		se.tryReserved(e)
+	}
 	if e.Rep.Reserved != w || len(p.Victims) > 0 || se.state.LeavingFrom(w) {
 		return
 	}
@@ -417,9 +422,27 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 	se.backlog.EndReservation(w)
 }
 
+// tryPlanned places as many further members of a gang as are planned, or more, on the nodes that are set
+// aside for them or elsewhere. Fewer are placed elsewhere alone: those nodes are for all of them.
+func (se *Search) tryPlanned(e *record.Entry, members int) {
+	se.state.Compile(e.Bucket.Shape)
+	request, ok := se.affordable(e.Bucket)
+	if !ok || request.Groups[0].Members < members {
+		return
+	}
+	planned := *request
+	planned.Groups = slices.Clone(request.Groups)
+	planned.Groups[0].MinMembers = members
+	end := se.state.EndIfPlaced(e.Rep)
+	se.state.Totals.PlacementAttempts++
+	se.try(e, se.state.Widen(e.Bucket.Shape.Spec.Groups, &planned, func(w *record.Reservation) bool {
+		return se.backlog.Admits(w, e.Rep, end) && !w.IsSpares()
+	}))
+}
+
 // takePlace starts the beneficiary of a preemption where it was planned, if all of that is
 // free by now. Where a group is spread depends on nodes that it is not on, so that it is
-// searched for anew. A gang that grows goes nowhere of that but as planned (see Lift).
+// searched for anew.
 func (se *Search) takePlace(e *record.Entry, p *record.Plan, cause berth.CauseCode) bool {
 	spec := &e.Bucket.Shape.Spec
 	if slices.ContainsFunc(spec.Groups, func(g berth.Group) bool { return g.Topology.Spread != "" }) {
