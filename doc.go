@@ -340,9 +340,19 @@
 //
 // While a gang gives or gets members, a job that needs more of its surplus waits instead of
 // evicting others. Members that are being stopped are stopped, even if no job needs their place
-// any more. The gang grows again like any that is short of members: on idle capacity, and never
-// at the cost of others; of several, the first in policy order to its full size, then the next:
-// turns would cost a resize for each member. One with Topology.Exclusive gives no parts.
+// any more. One with Topology.Exclusive gives no parts.
+//
+// The gang grows again like any that is short of members: on idle capacity and, as far as its queue
+// and all above it are within their guarantees, in the place of what other queues borrow. For that
+// it is a beneficiary like one that waits, with all of the members that the guarantee leaves it, or
+// else fewer; they come by one [Bind], because of [CauseVictimsGone]. Meanwhile it is no victim. It
+// takes nothing of its own queue, whatever its priority, and nothing for a fair share: no job ends
+// for what another can do without, unless that is owed to its queue.
+//
+// Of several gangs of a queue the first in policy order grows to its full size, then the next, and
+// they are not dealt members in turns. A deal resizes each gang for what becomes free at once, where
+// this resizes one; and of two gangs at half their size neither ends sooner than the second does
+// here, while the first ends later.
 //
 // # Cost, gain and hysteresis
 //
@@ -477,8 +487,8 @@
 //
 // # What this version does not do
 //
-// No running job is stopped for a reservation that was made in advance, for a Repartition, or for a
-// gang that grows. A gang moves whole: it is stopped, all of it, and started again, also if one of
+// No running job is stopped for a reservation that was made in advance, or for a Repartition, and
+// none is moved for a gang that grows. A gang moves whole: it is stopped, all of it, and started again, also if one of
 // its members alone has to go elsewhere. A node has GPUs of one product. A requirement of a job that
 // this version cannot keep is refused with [ErrUnsupported], never ignored.
 //

@@ -65,7 +65,9 @@ func (an *Answers) reportReservations() []berth.ReservationReport {
 			moves = append(moves, w)
 		}
 	}
-	slices.SortFunc(gangs, func(a, b *record.Reservation) int { return record.CompareEntries(an.backlog.EntryOf(a), an.backlog.EntryOf(b)) })
+	slices.SortFunc(gangs, func(a, b *record.Reservation) int {
+		return record.CompareEntries(an.backlog.EntryOf(a), an.backlog.EntryOf(b))
+	})
 	slices.SortFunc(moves, func(a, b *record.Reservation) int { return record.CompareReplicas(a.Rep, b.Rep) })
 	var list []berth.ReservationReport
 	for _, w := range slices.Concat(advance, gangs, moves) {

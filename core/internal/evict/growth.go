@@ -8,19 +8,9 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// The part of preemption about gangs that run with fewer members than they want. Such a gang is a
-// beneficiary like one that waits, by one rule of two: it takes back what its queue is guaranteed, at
-// every level up to where the paths part. Nothing of its own queue goes for it: a member above the
-// minimum is worth less than any job, and a gang of the highest priority would else hold all others
-// of its queue at their minimums. And nothing goes for a fair share: two elastic gangs would pass
-// members to and fro with every change of demand, a resize on either side each time.
-//
-// Exchanges end all the same, by the proof of package quota. What jobs fill is counted with the
-// minimum of a gang as one job and each unit above it as another, so that growth is the start of
-// some of these. With them the queue is within its guarantee, and so what it keeps is what it uses
-// then: the first sum rises by what the new members are charged, and no queue that gives lets it
-// fall. A gang that has grown so is no victim of the queue that it took from until something ends by
-// itself, as its queue is within its guarantee.
+// The part of preemption about gangs that run with fewer members than they want: the doc of the package
+// says what they may take, and why that ends. Growth looks for victims where a bucket of it is blocked,
+// nowhere unless some queue uses more than its guarantee, and no queue at its own.
 
 // searchToGrow begins a search for so many further members of an entry that grows.
 func (ev *Evict) searchToGrow(e *record.Entry, members int, avoid []berth.NodeID) *VictimSearch {
