@@ -332,27 +332,17 @@
 //
 // An elastic gang gives up its surplus, the members above the minimum of their group, by whole
 // widest segments where there are any, so that the rest keeps its topology. It gets a [Release]
-// of these members alone and stays Running: Release.Remaining tells with how many members it
-// goes on, so that the job can resize to that, and Release.SurplusEvictions for which
-// beneficiaries, which may be several. No checkpoint is requested before, as no work of the
-// gang is lost, and neither a minimum run time, a cooldown nor a rate limit protects a surplus:
-// a gang has it for as long as no other job needs the place.
+// of these members alone and stays Running: Release.Remaining tells with how many members it goes
+// on, so that the job can resize, and Release.SurplusEvictions for which beneficiaries. It loses no
+// work, so that nothing protects a surplus. A gang with Topology.Exclusive gives no parts.
 //
 // While a gang gives or gets members, a job that needs more of its surplus waits instead of
 // evicting others. Members that are being stopped are stopped, even if no job needs their place
-// any more. One with Topology.Exclusive gives no parts.
-//
-// The gang grows again like any that is short of members: on idle capacity and, as far as its queue
-// and all above it are within their guarantees, in the place of what other queues borrow. For that
-// it is a beneficiary like one that waits, with all of the members that the guarantee leaves it, or
-// else fewer; they come by one [Bind], because of [CauseVictimsGone]. Meanwhile it is no victim. It
-// takes nothing of its own queue, whatever its priority, and nothing for a fair share: no job ends
-// for what another can do without, unless that is owed to its queue.
-//
-// Of several gangs of a queue the first in policy order grows to its full size, then the next, and
-// they are not dealt members in turns. A deal resizes each gang for what becomes free at once, where
-// this resizes one; and of two gangs at half their size neither ends sooner than the second does
-// here, while the first ends later.
+// any more. The gang grows again on idle capacity and, as far as its queue and all above it are
+// within their guarantees, in the place of what others borrow: as the beneficiary of a preemption,
+// with all of the members that the guarantee leaves it or else fewer. Nothing of its own queue goes
+// for that, and nothing for a fair share. Of several gangs the first in policy order grows first, to
+// its full size: in turns each would resize, the first end later, and the others no sooner.
 //
 // # Cost, gain and hysteresis
 //
