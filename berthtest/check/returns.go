@@ -91,6 +91,21 @@ func (c *Checker) failed(rep *replica, fault berth.Fault) {
 	rep.told = rep.observed
 }
 
+// losePlaces: a gang that backs off, and of which a member died on hardware that is lost now, has lost
+// hardware.
+func (c *Checker) losePlaces(lost func(stand) bool) {
+	for _, j := range c.jobs {
+		for _, rep := range j.replicas {
+			for _, s := range rep.stood {
+				if rep.state == berth.ReplicaPending && rep.readyAt != 0 && lost(s) && !rep.struck {
+					rep.struck = true
+					c.saw("lost hardware while it backed off")
+				}
+			}
+		}
+	}
+}
+
 // comesBack reports whether a place may be kept for a gang that is being stopped.
 func (rep *replica) comesBack() bool {
 	switch rep.cause {
