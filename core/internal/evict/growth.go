@@ -43,7 +43,13 @@ func (ev *Evict) seekToGrow(e *record.Entry, s Seeking, trials *int) (t *VictimS
 		}
 		t.partsOnly = s.partsOnly
 		t.gatherLent()
-		victims, ok = t.choose(s.Chooser, trials)
+		budget := *trials
+		if members > least {
+			budget = (budget + 1) / 2 // the rest is for fewer
+		}
+		*trials -= budget
+		victims, ok = t.choose(s.Chooser, &budget)
+		*trials += budget
 		if ok || t.Waits || members == least || *trials <= 0 {
 			return t, victims, ok
 		}
