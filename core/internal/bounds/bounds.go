@@ -32,8 +32,8 @@ type Bounds struct {
 	Offers   int `json:"offers"`
 	// Ends is how many replicas a plan imagines ended.
 	Ends int `json:"ends"`
-	// Depth is how many jobs of one bucket a change on nodes that are set aside has tried there because
-	// they are the first; beside them it has those tried that are let in if any is.
+	// Depth is how many jobs of one bucket a change on nodes that are set aside has tried there
+	// because they are the first; beside them it has those tried that are let in if any is.
 	Depth int `json:"depth"`
 }
 

@@ -41,6 +41,8 @@ type VictimSearch struct {
 	// withinGuarantee: the request is within the guarantee of its queue, and reclaimed from other
 	// queues.
 	withinGuarantee bool
+	// grows: the replica runs, and is to get further members.
+	grows bool
 	// partsOnly: no job may be evicted as a whole just now.
 	partsOnly bool
 	// Waits: the cheapest choice is a gang that gives up other members just now.
@@ -140,17 +142,17 @@ func (t *VictimSearch) gatherOwn() {
 // leave their queues what they keep.
 func (t *VictimSearch) gatherLent() {
 	c := t.core
-	if t.Asked.GPUMilli == 0 {
+	t.withinGuarantee = c.state.Quota.Used(t.Queue, quota.GPUMilli)+t.Asked.GPUMilli <= c.books.Shares.Guaranteed(t.Queue)
+	if t.Asked.GPUMilli == 0 || t.grows && !t.withinGuarantee {
 		return
 	}
-	t.withinGuarantee = c.state.Quota.Used(t.Queue, quota.GPUMilli)+t.Asked.GPUMilli <= c.books.Shares.Guaranteed(t.Queue)
 	asked := map[quota.QueueIndex]bool{}
 	var lent []record.Piece
 	for parting := c.state.Quota.Parent(t.Queue); parting != quota.NoQueue; parting = c.state.Quota.Parent(parting) {
 		from := len(t.offers)
 		// Victims among nearer relations may open the way to farther ones.
 		for _, v := range c.books.Shares.Borrowers(nil, t.Queue, t.Asked) {
-			if !asked[v.Leaf] && c.state.Quota.Below(v.Leaf, parting) {
+			if !asked[v.Leaf] && c.state.Quota.Below(v.Leaf, parting) && t.reclaims(v.Reason) {
 				asked[v.Leaf] = true
 				t.gatherFrom(v.Leaf, 1+v.Rank, len(lent) > 0)
 			}
@@ -191,7 +193,7 @@ func (t *VictimSearch) tooLarge(p record.Piece) bool {
 
 // mayBeVictim reports whether a replica can be evicted now, as a whole.
 func (t *VictimSearch) mayBeVictim(victim *record.Replica) bool {
-	if victim.Order != nil || victim.Beneficiary != nil || victim.Imagined || victim.Has(record.MemberStopping) ||
+	if victim.Order != nil || victim.Reserved != nil || victim.Beneficiary != nil || victim.Imagined || victim.Has(record.MemberStopping) ||
 		slices.ContainsFunc(victim.Members, func(m record.Member) bool { return m.Imagined }) {
 		return false
 	}
