@@ -67,10 +67,10 @@ type Group struct {
 	Name string `json:"name,omitempty"`
 	// Members is the number of members.
 	Members int `json:"members"`
-	// MinMembers is the least number of members to start with; zero: all of them, so that the
-	// gang is not elastic. A gang that started short grows as capacity appears; its members
-	// above the minimum are a surplus, which it gives up, without a checkpoint, before any job
-	// is evicted whole.
+	// MinMembers is the least number of members to start with; zero: all of them, so that the gang
+	// is not elastic. A gang that started short grows as capacity appears, and within the guarantee
+	// of its queue takes back what others borrow; its members above the minimum are a surplus,
+	// which it gives up, without a checkpoint, before any job is evicted whole.
 	MinMembers int `json:"minMembers,omitempty"`
 	// Claim is what each member needs, on one node.
 	Claim Claim `json:"claim,omitzero"`

@@ -72,7 +72,7 @@ type CauseCode string
 const (
 	// CauseFits: the gang's turn came and it fits.
 	CauseFits CauseCode = "fits"
-	// CauseGrows: a gang that runs short of members got more of them.
+	// CauseGrows: a gang that runs short of members got more of them, that were free.
 	CauseGrows CauseCode = "grows"
 	// CauseRepair: members that failed while binding were placed elsewhere.
 	CauseRepair CauseCode = "repair"

@@ -19,7 +19,8 @@ import (
 // lent is given back, whatever runs there: by the rules of package quota, from queues that use
 // more than they are guaranteed or than their fair share, to those that would stay within
 // theirs (reclaim). Priorities of jobs say nothing between queues, and guarantees nothing
-// within one.
+// within one. A gang that runs with fewer members than it wants is the beneficiary of the second
+// rule alone, and only as far as its queue is within its guarantee.
 //
 // The surplus of a gang, its members above the minimum, goes first, and neither MinRuntime,
 // Cooldown, RateLimit nor QueueRateLimit protects it: these save work, and a surplus loses

@@ -52,6 +52,9 @@ type ReservationReport struct {
 	Moving bool `json:"moving,omitempty"`
 	// Partial: it is what is left to a gang of its place, without room for the rest.
 	Partial bool `json:"partial,omitempty"`
+	// Members is how many further members a gang that runs is to get there; 0: it is for a whole
+	// gang.
+	Members int `json:"members,omitempty"`
 	// From is when it starts; for a gang, when it is expected to.
 	From Time `json:"from"`
 	// Until is when it ends by itself.

@@ -129,7 +129,7 @@ func (c *Core) bindReported(rep *record.Replica, failed []int, reason string) {
 			c.life.BackOff(rep)
 		}
 	} else if !rep.Has(record.MemberFailed, record.MemberLost) {
-		rep.Retry.Attempts, rep.Retry.Avoid = 0, nil
+		rep.Retry.Attempts, rep.Retry.Avoid, rep.FailedBids = 0, nil, 0
 	}
 	c.life.Settle(rep, bindCause(rep, reason))
 }

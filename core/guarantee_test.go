@@ -18,6 +18,7 @@ import (
 
 // A smallFleet is a fleet of a few nodes with jobs on it, by its own arithmetic.
 type smallFleet struct {
+	size      int // GPUs of a node
 	free      []int
 	running   []smallJob
 	guarantee map[berth.QueueID]int
@@ -90,10 +91,12 @@ func (w *smallFleet) keeps(q berth.QueueID, gone choice) bool {
 }
 
 // collectable reports whether some evictions let the beneficiary start: of whole gangs, and of
-// members above their minimums.
-func (w *smallFleet) collectable(gone choice) bool {
+// members above their minimums, that leave the other queues what they keep.
+func (w *smallFleet) collectable(gone choice) bool { return w.takes(gone, w.keeps) }
+
+func (w *smallFleet) takes(gone choice, keeps func(berth.QueueID, choice) bool) bool {
 	if len(gone) == len(w.running) {
-		return w.fits(gone) && w.keeps("a", gone) && w.keeps("b", gone)
+		return w.fits(gone) && keeps("a", gone) && keeps("b", gone)
 	}
 	j := &w.running[len(gone)]
 	all := uint(1)<<len(j.on) - 1
@@ -102,7 +105,7 @@ func (w *smallFleet) collectable(gone choice) bool {
 		if part > 0 && (!some || j.queue == "own") {
 			continue
 		}
-		if w.collectable(append(slices.Clip(gone), part)) {
+		if w.takes(append(slices.Clip(gone), part), keeps) {
 			return true
 		}
 	}
@@ -116,6 +119,7 @@ func drawFleet(t *testing.T, r *rand.Rand) (*divided, *smallFleet) {
 	d := &divided{t, c, 0}
 	w := &smallFleet{guarantee: map[berth.QueueID]int{}}
 	nodes, size := 1+r.IntN(4), 2+r.IntN(5)
+	w.size = size
 	left := nodes * size
 	for _, q := range []berth.QueueID{"own", "a", "b"} {
 		w.guarantee[q] = r.IntN(left + 1)

@@ -50,8 +50,8 @@ func TestS8_ATornGangIsNotRestored(t *testing.T) {
 }
 
 // A gang stands on GPUs of two products because its job mixes them, because the world has put it
-// there, or because members came to some that the world had put there, and outlived these. Snapshots
-// of it are restored.
+// there, or because members came to some that the world had put there, and outlived these.
+// Snapshots of it are restored.
 func TestAGangOfTwoProductsIsRestored(t *testing.T) {
 	for name, mix := range map[string]bool{"mixed": true, "observed": false} {
 		d := fleetOf(t)

@@ -46,6 +46,9 @@ import (
 //     what is filled of F, and its kept does not fall, as one job more fills no less. By rule 3 no
 //     leaf that gives for it fills less of F.
 //
+// A gang that runs and grows is a beneficiary of the first kind alone: its further members are jobs
+// beside its minimum.
+//
 // Both sums are bounded by the capacity, so that there are finitely many exchanges. Without the
 // floor, a queue that gave small jobs by rule 2 and was left with one that fills nothing could lose
 // that by rule 1, get the small ones back, and begin again.

@@ -213,6 +213,9 @@ func (q *queue) standsWith(low, high int64) turn {
 // minimum costs, or one more member of one that runs.
 func (c *Checker) asks(rep *replica) (low, high int64) {
 	j := rep.job
+	if p := c.preemptions[rep.key()]; p != nil && p.members > 0 {
+		return c.asksToGrow(rep, p)
+	}
 	for g := range j.spec.Groups {
 		group := &j.spec.Groups[g]
 		high1 := c.largest(&group.Claim)

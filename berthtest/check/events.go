@@ -227,6 +227,7 @@ func (c *Checker) nodeLost(e berth.NodeLost) error {
 		c.saw("lost in burn-in")
 	}
 	c.noteLoss(e.Node)
+	c.losePlaces(func(s stand) bool { return s.node == n })
 	c.lose("nodeLost", slices.Clone(n.members), berth.CauseHardwareLost)
 	delete(c.nodes, e.Node)
 	return nil
@@ -252,6 +253,7 @@ func (c *Checker) gpuFailed(e berth.GPUFailed) error {
 		c.endChange(g.change, false)
 		g.unknown = true
 	}
+	c.losePlaces(func(s stand) bool { return s.node == n && s.at.GPUs.Has(e.GPU) })
 	c.lose("gpuFailed", hit, berth.CauseHardwareLost)
 	return nil
 }

@@ -354,6 +354,9 @@ func (w *world) mayTake(rep *replica, asked int64, victim victim) error {
 	for _, q := range own {
 		// Where the fleet has less than all guarantees, its part of one above it may be more.
 		fair := max(w.fair.Of(w.index(q)), w.fair.Guaranteed(w.index(q)))
+		if rep.state == berth.ReplicaRunning { // it grows for a guarantee alone
+			fair = w.fair.Guaranteed(w.index(q))
+		}
 		if with := q.has(); with > q.spec.Guarantee[quota.GPUMilli] && with > fair {
 			return broken(PromiseS4, "%s of queue %s is evicted for %s, with which queue %s has %d of %d guaranteed, and its fair share is %d",
 				victim, victim.job.queue.spec.Name, rep, q.spec.Name, with, q.spec.Guarantee[quota.GPUMilli], fair)

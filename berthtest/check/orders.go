@@ -129,7 +129,7 @@ func (c *Checker) mayBind(rep *replica, b *berth.Bind) error {
 	var right berth.CauseCode
 	h := &b.OrderHeader
 	switch {
-	case rep.state == berth.ReplicaPending && h.Cause.Code == berth.CauseVictimsGone:
+	case (rep.state == berth.ReplicaPending || rep.grows()) && h.Cause.Code == berth.CauseVictimsGone:
 		return c.victimsGone(rep, b)
 	case rep.state == berth.ReplicaPending && h.Cause.Code == berth.CauseResumed:
 		return c.resumed(rep, b)

@@ -22,6 +22,8 @@ type preemption struct {
 	victims []victim
 	// moves: the victims are not evicted, but moved.
 	moves bool
+	// members is how many further members a gang that runs is to get, as the report has it.
+	members int
 	// grace is the longest time that a victim has to write a checkpoint.
 	grace berth.Duration
 }
@@ -124,6 +126,9 @@ func (c *Checker) victimsGone(rep *replica, b *berth.Bind) error {
 	if c.preemptions[rep.key()] == nil || slices.Contains(c.opened, c.preemptions[rep.key()]) {
 		return broken(PromiseCauses, "order %d starts %s because of %q, for which no room was made", b.ID, rep, b.Cause.Code)
 	}
+	if rep.state == berth.ReplicaRunning {
+		return c.grownWherePlanned(rep, b)
+	}
 	c.saw("started where room was made")
 	return c.whereAside(rep, b)
 }
@@ -166,10 +171,13 @@ func (c *Checker) isPreemption(key gangKey, r *berth.ReservationReport) bool {
 func (c *Checker) againstPreemptions(gangs map[gangKey]berth.ReservationReport) error {
 	for _, r := range c.opened {
 		after, some := gangs[r.beneficiary]
+		r.members = after.Members
 		switch {
 		case r.ended:
 		case !some:
 			return broken(PromiseS7, "%s is evicted for %s, which has no reservation", r.victims[0], r.beneficiary)
+		case (after.Members > 0) != c.beneficiary(r.beneficiary).grows():
+			return broken(PromiseS7, "%s is evicted for %s, which is to get %d further members", r.victims[0], r.beneficiary, after.Members)
 		case after.From != r.from || after.Until != r.until:
 			return broken(PromiseS7, "%s is evicted for %s, which has a reservation from %d until %d, not from %d until %d",
 				r.victims[0], r.beneficiary, after.From, after.Until, r.from, r.until)
@@ -196,12 +204,7 @@ func (c *Checker) earmark(but ...*replica) (undo func()) {
 		if rep == nil || slices.Contains(but, rep) {
 			continue
 		}
-		asked := quota.Amounts{quota.GPUMilli: rep.job.least(c)}
-		for g := range rep.job.spec.Groups {
-			group := &rep.job.spec.Groups[g]
-			asked[quota.CPUMilli] += int64(minimum(group)) * group.Claim.CPUMilli
-			asked[quota.MemoryMiB] += int64(minimum(group)) * group.Claim.MemoryMiB
-		}
+		asked := c.toHave(rep)
 		for _, n := range c.nodes {
 			if len(n.gpus) > 0 {
 				asked[quota.GPUMilliOf(n.spec.GPUs[0].Product)] = asked[quota.GPUMilli]
@@ -264,7 +267,7 @@ func (c *Checker) mayEvict(rep *replica, h berth.OrderHeader, to berth.ReplicaRe
 		return broken(PromiseS6, "order %d evicts %s, which is %s", h.ID, rep, rep.state)
 	case h.Incarnation != rep.incarnation:
 		return broken(PromiseIncarnations, "order %d is to incarnation %d of %s, which is in incarnation %d", h.ID, h.Incarnation, rep, rep.incarnation)
-	case beneficiary == nil || beneficiary.state != berth.ReplicaPending || !beneficiary.waits():
+	case beneficiary == nil || !beneficiary.waits():
 		return broken(PromiseS7, "order %d evicts %s for %s, which does not wait", h.ID, rep, key)
 	}
 	if c.ownPolicy {
@@ -282,6 +285,8 @@ func (c *Checker) mayEvict(rep *replica, h berth.OrderHeader, to berth.ReplicaRe
 	case to == h.Cause.Beneficiary && cause != h.Cause.Code:
 		return broken(PromiseCauses, "order %d evicts %s of queue %s for %s of queue %s because of %q",
 			h.ID, rep, rep.job.queue.spec.Name, beneficiary, beneficiary.job.queue.spec.Name, h.Cause.Code)
+	case cause == berth.CausePreempted && beneficiary.grows():
+		return broken(PromiseS6, "order %d evicts %s for %s of its queue, which runs and grows", h.ID, rep, beneficiary)
 	case cause == berth.CausePreempted && !below:
 		return broken(PromiseS6, "order %d evicts %s (%s, priority %d) for %s (%s, priority %d) of its queue", h.ID,
 			rep, rep.job.spec.Class, rep.job.spec.Priority, beneficiary, beneficiary.job.spec.Class, beneficiary.job.spec.Priority)

@@ -141,7 +141,9 @@ func (c *Checker) couldStartOn(rep *replica, open func(*node) bool) bool {
 	}
 	need := minimum(g)
 	if rep.state == berth.ReplicaRunning {
-		need = 1
+		if need = 1; c.preemptions[rep.key()] != nil {
+			need = max(1, c.preemptions[rep.key()].members)
+		}
 		if len(t.Segments) > 0 {
 			return false
 		}

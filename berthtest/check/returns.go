@@ -22,9 +22,9 @@ type returning struct {
 	// failedIn is the pass before which the gang failed, retriedIn the one in which its backoff
 	// was over.
 	failedIn, retriedIn int
-	// keptUntil is for how long its place is kept, as of when it began to back off, and keptAnew as of
-	// the pass in which its backoff was over: the policy may have changed. whole: the place has all of
-	// where it stood.
+	// keptUntil is for how long its place is kept, as of when it began to back off, and keptAnew as
+	// of the pass in which its backoff was over: the policy may have changed. whole: the place has
+	// all of where it stood.
 	keptUntil, keptAnew berth.Time
 	whole               bool
 	// told: the life was observed, and may have stood where no order would have placed it.
@@ -90,6 +90,21 @@ func (c *Checker) failed(rep *replica, fault berth.Fault) {
 		rep.stood = nil
 	}
 	rep.told = rep.observed
+}
+
+// losePlaces: a gang that backs off, and of which a member died on hardware that is lost now, has
+// lost hardware.
+func (c *Checker) losePlaces(lost func(stand) bool) {
+	for _, j := range c.jobs {
+		for _, rep := range j.replicas {
+			for _, s := range rep.stood {
+				if rep.state == berth.ReplicaPending && rep.readyAt != 0 && lost(s) && !rep.struck {
+					rep.struck = true
+					c.saw("lost hardware while it backed off")
+				}
+			}
+		}
+	}
 }
 
 // comesBack reports whether a place may be kept for a gang that is being stopped.
@@ -173,8 +188,8 @@ func (c *Checker) standsFree(rep *replica, gangs map[gangKey]berth.ReservationRe
 	return len(rep.stood) == rep.job.members() && !rep.told
 }
 
-// stoodAlike reports whether the nodes where the members of a gang stood have one value of each label
-// that its job names. Labels may change under a gang.
+// stoodAlike reports whether the nodes where the members of a gang stood have one value of each
+// label that its job names. Labels may change under a gang.
 func (rep *replica) stoodAlike() bool {
 	values := map[string]bool{}
 	for flat, s := range rep.stood {

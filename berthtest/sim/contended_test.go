@@ -66,6 +66,7 @@ func TestYieldingUnderFaults(t *testing.T) {
 		"checkpoint told", "checkpoint told while asked", "was evicted again", "evicted at a rate",
 		"worth what is lost", "worth what is lost by its wait alone",
 		"shrinks", "shrinks for several", "no part of a gang was enough", "restored with a gang that shrinks",
-		"preempted", "reclaimed", "taken back as a whole", "started where room was made", "a replica of a service is evicted",
+		"preempted", "reclaimed", "taken back as a whole", "started where room was made", "grown where room was made",
+		"a replica of a service is evicted",
 	)
 }

@@ -350,8 +350,8 @@ func (g *generator) arrange(group *berth.Group) {
 	}
 }
 
-// railed has a gang come first that is to be on aligned rails of two nodes, and a twin of a node: few
-// worlds have two that are alike, side by side.
+// railed has a gang come first that is to be on aligned rails of two nodes, and a twin of a node:
+// few worlds have two that are alike, side by side.
 func (g *generator) railed() {
 	i := slices.IndexFunc(g.nodes, func(n berth.Node) bool { return len(n.GPUs) > 0 && n.GPUs[0].MIGTable == "" })
 	if i < 0 {

@@ -53,15 +53,12 @@ func victimsOf(p *record.Plan, rep *record.Replica) []record.Piece {
 // gone; never: none are expected to be.
 func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone berth.Time) {
 	gone = agenda.Never
-	if e.Grows {
-		return gone
-	}
 	if w := e.Rep.PlannedReservation(); w != nil {
 		reason.Victims = an.victims(e.Rep, victimsOf(w.Plan, e.Rep))
 		reason.Preemption = fmt.Sprintf("preemption is under way: %s yet to stop", count(len(reason.Victims), "victim"))
 		return gone
 	}
-	if b := an.wouldMove(e); b != nil {
+	if b := an.wouldMove(e); !e.Grows && b != nil {
 		reason.Moves = an.describeMoves(b)
 		gone = an.movedBy(b)
 	}
@@ -71,7 +68,7 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 	switch asked := e.Bucket.Shape.Least.GPUMilli; {
 	case policy.Mode == berth.PreemptionOff:
 		reason.Preemption = "no running job may be preempted for it: the policy forbids preemption"
-	case len(victims) > 0 && policy.Mode == berth.PreemptionReclaim:
+	case len(victims) > 0 && policy.Mode == berth.PreemptionReclaim && !e.Grows:
 		reason.Preemption = "no running job may be preempted for it: no other queue holds GPUs to reclaim, and the policy forbids preemption within a queue"
 	case t.Weighing != nil:
 		reason.Preemption = describeWeighing(t.Weighing, an.state.Now)
@@ -93,6 +90,8 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 		reason.Preemption = "the search for victims was cut short: some that it did not look at might make room"
 	case evict.Earlier(t.ProtectedUntil, t.Limited) != 0:
 		reason.Preemption = an.describeProtection(t)
+	case e.Grows && !t.WithinGuarantee():
+		reason.Preemption = an.overGuarantee(e.Rep.Job.Queue, asked)
 	case len(protected) > 0:
 		reason.Protected, reason.Preemption = protected, describeProtected(protected)
 	default:
@@ -131,6 +130,12 @@ func (an *Answers) overShare(q quota.QueueIndex, asked int64) string {
 		}
 	}
 	return "no preemption would free enough for it"
+}
+
+// overGuarantee says why no member above the minimum is taken from others.
+func (an *Answers) overGuarantee(q quota.QueueIndex, asked int64) string {
+	return fmt.Sprintf("no running job is preempted for it: a gang grows at the cost of others within its guarantee alone, and queue %s would use %s of %s",
+		an.state.Quota.Name(q), amountOf(an.state.Quota.Used(q, quota.GPUMilli)+asked), amountOf(an.books.Shares.Guaranteed(q)))
 }
 
 // describeProtection says for how long every possible victim is protected.

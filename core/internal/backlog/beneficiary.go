@@ -24,6 +24,17 @@ func (bl *Backlog) NewPlan(where []gang.Member) *record.Plan {
 	return p
 }
 
+// EntryOf is the entry for which a gang has a reservation: of one that grows, that of the group in
+// its plan.
+func (bl *Backlog) EntryOf(w *record.Reservation) *record.Entry {
+	for _, e := range w.Rep.Entries {
+		if e.Grows && e.Group == w.Plan.Where[0].Group {
+			return e
+		}
+	}
+	return w.Rep.Entries[0]
+}
+
 // InTheWay reports whether a node on which a beneficiary is planned has come to be set aside
 // for another job.
 func (bl *Backlog) InTheWay(rep *record.Replica, p *record.Plan) bool {

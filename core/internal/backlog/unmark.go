@@ -1,7 +1,6 @@
 package backlog
 
 import (
-	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
@@ -26,7 +25,7 @@ func (bl *Backlog) WithoutEarmark(rep *record.Replica, start func()) {
 			continue
 		}
 		bl.earmarkFor(w, true)
-		if w.Rep != rep && rep.State == berth.ReplicaBinding && !bl.bears(w) {
+		if w.Rep != rep && rep.Has(record.MemberBinding) && !bl.bears(w) {
 			bl.EndReservation(w)
 		}
 	}

@@ -44,7 +44,7 @@ func (t *VictimSearch) tooLarge(p record.Piece) bool {
 
 // mayBeVictim reports whether a replica can be evicted now, as a whole.
 func (t *VictimSearch) mayBeVictim(victim *record.Replica) bool {
-	if victim.Order != nil || victim.Beneficiary != nil || victim.Imagined || victim.Has(record.MemberStopping) ||
+	if victim.Order != nil || victim.Reserved != nil || victim.Beneficiary != nil || victim.Imagined || victim.Has(record.MemberStopping) ||
 		slices.ContainsFunc(victim.Members, func(m record.Member) bool { return m.Imagined }) {
 		return false
 	}

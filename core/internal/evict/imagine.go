@@ -1,6 +1,8 @@
 package evict
 
 import (
+	"slices"
+
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
@@ -66,6 +68,11 @@ func (im *imagination) count(p record.Piece, change int64) {
 	if p.Whole() && p.Rep.State == berth.ReplicaRunning && !p.Rep.Job.IsElastic() {
 		im.core.books.CountLot(p.Rep, change)
 	}
+}
+
+// takesFrom reports whether a replica, or a part of it, is imagined gone.
+func (im *imagination) takesFrom(rep *record.Replica) bool {
+	return slices.ContainsFunc(im.gone, func(p record.Piece) bool { return p.Rep == rep })
 }
 
 // bringBack undoes leaveOut for the one that was left out last.

@@ -44,6 +44,8 @@ type VictimSearch struct {
 	// withinGuarantee: the request is within the guarantee of its queue, and reclaimed from other
 	// queues.
 	withinGuarantee bool
+	// grows: the replica runs, and is to get further members.
+	grows bool
 	// partsOnly: no job may be evicted as a whole just now.
 	partsOnly bool
 	// Cut: the search was cut short, so that there may be more to find.
@@ -163,17 +165,17 @@ func (t *VictimSearch) gatherLent() {
 // askLenders finds out which other queues have to give back, and what they keep.
 func (t *VictimSearch) askLenders() {
 	c := t.core
-	if t.Asked.GPUMilli == 0 {
+	t.withinGuarantee = c.state.Quota.Used(t.Queue, quota.GPUMilli)+t.Asked.GPUMilli <= c.books.Shares.Guaranteed(t.Queue)
+	if t.Asked.GPUMilli == 0 || t.grows && !t.withinGuarantee {
 		return
 	}
-	t.withinGuarantee = c.state.Quota.Used(t.Queue, quota.GPUMilli)+t.Asked.GPUMilli <= c.books.Shares.Guaranteed(t.Queue)
 	asked := map[quota.QueueIndex]bool{}
 	var lent []record.Piece
 	for parting := c.state.Quota.Parent(t.Queue); parting != quota.NoQueue; parting = c.state.Quota.Parent(parting) {
 		from := len(t.sources)
 		// Victims among nearer relations may open the way to farther ones.
 		for _, v := range c.books.Shares.Borrowers(nil, t.Queue, t.Asked) {
-			if !asked[v.Leaf] && c.state.Quota.Below(v.Leaf, parting) {
+			if !asked[v.Leaf] && c.state.Quota.Below(v.Leaf, parting) && t.reclaims(v.Reason) {
 				asked[v.Leaf] = true
 				if t.keep(v.Leaf, len(lent) > 0) {
 					t.sources = append(t.sources, source{v.Leaf, 1 + v.Rank})

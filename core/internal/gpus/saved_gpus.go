@@ -51,9 +51,9 @@ func (gp *GPUs) restoreGPU(n *record.Node, s *record.SavedGPU) *berth.Error {
 	return nil
 }
 
-// restoreRepartition restores an order about a GPU. The GPU has the layout that an order which is out
-// leads to. One that is overdue is not out, and the layout may be another since: that of what is held,
-// where a policy has ended that instances come and go with their members.
+// restoreRepartition restores an order about a GPU. The GPU has the layout that an order which is
+// out leads to. One that is overdue is not out, and the layout may be another since: that of what
+// is held, where a policy has ended that instances come and go with their members.
 func (gp *GPUs) restoreRepartition(n *record.Node, s *record.SavedGPU) *berth.Error {
 	o, after := s.Order, n.Partitioning(s.GPU)
 	before := record.Partitioning{Mode: s.Before.Mode, Instances: s.Before.Instances}

@@ -20,9 +20,9 @@ type Bucket struct {
 	Slot    int // position in Queue.Ready, or -1
 	// QuotaSlot is the position in Backlog.QuotaBlocked, or -1.
 	QuotaSlot int
-	// kinds has the entries once more, by what else than their order tells whether they may be on nodes
-	// that are set aside: whether their loss is cheap, and when they end. Of a kind the first is
-	// admitted wherever another is, unless that one ranks above it.
+	// kinds has the entries once more, by what else than their order tells whether they may be on
+	// nodes that are set aside: whether their loss is cheap, and when they end. Of a kind the first
+	// is admitted wherever another is, unless that one ranks above it.
 	kinds [2 * lengths]pq.Heap[*Entry]
 }
 

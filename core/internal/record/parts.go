@@ -31,8 +31,8 @@ type LifePart struct {
 	CameAt berth.Time `json:"cameAt"`
 	// Resumed: the Bind of this life took it to a place that was kept for it.
 	Resumed bool `json:"resumed,omitempty"`
-	// Observed: the world had begun this life. It may stand where no order would have placed it, and
-	// so may members that orders have placed beside some of it.
+	// Observed: the world had begun this life. It may stand where no order would have placed it,
+	// and so may members that orders have placed beside some of it.
 	Observed bool `json:"observed,omitempty"`
 }
 

@@ -41,7 +41,7 @@ const (
 	KindEnded ReservationKind = iota
 	// KindPending: the reservation of a gang that keeps losing to smaller work; see package search.
 	KindPending
-	// KindPreemption: victims are evicted for a gang that waits; see Plan.
+	// KindPreemption: victims are evicted for a gang that waits, or that runs and grows; see Plan.
 	KindPreemption
 	// kindResume: a move whose gang waits by now, and resumes here.
 	kindResume

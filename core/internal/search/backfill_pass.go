@@ -18,7 +18,7 @@ func (se *Search) Backfill() {
 	if se.agenda.BackfillDue && len(se.backlog.Reservations) > 0 {
 		for _, w := range se.backlog.Reservations {
 			if w.IsAwaitedPlan() { // it need not be the first of its bucket
-				se.backlog.Freshen(w.Rep.Entries[0])
+				se.backlog.Freshen(se.backlog.EntryOf(w))
 			}
 		}
 		se.freshenLostHardware(nil)

@@ -142,7 +142,7 @@ func (se *Search) search(e *record.Entry, request *gang.Request) fit {
 	least := *request
 	least.Groups = slices.Clone(request.Groups)
 	for i := range least.Groups {
-		least.Groups[i].Members = e.Bucket.Shape.Minimum.Groups[i].Members
+		least.Groups[i].Members = request.Groups[i].MinMembers
 	}
 	if se.PlaceRequest(e.Rep, &least, e.Group) == Fits {
 		return Fits
@@ -156,7 +156,9 @@ func (se *Search) placed(e *record.Entry, cause berth.Cause) {
 	se.backlog.Unawait(rep)
 	se.backlog.EncloseExclusive(rep)
 	if grows {
-		cause = berth.Cause{Code: berth.CauseGrows}
+		if cause.Code == berth.CauseFits {
+			cause.Code = berth.CauseGrows
+		}
 	} else {
 		se.life.LeavePending(rep)
 		rep.Reserve.Vain = 0

@@ -166,6 +166,7 @@ func (se *Search) dueHeads() (heads []*record.Entry) {
 		for _, b := range s.Buckets {
 			e := b.Entries.Min()
 			switch at, ok := se.backlog.DueAt(e); {
+			case e.Grows: // it gets none
 			case ok && at > se.state.Now:
 				se.agenda.ReserveBy(at)
 			case ok && !se.withinQuota(b):
@@ -185,6 +186,7 @@ func (se *Search) dueHeads() (heads []*record.Entry) {
 func (se *Search) addBehind(r *backlog.Rota, b *record.Bucket) (added int) {
 	for _, e := range se.backlog.First(b, 2*se.state.Config.Policy.ReservedGangs)[1:] {
 		switch at, ok := se.backlog.DueAt(e); {
+		case e.Grows:
 		case ok && at > se.state.Now:
 			se.agenda.ReserveBy(at)
 		case ok, e.Rep.Reserved != nil:
@@ -356,7 +358,7 @@ func (se *Search) ServeReserved() {
 	var list []*record.Entry
 	for _, w := range se.backlog.Reservations {
 		if w.IsAwaited() {
-			list = append(list, w.Rep.Entries[0])
+			list = append(list, se.backlog.EntryOf(w))
 		}
 	}
 	slices.SortFunc(list, record.CompareEntries)
@@ -400,7 +402,12 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 	if se.takePlace(e, p, w.Kind.Cause()) {
 		return
 	}
-	se.tryReserved(e)
+	if e.Grows {
+		se.tryPlanned(e, len(p.Where))
+	}
+	if e.Rep.Reserved == w {
+		se.tryReserved(e)
+	}
 	if e.Rep.Reserved != w || len(p.Victims) > 0 || se.state.LeavingFrom(w) {
 		return
 	}
@@ -410,6 +417,25 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 	}
 	se.FailBid(e.Rep)
 	se.backlog.EndReservation(w)
+}
+
+// tryPlanned places as many further members of a gang as are planned, or more, on the nodes that
+// are set aside for them or elsewhere. Fewer are placed elsewhere alone: those nodes are for all of
+// them.
+func (se *Search) tryPlanned(e *record.Entry, members int) {
+	se.state.Compile(e.Bucket.Shape)
+	request, ok := se.affordable(e.Bucket)
+	if !ok || request.Groups[0].Members < members {
+		return
+	}
+	planned := *request
+	planned.Groups = slices.Clone(request.Groups)
+	planned.Groups[0].MinMembers = members
+	end := se.state.EndIfPlaced(e.Rep)
+	se.state.Totals.PlacementAttempts++
+	se.try(e, se.state.Widen(e.Bucket.Shape.Spec.Groups, &planned, func(w *record.Reservation) bool {
+		return se.backlog.Admits(w, e.Rep, end) && !w.IsSpares()
+	}))
 }
 
 // takePlace starts the beneficiary of a preemption where it was planned, if all of that is
@@ -427,7 +453,9 @@ func (se *Search) takePlace(e *record.Entry, p *record.Plan, cause berth.CauseCo
 		return false
 	}
 	if _, ok := se.bookPlacement(e.Rep, 0); !ok {
-		e.Rep.Members = nil
+		if !e.Grows {
+			e.Rep.Members = nil
+		}
 		return false
 	}
 	se.life.Resume(e.Rep, cause == berth.CauseResumed)
@@ -452,7 +480,9 @@ func (se *Search) EndReservations() {
 		}
 		if w.IsAwaited() {
 			se.state.Totals.ReservationsExpired++
-			se.planLater(w.Rep)
+			if w.Rep.State == berth.ReplicaPending {
+				se.planLater(w.Rep)
+			}
 			if w.IsPlanned() {
 				se.FailBid(w.Rep)
 			}
