@@ -192,21 +192,37 @@ func (im *imagination) placeAgain(rep *record.Replica) []gang.Member {
 	return where
 }
 
-// move keeps places for the gangs that a bid has moved for it, and asks them to go there. It
-// reports false if that cannot be.
-func (ev *Evict) move(b *Bid) bool {
+// reserveMoves sets places aside for the gangs that move for a bid, before any job is asked to go. It
+// reports false, and gives all up, if that cannot be.
+func (ev *Evict) reserveMoves(b *Bid) bool {
 	w := b.Rep.Reserved
 	for _, m := range b.Moves {
-		if b.Rep.Reserved != w { // one of those before was the last straw
-			return false
-		}
 		if !ev.search.ReserveMove(m.Rep, m.Where) {
-			ev.backlog.EndReservation(w)
+			ev.giveUp(b)
 			return false
 		}
-		w.Plan.AddVictim(m.Rep)
-		m.Rep.Beneficiary = b.Rep
-		ev.life.Stop(m.Rep, berth.Cause{Code: berth.CauseMoved, Beneficiary: b.Rep.Ref()}, ev.state.GraceOf(m.Rep))
+		if b.Rep.Reserved != w { // one of those before was the last straw
+			ev.giveUp(b)
+			return false
+		}
 	}
 	return true
+}
+
+// giveUp ends what was set aside for a bid.
+func (ev *Evict) giveUp(b *Bid) {
+	if b.Rep.Reserved != nil {
+		ev.backlog.EndReservation(b.Rep.Reserved)
+	}
+	for _, m := range b.Moves {
+		ev.backlog.EndMove(m.Rep)
+	}
+}
+
+// relocation is where a victim of a bid goes that only moves; nil: it does not.
+func (b *Bid) relocation(rep *record.Replica) *search.Relocation {
+	if i := slices.IndexFunc(b.Moves, func(m search.Relocation) bool { return m.Rep == rep }); i >= 0 {
+		return &b.Moves[i]
+	}
+	return nil
 }

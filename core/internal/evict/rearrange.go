@@ -1,0 +1,316 @@
+package evict
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/search"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/preempt"
+)
+
+// A guarantee is collected by victims and moves together where victims alone do not do: what the
+// queues keep goes elsewhere, to places that are free or that victims leave. Package quota proves
+// that it comes to an end: a move changes neither what a queue uses nor what its jobs fill.
+//
+// It is a choice as that of victims is, among the same candidates and, ranked above all of them, the
+// gangs that may move. A choice fits if the beneficiary finds a place without all that are chosen,
+// and those of them that move find one beside it. All is set aside before the first job is asked to
+// go, or nothing is.
+//
+// The choice is exact, up to the bounds of one choice (see preempt.Options), among the gangs of one
+// round: Bounds.Movers of them, those first that stand on the nodes that cost the least to clear.
+// The rounds take their turns, one a bid. Whether all that are chosen find a place is exact for
+// gangs that ask for whole GPUs and for no topology, on up to packNodes nodes; any other gang is
+// placed after those that ask for more, where the search for a place puts it.
+
+// A rearrangement looks for victims and moves for one beneficiary.
+type rearrangement struct {
+	im *imagination
+	*VictimSearch
+	// movers are the gangs that may move, candidates after those of the search.
+	movers []*record.Replica
+	all    []preempt.Candidate
+	before record.Extent
+	// places and moves are what the last choice that fits comes to.
+	places []gang.Member
+	moves  []search.Relocation
+	// steps are left to pack members.
+	steps int
+}
+
+// mayRearrange reports whether the policy lets gangs move for a guarantee.
+func (ev *Evict) mayRearrange() bool {
+	p := &ev.state.Config.Policy
+	return p.Preemption.Mode != berth.PreemptionOff && p.Defragmentation.Mode != berth.DefragmentationOff
+}
+
+// BidToRearrange looks for victims and moves for an entry that is within the guarantee of its queue,
+// and imagines them; nil: there are none among the gangs of a round. Next is the round after that; 0:
+// it was the last.
+func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser, round int) (b *Bid, next int) {
+	c := im.core
+	r := rearrangement{im: im, VictimSearch: c.NewVictimSearch(e, nil), before: im.extent(), steps: packSteps}
+	if r.gatherLent(); !r.withinGuarantee || !c.mayRearrange() {
+		return nil, 0
+	}
+	if _, within := c.state.Quota.Fits(r.Queue, r.Asked); !within {
+		return nil, 0
+	}
+	if next = r.gatherMovers(round); len(r.movers) == 0 {
+		return nil, next
+	}
+	chosen, ok := r.choose(chooser)
+	if !ok {
+		return nil, next
+	}
+	return r.bid(e, chosen), 0
+}
+
+// choose chooses the victims and moves of the least harm that suffice. All are back in place then.
+func (r *rearrangement) choose(chooser *preempt.Chooser) (chosen []int, ok bool) {
+	trials := max(r.im.VictimSearches, r.core.state.Bounds.VictimSearches/8, 1)
+	r.out = make([]bool, len(r.offers))
+	options := preempt.Options{
+		NeedMilli: r.Asked.GPUMilli, MaxCalls: trials, Requirement: r.demand(), Allowances: r.allowances(), Permits: r.permits,
+	}
+	r.all = slices.Clone(r.candidates)
+	kinds := map[*record.Shape]int{} // those of one shape alone are alike, wherever they stand
+	for _, rep := range r.movers {
+		candidate := r.core.Candidate(record.Piece{Rep: rep}, 0)
+		candidate.ID += " moves" // it may be a candidate as a victim as well
+		if kinds[rep.Job.Shape] == 0 {
+			options.Allowances = append(options.Allowances, preempt.Allowance{GPUMilli: math.MaxInt64})
+			kinds[rep.Job.Shape] = len(options.Allowances)
+		}
+		candidate.Allowance = kinds[rep.Job.Shape]
+		r.all = append(r.all, candidate)
+	}
+	choice, err := chooser.Choose(r.all, r.fits, options)
+	invariant.Must(err)
+	r.im.VictimSearches -= choice.Calls + 1
+	chosen = slices.Sorted(slices.Values(choice.Victims))
+	ok = choice.Result == preempt.ResultChosen && r.fits(chosen)
+	r.setBack()
+	return chosen, ok
+}
+
+// permits reports whether all of some candidates may be taken together: the victims leave the queues
+// what they keep, and no more gangs move than the policy lets move for one.
+func (r *rearrangement) permits(chosen []int) bool {
+	victims := r.victimsOf(chosen)
+	return len(chosen)-len(victims) <= r.core.state.Config.Policy.Defragmentation.MaxMoves && r.VictimSearch.permits(victims)
+}
+
+// victimsOf are those of some candidates that do not move.
+func (r *rearrangement) victimsOf(chosen []int) []int {
+	return slices.DeleteFunc(slices.Clone(chosen), func(i int) bool { return i >= len(r.offers) })
+}
+
+// fits reports whether the beneficiary and all that move find a place. The victims stay imagined
+// gone.
+func (r *rearrangement) fits(chosen []int) bool {
+	r.imagine(r.victimsOf(chosen))
+	defer r.im.backTo(r.before)
+	moving := r.leave(chosen)
+	if _, within := r.core.state.Quota.Fits(r.Queue, r.Asked); !within {
+		return false
+	}
+	extent := r.im.extent()
+	if r.placeInTurn(moving) {
+		return true
+	}
+	r.im.backTo(extent)
+	return r.pack(moving)
+}
+
+// leave imagines those gone that move, and lists them, those that ask for more first. A gang that goes
+// as a victim does not move, and one that gives a part of its surplus moves with the rest.
+func (r *rearrangement) leave(chosen []int) []*displaced {
+	var list []*displaced
+	for _, i := range chosen {
+		if i < len(r.offers) || r.movers[i-len(r.offers)].Imagined {
+			continue
+		}
+		d := r.displace(r.movers[i-len(r.offers)])
+		r.im.leaveOut(d.rest)
+		list = append(list, d)
+	}
+	slices.SortFunc(list, func(a, b *displaced) int {
+		return cmp.Or(cmp.Compare(mostOf(b.rest.Rep.Job.Shape), mostOf(a.rest.Rep.Job.Shape)), record.CompareReplicas(a.rest.Rep, b.rest.Rep))
+	})
+	for _, d := range list {
+		d.ask(r.core)
+	}
+	return list
+}
+
+// A displaced gang needs another place.
+type displaced struct {
+	// rest is the gang, but for what of it goes as a victim: so many members by group.
+	rest    record.Piece
+	members []int
+	milli   int64
+	// search is one for a place of as many members, once all that leaves is gone.
+	search *VictimSearch
+}
+
+// displace describes a gang as it would move.
+func (r *rearrangement) displace(rep *record.Replica) *displaced {
+	d := &displaced{rest: record.Piece{Rep: rep, Flats: []int{}}, members: make([]int, len(rep.Job.Spec.Groups))}
+	for flat := range rep.Members {
+		if m := &rep.Members[flat]; m.State.Holds() && !m.Imagined {
+			d.rest.Flats = append(d.rest.Flats, flat)
+			d.members[rep.Job.Group(flat)]++
+		}
+	}
+	d.milli = ChargedOf(d.rest)
+	return d
+}
+
+// ask prepares a search for a place of all members that a gang has.
+func (d *displaced) ask(c *Evict) {
+	rep, s := d.rest.Rep, d.rest.Rep.Job.Shape
+	c.state.Compile(s)
+	request := s.Request
+	request.Groups = slices.Clone(s.Request.Groups)
+	for g := range request.Groups {
+		request.Groups[g].Members, request.Groups[g].MinMembers = d.members[g], d.members[g]
+	}
+	d.search = c.searchOf(rep, &s.Spec, s.Least, &request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
+}
+
+// settles imagines a displaced gang in a place. It reports false where that is not free, or charged
+// differently: what its queue keeps would change.
+func (r *rearrangement) settles(d *displaced, where []gang.Member) bool {
+	if where == nil || !r.im.putIn(d.search.Queue, where) {
+		return false
+	}
+	milli := int64(0)
+	for i := range where {
+		milli += record.ChargeOf(&where[i].Hold, r.core.state.Nodes[where[i].Hold.Node]).GPUMilli
+	}
+	r.moves = append(r.moves, search.Relocation{Rep: d.rest.Rep, Where: where})
+	return milli == d.milli
+}
+
+// placeInTurn imagines the beneficiary in a place, and then those that move, one after the other.
+func (r *rearrangement) placeInTurn(moving []*displaced) bool {
+	r.moves = r.moves[:0]
+	if r.places = r.Place(); r.places == nil || !r.im.putIn(r.Queue, r.places) {
+		return false
+	}
+	for _, d := range moving {
+		if !r.settles(d, d.search.Place()) {
+			return false
+		}
+	}
+	return true
+}
+
+// bid imagines what was chosen.
+func (r *rearrangement) bid(e *record.Entry, chosen []int) *Bid {
+	b := &Bid{Entry: e, where: r.places, Moves: slices.Clone(r.moves)}
+	slices.SortFunc(b.Moves, func(a, b search.Relocation) int { return record.CompareReplicas(a.Rep, b.Rep) })
+	victims := r.victimsOf(chosen)
+	b.gave = r.floors(victims)
+	for _, i := range victims {
+		if y := &r.offers[i]; b.relocation(y.Rep) == nil {
+			b.victims = append(b.victims, y.Piece)
+		}
+	}
+	b.victims = mergeParts(b.victims)
+	for _, m := range b.Moves {
+		b.victims = append(b.victims, record.Piece{Rep: m.Rep})
+	}
+	slices.SortFunc(b.victims, func(a, b record.Piece) int { return record.CompareReplicas(a.Rep, b.Rep) })
+	for _, v := range b.victims {
+		r.im.leaveOut(v)
+	}
+	invariant.Hold(r.im.putIn(r.Queue, b.where), "what was found is not free") // it was a moment ago
+	for _, m := range b.Moves {
+		invariant.Hold(r.im.putIn(m.Rep.Job.Queue, m.Where), "what was found is not free")
+	}
+	return b
+}
+
+// gatherMovers lists the gangs of a round that may move, and returns the next round; 0: that was the
+// last.
+func (r *rearrangement) gatherMovers(round int) (next int) {
+	c, most := r.core, r.core.state.Bounds.Movers
+	listed := map[*record.Replica]bool{}
+	var list []*record.Replica
+	for _, n := range r.nodesToClear() {
+		for _, rep := range n.Movers {
+			if !listed[rep] {
+				listed[rep] = true
+				list = append(list, rep)
+			}
+		}
+	}
+	r.im.VictimSearches -= len(c.state.Nodes) / 16 // to look at so many takes as long as some searches
+	if round*most >= len(list) {                   // some of them are gone since
+		round = 0
+	}
+	r.movers = list[round*most : min((round+1)*most, len(list))]
+	if (round+1)*most < len(list) {
+		return round + 1
+	}
+	return 0
+}
+
+// A clearing is a node that gangs may move off.
+type clearing struct {
+	search.NodeToClear
+	// aside: to clear it makes no room for a member of the beneficiary itself.
+	aside bool
+}
+
+// nodesToClear lists the nodes with gangs that may move, those first that the beneficiary may use and
+// that the victims and moves on them would clear for a member, in order of what it costs to clear
+// them.
+func (r *rearrangement) nodesToClear() []clearing {
+	c, each := r.core, 1000*int64(mostOf(r.rep.Job.Shape))
+	given := map[*record.Node]int64{}
+	for i := range r.offers {
+		if r.offers[i].surplus == nil {
+			r.offers[i].EachHold(func(h *gang.Hold, n *record.Node) { given[n] += record.ChargeOf(h, n).GPUMilli })
+		}
+	}
+	var list []clearing
+	for _, n := range c.state.Nodes {
+		if n == nil {
+			continue
+		}
+		to := clearing{NodeToClear: search.NodeToClear{Node: n}}
+		free := given[n] + 1000*int64(c.state.Fleet.Tree().Free(n.Index))
+		for _, at := range n.Members {
+			if rep := at.Rep; !slices.Contains(to.Movers, rep) && r.mayMove(rep) {
+				candidate := c.Candidate(record.Piece{Rep: rep}, 0)
+				to.Movers = append(to.Movers, rep)
+				to.Cost += min(candidate.Cost(), math.MaxInt64-to.Cost)
+				free += candidate.GPUMilli
+			}
+		}
+		to.aside = free < each || !slices.ContainsFunc(r.Request.Groups, func(g gang.Group) bool { return n.Suits(&g) })
+		if len(to.Movers) > 0 {
+			slices.SortFunc(to.Movers, record.CompareReplicas)
+			list = append(list, to)
+		}
+	}
+	slices.SortFunc(list, func(a, b clearing) int {
+		return cmp.Or(record.CompareBool(a.aside, b.aside), cmp.Compare(a.Cost, b.Cost), record.CompareNodes(a.Node, b.Node))
+	})
+	return list
+}
+
+// mayMove reports whether a gang may move for the beneficiary, of whichever queue it is: one that loses
+// no work by it, is not latency-critical and has no domains for itself.
+func (r *rearrangement) mayMove(rep *record.Replica) bool {
+	spec := &rep.Job.Spec
+	return spec.Checkpoint.Supported && spec.Class != berth.ClassLatencyCritical && spec.Topology.Exclusive == "" && rep.MayMove() && r.mayBeVictim(rep)
+}
