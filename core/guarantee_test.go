@@ -27,9 +27,12 @@ type smallFleet struct {
 
 // A smallJob is a job that runs: its members by node, of so many GPUs each, of which some are enough.
 type smallJob struct {
+	id          berth.JobID
 	queue       berth.QueueID
 	on          []int
 	each, least int
+	// moves: it writes checkpoints, so that it may move.
+	moves bool
 }
 
 // A choice of victims has the members that go of each job, as bits.
@@ -108,9 +111,9 @@ func (w *smallFleet) collectable(gone choice) bool {
 	return false
 }
 
-// drawFleet draws one, and tells a core of it.
-func drawFleet(t *testing.T, r *rand.Rand) (*divided, *smallFleet) {
-	c, err := core.New(berth.Config{})
+// drawFleet draws one with so many jobs at most, some of which may move if any does, and tells a core of it.
+func drawFleet(t *testing.T, r *rand.Rand, config berth.Config, jobs int, move bool) (*divided, *smallFleet) {
+	c, err := core.New(config)
 	require.NoError(t, err)
 	d := &divided{t, c, 0}
 	w := &smallFleet{guarantee: map[berth.QueueID]int{}}
@@ -129,21 +132,22 @@ func drawFleet(t *testing.T, r *rand.Rand) (*divided, *smallFleet) {
 		require.NoError(t, d.Apply(0, berth.NodeJoined{Node: spec}))
 		w.free = append(w.free, size)
 	}
-	for k := range 1 + r.IntN(13) {
+	for k := range 1 + r.IntN(jobs) {
 		queue := []berth.QueueID{"own", "a", "a", "a", "b", "b"}[r.IntN(6)]
-		w.run(d, r, size, queue, berth.JobID(fmt.Sprintf("%s%02d", queue, k)))
+		w.run(d, r, size, queue, berth.JobID(fmt.Sprintf("%s%02d", queue, k)), move)
 	}
 	w.members, w.each = 1+r.IntN(3), 1+r.IntN(size)
 	return d, w
 }
 
 // run has a job of some members run on nodes that are drawn, if they have so much free.
-func (w *smallFleet) run(d *divided, r *rand.Rand, size int, queue berth.QueueID, id berth.JobID) {
+func (w *smallFleet) run(d *divided, r *rand.Rand, size int, queue berth.QueueID, id berth.JobID, move bool) {
 	members, each := 1+r.IntN(3)*r.IntN(2), 1+r.IntN(3)
-	job := smallJob{queue: queue, each: each, least: members}
+	job := smallJob{id: id, queue: queue, each: each, least: members}
 	if r.IntN(3) == 0 {
 		job.least = 1 + r.IntN(members)
 	}
+	job.moves = move && r.IntN(3) > 0
 	var placed []berth.MemberPlacement
 	free := slices.Clone(w.free)
 	for m := range members {
@@ -160,7 +164,7 @@ func (w *smallFleet) run(d *divided, r *rand.Rand, size int, queue berth.QueueID
 		job.on = append(job.on, n)
 	}
 	require.NoError(d, d.Apply(0, berth.JobObserved{
-		Job:     berth.Job{ID: id, Queue: queue, Groups: []berth.Group{{Members: members, MinMembers: job.least, Claim: berth.Claim{GPUs: each}}}},
+		Job:     berth.Job{ID: id, Queue: queue, Checkpoint: berth.Checkpoint{Supported: job.moves}, Groups: []berth.Group{{Members: members, MinMembers: job.least, Claim: berth.Claim{GPUs: each}}}},
 		Running: []berth.ObservedReplica{{Incarnation: 1, Members: placed}},
 	}))
 	w.free = free
@@ -191,7 +195,7 @@ func TestL1_AGuaranteeIsCollected(t *testing.T) {
 	collected, refused := 0, 0
 	for seed := range drawn.Seeds(250) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		d, w := drawFleet(t, r)
+		d, w := drawFleet(t, r, berth.Config{}, 13, false)
 		_, used := w.fill("own", nil)
 		if used+w.members*w.each > w.guarantee["own"] || w.fits(nil) {
 			continue

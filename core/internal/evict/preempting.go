@@ -338,6 +338,9 @@ func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
 		if mode != berth.PreemptionOff {
 			room = ev.books.ShareLeft(q)
 		}
+		if ev.mayRearrange() { // though nobody has anything to give back
+			room = max(room, ev.books.Owed(q))
+		}
 		least, some := q.Running.Min()
 		some = some && mode == berth.PreemptionOn
 		if room <= 0 && !some && !moves {

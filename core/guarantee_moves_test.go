@@ -1,0 +1,159 @@
+package core_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/drawn"
+)
+
+// packs reports whether members of so many GPUs each find room on nodes with so many free: each in turn
+// is tried on each node, the largest first. Members of one GPU fit wherever that many are free.
+func packs(free, members []int) bool {
+	if len(members) == 0 || members[0] == 1 {
+		sum := 0
+		for _, f := range free {
+			sum += f
+		}
+		return sum >= len(members)
+	}
+	for n := range free {
+		if free[n] < members[0] || slices.Contains(free[:n], free[n]) {
+			continue
+		}
+		free[n] -= members[0]
+		found := packs(free, members[1:])
+		if free[n] += members[0]; found {
+			return true
+		}
+	}
+	return false
+}
+
+// rearranges reports whether the beneficiary fits once some of what runs is gone and no more than so
+// many others have moved: those chosen so far, by job, and any of the jobs from one on.
+func (w *smallFleet) rearranges(gone choice, moved []int, from, most int) bool {
+	free := slices.Clone(w.free)
+	members := slices.Repeat([]int{w.each}, w.members)
+	for k, j := range w.running {
+		for m, n := range j.on {
+			switch {
+			case gone[k]>>m&1 != 0:
+				free[n] += j.each
+			case slices.Contains(moved, k):
+				free[n] += j.each
+				members = append(members, j.each)
+			}
+		}
+	}
+	slices.SortFunc(members, func(a, b int) int { return cmp.Compare(b, a) })
+	if packs(free, members) {
+		return true
+	}
+	for k := from; k < len(w.running) && most > 0; k++ {
+		if w.running[k].moves && w.rearranges(gone, append(slices.Clip(moved), k), k+1, most-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// withMoves reports whether some evictions, and moves of what stays, let the beneficiary start.
+func (w *smallFleet) withMoves(gone choice, most int) bool {
+	if len(gone) == len(w.running) {
+		return w.keeps("a", gone) && w.keeps("b", gone) && w.rearranges(gone, nil, 0, most)
+	}
+	j := &w.running[len(gone)]
+	all := uint(1)<<len(j.on) - 1
+	for part := range all + 1 {
+		if some := part == all || len(j.on)-bits.OnesCount(part) >= j.least; part > 0 && (!some || j.queue == "own") {
+			continue
+		}
+		if w.withMoves(append(slices.Clip(gone), part), most) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestL1_AGuaranteeIsCollectedByMoves: on fleets of up to four nodes a gang that its queue is owed
+// starts just if some evictions let it, beside moves of what stays, no more than the policy has, that
+// leave every other queue what it keeps, by brute force over all of them. Whatever moves runs again.
+func TestL1_AGuaranteeIsCollectedByMoves(t *testing.T) {
+	evicted, moved, refused := 0, 0, 0
+	for seed := range drawn.Seeds(100) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		var config berth.Config
+		config.Policy.Defragmentation.MaxMoves = []int{1, 2, 16}[r.IntN(3)]
+		d, w := drawFleet(t, r, config, 8, true)
+		_, used := w.fill("own", nil)
+		if used+w.members*w.each > w.guarantee["own"] || w.fits(nil) {
+			continue
+		}
+		d.tell(berth.JobSubmitted{Job: berth.Job{ID: "owed", Queue: "own", Groups: []berth.Group{{Members: w.members, Claim: berth.Claim{GPUs: w.each}}}}})
+		alone := w.collectable(nil)
+		want := alone || w.withMoves(nil, config.Policy.Defragmentation.MaxMoves)
+		name := fmt.Sprintf("seed %d, %d moves: %+v", seed, config.Policy.Defragmentation.MaxMoves, w)
+		gone, moves := w.collect(d, name)
+		job, _ := d.Job("owed")
+		require.Equal(t, want, job.Replicas[0].State == berth.ReplicaRunning, name)
+		require.True(t, w.keeps("a", gone) && w.keeps("b", gone), name)
+		require.Equal(t, want && !alone, moves > 0, name)
+		require.LessOrEqual(t, moves, config.Policy.Defragmentation.MaxMoves, name)
+		switch {
+		case moves > 0:
+			moved++
+		case want:
+			evicted++
+		default:
+			refused++
+		}
+	}
+	t.Logf("%d collected by evictions, %d with moves, %d not", evicted, moved, refused)
+	if drawn.Many() {
+		require.Positive(t, evicted)
+		require.Positive(t, moved)
+		require.Positive(t, refused)
+	}
+}
+
+// collect runs passes, has everything carried out, and returns what was evicted, and how many moved,
+// before the beneficiary runs. Whatever moved runs then.
+func (w *smallFleet) collect(d *divided, name string) (gone choice, moves int) {
+	d.Helper()
+	gone = make(choice, len(w.running))
+	moving := map[berth.JobID]bool{}
+	for range 12 {
+		orders, err := d.Schedule(d.now)
+		require.NoError(d, err)
+		for _, o := range orders {
+			h := o.Header()
+			if stop, stops := o.(berth.Release); stops && h.Cause.Code == berth.CauseMoved {
+				moving[h.Job] = true
+			} else if stops {
+				k := slices.IndexFunc(w.running, func(j smallJob) bool { return j.id == h.Job })
+				for _, m := range stop.Members {
+					gone[k] |= 1 << m.Index
+				}
+			}
+			d.report(o, berth.OutcomeDone)
+		}
+		require.NoError(d, d.Check(), name)
+		if job, _ := d.Job("owed"); job.Replicas[0].State == berth.ReplicaRunning {
+			break
+		}
+		d.now += 1000
+	}
+	for id := range moving {
+		job, _ := d.Job(id)
+		require.Equal(d, berth.ReplicaRunning, job.Replicas[0].State, "%s moved: %s", id, name)
+	}
+	return gone, len(moving)
+}
