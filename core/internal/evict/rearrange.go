@@ -78,18 +78,7 @@ func (r *rearrangement) choose(chooser *preempt.Chooser) (chosen []int, ok bool)
 	options := preempt.Options{
 		NeedMilli: r.Asked.GPUMilli, MaxCalls: trials, Requirement: r.demand(), Allowances: r.allowances(), Permits: r.permits,
 	}
-	r.all = slices.Clone(r.candidates)
-	kinds := map[*record.Shape]int{} // those of one shape alone are alike, wherever they stand
-	for _, rep := range r.movers {
-		candidate := r.core.Candidate(record.Piece{Rep: rep}, 0)
-		candidate.ID += " moves" // it may be a candidate as a victim as well
-		if kinds[rep.Job.Shape] == 0 {
-			options.Allowances = append(options.Allowances, preempt.Allowance{GPUMilli: math.MaxInt64})
-			kinds[rep.Job.Shape] = len(options.Allowances)
-		}
-		candidate.Allowance = kinds[rep.Job.Shape]
-		r.all = append(r.all, candidate)
-	}
+	r.listAll(&options)
 	choice, err := chooser.Choose(r.all, r.fits, options)
 	invariant.Must(err)
 	r.im.VictimSearches -= choice.Calls + 1
@@ -97,6 +86,39 @@ func (r *rearrangement) choose(chooser *preempt.Chooser) (chosen []int, ok bool)
 	ok = choice.Result == preempt.ResultChosen && r.fits(chosen)
 	r.setBack()
 	return chosen, ok
+}
+
+// listAll lists the candidates, those that move after those that are evicted. What is of one allowance
+// is alike to the chooser, if it holds as much on the same nodes: of victims, those that may move as
+// well and ask for the same, and none of those that move, as each goes with a victim.
+func (r *rearrangement) listAll(options *preempt.Options) {
+	type kind struct {
+		shape *record.Shape
+		above int
+	}
+	kinds := map[kind]int{}
+	apart := func(above int) int {
+		options.Allowances = append(options.Allowances, preempt.Allowance{GPUMilli: math.MaxInt64, Above: above})
+		return len(options.Allowances)
+	}
+	r.all = slices.Clone(r.candidates)
+	for i := range r.offers {
+		y, k := &r.offers[i], &r.all[i]
+		if y.surplus != nil || !slices.Contains(r.movers, y.Rep) {
+			continue
+		}
+		alike := kind{y.Rep.Job.Shape, k.Allowance}
+		if kinds[alike] == 0 {
+			kinds[alike] = apart(k.Allowance)
+		}
+		k.Allowance = kinds[alike]
+	}
+	for _, rep := range r.movers {
+		candidate := r.core.Candidate(record.Piece{Rep: rep}, 0)
+		candidate.ID += " moves"
+		candidate.Allowance = apart(0)
+		r.all = append(r.all, candidate)
+	}
 }
 
 // permits reports whether all of some candidates may be taken together: the victims leave the queues
@@ -137,8 +159,9 @@ func (r *rearrangement) leave(chosen []int) []*displaced {
 			continue
 		}
 		d := r.displace(r.movers[i-len(r.offers)])
-		r.im.leaveOut(d.rest)
-		list = append(list, d)
+		if r.im.leaveOut(d.rest); d.enough() {
+			list = append(list, d)
+		}
 	}
 	slices.SortFunc(list, func(a, b *displaced) int {
 		return cmp.Or(cmp.Compare(mostOf(b.rest.Rep.Job.Shape), mostOf(a.rest.Rep.Job.Shape)), record.CompareReplicas(a.rest.Rep, b.rest.Rep))
@@ -170,6 +193,17 @@ func (r *rearrangement) displace(rep *record.Replica) *displaced {
 	}
 	d.milli = ChargedOf(d.rest)
 	return d
+}
+
+// enough reports whether a gang has its minimum. A choice that leaves it less is one that is not
+// permitted, and fits as if it were gone.
+func (d *displaced) enough() bool {
+	for g, n := range d.members {
+		if n < record.Least(&d.rest.Rep.Job.Spec.Groups[g]) {
+			return false
+		}
+	}
+	return true
 }
 
 // ask prepares a search for a place of all members that a gang has.
