@@ -71,6 +71,25 @@ func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser,
 	return r.bid(e, chosen), 0
 }
 
+// BothFor looks for victims and moves for an entry among all gangs, and imagines them; nil: there are none.
+func (im *imagination) BothFor(e *record.Entry) *Bid {
+	for round := 0; ; {
+		b, next := im.BidToRearrange(e, new(preempt.Chooser), round)
+		if b != nil || next == 0 || im.VictimSearches <= 0 {
+			return b
+		}
+		round = next
+	}
+}
+
+// Going are the victims of a bid, with those that move.
+func (b *Bid) Going() []record.Piece { return b.victims }
+
+// Evicted are the victims of a bid that do not move.
+func (b *Bid) Evicted() []record.Piece {
+	return slices.DeleteFunc(slices.Clone(b.victims), func(p record.Piece) bool { return b.relocation(p.Rep) != nil })
+}
+
 // choose chooses the victims and moves of the least harm that suffice. All are back in place then.
 func (r *rearrangement) choose(chooser *preempt.Chooser) (chosen []int, ok bool) {
 	trials := max(r.im.VictimSearches, r.core.state.Bounds.VictimSearches/8, 1)
@@ -250,6 +269,10 @@ func (r *rearrangement) placeInTurn(moving []*displaced) bool {
 func (r *rearrangement) bid(e *record.Entry, chosen []int) *Bid {
 	b := &Bid{Entry: e, where: r.places, Moves: slices.Clone(r.moves)}
 	slices.SortFunc(b.Moves, func(a, b search.Relocation) int { return record.CompareReplicas(a.Rep, b.Rep) })
+	for _, m := range b.Moves {
+		candidate := r.core.Candidate(record.Piece{Rep: m.Rep}, 0)
+		b.Cost += min(candidate.Cost(), math.MaxInt64-b.Cost)
+	}
 	victims := r.victimsOf(chosen)
 	b.gave = r.floors(victims)
 	for _, i := range victims {
