@@ -55,7 +55,7 @@ type rank struct {
 // oneWay reports whether a request has no kinds to choose from, and no variants.
 func (r *Request) oneWay() bool {
 	for i := range r.Groups {
-		if g := &r.Groups[i]; g.mayVary() || r.Variant != nil && g.Claim.device() {
+		if g := &r.Groups[i]; g.mayVary() || r.Variant != nil && g.Claim.WantsDevice() {
 			return false
 		}
 	}
@@ -75,8 +75,8 @@ func (g *Group) mayVary() bool {
 	return false
 }
 
-// device reports whether members with a claim get GPUs or a part of one.
-func (c *Claim) device() bool {
+// WantsDevice reports whether members with a claim get GPUs or a part of one.
+func (c *Claim) WantsDevice() bool {
 	return c.GPUs > 0 || c.Share.GPUMilli > 0 || len(c.Instances) > 0
 }
 
@@ -186,7 +186,7 @@ func (f *Fleet) listVariants(r *Request) bool {
 	for v := range a.texts {
 		enough := true
 		for i := range r.Groups {
-			enough = enough && (!r.Groups[i].Claim.device() || a.room[v*groups+i] >= r.Groups[i].min())
+			enough = enough && (!r.Groups[i].Claim.WantsDevice() || a.room[v*groups+i] >= r.Groups[i].min())
 		}
 		if enough {
 			a.variants = append(a.variants, int32(v))
@@ -194,7 +194,7 @@ func (f *Fleet) listVariants(r *Request) bool {
 	}
 	slices.SortFunc(a.variants, func(v, w int32) int { return cmp.Compare(a.texts[v], a.texts[w]) })
 	for i := range r.Groups {
-		if match := r.Groups[i].Match; r.Groups[i].Claim.device() {
+		if match := r.Groups[i].Match; r.Groups[i].Claim.WantsDevice() {
 			a.request.Groups[i].Match = func(n topology.NodeIndex) bool {
 				return a.of[n] == a.variant && (match == nil || match(n))
 			}
@@ -219,7 +219,7 @@ func (f *Fleet) tellApart(r *Request) {
 		}
 		for i := range r.Groups {
 			g := &r.Groups[i]
-			if !g.Claim.device() || !f.servesOn(n, g) {
+			if !g.Claim.WantsDevice() || !f.servesOn(n, g) {
 				continue
 			}
 			if a.of[n] == 0 {

@@ -195,7 +195,7 @@ func (f *Fleet) choices(r *Request, group int, variants []string) []choice {
 // variantsOf lists the variants of the nodes that may serve a group, in order; none for one that
 // goes to any.
 func (f *Fleet) variantsOf(r *Request, g *Group) []string {
-	if r.Variant == nil || !g.Claim.device() {
+	if r.Variant == nil || !g.Claim.WantsDevice() {
 		return nil
 	}
 	known := map[string]bool{}
@@ -223,14 +223,14 @@ func (f *Fleet) nearest(r *Request) *Request {
 	}
 	one := *r
 	one.Groups, one.Variant = slices.Clone(r.Groups), nil
-	lead := slices.IndexFunc(r.Groups, func(g Group) bool { return g.Claim.device() })
+	lead := slices.IndexFunc(r.Groups, func(g Group) bool { return g.Claim.WantsDevice() })
 	variants := f.variantsOf(r, &r.Groups[lead])
 	if len(variants) > 0 {
 		variants = []string{f.shortage(r, lead).Variant}
 	}
 	for i := range one.Groups {
 		of := variants
-		if !r.Groups[i].Claim.device() {
+		if !r.Groups[i].Claim.WantsDevice() {
 			of = nil
 		}
 		var best Shortfall

@@ -1,6 +1,7 @@
 package preempt
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -53,7 +54,7 @@ func (b *bounded) permits(chosen []int) bool {
 }
 
 func (b *bounded) options(demand bool) Options {
-	o := Options{NeedMilli: b.need(), Allowances: b.allowances, MaxCalls: 1 << 40}
+	o := Options{NeedMilli: b.need(), Allowances: b.allowances, MaxCalls: math.MaxInt}
 	if b.odd {
 		o.Permits = b.permits
 	}

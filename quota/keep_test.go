@@ -39,7 +39,7 @@ func TestFillTwin(t *testing.T) {
 		require.Equal(t, want, Fill(amount, slices.Clone(lots)), "seed %d: %d of %v", seed, amount, lots)
 	}
 	require.Zero(t, Fill(-1, []Lot{{1, 1}}))
-	require.EqualValues(t, 1<<40-1, Fill(1<<40-1, []Lot{{1, 1 << 41}, {0, 7}}))
+	require.Equal(t, int64(1<<40-1), Fill(1<<40-1, []Lot{{1, 1 << 41}, {0, 7}}))
 	require.EqualValues(t, 3, Fill(1<<40, []Lot{{3, 1}, {1 << 41, 1}}))
 	require.Zero(t, testing.AllocsPerRun(10, func() { Fill(8000, []Lot{{1000, 20}, {4000, 3}}) }))
 }

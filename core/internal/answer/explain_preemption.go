@@ -137,7 +137,7 @@ func (an *Answers) overShare(q quota.QueueIndex, asked int64) string {
 		used, fair := an.state.Quota.Used(i, quota.GPUMilli), an.books.Shares.Of(i)
 		if used < an.state.Quota.Used(an.state.Quota.Parent(i), quota.GPUMilli) && used+asked > fair { // others beside it have something
 			return fmt.Sprintf("no running job is preempted for it: queue %s would use %s, more than its fair share of %s",
-				an.state.Quota.Name(i), contract.Amount(quota.GPUMilli, used+asked), contract.Amount(quota.GPUMilli, fair))
+				an.state.Quota.Name(i), amountOf(used+asked), amountOf(fair))
 		}
 	}
 	return "no running jobs that may be preempted for it would free enough"

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/topology"
 )
 
 // What a gang lacks that is to have one product for each group, or one value of the labels that it
@@ -55,12 +56,9 @@ func (an *Answers) oneProduct(e *record.Entry, r *gang.Request, short *gang.Shor
 func (an *Answers) ofProduct(g *gang.Group, product string) gang.Group {
 	one := *g
 	one.Kinds = nil
-	one.Classes = slices.Clone(g.Classes)
-	for i := len(one.Classes) - 1; i >= 0; i-- {
-		if an.state.Classes.List[one.Classes[i]].Key.Product != product {
-			one.Classes = slices.Delete(one.Classes, i, i+1)
-		}
-	}
+	one.Classes = slices.DeleteFunc(slices.Clone(g.Classes), func(class topology.NodeClass) bool {
+		return an.state.Classes.List[class].Key.Product != product
+	})
 	one.Claim.Instances = slices.DeleteFunc(slices.Clone(g.Claim.Instances), func(p gang.ClassProfile) bool {
 		return !slices.Contains(one.Classes, p.Class)
 	})

@@ -54,7 +54,7 @@ func (ns *needs) gather(s *record.Shape) {
 	ns.answers.state.Compile(s)
 	for i := range s.Minimum.Groups {
 		g, spec := &s.Minimum.Groups[i], &s.Spec.Groups[i]
-		if g.Claim.GPUs == 0 && g.Claim.Share.GPUMilli == 0 && len(g.Claim.Instances) == 0 {
+		if !g.Claim.WantsDevice() {
 			continue
 		}
 		n, of := need{Group: g}, spot{node: s.Spec.Only}

@@ -1,49 +1,55 @@
 // Package roster keeps records by number, where numbers may lie far apart.
 package roster
 
-import "iter"
+import (
+	"iter"
+	"math"
+)
 
 // pageSize is how many numbers a page has.
-const pageSize = 256
+const pageSize = 512
 
 // A Roster has records by number, such as the replicas of a job: those that are observed, or that
 // are left of many, have numbers far apart. So it is kept in pages, and a page where there is none
-// costs eight bytes. The zero value is empty.
-type Roster[T any] struct{ pages []*page[T] }
-
-// A page has records of consecutive numbers, and is not empty.
-type page[T any] struct {
-	records [pageSize]*T
-	many    int
-}
+// costs 24 bytes. The zero value is empty.
+//
+// A page ends with its last record, so that the only replica of a job costs no more than itself.
+type Roster[T any] struct{ pages [][]*T }
 
 // At is the record with a number; nil: there is none. O(1).
 func (r *Roster[T]) At(number int) *T {
-	if number < 0 || number/pageSize >= len(r.pages) || r.pages[number/pageSize] == nil {
+	if number < 0 || number/pageSize >= len(r.pages) {
 		return nil
 	}
-	return r.pages[number/pageSize].records[number%pageSize]
+	if page := r.pages[number/pageSize]; number%pageSize < len(page) {
+		return page[number%pageSize]
+	}
+	return nil
 }
 
 // Add enters a record under a number that no other has, from 0.
 func (r *Roster[T]) Add(number int, record *T) {
-	at := number / pageSize
-	if more := at + 1 - len(r.pages); more > 0 {
-		r.pages = append(r.pages, make([]*page[T], more)...)
+	page := at(&r.pages, number/pageSize)
+	*at(page, number%pageSize) = record
+}
+
+// at is an element of a list that grows until it has it.
+func at[E any](list *[]E, i int) *E {
+	if more := i + 1 - len(*list); more > 0 {
+		*list = append(*list, make([]E, more)...)
 	}
-	if r.pages[at] == nil {
-		r.pages[at] = &page[T]{}
-	}
-	r.pages[at].records[number%pageSize] = record
-	r.pages[at].many++
+	return &(*list)[i]
 }
 
 // Remove takes out the record with a number that has one.
 func (r *Roster[T]) Remove(number int) {
-	p := r.pages[number/pageSize]
-	p.records[number%pageSize] = nil
-	if p.many--; p.many == 0 {
-		r.pages[number/pageSize] = nil
+	page := &r.pages[number/pageSize]
+	(*page)[number%pageSize] = nil
+	for len(*page) > 0 && (*page)[len(*page)-1] == nil {
+		*page = (*page)[:len(*page)-1]
+	}
+	if len(*page) == 0 {
+		*page = nil
 	}
 	for len(r.pages) > 0 && r.pages[len(r.pages)-1] == nil {
 		r.pages = r.pages[:len(r.pages)-1]
@@ -51,7 +57,7 @@ func (r *Roster[T]) Remove(number int) {
 }
 
 // All goes through the records in order of number. Those that are removed meanwhile are passed
-// over. O(records + largest number / 256).
+// over. O(records + largest number / 512).
 func (r *Roster[T]) All() iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		for number := 0; ; number++ {
@@ -81,5 +87,5 @@ func (r *Roster[T]) next(number int) (*T, int) {
 			return record, number
 		}
 	}
-	return nil, int(^uint(0) >> 1)
+	return nil, math.MaxInt
 }

@@ -293,7 +293,7 @@ func (se *Search) withoutProduct(groups []gang.Group, product string) (rest []ga
 	rest = slices.Clone(groups)
 	for i := range rest {
 		g := &rest[i]
-		if g.Claim.GPUs == 0 && g.Claim.Share.GPUMilli == 0 && len(g.Claim.Instances) == 0 {
+		if !g.Claim.WantsDevice() {
 			continue
 		}
 		of := func(class topology.NodeClass) bool { return se.state.Classes.List[class].Key.Product == product }
