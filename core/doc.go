@@ -38,7 +38,7 @@
 //	record     the records themselves: node, replica, job, request, queue, reservation
 //	agenda     what has changed, and which stages of a pass are due when; it knows no record
 //	catalogue  owners, graphs inside nodes, the tables by which GPUs divide; it knows no record
-//	losses, meter, roster               leaves: lost nodes, rates, records by number;
+//	losses, meter, roster, packing      leaves: lost nodes, rates, records by number, members onto nodes;
 //	refusal, invariant                  typed errors, broken promises;
 //	contract, bounds                    copies of values of package berth, and words for texts;
 //	                                    bounds of the work of a pass

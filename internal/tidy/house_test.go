@@ -45,6 +45,7 @@ var floors = [][]room{
 		{"core/internal/losses", "Losses", nil},
 		{"core/internal/meter", "Meter", nil},
 		{"core/internal/roster", "", nil},
+		{"core/internal/packing", "", nil},
 	},
 	{{"core/internal/catalogue", "Catalogue", []string{"gang", "mig", "topology/nodegraph"}}},
 	{{"core/internal/record", "", []string{"gang", "host", "mig", "quota", "topology"}}},

@@ -14,21 +14,32 @@ import (
 )
 
 // A guarantee is collected by victims and moves together where victims alone do not do: what the
-// queues keep goes elsewhere, to places that are free or that victims leave. Package quota proves
-// that it comes to an end: a move changes neither what a queue uses nor what its jobs fill.
+// queues keep, and what the beneficiary's own queue has, goes elsewhere, to places that are free or
+// that victims leave. A gang moves as large as it is and is charged as much there; one that gives a
+// part of its surplus moves with the rest. Package quota proves that this comes to an end.
 //
 // It is a choice as that of victims is, among the same candidates and, ranked above all of them, the
 // gangs that may move. A choice fits if the beneficiary finds a place without all that are chosen,
-// and those of them that move find one beside it. All is set aside before the first job is asked to
-// go, or nothing is.
+// and those of them that move find one beside it. All places are set aside before the first job is
+// asked to go, or none is and no job is asked.
 //
-// The choice is exact, up to the bounds of one choice (see preempt.Options), among the gangs of one
-// round: Bounds.Movers of them, those first that stand on the nodes that cost the least to clear.
-// The rounds take their turns, one a bid. Whether all that are chosen find a place is exact for
-// gangs that ask for whole GPUs and for no topology, on up to packNodes nodes; any other gang is
-// placed after those that ask for more, where the search for a place puts it.
+// If there is such a choice it is found, as far as this goes:
+//
+//   - Among the gangs of one round, Bounds.Movers of them: those first that stand on the nodes that
+//     cost the least to clear. The rounds take turns, one a bid. So on a fleet with no more gangs
+//     that may move it is all of them, and moves of gangs of different rounds are not combined.
+//   - Of no more gangs than Policy.Defragmentation.MaxMoves.
+//   - For gangs that ask for whole GPUs and for no topology, of one node or of several, on up to
+//     search.PackNodes nodes with room. Any other gang is placed where a search for it alone puts it, after
+//     the beneficiary and the gangs whose members ask for more; so are all, if one of those that are
+//     chosen is such a gang, or there are more nodes. No other order and no other place is tried.
+//   - Within the bounds of one choice: its trials, the steps of preempt for a part that may go, and
+//     packSteps here.
 
-// A rearrangement looks for victims and moves for one beneficiary.
+// packSteps bounds the steps of all packings of one rearrangement.
+const packSteps = 1 << 16
+
+// A rearrangement looks for victims and moves for one beneficiary, or for moves alone.
 type rearrangement struct {
 	im *imagination
 	*VictimSearch
@@ -100,7 +111,6 @@ func (r *rearrangement) choose(chooser *preempt.Chooser) (chosen []int, ok bool)
 	r.listAll(&options)
 	choice, err := chooser.Choose(r.all, r.fits, options)
 	invariant.Must(err)
-	r.im.VictimSearches -= choice.Calls + 1
 	chosen = slices.Sorted(slices.Values(choice.Victims))
 	ok = choice.Result == preempt.ResultChosen && r.fits(chosen)
 	r.setBack()
@@ -158,6 +168,7 @@ func (r *rearrangement) fits(chosen []int) bool {
 	r.imagine(r.victimsOf(chosen))
 	defer r.im.backTo(r.before)
 	moving := r.leave(chosen)
+	r.im.VictimSearches -= 1 + len(moving)
 	if _, within := r.core.state.Quota.Fits(r.Queue, r.Asked); !within {
 		return false
 	}
@@ -296,12 +307,25 @@ func (r *rearrangement) bid(e *record.Entry, chosen []int) *Bid {
 }
 
 // gatherMovers lists the gangs of a round that may move, and returns the next round; 0: that was the
-// last.
+// last. First come those on nodes that the beneficiary may use and that the victims and moves there
+// would clear for a member.
 func (r *rearrangement) gatherMovers(round int) (next int) {
 	c, most := r.core, r.core.state.Bounds.Movers
+	given, each := map[*record.Node]int64{}, 1000*int64(mostOf(r.rep.Job.Shape))
+	for i := range r.offers {
+		if r.offers[i].surplus == nil {
+			r.offers[i].EachHold(func(h *gang.Hold, n *record.Node) { given[n] += record.ChargeOf(h, n).GPUMilli })
+		}
+	}
+	aside := func(n *search.NodeToClear) bool {
+		cleared := given[n.Node] + n.Milli + 1000*int64(c.state.Fleet.Tree().Free(n.Index))
+		return cleared < each || !slices.ContainsFunc(r.Request.Groups, func(g gang.Group) bool { return n.Suits(&g) })
+	}
+	nodes := r.nodesToClear(r.mayMove)
+	slices.SortStableFunc(nodes, func(a, b search.NodeToClear) int { return record.CompareBool(aside(&a), aside(&b)) })
 	listed := map[*record.Replica]bool{}
 	var list []*record.Replica
-	for _, n := range r.nodesToClear() {
+	for _, n := range nodes {
 		for _, rep := range n.Movers {
 			if !listed[rep] {
 				listed[rep] = true
@@ -309,8 +333,7 @@ func (r *rearrangement) gatherMovers(round int) (next int) {
 			}
 		}
 	}
-	r.im.VictimSearches -= len(c.state.Nodes) / 16 // to look at so many takes as long as some searches
-	if round*most >= len(list) {                   // some of them are gone since
+	if round*most >= len(list) { // some of them are gone since
 		round = 0
 	}
 	r.movers = list[round*most : min((round+1)*most, len(list))]
@@ -320,54 +343,101 @@ func (r *rearrangement) gatherMovers(round int) (next int) {
 	return 0
 }
 
-// A clearing is a node that gangs may move off.
-type clearing struct {
-	search.NodeToClear
-	// aside: to clear it makes no room for a member of the beneficiary itself.
-	aside bool
+// mayMove reports whether a gang may move for a guarantee, of whichever queue it is: one that loses no
+// work by it, is not latency-critical and has no domains for itself.
+func (r *rearrangement) mayMove(rep *record.Replica) bool {
+	spec := &rep.Job.Spec
+	return spec.Checkpoint.Supported && spec.Class != berth.ClassLatencyCritical && spec.Topology.Exclusive == "" && rep.MayMove() && r.mayBeVictim(rep)
 }
 
-// nodesToClear lists the nodes with gangs that may move, those first that the beneficiary may use and
-// that the victims and moves on them would clear for a member, in order of what it costs to clear
-// them.
-func (r *rearrangement) nodesToClear() []clearing {
-	c, each := r.core, 1000*int64(mostOf(r.rep.Job.Shape))
-	given := map[*record.Node]int64{}
-	for i := range r.offers {
-		if r.offers[i].surplus == nil {
-			r.offers[i].EachHold(func(h *gang.Hold, n *record.Node) { given[n] += record.ChargeOf(h, n).GPUMilli })
-		}
-	}
-	var list []clearing
+// nodesToClear lists the nodes with gangs that may move, in the order of what it costs to clear them
+// for each GPU. To look at so many takes as long as some searches.
+func (r *rearrangement) nodesToClear(may func(*record.Replica) bool) []search.NodeToClear {
+	c := r.core
+	var list []search.NodeToClear
 	for _, n := range c.state.Nodes {
 		if n == nil {
 			continue
 		}
-		to := clearing{NodeToClear: search.NodeToClear{Node: n}}
-		free := given[n] + 1000*int64(c.state.Fleet.Tree().Free(n.Index))
+		to := search.NodeToClear{Node: n}
 		for _, at := range n.Members {
-			if rep := at.Rep; !slices.Contains(to.Movers, rep) && r.mayMove(rep) {
+			rep := at.Rep
+			if !may(rep) {
+				continue
+			}
+			to.Milli += record.ChargeOf(&rep.Members[at.Index].Hold, n).GPUMilli
+			if !slices.Contains(to.Movers, rep) {
 				candidate := c.Candidate(record.Piece{Rep: rep}, 0)
 				to.Movers = append(to.Movers, rep)
 				to.Cost += min(candidate.Cost(), math.MaxInt64-to.Cost)
-				free += candidate.GPUMilli
 			}
 		}
-		to.aside = free < each || !slices.ContainsFunc(r.Request.Groups, func(g gang.Group) bool { return n.Suits(&g) })
-		if len(to.Movers) > 0 {
+		if len(to.Movers) > 0 && to.Milli > 0 {
 			slices.SortFunc(to.Movers, record.CompareReplicas)
 			list = append(list, to)
 		}
 	}
-	slices.SortFunc(list, func(a, b clearing) int {
-		return cmp.Or(record.CompareBool(a.aside, b.aside), cmp.Compare(a.Cost, b.Cost), record.CompareNodes(a.Node, b.Node))
+	slices.SortFunc(list, func(a, b search.NodeToClear) int {
+		return cmp.Or(cmp.Compare(int64(a.Cost)/a.Milli, int64(b.Cost)/b.Milli), record.CompareNodes(a.Node, b.Node))
 	})
+	r.im.VictimSearches -= len(list) / 16
 	return list
 }
 
-// mayMove reports whether a gang may move for the beneficiary, of whichever queue it is: one that loses
-// no work by it, is not latency-critical and has no domains for itself.
-func (r *rearrangement) mayMove(rep *record.Replica) bool {
-	spec := &rep.Job.Spec
-	return spec.Checkpoint.Supported && spec.Class != berth.ClassLatencyCritical && spec.Topology.Exclusive == "" && rep.MayMove() && r.mayBeVictim(rep)
+// relocation is where a victim of a bid goes that only moves; nil: it does not.
+func (b *Bid) relocation(rep *record.Replica) *search.Relocation {
+	if i := slices.IndexFunc(b.Moves, func(m search.Relocation) bool { return m.Rep == rep }); i >= 0 {
+		return &b.Moves[i]
+	}
+	return nil
+}
+
+// mostOf is how many whole GPUs a member of a shape asks for at the most.
+func mostOf(s *record.Shape) int {
+	most := 0
+	for i := range s.Request.Groups {
+		most = max(most, s.Request.Groups[i].Claim.GPUs)
+	}
+	return most
+}
+
+// pack imagines the beneficiary and those that move in places that are found for all of them at
+// once. It reports false where there are none, or more to it than counting.
+func (r *rearrangement) pack(moving []*displaced) bool {
+	var gangs []search.Unplaced
+	for _, d := range moving {
+		gangs = append(gangs, search.Unplaced{Rep: d.rest.Rep, Request: d.search.Request})
+	}
+	at := r.core.search.Pack(append(gangs, search.Unplaced{Rep: r.rep, Request: r.Request}), &r.steps)
+	if at == nil {
+		return false
+	}
+	r.moves = r.moves[:0]
+	for i, d := range moving {
+		if !r.settles(d, r.realise(d.search, at[i])) {
+			return false
+		}
+	}
+	r.places = r.realise(r.VictimSearch, at[len(moving)])
+	return r.places != nil && r.im.putIn(r.Queue, r.places)
+}
+
+// realise finds the members of a gang, by group, their GPUs on nodes; nil: there is more to it than
+// counting.
+func (r *rearrangement) realise(t *VictimSearch, at [][]*record.Node) (where []gang.Member) {
+	extent := r.im.extent()
+	defer r.im.backTo(extent)
+	for g, nodes := range at {
+		for i, n := range nodes {
+			one := *t
+			one.Request = search.OnNode(t.Request, g, n)
+			member := one.Place()
+			if member == nil || !r.im.putIn(t.Queue, member) {
+				return nil
+			}
+			member[0].Group, member[0].Index = g, i
+			where = append(where, member...)
+		}
+	}
+	return where
 }
