@@ -27,8 +27,9 @@ func (im *imagination) BidForMoves(e *record.Entry) *Bid {
 	if choice.Result != preempt.ResultChosen || len(choice.Victims) > c.state.Config.Policy.Defragmentation.MaxMoves || !r.fits(choice.Victims) {
 		return nil
 	}
+	gain := im.gainOfStarting(e)
 	b := r.bid(e, choice.Victims)
-	b.Gain = im.gainOfStarting(e)
+	b.Gain = gain
 	return b
 }
 
