@@ -14,23 +14,27 @@ import (
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
-// packs reports whether members of so many GPUs each find room on nodes with so many free: each in turn
-// is tried on each node, the largest first. Members of one GPU fit wherever that many are free.
-func packs(free, members []int) bool {
-	if len(members) == 0 || members[0] == 1 {
-		sum := 0
-		for _, f := range free {
-			sum += f
-		}
-		return sum >= len(members)
+// A piece is a member that needs a place, in a pool.
+type piece struct{ gpus, pool int }
+
+// packs reports whether members find room on nodes with so many free: each in turn is tried on each
+// node. Of nodes of one pool with as much free it is tried on one.
+func (w *smallFleet) packs(free []int, members []piece) bool {
+	if len(members) == 0 {
+		return true
 	}
+	m := members[0]
 	for n := range free {
-		if free[n] < members[0] || slices.Contains(free[:n], free[n]) {
+		same := false
+		for other := range n {
+			same = same || free[other] == free[n] && other%w.pools == n%w.pools
+		}
+		if same || free[n] < m.gpus || !w.suits(m.pool, n) {
 			continue
 		}
-		free[n] -= members[0]
-		found := packs(free, members[1:])
-		if free[n] += members[0]; found {
+		free[n] -= m.gpus
+		found := w.packs(free, members[1:])
+		if free[n] += m.gpus; found {
 			return true
 		}
 	}
@@ -44,7 +48,7 @@ const anyNumber = 16
 // many others have moved: those chosen so far, by job, and any of the jobs from one on.
 func (w *smallFleet) rearranges(gone choice, moved []int, from, most int) bool {
 	free := slices.Clone(w.free)
-	members := slices.Repeat([]int{w.each}, w.members)
+	members := slices.Repeat([]piece{{w.each, w.pool}}, w.members)
 	for k, j := range w.running {
 		for m, n := range j.on {
 			switch {
@@ -52,12 +56,12 @@ func (w *smallFleet) rearranges(gone choice, moved []int, from, most int) bool {
 				free[n] += j.each
 			case slices.Contains(moved, k):
 				free[n] += j.each
-				members = append(members, j.each)
+				members = append(members, piece{j.each, j.pool})
 			}
 		}
 	}
-	slices.SortFunc(members, func(a, b int) int { return cmp.Compare(b, a) })
-	if packs(free, members) {
+	slices.SortFunc(members, func(a, b piece) int { return cmp.Or(cmp.Compare(b.gpus, a.gpus), cmp.Compare(b.pool, a.pool)) })
+	if w.packs(free, members) {
 		return true
 	}
 	for k := from; k < len(w.running) && most > 0; k++ {
@@ -115,7 +119,7 @@ func TestL1_AGuaranteeIsCollectedByMoves(t *testing.T) {
 		if used+w.members*w.each > w.guarantee["own"] || w.fits(nil) {
 			continue
 		}
-		d.tell(berth.JobSubmitted{Job: berth.Job{ID: "owed", Queue: "own", Groups: []berth.Group{{Members: w.members, Claim: berth.Claim{GPUs: w.each}}}}})
+		d.tell(berth.JobSubmitted{Job: berth.Job{ID: "owed", Queue: "own", Groups: []berth.Group{{Members: w.members, Claim: berth.Claim{GPUs: w.each}, Selector: within(w.pool)}}}})
 		alone := w.collectable(nil)
 		want := alone || w.withMoves(nil, config.Policy.Defragmentation.MaxMoves)
 		name := fmt.Sprintf("seed %d, %d moves: %+v", seed, config.Policy.Defragmentation.MaxMoves, w)

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/topology"
 )
 
 // A guarantee is collected by victims and moves together where victims alone do not do: what the
@@ -69,7 +70,7 @@ func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser,
 	if r.gatherLent(); !r.withinGuarantee || !c.mayRearrange() {
 		return nil, 0
 	}
-	if _, within := c.state.Quota.Fits(r.Queue, r.Asked); !within {
+	if _, within := c.state.Quota.Fits(r.Queue, r.Asked); !within || !r.mayDo() {
 		return nil, 0
 	}
 	if next = r.gatherMovers(round); len(r.movers) == 0 {
@@ -80,6 +81,23 @@ func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser,
 		return nil, next
 	}
 	return r.bid(e, chosen), 0
+}
+
+// mayDo reports whether what is free and what the victims could give is as much as the beneficiary asks
+// for, wherever it is: as a rule nothing is, and no gang need be looked at.
+func (r *rearrangement) mayDo() bool {
+	give, asks := 1000*int64(r.core.state.Fleet.Tree().FreeTotal(topology.RootDomain)), 1000*int64(r.rep.Job.Shape.GPUs())
+	for _, k := range r.keeps {
+		if k.above == 0 {
+			give += max(0, k.allowance())
+		}
+	}
+	for i := range r.offers {
+		if r.allowanceOf(&r.offers[i]) == 0 {
+			give += r.candidates[i].GPUMilli
+		}
+	}
+	return give >= asks
 }
 
 // BothFor looks for victims and moves for an entry among all gangs, and imagines them; nil: there are none.
