@@ -172,9 +172,12 @@ func (an *Answers) potentialVictims(e *record.Entry) (t *evict.VictimSearch, vic
 	t, victims, ok := an.evict.Seek(e, evict.Seeking{Mode: berth.PreemptionOn, Chooser: new(preempt.Chooser)}, &searches)
 	if !ok && t.Weighing == nil {
 		im.VictimSearches = an.state.Bounds.VictimSearches
-		if victims, both = nil, im.BothFor(e); both == nil {
+		var among *evict.VictimSearch
+		if both, among = im.BothFor(e); both == nil {
 			protected = an.evict.Protections(e)
 		}
+		victims, t.ProtectedUntil = nil, evict.Earlier(t.ProtectedUntil, among.ProtectedUntil)
+		t.Limited = evict.Earlier(t.Limited, among.Limited)
 	}
 	return t, victims, both, protected
 }

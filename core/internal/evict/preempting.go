@@ -173,7 +173,7 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 // other gangs each time, until it has been among all of them.
 func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *VictimSearch) *Bid {
 	before := im.extent()
-	b, next := im.BidToRearrange(e, &ev.chooser, e.Rep.Bid.Round)
+	b, both, next := im.BidToRearrange(e, &ev.chooser, e.Rep.Bid.Round)
 	e.Rep.Bid.Round = next
 	switch {
 	case b != nil && ev.meters(e, b.victims):
@@ -184,7 +184,7 @@ func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *VictimSearch) *
 		ev.agenda.PreemptBy(ev.state.Now)
 	default:
 		ev.bidInVain(e)
-		e.Rep.Bid.RipeAt = t.ripeAt(e.Rep.Bid.At)
+		e.Rep.Bid.RipeAt = Earlier(t.ripeAt(e.Rep.Bid.At), both.ripeAt(e.Rep.Bid.At))
 		ev.agenda.PreemptBy(ev.LooksFor(e.Rep))
 	}
 	return nil

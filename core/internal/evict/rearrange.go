@@ -63,24 +63,25 @@ func (ev *Evict) mayRearrange() bool {
 
 // BidToRearrange looks for victims and moves for an entry that is within the guarantee of its queue,
 // and imagines them; nil: there are none among the gangs of a round. Next is the round after that; 0:
-// it was the last.
-func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser, round int) (b *Bid, next int) {
+// it was the last. The search says until when gangs are protected.
+func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser, round int) (b *Bid, t *VictimSearch, next int) {
 	c := im.core
 	r := rearrangement{im: im, VictimSearch: c.NewVictimSearch(e, nil), before: im.extent(), steps: packSteps}
-	if r.gatherLent(); !r.withinGuarantee || !c.mayRearrange() {
-		return nil, 0
+	if !c.mayRearrange() || r.Asked.GPUMilli > c.books.Owed(c.books.Queues[r.Queue]) {
+		return nil, r.VictimSearch, 0
 	}
+	r.gatherLent()
 	if _, within := c.state.Quota.Fits(r.Queue, r.Asked); !within || !r.mayDo() {
-		return nil, 0
+		return nil, r.VictimSearch, 0
 	}
 	if next = r.gatherMovers(round); len(r.movers) == 0 {
-		return nil, next
+		return nil, r.VictimSearch, next
 	}
 	chosen, ok := r.choose(chooser)
 	if !ok {
-		return nil, next
+		return nil, r.VictimSearch, next
 	}
-	return r.bid(e, chosen), 0
+	return r.bid(e, chosen), r.VictimSearch, 0
 }
 
 // mayDo reports whether what is free and what the victims could give is as much as the beneficiary asks
@@ -101,11 +102,11 @@ func (r *rearrangement) mayDo() bool {
 }
 
 // BothFor looks for victims and moves for an entry among all gangs, and imagines them; nil: there are none.
-func (im *imagination) BothFor(e *record.Entry) *Bid {
+func (im *imagination) BothFor(e *record.Entry) (*Bid, *VictimSearch) {
 	for round := 0; ; {
-		b, next := im.BidToRearrange(e, new(preempt.Chooser), round)
+		b, t, next := im.BidToRearrange(e, new(preempt.Chooser), round)
 		if b != nil || next == 0 || im.VictimSearches <= 0 {
-			return b
+			return b, t
 		}
 		round = next
 	}
@@ -169,9 +170,13 @@ func (r *rearrangement) listAll(options *preempt.Options) {
 }
 
 // permits reports whether all of some candidates may be taken together: the victims leave the queues
-// what they keep, and no more gangs move than the policy lets move for one.
+// what they keep, no more gangs move than the policy lets move for one, and none of them gives or gets
+// members just now.
 func (r *rearrangement) permits(chosen []int) bool {
 	victims := r.victimsOf(chosen)
+	if slices.ContainsFunc(victims, func(i int) bool { return r.offers[i].busy }) {
+		return false
+	}
 	return len(chosen)-len(victims) <= r.core.state.Config.Policy.Defragmentation.MaxMoves && r.VictimSearch.permits(victims)
 }
 
