@@ -145,8 +145,9 @@ func (r *rearrangement) listAll(options *preempt.Options) {
 		above int
 	}
 	kinds := map[kind]int{}
+	limit := int64(math.MaxInt64)
 	apart := func(above int) int {
-		options.Allowances = append(options.Allowances, preempt.Allowance{GPUMilli: math.MaxInt64, Above: above})
+		options.Allowances = append(options.Allowances, preempt.Allowance{GPUMilli: limit, Above: above})
 		return len(options.Allowances)
 	}
 	r.all = slices.Clone(r.candidates)
@@ -160,6 +161,12 @@ func (r *rearrangement) listAll(options *preempt.Options) {
 			kinds[alike] = apart(k.Allowance)
 		}
 		k.Allowance = kinds[alike]
+	}
+	if len(r.movers) > r.core.state.Config.Policy.Defragmentation.MaxMoves { // so that they count as scarce
+		limit = 0
+		for _, rep := range r.movers {
+			limit += ChargedOf(record.Piece{Rep: rep})
+		}
 	}
 	for _, rep := range r.movers {
 		candidate := r.core.Candidate(record.Piece{Rep: rep}, 0)
