@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
+	"github.com/berth-sched/berth/quota"
 )
 
 // A piece is a member that needs a place, in a pool.
@@ -181,4 +183,41 @@ func (w *smallFleet) collect(d *divided, name string) (gone choice, moves int) {
 		require.Equal(d, berth.ReplicaRunning, job.Replicas[0].State, "%s moved: %s", id, name)
 	}
 	return gone, len(moving)
+}
+
+// TestMovesAreLookedForInRounds: with one gang a round the first, which costs the least to move and has
+// nowhere to go, does not keep the second one from being moved a pass later. A core that is restored
+// in between goes on where it was.
+func TestMovesAreLookedForInRounds(t *testing.T) {
+	c, err := core.New(berth.Config{})
+	require.NoError(t, err)
+	d := &divided{t, c, 0}
+	d.lower(func(b *core.Bounds) { b.Movers = 1 })
+	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "own", Guarantee: gpuMilli(19)}})
+	d.pooled("n1", 8)
+	d.pooled("n2", 8)
+	d.pooled("n3", 3)
+	for _, j := range []struct {
+		id   berth.JobID
+		node berth.NodeID
+		gpus int
+		cost berth.Duration
+	}{{"large", "n1", 6, berth.Second}, {"small", "n2", 3, berth.Minute}} {
+		d.tell(berth.JobObserved{
+			Job: berth.Job{
+				ID: j.id, Queue: "own", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: j.gpus}}},
+				Checkpoint: berth.Checkpoint{Supported: true, RestartCost: j.cost},
+			},
+			Running: []berth.ObservedReplica{{Incarnation: 1, Members: []berth.MemberPlacement{{Node: j.node, GPUs: 1<<j.gpus - 1}}}},
+		})
+	}
+	d.tell(one("own", "whole", 8))
+	require.Empty(t, d.pass())
+	wake, due := d.NextWake()
+	require.True(t, due && wake == d.now, "the next round is due")
+	d = d.restored()
+	orders := d.pass()
+	require.Equal(t, []string{"requestCheckpoint small moved"}, told(orders))
+	d.carryOut(orders)
+	require.Equal(t, []string{"release small moved", "bind small resumed", "bind whole victims-gone"}, told(d.settle(d.now)))
 }

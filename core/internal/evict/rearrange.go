@@ -363,7 +363,7 @@ func (r *rearrangement) gatherMovers(round int) (next int) {
 			}
 		}
 	}
-	if round*most >= len(list) { // some of them are gone since
+	if round < 0 || round > len(list) || round*most >= len(list) { // some of them are gone since
 		round = 0
 	}
 	r.movers = list[round*most : min((round+1)*most, len(list))]
