@@ -20,6 +20,7 @@ type Shape struct {
 	Minimum gang.Request // the minimum alone
 	Charge  quota.Charge // of request; of one product, or of none in particular
 	Least   quota.Charge // of minimum
+	Spans   bool         // it needs more GPUs than any node for it has
 	Spec    ShapeSpec
 	// LooksAround: whether it fits depends on nodes on which no member would fit.
 	LooksAround bool

@@ -80,12 +80,13 @@ func (r *Roster[T]) First(from, end int) int {
 
 // next is the first record from a number on, and its number; nil: there is none.
 func (r *Roster[T]) next(number int) (*T, int) {
-	for ; number/pageSize < len(r.pages); number++ {
-		if r.pages[number/pageSize] == nil {
-			number += pageSize - 1 - number%pageSize
-		} else if record := r.At(number); record != nil {
-			return record, number
+	for at := number / pageSize; at < len(r.pages); at++ {
+		for page := r.pages[at]; number-at*pageSize < len(page); number++ {
+			if record := page[number-at*pageSize]; record != nil {
+				return record, number
+			}
 		}
+		number = (at + 1) * pageSize
 	}
 	return nil, math.MaxInt
 }

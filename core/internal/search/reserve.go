@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -33,8 +32,9 @@ func (se *Search) Reserve() {
 	if most <= 0 {
 		return
 	}
+	heads := se.dueHeads()
 	for many := 2 * most; ; many *= 2 {
-		order, more := se.dueEntries(many)
+		order, more := se.dueEntries(heads, many)
 		if some := se.reserveInOrder(order); more && some {
 			se.agenda.ReserveNow(se.state.Now) // those behind have their turn in the next pass
 			return
@@ -48,22 +48,20 @@ func (se *Search) Reserve() {
 // planned for any or put any off: the next list goes on behind those.
 func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 	most := se.state.Config.Policy.ReservedGangs
-	large, small := se.reservedGangs()
+	reserved, last := se.reservedGangs(), se.lastReserved(order)
 	plans := 2 * most
-	for _, e := range order {
+	for i, e := range order {
 		if at, ok := se.backlog.DueAt(e); !ok || at > se.state.Now {
 			continue // it has a reservation, or had room made for it until just now
 		}
-		count := &small
-		if se.state.SpansNodes(e.Bucket.Shape) {
-			count = &large
-		}
+		size := se.sizeOf(e.Bucket.Shape)
+		full := reserved[size] >= most
 		var instead *record.Replica
-		if *count >= most {
-			instead = se.lastReserved(e, order)
+		if l := &last[size]; full && l.at > i && se.backlog.Outranks(e.Rep, l.entry.Rep) {
+			instead = l.entry.Rep
 		}
 		switch {
-		case e.Slot < 0, *count >= most && instead == nil:
+		case e.Slot < 0, full && instead == nil:
 			continue
 		case plans == 0:
 			se.agenda.ReserveNow(se.state.Now) // the rest goes on in the next pass
@@ -74,7 +72,7 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 			plans--
 			switch {
 			case se.reserveFor(e, instead):
-				large, small = se.reservedGangs()
+				reserved, last = se.reservedGangs(), se.lastReserved(order)
 			case se.state.Endings.Len() > se.state.Bounds.Ends: // its plan was cut short, and sees further as time goes by
 				se.planLater(e.Rep)
 			case !se.backlog.Hopeless(e.Rep):
@@ -86,48 +84,59 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 	return some
 }
 
-// lastReserved is the last gang in an order that has a reservation of the kind of an entry,
-// if that ranks above it; else nil. Those that are not in the order are behind it.
-func (se *Search) lastReserved(e *record.Entry, order []*record.Entry) *record.Replica {
-	large := se.state.SpansNodes(e.Bucket.Shape)
-	var last *record.Entry
-	for _, w := range se.backlog.Reservations {
-		if !w.GivesWay() || se.state.SpansNodes(w.Rep.Job.Shape) != large {
-			continue
-		}
-		if other := w.Rep.Entries[0]; last == nil || compareIn(order, last, other) < 0 {
-			last = other
-		}
+// A gangSize tells gangs of several nodes from those that fit on one: as many of each kind may have
+// reservations.
+type gangSize int
+
+const (
+	ofOneNode gangSize = iota
+	ofSeveralNodes
+	gangSizes
+)
+
+func (se *Search) sizeOf(s *record.Shape) gangSize {
+	if se.state.SpansNodes(s) {
+		return ofSeveralNodes
 	}
-	if last == nil || compareIn(order, last, e) < 0 || !se.backlog.Outranks(e.Rep, last.Rep) {
-		return nil
-	}
-	return last.Rep
+	return ofOneNode
 }
 
-// compareIn compares two entries by where they stand in a list, if they do.
-func compareIn(order []*record.Entry, a, b *record.Entry) int {
-	i, j := slices.Index(order, a), slices.Index(order, b)
-	switch {
-	case i < 0 && j < 0:
-		return record.CompareEntries(a, b)
-	case i < 0:
-		return 1
-	case j < 0:
-		return -1
+// A turn is where a gang stands in an order; after all of it, where it is not in it.
+type turn struct {
+	entry *record.Entry
+	at    int
+}
+
+// lastReserved is the last gang of each size that has a reservation and stands in an order, or
+// behind it. O(reservations x order).
+func (se *Search) lastReserved(order []*record.Entry) (last [gangSizes]turn) {
+	for i := range last {
+		last[i].at = -1
 	}
-	return cmp.Compare(i, j)
+	for _, w := range se.backlog.Reservations {
+		if !w.GivesWay() {
+			continue
+		}
+		e, l := w.Rep.Entries[0], &last[se.sizeOf(w.Rep.Job.Shape)]
+		at := slices.Index(order, e)
+		if at < 0 {
+			at = len(order)
+		}
+		if at > l.at || at == l.at && record.CompareEntries(l.entry, e) < 0 {
+			*l = turn{e, at}
+		}
+	}
+	return last
 }
 
 // dueEntries lists the first so many entries that may get a reservation now, among those
-// that have one, in policy order, and reports whether there are more behind them that may get one:
+// that have one, in policy order, of heads of buckets and those behind them, and reports whether there are more behind them that may get one:
 // none does where as many have one as may, and all of those come before. O(buckets) as long as so
 // many are few.
-func (se *Search) dueEntries(many int) (order []*record.Entry, more bool) {
-	heads := se.dueHeads()
+func (se *Search) dueEntries(heads []*record.Entry, many int) (order []*record.Entry, more bool) {
 	r := se.backlog.NewRota(heads)
 	defer r.End()
-	large, small := se.turnouts(heads)
+	turnouts := se.turnouts(heads)
 	for due := 0; due < many; {
 		e := r.Next()
 		if e == nil {
@@ -138,17 +147,14 @@ func (se *Search) dueEntries(many int) (order []*record.Entry, more bool) {
 		if e.Rep.Reserved == nil {
 			due++
 		}
-		of := &small
-		if se.state.SpansNodes(e.Bucket.Shape) {
-			of = &large
-		}
+		of := &turnouts[se.sizeOf(e.Bucket.Shape)]
 		of.pass(e)
 		if e == e.Bucket.Entries.Min() {
 			of.ahead += se.addBehind(r, e.Bucket)
 		}
 		r.Drop(e.Rep.Job.Queue, func(other *record.Entry) bool { return other == e })
 	}
-	return order, large.open() || small.open()
+	return order, turnouts[ofOneNode].open() || turnouts[ofSeveralNodes].open()
 }
 
 // dueHeads lists the first of each bucket that may get a reservation now, or has one.
@@ -188,26 +194,21 @@ func (se *Search) addBehind(r *backlog.Rota, b *record.Bucket) (added int) {
 	return added
 }
 
-// A turnout counts the gangs of one kind that are yet to come in policy order: those of several
-// nodes, or those that fit on one.
+// A turnout counts the gangs of one size that are yet to come in policy order.
 type turnout struct {
 	ahead, reserved int
 	full            bool // as many have a reservation as may
 }
 
 // turnouts are those of a list, and of what is reserved.
-func (se *Search) turnouts(list []*record.Entry) (large, small turnout) {
-	large.reserved, small.reserved = se.reservedGangs()
-	for _, e := range list {
-		if se.state.SpansNodes(e.Bucket.Shape) {
-			large.ahead++
-		} else {
-			small.ahead++
-		}
+func (se *Search) turnouts(list []*record.Entry) (of [gangSizes]turnout) {
+	for size, reserved := range se.reservedGangs() {
+		of[size].reserved, of[size].full = reserved, reserved >= se.state.Config.Policy.ReservedGangs
 	}
-	large.full = large.reserved >= se.state.Config.Policy.ReservedGangs
-	small.full = small.reserved >= se.state.Config.Policy.ReservedGangs
-	return large, small
+	for _, e := range list {
+		of[se.sizeOf(e.Bucket.Shape)].ahead++
+	}
+	return of
 }
 
 // open reports whether one that is yet to come may get a reservation.
@@ -250,19 +251,14 @@ func (se *Search) withinQuota(b *record.Bucket) bool {
 	return se.backlog.Affords(b.Queue.Index, b.Shape.Least)
 }
 
-// reservedGangs counts the gangs with a reservation: those of several nodes, and those
-// that fit on one.
-func (se *Search) reservedGangs() (large, small int) {
+// reservedGangs counts the gangs of each size that have a reservation.
+func (se *Search) reservedGangs() (of [gangSizes]int) {
 	for _, w := range se.backlog.Reservations {
-		switch {
-		case !w.GivesWay():
-		case se.state.SpansNodes(w.Rep.Job.Shape):
-			large++
-		default:
-			small++
+		if w.GivesWay() {
+			of[se.sizeOf(w.Rep.Job.Shape)]++
 		}
 	}
-	return large, small
+	return of
 }
 
 // reserveFor sets nodes aside for a gang, if it is expected ever to fit, and ends the

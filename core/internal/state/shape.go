@@ -85,6 +85,25 @@ func (st *State) Compile(s *record.Shape) {
 	anywhere := func(*record.Reservation) bool { return true }
 	s.Charge = st.ChargeFor(st.Widen(s.Spec.Groups, &s.Request, anywhere))
 	s.Least = st.ChargeFor(st.Widen(s.Spec.Groups, &s.Minimum, anywhere))
+	s.Spans = st.spansNodes(s)
+}
+
+// SpansNodes reports whether a shape needs more GPUs than any node for it has.
+func (st *State) SpansNodes(s *record.Shape) bool {
+	st.Compile(s)
+	return s.Spans
+}
+
+// spansNodes is SpansNodes, by a look at all classes.
+func (st *State) spansNodes(s *record.Shape) bool {
+	most := 0
+	for i := range st.Classes.List {
+		class := &st.Classes.List[i]
+		if class.Nodes > 0 && slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return class.Key.Admits(&g) }) {
+			most = max(most, class.Key.GPUs)
+		}
+	}
+	return s.GPUs() > most
 }
 
 // Request compiles a spec for a search.

@@ -84,18 +84,6 @@ func (st *State) LeftBehind(rep *record.Replica, held []gang.Hold) {
 	}
 }
 
-// SpansNodes reports whether a shape needs more GPUs than any node for it has.
-func (st *State) SpansNodes(s *record.Shape) bool {
-	most := 0
-	for i := range st.Classes.List {
-		class := &st.Classes.List[i]
-		if class.Nodes > 0 && slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return class.Key.Admits(&g) }) {
-			most = max(most, class.Key.GPUs)
-		}
-	}
-	return s.GPUs() > most
-}
-
 // DeferBid puts off the next search for victims of a replica, twice as long each time, up to a
 // bound.
 func (st *State) DeferBid(rep *record.Replica, doublings int) {
