@@ -213,8 +213,11 @@ func (w *world) judge(r *preemption) error {
 		w.vanish(victim.all())
 	}
 	victims, known, err := w.moves(rep, asked, r)
-	if len(victims) == 0 || !known || err != nil {
-		return cmp.Or(err, w.hasRoom(rep, r))
+	switch {
+	case err != nil:
+		return err
+	case len(victims) == 0, !known:
+		return w.needsMoves(rep, r, gone, here)
 	}
 	own := victims[0].job.queue == rep.job.queue
 	for _, victim := range victims {
@@ -244,16 +247,13 @@ func (w *world) judge(r *preemption) error {
 	if err := w.isWorthIt(rep, asked, r); err != nil {
 		return err
 	}
+	if r.moved() > 0 {
+		return w.needsMoves(rep, r, gone, here)
+	}
 	if err := w.hasRoom(rep, r); err != nil || !w.countable(rep, w.gangs[r.beneficiary].Nodes) {
 		return err
 	}
-	if w.preemptions > 1 || w.left {
-		return nil
-	}
-	if r.moved() > 0 {
-		return w.noMoveSpared(rep, r, gone, here)
-	}
-	if whole || !alike(rep, victims) {
+	if w.preemptions > 1 || w.left || whole || !alike(rep, victims) {
 		return nil
 	}
 	if err := w.noneSpared(rep, r, gone); err != nil {
@@ -285,9 +285,12 @@ func (w *world) moves(rep *replica, asked int64, r *preemption) (evicted []victi
 	return evicted, known, nil
 }
 
-// noMoveSpared asserts that a beneficiary would not fit if all that move for it stayed, and the others
-// were gone. Before the victims so many members were gone, and so many gangs planned.
-func (w *world) noMoveSpared(rep *replica, r *preemption, gone, here int) error {
+// needsMoves asserts that a beneficiary has room, and would not fit if all that move for it stayed and
+// the others were gone. Before the victims so many members were gone, and so many gangs planned.
+func (w *world) needsMoves(rep *replica, r *preemption, gone, here int) error {
+	if err := w.hasRoom(rep, r); err != nil || w.preemptions > 1 || w.left || !w.countable(rep, w.gangs[r.beneficiary].Nodes) {
+		return err
+	}
 	w.back(gone, here)
 	for _, v := range r.evicted() {
 		w.vanish(v.all())

@@ -70,7 +70,7 @@ func (t *VictimSearch) newKeep(s *quota.Stake, above int, reason quota.ReclaimRe
 			rest -= milli
 		}
 	})
-	t.eachPlanned(k.queue, func(milli int64) {
+	c.backlog.EachPlanned(k.queue, t.rep, func(milli int64) { // what moves counts on its way
 		k.lots = addLot(k.lots, milli, 1)
 		rest -= milli
 	})
@@ -102,38 +102,6 @@ func (t *VictimSearch) eachRunning(at quota.QueueIndex, use func(*record.Replica
 			}
 			return true
 		})
-	}
-}
-
-// eachPlanned calls a function for what the pieces will be charged of each gang of a queue, or below
-// it, that has its place reserved: one that moves counts on its way for what it will fill.
-func (t *VictimSearch) eachPlanned(at quota.QueueIndex, use func(milli int64)) {
-	c := t.core
-	for _, w := range c.backlog.Reservations {
-		if !w.IsPlanned() || w.Rep == t.rep || !c.state.Quota.Below(w.Rep.Job.Queue, at) {
-			continue
-		}
-		groups := w.Rep.Job.Spec.Groups
-		left := make([]int, len(groups))
-		for i := range w.Plan.Where {
-			left[w.Plan.Where[i].Group]++
-		}
-		sum, unit := int64(0), int64(0)
-		for i := range w.Plan.Where { // the minimum last, in one piece
-			m := &w.Plan.Where[i]
-			g := m.Group
-			milli := record.ChargeOf(&m.Hold, c.state.Nodes[m.Hold.Node]).GPUMilli
-			if left[g] <= record.Least(&groups[g]) {
-				sum += milli
-				continue
-			}
-			unit += milli
-			if left[g]--; (left[g]-record.Least(&groups[g]))%record.UnitOf(&groups[g]) == 0 {
-				use(unit)
-				unit = 0
-			}
-		}
-		use(sum)
 	}
 }
 

@@ -174,6 +174,10 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *VictimSearch) *Bid {
 	before := im.extent()
 	b, both, next := im.BidToRearrange(e, &ev.chooser, e.Rep.Bid.Round)
+	if b == nil && im.VictimSearches <= 0 && !im.first { // cut short, as a search for victims alone
+		ev.agenda.PreemptBy(ev.state.Now)
+		return nil
+	}
 	e.Rep.Bid.Round = next
 	switch {
 	case b != nil && ev.meters(e, b.victims):

@@ -31,11 +31,12 @@ import (
 //     that may move it is all of them, and moves of gangs of different rounds are not combined.
 //   - Of no more gangs than Policy.Defragmentation.MaxMoves.
 //   - For gangs that ask for whole GPUs and for no topology, of one node or of several, on up to
-//     search.PackNodes nodes with room. Any other gang is placed where a search for it alone puts it, after
-//     the beneficiary and the gangs whose members ask for more; so are all, if one of those that are
-//     chosen is such a gang, or there are more nodes. No other order and no other place is tried.
-//   - Within the bounds of one choice: its trials, the steps of preempt for a part that may go, and
-//     packSteps here.
+//     search.PackNodes nodes with room. Any other gang is placed where a search for it alone puts
+//     it, after the beneficiary and the gangs whose members ask for more; so are all, if one of those
+//     that are chosen is such a gang, or there are more nodes. No other order and no other place is
+//     tried.
+//   - Within the bounds of one choice: its trials, the steps of package preempt for a part that may
+//     go, and packSteps here.
 
 // packSteps bounds the steps of all packings of one rearrangement.
 const packSteps = 1 << 16
