@@ -151,9 +151,10 @@ func (t *Tree) checkSums(n *node, s total) error {
 	}
 	seen := map[resourceID]bool{}
 	products := int64(0)
-	for k, a := range n.accounts() {
+	last := resourceID(-1)
+	for _, a := range n.accounts() {
 		switch {
-		case k > 0 && a.resource <= n.accounts()[k-1].resource || int(a.resource) >= len(t.names) || t.names[a.resource] == "":
+		case a.resource <= last || int(a.resource) >= len(t.names) || t.names[a.resource] == "":
 			return fmt.Errorf("the account of resource %d is out of place", a.resource)
 		case a.resource >= firstProduct && a.empty():
 			return fmt.Errorf("%s: an account that says nothing", t.names[a.resource])
@@ -166,6 +167,7 @@ func (t *Tree) checkSums(n *node, s total) error {
 		case a.guarantee != unset && a.below > a.guarantee, n.parent != NoQueue && a.limit != unset && a.promised() > a.limit:
 			return fmt.Errorf("%s: guarantee %d and limit %d for a promise of %d", t.names[a.resource], a.guarantee, a.limit, a.below)
 		}
+		last = a.resource
 		seen[a.resource] = true
 		if a.resource >= firstProduct {
 			products += a.used

@@ -23,10 +23,10 @@ func TestLowBounds(t *testing.T) {
 		draw func(*generator) (berth.Config, sim.Options, []sim.Arrival)
 		few  int
 	}{
-		{"world", (*generator).world, 8},
-		{"contended", (*generator).contended, 4},
-		{"drained", (*generator).drained, 4},
-		{"moving", (*generator).moving, 4},
+		{"world", (*generator).world, 6},
+		{"contended", (*generator).contended, 3},
+		{"drained", (*generator).drained, 3},
+		{"moving", (*generator).moving, 3},
 		{"failing", (*generator).failing, 2},
 	} {
 		for _, low := range []int{1, 2} {

@@ -26,6 +26,7 @@ func TestAPassIsAFixpoint(t *testing.T) {
 	}{{"world", (*generator).world, 12}, {"contended", (*generator).contended, 4}, {"failing", (*generator).failing, 4}, {"moving", (*generator).moving, 4}} {
 		for seed := range drawn.Seeds(g.few) {
 			config, options, list := g.draw(newGenerator(seed))
+			options.Faults.Restore = 0 // each copy below is one
 			run := runOf(config, options, list)
 			run.must(t, seed)
 			sched, err := core.New(config)
