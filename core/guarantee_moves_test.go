@@ -221,3 +221,102 @@ func TestMovesAreLookedForInRounds(t *testing.T) {
 	d.carryOut(orders)
 	require.Equal(t, []string{"release small moved", "bind small resumed", "bind whole victims-gone"}, told(d.settle(d.now)))
 }
+
+// A standingJob is a job that runs, its members on nodes by number.
+type standingJob struct {
+	id, queue   string
+	each, least int
+	moves       bool
+	pools       []string
+	on          []int
+}
+
+// TestMovesThatAreHardToFind: choices of which the first that comes to mind does not do.
+func TestMovesThatAreHardToFind(t *testing.T) {
+	for name, c := range map[string]struct {
+		sizes     []int
+		own, a, b int64
+		jobs      []standingJob
+		owed      func(*berth.Job)
+		most      int
+		want      bool
+	}{
+		"the larger one has to leave the tightest place to the smaller": {
+			[]int{5, 3, 4},
+			12, 0, 0,
+			[]standingJob{{"large", "own", 3, 1, true, nil, []int{0}}, {"small", "own", 2, 1, true, []string{"n0", "n1"}, []int{0}}},
+			func(j *berth.Job) { j.Groups[0].Claim.GPUs, j.Groups[0].Selector.Pools = 5, []string{"n0"} }, 2, true,
+		},
+		"two would have to move, and one may": {
+			[]int{5, 3, 4},
+			12, 0, 0,
+			[]standingJob{{"large", "own", 3, 1, true, nil, []int{0}}, {"small", "own", 2, 1, true, []string{"n0", "n1"}, []int{0}}},
+			func(j *berth.Job) { j.Groups[0].Claim.GPUs, j.Groups[0].Selector.Pools = 5, []string{"n0"} }, 1, false,
+		},
+		"of two alike the one that stays is the one that moves": {
+			[]int{6, 6},
+			10, 1, 1,
+			[]standingJob{
+				{"a0", "a", 1, 1, true, nil, []int{0}},
+				{"a1", "a", 3, 1, true, nil, []int{1}},
+				{"a2", "a", 2, 1, true, nil, []int{1}},
+				{"a4", "a", 2, 1, false, nil, []int{0}},
+				{"b5", "b", 1, 1, true, nil, []int{0}},
+				{"a6", "a", 1, 1, true, nil, []int{0}},
+			},
+			func(j *berth.Job) { j.Groups[0].Members, j.Groups[0].Claim.GPUs = 2, 5 }, 1, true,
+		},
+		"all that an elastic gang has above its minimum, and the gang, are too much": {
+			[]int{3, 3, 3, 3},
+			5, 3, 4,
+			[]standingJob{
+				{"a0", "a", 1, 1, false, nil, []int{3}},
+				{"b1", "b", 1, 1, true, nil, []int{0, 1}},
+				{"b2", "b", 1, 3, false, nil, []int{2, 2, 3}},
+				{"a4", "a", 1, 2, true, nil, []int{1, 1}},
+			},
+			func(j *berth.Job) { j.Groups[0].Members, j.Groups[0].Claim.GPUs = 2, 2 }, 1, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var config berth.Config
+			config.Policy.Defragmentation.MaxMoves = c.most
+			sched, err := core.New(config)
+			require.NoError(t, err)
+			d := &divided{t, sched, 0}
+			for q, milli := range map[string]int64{"own": c.own, "a": c.a, "b": c.b} {
+				d.tell(berth.QueueSet{Queue: quota.Queue{Name: q, Guarantee: gpuMilli(milli)}})
+			}
+			for n, size := range c.sizes {
+				d.pooled(fmt.Sprint("n", n), size)
+			}
+			used := make([]int, len(c.sizes))
+			for _, j := range c.jobs {
+				d.stands(&j, used)
+			}
+			d.tell(one("own", "owed", 1, c.owed))
+			require.Equal(t, c.want, d.becomes("owed", berth.ReplicaRunning))
+		})
+	}
+}
+
+// stands has a job run on the next GPUs of its nodes.
+func (d *divided) stands(j *standingJob, used []int) {
+	d.Helper()
+	var placed []berth.MemberPlacement
+	for m, n := range j.on {
+		var gpus berth.GPUSet
+		for range j.each {
+			gpus |= 1 << used[n]
+			used[n]++
+		}
+		placed = append(placed, berth.MemberPlacement{Index: m, Node: berth.NodeID(fmt.Sprint("n", n)), GPUs: gpus})
+	}
+	d.tell(berth.JobObserved{
+		Job: berth.Job{
+			ID: berth.JobID(j.id), Queue: berth.QueueID(j.queue), Checkpoint: berth.Checkpoint{Supported: j.moves},
+			Groups: []berth.Group{{Members: len(j.on), MinMembers: j.least, Claim: berth.Claim{GPUs: j.each}, Selector: berth.Selector{Pools: j.pools}}},
+		},
+		Running: []berth.ObservedReplica{{Incarnation: 1, Members: placed}},
+	})
+}
