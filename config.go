@@ -72,6 +72,10 @@ type Limits struct {
 	Replicas int `json:"replicas,omitempty"`
 	// Members of one replica; default 65,536.
 	Members int `json:"members,omitempty"`
+	// SurplusMembers of one replica, those above the minimums of its groups; default 1,024, and
+	// always as many as the minimums themselves. A gang that is placed costs some 120 bytes for
+	// each member, also for each that it lacks.
+	SurplusMembers int `json:"surplusMembers,omitempty"`
 	// Groups of one job; default 64.
 	Groups int `json:"groups,omitempty"`
 	// Reservations that were made in advance; default 1,024.
@@ -192,6 +196,7 @@ func (l Limits) WithDefaults() Limits {
 	setDefault(&l.Queues, 16_384)
 	setDefault(&l.Replicas, 2_097_152)
 	setDefault(&l.Members, 65_536)
+	setDefault(&l.SurplusMembers, 1024)
 	setDefault(&l.Groups, 64)
 	setDefault(&l.Reservations, 1024)
 	return l
@@ -286,6 +291,7 @@ func (l *Limits) check() *Error {
 		{"queues", l.Queues, 1 << 20},
 		{"replicas", l.Replicas, 1 << 28},
 		{"members", l.Members, 1 << 20},
+		{"surplusMembers", l.SurplusMembers, 1 << 20},
 		{"groups", l.Groups, 1 << 10},
 		{"reservations", l.Reservations, 1 << 16},
 	} {

@@ -1,6 +1,9 @@
 package berth
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // A World is what an orchestrator sees when it looks at its fleet: the nodes
 // that answer and the members that run.
@@ -18,6 +21,12 @@ type ObservedMember struct {
 	Replica     int         `json:"replica,omitempty"`
 	Incarnation Incarnation `json:"incarnation"`
 	MemberPlacement
+}
+
+// String is the replica, its incarnation and the member, as in "train/0 incarnation 2: workers[0]
+// on n1, GPUs 0-7".
+func (m ObservedMember) String() string {
+	return fmt.Sprintf("%v incarnation %d: %v", ReplicaRef{m.Job, m.Replica}, m.Incarnation, m.MemberPlacement)
 }
 
 // A Difference is one thing that the core and the world disagree about.

@@ -202,9 +202,9 @@
 // for the gang and for each group, nested segments (the tensor-parallel group on its island),
 // balance, spread, aligned rails, domains for itself. [Locality] is the dial between communication
 // and packing for what is left open. Inside a node that tells its Links, members get the GPUs that
-// reach each other best. Explain tells the [Bandwidth] that a placement is expected to give. A group
-// gets GPUs of one product, unless it sets MixProducts, and a gang one value of each label of nodes
-// in its SameLabels, such as the version of a driver: see [ProductFinding].
+// reach each other best. Explain tells the [Bandwidth] that a placement is expected to give. A
+// group gets GPUs of one product, unless it sets MixProducts, and a gang one value of each label of
+// nodes in its SameLabels, such as the version of a driver: see [ProductFinding].
 //
 // Jobs that ask for the same are one question: once it is answered with no, none of them is
 // looked at again until something changes that could help.
@@ -332,17 +332,17 @@
 //
 // An elastic gang gives up its surplus, the members above the minimum of their group, by whole
 // widest segments where there are any, so that the rest keeps its topology. It gets a [Release]
-// of these members alone and stays Running: Release.Remaining tells with how many members it
-// goes on, so that the job can resize to that, and Release.SurplusEvictions for which
-// beneficiaries, which may be several. No checkpoint is requested before, as no work of the
-// gang is lost, and neither a minimum run time, a cooldown nor a rate limit protects a surplus:
-// a gang has it for as long as no other job needs the place.
+// of these members alone and stays Running: Release.Remaining tells with how many members it goes
+// on, so that the job can resize, and Release.SurplusEvictions for which beneficiaries. It loses no
+// work, so that nothing protects a surplus. A gang with Topology.Exclusive gives no parts.
 //
 // While a gang gives or gets members, a job that needs more of its surplus waits instead of
-// evicting others. Members that are being stopped are stopped, even if no job needs their place
-// any more. The gang grows again like any that is short of members: on idle capacity, and never
-// at the cost of others; of several, the first in policy order to its full size, then the next:
-// turns would cost a resize for each member. One with Topology.Exclusive gives no parts.
+// evicting others. Members that are being stopped are stopped, even if no job needs their place any
+// more. The gang grows again on idle capacity and, as far as its queue and all above it are within
+// their guarantees, in the place of what others borrow: as the beneficiary of a preemption, with
+// all of the members that the guarantee leaves it or else fewer. Nothing of its own queue goes for
+// that, and nothing for a fair share. Of several gangs the first in policy order grows first, to
+// its full size: in turns each would resize, the first end later, and the others no sooner.
 //
 // # Cost, gain and hysteresis
 //
@@ -477,10 +477,10 @@
 //
 // # What this version does not do
 //
-// No running job is stopped for a reservation that was made in advance, for a Repartition, or for a
-// gang that grows. A gang moves whole: it is stopped, all of it, and started again, also if one of
-// its members alone has to go elsewhere. A node has GPUs of one product. A requirement of a job that
-// this version cannot keep is refused with [ErrUnsupported], never ignored.
+// No running job is stopped for a reservation that was made in advance or for a Repartition, and
+// none is moved for a gang that grows. A gang moves whole: it is stopped, all of it, and started
+// again, also if one of its members alone has to go elsewhere. A node has GPUs of one product. A
+// requirement that this version cannot keep is refused with [ErrUnsupported], never ignored.
 //
 // [core.Example]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package
 // [core.ExampleRestore]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Restore

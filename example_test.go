@@ -75,3 +75,19 @@ func TestEqualGPUs(t *testing.T) {
 	require.Empty(t, berth.EqualGPUs(-1, berth.GPU{}))
 	require.Panics(t, func() { berth.EqualGPUs(berth.MaxGPUs+1, berth.GPU{}) })
 }
+
+func ExampleMemberPlacement_String() {
+	worker := berth.MemberPlacement{Group: "workers", Node: "n1", GPUs: berth.GPUSetOf(0, 1, 2, 3)}
+	fmt.Println(worker)
+	half, _ := mig.ParsePlacement("3g.40gb@4:4")
+	fmt.Println(berth.MemberPlacement{Index: 1, Node: "n1", GPUs: berth.GPUSetOf(4), Instance: half})
+	fmt.Println(berth.MemberPlacement{Index: 2, Node: "n1", GPUs: berth.GPUSetOf(5), ShareMilli: 250})
+	fmt.Println(berth.MemberPlacement{Group: "driver", Node: "n2"})
+	fmt.Println(berth.ObservedMember{Job: "train", Incarnation: 2, MemberPlacement: worker})
+	// Output:
+	// workers[0] on n1, GPUs 0-3
+	// [1] on n1, 3g.40gb@4:4 of GPU 4
+	// [2] on n1, 250/1000 of GPU 5
+	// driver[0] on n2
+	// train/0 incarnation 2: workers[0] on n1, GPUs 0-3
+}

@@ -28,7 +28,8 @@ type HotSpares struct {
 	// Pool is that of [Node]; empty: of nodes that state none. Once for each pool.
 	Pool string `json:"pool,omitempty"`
 	// NodesMilli is how many thousandths of the pool's nodes are kept, rounded up: of those
-	// that have GPUs, all sound, and are neither cordoned nor in quarantine. 0..1000; Off: none, as 0.
+	// that have GPUs, all sound, and are neither cordoned nor in quarantine. 0..1000; Off: none, as
+	// 0.
 	NodesMilli int `json:"nodesMilli"`
 }
 

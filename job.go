@@ -67,10 +67,10 @@ type Group struct {
 	Name string `json:"name,omitempty"`
 	// Members is the number of members.
 	Members int `json:"members"`
-	// MinMembers is the least number of members to start with; zero: all of them, so that the
-	// gang is not elastic. A gang that started short grows as capacity appears; its members
-	// above the minimum are a surplus, which it gives up, without a checkpoint, before any job
-	// is evicted whole.
+	// MinMembers is the least number of members to start with; zero: all of them, so that the gang
+	// is not elastic. A gang that started short grows as capacity appears, and within the guarantee
+	// of its queue takes back what others borrow; its members above the minimum are a surplus,
+	// which it gives up, without a checkpoint, before any job is evicted whole.
 	MinMembers int `json:"minMembers,omitempty"`
 	// Claim is what each member needs, on one node.
 	Claim Claim `json:"claim,omitzero"`
@@ -216,7 +216,7 @@ type Topology struct {
 
 // A Segment is a part of a group that stays together.
 type Segment struct {
-	// Size is the number of members. The group's replicas and minimum are multiples of
+	// Size is the number of members. The group's members and minimum are multiples of
 	// it, and it is a multiple of the size of the segment nested in it.
 	Size int `json:"size"`
 	// Level of the domain that each segment stays in. That of a nested segment is at
@@ -251,8 +251,8 @@ func (cl *Claim) WantsInstance() bool { return cl.MIG != "" || cl.MinInstance !=
 // WantsDevice reports whether the claim is for GPUs or a part of one.
 func (cl *Claim) WantsDevice() bool { return cl.GPUs > 0 || cl.Share != nil || cl.WantsInstance() }
 
-// CheckSameLabels refuses labels that cannot be one over a gang: too many, no names, named twice, or
-// of a gang that claims no GPU.
+// CheckSameLabels refuses labels that cannot be one over a gang: too many, no names, named twice,
+// or of a gang that claims no GPU.
 func (j *Job) CheckSameLabels() error { return errorOf(j.checkSameLabels()) }
 
 func (j *Job) checkSameLabels() *Error {

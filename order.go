@@ -62,8 +62,8 @@ type ReplicaRef struct {
 	Replica int   `json:"replica,omitempty"`
 }
 
-// String is "JOB#REPLICA".
-func (r ReplicaRef) String() string { return fmt.Sprintf("%s#%d", r.Job, r.Replica) }
+// String is "JOB/REPLICA".
+func (r ReplicaRef) String() string { return fmt.Sprintf("%s/%d", r.Job, r.Replica) }
 
 // A CauseCode is a stable word for a cause. The set is open: a later release may add words, so
 // decoding takes any.
@@ -72,7 +72,7 @@ type CauseCode string
 const (
 	// CauseFits: the gang's turn came and it fits.
 	CauseFits CauseCode = "fits"
-	// CauseGrows: a gang that runs short of members got more of them.
+	// CauseGrows: a gang that runs short of members got more of them, that were free.
 	CauseGrows CauseCode = "grows"
 	// CauseRepair: members that failed while binding were placed elsewhere.
 	CauseRepair CauseCode = "repair"
@@ -144,6 +144,22 @@ func (p *MemberPlacement) MPSActiveThreadPercentage() int {
 
 // Ref names the member.
 func (p *MemberPlacement) Ref() MemberRef { return MemberRef{p.Group, p.Index} }
+
+// String is the member and what it holds, as in "workers[0] on n1, GPUs 0-7".
+func (p MemberPlacement) String() string {
+	on := fmt.Sprintf("%v on %s", p.Ref(), p.Node)
+	switch {
+	case p.Instance != (mig.Placement{}):
+		return fmt.Sprintf("%s, %v of GPU %v", on, p.Instance, p.GPUs)
+	case p.ShareMilli != 0:
+		return fmt.Sprintf("%s, %d/1000 of GPU %v", on, p.ShareMilli, p.GPUs)
+	case p.GPUs.Len() == 1:
+		return fmt.Sprintf("%s, GPU %v", on, p.GPUs)
+	case p.GPUs != 0:
+		return fmt.Sprintf("%s, GPUs %v", on, p.GPUs)
+	}
+	return on
+}
 
 // Bind orders members to be started where it says: all members of a gang, or
 // further members of one that runs already (growth or repair; the cause tells).

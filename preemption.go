@@ -19,7 +19,8 @@ import (
 // lent is given back, whatever runs there: by the rules of package quota, from queues that use
 // more than they are guaranteed or than their fair share, to those that would stay within
 // theirs (reclaim). Priorities of jobs say nothing between queues, and guarantees nothing
-// within one.
+// within one. A gang that runs with fewer members than it wants is the beneficiary of the second
+// rule alone, and only as far as its queue is within its guarantee.
 //
 // A queue takes back what it is guaranteed if any evictions let it that leave the other queues what
 // they keep. Where none do, gangs that write checkpoints move besides, of whichever queue and no more

@@ -47,11 +47,14 @@ type ReservationReport struct {
 	ID      ReservationID `json:"id,omitempty"`
 	Job     JobID         `json:"job,omitempty"`
 	Replica int           `json:"replica,omitempty"`
-	// Moving: it is the place that is kept for a gang that backs off, or has to leave another, and has not
-	// yet, or waits to be tried again. It starts there when that is over.
+	// Moving: it is the place that is kept for a gang that backs off, or has to leave another, and
+	// has not yet, or waits to be tried again. It starts there when that is over.
 	Moving bool `json:"moving,omitempty"`
 	// Partial: it is what is left to a gang of its place, without room for the rest.
 	Partial bool `json:"partial,omitempty"`
+	// Members is how many further members a gang that runs is to get there; 0: it is for a whole
+	// gang.
+	Members int `json:"members,omitempty"`
 	// From is when it starts; for a gang, when it is expected to.
 	From Time `json:"from"`
 	// Until is when it ends by itself.

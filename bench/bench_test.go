@@ -89,15 +89,15 @@ type task struct {
 	bench.Place
 }
 
-// A change is one of a fleet that goes on: a task ends, another one asks, and the task that gets its place
-// is the same whatever policy is asked.
+// A change is one of a fleet that goes on: a task ends, another one asks, and the task that gets
+// its place is the same whatever policy is asked.
 type change struct {
 	ends, starts *task
 	asks         bench.Kind
 }
 
-// fill places tasks by first fit until so much of the GPUs is held or nothing fits a hundred times in
-// a row, and lists changes from there on, after which the fleet is as it was.
+// fill places tasks by first fit until so much of the GPUs is held or nothing fits a hundred times
+// in a row, and lists changes from there on, after which the fleet is as it was.
 func (w *world) fill(t testing.TB, percent int) (held []task, changes []change) {
 	s, random := w.session(t, bench.FirstFit()), rand.New(rand.NewPCG(2, 2))
 	used := func() int64 {
@@ -175,9 +175,9 @@ func published(t testing.TB) *world {
 	return w
 }
 
-// A decision of each policy on the same states of a fleet of 1,213 nodes: empty, half full and nearly
-// full. Between two decisions a task ends and another starts, the same for all. Only the decision is timed:
-// finding the nodes on which the task fits, and choosing.
+// A decision of each policy on the same states of a fleet of 1,213 nodes: empty, half full and
+// nearly full. Between two decisions a task ends and another starts, the same for all. Only the
+// decision is timed: finding the nodes on which the task fits, and choosing.
 func BenchmarkDecision(b *testing.B) {
 	worlds := []struct {
 		name string

@@ -2,30 +2,32 @@ package bench
 
 import "slices"
 
-// Berth keeps as much room as it can for what is expected, and the more so the less of it there is: a
-// task goes where the fleet loses the least of
+// Berth keeps as much room as it can for what is expected, and the more so the less of it there is:
+// a task goes where the fleet loses the least of
 //
 //	sum over the typical kinds of demand × (log alone + log company)
 //
-// demand is how much of the GPUs the kind is asked for; alone is how many tasks of the kind would fit
-// on the nodes if nothing else came, and company how many of them the nodes would take if all kinds
-// came. For the latter each node is filled with 60 sequences of 30 tasks of the mix, each
-// sequence by itself and the same for all nodes, a share on the GPU on which it leaves the least. Typical
-// are the kinds that are asked for most and together make up 95 % of the tasks.
+// demand is how much of the GPUs the kind is asked for; alone is how many tasks of the kind would
+// fit on the nodes if nothing else came, and company how many of them the nodes would take if all
+// kinds came. For the latter each node is filled with 60 sequences of 30 tasks of the mix, each
+// sequence by itself and the same for all nodes, a share on the GPU on which it leaves the least.
+// Typical are the kinds that are asked for most and together make up 95 % of the tasks.
 //
 // # The argument
 //
-// How much room the fleet has for a kind counts, not how much a node has, and the logarithm makes the last
-// places the dearest. So a kind that few nodes suit, be it for their model, for CPU or because it needs
-// all GPUs of a node, keeps these nodes for as long as others go where there is more, and nobody has
-// to say which kinds those are; room for a kind that fits everywhere costs next to nothing. It is proportional
-// fairness among the kinds (Kelly, Maulloo and Tan, Journal of the Operational Research Society 49, 1998),
-// taken as a potential that each placement descends as gently as it can.
+// How much room the fleet has for a kind counts, not how much a node has, and the logarithm makes
+// the last places the dearest. So a kind that few nodes suit, be it for their model, for CPU or
+// because it needs all GPUs of a node, keeps these nodes for as long as others go where there is
+// more, and nobody has to say which kinds those are; room for a kind that fits everywhere costs
+// next to nothing. It is proportional fairness among the kinds (Kelly, Maulloo and Tan, Journal of
+// the Operational Research Society 49, 1998), taken as a potential that each placement descends as
+// gently as it can.
 //
-// Fragmentation gradient descent, too, descends a measure: of what is of no use to the next task. A node
-// with four free GPUs and the CPU for one task is all of use by it. Alone sees that one task fits
-// and not four. Company sees what alone does not: that tasks with much CPU and with little go well
-// together, that 470 and 470 milli of a GPU do, and that hardly anything comes to lie beside 810.
+// Fragmentation gradient descent, too, descends a measure: of what is of no use to the next task. A
+// node with four free GPUs and the CPU for one task is all of use by it. Alone sees that one task
+// fits and not four. Company sees what alone does not: that tasks with much CPU and with little go
+// well together, that 470 and 470 milli of a GPU do, and that hardly anything comes to lie beside
+// 810.
 //
 // Kinds that are rare, such as those with eight GPUs on the openb trace, are not typical there, and
 // no room is kept for them; they are what is turned away first when the fleet fills up.
@@ -33,16 +35,16 @@ import "slices"
 // # What is known, and when
 //
 // Demand and sequences come from the mix that the Session knows. As it grows, they are made anew
-// whenever it has twice as many tasks. Without a mix a task goes to the first node. What room for one
-// more of a kind is worth, its price, is its demand by how much room there is for it. Prices are
-// found anew whenever a thirty-second part of the free GPUs or CPU has changed hands; in between they
-// stand, so that a decision depends on what happened since, and not on the fleet alone. All of it is in
-// integers.
+// whenever it has twice as many tasks. Without a mix a task goes to the first node. What room for
+// one more of a kind is worth, its price, is its demand by how much room there is for it. Prices
+// are found anew whenever a thirty-second part of the free GPUs or CPU has changed hands; in
+// between they stand, so that a decision depends on what happened since, and not on the fleet
+// alone. All of it is in integers.
 //
 // # What it leaves over
 //
-// Of the GPUs of the openb trace at a load of 100 %, in percent, means of seeds 42 to 51 (with the standard
-// deviation), against fragmentation gradient descent:
+// Of the GPUs of the openb trace at a load of 100 %, in percent, means of seeds 42 to 51 (with the
+// standard deviation), against fragmentation gradient descent:
 //
 //	list         fgd    berth          list         fgd    berth
 //	default      4.77   3.86 (0.03)    gpushare60   8.75   7.82 (0.05)
@@ -53,29 +55,30 @@ import "slices"
 //	gpushare20   3.63   3.23 (0.06)    multigpu20   4.47   3.73 (0.08)
 //	gpushare40   6.04   5.46 (0.04)    multigpu50   2.91   2.48 (0.10)
 //
-// Learned as tasks arrive (seeds 42 to 46) it is 4.02 for default, 13.41 for cpu300, 7.28 for gpuspec33
-// and within 0.5 of the above for the others: less than fragmentation gradient descent leaves over that
-// was told the mix, for every list.
+// Learned as tasks arrive (seeds 42 to 46) it is 4.02 for default, 13.41 for cpu300, 7.28 for
+// gpuspec33 and within 0.5 of the above for the others: less than fragmentation gradient descent
+// leaves over that was told the mix, for every list.
 //
-// There is not much left to gain for a policy that turns no task away: the shares of the first arrivals packed after
-// the fact, by best fit decreasing and as if CPU, memory and models did not matter, fill the fleet when
+// There is not much left to gain for a policy that turns no task away: the shares of the first
+// arrivals packed after the fact, by best fit decreasing and as if CPU, memory and models did not
+// matter, fill the fleet when
 // 3.84 % of it are left over (default; 7.84 % for gpushare60, 12.30 % for gpushare100, 2.18 % for
 // multigpu50).
 //
 // The constants were chosen with seeds 42 and 43 of six lists (default, cpu235, cpu300, gpushare60,
-// gpuspec33, multigpu50); on the seeds and lists that were not looked at it does as well. They matter
-// little. The six together leave 48.0 under fgd, and 36.8 with these constants; 37.5 with 30 sequences
-// and 38.2 with 120; 36.5 with three tenths of the price of alone. With 30 sequences it is 39.1 and 40.6
-// if they are of 22 and of 40 tasks, 39.3 with three times the price of alone, and 40.0 if tasks without
-// GPUs are left out of them. Other shuffles of the sequences move the mean of a list by 0.2, those of
-// cpu300 and gpuspec33 by 0.6.
+// gpuspec33, multigpu50); on the seeds and lists that were not looked at it does as well. They
+// matter little. The six together leave 48.0 under fgd, and 36.8 with these constants; 37.5 with 30
+// sequences and 38.2 with 120; 36.5 with three tenths of the price of alone. With 30 sequences it
+// is 39.1 and 40.6 if they are of 22 and of 40 tasks, 39.3 with three times the price of alone, and
+// 40.0 if tasks without GPUs are left out of them. Other shuffles of the sequences move the mean of
+// a list by 0.2, those of cpu300 and gpuspec33 by 0.6.
 //
 // # Cost
 //
-// A decision is O(feasible nodes), and for each of them that has changed since the last task of that kind, a
-// measurement for each GPU: O(typical kinds × GPUs + 1,800). Nodes with the same left are measured once,
-// and what was measured is kept, for 131,072 of them at the most. Finding prices is O(nodes × typical
-// kinds).
+// A decision is O(feasible nodes), and for each of them that has changed since the last task of
+// that kind, a measurement for each GPU: O(typical kinds × GPUs + 1,800). Nodes with the same left
+// are measured once, and what was measured is kept, for 131,072 of them at the most. Finding prices
+// is O(nodes × typical kinds).
 func Berth() Policy { return &berthPolicy{} }
 
 // repriceParts: prices are found anew when this part of what was free has changed.

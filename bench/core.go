@@ -44,7 +44,7 @@ func (c coreClass) name(f *Fleet) string {
 	return f.Models()[c.model]
 }
 
-// sharer is whoever takes a share.
+// sharer is the owner of all shares.
 const sharer gang.Owner = 1
 
 // join makes the fleet of package gang when it is first needed.

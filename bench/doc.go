@@ -14,7 +14,7 @@
 //
 // [Policies] lists the ones that come with the package, from a random draw to berth's own,
 // and the rule of the scheduling core among them. Each says in its comment what it is,
-// exactly, and whose.
+// exactly, and its source.
 //
 // # A session
 //

@@ -8,17 +8,17 @@ import (
 )
 
 // FGD is fragmentation gradient descent (Weng et al., "Beware of Fragmentation: Scheduling
-// GPU-Sharing Workloads with Fragmentation Gradient Descent", USENIX ATC 2023): a task goes where it
-// raises the fragmentation the least, or lowers it the most. The score of a node is
-// int(100 × sigmoid((before − after) / 1000)), with the Fragmentation of the node before and after;
-// for a share it is that of the best GPU of the node, of equals the first. Whole GPUs are
-// the first free ones.
+// GPU-Sharing Workloads with Fragmentation Gradient Descent", USENIX ATC 2023): a task goes where
+// it raises the fragmentation the least, or lowers it the most. The score of a node is int(100 ×
+// sigmoid((before − after) / 1000)), with the Fragmentation of the node before and after; for a
+// share it is that of the best GPU of the node, of equals the first. Whole GPUs are the first free
+// ones.
 //
-// The mix that the Session knows says what is typical. Without one nothing is fragmented, and a task
-// goes to the first node.
+// The mix that the Session knows says what is typical. Without one nothing is fragmented, and a
+// task goes to the first node.
 //
-// That the score is rounded to an integer is part of the algorithm: with the fraction it leaves more
-// than half a percent more of the GPUs of the openb trace unused.
+// That the score is rounded to an integer is part of the algorithm: with the fraction it leaves
+// more than half a percent more of the GPUs of the openb trace unused.
 func FGD() Policy { return ByScore(&fgd{}) }
 
 type fgd struct {
@@ -28,8 +28,8 @@ type fgd struct {
 	left    []int16    // of a node, as it would be
 }
 
-// A measured is the fragmentation of a node at a version; its version is one more, so that the zero value
-// is of none.
+// A measured is the fragmentation of a node at a version; its version is one more, so that the zero
+// value is of none.
 type measured struct {
 	version uint32
 	value   float64

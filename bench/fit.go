@@ -110,9 +110,9 @@ func (dotProduct) Score(f *Fleet, k Kind, n Node) (int64, berth.GPUSet) {
 // BestFit takes the node with the least left after the task: int(100 × (1 − (cpuLeft + gpuLeft) /
 // 2)), with CPU in units of 128 cores and GPU in units of 8. A share goes to the tightest GPU.
 //
-// Best fit is as old as first fit; in this form it is the one that "Beware of Fragmentation" (USENIX
-// ATC 2023) compares with, after Protean (Hadary et al., OSDI 2020). The published program then
-// spreads the scores over 0 to 100, which is left out: the highest stays the highest, alone.
+// Best fit is as old as first fit; in this form it is the one that "Beware of Fragmentation"
+// (USENIX ATC 2023) compares with, after Protean (Hadary et al., OSDI 2020). The published program
+// then spreads the scores over 0 to 100, which is left out: the highest stays the highest, alone.
 func BestFit() Policy { return ByScore(bestFit{}) }
 
 type bestFit struct{}

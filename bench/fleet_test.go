@@ -279,7 +279,7 @@ func TestRefusals(t *testing.T) {
 	require.ErrorContains(t, err, "best-fit")
 }
 
-// A node takes no more than MaxTasks, whoever decides.
+// A node takes no more than MaxTasks, whichever policy decides.
 func TestMaxTasks(t *testing.T) {
 	for _, policy := range Policies() {
 		s, err := NewSession([]NodeSpec{{Name: "a", GPUs: 2}, {Name: "b", GPUs: 2}}, policy.New(1))

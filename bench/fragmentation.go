@@ -12,8 +12,8 @@ const typicalPercent = 95
 // in Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation
 // Gradient Descent" (USENIX ATC 2023). For each of these requests
 //
-//   - all that the GPUs have left is fragmented if the request does not fit: the model does not suit,
-//     too few GPUs have enough left, or too little CPU is;
+//   - all that the GPUs have left is fragmented if the request does not fit: the model does not
+//     suit, too few GPUs have enough left, or too little CPU is;
 //   - all of it, too, if the request is for the host alone;
 //   - else what those GPUs have left that have too little left for it;
 //
@@ -25,8 +25,8 @@ const typicalPercent = 95
 type Fragmentation struct {
 	fleet   *Fleet
 	typical []typical
-	// sizes are what typical requests ask of a GPU, each once; rooms are, while a node is measured, what
-	// its GPUs have for them.
+	// sizes are what typical requests ask of a GPU, each once; rooms are, while a node is measured,
+	// what its GPUs have for them.
 	sizes []int16
 	rooms []sizeRoom
 }
@@ -113,7 +113,8 @@ func (m *Fragmentation) sizeOf(milli int16) int {
 	return at
 }
 
-// Of is the fragmentation of a node, in thousandths of a GPU. O(typical requests + their sizes × GPUs).
+// Of is the fragmentation of a node, in thousandths of a GPU. O(typical requests + their sizes ×
+// GPUs).
 func (m *Fragmentation) Of(n Node) float64 {
 	return m.with(n, m.fleet.CPULeft(n), m.fleet.Left(n))
 }

@@ -12,18 +12,20 @@ type Move struct {
 }
 
 // A Mover places tasks for which there is room only after others have moved: a scheduler that
-// migrates, within bounds. Where tasks go is always the policy's choice; the Mover chooses which ones move.
+// migrates, within bounds. Where tasks go is always the policy's choice; the Mover chooses which
+// ones move.
 //
-// For a task that fits nowhere it looks at each node that could hold it empty, and takes tasks off it, one
-// at a time, as few as will do: the one without which the least is missing, and of equals the one with
-// the least of a GPU and then of CPU. What is missing is what has to be vacated of the GPUs with the most
-// left, and CPU and memory, each as a part of what the node has. Nodes are tried in the order of how many
-// tasks have to move, how much of GPUs these have, and the order of the fleet, the first 32 of them: if
-// all that are taken off find another place beside the new task, that is it. Otherwise all stay where they
-// are. It is a heuristic: that it finds nothing does not mean that there is nothing.
+// For a task that fits nowhere it looks at each node that could hold it empty, and takes tasks off
+// it, one at a time, as few as will do: the one without which the least is missing, and of equals
+// the one with the least of a GPU and then of CPU. What is missing is what has to be vacated of the
+// GPUs with the most left, and CPU and memory, each as a part of what the node has. Nodes are tried
+// in the order of how many tasks have to move, how much of GPUs these have, and the order of the
+// fleet, the first 32 of them: if all that are taken off find another place beside the new task,
+// that is it. Otherwise all stay where they are. It is a heuristic: that it finds nothing does not
+// mean that there is nothing.
 //
-// O(nodes × tasks of a node × GPUs of a node × moves) for a task, and nothing for one of a kind that found
-// nothing since the fleet last changed.
+// O(nodes × tasks of a node × GPUs of a node × moves) for a task, and nothing for one of a kind
+// that found nothing since the fleet last changed.
 type Mover struct {
 	session *Session
 	changes int
@@ -50,8 +52,8 @@ type eviction struct {
 // tried is how many nodes are tried for a task.
 const tried = 32
 
-// NewMover makes a Mover for a session. Changes of the fleet that go by another way are to be told with
-// Changed.
+// NewMover makes a Mover for a session. Changes of the fleet that go by another way are to be told
+// with Changed.
 func NewMover(s *Session) *Mover { return &Mover{session: s} }
 
 // Changed tells that the session has placed or released tasks.
@@ -60,8 +62,8 @@ func (m *Mover) Changed() {
 	m.elsewhere.forget(true)
 }
 
-// Place is Session.Place, and has at most so many tasks move if the task fits nowhere. The moves are told
-// in the order in which they were made, and are good until the next call.
+// Place is Session.Place, and has at most so many tasks move if the task fits nowhere. The moves
+// are told in the order in which they were made, and are good until the next call.
 func (m *Mover) Place(k Kind, most int) (choice Choice, moves []Move, ok bool, err error) {
 	choice, ok, err = m.session.Place(k)
 	if ok {
@@ -216,7 +218,8 @@ func (m *Mover) try(k Kind, e *eviction) (Choice, bool, error) {
 	return Choice{}, false, err
 }
 
-// elsewhere remembers on which nodes kinds fit, as far as that matters: on none, on one alone, or more.
+// elsewhere remembers on which nodes kinds fit, as far as that matters: on none, on one alone, or
+// more.
 type elsewhere struct {
 	known []Node // by kind
 }
@@ -227,7 +230,8 @@ const (
 	notKnown
 )
 
-// forget is for when the fleet has changed. What fits nowhere still does if nothing has become free.
+// forget is for when the fleet has changed. What fits nowhere still does if nothing has become
+// free.
 func (e *elsewhere) forget(freed bool) {
 	for k := range e.known {
 		if freed || e.known[k] != nowhere {

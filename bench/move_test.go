@@ -11,7 +11,8 @@ import (
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
-// A half of each of two GPUs is held, and a whole one is asked for: one of the halves moves to the other.
+// A half of each of two GPUs is held, and a whole one is asked for: one of the halves moves to the
+// other.
 func TestMoverMakesRoom(t *testing.T) {
 	s, err := NewSession([]NodeSpec{{Name: "a", CPUMilli: 10, GPUs: 1}, {Name: "b", CPUMilli: 10, GPUs: 1}}, Spread())
 	require.NoError(t, err)
@@ -42,8 +43,8 @@ func TestMoverMakesRoom(t *testing.T) {
 	require.False(t, ok, "there is no CPU for it, wherever the others are")
 }
 
-// Whatever moves, the books are right, as many tasks of each kind run as before and one more, what is told is
-// what has happened, and a task that gets no place has changed nothing.
+// Whatever moves, the books are right, as many tasks of each kind run as before and one more, what
+// is told is what has happened, and a task that gets no place has changed nothing.
 func TestMoverKeepsTheBooks(t *testing.T) {
 	moved, refused := 0, 0
 	for _, policy := range []string{"first-fit", "core", "fgd"} {

@@ -73,10 +73,10 @@ func demand(count, total int64, r *Request) int64 {
 	return (count << demandBits / total) * r.TotalMilli() << (priceBits - demandBits)
 }
 
-// draw makes the sequences for a model. A deck of typical tasks, with each kind that the model accepts
-// as often as it is asked for, is shuffled and dealt. Shares change places with each other until the
-// largest comes first: as on a fleet of many nodes, where a large share has a node to go to before
-// what is left of it is filled up.
+// draw makes the sequences for a model. A deck of typical tasks, with each kind that the model
+// accepts as often as it is asked for, is shuffled and dealt. Shares change places with each other
+// until the largest comes first: as on a fleet of many nodes, where a large share has a node to go
+// to before what is left of it is filled up.
 func (o *outlook) draw(model int16, counts []int64) []int16 {
 	deck := o.deck(model, counts)
 	shuffle(deck)
@@ -97,8 +97,8 @@ func (o *outlook) draw(model int16, counts []int64) []int16 {
 	return deck
 }
 
-// deck lists the kinds that a model accepts, each as often as its part of their tasks is of the deck.
-// It is empty where there is none.
+// deck lists the kinds that a model accepts, each as often as its part of their tasks is of the
+// deck. It is empty where there is none.
 func (o *outlook) deck(model int16, counts []int64) []int16 {
 	sums, sum := make([]int64, len(counts)), int64(0)
 	for i := range o.typical {
@@ -119,8 +119,8 @@ func (o *outlook) deck(model int16, counts []int64) []int16 {
 	return deck
 }
 
-// shuffle shuffles (Fisher and Yates) with SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) from a fixed
-// state, so that a deck is shuffled alike everywhere.
+// shuffle shuffles (Fisher and Yates) with SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) from a
+// fixed state, so that a deck is shuffled alike everywhere.
 func shuffle(deck []int16) {
 	state := uint64(0)
 	for i := len(deck) - 1; i > 0; i-- {

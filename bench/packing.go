@@ -15,8 +15,8 @@ import (
 //   - max(33 − GPUs, GPUs) on a node with so many GPUs, all free;
 //   - 0 for a task without GPUs, which so goes to the first node.
 //
-// A share goes to the tightest GPU. As compared with in "Beware of Fragmentation" (USENIX ATC 2023),
-// after MLaaS in the Wild (Weng et al., NSDI 2022).
+// A share goes to the tightest GPU. As compared with in "Beware of Fragmentation" (USENIX ATC
+// 2023), after MLaaS in the Wild (Weng et al., NSDI 2022).
 func GPUPacking() Policy { return ByScore(gpuPacking{}) }
 
 type gpuPacking struct{}
@@ -53,8 +53,8 @@ func (gpuPacking) Score(f *Fleet, k Kind, n Node) (int64, berth.GPUSet) {
 //   - 25 more if it has no tasks with GPUs;
 //   - 0 for a task without GPUs, which so goes to the first node.
 //
-// A share goes to the tightest GPU. As compared with in "Beware of Fragmentation" (USENIX ATC 2023),
-// after Gandiva (Xiao et al., OSDI 2018).
+// A share goes to the tightest GPU. As compared with in "Beware of Fragmentation" (USENIX ATC
+// 2023), after Gandiva (Xiao et al., OSDI 2018).
 func GPUClustering() Policy { return ByScore(gpuClustering{}) }
 
 type gpuClustering struct{}
@@ -92,10 +92,10 @@ func (gpuClustering) Score(f *Fleet, k Kind, n Node) (int64, berth.GPUSet) {
 // free cell that holds them, which is split for it; cells become whole again as tasks leave.
 //
 // Departures: HiveD divides no GPU. Here a share goes to the tightest GPU that is in use already,
-// on any node, and else to the smallest free cell. HiveD has a task wait for which there is no cell;
-// here it gets the first free GPUs wherever there are enough, as no other policy lets
-// tasks wait that fit. A task that needs the host alone goes to the first node. Virtual clusters are
-// not a matter of placement.
+// on any node, and else to the smallest free cell. HiveD has a task wait for which there is no
+// cell; here it gets the first free GPUs wherever there are enough, as no other policy lets tasks
+// wait that fit. A task that needs the host alone goes to the first node. Virtual clusters are not
+// a matter of placement.
 func Buddy() Policy { return ByScore(buddy{}) }
 
 type buddy struct{}

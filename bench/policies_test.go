@@ -47,8 +47,8 @@ func threeNodes(t *testing.T, policy string) *bench.Session {
 	return s
 }
 
-// Where each policy puts a whole GPU, a pair (for which there is room on a alone), a half, a slice of
-// 200 and a task without GPUs, and with which score.
+// Where each policy puts a whole GPU, a pair (for which there is room on a alone), a half, a slice
+// of 200 and a task without GPUs, and with which score.
 func TestChoices(t *testing.T) {
 	type choice struct {
 		place string
@@ -105,8 +105,8 @@ func TestRandomDrawsAll(t *testing.T) {
 	}
 }
 
-// What is fragmented of a node, by the definition and by hand. 1,000 tasks of 2 GPUs and 3,000 of half
-// a GPU; the node has GPUs with 1000, 400 and 700 left.
+// What is fragmented of a node, by the definition and by hand. 1,000 tasks of 2 GPUs and 3,000 of
+// half a GPU; the node has GPUs with 1000, 400 and 700 left.
 func TestFragmentation(t *testing.T) {
 	s, err := bench.NewSession([]bench.NodeSpec{{Name: "a", CPUMilli: 10_000, GPUs: 3, Model: "T4"}}, bench.FGD())
 	require.NoError(t, err)

@@ -19,8 +19,8 @@ type room struct {
 	moves  []move
 }
 
-// A take is how many of a typical kind a room takes. The first half of the kinds numbers those alone,
-// the second half those in company.
+// A take is how many of a typical kind a room takes. The first half of the kinds numbers those
+// alone, the second half those in company.
 type take struct {
 	kind, count uint16
 }
@@ -106,8 +106,8 @@ func (rs *rooms) measure(r *room) {
 	}
 }
 
-// alone counts how many of each typical kind fit by themselves, and notes which kinds fit at all. It
-// returns whether one with GPUs does.
+// alone counts how many of each typical kind fit by themselves, and notes which kinds fit at all.
+// It returns whether one with GPUs does.
 func (rs *rooms) alone(r *room, counts []int32) bool {
 	whole := 0
 	for i := len(r.left) - 1; i >= 0 && r.left[i] == WholeGPU; i-- {
@@ -145,8 +145,8 @@ func (rs *rooms) alone(r *room, counts []int32) bool {
 }
 
 // company counts how many of each typical kind are taken when the room is filled with sequences of
-// tasks, in all of them together. In a sequence each task that fits gets a place, a share on the GPU where
-// it leaves the least.
+// tasks, in all of them together. In a sequence each task that fits gets a place, a share on the
+// GPU where it leaves the least.
 func (rs *rooms) company(r *room, counts []int32) {
 	fills := rs.outlook.fills[r.model]
 	for hand := range slices.Chunk(fills, outlookTasks) {

@@ -13,7 +13,7 @@ import (
 
 // Each kind of reservation admits those that the table says, and nobody else: seen with gangs that
 // differ in one thing each from a gang that nobody lets in.
-func TestEachKindAdmitsWhomTheTableSays(t *testing.T) {
+func TestEachKindAdmitsWhatTheTableSays(t *testing.T) {
 	const start, late = berth.Time(1_000), berth.Time(2_000)
 	c, err := New(berth.Config{})
 	require.NoError(t, err)

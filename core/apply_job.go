@@ -19,7 +19,7 @@ import (
 func (c *Core) queueSet(e berth.QueueSet) *berth.Error {
 	_, known := c.state.Quota.Lookup(e.Queue.Name)
 	if !known && c.state.Quota.Len() >= c.state.Config.Limits.Queues {
-		return refusal.Of(berth.ErrLimit, "queue", fmt.Sprintf("there are %d queues", c.state.Config.Limits.Queues))
+		return refusal.Of(berth.ErrLimit, "queue", fmt.Sprintf("there are %d queues, see Limits.Queues", c.state.Config.Limits.Queues))
 	}
 	for _, name := range []struct{ field, value string }{{"name", e.Queue.Name}, {"parent", e.Queue.Parent}} {
 		if err := refusal.Text(name.value); err != nil {

@@ -22,7 +22,7 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 		return refusal.Of(berth.ErrDuplicate, "node.id", fmt.Sprintf("node %q is in the fleet already, and described otherwise: tell nodeUpdated", errtext.Short(e.Node.ID)))
 	}
 	if len(c.state.NodeByID) >= c.state.Config.Limits.Nodes {
-		return refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has its %d nodes", c.state.Config.Limits.Nodes))
+		return refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has its %d nodes, see Limits.Nodes", c.state.Config.Limits.Nodes))
 	}
 	if err := c.addNode(described(&e.Node), nil); err != nil {
 		return err
@@ -228,6 +228,7 @@ func (c *Core) nodeLost(e berth.NodeLost) *berth.Error {
 	c.gpus.RemoveNode(n)
 	c.backlog.DropEmpty(n.Reservations)
 	c.agenda.Lessen()
+	c.life.LosePlaces(n.Spec.ID, 0)
 	c.life.SettleAll(hit, cause)
 	return nil
 }
@@ -256,6 +257,7 @@ func (c *Core) condemn(n *record.Node, gpu int, reason string) {
 	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: contract.Detail(fmt.Sprintf("GPU %d of node %s failed", gpu, n.Spec.ID), reason)}
 	hit := c.books.Lose(n, cause, func(m *record.Member) bool { return berth.GPUSet(m.Hold.GPUs).Has(gpu) })
 	c.agenda.Lessen()
+	c.life.LosePlaces(n.Spec.ID, berth.GPUSetOf(gpu))
 	c.life.SettleAll(hit, cause)
 }
 

@@ -121,7 +121,7 @@ func (c *Core) bindReported(rep *record.Replica, failed []int, reason string) {
 	}
 	c.gpus.Prove(rep)
 	if rep.State == berth.ReplicaRunning {
-		c.agenda.Stir(c.state.Now) // whoever needs what it has above its minimum waited for that
+		c.agenda.Stir(c.state.Now) // a job that needs its surplus waited for that
 	}
 	if len(failed) > 0 {
 		c.state.Totals.BindsFailed++
@@ -129,7 +129,7 @@ func (c *Core) bindReported(rep *record.Replica, failed []int, reason string) {
 			c.life.BackOff(rep)
 		}
 	} else if !rep.Has(record.MemberFailed, record.MemberLost) {
-		rep.Retry.Attempts, rep.Retry.Avoid = 0, nil
+		rep.Retry.Attempts, rep.Retry.Avoid, rep.FailedBids = 0, nil, 0
 	}
 	c.life.Settle(rep, bindCause(rep, reason))
 }

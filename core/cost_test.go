@@ -37,7 +37,8 @@ func TestALargeNumberInAnEventIsNotAnAllocation(t *testing.T) {
 		}}},
 		berth.JobScaled{Job: "far", Replicas: 1},
 		gang("wide", berth.Group{Members: members}),
-		gang("elastic", berth.Group{Members: members, MinMembers: 1}),
+		gang("elastic", berth.Group{Members: 1025, MinMembers: 1}),
+		gang("large and elastic", berth.Group{Members: members, MinMembers: members / 2}),
 		gang("segments", berth.Group{Members: members, Topology: berth.Topology{Segments: []berth.Segment{{Level: "node", Size: members}}}}),
 		gang("skew", berth.Group{Members: members, Topology: berth.Topology{Spread: "node", MaxSkew: limits.MaxOrdinal}}),
 		berth.PolicyChanged{Policy: berth.Policy{PassBudget: limits.MaxOrdinal, BackfillBudget: limits.MaxOrdinal, ReservedGangs: limits.MaxReservedGangs, ReleaseAttempts: limits.MaxOrdinal}},
@@ -50,4 +51,42 @@ func TestALargeNumberInAnEventIsNotAnAllocation(t *testing.T) {
 		require.LessOrEqual(t, core.Records(d.Core), 6, "%+v", e)
 	}
 	require.NoError(t, d.Check())
+}
+
+// What a pass and an explanation allocate is bounded by the fleet, however many members waiting
+// gangs ask for. Gangs that run with less than they ask for cost a little for each that they lack,
+// and Limits.SurplusMembers bounds these.
+func TestGangsThatAskForMuchCostWhatTheyGet(t *testing.T) {
+	const members = 65_536
+	group := berth.Group{Members: members, Claim: berth.Claim{GPUs: 1}}
+	elastic := group
+	elastic.Members, elastic.MinMembers = 1025, 1
+	for _, c := range []struct {
+		job    berth.Job
+		orders int
+		most   uint64
+	}{
+		{berth.Job{Groups: []berth.Group{group}}, 0, 100_000},
+		{berth.Job{Service: &berth.Service{Replicas: 2_000_000}, Groups: []berth.Group{group}}, 0, 100_000},
+		{berth.Job{Service: &berth.Service{Replicas: 8}, Groups: []berth.Group{elastic}, Topology: berth.Topology{Required: "node"}}, 8, 8 * 140_000},
+	} {
+		d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
+		c.job.ID, c.job.Queue = "j", "a"
+		d.tell(berth.JobSubmitted{Job: c.job})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		orders, err := d.Schedule(0)
+		require.NoError(t, err)
+		_, err = d.Explain("j")
+		runtime.ReadMemStats(&after)
+		require.NoError(t, err)
+		require.Len(t, orders, c.orders)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, c.most, "%+v", c.job)
+	}
+	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
+	elastic.Members++
+	var refusal *berth.Error
+	require.ErrorAs(t, d.Apply(0, berth.JobSubmitted{Job: berth.Job{ID: "j", Queue: "a", Groups: []berth.Group{elastic}}}), &refusal)
+	require.ErrorIs(t, refusal, berth.ErrLimit)
+	require.Contains(t, refusal.Reason, "Limits.SurplusMembers")
 }

@@ -153,7 +153,7 @@ func TestReportsOfACheckpoint(t *testing.T) {
 
 // A victim is told when its beneficiary needs the place no more, and goes on. If its
 // checkpoint is written before it can be told, it goes on without.
-func TestWhoIsNotNeededGoesOn(t *testing.T) {
+func TestAVictimThatIsNotNeededGoesOn(t *testing.T) {
 	for name, end := range map[string]func(*divided){
 		"the other is cancelled":   func(d *divided) { d.tell(berth.JobCancelled{Job: "high"}) },
 		"it starts elsewhere":      func(d *divided) { d.node("m", 8, berth.GPUModeWhole) },
@@ -191,8 +191,8 @@ func (d *divided) mode(mode berth.PreemptionMode) {
 	d.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Mode: mode}}})
 }
 
-// What is asked for a checkpoint gets no more members, until it need not yield.
-func TestWhoIsAskedDoesNotGrow(t *testing.T) {
+// What is asked for a checkpoint gets no more members, until it is a victim no longer.
+func TestAVictimDoesNotGrow(t *testing.T) {
 	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
 	d.runs(one("a", "low", 2, writesCheckpoints, func(j *berth.Job) { j.Groups[0].Members, j.Groups[0].MinMembers = 5, 4 }))
 	d.tell(one("a", "high", 8, ranks(1)))
@@ -286,7 +286,7 @@ func TestD2_RestoredWhileSomebodyYields(t *testing.T) {
 	}
 }
 
-// Nobody has to yield before its minimum runtime, and a pass looks again when that is over.
+// Nobody is evicted before its minimum runtime, and a pass looks again when that is over.
 func TestMinRuntimeSpares(t *testing.T) {
 	config := berth.Config{Policy: berth.Policy{Preemption: berth.Preemption{MinRuntime: berth.Hour}}}
 	d := shared(t, config, func(_, _ *quota.Queue) {})
@@ -493,7 +493,7 @@ func TestL2_NobodyTakesItBack(t *testing.T) {
 	require.EqualValues(t, 2, d.Report().Totals.ReplicasEvicted, "it is more than b's share")
 }
 
-// Room is made for one replica of a service as for any gang, and one yields by itself.
+// Room is made for one replica of a service as for any gang, and one is evicted by itself.
 func TestReplicasOfServicesYield(t *testing.T) {
 	d := shared(t, berth.Config{}, func(_, b *quota.Queue) { b.Guarantee = nil })
 	d.tell(one("b", "web", 4, func(j *berth.Job) { j.Service = &berth.Service{Replicas: 2} }))
@@ -516,8 +516,8 @@ func TestASmallJobIsTakenBackForASmallOne(t *testing.T) {
 	require.Equal(t, []string{"release second reclaimed"}, told(d.pass()))
 }
 
-// A pass looks for victims for so many requests, and the next one goes on behind them; when all have
-// been looked at the core rests.
+// A pass looks for victims for so many requests, and the next one goes on behind them; when all
+// have been looked at the core rests.
 func TestMoreRequestsThanAPassLooksForVictimsFor(t *testing.T) {
 	for bids := 1; bids <= 4; bids++ {
 		d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})

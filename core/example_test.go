@@ -112,7 +112,7 @@ func ExampleCore_Explain() {
 	fmt.Println(reason.Remedy)
 	// Output:
 	// gpus
-	// the gang (8 GPUs) does not fit now; no running jobs that may be preempted for it would free enough
+	// the gang (8 GPUs) does not fit now; no preemption would free enough for it
 	// free GPUs for 1 more member (8 GPUs)
 }
 

@@ -18,6 +18,7 @@ import (
 
 // A smallFleet is a fleet of a few nodes with jobs on it, by its own arithmetic.
 type smallFleet struct {
+	size      int // GPUs of a node
 	free      []int
 	running   []smallJob
 	guarantee map[berth.QueueID]int
@@ -38,7 +39,8 @@ func within(pool int) berth.Selector {
 	return berth.Selector{Pools: []string{fmt.Sprint("p", pool)}}
 }
 
-// A smallJob is a job that runs: its members by node, of so many GPUs each, of which some are enough.
+// A smallJob is a job that runs: its members by node, of so many GPUs each, of which some are
+// enough.
 type smallJob struct {
 	id          berth.JobID
 	queue       berth.QueueID
@@ -70,8 +72,8 @@ func (w *smallFleet) fits(gone choice) bool {
 	return room >= w.members
 }
 
-// fill is the most of a guarantee that the jobs of a queue fill, by all sums, and what they use. The
-// minimum of a gang counts as one job, and each member above that as another.
+// fill is the most of a guarantee that the jobs of a queue fill, by all sums, and what they use.
+// The minimum of a gang counts as one job, and each member above that as another.
 func (w *smallFleet) fill(q berth.QueueID, gone choice) (most, used int) {
 	sums := map[int]bool{0: true}
 	add := func(gpus int) {
@@ -109,10 +111,12 @@ func (w *smallFleet) keeps(q berth.QueueID, gone choice) bool {
 }
 
 // collectable reports whether some evictions let the beneficiary start: of whole gangs, and of
-// members above their minimums.
-func (w *smallFleet) collectable(gone choice) bool {
+// members above their minimums, that leave the other queues what they keep.
+func (w *smallFleet) collectable(gone choice) bool { return w.takes(gone, w.keeps) }
+
+func (w *smallFleet) takes(gone choice, keeps func(berth.QueueID, choice) bool) bool {
 	if len(gone) == len(w.running) {
-		return w.fits(gone) && w.keeps("a", gone) && w.keeps("b", gone)
+		return w.fits(gone) && keeps("a", gone) && keeps("b", gone)
 	}
 	j := &w.running[len(gone)]
 	all := uint(1)<<len(j.on) - 1
@@ -121,7 +125,7 @@ func (w *smallFleet) collectable(gone choice) bool {
 		if part > 0 && (!some || j.queue == "own") {
 			continue
 		}
-		if w.collectable(append(slices.Clip(gone), part)) {
+		if w.takes(append(slices.Clip(gone), part), keeps) {
 			return true
 		}
 	}
@@ -138,6 +142,7 @@ func drawFleet(t *testing.T, r *rand.Rand, config berth.Config, jobs int, move b
 	if w.pools = 1; move {
 		w.pools += r.IntN(2)
 	}
+	w.size = size
 	left := nodes * size
 	for _, q := range []berth.QueueID{"own", "a", "b"} {
 		w.guarantee[q] = r.IntN(left + 1)
@@ -245,8 +250,8 @@ func TestL1_AGuaranteeIsCollected(t *testing.T) {
 	}
 }
 
-// TestL2_WhatAQueueKeptItKeeps: a queue gives the job that filled its guarantee, as it has as much in
-// use without it, and keeps that: the large job, which fills nothing, does not go next. When
+// TestL2_WhatAQueueKeptItKeeps: a queue gives the job that filled its guarantee, as it has as much
+// in use without it, and keeps that: the large job, which fills nothing, does not go next. When
 // something of the queue ends by itself, that is forgotten. Each pass is held to that of a core
 // restored from a snapshot.
 func TestL2_WhatAQueueKeptItKeeps(t *testing.T) {

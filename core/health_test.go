@@ -29,7 +29,7 @@ func (d *divided) flap(leaf string, number int) {
 
 // A node that is lost too often takes no work for a time, longer each time; what is long ago
 // is forgotten.
-func TestAFlappingNodeIsOnProbation(t *testing.T) {
+func TestAFlappingNodeIsInQuarantine(t *testing.T) {
 	d := standing(t, berth.Policy{Health: berth.Health{Losses: 2, Within: berth.Hour, Quarantine: 10 * berth.Minute}}, 1, "a")
 	d.flap("a", 1)
 	require.Zero(t, d.health("a1"))
@@ -81,9 +81,9 @@ func TestR3_LossesAreForgotten(t *testing.T) {
 	require.Zero(t, d.health("n100"))
 }
 
-// On trial are a node of which a GPU was repaired, and one that came back: they take what is
-// on one node and not latency-critical, until the trial is over.
-func TestRepairedHardwareIsOnTrial(t *testing.T) {
+// In burn-in are a node of which a GPU was repaired, and one that came back: they take what is
+// on one node and not latency-critical, until burn-in is over.
+func TestRepairedHardwareIsInBurnIn(t *testing.T) {
 	for _, returns := range []func(d *divided){
 		func(d *divided) { d.flap("a", 1) },
 		func(d *divided) {
@@ -120,9 +120,9 @@ func TestRepairedHardwareIsOnTrial(t *testing.T) {
 	}
 }
 
-// What fails on trial is out until it is repaired again; and a fault that says nothing about
-// hardware that is trusted condemns a GPU on trial.
-func TestAFailureEndsATrial(t *testing.T) {
+// What fails in burn-in is out until it is repaired again; and a fault that says nothing about
+// hardware that is trusted condemns a GPU in burn-in.
+func TestAFailureEndsBurnIn(t *testing.T) {
 	d := standing(t, berth.Policy{Health: berth.Health{BurnIn: 30 * berth.Minute}}, 1, "a")
 	failed := func() int64 { return d.Report().GPUs.OutOfServiceMilli / 1000 }
 	d.tell(berth.XidReported{Node: "a1", GPU: 2, Xid: 94})
@@ -165,7 +165,7 @@ func TestXidsCondemn(t *testing.T) {
 	}
 }
 
-// A probation and a trial last over a change of the node's shape; a policy that knows
+// A quarantine and a burn-in last over a change of the node's shape; a policy that knows
 // neither ends them.
 func TestTrustOutlastsAnUpdate(t *testing.T) {
 	d := standing(t, berth.Policy{Health: berth.Health{Losses: 1, Quarantine: berth.Hour, BurnIn: berth.Hour}}, 1, "a")

@@ -186,10 +186,10 @@ func TestGraceGoesByClass(t *testing.T) {
 
 // A victim runs for longer before it is evicted again, twice as long each time, up to eight
 // times; and starts over when it has run for long enough.
-func TestARespiteGrows(t *testing.T) {
+func TestACooldownGrows(t *testing.T) {
 	d := calmly(t, berth.Preemption{Cooldown: berth.Minute, Gain: berth.GainPolicy{IgnoreCost: true}})
 	d.runs(one("a", "low", 8, writesCheckpoints))
-	yields := func(i int) berth.Duration {
+	waitOf := func(i int) berth.Duration {
 		began, id := d.now, berth.JobID(fmt.Sprint("high", i))
 		d.tell(one("a", id, 8, ranks(1)))
 		orders := d.pass()
@@ -208,16 +208,16 @@ func TestARespiteGrows(t *testing.T) {
 	}
 	var spared []berth.Duration
 	for i := range 6 {
-		spared = append(spared, yields(i))
+		spared = append(spared, waitOf(i))
 	}
 	m := berth.Minute
 	require.Equal(t, []berth.Duration{0, m, 2 * m, 4 * m, 8 * m, 8 * m}, spared)
 	d.now += berth.Time(16*m - 1)
-	require.Zero(t, yields(6))
-	require.Equal(t, 8*m, yields(7), "it was not long enough")
+	require.Zero(t, waitOf(6))
+	require.Equal(t, 8*m, waitOf(7), "it was not long enough")
 	d.now += berth.Time(16 * m)
-	require.Zero(t, yields(8))
-	require.Equal(t, m, yields(9))
+	require.Zero(t, waitOf(8))
+	require.Equal(t, m, waitOf(9))
 }
 
 // The rates bound the victims that are asked, from rest as many as they say, and then one after the
@@ -253,7 +253,7 @@ func TestRatesBoundEvictions(t *testing.T) {
 	}
 }
 
-// One that needs more than the rate ever lets at once is served when nobody had to yield for long
+// One that needs more than the rate ever lets at once is served when nobody was evicted for long
 // enough; smaller ones do not go before it, and it delays those that come after it.
 func TestRatesLetLargeOnesPass(t *testing.T) {
 	d := calmly(t, berth.Preemption{RateLimit: berth.RateLimit{Evictions: 2, Per: 100}})
@@ -298,12 +298,12 @@ func TestL2_NoTwoYieldToEachOther(t *testing.T) {
 			d.now += berth.Time(rapid.IntRange(0, 1_000_000).Draw(rt, "later"))
 			d.carryOut(d.pass())
 		}
-		yielded := map[[2]berth.JobID]bool{}
+		evicted := map[[2]berth.JobID]bool{}
 		for range 200 {
 			orders := d.pass()
 			for _, o := range orders {
 				if to := o.Header().Cause.Beneficiary.Job; to != "" {
-					yielded[[2]berth.JobID{o.Header().Job, to}] = true
+					evicted[[2]berth.JobID{o.Header().Job, to}] = true
 				}
 			}
 			d.carryOut(orders)
@@ -313,14 +313,14 @@ func TestL2_NoTwoYieldToEachOther(t *testing.T) {
 			}
 			d.now = wake
 		}
-		for pair := range yielded {
-			require.False(rt, yielded[[2]berth.JobID{pair[1], pair[0]}], "%v", pair)
+		for pair := range evicted {
+			require.False(rt, evicted[[2]berth.JobID{pair[1], pair[0]}], "%v", pair)
 		}
 	})
 }
 
 // newCalmCore has a victim, one that was a victim before, one that it does not pay for yet,
-// and rates that have let as many yield as they let.
+// and rates that have let as many be evicted as they let.
 func newCalmCore(t *testing.T) *core.Core {
 	t.Helper()
 	d := calmly(t, berth.Preemption{

@@ -145,7 +145,7 @@ func TestAGangThatLostANodeResumes(t *testing.T) {
 }
 
 // Where members die on sound hardware, the place is kept while the gang waits to be tried again.
-func TestAGangWhoseMembersDiedKeepsItsPlace(t *testing.T) {
+func TestAGangOfDeadMembersKeepsItsPlace(t *testing.T) {
 	d := fleetOf(t, "n1", "n2")
 	d.runs(one("q", "gang", 8, members(2)))
 	d.tell(one("q", "other", 8))
@@ -163,7 +163,7 @@ func TestAGangWhoseMembersDiedKeepsItsPlace(t *testing.T) {
 }
 
 // The place that is kept for a gang is given up if the gang ends.
-func TestAPlaceIsNotKeptForWhoEnds(t *testing.T) {
+func TestAPlaceIsNotKeptForAGangThatEnds(t *testing.T) {
 	for name, end := range map[string]berth.Event{
 		"finished":  berth.JobFinished{Job: "job", Incarnation: 1},
 		"cancelled": berth.JobCancelled{Job: "job"},
@@ -325,7 +325,8 @@ func TestWhatItTakes(t *testing.T) {
 	require.Equal(t, string(before), string(after))
 }
 
-// A gang that loses a node keeps the others, member by member, and gets another as close as there is.
+// A gang that loses a node keeps the others, member by member, and gets another as close as there
+// is.
 func TestOnlyTheLostMembersGoElsewhere(t *testing.T) {
 	sched, err := core.New(berth.Config{Levels: []string{"leaf"}})
 	require.NoError(t, err)

@@ -18,8 +18,8 @@ import (
 	"github.com/berth-sched/berth/internal/strict"
 )
 
-// leads reports whether the field of a refusal leads somewhere in values of a type. An order that is
-// saved has its kind first. A key that is not known stands where it is not known.
+// leads reports whether the field of a refusal leads somewhere in values of a type. An order that
+// is saved has its kind first. A key that is not known stands where it is not known.
 func leads(of reflect.Type, refusal *berth.Error) bool {
 	field := refusal.Field
 	if strings.HasPrefix(refusal.Reason, "is not a known field") {

@@ -138,7 +138,7 @@ func lacks(t *testing.T) []lack {
 	}
 }
 
-// Whoever waits is told a reason, and when what that names is seen to, it starts.
+// A job that waits has a reason, and starts when what that names is seen to.
 func TestE1_WhatIsNamedHelps(t *testing.T) {
 	for _, l := range lacks(t) {
 		t.Run(string(l.code), func(t *testing.T) {

@@ -55,8 +55,8 @@ func releasedName(version int) string {
 	return filepath.Join("testdata", fmt.Sprintf("snapshot-v%d.json", version))
 }
 
-// releasedCore is a core with a bit of everything: a gang that runs, an order that is out, a job that
-// waits, a divided GPU, a reservation, a drain and a policy.
+// releasedCore is a core with a bit of everything: a gang that runs, an order that is out, a job
+// that waits, a divided GPU, a reservation, a drain and a policy.
 func releasedCore(t *testing.T) *core.Core {
 	t.Helper()
 	sched, err := core.New(berth.Config{Levels: []string{"leaf"}, Ledger: true})

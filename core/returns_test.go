@@ -69,6 +69,28 @@ func TestR2_AFaultThatIsNone(t *testing.T) {
 	require.Equal(t, string(before), string(after))
 }
 
+// However many gangs fail in one moment, the next pass keeps the places of all of them, before it
+// gives what is free to others: to stand where they stood takes no search, of which a pass makes so
+// many.
+func TestAllGangsThatFailTogetherKeepTheirPlaces(t *testing.T) {
+	d := fleetOf(t, "n1", "n2", "n3")
+	d.lower(func(b *core.Bounds) { b.Moves = 1 })
+	gangs := []berth.JobID{"first", "second", "third"}
+	for _, id := range gangs {
+		d.runs(one("q", id, 8))
+	}
+	d.tell(one("q", "waits", 8))
+	require.Empty(t, d.pass())
+	d.now = d.now.Add(berth.Hour)
+	for _, id := range gangs {
+		d.tell(berth.MemberFailed{Job: id, Incarnation: 1, Members: []berth.MemberRef{{}}})
+	}
+	require.Empty(t, d.pass())
+	require.Zero(t, d.passesToRest())
+	d.now, _ = d.NextWake()
+	require.Equal(t, []string{"bind first resumed", "bind second resumed", "bind third resumed"}, told(d.pass()))
+}
+
 // A gang comes back to where it stood, whichever of its members die and in however many reports,
 // as long as too few are left. What waits meanwhile, and does not rank above it, gets nothing of
 // its place. The gangs are of one group or of two, and may be elastic.

@@ -183,7 +183,7 @@ func TestTheStruckAreFoundAmongMany(t *testing.T) {
 }
 
 // A gang that has to leave a node for maintenance may use a spare as well.
-func TestASpareTakesWhoIsDrained(t *testing.T) {
+func TestASpareTakesADrainedGang(t *testing.T) {
 	resumesInItsLeaf(t, berth.NodeDraining{Node: "a3"}, berth.CauseDrained)
 }
 

@@ -42,7 +42,44 @@ func TestS8_ATornGangIsNotRestored(t *testing.T) {
 		_, err = core.Restore([]byte(torn))
 		require.ErrorIs(t, err, berth.ErrInvalid, name)
 		require.ErrorContains(t, err, "several domains of level block", name)
-		_, err = core.Restore([]byte(strings.ReplaceAll(torn, `"bind":1,`, "")))
+		life := `"replica":0,"state":"running",`
+		require.Contains(t, torn, life)
+		_, err = core.Restore([]byte(strings.Replace(torn, life, life+`"observed":true,`, 1)))
 		require.NoError(t, err, name)
+	}
+}
+
+// A gang stands on GPUs of two products because its job mixes them, because the world has put it
+// there, or because members came to some that the world had put there, and outlived these.
+// Snapshots of it are restored.
+func TestAGangOfTwoProductsIsRestored(t *testing.T) {
+	for name, mix := range map[string]bool{"mixed": true, "observed": false} {
+		d := fleetOf(t)
+		for _, product := range []string{"A100", "H100"} {
+			d.tell(berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(product), GPUs: []berth.GPU{{Product: product}, {Product: product}}}})
+		}
+		j := berth.Job{ID: "j", Queue: "q", Groups: []berth.Group{{Members: 4, MinMembers: 1, Claim: berth.Claim{GPUs: 1}, MixProducts: mix}}}
+		if mix {
+			d.tell(berth.JobSubmitted{Job: j})
+		} else {
+			d.tell(berth.JobObserved{Job: j, Running: []berth.ObservedReplica{{Incarnation: 1, Members: []berth.MemberPlacement{
+				{Index: 0, Node: "A100", GPUs: berth.GPUSetOf(0)}, {Index: 1, Node: "H100", GPUs: berth.GPUSetOf(0)},
+			}}}})
+		}
+		d.carryOut(d.pass())
+		for _, dies := range []int{0, 1} { // and is followed by one that is like the first of the others
+			d.now = d.now.Add(berth.Hour)
+			d.tell(berth.MemberFailed{Job: "j", Incarnation: 1, Members: []berth.MemberRef{{Index: dies}}})
+			d.pass()
+			d.now, _ = d.NextWake()
+			d.carryOut(d.pass())
+			require.NoError(t, d.Check(), name)
+		}
+		products := map[berth.NodeID]bool{}
+		for m := range d.Running() {
+			products[m.Node] = true
+		}
+		require.Len(t, products, 2, name)
+		require.NoError(t, d.restored().Check(), name)
 	}
 }

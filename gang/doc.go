@@ -49,12 +49,12 @@
 // has enough compute and memory left, else onto a free GPU, chosen as above.
 //
 // A member with an instance gets the first of the profiles of its claim that can be had:
-// on a [PartitioningFixed] GPU one that exists and nobody holds, on one that is divided [PartitioningPerClaim] any
-// that can exist beside those held. Of all GPUs and places it gets the one that takes the
-// least from others, by the ranking of the lattice: what the held instances of
-// the GPU leave open is worth the least less. So instances gather on GPUs that are in use,
-// at the starts that are in nobody's way. A divided GPU is never free, and so nothing of
-// it is broken. Instances are isolated from each other; their tenants do not matter.
+// on a [PartitioningFixed] GPU one that exists and nobody holds, on one that is divided
+// [PartitioningPerClaim] any that can exist beside those held. Of all GPUs and places it gets the
+// one that takes the least from others, by the ranking of the lattice: what the held instances of
+// the GPU leave open is worth the least less. So instances gather on GPUs that are in use, at the
+// starts that are in nobody's way. A divided GPU is never free, and so nothing of it is broken.
+// Instances are isolated from each other; their tenants do not matter.
 //
 // A member that needs the host alone goes to a node with the fewest free GPUs: of up to 256 such
 // nodes that have room for it, to the one where the least is left over.
@@ -164,11 +164,11 @@
 // Where host CPU, memory or Match rule out nodes that have the GPUs, these nodes
 // are looked at one by one, which at worst is all of them. What the counts do not
 // tell is found by a walk over the nodes at or below Within: the room for members that
-// need the host alone, or shares that are to be close (some 10 ns a node); for members with host CPU,
-// memory or Match, if they are balanced or spread; and the free masks of an aligned
-// group, of each domain tried. Kinds take a search each; variants a walk over the nodes, a search
-// each, and a few allocations. With segments the domains down to the level of the
-// segments are counted in full. None of it allocates in the steady state.
+// need the host alone, or shares that are to be close (some 10 ns a node); for members with host
+// CPU, memory or Match, if they are balanced or spread; and the free masks of an aligned group, of
+// each domain tried. Kinds take a search each; variants a walk over the nodes, a search each, and a
+// few allocations. With segments the domains down to the level of the segments are counted in full.
+// None of it allocates in the steady state.
 //
 // A Fleet is a plain value machine: not safe for concurrent use, and equal calls give
 // equal answers.

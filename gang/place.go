@@ -177,8 +177,8 @@ func (f *Fleet) end() {
 }
 
 // harder reports whether group a is placed before group b: more GPUs a member
-// first, then the larger instance, the larger share, then the narrower level, the larger group, more of
-// the host.
+// first, then the larger instance, the larger share, then the narrower level, the larger group,
+// more of the host.
 func (f *Fleet) harder(r *Request, a, b int) bool {
 	x, y := &r.Groups[a], &r.Groups[b]
 	return cmp.Or(

@@ -1,8 +1,8 @@
 // Package mig says how a GPU divides into Multi-Instance GPU (MIG) instances, or
-// into the partitions of an AMD Instinct: which profiles a product has, where each may start, which sets of instances
-// can exist together, and where to put the next one so that the most stays
-// possible. It needs no driver and no GPU, and nothing else of berth: a capacity
-// planner or a device plugin can use it alone.
+// into the partitions of an AMD Instinct: which profiles a product has, where each may start, which
+// sets of instances can exist together, and where to put the next one so that the most stays
+// possible. It needs no driver and no GPU, and nothing else of berth: a capacity planner or a
+// device plugin can use it alone.
 //
 // # What decides
 //

@@ -55,7 +55,7 @@ func TestProducts(t *testing.T) {
 	require.False(t, ok)
 }
 
-// Whoever changes a table that was handed out changes no other.
+// A change of a table that was handed out changes no other.
 func TestTablesAreNotShared(t *testing.T) {
 	first := Products()
 	for i := range first {

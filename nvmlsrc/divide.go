@@ -8,8 +8,9 @@ import (
 )
 
 // A Partitioner creates and destroys MIG instances. It is the only part of this package that
-// changes anything, and needs the rights for it: root, or the capability files of MIG. It changes no modes: to switch MIG on or off can take a reset, and with it all
-// that runs, so that stays with the operator.
+// changes anything, and needs the rights for it: root, or the capability files of MIG. It changes
+// no modes: to switch MIG on or off can take a reset, and with it all that runs, so that stays with
+// the operator.
 type Partitioner struct{ source *Source }
 
 // Partitioner returns the part of the session that changes how GPUs are divided.
@@ -47,7 +48,7 @@ func (d *Partitioner) Apply(gpu GPU, order berth.Repartition) error {
 		return e
 	}
 	if gpu.MIG.Enabled != (order.Mode == berth.GPUModeMIG) {
-		return fail(&Error{GPU: gpu.Index, Query: QueryMIG, Kind: ErrUnsupported, Reason: fmt.Sprintf("mode %v takes an operator", order.Mode)})
+		return fail(&Error{GPU: gpu.Index, Query: queryMIG, Kind: ErrUnsupported, Reason: fmt.Sprintf("mode %v takes an operator", order.Mode)})
 	}
 	for _, at := range order.Destroy {
 		if err := d.destroy(gpu, at); err != nil {
@@ -132,7 +133,7 @@ func (d *Partitioner) destroy(gpu GPU, at mig.Placement) error {
 		}
 		existing, failed := dev.instances(profile)
 		if failed != nil {
-			return about(failed, gpu.Index, QueryMIGInstances)
+			return about(failed, gpu.Index, queryMIGInstances)
 		}
 		for _, i := range existing {
 			if i.start != int(at.Start) || i.size != int(at.Size) {
@@ -153,25 +154,25 @@ func (d *Partitioner) with(gpu GPU, do func(device) *Error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.driver == nil {
-		return &Error{GPU: NoGPU, Query: QueryDriver, Kind: ErrClosed}
+		return &Error{GPU: NoGPU, Query: queryDriver, Kind: ErrClosed}
 	}
 	count, err := s.driver.count()
 	if err != nil {
-		return about(err, NoGPU, QueryCount)
+		return about(err, NoGPU, queryCount)
 	}
 	if gpu.Index < 0 || gpu.Index >= count || gpu.UUID == "" {
-		return &Error{GPU: gpu.Index, Query: QueryDevice, Kind: ErrUnknownGPU, Reason: "the driver does not list it"}
+		return &Error{GPU: gpu.Index, Query: queryDevice, Kind: ErrUnknownGPU, Reason: "the driver does not list it"}
 	}
 	dev, err := s.driver.device(gpu.Index)
 	if err != nil {
-		return about(err, gpu.Index, QueryDevice)
+		return about(err, gpu.Index, queryDevice)
 	}
 	uuid, err := dev.uuid()
 	if err != nil {
-		return about(err, gpu.Index, QueryUUID)
+		return about(err, gpu.Index, queryUUID)
 	}
 	if uuid != gpu.UUID {
-		return &Error{GPU: gpu.Index, Query: QueryUUID, Kind: ErrUnknownGPU, Reason: fmt.Sprintf("it is %s now, not %s: take a new inventory", uuid, gpu.UUID)}
+		return &Error{GPU: gpu.Index, Query: queryUUID, Kind: ErrUnknownGPU, Reason: fmt.Sprintf("it is %s now, not %s: take a new inventory", uuid, gpu.UUID)}
 	}
 	if e := do(dev); e != nil {
 		return e
@@ -186,7 +187,7 @@ func profileOf(gpu GPU, at mig.Placement) (int, *Error) {
 	if err != nil {
 		known, ok := builtIn(&gpu)
 		if !ok {
-			return 0, &Error{GPU: gpu.Index, Query: QueryMIGProfiles, Kind: ErrUnknownGPU, Reason: "no table says how the GPU divides"}
+			return 0, &Error{GPU: gpu.Index, Query: queryMIGProfiles, Kind: ErrUnknownGPU, Reason: "no table says how the GPU divides"}
 		}
 		table = known
 	}
@@ -197,5 +198,5 @@ func profileOf(gpu GPU, at mig.Placement) (int, *Error) {
 			}
 		}
 	}
-	return 0, &Error{GPU: gpu.Index, Query: QueryMIGProfiles, Kind: ErrInvalid, Reason: fmt.Sprintf("%s has no placement %v", table.Name, at)}
+	return 0, &Error{GPU: gpu.Index, Query: queryMIGProfiles, Kind: ErrInvalid, Reason: fmt.Sprintf("%s has no placement %v", table.Name, at)}
 }

@@ -74,9 +74,9 @@ func TestDividerRefuses(t *testing.T) {
 		},
 		{name: "no rights", create: "1g.10gb@2:1", kind: ErrNoPermission, before: func(p *FakeMachine, _ *GPU) { p.gpus[2].fail(queryMIGCreate, noPermission) }},
 		{name: "old driver", remove: "3g.40gb@4:4", kind: ErrMissingSymbol, before: func(p *FakeMachine, _ *GPU) { p.gpus[2].fail(queryMIGDestroy, missing) }},
-		{name: "instances unknown", remove: "3g.40gb@4:4", kind: ErrNoPermission, before: func(p *FakeMachine, _ *GPU) { p.gpus[2].fail(QueryMIGInstances, noPermission) }},
+		{name: "instances unknown", remove: "3g.40gb@4:4", kind: ErrNoPermission, before: func(p *FakeMachine, _ *GPU) { p.gpus[2].fail(queryMIGInstances, noPermission) }},
 		{name: "lost", create: "1g.10gb@2:1", kind: ErrLost, before: func(p *FakeMachine, _ *GPU) { must(0, p.Fail(2, "gone")) }},
-		{name: "no UUID", create: "1g.10gb@2:1", kind: ErrNoPermission, before: func(p *FakeMachine, _ *GPU) { p.gpus[2].fail(QueryUUID, noPermission) }},
+		{name: "no UUID", create: "1g.10gb@2:1", kind: ErrNoPermission, before: func(p *FakeMachine, _ *GPU) { p.gpus[2].fail(queryUUID, noPermission) }},
 		{name: "count", create: "1g.10gb@2:1", kind: ErrDriver, before: func(p *FakeMachine, _ *GPU) { p.countErr = errors.New("boom") }},
 		{name: "moved", create: "1g.10gb@2:1", kind: ErrUnknownGPU, before: func(_ *FakeMachine, g *GPU) { g.Index = 3 }, text: "gpus[3]: uuid: unknown GPU: it is "},
 		{name: "beyond", create: "1g.10gb@2:1", kind: ErrUnknownGPU, before: func(_ *FakeMachine, g *GPU) { g.Index = 8 }},
@@ -126,7 +126,7 @@ func TestCreateWithoutCompute(t *testing.T) {
 	require.ErrorContains(t, err, "and instance 4 is left: nvmlSomething")
 
 	p, s, gpu = dividing(t)
-	p.gpus[2].fail(QueryMIGDevices, noPermission)
+	p.gpus[2].fail(queryMIGDevices, noPermission)
 	made, err := s.Partitioner().create(gpu, at(t, "1g.10gb@2:1"))
 	require.NoError(t, err, "it is there")
 	require.Empty(t, made.UUIDs)

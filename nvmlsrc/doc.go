@@ -54,8 +54,9 @@
 //		sched.Apply(now, event)
 //	}
 //
-// [Occupancy] says how it becomes jobs that are never moved or preempted. PIDs are those of the driver's PID namespace: an agent in a container
-// needs the machine's (hostPID in Kubernetes), or sees none.
+// [Occupancy] says how it becomes jobs that are never moved or preempted. PIDs are those of the
+// driver's PID namespace: an agent in a container needs the machine's (hostPID in Kubernetes), or
+// sees none.
 //
 // # Health and activity
 //
@@ -109,7 +110,7 @@
 // # How it is safe to link
 //
 // The package needs Linux and cgo; elsewhere everything compiles, [Open] answers
-// [ErrUnsupportedPlatform], and a Pretend works as ever. The driver's library is loaded
+// [ErrUnsupportedPlatform], and a [FakeMachine] works as ever. The driver's library is loaded
 // when [Open] is called, never linked, so the same binary runs where there is no driver.
 // The binding underneath resolves each function of the library on its first
 // call, and a function that an older driver lacks would end the process there.

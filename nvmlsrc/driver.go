@@ -9,7 +9,7 @@ import (
 )
 
 // A driver is what this package uses of NVML, so that tests can pretend to be a
-// box with GPUs. Its errors are *Error values without GPU and fact.
+// box with GPUs. Its errors are *Error values without GPU and query.
 type driver interface {
 	version() (string, error)
 	count() (int, error)

@@ -37,7 +37,7 @@ var (
 	// ErrUnknownGPU: a GPU cannot be offered, because what it is is not known.
 	ErrUnknownGPU = errors.New("unknown GPU")
 	// ErrUnknownMachine: there is no machine of that name to pretend.
-	ErrUnknownMachine = errors.New("unknown box")
+	ErrUnknownMachine = errors.New("unknown machine")
 	// ErrInvalid: what is asked for makes no sense.
 	ErrInvalid = errors.New("invalid")
 	// ErrInUse: an instance cannot be destroyed while somebody uses it, or created
@@ -71,14 +71,14 @@ func (e *Error) Error() string {
 // Unwrap makes errors.Is find the kind of the failure.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// about returns the error as one about a GPU and a fact. What a driver says comes
+// about returns the error as one about a GPU and a query. What a driver says comes
 // without either; what is no *Error is a driver failure.
-func about(err error, gpu int, fact Query) *Error {
+func about(err error, gpu int, query Query) *Error {
 	kind := ErrDriver
 	if known := (*Error)(nil); errors.As(err, &known) {
 		kind = known.Kind
 	}
-	return &Error{GPU: gpu, Query: fact, Reason: reason(err), Kind: kind}
+	return &Error{GPU: gpu, Query: query, Reason: reason(err), Kind: kind}
 }
 
 // reason returns the innermost words of an error.

@@ -36,23 +36,23 @@ func (f Finding) String() string {
 // comments on the recovery actions in nvml.h.
 func (h Health) findings() []Finding {
 	var found []Finding
-	find := func(is bool, fact Query, condemns bool, format string, of ...any) {
+	find := func(is bool, query Query, condemns bool, format string, of ...any) {
 		if is {
-			found = append(found, Finding{GPU: h.GPU, Query: fact, Condemns: condemns, Reason: fmt.Sprintf(format, of...)})
+			found = append(found, Finding{GPU: h.GPU, Query: query, Condemns: condemns, Reason: fmt.Sprintf(format, of...)})
 		}
 	}
 	if h.Failure != nil {
 		find(true, h.Failure.Query, true, "%s: %s", h.Failure.Kind, h.Failure.Reason)
 		return found
 	}
-	find(h.Recovery != RecoveryNone, QueryRecovery, h.Recovery == RecoveryReset || h.Recovery == RecoveryReboot,
+	find(h.Recovery != RecoveryNone, queryRecovery, h.Recovery == RecoveryReset || h.Recovery == RecoveryReboot,
 		"the driver says: %s", h.Recovery)
-	find(h.Rows.Failed, QueryRows, true, "a row of memory is bad and there is no spare one")
-	find(h.Rows.Pending, QueryRows, false, "a row of memory is to be replaced by a spare one: reset the GPU when it is idle")
-	find(h.ECC.Volatile > 0, QueryECC, false, "%d memory errors that could not be corrected", h.ECC.Volatile)
-	find(h.Links.Lost > 0, QueryNVLink, false, "%d of %d NVLinks are down", h.Links.Lost, h.Links.Active+h.Links.Lost)
-	find(h.Links.NewErrors > 0, QueryNVLinkErrors, false, "%d errors on NVLinks since the last reading", h.Links.NewErrors)
-	find(h.Clocks.throttled(), QueryClocks, false, "slowed down: %s", h.Clocks)
+	find(h.Rows.Failed, queryRows, true, "a row of memory is bad and there is no spare one")
+	find(h.Rows.Pending, queryRows, false, "a row of memory is to be replaced by a spare one: reset the GPU when it is idle")
+	find(h.ECC.Volatile > 0, queryECC, false, "%d memory errors that could not be corrected", h.ECC.Volatile)
+	find(h.Links.Lost > 0, queryNVLink, false, "%d of %d NVLinks are down", h.Links.Lost, h.Links.Active+h.Links.Lost)
+	find(h.Links.NewErrors > 0, queryNVLinkErrors, false, "%d errors on NVLinks since the last reading", h.Links.NewErrors)
+	find(h.Clocks.throttled(), queryClocks, false, "slowed down: %s", h.Clocks)
 	return found
 }
 

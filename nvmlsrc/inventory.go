@@ -6,53 +6,54 @@ import (
 	"github.com/berth-sched/berth/topology/nodegraph"
 )
 
-// A Query names a question that a driver is asked.
+// A Query names a question that a driver is asked, as texts do: "mig", "nics", "processes". What a
+// program acts on is the kind of an [Error].
 type Query string
 
-// The facts of an inventory.
+// Questions of an inventory.
 const (
-	QueryDriver            Query = "driver"
-	QueryCount             Query = "count"
-	QueryDevice            Query = "device"
-	QueryProduct           Query = "product"
-	QueryUUID              Query = "uuid"
-	QueryPCI               Query = "pci"
-	QueryMemory            Query = "memory"
-	QueryComputeCapability Query = "computeCapability"
-	QueryMinor             Query = "minor"
-	QueryNUMANode          Query = "numaNode"
-	QueryMIG               Query = "mig"
-	QueryMIGProfiles       Query = "migProfiles"
-	QueryMIGPlacements     Query = "migPlacements"
-	QueryMIGInstances      Query = "migInstances"
-	QueryMIGDevices        Query = "migDevices"
-	QueryNVLink            Query = "nvlink"
-	QueryFabric            Query = "fabric"
-	QueryProcesses         Query = "processes"
-	QueryAncestors         Query = "ancestors"
-	QueryNICs              Query = "nics"
+	queryDriver            Query = "driver"
+	queryCount             Query = "count"
+	queryDevice            Query = "device"
+	queryProduct           Query = "product"
+	queryUUID              Query = "uuid"
+	queryPCI               Query = "pci"
+	queryMemory            Query = "memory"
+	queryComputeCapability Query = "computeCapability"
+	queryMinor             Query = "minor"
+	queryNUMANode          Query = "numaNode"
+	queryMIG               Query = "mig"
+	queryMIGProfiles       Query = "migProfiles"
+	queryMIGPlacements     Query = "migPlacements"
+	queryMIGInstances      Query = "migInstances"
+	queryMIGDevices        Query = "migDevices"
+	queryNVLink            Query = "nvlink"
+	queryFabric            Query = "fabric"
+	queryProcesses         Query = "processes"
+	queryAncestors         Query = "ancestors"
+	queryNICs              Query = "nics"
 )
 
-// The facts of a Health.
+// Questions of a Health.
 const (
-	QueryRecovery     Query = "recoveryAction"
-	QueryECC          Query = "ecc"
-	QueryRows         Query = "remappedRows"
-	QueryNVLinkErrors Query = "nvlinkErrors"
-	QueryClocks       Query = "clockReasons"
-	QueryActivity     Query = "activity"
-	QueryUtilization  Query = "utilization"
-	QueryTemperature  Query = "temperature"
-	QueryPower        Query = "power"
-	QueryXids         Query = "xids"
+	queryRecovery     Query = "recoveryAction"
+	queryECC          Query = "ecc"
+	queryRows         Query = "remappedRows"
+	queryNVLinkErrors Query = "nvlinkErrors"
+	queryClocks       Query = "clockReasons"
+	queryActivity     Query = "activity"
+	queryUtilization  Query = "utilization"
+	queryTemperature  Query = "temperature"
+	queryPower        Query = "power"
+	queryXids         Query = "xids"
 )
 
-// What is asked for beside facts.
+// What is asked for beside them.
 const (
 	queryMIGCreate   Query = "migCreate"
 	queryMIGCompute  Query = "migCompute"
 	queryMIGDestroy  Query = "migDestroy"
-	queryFakeMachine Query = "box"
+	queryFakeMachine Query = "machine"
 )
 
 // An Inventory is what a machine's driver said at one time.

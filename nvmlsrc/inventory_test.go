@@ -46,13 +46,13 @@ func TestInventoryOfHGXH100(t *testing.T) {
 // A GPU that fell over keeps its place and is not asked again; the others do not
 // count it as a peer.
 func TestLostGPU(t *testing.T) {
-	for _, fact := range []Query{QueryDevice, QueryProduct, QueryPCI, QueryMemory, QueryNVLink, QueryFabric, QueryMIGProfiles, QueryMIGPlacements, QueryProcesses} {
+	for _, query := range []Query{queryDevice, queryProduct, queryPCI, queryMemory, queryNVLink, queryFabric, queryMIGProfiles, queryMIGPlacements, queryProcesses} {
 		b := hgx()
-		b.gpus[2].fail(fact, lost)
+		b.gpus[2].fail(query, lost)
 		v := inventoryOf(t, b)
 		require.Len(t, v.GPUs, 8)
 		require.ErrorIs(t, v.GPUs[2].Failure, ErrLost)
-		require.Equal(t, fact, b.gpus[2].last)
+		require.Equal(t, query, b.gpus[2].last)
 		require.Len(t, v.Gaps, 1)
 		require.Equal(t, v.GPUs[2].Failure, v.Gaps[0])
 		require.Empty(t, v.GPUs[2].NVLink.Peers)
@@ -64,7 +64,7 @@ func TestLostGPU(t *testing.T) {
 // A GPU that the user may not open is there, and takes no work.
 func TestNoPermissionForAGPU(t *testing.T) {
 	b := hgx()
-	b.gpus[7].fail(QueryDevice, noPermission)
+	b.gpus[7].fail(queryDevice, noPermission)
 	v := inventoryOf(t, b)
 	require.ErrorIs(t, v.GPUs[7].Failure, ErrNoPermission)
 	require.EqualError(t, v.Gaps[0], "nvmlsrc: gpus[7]: device: no permission: the user may not ask this")
@@ -74,21 +74,21 @@ func TestNoPermissionForAGPU(t *testing.T) {
 // and leaves all other fields as they were.
 func TestGaps(t *testing.T) {
 	whole := inventoryOf(t, hgx())
-	for fact, forget := range map[Query]func(*GPU){
-		QueryProduct: func(g *GPU) { g.Product, g.MIG.Report.Device = "", "" },
-		QueryUUID:    func(g *GPU) { g.UUID = "" },
-		QueryPCI: func(g *GPU) {
+	for query, forget := range map[Query]func(*GPU){
+		queryProduct: func(g *GPU) { g.Product, g.MIG.Report.Device = "", "" },
+		queryUUID:    func(g *GPU) { g.UUID = "" },
+		queryPCI: func(g *GPU) {
 			g.PCIDeviceID, g.MIG.Report.PCIDeviceID = 0, 0 // the kernel tells the address
 		},
-		QueryMemory:            func(g *GPU) { g.MemoryMiB = 0 },
-		QueryComputeCapability: func(g *GPU) { g.ComputeMajor = 0 },
-		QueryMinor:             func(g *GPU) { g.DeviceMinor = berth.Ordinal{} },
-		QueryMIG:               func(g *GPU) { g.MIG = MIG{} },
-		QueryNVLink:            func(g *GPU) { g.NVLink = NVLink{} },
-		QueryFabric:            func(g *GPU) { g.NVLink.Peers = nil },
-		QueryProcesses:         func(g *GPU) { g.Processes = nil },
-		QueryMIGProfiles:       func(g *GPU) { g.MIG.Report = mig.Report{} },
-		QueryMIGPlacements: func(g *GPU) {
+		queryMemory:            func(g *GPU) { g.MemoryMiB = 0 },
+		queryComputeCapability: func(g *GPU) { g.ComputeMajor = 0 },
+		queryMinor:             func(g *GPU) { g.DeviceMinor = berth.Ordinal{} },
+		queryMIG:               func(g *GPU) { g.MIG = MIG{} },
+		queryNVLink:            func(g *GPU) { g.NVLink = NVLink{} },
+		queryFabric:            func(g *GPU) { g.NVLink.Peers = nil },
+		queryProcesses:         func(g *GPU) { g.Processes = nil },
+		queryMIGProfiles:       func(g *GPU) { g.MIG.Report = mig.Report{} },
+		queryMIGPlacements: func(g *GPU) {
 			g.MIG.Report.Profiles = slices.Clone(g.MIG.Report.Profiles)
 			for i := range g.MIG.Report.Profiles {
 				g.MIG.Report.Profiles[i].Placements = nil
@@ -97,12 +97,12 @@ func TestGaps(t *testing.T) {
 	} {
 		for _, refusal := range []*Error{noPermission, missing} {
 			b := hgx()
-			b.gpus[5].fail(fact, refusal)
+			b.gpus[5].fail(query, refusal)
 			v := inventoryOf(t, b)
-			require.Equal(t, []*Error{{GPU: 5, Query: fact, Reason: refusal.Reason, Kind: refusal.Kind}}, v.Gaps, fact)
+			require.Equal(t, []*Error{{GPU: 5, Query: query, Reason: refusal.Reason, Kind: refusal.Kind}}, v.Gaps, query)
 			want := whole.GPUs[5]
 			forget(&want)
-			require.Equal(t, want, v.GPUs[5], fact)
+			require.Equal(t, want, v.GPUs[5], query)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func TestSysfs(t *testing.T) {
 	for i, gap := range v.Gaps {
 		require.ErrorIs(t, gap, ErrSysfs)
 		require.Equal(t, i+1, gap.GPU)
-		require.Equal(t, QueryNUMANode, gap.Query)
+		require.Equal(t, queryNUMANode, gap.Query)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestMIGMode(t *testing.T) {
 	b := hgx()
 	b.gpus[0].migNow = true
 	b.gpus[1].migNext = true
-	b.gpus[2].fail(QueryMIG, unsupported)
+	b.gpus[2].fail(queryMIG, unsupported)
 	v := inventoryOf(t, b)
 	require.Equal(t, MIG{Capable: true, Enabled: true, Report: reportOfH100}, v.GPUs[0].MIG)
 	require.Equal(t, MIG{Capable: true, Pending: true, Report: reportOfH100}, v.GPUs[1].MIG)
@@ -177,7 +177,7 @@ func TestFabric(t *testing.T) {
 			b := hgx()
 			for _, g := range b.gpus {
 				if g.fab = c.fabric; c.err != nil {
-					g.fail(QueryFabric, c.err)
+					g.fail(queryFabric, c.err)
 				}
 			}
 			v := inventoryOf(t, b)
@@ -217,7 +217,7 @@ func TestBridgedPairs(t *testing.T) {
 	require.Equal(t, NVLink{Peers: []int{2}, Direct: 12}, v.GPUs[3].NVLink)
 	require.Equal(t, NVLink{Direct: 1}, v.GPUs[4].NVLink, "the other end is not ours to see")
 	require.Equal(t, NVLink{}, v.GPUs[5].NVLink, "an inactive link connects nothing")
-	require.NotContains(t, b.gpus[5].asked, QueryFabric)
+	require.NotContains(t, b.gpus[5].asked, queryFabric)
 }
 
 func TestNoDriverCount(t *testing.T) {
@@ -249,9 +249,9 @@ func TestClose(t *testing.T) {
 // when asked again.
 func TestAnyBox(t *testing.T) {
 	facts := []Query{
-		QueryDevice, QueryProduct, QueryUUID, QueryPCI, QueryMemory, QueryComputeCapability,
-		QueryMinor, QueryMIG, QueryNVLink, QueryFabric, QueryProcesses,
-		QueryMIGProfiles, QueryMIGPlacements, QueryMIGInstances, QueryMIGDevices,
+		queryDevice, queryProduct, queryUUID, queryPCI, queryMemory, queryComputeCapability,
+		queryMinor, queryMIG, queryNVLink, queryFabric, queryProcesses,
+		queryMIGProfiles, queryMIGPlacements, queryMIGInstances, queryMIGDevices,
 	}
 	drawn.Check(t, func(t *rapid.T) {
 		b := hgx()
@@ -268,7 +268,7 @@ func TestAnyBox(t *testing.T) {
 				g.profiled = reportOfProduct(rapid.SampledFrom([]string{"A30", "H100-94GB"}).Draw(t, "profiles"))
 			}
 			for range rapid.IntRange(0, 2).Draw(t, "failures") {
-				g.fail(rapid.SampledFrom(facts).Draw(t, "fact"),
+				g.fail(rapid.SampledFrom(facts).Draw(t, "query"),
 					rapid.SampledFrom([]error{lost, noPermission, unsupported, missing}).Draw(t, "error"))
 			}
 			if i > 0 && rapid.Bool().Draw(t, "bridge") {
@@ -295,7 +295,7 @@ func TestAnyBox(t *testing.T) {
 }
 
 func TestErrorTexts(t *testing.T) {
-	err := error(&Error{GPU: 3, Query: QueryMemory, Reason: "why", Kind: ErrLost})
+	err := error(&Error{GPU: 3, Query: queryMemory, Reason: "why", Kind: ErrLost})
 	require.Equal(t, "nvmlsrc: gpus[3]: memory: lost: why", err.Error())
 	require.ErrorIs(t, ErrUnsupportedPlatform, ErrNoDriver)
 	require.NotErrorIs(t, ErrNoDriver, ErrUnsupportedPlatform)

@@ -37,7 +37,7 @@ func TestInstances(t *testing.T) {
 	}, v.GPUs[1].MIG.Instances)
 	require.Equal(t, []int{20, 30}, v.GPUs[1].Processes)
 	require.Empty(t, v.GPUs[0].MIG.Instances)
-	require.NotContains(t, b.gpus[0].asked, QueryMIGInstances, "a GPU that is not in MIG mode has none")
+	require.NotContains(t, b.gpus[0].asked, queryMIGInstances, "a GPU that is not in MIG mode has none")
 
 	found, ok := v.GPUs[1].Instance(at(t, "2g.20gb@2:2"))
 	require.True(t, ok)
@@ -52,7 +52,7 @@ func TestNodeWithSomeGPUsInMIGMode(t *testing.T) {
 	b := hgx()
 	b.gpus[0].divide(instance{2, 9, 4, 4}, instance{1, 19, 0, 1})
 	b.gpus[0].links = nil
-	b.gpus[0].fail(QueryMemory, noPermission)
+	b.gpus[0].fail(queryMemory, noPermission)
 	b.gpus[6].divide()
 	v := inventoryOf(t, b)
 	require.Empty(t, v.Tables())
@@ -70,7 +70,7 @@ func TestNodeWithSomeGPUsInMIGMode(t *testing.T) {
 	require.NoError(t, accepted(t, node))
 }
 
-// Whoever reads the inventory of a driver that reports another memory than the
+// An agent that reads the inventory of a driver which reports another memory than the
 // tables say tells the core the reported table, and the core places by it: onto the
 // instance that exists, whose MIG device the inventory names.
 func TestReportedTableAndInstanceAreUsed(t *testing.T) {
@@ -136,7 +136,7 @@ func TestNamesOfReportedTables(t *testing.T) {
 			}
 		}
 	}))
-	require.Equal(t, first, table(func(b *FakeMachine) { b.gpus[0].fail(QueryPCI, noPermission) }))
+	require.Equal(t, first, table(func(b *FakeMachine) { b.gpus[0].fail(queryPCI, noPermission) }))
 	for name, change := range map[string]func(*FakeMachine){
 		"driver": func(b *FakeMachine) { b.driver = "560.1" },
 		"SMs":    func(b *FakeMachine) { each(b, func(g *pretendGPU) { g.profiled[2].MultiprocessorCount = 99 }) },
@@ -198,7 +198,7 @@ func TestUnknownProduct(t *testing.T) {
 
 	for reason, change := range map[string]func(*pretendGPU){
 		"profiles[0].name":       func(g *pretendGPU) { g.profiled[0].Name = "" },
-		"profiles[0].placements": func(g *pretendGPU) { g.fail(QueryMIGPlacements, noPermission) },
+		"profiles[0].placements": func(g *pretendGPU) { g.fail(queryMIGPlacements, noPermission) },
 		"":                       func(g *pretendGPU) { g.profiled = nil },
 	} {
 		b := unknown()
@@ -226,7 +226,7 @@ func TestTableOfPackageMIG(t *testing.T) {
 	for _, forget := range []func(*pretendGPU){
 		func(g *pretendGPU) { g.name = "a name that nobody knows" },
 		func(g *pretendGPU) { g.pciDevice = 0 },
-		func(g *pretendGPU) { g.fail(QueryMIGProfiles, missing) },
+		func(g *pretendGPU) { g.fail(queryMIGProfiles, missing) },
 	} {
 		b := hgx()
 		each(b, func(g *pretendGPU) { g.profiled = nil; forget(g) })
@@ -243,7 +243,7 @@ func TestTableOfPackageMIG(t *testing.T) {
 	require.Empty(t, inventoryOf(t, b).Tables(), "how many fit follows from the rest, and is told wrong of some products")
 
 	b = hgx()
-	each(b, func(g *pretendGPU) { g.fail(QueryMIG, unsupported) })
+	each(b, func(g *pretendGPU) { g.fail(queryMIG, unsupported) })
 	node, err := inventoryOf(t, b).Node("n1")
 	require.NoError(t, err)
 	require.Empty(t, node.GPUs[3].MIGTable, "a GPU that cannot do MIG does not divide")
@@ -253,8 +253,8 @@ func TestTableOfPackageMIG(t *testing.T) {
 // and without the profiles to ask for, the GPU takes no work and says why; the rest
 // is a gap.
 func TestGapsInMIGMode(t *testing.T) {
-	for fact, fatal := range map[Query]Query{
-		QueryMIGProfiles: QueryMIGInstances, QueryMIGInstances: QueryMIGInstances, QueryMIGPlacements: "", QueryMIGDevices: "", QueryProcesses: "",
+	for query, fatal := range map[Query]Query{
+		queryMIGProfiles: queryMIGInstances, queryMIGInstances: queryMIGInstances, queryMIGPlacements: "", queryMIGDevices: "", queryProcesses: "",
 	} {
 		for _, refusal := range []*Error{noPermission, missing} {
 			b := hgx()
@@ -262,9 +262,9 @@ func TestGapsInMIGMode(t *testing.T) {
 				g.divide(instance{3, 9, 0, 4})
 				g.running = []process{{17, 3}}
 			})
-			b.gpus[4].fail(fact, refusal)
+			b.gpus[4].fail(query, refusal)
 			v := inventoryOf(t, b)
-			require.Equal(t, &Error{GPU: 4, Query: fact, Reason: refusal.Reason, Kind: refusal.Kind}, v.Gaps[0])
+			require.Equal(t, &Error{GPU: 4, Query: query, Reason: refusal.Reason, Kind: refusal.Kind}, v.Gaps[0])
 			node, err := v.Node("n1")
 			require.NoError(t, err)
 			require.NoError(t, accepted(t, node, v.Tables()...))
@@ -274,8 +274,8 @@ func TestGapsInMIGMode(t *testing.T) {
 			if fatal == "" {
 				require.Nil(t, v.GPUs[4].Failure)
 				held := v.GPUs[4].MIG.Instances[0]
-				require.Equal(t, fact == QueryProcesses, len(held.Processes) == 0)
-				require.Equal(t, fact == QueryMIGDevices, len(held.UUIDs) == 0)
+				require.Equal(t, query == queryProcesses, len(held.Processes) == 0)
+				require.Equal(t, query == queryMIGDevices, len(held.UUIDs) == 0)
 				continue
 			}
 			require.Equal(t, fatal, v.GPUs[4].Failure.Query)

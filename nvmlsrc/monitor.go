@@ -41,7 +41,7 @@ type Reading struct {
 	Gaps []*Error
 }
 
-// A Monitor watches the GPUs of a machine. It starts no goroutine: whoever calls Next
+// A Monitor watches the GPUs of a machine. It starts no goroutine: the caller of Next
 // lends it one.
 //
 // What it makes of what it sees: An Xid is told as berth.XidReported, whatever its
@@ -81,7 +81,7 @@ func (s *Source) Monitor(config MonitorConfig) (*Monitor, error) {
 		config.Interval = DefaultInterval
 	}
 	if config.Interval < MinInterval {
-		return nil, &Error{GPU: NoGPU, Query: QueryXids, Kind: ErrInvalid, Reason: fmt.Sprintf("an interval of %v is less than %v", config.Interval, MinInterval)}
+		return nil, &Error{GPU: NoGPU, Query: queryXids, Kind: ErrInvalid, Reason: fmt.Sprintf("an interval of %v is less than %v", config.Interval, MinInterval)}
 	}
 	if config.GPUs == nil {
 		v, err := s.Inventory()
@@ -98,7 +98,7 @@ func (s *Source) Monitor(config MonitorConfig) (*Monitor, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.driver == nil {
-		return nil, &Error{GPU: NoGPU, Query: QueryDriver, Kind: ErrClosed}
+		return nil, &Error{GPU: NoGPU, Query: queryDriver, Kind: ErrClosed}
 	}
 	m.register(s.driver)
 	if s.monitors == nil {
@@ -112,7 +112,7 @@ func (s *Source) Monitor(config MonitorConfig) (*Monitor, error) {
 func (m *Monitor) register(d driver) {
 	watch, err := d.watch()
 	if err != nil {
-		m.gap = about(err, NoGPU, QueryXids)
+		m.gap = about(err, NoGPU, queryXids)
 		return
 	}
 	m.watch, m.gap, m.order = watch, nil, nil
@@ -169,7 +169,7 @@ func (m *Monitor) wait(ctx context.Context) {
 		}
 		switch e, some, err := m.watch.wait(min(rest, slice)); {
 		case err != nil: // after this reading another may serve
-			m.gap = about(err, NoGPU, QueryXids)
+			m.gap = about(err, NoGPU, queryXids)
 			m.unwatch()
 		case some:
 			m.pending = append(m.pending, e)

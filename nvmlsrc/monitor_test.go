@@ -253,7 +253,7 @@ func TestActivityWithoutCounters(t *testing.T) {
 		require.Empty(t, o.GPUs[2].Activity)
 	})
 	p = hgx()
-	require.NoError(t, p.Refuse(1, QueryActivity, ErrNoPermission))
+	require.NoError(t, p.Refuse(1, queryActivity, ErrNoPermission))
 	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
 		o, err := m.Next(t.Context())
 		require.NoError(t, err)
@@ -325,47 +325,47 @@ func TestHealthOfABusyGPU(t *testing.T) {
 // Each question may go unanswered: a gap, and the rest is told. What a GPU or a mode does
 // not have is no gap.
 func TestGapsOfHealth(t *testing.T) {
-	for _, fact := range []Query{
-		QueryRecovery, QueryECC, QueryRows, QueryNVLink, QueryNVLinkErrors, QueryClocks, QueryMemory, QueryTemperature, QueryPower, QueryMIG,
+	for _, query := range []Query{
+		queryRecovery, queryECC, queryRows, queryNVLink, queryNVLinkErrors, queryClocks, queryMemory, queryTemperature, queryPower, queryMIG,
 	} {
 		for refusal, gaps := range map[*Error]int{noPermission: 1, missing: 1, unsupported: 0} {
 			p := hgx()
-			p.gpus[5].fail(fact, refusal)
-			if fact == QueryMIG {
-				p.gpus[5].fail(QueryActivity, unsupported)
+			p.gpus[5].fail(query, refusal)
+			if query == queryMIG {
+				p.gpus[5].fail(queryActivity, unsupported)
 			}
 			watching(t, p, MonitorConfig{GPUs: inventoryOf(t, hgx()).GPUs}, func(t *testing.T, _ *Source, m *Monitor) {
 				o, err := m.Next(t.Context())
 				require.NoError(t, err)
-				require.Len(t, o.Gaps, gaps, fact)
+				require.Len(t, o.Gaps, gaps, query)
 				require.Empty(t, o.Findings)
 				for _, gap := range o.Gaps {
-					require.Equal(t, &Error{GPU: 5, Query: fact, Reason: refusal.Reason, Kind: refusal.Kind}, gap)
+					require.Equal(t, &Error{GPU: 5, Query: query, Reason: refusal.Reason, Kind: refusal.Kind}, gap)
 				}
-				if fact != QueryPower {
+				if query != queryPower {
 					require.Equal(t, 70_000, o.GPUs[5].PowerMilliwatts)
 				}
 			})
 		}
 	}
 	p := pretended("mig-h100")
-	p.gpus[0].fail(QueryMIGDevices, noPermission)
+	p.gpus[0].fail(queryMIGDevices, noPermission)
 	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
 		o, err := m.Next(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, QueryMIGDevices, o.Gaps[0].Query)
+		require.Equal(t, queryMIGDevices, o.Gaps[0].Query)
 	})
 }
 
 // A GPU that is lost while it is read is condemned, and not asked further.
 func TestLostWhileRead(t *testing.T) {
-	for _, fact := range []Query{QueryRecovery, QueryNVLink, QueryNVLinkErrors, QueryMIG, QueryActivity} {
+	for _, query := range []Query{queryRecovery, queryNVLink, queryNVLinkErrors, queryMIG, queryActivity} {
 		p := hgx()
 		watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
-			p.gpus[2].fail(fact, lost)
+			p.gpus[2].fail(query, lost)
 			o, err := m.Next(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, fact, p.gpus[2].last)
+			require.Equal(t, query, p.gpus[2].last)
 			require.Equal(t, Health{GPU: 2, UUID: p.gpus[2].uuidText(), Failure: o.Gaps[0]}, o.GPUs[2])
 			require.Len(t, o.Events, 1)
 		})
@@ -394,7 +394,7 @@ func TestMonitorWithoutXids(t *testing.T) {
 		}
 		o, err := m.Next(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, QueryXids, o.Gaps[0].Query)
+		require.Equal(t, queryXids, o.Gaps[0].Query)
 		require.NoError(t, p.Raise(1, 13))
 		require.Len(t, next(t, m).Events, 1, "another watch took its place")
 	})
@@ -499,7 +499,7 @@ func TestHealthTexts(t *testing.T) {
 	require.Equal(t, "utilization", ActivitySourceUtilization.String())
 	require.Equal(t, "ActivitySource(7)", ActivitySource(7).String())
 	require.Equal(t, "none", RecoveryNone.String())
-	require.Equal(t, "gpus[2]: ecc: why (condemned)", Finding{GPU: 2, Query: QueryECC, Condemns: true, Reason: "why"}.String())
+	require.Equal(t, "gpus[2]: ecc: why (condemned)", Finding{GPU: 2, Query: queryECC, Condemns: true, Reason: "why"}.String())
 }
 
 // A GPU that cannot tell its UUID any more goes by its index, but not while another is
@@ -508,7 +508,7 @@ func TestMonitorOfGPUsWithoutUUID(t *testing.T) {
 	p := hgx()
 	v := inventoryOf(t, p)
 	watching(t, p, MonitorConfig{GPUs: v.GPUs}, func(t *testing.T, _ *Source, m *Monitor) {
-		require.NoError(t, p.Refuse(5, QueryUUID, ErrNoPermission))
+		require.NoError(t, p.Refuse(5, queryUUID, ErrNoPermission))
 		require.NoError(t, p.Fail(6, "gone"))
 		require.Equal(t, []berth.Event{berth.GPUFailed{Node: "n1", GPU: 6, Reason: "lost: gone"}}, next(t, m).Events)
 		require.NoError(t, p.Repair(6))

@@ -288,7 +288,7 @@ func TestPretendFabric(t *testing.T) {
 	require.Contains(t, inChild(t, "-DSWITCHED", versioned, plain)[1], "Peers:[1] Fabric: Direct:0 Switched:1")
 }
 
-// A driver that lacks any one function ends no process: it costs that fact, or
+// A driver that lacks any one function ends no process: it costs that query, or
 // the session where there is none without it.
 func TestMissingSymbols(t *testing.T) {
 	needCompiler(t)
@@ -296,7 +296,7 @@ func TestMissingSymbols(t *testing.T) {
 		require.Equal(t, []string{"open nvmlsrc: driver: missing in this driver: " + symbol}, inChild(t, "-DNO_"+symbol))
 	}
 	type question struct {
-		fact   Query
+		query  Query
 		symbol string
 	}
 	gaps := func(task string, questions ...question) []string {
@@ -309,31 +309,31 @@ func TestMissingSymbols(t *testing.T) {
 		return lines
 	}
 	independent := []question{
-		{QueryProduct, symProduct},
-		{QueryUUID, symUUID},
-		{QueryPCI, symPCI},
-		{QueryMemory, symMemory},
-		{QueryComputeCapability, symComputeCapability},
-		{QueryMinor, symMinor},
-		{QueryMIG, symMIG},
-		{QueryNVLink, symLinkState},
-		{QueryProcesses, symProcesses},
-		{QueryAncestors, symAncestor},
+		{queryProduct, symProduct},
+		{queryUUID, symUUID},
+		{queryPCI, symPCI},
+		{queryMemory, symMemory},
+		{queryComputeCapability, symComputeCapability},
+		{queryMinor, symMinor},
+		{queryMIG, symMIG},
+		{queryNVLink, symLinkState},
+		{queryProcesses, symProcesses},
+		{queryAncestors, symAncestor},
 	}
-	for _, questions := range [][]question{independent, {{QueryNVLink, symLinkEnd}}, {{QueryNVLink, symLinkPCI}}} {
+	for _, questions := range [][]question{independent, {{queryNVLink, symLinkEnd}}, {{queryNVLink, symLinkPCI}}} {
 		lines := gaps("", questions...)
 		for _, q := range questions {
-			require.Contains(t, lines, fmt.Sprintf("gap nvmlsrc: gpus[1]: %s: missing in this driver: %s", q.fact, q.symbol))
+			require.Contains(t, lines, fmt.Sprintf("gap nvmlsrc: gpus[1]: %s: missing in this driver: %s", q.query, q.symbol))
 		}
 	}
 	// In MIG mode the profiles and the instances are what the GPU cannot do without.
-	for symbol, fact := range map[string]Query{
-		symPlacements: QueryMIGPlacements, symInstances: QueryMIGInstances, symInstance: QueryMIGInstances,
-		symMIGDeviceCount: QueryMIGDevices, symMIGDevice: QueryMIGDevices, symInstanceID: QueryMIGDevices,
+	for symbol, query := range map[string]Query{
+		symPlacements: queryMIGPlacements, symInstances: queryMIGInstances, symInstance: queryMIGInstances,
+		symMIGDeviceCount: queryMIGDevices, symMIGDevice: queryMIGDevices, symInstanceID: queryMIGDevices,
 	} {
 		lines := inChild(t, "-DMIG=1", "-DA30", "-DNO_"+symbol)
-		require.Contains(t, lines, fmt.Sprintf("gap nvmlsrc: gpus[1]: %s: missing in this driver: %s", fact, symbol))
-		require.Equal(t, fact == QueryMIGInstances, strings.Contains(lines[1], "Failure:nvmlsrc"), symbol)
+		require.Contains(t, lines, fmt.Sprintf("gap nvmlsrc: gpus[1]: %s: missing in this driver: %s", query, symbol))
+		require.Equal(t, query == queryMIGInstances, strings.Contains(lines[1], "Failure:nvmlsrc"), symbol)
 		require.Equal(t, "done", lines[len(lines)-1])
 	}
 	lines := inChild(t, "-DMIG=1", "-DNO_"+symProfile, "-DNO_"+symProfileVersioned)
@@ -457,13 +457,13 @@ func TestPretendDivider(t *testing.T) {
 	require.Contains(t, lines, "destroy 1g.6gb@0:1: nvmlsrc: gpus[0]: migDestroy: in use: somebody uses it (NVML code 19)")
 	lines = childDoing(t, "divide", "-DMIG=1", "-DA30", "-DUSER=4")
 	require.Contains(t, lines, "create 1g.6gb@3:1: nvmlsrc: gpus[0]: migCreate: no permission: the user may not ask this (NVML code 4)")
-	for symbol, fact := range map[string]Query{
+	for symbol, query := range map[string]Query{
 		symInstanceCreate: queryMIGCreate, symInstanceByID: queryMIGCompute, symComputeProfile: queryMIGCompute, symComputeCreate: queryMIGCompute,
 		symInstanceDestroy: queryMIGDestroy, symComputes: queryMIGDestroy, symComputeDestroy: queryMIGDestroy,
 	} {
 		lines := childDoing(t, "divide", "-DMIG=1", "-DNO_"+symbol)
 		text := strings.Join(lines, "\n")
-		require.Contains(t, text, fmt.Sprintf("gpus[0]: %s: missing in this driver: %s", fact, symbol))
+		require.Contains(t, text, fmt.Sprintf("gpus[0]: %s: missing in this driver: %s", query, symbol))
 		require.Equal(t, "done", lines[len(lines)-1])
 	}
 }

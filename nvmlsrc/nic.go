@@ -50,14 +50,14 @@ func (t *taker) nics() {
 		return // the kernel has no RDMA, and so the machine has no such NIC
 	}
 	if err != nil {
-		t.gap(unreadable(err), NoGPU, QueryNICs)
+		t.gap(unreadable(err), NoGPU, queryNICs)
 		return
 	}
 	for _, entry := range entries {
 		folder := path.Join(class, entry.Name())
 		place, err := pciPathOf(t.sys, folder)
 		if err != nil {
-			t.gap(unreadable(err), NoGPU, QueryNICs)
+			t.gap(unreadable(err), NoGPU, queryNICs)
 			continue
 		}
 		if len(place) < 2 {
@@ -87,14 +87,14 @@ func (t *taker) nic(name, folder string, at pciPlace) {
 	nic := NIC{Name: name, PCI: at.path[len(at.path)-1]}
 	var err error
 	nic.NUMANode, err = numaNode(t.sys, sysfsFolder(nic.PCI))
-	t.gap(err, NoGPU, QueryNICs)
+	t.gap(err, NoGPU, queryNICs)
 	at.numa = nic.NUMANode
 	for i := range t.inventory.GPUs {
 		nic.Paths = append(nic.Paths, between(t.places[i], at))
 	}
 	ports, err := fs.ReadDir(t.sys, path.Join(folder, "ports"))
 	if err != nil {
-		t.gap(unreadable(err), NoGPU, QueryNICs)
+		t.gap(unreadable(err), NoGPU, queryNICs)
 	}
 	for _, port := range ports {
 		port := path.Join(folder, "ports", port.Name())
@@ -105,7 +105,7 @@ func (t *taker) nic(name, folder string, at pciPlace) {
 			nic.MbitPerSecond = max(nic.MbitPerSecond, mbitPerSecond(rate))
 		}
 		if err != nil {
-			t.gap(unreadable(err), NoGPU, QueryNICs)
+			t.gap(unreadable(err), NoGPU, queryNICs)
 		}
 		nic.Active = nic.Active || strings.HasPrefix(state, "4:") // 4: ACTIVE
 	}
@@ -144,12 +144,12 @@ func (t *taker) rails() {
 		return
 	}
 	if i := slices.IndexFunc(t.places, func(at pciPlace) bool { return len(at.path) == 0 }); i >= 0 {
-		t.gap(unreadable(errors.New("rails cannot be numbered while it is not known where the GPU is")), i, QueryNICs)
+		t.gap(unreadable(errors.New("rails cannot be numbered while it is not known where the GPU is")), i, queryNICs)
 		return
 	}
 	graph, err := nodegraph.NewGraph(v.Spec())
 	if err != nil {
-		t.gap(err, NoGPU, QueryNICs)
+		t.gap(err, NoGPU, queryNICs)
 		return
 	}
 	next := 0

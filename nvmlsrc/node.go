@@ -57,7 +57,7 @@ func (v Inventory) Node(id berth.NodeID) (berth.Node, error) {
 	}
 	if first < 0 {
 		return berth.Node{}, &Error{
-			GPU: NoGPU, Query: QueryProduct, Kind: ErrUnknownGPU,
+			GPU: NoGPU, Query: queryProduct, Kind: ErrUnknownGPU,
 			Reason: "none of " + strconv.Itoa(len(v.GPUs)) + " GPUs takes work, so what they are is not known",
 		}
 	}

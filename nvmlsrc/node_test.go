@@ -42,11 +42,11 @@ func TestNodeOfHGXH100(t *testing.T) {
 // failed, so that the core takes the node and leaves the GPU alone.
 func TestNodeWithGPUsOutOfWork(t *testing.T) {
 	b := hgx()
-	b.gpus[0].fail(QueryDevice, lost)
-	b.gpus[1].fail(QueryProduct, noPermission)
+	b.gpus[0].fail(queryDevice, lost)
+	b.gpus[1].fail(queryProduct, noPermission)
 	b.gpus[2].migNow = true
 	b.gpus[2].links = nil
-	b.gpus[2].fail(QueryMIGInstances, noPermission)
+	b.gpus[2].fail(queryMIGInstances, noPermission)
 	b.gpus[3].fab.completed = false
 	node, err := inventoryOf(t, b).Node("n1")
 	require.NoError(t, err)
@@ -66,7 +66,7 @@ func TestNodeWithoutGPUs(t *testing.T) {
 
 	b := hgx()
 	for _, g := range b.gpus {
-		g.fail(QueryDevice, lost)
+		g.fail(queryDevice, lost)
 	}
 	_, err = inventoryOf(t, b).Node("n1")
 	require.ErrorIs(t, err, ErrUnknownGPU)

@@ -53,7 +53,7 @@ func (t *taker) nvlink(dev device, g *GPU) {
 			g.NVLink.Switched++
 		}
 	}
-	t.gap(failed, g.Index, QueryNVLink)
+	t.gap(failed, g.Index, queryNVLink)
 }
 
 // fabric finds the part of a switch fabric that a GPU is on. Switches carry
@@ -72,7 +72,7 @@ func (t *taker) fabric(dev device, g *GPU) {
 	case errors.Is(err, ErrUnsupported):
 		t.wires[g.Index].plane = &plane{}
 		return
-	case t.gap(err, g.Index, QueryFabric):
+	case t.gap(err, g.Index, queryFabric):
 		return
 	case !f.completed:
 		err = errors.New("the registration with the fabric manager is not completed")
@@ -80,8 +80,8 @@ func (t *taker) fabric(dev device, g *GPU) {
 		err = f.status
 	}
 	if err != nil {
-		g.Failure = &Error{GPU: g.Index, Query: QueryFabric, Kind: ErrNotReady, Reason: reason(err)}
-		t.gap(g.Failure, g.Index, QueryFabric)
+		g.Failure = &Error{GPU: g.Index, Query: queryFabric, Kind: ErrNotReady, Reason: reason(err)}
+		t.gap(g.Failure, g.Index, queryFabric)
 		return
 	}
 	t.wires[g.Index].plane = &plane{f.cluster, f.clique}

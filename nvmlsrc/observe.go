@@ -15,7 +15,7 @@ func (m *Monitor) observe() (Reading, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.driver == nil || m.closed() {
-		return Reading{}, &Error{GPU: NoGPU, Query: QueryXids, Kind: ErrClosed}
+		return Reading{}, &Error{GPU: NoGPU, Query: queryXids, Kind: ErrClosed}
 	}
 	var o Reading
 	if m.gap != nil {
@@ -59,11 +59,11 @@ type foundDevice struct {
 func (m *Monitor) devices(d driver) ([]foundDevice, error) {
 	count, err := d.count()
 	if err != nil {
-		return nil, about(err, NoGPU, QueryCount)
+		return nil, about(err, NoGPU, queryCount)
 	}
 	found := make([]foundDevice, len(m.gpus))
 	for i := range found {
-		found[i].failure = &Error{GPU: i, Query: QueryDevice, Kind: ErrLost, Reason: "the driver does not list it any more"}
+		found[i].failure = &Error{GPU: i, Query: queryDevice, Kind: ErrLost, Reason: "the driver does not list it any more"}
 	}
 	for at := range count {
 		dev, err := d.device(at)
@@ -79,7 +79,7 @@ func (m *Monitor) devices(d driver) ([]foundDevice, error) {
 		}
 		found[i].device, found[i].failure = dev, nil
 		if err != nil {
-			found[i].failure = about(err, i, QueryDevice)
+			found[i].failure = about(err, i, queryDevice)
 		}
 	}
 	return found, nil
@@ -109,7 +109,7 @@ func (m *Monitor) xid(e event, o *Reading) {
 		gpu = m.order[e.gpu]
 	}
 	if gpu < 0 {
-		o.Gaps = append(o.Gaps, &Error{GPU: NoGPU, Query: QueryXids, Kind: ErrUnknownGPU, Reason: fmt.Sprintf("Xid %d of a GPU that is not in the inventory", e.xid)})
+		o.Gaps = append(o.Gaps, &Error{GPU: NoGPU, Query: queryXids, Kind: ErrUnknownGPU, Reason: fmt.Sprintf("Xid %d of a GPU that is not in the inventory", e.xid)})
 		return
 	}
 	o.Events = append(o.Events, berth.XidReported{Node: m.config.Node, GPU: gpu, Xid: e.xid})

@@ -113,7 +113,7 @@ func TestOccupiedGPUThatFails(t *testing.T) {
 func TestEverybodyIsSomebodyElse(t *testing.T) {
 	p, _, o := occupied(t)
 	o.Ours = nil
-	p.gpus[2].fail(QueryUUID, noPermission)
+	p.gpus[2].fail(queryUUID, noPermission)
 	events := o.Events(inventoryOf(t, p), 0, nil)
 	require.Len(t, events, 3)
 	require.Equal(t, berth.JobID("occupied/n1/gpu2"), events[2].(berth.JobObserved).Job.ID)

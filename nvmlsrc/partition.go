@@ -25,7 +25,7 @@ func (t *taker) profiles(dev device, g *GPU) {
 		if errors.Is(err, ErrUnsupported) {
 			continue
 		}
-		if t.gap(err, g.Index, QueryMIGProfiles) {
+		if t.gap(err, g.Index, queryMIGProfiles) {
 			return
 		}
 		if p.Placements, err = dev.placements(p.ID); err != nil {
@@ -37,7 +37,7 @@ func (t *taker) profiles(dev device, g *GPU) {
 		}
 		profiles = append(profiles, p)
 	}
-	t.gap(unplaced, g.Index, QueryMIGPlacements)
+	t.gap(unplaced, g.Index, queryMIGPlacements)
 	if g.Failure == nil && len(profiles) > 0 {
 		g.MIG.Report = mig.Report{Device: g.Product, PCIDeviceID: g.PCIDeviceID, Profiles: profiles}
 	}
@@ -51,8 +51,8 @@ func (t *taker) instances(dev device, g *GPU) {
 		return
 	}
 	fail := func(err error) {
-		t.gap(err, g.Index, QueryMIGInstances)
-		g.Failure = about(err, g.Index, QueryMIGInstances)
+		t.gap(err, g.Index, queryMIGInstances)
+		g.Failure = about(err, g.Index, queryMIGInstances)
 	}
 	if len(g.MIG.Report.Profiles) == 0 {
 		fail(&Error{GPU: NoGPU, Kind: ErrUnsupported, Reason: "the profiles to ask for are not known"})
@@ -83,7 +83,7 @@ func (t *taker) migDevices(dev device, g *GPU) {
 		return
 	}
 	devices, err := dev.migDevices()
-	if t.gap(err, g.Index, QueryMIGDevices) {
+	if t.gap(err, g.Index, queryMIGDevices) {
 		return
 	}
 	for i := range g.MIG.Instances {
@@ -108,8 +108,8 @@ func (t *taker) settle() {
 			continue
 		}
 		if err := table.settle(&t.inventory, g); err != nil {
-			g.Failure = about(err, g.Index, QueryMIGInstances)
-			t.gap(err, g.Index, QueryMIGInstances)
+			g.Failure = about(err, g.Index, queryMIGInstances)
+			t.gap(err, g.Index, queryMIGInstances)
 		}
 	}
 }

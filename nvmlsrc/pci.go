@@ -97,7 +97,7 @@ func (t *taker) locate(g *GPU) {
 	folder := sysfsFolder(g.PCI)
 	var err error
 	g.NUMANode, err = numaNode(t.sys, folder)
-	t.gap(err, g.Index, QueryNUMANode)
+	t.gap(err, g.Index, queryNUMANode)
 	// Machines without NUMA, and containers that show a part of sysfs, have neither of the
 	// following. The driver tells the paths itself, and affinity is for people.
 	g.CPUs, _ = readText(t.sys, path.Join(folder, "local_cpulist"))
@@ -165,7 +165,7 @@ func (t *taker) paths() {
 			v.Links[i][j], v.Links[j][i] = link, link
 			failed = cmp.Or(failed, err)
 		}
-		t.gap(failed, i, QueryAncestors)
+		t.gap(failed, i, queryAncestors)
 	}
 }
 

@@ -150,7 +150,7 @@ func TestGapsOfNICs(t *testing.T) {
 	require.Equal(t, berth.Ordinal{}, v.NICs[3].NUMANode)
 	require.Len(t, v.Gaps, 4)
 	for _, gap := range v.Gaps {
-		require.Equal(t, QueryNICs, gap.Query)
+		require.Equal(t, queryNICs, gap.Query)
 		require.ErrorIs(t, gap, ErrSysfs)
 		require.Equal(t, NoGPU, gap.GPU)
 	}
@@ -183,7 +183,7 @@ func TestPathsWithoutTheDriver(t *testing.T) {
 	whole := inventoryOf(t, p).Links
 	require.Equal(t, nodegraph.Link{Kind: nodegraph.PathPHB}, whole[0][1])
 	for _, g := range p.gpus {
-		g.fail(QueryAncestors, missing)
+		g.fail(queryAncestors, missing)
 	}
 	v := inventoryOf(t, p)
 	require.Equal(t, whole, v.Links)
@@ -196,7 +196,7 @@ func TestPathsWithoutTheDriver(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, nodegraph.Link{}, v.Links[1][0])
 	require.Len(t, v.Gaps, 1)
-	require.Equal(t, QueryAncestors, v.Gaps[0].Query)
+	require.Equal(t, queryAncestors, v.Gaps[0].Query)
 	node, err := v.Node("n1")
 	require.NoError(t, err)
 	require.Nil(t, node.Links)
@@ -253,7 +253,7 @@ func TestLostGPUsAreFound(t *testing.T) {
 	whole := inventoryOf(t, hgx())
 	p := hgx()
 	require.NoError(t, p.Fail(2, "fell off the bus"))
-	p.gpus[5].fail(QueryPCI, noPermission)
+	p.gpus[5].fail(queryPCI, noPermission)
 	v := inventoryOf(t, p)
 	require.Len(t, v.Gaps, 2)
 	require.Equal(t, whole.NICs, v.NICs)
@@ -277,7 +277,7 @@ func TestLostGPUsAreFound(t *testing.T) {
 			require.Equal(t, berth.Ordinal{}, nic.Rail, name)
 		}
 		if len(v.NICs) > 0 {
-			require.Equal(t, QueryNICs, v.Gaps[len(v.Gaps)-1].Query)
+			require.Equal(t, queryNICs, v.Gaps[len(v.Gaps)-1].Query)
 		}
 	}
 }

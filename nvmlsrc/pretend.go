@@ -79,14 +79,18 @@ func (p *FakeMachine) Repair(gpu int) error {
 }
 
 // Refuse leaves a question to a GPU without an answer, for a reason such as
-// ErrNoPermission; nil has it answered again.
-func (p *FakeMachine) Refuse(gpu int, fact Query, kind error) error {
+// ErrNoPermission; nil has it answered again. The error is an *Error of the kind ErrInvalid if
+// nobody asks a GPU that question.
+func (p *FakeMachine) Refuse(gpu int, question Query, kind error) error {
+	if !slices.Contains(queriesOfGPU[:], question) {
+		return &Error{GPU: gpu, Query: question, Kind: ErrInvalid, Reason: "a GPU is not asked that"}
+	}
 	return p.change(gpu, func(g *pretendGPU) error {
 		if kind == nil {
-			delete(g.failures, fact)
+			delete(g.failures, question)
 			return nil
 		}
-		g.failures[fact] = refusal(kind, "so it was told")
+		g.failures[question] = refusal(kind, "so it was told")
 		return nil
 	})
 }
@@ -145,10 +149,10 @@ func (p *FakeMachine) End(pid int) {
 func (p *FakeMachine) Partition(gpu int, layout ...mig.Placement) error {
 	return p.change(gpu, func(g *pretendGPU) error {
 		if g.lattice == nil {
-			return &Error{GPU: gpu, Query: QueryMIG, Kind: ErrUnsupported, Reason: "the GPU cannot do MIG"}
+			return &Error{GPU: gpu, Query: queryMIG, Kind: ErrUnsupported, Reason: "the GPU cannot do MIG"}
 		}
 		if _, err := g.lattice.StateOf(layout); err != nil {
-			return &Error{GPU: gpu, Query: QueryMIGInstances, Kind: ErrUnsupported, Reason: err.Error()}
+			return &Error{GPU: gpu, Query: queryMIGInstances, Kind: ErrUnsupported, Reason: err.Error()}
 		}
 		g.migNow, g.migNext, g.existing, g.devices, g.running = true, true, nil, nil, nil
 		for _, at := range layout {
@@ -164,7 +168,7 @@ func (p *FakeMachine) change(gpu int, what func(*pretendGPU) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if gpu < 0 || gpu >= len(p.gpus) {
-		return &Error{GPU: gpu, Query: QueryDevice, Kind: ErrUnknownGPU, Reason: fmt.Sprintf("there are %d GPUs", len(p.gpus))}
+		return &Error{GPU: gpu, Query: queryDevice, Kind: ErrUnknownGPU, Reason: fmt.Sprintf("there are %d GPUs", len(p.gpus))}
 	}
 	return what(p.gpus[gpu])
 }
@@ -182,5 +186,5 @@ func (p *FakeMachine) find(uuid string) (*pretendGPU, int, error) {
 			}
 		}
 	}
-	return nil, 0, &Error{GPU: NoGPU, Query: QueryUUID, Kind: ErrUnknownGPU, Reason: fmt.Sprintf("nothing has the UUID %q", uuid)}
+	return nil, 0, &Error{GPU: NoGPU, Query: queryUUID, Kind: ErrUnknownGPU, Reason: fmt.Sprintf("nothing has the UUID %q", uuid)}
 }

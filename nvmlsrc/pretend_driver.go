@@ -14,7 +14,7 @@ func (p *FakeMachine) close() error {
 
 func (p *FakeMachine) device(i int) (device, error) {
 	g := p.gpus[i]
-	return answer(g, QueryDevice, func() (device, error) { return g, nil })
+	return answer(g, queryDevice, func() (device, error) { return g, nil })
 }
 
 // watch collects what is raised from now on.

@@ -47,16 +47,25 @@ type pretendState struct {
 	clocks     ClockReasons
 }
 
+// queriesOfGPU are the questions that go through answer.
+var queriesOfGPU = [...]Query{
+	queryDevice, queryProduct, queryUUID, queryPCI, queryMemory, queryComputeCapability, queryMinor,
+	queryMIG, queryMIGProfiles, queryMIGPlacements, queryMIGInstances, queryMIGDevices,
+	queryMIGCreate, queryMIGCompute, queryMIGDestroy, queryNVLink, queryFabric, queryProcesses, queryAncestors,
+	queryRecovery, queryECC, queryRows, queryNVLinkErrors, queryClocks,
+	queryActivity, queryUtilization, queryTemperature, queryPower,
+}
+
 // answer answers a question, if it has an answer.
-func answer[T any](g *pretendGPU, fact Query, with func() (T, error)) (T, error) {
+func answer[T any](g *pretendGPU, query Query, with func() (T, error)) (T, error) {
 	g.box.mu.Lock()
 	defer g.box.mu.Unlock()
-	g.asked[fact], g.last = true, fact
+	g.asked[query], g.last = true, query
 	var nothing T
 	if g.lost != nil {
 		return nothing, g.lost
 	}
-	if err := g.failures[fact]; err != nil {
+	if err := g.failures[query]; err != nil {
 		return nothing, err
 	}
 	return with()
@@ -68,23 +77,23 @@ func always[T any](v T) func() (T, error) { return func() (T, error) { return v,
 // refusal is an answer in a driver's words.
 func refusal(kind error, reason string) error { return &Error{GPU: NoGPU, Kind: kind, Reason: reason} }
 
-func (g *pretendGPU) product() (string, error) { return answer(g, QueryProduct, always(g.name)) }
-func (g *pretendGPU) uuid() (string, error)    { return answer(g, QueryUUID, always(g.uuidText())) }
-func (g *pretendGPU) minor() (int, error)      { return answer(g, QueryMinor, always(g.index)) }
+func (g *pretendGPU) product() (string, error) { return answer(g, queryProduct, always(g.name)) }
+func (g *pretendGPU) uuid() (string, error)    { return answer(g, queryUUID, always(g.uuidText())) }
+func (g *pretendGPU) minor() (int, error)      { return answer(g, queryMinor, always(g.index)) }
 
 func (g *pretendGPU) uuidText() string {
 	return fmt.Sprintf("GPU-%08x-0000-4000-8000-%04x%08x", g.pciDevice, g.at.domain, g.at.bus)
 }
 
 func (g *pretendGPU) address() (address, uint32, error) {
-	at, err := answer(g, QueryPCI, always(g.at))
+	at, err := answer(g, queryPCI, always(g.at))
 	return at, g.pciDevice, err
 }
 
 // memory in use is what a driver takes for itself, and a good part of the rest if
 // somebody is at work.
 func (g *pretendGPU) memory() (size, used uint64, err error) {
-	size, err = answer(g, QueryMemory, func() (uint64, error) {
+	size, err = answer(g, queryMemory, func() (uint64, error) {
 		used = g.memoryMiB << 20 / 128
 		if len(g.running) > 0 {
 			used = g.memoryMiB << 20 / 4 * 3
@@ -95,12 +104,12 @@ func (g *pretendGPU) memory() (size, used uint64, err error) {
 }
 
 func (g *pretendGPU) computeCapability() (int, int, error) {
-	major, err := answer(g, QueryComputeCapability, always(g.computeMajor))
+	major, err := answer(g, queryComputeCapability, always(g.computeMajor))
 	return major, g.computeMinor, err
 }
 
 func (g *pretendGPU) mig() (current, pending bool, err error) {
-	current, err = answer(g, QueryMIG, func() (bool, error) {
+	current, err = answer(g, queryMIG, func() (bool, error) {
 		if g.lattice == nil {
 			return false, refusal(ErrUnsupported, "not supported")
 		}
@@ -111,7 +120,7 @@ func (g *pretendGPU) mig() (current, pending bool, err error) {
 }
 
 func (g *pretendGPU) link(i int) (link, error) {
-	return answer(g, QueryNVLink, func() (link, error) {
+	return answer(g, queryNVLink, func() (link, error) {
 		switch {
 		case i >= len(g.links):
 			return link{}, refusal(ErrUnsupported, "not supported")
@@ -123,7 +132,7 @@ func (g *pretendGPU) link(i int) (link, error) {
 }
 
 func (g *pretendGPU) fabric() (fabric, error) {
-	return answer(g, QueryFabric, func() (fabric, error) {
+	return answer(g, queryFabric, func() (fabric, error) {
 		if g.computeMajor < 9 {
 			return fabric{}, refusal(ErrUnsupported, "not supported")
 		}
@@ -132,13 +141,13 @@ func (g *pretendGPU) fabric() (fabric, error) {
 }
 
 func (g *pretendGPU) processes() ([]process, error) {
-	return answer(g, QueryProcesses, func() ([]process, error) { return slices.Clone(g.running), nil })
+	return answer(g, queryProcesses, func() ([]process, error) { return slices.Clone(g.running), nil })
 }
 
 // ancestor goes by the places in sysfs, from which a driver has it too.
 func (g *pretendGPU) ancestor(other device) (nodegraph.PathKind, error) {
 	to, ours := other.(*pretendGPU)
-	return answer(g, QueryAncestors, func() (nodegraph.PathKind, error) {
+	return answer(g, queryAncestors, func() (nodegraph.PathKind, error) {
 		if !ours {
 			return nodegraph.PathNone, errors.New("a device of another driver")
 		}
@@ -152,23 +161,23 @@ func (g *pretendGPU) pci() pciPlace {
 }
 
 func (g *pretendGPU) recovery() (RecoveryAction, error) {
-	return answer(g, QueryRecovery, func() (RecoveryAction, error) { return g.state.recovery, nil })
+	return answer(g, queryRecovery, func() (RecoveryAction, error) { return g.state.recovery, nil })
 }
 
 func (g *pretendGPU) ecc() (ECC, error) {
-	return answer(g, QueryECC, func() (ECC, error) { return g.state.ecc, nil })
+	return answer(g, queryECC, func() (ECC, error) { return g.state.ecc, nil })
 }
 
 func (g *pretendGPU) rows() (RemappedRows, error) {
-	return answer(g, QueryRows, func() (RemappedRows, error) { return g.state.rows, nil })
+	return answer(g, queryRows, func() (RemappedRows, error) { return g.state.rows, nil })
 }
 
 func (g *pretendGPU) linkErrors(int) (uint64, error) {
-	return answer(g, QueryNVLinkErrors, func() (uint64, error) { return g.state.linkErrors, nil })
+	return answer(g, queryNVLinkErrors, func() (uint64, error) { return g.state.linkErrors, nil })
 }
 
 func (g *pretendGPU) clocks() (ClockReasons, error) {
-	return answer(g, QueryClocks, func() (ClockReasons, error) {
+	return answer(g, queryClocks, func() (ClockReasons, error) {
 		if len(g.busy) == 0 {
 			return g.state.clocks | ClockReasonIdle, nil
 		}
@@ -178,7 +187,7 @@ func (g *pretendGPU) clocks() (ClockReasons, error) {
 
 // utilization is told of whole GPUs alone.
 func (g *pretendGPU) utilization() (int, error) {
-	return answer(g, QueryUtilization, func() (int, error) {
+	return answer(g, queryUtilization, func() (int, error) {
 		if g.migNow {
 			return 0, refusal(ErrUnsupported, "not supported")
 		}
@@ -192,7 +201,7 @@ type pretendSample int
 func (pretendSample) free() {}
 
 func (g *pretendGPU) sample(of int) (sample, error) {
-	return answer(g, QueryActivity, func() (sample, error) {
+	return answer(g, queryActivity, func() (sample, error) {
 		if g.computeMajor < 9 {
 			return nil, refusal(ErrUnsupported, "not supported")
 		}
@@ -210,7 +219,7 @@ func (g *pretendGPU) sample(of int) (sample, error) {
 
 func (g *pretendGPU) smActivity(_, to sample) (int, error) {
 	now, ours := to.(pretendSample)
-	return answer(g, QueryActivity, func() (int, error) {
+	return answer(g, queryActivity, func() (int, error) {
 		if !ours {
 			return 0, errors.New("a sample of another driver")
 		}
@@ -219,11 +228,11 @@ func (g *pretendGPU) smActivity(_, to sample) (int, error) {
 }
 
 func (g *pretendGPU) temperature() (int, error) {
-	return answer(g, QueryTemperature, func() (int, error) { return 31 + g.load()/25, nil })
+	return answer(g, queryTemperature, func() (int, error) { return 31 + g.load()/25, nil })
 }
 
 func (g *pretendGPU) power() (int, error) {
-	return answer(g, QueryPower, func() (int, error) { return 1000*g.watts + 500*g.load(), nil })
+	return answer(g, queryPower, func() (int, error) { return 1000*g.watts + 500*g.load(), nil })
 }
 
 // load is how busy the GPU is in all.

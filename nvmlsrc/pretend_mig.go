@@ -8,7 +8,7 @@ import (
 )
 
 func (g *pretendGPU) profile(constant int) (mig.ReportedProfile, error) {
-	return answer(g, QueryMIGProfiles, func() (mig.ReportedProfile, error) {
+	return answer(g, queryMIGProfiles, func() (mig.ReportedProfile, error) {
 		for _, p := range g.profiled {
 			if p.NVMLIndex == constant {
 				p.Placements = nil
@@ -20,7 +20,7 @@ func (g *pretendGPU) profile(constant int) (mig.ReportedProfile, error) {
 }
 
 func (g *pretendGPU) placements(profile int) ([]mig.ReportedPlacement, error) {
-	return answer(g, QueryMIGPlacements, func() ([]mig.ReportedPlacement, error) {
+	return answer(g, queryMIGPlacements, func() ([]mig.ReportedPlacement, error) {
 		for _, p := range g.profiled {
 			if p.ID == profile {
 				return p.Placements, nil
@@ -31,7 +31,7 @@ func (g *pretendGPU) placements(profile int) ([]mig.ReportedPlacement, error) {
 }
 
 func (g *pretendGPU) instances(profile int) ([]instance, error) {
-	return answer(g, QueryMIGInstances, func() ([]instance, error) {
+	return answer(g, queryMIGInstances, func() ([]instance, error) {
 		if !g.migNow {
 			return nil, refusal(ErrUnsupported, "not supported")
 		}
@@ -46,7 +46,7 @@ func (g *pretendGPU) instances(profile int) ([]instance, error) {
 }
 
 func (g *pretendGPU) migDevices() ([]migDevice, error) {
-	return answer(g, QueryMIGDevices, func() ([]migDevice, error) { return slices.Clone(g.devices), nil })
+	return answer(g, queryMIGDevices, func() ([]migDevice, error) { return slices.Clone(g.devices), nil })
 }
 
 // createInstance refuses as a driver does: what is not possible beside what exists finds

@@ -32,8 +32,8 @@ func reportOfProduct(name string) []mig.ReportedProfile {
 	return reportOf(table)
 }
 
-// fail makes a fact fail, on top of those that do.
-func (g *pretendGPU) fail(fact Query, err error) { g.failures[fact] = err }
+// fail makes a query fail, on top of those that do.
+func (g *pretendGPU) fail(query Query, err error) { g.failures[query] = err }
 
 // divide puts a GPU in MIG mode with instances, possible or not, each of which has a MIG
 // device.
@@ -72,9 +72,10 @@ func TestBoxes(t *testing.T) {
 		require.NoError(t, accepted(t, node, v.Tables()...), name)
 		require.Equal(t, v, inventoryOf(t, pretended(name)), "another is like it")
 	}
+	require.ErrorIs(t, pretended("pcie").Refuse(0, "nics", ErrNoPermission), ErrInvalid, "the machine is asked that, no GPU")
 	_, err := NewFakeMachine("dgx-z9")
 	require.ErrorIs(t, err, ErrUnknownMachine)
-	require.EqualError(t, err, `nvmlsrc: box: unknown box: "dgx-z9"; there are dgx-a100, gb200, hgx-h100, mig-h100, pcie`)
+	require.EqualError(t, err, `nvmlsrc: machine: unknown machine: "dgx-z9"; there are dgx-a100, gb200, hgx-h100, mig-h100, pcie`)
 }
 
 // The tray's fabric spans machines, and its GPUs reach each other over it.
@@ -101,9 +102,9 @@ func TestWhatBefallsAMachine(t *testing.T) {
 	require.Equal(t, []int{5}, v.GPUs[1].MIG.Instances[3].Processes)
 	require.Equal(t, []int{5, 41_002}, v.GPUs[0].Processes)
 
-	require.NoError(t, p.Refuse(1, QueryMIGInstances, ErrNoPermission))
+	require.NoError(t, p.Refuse(1, queryMIGInstances, ErrNoPermission))
 	require.ErrorIs(t, inventoryOf(t, p).GPUs[1].Failure, ErrNoPermission)
-	require.NoError(t, p.Refuse(1, QueryMIGInstances, nil))
+	require.NoError(t, p.Refuse(1, queryMIGInstances, nil))
 	require.Nil(t, inventoryOf(t, p).GPUs[1].Failure)
 
 	require.NoError(t, p.Fail(0, "fell off the bus"))
@@ -117,7 +118,7 @@ func TestWhatBefallsAMachine(t *testing.T) {
 func TestWhatCannotBefallAMachine(t *testing.T) {
 	p := pretended("pcie")
 	for _, err := range []error{
-		p.Fail(2, ""), p.Repair(-1), p.Raise(2, 79), p.Refuse(2, QueryUUID, ErrLost), p.Start(1, "GPU-nobody"),
+		p.Fail(2, ""), p.Repair(-1), p.Raise(2, 79), p.Refuse(2, queryUUID, ErrLost), p.Start(1, "GPU-nobody"),
 		p.SetActivity("MIG-nobody", 1), p.Partition(2),
 	} {
 		require.ErrorIs(t, err, ErrUnknownGPU)

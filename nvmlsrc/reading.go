@@ -48,14 +48,14 @@ func (r *reader) read() {
 
 // gap notes that a question has no answer, and reports whether that is so. That a GPU
 // does not have what was asked for is no gap.
-func (r *reader) gap(err error, fact Query) bool {
+func (r *reader) gap(err error, query Query) bool {
 	if err == nil {
 		return false
 	}
 	if errors.Is(err, ErrUnsupported) {
 		return true
 	}
-	e := about(err, r.of.index, fact)
+	e := about(err, r.of.index, query)
 	r.gaps = append(r.gaps, e)
 	if errors.Is(err, ErrLost) {
 		r.health = Health{GPU: r.of.index, UUID: r.of.uuid, Failure: e}
@@ -64,19 +64,19 @@ func (r *reader) gap(err error, fact Query) bool {
 }
 
 func (r *reader) recovery() {
-	if action, err := r.dev.recovery(); !r.gap(err, QueryRecovery) {
+	if action, err := r.dev.recovery(); !r.gap(err, queryRecovery) {
 		r.health.Recovery = action
 	}
 }
 
 func (r *reader) ecc() {
-	if ecc, err := r.dev.ecc(); !r.gap(err, QueryECC) {
+	if ecc, err := r.dev.ecc(); !r.gap(err, queryECC) {
 		r.health.ECC = ecc
 	}
 }
 
 func (r *reader) rows() {
-	if rows, err := r.dev.rows(); !r.gap(err, QueryRows) {
+	if rows, err := r.dev.rows(); !r.gap(err, queryRows) {
 		r.health.Rows = rows
 	}
 }
@@ -89,7 +89,7 @@ func (r *reader) links() {
 		if errors.Is(err, ErrUnsupported) {
 			break
 		}
-		if r.gap(err, QueryNVLink) {
+		if r.gap(err, queryNVLink) {
 			return
 		}
 		if !l.active {
@@ -98,7 +98,7 @@ func (r *reader) links() {
 		}
 		to.Active++
 		count, err := r.dev.linkErrors(i)
-		if !r.gap(err, QueryNVLinkErrors) {
+		if !r.gap(err, queryNVLinkErrors) {
 			to.Errors += count
 		} else if !errors.Is(err, ErrUnsupported) {
 			return
@@ -112,25 +112,25 @@ func (r *reader) links() {
 }
 
 func (r *reader) clocks() {
-	if reasons, err := r.dev.clocks(); !r.gap(err, QueryClocks) {
+	if reasons, err := r.dev.clocks(); !r.gap(err, queryClocks) {
 		r.health.Clocks = reasons
 	}
 }
 
 func (r *reader) memory() {
-	if _, used, err := r.dev.memory(); !r.gap(err, QueryMemory) {
+	if _, used, err := r.dev.memory(); !r.gap(err, queryMemory) {
 		r.health.MemoryUsedMiB = int64(used >> 20)
 	}
 }
 
 func (r *reader) temperature() {
-	if celsius, err := r.dev.temperature(); !r.gap(err, QueryTemperature) {
+	if celsius, err := r.dev.temperature(); !r.gap(err, queryTemperature) {
 		r.health.TemperatureC = celsius
 	}
 }
 
 func (r *reader) power() {
-	if milliwatts, err := r.dev.power(); !r.gap(err, QueryPower) {
+	if milliwatts, err := r.dev.power(); !r.gap(err, queryPower) {
 		r.health.PowerMilliwatts = milliwatts
 	}
 }
@@ -139,7 +139,7 @@ func (r *reader) power() {
 // or else by its utilization.
 func (r *reader) activity() {
 	divided, _, err := r.dev.mig()
-	if r.gap(err, QueryMIG) {
+	if r.gap(err, queryMIG) {
 		divided = false
 	}
 	if !divided {
@@ -150,7 +150,7 @@ func (r *reader) activity() {
 		return
 	}
 	devices, err := r.dev.migDevices()
-	if r.gap(err, QueryMIGDevices) {
+	if r.gap(err, queryMIGDevices) {
 		return
 	}
 	var present []string
@@ -174,7 +174,7 @@ func (r *reader) measured(uuid string, instance int) bool {
 		return true
 	}
 	now, err := r.dev.sample(instance)
-	if r.gap(err, QueryActivity) {
+	if r.gap(err, queryActivity) {
 		return false
 	}
 	if r.of.samples == nil {
@@ -186,7 +186,7 @@ func (r *reader) measured(uuid string, instance int) bool {
 	}
 	defer before.free()
 	milli, err := r.dev.smActivity(before.sample, now)
-	if r.gap(err, QueryActivity) {
+	if r.gap(err, queryActivity) {
 		return false
 	}
 	r.health.Activity = append(r.health.Activity, Activity{UUID: uuid, Milli: milli, Source: ActivitySourceSM})
@@ -194,7 +194,7 @@ func (r *reader) measured(uuid string, instance int) bool {
 }
 
 func (r *reader) utilization() {
-	if milli, err := r.dev.utilization(); !r.gap(err, QueryUtilization) {
+	if milli, err := r.dev.utilization(); !r.gap(err, queryUtilization) {
 		r.health.Activity = []Activity{{UUID: r.of.uuid, Milli: milli, Source: ActivitySourceUtilization}}
 	}
 }

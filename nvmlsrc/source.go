@@ -40,7 +40,7 @@ func Open() (*Source, error) { return Config{}.Open() }
 func (c Config) Open() (*Source, error) {
 	d, err := openDriver(c.Library)
 	if err != nil {
-		return nil, about(err, NoGPU, QueryDriver)
+		return nil, about(err, NoGPU, queryDriver)
 	}
 	sys := c.Sys
 	if sys == nil {
@@ -62,7 +62,7 @@ func (s *Source) Close() error {
 		_ = m.Close() // has no error
 	}
 	if err := driver.close(); err != nil {
-		return about(err, NoGPU, QueryDriver)
+		return about(err, NoGPU, queryDriver)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (s *Source) Inventory() (Inventory, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.driver == nil {
-		return Inventory{}, &Error{GPU: NoGPU, Query: QueryDriver, Kind: ErrClosed}
+		return Inventory{}, &Error{GPU: NoGPU, Query: queryDriver, Kind: ErrClosed}
 	}
 	return take(s.driver, s.sys)
 }

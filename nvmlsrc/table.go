@@ -42,7 +42,7 @@ func (v Inventory) Tables() []mig.Product {
 func (v Inventory) table() (table, []*Error) {
 	var refused []*Error
 	refuse := func(g *GPU, err error) {
-		refused = append(refused, &Error{GPU: g.Index, Query: QueryMIGProfiles, Kind: ErrDriver, Reason: err.Error()})
+		refused = append(refused, &Error{GPU: g.Index, Query: queryMIGProfiles, Kind: ErrDriver, Reason: err.Error()})
 	}
 	candidates := v.candidates(refuse)
 	for _, c := range candidates {

@@ -24,12 +24,12 @@ type taker struct {
 // fails it.
 func take(d driver, sys fs.FS) (Inventory, error) {
 	t := taker{sys: sys, addresses: map[address]int{}}
-	if version, err := d.version(); !t.gap(err, NoGPU, QueryDriver) {
+	if version, err := d.version(); !t.gap(err, NoGPU, queryDriver) {
 		t.inventory.Driver = version
 	}
 	count, err := d.count()
 	if err != nil {
-		return Inventory{}, about(err, NoGPU, QueryCount)
+		return Inventory{}, about(err, NoGPU, queryCount)
 	}
 	t.inventory.GPUs = make([]GPU, count)
 	t.wires, t.devices, t.places = make([]wiring, count), make([]device, count), make([]pciPlace, count)
@@ -46,11 +46,11 @@ func take(d driver, sys fs.FS) (Inventory, error) {
 
 // gap notes that a question has no answer, and reports whether that is so; what
 // came beside the error is then not to be used.
-func (t *taker) gap(err error, gpu int, fact Query) bool {
+func (t *taker) gap(err error, gpu int, query Query) bool {
 	if err == nil {
 		return false
 	}
-	e := about(err, gpu, fact)
+	e := about(err, gpu, query)
 	t.inventory.Gaps = append(t.inventory.Gaps, e)
 	if gpu != NoGPU && errors.Is(err, ErrLost) && t.inventory.GPUs[gpu].Failure == nil {
 		t.inventory.GPUs[gpu].Failure = e
@@ -64,8 +64,8 @@ func (t *taker) gpu(d driver, i int) {
 	g := &t.inventory.GPUs[i]
 	g.Index = i
 	dev, err := d.device(i)
-	if t.gap(err, i, QueryDevice) {
-		g.Failure = about(err, i, QueryDevice)
+	if t.gap(err, i, queryDevice) {
+		g.Failure = about(err, i, queryDevice)
 		return
 	}
 	t.devices[i] = dev
@@ -84,20 +84,20 @@ var questions = [...]func(*taker, device, *GPU){
 }
 
 func (t *taker) product(dev device, g *GPU) {
-	if name, err := dev.product(); !t.gap(err, g.Index, QueryProduct) {
+	if name, err := dev.product(); !t.gap(err, g.Index, queryProduct) {
 		g.Product = name
 	}
 }
 
 func (t *taker) uuid(dev device, g *GPU) {
-	if uuid, err := dev.uuid(); !t.gap(err, g.Index, QueryUUID) {
+	if uuid, err := dev.uuid(); !t.gap(err, g.Index, queryUUID) {
 		g.UUID = uuid
 	}
 }
 
 func (t *taker) address(dev device, g *GPU) {
 	at, device, err := dev.address()
-	if t.gap(err, g.Index, QueryPCI) {
+	if t.gap(err, g.Index, queryPCI) {
 		return
 	}
 	g.PCI, g.PCIDeviceID = at.String(), device
@@ -106,26 +106,26 @@ func (t *taker) address(dev device, g *GPU) {
 }
 
 func (t *taker) memory(dev device, g *GPU) {
-	if bytes, _, err := dev.memory(); !t.gap(err, g.Index, QueryMemory) {
+	if bytes, _, err := dev.memory(); !t.gap(err, g.Index, queryMemory) {
 		g.MemoryMiB = int64(bytes >> 20)
 	}
 }
 
 func (t *taker) computeCapability(dev device, g *GPU) {
-	if major, minor, err := dev.computeCapability(); !t.gap(err, g.Index, QueryComputeCapability) {
+	if major, minor, err := dev.computeCapability(); !t.gap(err, g.Index, queryComputeCapability) {
 		g.ComputeMajor, g.ComputeMinor = major, minor
 	}
 }
 
 func (t *taker) minor(dev device, g *GPU) {
-	if minor, err := dev.minor(); !t.gap(err, g.Index, QueryMinor) {
+	if minor, err := dev.minor(); !t.gap(err, g.Index, queryMinor) {
 		g.DeviceMinor = berth.OrdinalOf(minor)
 	}
 }
 
 func (t *taker) mig(dev device, g *GPU) {
 	current, pending, err := dev.mig()
-	if errors.Is(err, ErrUnsupported) || t.gap(err, g.Index, QueryMIG) {
+	if errors.Is(err, ErrUnsupported) || t.gap(err, g.Index, queryMIG) {
 		return
 	}
 	g.MIG = MIG{Capable: true, Enabled: current, Pending: pending}
@@ -134,7 +134,7 @@ func (t *taker) mig(dev device, g *GPU) {
 func (t *taker) processes(dev device, g *GPU) {
 	t.running = nil
 	running, err := dev.processes()
-	if t.gap(err, g.Index, QueryProcesses) {
+	if t.gap(err, g.Index, queryProcesses) {
 		return
 	}
 	t.running = running

@@ -379,8 +379,8 @@ func (c *Chooser) dropAlong() bool {
 }
 
 // searchPart goes through all parts of the pool: those with what stays for certain, and some of the
-// first ones, so many. Last says whether the one decided before stays. What is spent, and entered in
-// the ledger, is both together. Of those that are alike the first are dropped last.
+// first ones, so many. Last says whether the one decided before stays. What is spent, and entered
+// in the ledger, is both together. Of those that are alike the first are dropped last.
 func (c *Chooser) searchPart(open int, last bool) bool {
 	k := &c.keeping
 	if k.nodes--; k.nodes <= 0 || c.over {

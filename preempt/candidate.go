@@ -10,37 +10,37 @@ import (
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
-// GPUMilliseconds is the unit of prices: one GPU, idle or busy in vain, for one
+// GPUMilliseconds is the unit of costs: one GPU, idle or busy in vain, for one
 // millisecond.
 type GPUMilliseconds int64
 
-// A Candidate is a job, or a part of one, that may have to yield as a whole.
+// A Candidate is a job, or a part of one, that may be evicted as a whole.
 type Candidate struct {
 	// ID names the job and breaks ties, so it should be unique.
 	ID string
-	// Class is the ordinal of its service class: a lower one yields first.
+	// Class is the ordinal of its service class: a lower one goes first.
 	Class int
 	// Source says where it comes from in an order of the caller's, such as that of queues
-	// by how much they have borrowed: a lower one yields first.
+	// by how much they have borrowed: a lower one goes first.
 	Source int
-	// Priority among those of one source: a lower one yields first.
+	// Priority among those of one source: a lower one goes first.
 	Priority int32
 	// Started is when it began to run, on any clock: among equals the latest goes first.
 	Started int64
 	// Backfilled says that it runs only where others had left a gap, on the understanding
-	// that it makes way. What is backfilled yields before all else.
+	// that it makes way. What is backfilled goes before all else.
 	Backfilled bool
 	// Borrowed says that its queue holds it beyond what it is guaranteed. Borrowers
-	// yield next.
+	// go next.
 	Borrowed bool
 	// Surplus says that it is not a job but what an elastic one has above its minimum, so
-	// that the job goes on without. Where the sources above are equal, these yield before
+	// that the job goes on without. Where the sources above are equal, these go before
 	// anything that ends a job. The job as a whole may be another candidate, which
 	// then includes these.
 	Surplus bool
 	// GPUMilli is what it holds, in thousandths of a GPU.
 	GPUMilli int64
-	// Checkpointable says that it can write a checkpoint now, before it yields.
+	// Checkpointable says that it can write a checkpoint now, before it is stopped.
 	Checkpointable bool
 	// SinceCheckpoint is how long it has worked since its last checkpoint (or its
 	// start), CheckpointCost how long a checkpoint takes, RestartCost how long it
@@ -63,7 +63,7 @@ type Candidate struct {
 	Allowance int
 }
 
-// Cost is what is lost if the job yields now: its GPUs, for as long as their
+// Cost is what is lost if the job goes now: its GPUs, for as long as their
 // work is in vain. That is the checkpoint's duration if it can write one, all work
 // since the last one if not, and in both cases the queueing and the restart. It is
 // rounded up to a whole GPU-millisecond and stays at the largest value where it would
@@ -81,11 +81,11 @@ func (c *Candidate) Cost() GPUMilliseconds {
 	if high >= 1000 {
 		return math.MaxInt64
 	}
-	price, _ := bits.Div64(high, low, 1000)
-	return GPUMilliseconds(min(price, math.MaxInt64))
+	cost, _ := bits.Div64(high, low, 1000)
+	return GPUMilliseconds(min(cost, math.MaxInt64))
 }
 
-// plus adds two prices, neither negative, and stays at the largest value.
+// plus adds two costs, neither negative, and stays at the largest value.
 func (p GPUMilliseconds) plus(q GPUMilliseconds) GPUMilliseconds {
 	if sum := p + q; sum >= 0 {
 		return sum

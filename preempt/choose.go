@@ -43,9 +43,9 @@ type Options struct {
 type Result uint8
 
 const (
-	// ResultInsufficient: the beneficiary would not fit if all of them yielded.
+	// ResultInsufficient: the beneficiary would not fit if all of them went.
 	ResultInsufficient Result = iota
-	// ResultNotNeeded: the beneficiary fits with nobody yielding.
+	// ResultNotNeeded: the beneficiary fits without any victim.
 	ResultNotNeeded
 	// ResultChosen: the victims suffice, and none of them could be left out.
 	ResultChosen
@@ -74,7 +74,7 @@ type Choice struct {
 	// LowerBound is proven from below, if fits is monotone: rank by rank, victims that suffice
 	// with those chosen in the ranks above and everybody below cost at least as much;
 	// summed over the ranks. Where all victims are of one rank, no set that spares the ranks
-	// above costs less than Bound. It is the Price where that is exact, and never more.
+	// above costs less than Bound. It is the Cost where that is exact, and never more.
 	LowerBound GPUMilliseconds
 	// Calls of fits that were made.
 	Calls int
@@ -133,7 +133,7 @@ type item struct {
 	// heldFrom and heldTo are where its holds are in the ledger.
 	heldFrom, heldTo int32
 	milli            int64
-	price            GPUMilliseconds
+	cost             GPUMilliseconds
 }
 
 // Choose says which candidates should be evicted so that a beneficiary fits. The
@@ -149,20 +149,19 @@ type item struct {
 // Candidates are ranked: backfilled jobs first; borrowers before others; the surplus of elastic
 // jobs before whole jobs; then the lower class; then size, where all that hold no more than the
 // beneficiary needs are equal, followed by those up to twice, four times, eight times as large;
-// then the source; then the lower priority. No set takes from a rank what those below it could have given: the
-// victims in the highest rank that is needed are settled first, as cheaply as they
-// can be found if all ranks below would yield entirely, and so on down. Within a
-// rank the lower total price counts, then fewer victims. The input order does not
-// matter as long as the IDs are unique.
+// then the source; then the lower priority. No set takes from a rank what those below it could have
+// given: the victims in the highest rank that is needed are settled first, as cheaply as they can
+// be found if all ranks below would go entirely, and so on down. Within a rank the lower total
+// cost counts, then fewer victims. The input order does not matter as long as the IDs are unique.
 //
 // Within a rank the problem is a knapsack cover, or worse, with an opaque test.
-// The search first shrinks the rank along several orders (price, price for a GPU,
+// The search first shrinks the rank along several orders (cost, cost for a GPU,
 // cheapest domain), each the way QuickXplain does (Junker, 2004, "Preferred
 // explanations and relaxations for over-constrained problems"): the shortest
 // sufficient prefix, found by galloping and bisection, names one victim, and so on with the rest
 // of the prefix. Then it looks in single domains, and at last it searches the rank
-// by branch and bound over the most expensive victim. The bound is the price of the
-// last one in the shortest sufficient prefix by price: all cheaper ones together
+// by branch and bound over the costliest victim. The bound is the cost of the
+// last one in the shortest sufficient prefix by cost: all cheaper ones together
 // do not suffice. Where MaxCalls does not end that search, its result is exact.
 //
 // Refused with an *Error: an empty ID, a negative amount, a nil fits.
@@ -201,7 +200,7 @@ func (c *Chooser) Choose(candidates []Candidate, fits func(chosen []int) bool, o
 	c.chosen = c.chosen[:0]
 	for _, v := range c.fixed {
 		c.chosen = append(c.chosen, v.index)
-		choice.Cost = choice.Cost.plus(v.price)
+		choice.Cost = choice.Cost.plus(v.cost)
 	}
 	choice.Victims, choice.LowerBound = c.chosen, min(c.total, choice.Cost)
 	return choice, nil
@@ -239,15 +238,15 @@ func (c *Chooser) begin(candidates []Candidate, fits func([]int) bool, options O
 	c.items, c.fixed, c.below, c.picks = c.items[:0], c.fixed[:0], nil, c.picks[:0]
 	for i := range candidates {
 		k := &candidates[i]
-		c.items = append(c.items, item{index: i, milli: k.GPUMilli, price: k.Cost()})
+		c.items = append(c.items, item{index: i, milli: k.GPUMilli, cost: k.Cost()})
 	}
 	slices.SortFunc(c.items, func(x, y item) int {
 		a, b := &candidates[x.index], &candidates[y.index]
 		if d := compareRanks(a, b, options.NeedMilli); d != 0 {
 			return d
 		}
-		if x.price != y.price {
-			return cmp.Compare(x.price, y.price)
+		if x.cost != y.cost {
+			return cmp.Compare(x.cost, y.cost)
 		}
 		return cmp.Or(
 			cmp.Compare(x.milli, y.milli),
@@ -272,7 +271,7 @@ func (c *Chooser) begin(candidates []Candidate, fits func([]int) bool, options O
 	c.candidates, c.stays = candidates, c.stays[:0]
 }
 
-// compareRanks is the order of harm between sources, where the price does not
+// compareRanks is the order of harm between sources, where the cost does not
 // count yet.
 func compareRanks(a, b *Candidate, need int64) int {
 	switch {

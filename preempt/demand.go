@@ -33,7 +33,7 @@ type FreeDomain struct {
 	// Region is where all pieces have to be together, such as the leaf that has the
 	// domain: a number of the caller's choosing. The same for all where it does not matter.
 	Region int32
-	// FreeMilli is what is free there with nobody yielding.
+	// FreeMilli is what is free there without any victim.
 	FreeMilli int64
 }
 
@@ -67,7 +67,7 @@ func (d *Requirement) check(candidates []Candidate) error {
 	return nil
 }
 
-// A ledger counts whether a demand is met. What yields is entered beside a base.
+// A ledger counts whether a demand is met. What goes is entered beside a base.
 type ledger struct {
 	on     bool
 	pieces int64
@@ -81,7 +81,7 @@ type ledger struct {
 type room struct {
 	domain int32
 	region int32 // its number, and once the ledger is open its place
-	own    int64 // free with nobody yielding
+	own    int64 // free without any victim
 	base   int64 // free before anything is entered
 	free   int64
 }

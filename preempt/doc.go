@@ -19,14 +19,14 @@
 //     each stands.
 //  2. Supply fits: would the beneficiary fit, with its topology, if these were gone? If
 //     it is dear, state a Demand as well, which answers most of that beforehand.
-//  3. Keep a Chooser and call Choose. Act on the outcome Chosen alone.
+//  3. Keep a Chooser and call Choose. Act on ResultChosen alone.
 //
 // In short:
 //
 //	choice, err := chooser.Choose(candidates, func(chosen []int) bool {
 //		return fleet.fitsWithout(beneficiary, chosen)
 //	}, preempt.Options{NeedMilli: beneficiary.gpuMilli})
-//	if err == nil && choice.Outcome == preempt.ResultChosen && scale.Gain(&beneficiary) > choice.Price {
+//	if err == nil && choice.Result == preempt.ResultChosen && scale.Gain(&beneficiary) > choice.Cost {
 //		for _, i := range choice.Victims {
 //			askForCheckpoint(candidates[i].ID)
 //		}
@@ -45,13 +45,13 @@
 //
 //	sum of min(u, G) over all queues,
 //
-// which an exchange raises by what the beneficiary holds and a start on idle capacity does not lower;
-// it is at most the capacity. Package quota proves the same of what the core allows, which is a
-// little more: a gang larger than G counts for nothing there.
+// which an exchange raises by what the beneficiary holds and a start on idle capacity does not
+// lower; it is at most the capacity. Package quota proves the same of what the core allows, which
+// is a little more: a gang larger than G counts for nothing there.
 //
 // # What is proven, and what is measured
 //
-// The order of harm is that of ranks (see Chooser.Choose), each with the price of the victims
+// The order of harm is that of ranks (see Chooser.Choose), each with the cost of the victims
 // in it and then their number: of two sets the one that is worse in the highest rank in which
 // they differ does more harm.
 //
@@ -61,13 +61,13 @@
 // does less harm in that order.
 //
 // Choice.LowerBound is what is known from below where the search ended early: the most expensive
-// victim, in order of price, without which nothing suffices, and what the demand costs if
-// candidates could yield in part. With a tolerance the search for something cheaper ends as
-// soon as the price of a rank is within it of that.
+// victim, in order of cost, without which nothing suffices, and what the demand costs if
+// candidates could go in part. With a tolerance the search for something cheaper ends as
+// soon as the cost of a rank is within it of that.
 //
 // The tests compare all that with brute force over every set, on fleets of up to ten
-// candidates (BERTH_VICTIM_CASES says how many, BERTH_SEEDS where not all may go together), and the price on 500 full nodes with
-// the bound: it is within 1 percent there.
+// candidates (BERTH_VICTIM_CASES says how many, BERTH_SEEDS where not all may go together), and the
+// cost on 500 full nodes with the bound: it is within 1 percent there.
 //
 // # Cost
 //

@@ -16,7 +16,7 @@ type group struct {
 	domain   int32
 	from, to int // among the stays
 	milli    int64
-	price    GPUMilliseconds
+	cost     GPUMilliseconds
 }
 
 // enterDomains notes the candidates of each domain, in order of domain and place, once.
@@ -56,7 +56,7 @@ func (c *Chooser) tryDomains(rank []item) {
 		for _, s := range c.stays[g.from:g.to] {
 			c.list = append(c.list, c.items[s.place])
 		}
-		if c.found && c.list[0].price > price(c.best) || !c.test(nil, c.list) {
+		if c.found && c.list[0].cost > cost(c.best) || !c.test(nil, c.list) {
 			continue
 		}
 		c.limit = min(hard, c.calls+share)
@@ -68,7 +68,7 @@ func (c *Chooser) tryDomains(rank []item) {
 	}
 }
 
-// groupRank groups the items of one rank by domain, in order of the price for a
+// groupRank groups the items of one rank by domain, in order of the cost for a
 // GPU of emptying the domain of them, and tells each item the first group it is in.
 func (c *Chooser) groupRank(rank []item) {
 	first, last := rank[0].place, rank[len(rank)-1].place
@@ -81,7 +81,7 @@ func (c *Chooser) groupRank(rank []item) {
 		for ; i < len(c.stays) && c.stays[i].domain == g.domain && c.stays[i].place <= last; i++ {
 			it := &c.items[c.stays[i].place]
 			g.milli += it.milli
-			g.price = g.price.plus(it.price)
+			g.cost = g.cost.plus(it.cost)
 		}
 		g.to = i
 		for ; i < len(c.stays) && c.stays[i].domain == g.domain; i++ {
@@ -105,7 +105,7 @@ func (c *Chooser) groupRank(rank []item) {
 // Their numbers decide only where the same are in both, and so do not matter.
 func (c *Chooser) compareGroups(a, b group) int {
 	return cmp.Or(
-		comparePricesForGPU(a.price, a.milli, b.price, b.milli),
+		compareCostsForGPU(a.cost, a.milli, b.cost, b.milli),
 		slices.CompareFunc(c.stays[a.from:a.to], c.stays[b.from:b.to], func(x, y stay) int { return cmp.Compare(x.place, y.place) }),
 		cmp.Compare(a.domain, b.domain),
 	)

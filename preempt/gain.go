@@ -22,7 +22,7 @@ type Scale struct {
 	// class is worth, for each GPU. Classes beyond its end are worth nothing.
 	ClassGain []int64
 	// TurnGain is what it is worth, in milliseconds for each GPU, that the right one goes first,
-	// whoever that is.
+	// whichever that is.
 	TurnGain int64
 	// WaitMilli is what a millisecond of waiting counts, in thousandths of one of lost work.
 	WaitMilli int64
@@ -31,7 +31,8 @@ type Scale struct {
 // Gain is what is won if a beneficiary runs now, in the unit of Candidate.Cost, so that
 // the two can be weighed:
 //
-//	GPUs x (Turn + (worth of its class - worth of the highest class of its victims) + waited x WaitMilli / 1000)
+//	GPUs x (TurnGain + (gain of its class - gain of the highest class of its victims) +
+//	    waited x WaitMilli / 1000)
 //
 // The difference of the classes counts as nothing where the victims are of a higher one. It
 // is rounded up to a whole GPU-millisecond, and stays at the largest value where it would
@@ -40,9 +41,9 @@ type Scale struct {
 // The part that grows with the wait is the rule of "rent or buy" (Karlin, Manasse, Rudolph
 // and Sleator, 1988, "Competitive snoopy caching"): the time until something ends by itself is
 // unknown. A job that waits (rents) until the wait has cost as much as the victims would lose,
-// and preempts them then (buys), pays at most twice the cost of the best choice in hindsight. That is so with a WaitMilli of 1000 and nothing else; what a
-// class and a turn are worth are head starts, for jobs that lose more by the wait than
-// the GPUs they do not have.
+// and preempts them then (buys), pays at most twice the cost of the best choice in hindsight. That
+// is so with a WaitMilli of 1000 and nothing else; what a class and a turn are worth are head
+// starts, for jobs that lose more by the wait than the GPUs they do not have.
 func (s *Scale) Gain(b *Beneficiary) GPUMilliseconds {
 	waited := Candidate{GPUMilli: s.WaitMilli, Queueing: b.Waited} // thousandths are divided as those of a GPU are
 	value := Candidate{
@@ -59,7 +60,7 @@ func (s *Scale) class(ordinal int) int64 {
 	return max(0, s.ClassGain[ordinal])
 }
 
-// TotalCost is the price of candidates together.
+// TotalCost is the cost of candidates together.
 func TotalCost(candidates []Candidate) GPUMilliseconds {
 	sum := GPUMilliseconds(0)
 	for i := range candidates {

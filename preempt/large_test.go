@@ -65,8 +65,8 @@ func fullFleet(replicas int, each int64, most int) (*Chooser, []Candidate, func(
 	return new(Chooser), candidates, fits
 }
 
-// leastPrice is a bound from below on the price of room for so many replicas: it
-// lets jobs yield in part, at a part of their price. Replicas of one GPU then take
+// leastPrice is a bound from below on the cost of room for so many replicas: it
+// lets jobs go in part, at a part of their cost. Replicas of one GPU then take
 // the cheapest GPUs, replicas of 8 the cheapest nodes.
 func leastPrice(candidates []Candidate, replicas int, each, need int64) float64 {
 	var offers []float64
@@ -125,7 +125,7 @@ var largeCases = []struct {
 }
 
 // TestLargeFleet: with the default bound on calls there is an answer, and it is
-// close to a price that none can be below. What is known of the demand proves that, and
+// close to a cost that none can be below. What is known of the demand proves that, and
 // saves calls.
 func TestLargeFleet(t *testing.T) {
 	for _, c := range largeCases {
@@ -140,7 +140,7 @@ func TestLargeFleet(t *testing.T) {
 			require.Equal(t, ResultChosen, choice.Result)
 			requireValid(t, candidates, fits, options, choice)
 			proven, gap := float64(choice.Cost)/float64(choice.LowerBound), float64(choice.Cost)/leastPrice(candidates, c.replicas, c.each, options.NeedMilli)
-			t.Logf("%d x %d of %d candidates: %d victims, price %d, at most %.3f of the minimum, %.3f proven, %d calls, cut short %t",
+			t.Logf("%d x %d of %d candidates: %d victims, cost %d, at most %.3f of the minimum, %.3f proven, %d calls, cut short %t",
 				c.replicas, c.each/1000, len(candidates), len(choice.Victims), choice.Cost, gap, proven, choice.Calls, choice.CutShort)
 			require.LessOrEqual(t, choice.LowerBound, choice.Cost)
 			switch {

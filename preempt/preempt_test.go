@@ -91,7 +91,8 @@ func ids(candidates []Candidate, victims []int) []string {
 	return names
 }
 
-// TestSources: what was backfilled first, then borrowers, then elastic parts, then class, then size, then priority, then price.
+// TestSources: what was backfilled first, then borrowers, then elastic parts, then class, then
+// size, then priority, then cost.
 func TestSources(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -119,11 +120,11 @@ func TestSources(t *testing.T) {
 			{ID: "interactive", Class: 1, GPUMilli: 8000},
 			{ID: "batch", Class: 0, Priority: 9, GPUMilli: 8000, SinceCheckpoint: 9},
 		}, []string{"batch"}},
-		{"a lower priority before a lower price", []Candidate{
+		{"a lower priority before a lower cost", []Candidate{
 			{ID: "cheap", Priority: 1, GPUMilli: 8000},
 			{ID: "low", Priority: 0, GPUMilli: 8000, SinceCheckpoint: 9},
 		}, []string{"low"}},
-		{"a lower price before a lower ID", []Candidate{
+		{"a lower cost before a lower ID", []Candidate{
 			{ID: "a", GPUMilli: 8000, SinceCheckpoint: 9},
 			{ID: "b", GPUMilli: 8000, SinceCheckpoint: 8},
 		}, []string{"b"}},
@@ -140,7 +141,7 @@ func TestSources(t *testing.T) {
 			{ID: "gang", GPUMilli: 256_000},
 			{ID: "x", GPUMilli: 4000},
 		}, []string{"gang"}},
-		{"one that gives enough rather than two at the same price", []Candidate{
+		{"one that gives enough rather than two at the same cost", []Candidate{
 			{ID: "a", GPUMilli: 4000, SinceCheckpoint: 10},
 			{ID: "b", GPUMilli: 4000, SinceCheckpoint: 10},
 			{ID: "c", GPUMilli: 8000, SinceCheckpoint: 10},
@@ -214,16 +215,16 @@ func requireValid(t require.TestingT, candidates []Candidate, fits func([]int) b
 	case ResultInsufficient:
 		require.False(t, fits(all))
 	case ResultChosen:
-		price := GPUMilliseconds(0)
+		cost := GPUMilliseconds(0)
 		for at, v := range choice.Victims {
 			require.Contains(t, all, v)
 			require.NotContains(t, choice.Victims[:at], v)
 			require.False(t, fits(slices.Concat(choice.Victims[:at], choice.Victims[at+1:])), "%d could be left out", v)
-			price += candidates[v].Cost()
+			cost += candidates[v].Cost()
 		}
 		require.True(t, fits(choice.Victims))
 		require.False(t, fits(nil))
-		require.Equal(t, price, choice.Cost)
+		require.Equal(t, cost, choice.Cost)
 	case ResultExhausted:
 		require.True(t, choice.CutShort)
 	}
@@ -281,7 +282,7 @@ func TestWildFits(t *testing.T) {
 }
 
 // TestTwin: on small fleets, where the search comes to its end, the victims are those of
-// the least harm by brute force, in every rank, and the bound is their price. With few
+// the least harm by brute force, in every rank, and the bound is their cost. With few
 // calls both are on either side of the exact one. BERTH_VICTIM_CASES says in how many.
 func TestTwin(t *testing.T) {
 	cases := 2500
@@ -327,7 +328,7 @@ func TestTwin(t *testing.T) {
 	require.Greater(t, cut, cases/20)
 }
 
-// TestGap measures the price against the exact minimum where there are too many
+// TestGap measures the cost against the exact minimum where there are too many
 // candidates for the small bound on calls, so that the search is cut short.
 func TestGap(t *testing.T) {
 	var chooser Chooser

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// What a demand costs at least is found by relaxing it: candidates may yield in part, at a
-// part of their price, and what they hold in several rooms may be had one by one. Then
-// every room gives its pieces for a price that only rises, those that give a GPU for the
+// What a demand costs at least is found by relaxing it: candidates may go in part, at a
+// part of their cost, and what they hold in several rooms may be had one by one. Then
+// every room gives its pieces for a cost that only rises, those that give a GPU for the
 // least first, and the cheapest pieces of all rooms of a region are a bound from below:
 // a fractional knapsack (Dantzig, 1957) in each room, and a choice of the cheapest slots
 // among them. To meet the demand in whole ones with what the bound has used is a good
@@ -20,7 +20,7 @@ type share struct {
 	room  int32
 	place int32 // of the item
 	milli int64
-	price GPUMilliseconds
+	cost  GPUMilliseconds
 }
 
 // A part is the shares in one room.
@@ -29,17 +29,17 @@ type part struct {
 	from, to int // among the shares
 }
 
-// A slot is one more piece in a room, at the least price in parts.
+// A slot is one more piece in a room, at the least cost in parts.
 type slot struct {
 	region int32
 	part   int32
-	price  GPUMilliseconds
+	cost   GPUMilliseconds
 }
 
 // A cover is the cheapest slots with which a region meets the demand.
 type cover struct {
 	region int32
-	price  GPUMilliseconds
+	cost   GPUMilliseconds
 	slots  []slot
 }
 
@@ -49,7 +49,7 @@ func (c *Chooser) descendCover(rank []item) {
 	if !c.ledger.on || len(rank) == 0 || !c.relax(rank) {
 		return
 	}
-	c.bound = max(c.bound, c.covers[0].price)
+	c.bound = max(c.bound, c.covers[0].cost)
 	for i := range rank {
 		rank[i].group = math.MaxInt32
 	}
@@ -86,8 +86,8 @@ func (c *Chooser) relax(rank []item) bool {
 		switch {
 		case a.region != b.region:
 			return cmp.Compare(a.region, b.region)
-		case a.price != b.price:
-			return cmp.Compare(a.price, b.price)
+		case a.cost != b.cost:
+			return cmp.Compare(a.cost, b.cost)
 		}
 		return cmp.Compare(a.part, b.part)
 	})
@@ -101,18 +101,18 @@ func (c *Chooser) relax(rank []item) bool {
 		}
 		v.slots = c.slots[from : from+lacks]
 		for i := range v.slots {
-			v.price = v.price.plus(v.slots[i].price)
+			v.cost = v.cost.plus(v.slots[i].cost)
 		}
 		slices.SortStableFunc(v.slots, func(a, b slot) int { return cmp.Compare(a.part, b.part) })
 		c.covers = append(c.covers, v)
 	}
 	slices.SortFunc(c.covers, func(a, b cover) int {
-		return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(a.slots[0].part, b.slots[0].part))
+		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.slots[0].part, b.slots[0].part))
 	})
 	return len(c.covers) > 0
 }
 
-// share splits the items of a rank, by room and then by the price for a GPU. What an item
+// share splits the items of a rank, by room and then by the cost for a GPU. What an item
 // costs is shared among its rooms of one region as what it holds is.
 func (c *Chooser) share(rank []item) {
 	l := &c.ledger
@@ -125,9 +125,9 @@ func (c *Chooser) share(rank []item) {
 			p.sum += min(h.milli, math.MaxInt64-p.sum)
 		}
 		for _, h := range holds {
-			part := it.price
+			part := it.cost
 			if sum := l.places[l.rooms[h.room].region].sum; sum > h.milli {
-				part = partOf(it.price, h.milli, sum)
+				part = partOf(it.cost, h.milli, sum)
 			}
 			c.shares = append(c.shares, share{h.room, it.place, h.milli, part})
 		}
@@ -140,7 +140,7 @@ func (c *Chooser) share(rank []item) {
 			return cmp.Compare(a.room, b.room)
 		}
 		return cmp.Or( // of equals the larger, so that they are fewer
-			comparePricesForGPU(a.price, a.milli, b.price, b.milli),
+			compareCostsForGPU(a.cost, a.milli, b.cost, b.milli),
 			cmp.Compare(b.milli, a.milli),
 			cmp.Compare(a.place, b.place),
 		)
@@ -169,33 +169,33 @@ func (c *Chooser) compareParts(a, b part) int {
 	)
 }
 
-// partOf is price x milli / whole, rounded down; milli is at most whole.
-func partOf(price GPUMilliseconds, milli, whole int64) GPUMilliseconds {
-	high, low := bits.Mul64(uint64(price), uint64(milli))
+// partOf is cost x milli / whole, rounded down; milli is at most whole.
+func partOf(cost GPUMilliseconds, milli, whole int64) GPUMilliseconds {
+	high, low := bits.Mul64(uint64(cost), uint64(milli))
 	part, _ := bits.Div64(high, low, uint64(whole))
 	return GPUMilliseconds(part)
 }
 
-// cut makes slots of the shares in a room, in order of the price for a GPU.
+// cut makes slots of the shares in a room, in order of the cost for a GPU.
 func (c *Chooser) cut(at int32) {
 	l := &c.ledger
 	shares := c.shares[c.parts[at].from:c.parts[at].to]
 	r := &l.rooms[c.parts[at].room]
 	lacks := l.pieces - l.places[r.region].base
-	price, before := GPUMilliseconds(0), GPUMilliseconds(0) // of the shares so far, and of the slots
-	need := l.each - r.base%l.each                          // for the next slot, of the share at hand
+	cost, before := GPUMilliseconds(0), GPUMilliseconds(0) // of the shares so far, and of the slots
+	need := l.each - r.base%l.each                         // for the next slot, of the share at hand
 	for i := range shares {
 		s := &shares[i]
 		taken := int64(0)
 		for lacks > 0 && need <= s.milli-taken {
 			taken += need
-			so := price.plus(partOf(s.price, taken, s.milli))
-			c.slots = append(c.slots, slot{region: r.region, part: at, price: so - before})
+			so := cost.plus(partOf(s.cost, taken, s.milli))
+			c.slots = append(c.slots, slot{region: r.region, part: at, cost: so - before})
 			before, need = so, l.each
 			lacks--
 		}
 		need -= s.milli - taken
-		price = price.plus(s.price)
+		cost = cost.plus(s.cost)
 	}
 }
 

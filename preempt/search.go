@@ -10,7 +10,7 @@ import (
 const callWork = 16
 
 // test asks whether the beneficiary fits if the victims so far, the picks, those
-// of list and all of the ranks below yield. Beyond the limit of work it says no.
+// of list and all of the ranks below go. Beyond the limit of work it says no.
 func (c *Chooser) test(picks, list []item) bool {
 	if c.work >= c.limit {
 		c.over = true
@@ -39,7 +39,7 @@ func (c *Chooser) ask(picks, list []item) bool {
 	return c.call(c.fixed, picks, list, c.below)
 }
 
-// suppose has everybody in a list yield, beside the fixed victims, in all tests to come.
+// suppose has all of a list go, beside the fixed victims, in all tests to come.
 func (c *Chooser) suppose(below []item) {
 	c.below = below
 	if c.ledger.on {
@@ -99,13 +99,13 @@ func (c *Chooser) rankOf(place int) (from, to int) {
 }
 
 // settle finds the victims of one rank and fixes them. Its part enough, the shortest by
-// price, is known to suffice with the fixed ones and all below. The first descent is a
+// cost, is known to suffice with the fixed ones and all below. The first descent is a
 // must, and finds victims even where fits is not monotone; the rest improves on it
 // with half of the work that is left, so that the ranks below have theirs. It reports
 // whether the search came to its end.
 func (c *Chooser) settle(rank, enough []item) (complete bool) {
 	c.found, c.best = false, c.best[:0]
-	c.bound = enough[len(enough)-1].price // all that are cheaper do not suffice
+	c.bound = enough[len(enough)-1].cost // all that are cheaper do not suffice
 	c.descendCover(rank)
 	if !c.found && !c.over {
 		c.descend(enough)
@@ -118,7 +118,7 @@ func (c *Chooser) settle(rank, enough []item) (complete bool) {
 	complete = c.improve(rank, enough)
 	c.limit, c.over = hard, false
 	c.fixed = append(c.fixed, c.best...)
-	c.total = c.total.plus(min(c.bound, price(c.best)))
+	c.total = c.total.plus(min(c.bound, cost(c.best)))
 	return complete
 }
 
@@ -136,7 +136,7 @@ func (c *Chooser) improve(rank, enough []item) (complete bool) {
 		func() {
 			c.picks = c.picks[:0]
 			if c.search(rank); !c.over {
-				c.bound = price(c.best)
+				c.bound = cost(c.best)
 			}
 		},
 	} {
@@ -151,9 +151,9 @@ func (c *Chooser) improve(rank, enough []item) (complete bool) {
 }
 
 // near reports whether the best victims cost hardly more than the least possible. Where
-// they cost as much, there may be fewer at that price, unless nothing is to be gained.
+// they cost as much, there may be fewer at that cost, unless nothing is to be gained.
 func (c *Chooser) near() bool {
-	found := price(c.best)
+	found := cost(c.best)
 	if c.tolerance == 0 || found == 0 {
 		return found <= c.bound && len(c.best) == 1
 	}
@@ -248,9 +248,9 @@ func (c *Chooser) descend(list []item) {
 	}
 }
 
-// descendKnowing is descend with a demand: whoever it cannot do without is picked without a
-// question. The ledger has the picks and the list, and what is dropped from its end is taken
-// out one by one, so that all of that is linear.
+// descendKnowing is descend with a demand: a candidate that it cannot do without is picked without
+// a question. The ledger has the picks and the list, and what is dropped from its end is taken out
+// one by one, so that all of that is linear.
 func (c *Chooser) descendKnowing(list []item) {
 	l := &c.ledger
 	c.picks = c.picks[:0]
@@ -290,8 +290,8 @@ func (c *Chooser) descendKnowing(list []item) {
 }
 
 // search goes through all ways to add victims from list, which is in order of
-// price, to the picks, which do not suffice without. They are told apart by their
-// most expensive victim. That one cannot be cheaper than the last of the shortest
+// cost, to the picks, which do not suffice without. They are told apart by their
+// costliest victim. That one cannot be cheaper than the last of the shortest
 // sufficient prefix.
 func (c *Chooser) search(list []item) {
 	if len(list) == 0 {
@@ -315,12 +315,12 @@ func (c *Chooser) search(list []item) {
 }
 
 // better reports whether the picks are still cheaper than the best so far or, at
-// the same price, fewer.
+// the same cost, fewer.
 func (c *Chooser) better() bool {
 	if !c.found {
 		return true
 	}
-	if d := cmp.Compare(price(c.picks), price(c.best)); d != 0 {
+	if d := cmp.Compare(cost(c.picks), cost(c.best)); d != 0 {
 		return d < 0
 	}
 	return len(c.picks) < len(c.best)
@@ -332,10 +332,10 @@ func (c *Chooser) record() {
 	}
 }
 
-func price(items []item) GPUMilliseconds {
+func cost(items []item) GPUMilliseconds {
 	sum := GPUMilliseconds(0)
 	for i := range items {
-		sum = sum.plus(items[i].price)
+		sum = sum.plus(items[i].cost)
 	}
 	return sum
 }
@@ -360,7 +360,7 @@ func (c *Chooser) minimise() {
 		}
 		c.fixed = slices.Delete(c.fixed, i, i+1)
 		if c.ask(nil, nil) {
-			i = len(c.fixed) // whoever was needed beside this one may not be now
+			i = len(c.fixed) // what was needed beside this one may not be now
 			continue
 		}
 		c.fixed = slices.Insert(c.fixed, i, victim)
@@ -372,12 +372,12 @@ func (c *Chooser) minimise() {
 
 // byPriceForGPU puts the candidates with the lowest cost for each GPU first.
 func byPriceForGPU(a, b item) int {
-	return cmp.Or(comparePricesForGPU(a.price, a.milli, b.price, b.milli), cmp.Compare(a.place, b.place))
+	return cmp.Or(compareCostsForGPU(a.cost, a.milli, b.cost, b.milli), cmp.Compare(a.place, b.place))
 }
 
-// comparePricesForGPU compares p/m with q/n by the cross products in 128 bits. A candidate
+// compareCostsForGPU compares p/m with q/n by the cross products in 128 bits. A candidate
 // without GPUs comes last.
-func comparePricesForGPU(p GPUMilliseconds, m int64, q GPUMilliseconds, n int64) int {
+func compareCostsForGPU(p GPUMilliseconds, m int64, q GPUMilliseconds, n int64) int {
 	switch {
 	case m == 0 && n == 0:
 		return 0

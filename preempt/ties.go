@@ -7,16 +7,16 @@ import (
 
 // A loss is what victims cost in one rank.
 type loss struct {
-	price GPUMilliseconds
+	cost  GPUMilliseconds
 	count int
 }
 
 func (l loss) compare(m loss) int {
-	return cmp.Or(cmp.Compare(l.price, m.price), cmp.Compare(l.count, m.count))
+	return cmp.Or(cmp.Compare(l.cost, m.cost), cmp.Compare(l.count, m.count))
 }
 
 func (l *loss) add(it *item) {
-	l.price = l.price.plus(it.price)
+	l.cost = l.cost.plus(it.cost)
 	l.count++
 }
 
@@ -41,9 +41,9 @@ func (c *Chooser) breakTies() (cut bool) {
 	_, to := c.rankOf(int(c.best[0].place))
 	c.settleTies(to)
 	if cut = c.over; cut {
-		c.total = c.least[c.best[0].rank].price // those below may not be settled any more
+		c.total = c.least[c.best[0].rank].cost // those below may not be settled any more
 	} else {
-		c.total = price(c.best)
+		c.total = cost(c.best)
 	}
 	c.limit, c.over = hard, false
 	c.fixed = append(c.fixed, c.best...)

@@ -18,7 +18,7 @@ type world struct {
 	anywhere   bool
 }
 
-// fits is the direct test: count what is free where if the chosen yield.
+// fits is the direct test: count what is free where if the chosen go.
 func (w *world) fits(chosen []int) bool {
 	free := slices.Clone(w.free)
 	for _, i := range chosen {
@@ -55,9 +55,9 @@ func (w *world) demand() Requirement {
 }
 
 // randomWorld draws a world with n candidates. With one rank, all candidates are
-// equal but for price.
+// equal but for cost.
 func randomWorld(r *rand.Rand, n int, oneRank bool) *world {
-	coarse := r.IntN(3) == 0 // equal prices are common
+	coarse := r.IntN(3) == 0 // equal costs are common
 	w := &world{free: make([]int64, 1+r.IntN(5))}
 	for i := range w.free {
 		w.free[i] = int64(r.IntN(2)) * 1000
@@ -112,7 +112,7 @@ func losses(candidates []Candidate, set []int, need int64) []loss {
 		}
 		if slices.Contains(set, i) {
 			l := &all[len(all)-1]
-			l.price, l.count = l.price.plus(candidates[i].Cost()), l.count+1
+			l.cost, l.count = l.cost.plus(candidates[i].Cost()), l.count+1
 		}
 	}
 	return all
@@ -136,7 +136,7 @@ func bruteForce(candidates []Candidate, fits func([]int) bool, need int64) (best
 }
 
 // leastGiven sums up over the ranks what the victims of each cost at least, by brute force,
-// given those of the ranks above, and with all below yielding.
+// given those of the ranks above, and with all below gone.
 func (w *world) leastGiven(victims []int) GPUMilliseconds {
 	sum := GPUMilliseconds(0)
 	need := w.need()
@@ -159,12 +159,12 @@ func (w *world) leastGiven(victims []int) GPUMilliseconds {
 		}
 		least := GPUMilliseconds(math.MaxInt64)
 		for mask := range uint(1) << len(rank) {
-			price, set := GPUMilliseconds(0), given
+			cost, set := GPUMilliseconds(0), given
 			for _, i := range unmask(mask) {
-				price, set = price.plus(w.candidates[rank[i]].Cost()), append(slices.Clip(set), rank[i])
+				cost, set = cost.plus(w.candidates[rank[i]].Cost()), append(slices.Clip(set), rank[i])
 			}
-			if price < least && w.fits(set) {
-				least = price
+			if cost < least && w.fits(set) {
+				least = cost
 			}
 		}
 		sum = sum.plus(least)

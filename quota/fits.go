@@ -12,7 +12,7 @@ import "math"
 // not have; the verdict has None then.
 //
 // The capacity of the fleet by itself refuses nothing: whether there is room is for
-// whoever places. It counts only where some of it is kept.
+// the placement. It counts only where some of it is kept.
 //
 // O(depth), without allocation.
 func (t *Tree) Fits(i QueueIndex, c Charge) (Verdict, bool) {

@@ -20,12 +20,12 @@ import (
 //     left fills less of G, being of other sizes;
 //  3. for a fair share, moreover, only if what is left fills as much of F as before.
 //
-// That holds at every queue from the leaf up to where its path parts from the beneficiary's, for all
-// that is taken together. Without regard to places rule 1 always does: of every leaf all may go but
-// what fills its G, these add up to no more than the capacity, and a beneficiary within its own
+// That holds at every queue from the leaf up to where its path parts from the beneficiary's, for
+// all that is taken together. Without regard to places rule 1 always does: of every leaf all may go
+// but what fills its G, these add up to no more than the capacity, and a beneficiary within its own
 // guarantee fits beside them. Rule 2 is for victims that have to be in certain places, and for
-// queues whose jobs are small where a large one is in the way. Where neither makes room in one piece,
-// what the queues keep may move, if an embedder moves jobs.
+// queues with small jobs where a large one is in the way. Where neither makes room in one piece, what
+// the queues keep may move, if an embedder moves jobs.
 //
 // This cannot go round in circles while demand and configuration stand still and nothing ends by
 // itself, if an embedder remembers a floor of each leaf: what it kept when it last gave by rule 2.
@@ -51,6 +51,8 @@ import (
 //     on its way, so that no other exchange takes it. Neither sum asks where a job is: a move by
 //     itself changes neither, and an exchange with moves, or of moves alone, raises the pair by what
 //     the beneficiary comes to fill, as any other.
+// A gang that runs and grows is a beneficiary of the first kind alone: its further members are jobs
+// beside its minimum.
 //
 // Both sums are bounded by the capacity, so that there are finitely many exchanges. Without the
 // floor, a queue that gave small jobs by rule 2 and was left with one that fills nothing could lose

@@ -233,7 +233,7 @@ func TestWholeReclaimEnds(t *testing.T) {
 }
 
 // TestS4_OwnersAreServed: whatever the sizes of jobs, the limits and what is lent, and
-// whoever was there first, reclaim ends where no queue waits for a job that is within
+// whichever job was there first, reclaim ends where no queue waits for a job that is within
 // its guaranteed share with what it uses. So with demand for it every queue has its
 // guarantee, but for less than the least of its jobs that wait.
 func TestS4_OwnersAreServed(t *testing.T) {
@@ -276,8 +276,8 @@ func TestS4_OwnersAreServed(t *testing.T) {
 	}
 }
 
-// servable lists the jobs, those last that fill the guaranteed share of their leaf best: whoever
-// takes the others first finds enough.
+// servable lists the jobs, those last that fill the guaranteed share of their leaf best: a
+// lender that gives the others first gives enough.
 func (w *crowd) servable() []int {
 	list := count(len(w.jobs))
 	best := map[int]bool{}

@@ -92,7 +92,7 @@ func TestProductIndexesAreUsedAgain(t *testing.T) {
 	require.Len(t, tree.byProduct, 4)
 }
 
-// A full tree refuses a product more, whoever brings it, and changes nothing; one
+// A full tree refuses a product more, from any charge, and changes nothing; one
 // that goes makes room for another, also within one Set.
 func TestProductsAreBounded(t *testing.T) {
 	tree := NewTree()

@@ -42,10 +42,10 @@ import (
 //	( sum of min(u, G), sum of min(u, F) )
 //
 // in the order of words: by rule 1 the beneficiary is below its G before and not
-// above it after, so that the first sum rises by the charge, and whoever gives
+// above it after, so that the first sum rises by the charge, and the lender
 // stays at or above its G and changes nothing in it; by rule 2 the first sum does
 // not fall and the second rises alike. A start on idle capacity lowers neither sum.
-// Both are bounded, so that there are finitely many exchanges. Nor may whoever was
+// Both are bounded, so that there are finitely many exchanges. Nor may a queue that was
 // displaced take from the queue that it gave to: the one is not below its G, and the
 // other not above its F, until that one has borrowed more. The sums speak of use, not
 // of jobs: gangs of any size, and the holes that they leave, change nothing in it. It
@@ -276,8 +276,8 @@ type reach struct {
 // (has / share), then the most, then the last by name. The result is in
 // the buffer, if that is large enough.
 //
-// Whoever goes by what jobs fill (Stakes and Fill) finds all its lenders among them, and may take
-// more than Reclaimable where jobs are too large to leave that.
+// A caller that goes by what jobs fill (Stakes and Fill) finds all its lenders among them, and may
+// take more than Reclaimable where jobs are too large to leave that.
 //
 // Where it is a limit that is in the way of the beneficiary (Tree.Fits), only
 // victims below the queue of the verdict are of use: see Tree.Below.

@@ -118,7 +118,7 @@ func (w *crowd) used() []int64 {
 // TestS4_ReclaimKeepsGuarantees and ends: in a random tree with random jobs, as
 // long as anything can be started or exchanged in any order and by any choice of
 // victims, no queue at any level falls below its guarantee by it, nobody is fed
-// beyond its fair share, whoever was displaced may not take from what displaced
+// beyond its fair share, a queue that was displaced may not take from what displaced
 // it, the potential rises with each exchange and falls with no start; and it
 // ends. Then jobs come and go, and it begins again.
 func TestS4_ReclaimKeepsGuarantees(t *testing.T) {
@@ -239,7 +239,7 @@ func (w *crowd) churn(t *rapid.T, largest int64) {
 	}
 }
 
-// TestGuaranteesHoldAtEveryLevel: with jobs of the least size, whoever runs first
+// TestGuaranteesHoldAtEveryLevel: with jobs of the least size, whichever runs first
 // and whatever comes and goes, reclaim ends where every leaf has its fair share; so
 // every queue that states a guarantee has it, or all it wants.
 func TestGuaranteesHoldAtEveryLevel(t *testing.T) {
@@ -378,7 +378,7 @@ func TestFlapEnds(t *testing.T) {
 
 // TestWhatIsKeptIsHad: a team uses no more than its project is guaranteed, but beside
 // that the project keeps what it does not lend. What the sibling of the project has
-// borrowed goes back to whoever is owed.
+// borrowed goes back to the queue that it is owed to.
 func TestWhatIsKeptIsHad(t *testing.T) {
 	tree := NewTree()
 	require.NoError(t, tree.SetCapacity(GPUMilli, 10))

@@ -450,7 +450,7 @@ func enter(tree *Tree, name string) error {
 	return err
 }
 
-// TestNextFillsByWeight: unit charges to whoever is next reach the guarantees
+// TestNextFillsByWeight: unit charges to the queue that is next reach the guarantees
 // first and then shares in proportion to the weights.
 func TestNextFillsByWeight(t *testing.T) {
 	tree := NewTree()

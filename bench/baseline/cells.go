@@ -14,8 +14,8 @@ import (
 // In a pass the queues place their jobs into their cells, each in the order of submission and
 // until one finds no place there: a guaranteed job. A cell is bound to a node when it is first
 // used, and given back when it is empty; while it is bound nobody else is guaranteed anything on
-// that node. Then, in the order of submission, whoever still waits may run on what is idle, in
-// whichever cell: an opportunistic job. It has to yield as soon as a guaranteed one wants its
+// that node. Then, in the order of submission, a job that still waits may run on what is idle, in
+// whichever cell: an opportunistic job. It is evicted as soon as a guaranteed one wants its
 // GPUs. So no first job of a queue waits while the queue has cells for it, but for the time
 // in which opportunistic jobs leave.
 //
@@ -29,8 +29,8 @@ type Cells struct {
 	cells map[berth.QueueID][]cells
 	queue map[berth.QueueID]*virtual
 	names []berth.QueueID
-	// bound is the queue that has a node; nil: none. held are the places, in this pass, of guaranteed jobs
-	// for which others have to leave.
+	// bound is the queue that has a node; nil: none. held are the places, in this pass, of
+	// guaranteed jobs for which others have to leave.
 	bound []*virtual
 	held  []Placement
 	// plans are the places for which others were told to leave, by the job that waits for them: it
@@ -95,7 +95,8 @@ func (c *Cells) Pass(p *Pass) {
 	}
 }
 
-// bind finds out which nodes are bound, from the jobs that run there or are to, and which cells are left.
+// bind finds out which nodes are bound, from the jobs that run there or are to, and which cells are
+// left.
 func (c *Cells) bind(p *Pass, waiting []*Job) {
 	c.bound, c.held = make([]*virtual, p.Nodes()), nil
 	for _, name := range c.names {

@@ -13,7 +13,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// shortestFirst is a policy of one's own: whoever is expected to run for the shortest time.
+// shortestFirst is a policy of one's own: first the job that is expected to run for the shortest
+// time.
 type shortestFirst struct{}
 
 func (shortestFirst) Pass(p *baseline.Pass) {

@@ -29,9 +29,9 @@ type Job struct {
 	life  berth.Incarnation
 	out   berth.OrderID // the order that is out, or 0
 	given berth.Order   // that order; nil until its pass is over
-	// yields is the job that it has to make room for. gone: it is forgotten when it is stopped.
-	yields *Job
-	gone   bool
+	// beneficiary is the job that it makes room for. gone: it is forgotten when it is stopped.
+	beneficiary *Job
+	gone        bool
 	// served are the GPU-milliseconds of former lives.
 	served int64
 }

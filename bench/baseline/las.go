@@ -7,12 +7,13 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// LAS serves whoever had the least: the discretised two-dimensional least attained service of
+// LAS serves the job that had the least: the discretised two-dimensional least attained service of
 // Tiresias (Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI
 // 2019). What a job attained is its GPUs times the time that it had them, over all its lives.
 // The level of a job is how many of the Thresholds that has reached; a lower level comes before
-// a higher one, and within a level whoever was submitted first. A job that finds no place takes that of jobs of higher levels, the highest and
-// latest first, and of these only of those that are in its way. It needs no run times.
+// a higher one, and within a level the job that was submitted first. A job that finds no place
+// takes that of jobs of higher levels, the highest and latest first, and of these only of those
+// that are in its way. It needs no run times.
 //
 // Departures: Tiresias decides once in an interval and orders a level by the first start;
 // here every pass decides, and a job that never started comes at its submission. Its
@@ -25,7 +26,7 @@ type LAS struct {
 
 // NewLAS returns LAS with the levels up to one GPU-hour, up to sixteen, and above: the trace of
 // Philly has half of its jobs in the first and most of its GPU time in the last. The paper
-// leaves thresholds to whoever knows his jobs.
+// leaves thresholds to the operator.
 func NewLAS() LAS {
 	return LAS{Thresholds: []int64{int64(berth.Hour), 16 * int64(berth.Hour)}}
 }
@@ -71,13 +72,13 @@ func (l LAS) level(served int64) int {
 	return level
 }
 
-// takeOver has those of the given jobs that come after one that waits yield to it, as far as
+// takeOver has those of the given jobs that come after one that waits make room for it, as far as
 // they are in its way, and holds the place: what is free and what jobs on their way out
 // leave. It reports whether there is such a place.
 func (p *Pass) takeOver(j *Job, running []*Job) bool {
 	space := slices.Clone(p.Free)
 	for _, leaving := range p.Leaving() {
-		if leaving.yields == j { // what others leave is for others
+		if leaving.beneficiary == j { // what others leave is for others
 			space.Add(leaving.At)
 		}
 	}

@@ -101,9 +101,9 @@ func (p *Pass) Start(j *Job, at Placement) {
 // Hold keeps a place from jobs that come later in this pass.
 func (p *Pass) Hold(at Placement) { p.Free.Take(at) }
 
-// Preempt has a job that runs yield to one that waits: it is asked for a checkpoint if it can
+// Preempt evicts a job that runs for one that waits: it is asked for a checkpoint if it can
 // write one, and then stopped. It need not if the other has started by then, or is gone. One
-// that is still being started cannot yield yet: Preempt then reports false.
+// that is still being started cannot be evicted yet: Preempt then reports false.
 func (p *Pass) Preempt(victim, beneficiary *Job) bool {
 	s := p.s
 	if victim.phase != runs {
@@ -115,7 +115,7 @@ func (p *Pass) Preempt(victim, beneficiary *Job) bool {
 		p.release(victim)
 		return true
 	}
-	victim.phase, victim.yields = asked, beneficiary
+	victim.phase, victim.beneficiary = asked, beneficiary
 	s.leaving = append(s.leaving, victim)
 	h := p.order(victim, checkpointTimeout, berth.CausePreempted)
 	p.orders = append(p.orders, berth.RequestCheckpoint{OrderHeader: h, Members: s.members(victim)})
@@ -139,8 +139,8 @@ func (p *Pass) order(j *Job, timeout berth.Duration, cause berth.CauseCode) bert
 		j.out = h.ID
 		p.s.orders[h.ID] = j
 	}
-	if j.yields != nil {
-		h.Cause.Beneficiary = berth.ReplicaRef{Job: j.yields.Spec.ID}
+	if j.beneficiary != nil {
+		h.Cause.Beneficiary = berth.ReplicaRef{Job: j.beneficiary.Spec.ID}
 	}
 	return h
 }
@@ -156,7 +156,7 @@ func (p *Pass) stopLeaving() {
 
 func (p *Pass) release(j *Job) {
 	cause := berth.CauseCancelled
-	if j.yields != nil {
+	if j.beneficiary != nil {
 		cause = berth.CausePreempted
 		p.s.totals.ReplicasEvicted++
 	}
@@ -169,7 +169,7 @@ func (p *Pass) release(j *Job) {
 // withdraw lets jobs go on that were asked for a checkpoint for a job that waits no more.
 func (p *Pass) withdraw() {
 	for _, j := range slices.Clone(p.s.leaving) {
-		if j.phase != asked || j.yields.phase == waits {
+		if j.phase != asked || j.beneficiary.phase == waits {
 			continue
 		}
 		request := j.out

@@ -45,9 +45,9 @@ func TestEASYFillsAroundTheFirst(t *testing.T) {
 	))["long"])
 }
 
-// Whoever had the most yields to whoever had less, with a checkpoint first, and goes on later with
-// what is left.
-func TestLASServesWhoHadTheLeast(t *testing.T) {
+// The job that had the most makes room for one that had less, with a checkpoint first, and goes on
+// later with what is left.
+func TestLASServesTheJobThatHadTheLeast(t *testing.T) {
 	policy := baseline.LAS{Thresholds: []int64{8 * 10 * int64(berth.Minute)}}
 	require.Equal(t, map[string]string{
 		"long": "0-48", // gone at 21, back at 28 with a restart: 19 of 40 are left
@@ -60,7 +60,7 @@ func TestLASServesWhoHadTheLeast(t *testing.T) {
 	)))
 }
 
-// Before the threshold nobody yields.
+// Before the threshold no job is evicted.
 func TestLASWaitsForTheThreshold(t *testing.T) {
 	policy := baseline.LAS{Thresholds: []int64{8 * 10 * int64(berth.Minute)}}
 	require.Equal(t, map[string]string{"long": "0-46", "new": "11-16"}, starts(t, policy, baseline.BestFit, world(blocked(),

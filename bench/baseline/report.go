@@ -19,8 +19,8 @@ func (s *Scheduler) Explain(id berth.JobID) (berth.Explanation, error) {
 	if j.At != nil {
 		r.Since, r.ExpectedEnd, r.Members = j.Since, j.Since.Add(j.Expected()), s.members(j)
 	}
-	if j.yields != nil {
-		r.Beneficiary = berth.ReplicaRef{Job: j.yields.Spec.ID}
+	if j.beneficiary != nil {
+		r.Beneficiary = berth.ReplicaRef{Job: j.beneficiary.Spec.ID}
 	}
 	if j.phase == waits {
 		r.Position = slices.Index(s.waiting, j) + 1

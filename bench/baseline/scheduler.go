@@ -228,8 +228,8 @@ func (s *Scheduler) reported(now berth.Time, e berth.OrderReported) *berth.Error
 	case starts:
 		j.phase = runs
 	case asked:
-		if j.yields.phase == waits {
-			s.toStop(j, j.yields)
+		if j.beneficiary.phase == waits {
+			s.toStop(j, j.beneficiary)
 		} else {
 			s.stay(j)
 		}
@@ -252,7 +252,7 @@ func (s *Scheduler) close(j *Job) {
 
 // toStop has a job stopped by the next pass.
 func (s *Scheduler) toStop(j, beneficiary *Job) {
-	j.phase, j.yields = due, beneficiary
+	j.phase, j.beneficiary = due, beneficiary
 	if !slices.Contains(s.leaving, j) {
 		s.leaving = append(s.leaving, j)
 	}
@@ -260,7 +260,7 @@ func (s *Scheduler) toStop(j, beneficiary *Job) {
 
 // stay has a job that was on its way out go on.
 func (s *Scheduler) stay(j *Job) {
-	j.phase, j.yields = runs, nil
+	j.phase, j.beneficiary = runs, nil
 	s.leaving = without(s.leaving, j)
 }
 
@@ -278,7 +278,7 @@ func (s *Scheduler) vacate(now berth.Time, j *Job) {
 
 // queue puts a job back to its place among those that wait.
 func (s *Scheduler) queue(j *Job) {
-	j.phase, j.yields = waits, nil
+	j.phase, j.beneficiary = waits, nil
 	at, _ := slices.BinarySearchFunc(s.waiting, j.order, func(j *Job, order int) int { return cmp.Compare(j.order, order) })
 	s.waiting = slices.Insert(s.waiting, at, j)
 }

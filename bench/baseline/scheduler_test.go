@@ -93,10 +93,11 @@ func TestBadPoliciesAreCaught(t *testing.T) {
 	roomy := w()
 	roomy.Nodes = append(roomy.Nodes, box("o", "r", 8))
 	_, _, err = play(needless{}, baseline.BestFit, roomy)
-	require.ErrorContains(t, err, "S7: order 3 has first/0 yield to second/0, which does not wait")
+	require.ErrorContains(t, err, "S7: order 3 evicts first/0 for second/0, which does not wait")
 }
 
-// Whoever is first does not start later than when it first was: what is backfilled delays nobody.
+// The first job does not start later than when it first was the first: what is backfilled delays
+// nobody.
 func TestEASYDelaysNobody(t *testing.T) {
 	for seed := range uint64(40) {
 		w := draw(seed)
@@ -110,7 +111,7 @@ func TestEASYDelaysNobody(t *testing.T) {
 
 // No first job of a queue waits while the queue has cells for it, unless others are
 // leaving for it: with jobs of whole nodes that can be counted.
-func TestCellsAreThereForWhoIsFirst(t *testing.T) {
+func TestCellsAreThereForTheFirstJob(t *testing.T) {
 	drawn.Check(t, func(r *rapid.T) {
 		own := map[berth.QueueID]int{}
 		cells := map[berth.QueueID]map[int]int{}

@@ -47,7 +47,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		case err == nil, errors.Is(err, flag.ErrHelp):
 			return 0
 		case errors.Is(err, study.ErrOptions):
-			fmt.Fprintf(stderr, "berthbench %s: %v: see berthbench -h\n", e.name, err)
+			fmt.Fprintf(stderr, "berthbench %s: %v: see berthbench %s -h\n", e.name, err, e.name)
 			return 2
 		}
 		fmt.Fprintf(stderr, "berthbench %s: %v\n", e.name, err)

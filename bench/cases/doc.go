@@ -16,8 +16,8 @@
 // Where the core decides otherwise, a rule says why. A rule is told by sums over the scenario and
 // both outcomes, never by the name of a scenario, so it holds for scenarios that nobody here has
 // seen. differences.json has a sentence for each, addressed to a user of the other scheduler: which
-// decision is better, why, and, where theirs is and something is to come, what. [Verdict] tells these
-// apart. A difference without a rule is a defect, of the core or of the translation.
+// decision is better, why, and, where theirs is and something is to come, what. [Verdict] tells
+// these apart. A difference without a rule is a defect, of the core or of the translation.
 //
 // Victims are weighed in exchange.go: by what the queues have of their fair shares in the end, and
 // otherwise by what is stopped.

@@ -22,8 +22,8 @@ const (
 	ruleFairer = "fairer"
 	// ruleSwap: so it has, but one that gives is left with less than its share.
 	ruleSwap = "swap"
-	// ruleLess: all queues have as much of their shares, all runs for which the other scheduler stops
-	// something, and the core stops less, of no higher priority.
+	// ruleLess: all queues have as much of their shares, all runs for which the other scheduler
+	// stops something, and the core stops less, of no higher priority.
 	ruleLess = "less"
 	// ruleSmaller: it stops less, though of a higher priority.
 	ruleSmaller = "smaller"

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// What the sums of each rule rule out: made-up ends, of which no scenario need tell. Three teams have
-// a guarantee of two each; the first two are one department, and the third is another.
+// What the sums of each rule rule out: made-up ends, of which no scenario need tell. Three teams
+// have a guarantee of two each; the first two are one department, and the third is another.
 func TestExchanges(t *testing.T) {
 	guarantee := func(n int64) quota.Amounts { return quota.Amounts{quota.GPUMilli: 1000 * n} }
 	queues := []quota.Queue{
@@ -32,12 +32,12 @@ func TestExchanges(t *testing.T) {
 		{"ours as well", []exchanged{job("a", 0, 2, 3, 3, 3), job("b", 0, 1, 1, 1, 0), job("b", 0, 1, 1, 0, 1), job("c", 0, 2, 2, 2, 2)}, ""},
 		{"at the cost of its own", []exchanged{job("a", 0, 3, 3, 3, 0), job("a", 1, 0, 4, 0, 4), job("b", 0, 0, 2, 0, 0), job("c", 0, 2, 2, 2, 2)}, ""},
 		{"what is beyond the share counts for nothing", []exchanged{job("a", 0, 0, 1, 1, 1), job("b", 0, 5, 5, 4, 3), job("c", 0, 1, 2, 1, 1)}, ruleLess},
-		{"ours takes from who has less than its share", []exchanged{job("a", 0, 0, 2, 2, 0), job("b", 0, 2, 2, 1, 2), job("c", 0, 2, 2, 2, 2)}, ruleSwap},
+		{"ours takes from a queue below its share", []exchanged{job("a", 0, 0, 2, 2, 0), job("b", 0, 2, 2, 1, 2), job("c", 0, 2, 2, 2, 2)}, ruleSwap},
 		{"theirs only from others", []exchanged{job("a", 0, 0, 2, 0, 2), job("b", 0, 4, 4, 4, 2), job("c", 0, 2, 2, 2, 2)}, ""},
 		{"theirs from both", []exchanged{job("a", -1, 1, 1, 1, 0), job("a", 0, 0, 2, 0, 2), job("b", 0, 3, 3, 3, 2), job("c", 0, 2, 2, 2, 2)}, ruleMixed},
 		{"ours from its own in vain", []exchanged{job("a", -1, 1, 1, 0, 0), job("a", 0, 0, 2, 0, 2), job("b", 0, 3, 3, 3, 2), job("c", 0, 2, 2, 2, 2)}, ""},
 		{"ours from another queue", []exchanged{job("a", 0, 0, 1, 1, 1), job("b", 0, 3, 3, 1, 3), job("b", 0, 1, 1, 1, 0), job("c", 0, 2, 2, 2, 2)}, ""},
-		{"ours from who gives nothing with theirs", []exchanged{job("a", 0, 0, 1, 1, 1), job("b", 0, 3, 3, 3, 2), job("c", 0, 2, 2, 0, 2)}, ""},
+		{"ours from a queue that gives nothing with theirs", []exchanged{job("a", 0, 0, 1, 1, 1), job("b", 0, 3, 3, 3, 2), job("c", 0, 2, 2, 0, 2)}, ""},
 		{"ours less, and for nobody", []exchanged{job("a", 0, 0, 2, 0, 2), job("b", 0, 4, 4, 3, 2), job("c", 0, 2, 2, 2, 2)}, ""},
 		{"fewer jobs of a higher priority", []exchanged{job("a", 2, 0, 2, 2, 2), job("a", 1, 2, 2, 0, 2), job("a", 0, 1, 1, 1, 0), job("a", 0, 1, 1, 1, 0), job("c", 0, 2, 2, 2, 2)}, ""},
 		{"fewer jobs", []exchanged{job("a", 2, 0, 2, 2, 2), job("a", 0, 2, 2, 0, 2), job("a", 0, 1, 1, 1, 0), job("a", 0, 1, 1, 1, 0), job("c", 0, 2, 2, 2, 2)}, ruleGangs},

@@ -28,7 +28,7 @@ type Judgement struct {
 }
 
 // A Difference is a rule by which the core decides otherwise than another scheduler. It can be
-// told of any scenario, whoever wrote it.
+// told of any scenario, of whatever origin.
 type Difference struct {
 	// Better says which decision serves a user of the other scheduler better: "ours", "theirs" or
 	// "neither".

@@ -91,7 +91,8 @@ func TestOwnKAICases(t *testing.T) {
 		"moves":              {Agrees, "order", ""},
 		"shrinks":            {Agrees, "reclaim", ""},
 		"rigid-first":        {Agrees, "reclaim", ""},
-		"grows":              {NotYet, "reclaim", ruleElastic},
+		"grows":              {Agrees, "reclaim", ""},
+		"grows-by-priority":  {Differs, "preempt", ruleElastic},
 		"firm-over-quota":    {Agrees, "fairness", ""},
 		"sibling":            {Differs, "reclaim", ruleOverShare},
 		"names":              {Differs, "order", ruleAlike},
@@ -110,7 +111,7 @@ func TestOwnKAICases(t *testing.T) {
 		require.Equal(t, want.rule, j.Rule, "%s: %s", id, j.Detail)
 		require.Equal(t, want.kind, j.Kind, id)
 	}
-	require.Len(t, list, 27)
+	require.Len(t, list, 28)
 	var where *Error
 	require.ErrorAs(t, list["stray"].Err, &where)
 	require.Equal(t, "stray", where.Case)

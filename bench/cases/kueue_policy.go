@@ -71,7 +71,7 @@ func (c *kueueCase) spares(w *kueueWorkload) bool {
 }
 
 // borrowsFrom reports whether the workload that comes asks for more than is its own
-// where it parts from one that runs, whoever goes: more than the quota of all below there.
+// where it parts from one that runs, whichever goes: more than the quota of all below there.
 func (c *kueueCase) borrowsFrom(w *kueueWorkload) bool {
 	mine, theirs := c.above(c.Incoming.Queue), c.above(w.Queue)
 	at := slices.IndexFunc(mine, func(cohort string) bool { return slices.Contains(theirs, cohort) })
@@ -116,7 +116,7 @@ func (c *kueueCase) below(cohort, key string) int64 {
 	return sum
 }
 
-// priority ranks the priorities of a scenario. Where those of the same priority yield that
+// priority ranks the priorities of a scenario. Where those of the same priority go that
 // came later, they stand just below.
 func (c *kueueCase) priority(w *kueueWorkload) int32 {
 	rank := int32(0)

@@ -39,7 +39,7 @@ func workload(jobs ...sim.Arrival) *life.Workload {
 	}
 }
 
-// A job that waits, one that has to yield and goes on, and what was free meanwhile.
+// A job that waits, one that is evicted and goes on, and what was free meanwhile.
 func TestLives(t *testing.T) {
 	policy := baseline.NewCells(map[berth.QueueID]map[int]int{"a": {2: 1}, "b": {4: 1}})
 	w := workload(job(0, "guest", "a", 1, 4, 30), job(10, "owner", "b", 1, 3, 20), job(10, "narrow", "a", 1, 4, 5))

@@ -26,7 +26,7 @@ func (s *Share) GPUs() (sum int) {
 // Divide divides a fleet of nodes among the queues of jobs. Nodes of each size are for the jobs
 // whose largest member needs them: one that fits a smaller size is for that. Every queue gets
 // the nodes that its largest job needs; what is left goes to the queues in proportion to the GPU
-// time that their jobs for nodes of that size take, in whole nodes, each next one to whoever has
+// time that their jobs for nodes of that size take, in whole nodes, each next one to the queue with
 // the most GPU time for the nodes that it would then have (D'Hondt's divisors). The result is in
 // order of queue; it is nil if there are too few nodes.
 func Divide(nodes map[int]int, jobs []sim.Arrival) []Share {

@@ -15,14 +15,14 @@ import (
 // nodes of one type, what is taken together is no more than they have together. That is so for CPU,
 // memory and GPUs, and for GPUs also as seen through dual feasible functions (Fekete and Schepers,
 // Mathematical Programming 91, 2001): a function u of a part of a GPU such that parts which
-// together fit on one GPU never have more than 1 together. If u says that a share of 0.81 is a whole GPU
-// and one below 0.19 is nothing, then it is seen that a GPU takes only one of 0.81, and what is
-// left of it is of use to the small ones alone. Likewise for nodes, where tasks with more than half of
-// its GPUs or its CPU count as the whole node.
+// together fit on one GPU never have more than 1 together. If u says that a share of 0.81 is a
+// whole GPU and one below 0.19 is nothing, then it is seen that a GPU takes only one of 0.81, and
+// what is left of it is of use to the small ones alone. Likewise for nodes, where tasks with more
+// than half of its GPUs or its CPU count as the whole node.
 //
-// The relaxation is a linear programme. Any point of its dual is a bound, so nothing depends on how well
-// the dual is minimised but how good the bound is. O(requests × types of nodes × functions) for each of
-// 6,000 steps: some seconds for the published lists.
+// The relaxation is a linear programme. Any point of its dual is a bound, so nothing depends on how
+// well the dual is minimised but how good the bound is. O(requests × types of nodes × functions)
+// for each of 6,000 steps: some seconds for the published lists.
 func (d *Draw) Bound(percent int) float64 {
 	r := newRelaxation(d, d.arrivedBy(percent))
 	all := float64(d.trace.capacity())
@@ -41,8 +41,8 @@ func (d *Draw) arrivedBy(percent int) []int {
 	return d.arrivals[:last]
 }
 
-// A relaxation is the linear programme. A row is a way to look at nodes of a type, in which they have 1
-// each, and a task takes a part of that.
+// A relaxation is the linear programme. A row is a way to look at nodes of a type, in which they
+// have 1 each, and a task takes a part of that.
 type relaxation struct {
 	types   []nodeType
 	demands []demand
@@ -103,7 +103,8 @@ const mostViews = 24
 type view func(part float64) float64
 
 // views are those through which GPUs are seen: for each size of a share the one that takes as
-// nothing what is smaller, and as a whole GPU what leaves room for nothing else; and a few that round.
+// nothing what is smaller, and as a whole GPU what leaves room for nothing else; and a few that
+// round.
 func (r *relaxation) views() []view {
 	var cuts []int
 	for i := range r.demands {
@@ -120,8 +121,9 @@ func (r *relaxation) views() []view {
 	return list
 }
 
-// threshold takes what is below a size, which is at most a half, as nothing, and what leaves less than the
-// size as a whole: beside the latter there is room for the former alone, which count as nothing.
+// threshold takes what is below a size, which is at most a half, as nothing, and what leaves less
+// than the size as a whole: beside the latter there is room for the former alone, which count as
+// nothing.
 func threshold(size float64) view {
 	const slack = 1e-9
 	return func(part float64) float64 {
@@ -135,8 +137,9 @@ func threshold(size float64) view {
 	}
 }
 
-// rounding takes a part as so many of k as (k+1) times the part has when it is rounded down, or as it is if
-// there is nothing to round: of more than a half, a third and so on there is no more than one, two and so on.
+// rounding takes a part as so many of k as (k+1) times the part has when it is rounded down, or as
+// it is if there is nothing to round: of more than a half, a third and so on there is no more than
+// one, two and so on.
 func rounding(k float64) view {
 	const slack = 1e-9
 	return func(part float64) float64 {

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
-// What is left over by the best that can be done with a few tasks, found by trying everything, is never
-// less than the bound.
+// What is left over by the best that can be done with a few tasks, found by trying everything, is
+// never less than the bound.
 func TestBoundIsOne(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		trace := &Trace{}
@@ -82,8 +82,8 @@ func mostByTrying(t require.TestingT, s *bench.Session, pods []bench.Kind) int64
 	return most
 }
 
-// The bound sees that shares of 0.81 leave a part of each GPU over that nobody wants, and that tasks with
-// most of the CPU of a node leave its other GPUs over.
+// The bound sees that shares of 0.81 leave a part of each GPU over that nobody wants, and that
+// tasks with most of the CPU of a node leave its other GPUs over.
 func TestBoundSees(t *testing.T) {
 	bound := func(node bench.NodeSpec, requests ...bench.Request) float64 {
 		trace := &Trace{}

@@ -15,12 +15,12 @@
 //  2. A generator of math/rand is seeded. The first number is drawn and thrown away.
 //  3. The tasks are shuffled.
 //  4. While the tasks ask for more than 130 % of the fleet's GPUs, one of them that is drawn is
-//     taken away. If they ask for less, more are appended, each a copy of one that is drawn from the
-//     sorted list, until the next would bring them over it. That check counts one GPU of the
+//     taken away. If they ask for less, more are appended, each a copy of one that is drawn from
+//     the sorted list, until the next would bring them over it. That check counts one GPU of the
 //     next task, what was appended counts all: as in the published program.
 //  5. Ten more numbers are drawn and thrown away, which there serve something else.
-//  6. A permutation is drawn. The number of a node in it, of four digits, is put before its name, and
-//     nodes are sorted by that: the order in which ties are broken.
+//  6. A permutation is drawn. The number of a node in it, of four digits, is put before its name,
+//     and nodes are sorted by that: the order in which ties are broken.
 //  7. The policy knows the mix of the tasks of the whole trace, before the first arrives (or learns
 //     it, if Options says so).
 //  8. Tasks arrive. One that fits nowhere is dropped, and counts as arrived. Nobody ever leaves.
@@ -32,6 +32,6 @@
 // # What it does not tell
 //
 // It measures packing of tasks that never end: there are no departures, no gangs, no queues and no
-// priorities, and time means nothing. The policies that use the mix are told it by an oracle, unless
-// they learn it.
+// priorities, and time means nothing. The policies that use the mix are told it by an oracle,
+// unless they learn it.
 package openb

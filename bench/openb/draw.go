@@ -41,8 +41,8 @@ func (t *Trace) Draw(seed int64, percent int) *Draw {
 	return d
 }
 
-// tune takes tasks away while they ask for too much, or else appends copies of others until the next
-// would. Without a task that asks for GPUs there is nothing to reach.
+// tune takes tasks away while they ask for too much, or else appends copies of others until the
+// next would. Without a task that asks for GPUs there is nothing to reach.
 func (d *Draw) tune(random *rand.Rand, percent int) {
 	pods, most := d.trace.Pods, d.trace.capacity()*int64(percent)/100
 	asked := int64(0)

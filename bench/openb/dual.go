@@ -6,9 +6,10 @@ import (
 	"github.com/berth-sched/berth/bench"
 )
 
-// most is an upper bound on what can be allocated, in thousandths of a GPU: the least value of the dual
-// on the way of a primal-dual gradient method (Chambolle and Pock, Journal of Mathematical Imaging and
-// Vision 40, 2011, with the steps of Pock and Chambolle, ICCV 2011), begun anew from its mean now and then.
+// most is an upper bound on what can be allocated, in thousandths of a GPU: the least value of the
+// dual on the way of a primal-dual gradient method (Chambolle and Pock, Journal of Mathematical
+// Imaging and Vision 40, 2011, with the steps of Pock and Chambolle, ICCV 2011), begun anew from
+// its mean now and then.
 func (r *relaxation) most() float64 {
 	best := math.Inf(1)
 	w := newWalk(r)
@@ -23,8 +24,9 @@ func (r *relaxation) most() float64 {
 	return bench.WholeGPU * best
 }
 
-// value is the dual at some prices, in GPUs, which is never less than what can be allocated: what all nodes
-// are worth, and for each task what it gains where it gains the most, if anything. A price is of a row of a type of node.
+// value is the dual at some prices, in GPUs, which is never less than what can be allocated: what
+// all nodes are worth, and for each task what it gains where it gains the most, if anything. A
+// price is of a row of a type of node.
 func (r *relaxation) value(prices []float64) float64 {
 	sum := 0.0
 	for t := range r.types {
@@ -54,8 +56,8 @@ func (d *demand) gain(t int, prices []float64) float64 {
 	return gain
 }
 
-// The walk restarts so many times after so many steps each. On the published lists the bound then changes by
-// less than a hundredth of a percent.
+// The walk restarts so many times after so many steps each. On the published lists the bound then
+// changes by less than a hundredth of a percent.
 const (
 	rounds = 60
 	steps  = 100
@@ -63,8 +65,8 @@ const (
 	weight = 5
 )
 
-// A walk is the method on its way. Amounts are by demand and type, prices by type and row, and waits,
-// the prices of the demands, by demand.
+// A walk is the method on its way. Amounts are by demand and type, prices by type and row, and
+// waits, the prices of the demands, by demand.
 type walk struct {
 	*relaxation
 	amounts, prices, waits             []float64

@@ -53,7 +53,8 @@ func TestGoldenPlacements(t *testing.T) {
 	}
 }
 
-// The published table of the default list, from the same ten seeds, by the policies that do not draw.
+// The published table of the default list, from the same ten seeds, by the policies that do not
+// draw.
 func TestPublishedTable(t *testing.T) {
 	trace := openTrace(t, "default")
 	for policy, want := range map[string][6]float64{

@@ -38,8 +38,8 @@ func (d *Draw) asked() (milli int64) {
 	return milli
 }
 
-// A draw has every task once, in another order for another seed, and then copies up to the load; a list that asks
-// for more loses tasks.
+// A draw has every task once, in another order for another seed, and then copies up to the load; a
+// list that asks for more loses tasks.
 func TestDraw(t *testing.T) {
 	few := small(6, half, whole, host)
 	d := few.Draw(1, 130)
@@ -62,8 +62,8 @@ func TestDraw(t *testing.T) {
 	require.Len(t, small(5, host).Draw(1, 130).arrivals, 5, "nothing that asks for GPUs could be copied")
 }
 
-// Loads are rounded half to even, a figure is the mean while the load rounds to it, and the latest one below
-// where there is none.
+// Loads are rounded half to even, a figure is the mean while the load rounds to it, and the latest
+// one below where there is none.
 func TestPoints(t *testing.T) {
 	d := small(10, whole).Draw(1, 125)
 	require.Len(t, d.arrivals, 10)
@@ -87,7 +87,8 @@ func TestPoints(t *testing.T) {
 	require.InDelta(t, 50, run.At(50).FragmentedOfFree, 1e-9)
 }
 
-// A task that fits nowhere is dropped; in a queue it waits, and those with the most GPUs come first.
+// A task that fits nowhere is dropped; in a queue it waits, and those with the most GPUs come
+// first.
 func TestQueue(t *testing.T) {
 	pair := bench.Request{GPUs: 2, Milli: 1000}
 	d := small(6, whole, whole, pair).Draw(1, 100)

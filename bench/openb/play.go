@@ -7,12 +7,12 @@ type Options struct {
 	// Learn has policies learn the mix from what has arrived, instead of being told that of the
 	// whole trace. They are told each time there are an eighth more arrivals.
 	Learn bool
-	// Queue, unless zero, has tasks wait instead of being dropped. The queue is gone through after each
-	// so many arrivals, and after the last: those that ask for the most GPUs first, of equals the one
-	// that came first. A task that fits nowhere waits on.
+	// Queue, unless zero, has tasks wait instead of being dropped. The queue is gone through after
+	// each so many arrivals, and after the last: those that ask for the most GPUs first, of equals
+	// the one that came first. A task that fits nowhere waits on.
 	Queue int
-	// Moves is the most tasks that may move to make room for one that fits nowhere; see bench.Mover.
-	// MovesInAll, unless zero, is the most moves in all.
+	// Moves is the most tasks that may move to make room for one that fits nowhere; see
+	// bench.Mover. MovesInAll, unless zero, is the most moves in all.
 	Moves, MovesInAll int
 	// Placed, if not nil, is told of each task and its node, the empty name if it is dropped. With
 	// moves it is told where tasks went first.

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-sched/berth/bench"
 )
 
-// Play has the tasks of a draw arrive under a policy that has not been used before. An error is one of
-// the policy, which chose what there is not; see bench.Session.Place.
+// Play has the tasks of a draw arrive under a policy that has not been used before. An error is one
+// of the policy, which chose what there is not; see bench.Session.Place.
 func (d *Draw) Play(policy bench.Policy, o Options) (*Run, error) {
 	p, err := d.newPlay(policy, o)
 	if err != nil {
@@ -97,9 +97,10 @@ func (p *play) arrive(pod int, last bool) error {
 	return nil
 }
 
-// pass goes through the queue, the most GPUs first: they need whole nodes. Tasks with as many are taken as
-// they came. Sorted by CPU, too, those that need much of it would gather on the same nodes, and leave GPUs
-// without CPU there: twice as many GPUs are left over then. One failure answers for all of a kind.
+// pass goes through the queue, the most GPUs first: they need whole nodes. Tasks with as many are
+// taken as they came. Sorted by CPU, too, those that need much of it would gather on the same
+// nodes, and leave GPUs without CPU there: twice as many GPUs are left over then. One failure
+// answers for all of a kind.
 func (p *play) pass() error {
 	gpus := func(pod int) int { return p.draw.trace.Pods[pod].Request.GPUs }
 	slices.SortStableFunc(p.waiting, func(a, b int) int { return cmp.Compare(gpus(b), gpus(a)) })

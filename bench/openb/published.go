@@ -2,14 +2,15 @@ package openb
 
 import "slices"
 
-// PublishedFirst and PublishedLast are the first and the last of the seeds of the published experiment.
+// PublishedFirst and PublishedLast are the first and the last of the seeds of the published
+// experiment.
 const PublishedFirst, PublishedLast = 42, 51
 
-// Published is a figure of the published experiment on a trace: the part of the GPUs that is left over when as
-// much as the fleet has was asked for, in percent, the mean of the seeds. The policy has its name in package
-// bench. It is false where nothing was published: the trace is known by what was read, not by its name. The
-// figures are from the results that come with the simulator of Weng et al.
-// (github.com/hkust-adsl/kubernetes-scheduler-simulator).
+// Published is a figure of the published experiment on a trace: the part of the GPUs that is left
+// over when as much as the fleet has was asked for, in percent, the mean of the seeds. The policy
+// has its name in package bench. It is false where nothing was published: the trace is known by
+// what was read, not by its name. The figures are from the results that come with the simulator of
+// Weng et al. (github.com/hkust-adsl/kubernetes-scheduler-simulator).
 func (t *Trace) Published(policy string) (unallocated float64, ok bool) {
 	column := slices.Index(publishedPolicies[:], policy)
 	row := slices.IndexFunc(published[:], func(p publishedTrace) bool { return p.checksum == t.checksum })
@@ -19,8 +20,8 @@ func (t *Trace) Published(policy string) (unallocated float64, ok bool) {
 	return published[row].unallocated[column], true
 }
 
-// A publishedTrace is a list of tasks with the published list of nodes, and its figures in the order of
-// publishedPolicies.
+// A publishedTrace is a list of tasks with the published list of nodes, and its figures in the
+// order of publishedPolicies.
 type publishedTrace struct {
 	tasks       string // its name, for readers of the figures
 	checksum    uint32

@@ -26,9 +26,10 @@ type Trace struct {
 // ErrEmpty: a trace without nodes with GPUs, or without tasks.
 var ErrEmpty = errors.New("openb: nothing to play")
 
-// Open reads the trace of a directory: the published list of nodes with GPUs, and a list of tasks. The
-// tasks are named as the published lists are, "default" for openb_pod_list_default.csv, or by a path
-// to a file, which has a dot or a separator in it. Errors are those of the system and *workload.TraceError.
+// Open reads the trace of a directory: the published list of nodes with GPUs, and a list of tasks.
+// The tasks are named as the published lists are, "default" for openb_pod_list_default.csv, or by a
+// path to a file, which has a dot or a separator in it. Errors are those of the system and
+// *workload.TraceError.
 func Open(dir, pods string) (*Trace, error) {
 	return OpenFiles(filepath.Join(dir, workload.OpenBNodes), PodFile(dir, pods))
 }

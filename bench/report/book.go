@@ -131,7 +131,7 @@ func (b *book) applied(now berth.Time, e berth.Event) {
 	case berth.GPUFailed:
 		b.setFailed(e.Node, e.GPU, true)
 		b.lose(now, func(p *berth.MemberPlacement) bool { return p.Node == e.Node && p.GPUs.Has(e.GPU) })
-	case berth.XidReported: // what is condemned on trial alone is not known here
+	case berth.XidReported: // what is condemned in burn-in alone is not known here
 		if berth.LookupXid(e.Xid).Effect == berth.XidCondemns {
 			b.applied(now, berth.GPUFailed{Node: e.Node, GPU: e.GPU})
 		}

@@ -30,12 +30,12 @@ func Example() {
 	run, _ := c.Finish(end)
 	_ = report.WriteTable(os.Stdout, run)
 	// Output:
-	// jobs and replicas   submitted  placed  waiting  withdrawn  again  wait p50  p99  max  GPU hours
-	// batch                       1       1        0          0      0        0s   0s   0s          1
-	// all                         1       1        0          0      0        0s   0s   0s          1
+	// jobs and replicas   submitted  placed  waiting  cancelled  restarted  wait p50  p99  max  GPU hours
+	// batch                       1       1        0          0          0        0s   0s   0s          1
+	// all                         1       1        0          0          0        0s   0s   0s          1
 	//
-	// waits are of those that were placed; "withdrawn": cancelled or scaled down before that;
-	// "again": placed once more after the first place was lost
+	// waits are of those that were placed; "cancelled": or scaled down, before that;
+	// "restarted": placed once more after the first place was lost
 	//
 	// GPU allocation    25.0 % on average of 2 GPUs; 1 at the peak
 	// fragmentation     0.0 % on average free, but too fragmented for any waiting job

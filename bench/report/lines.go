@@ -8,18 +8,19 @@ import (
 	"strings"
 )
 
-// A Lines is a page that compares: each of its sections has a plot with a line for each of what is compared,
-// and a table of figures.
+// A Lines is a page that compares: each of its sections has a plot with a line for each of what is
+// compared, and a table of figures.
 type Lines struct {
 	Title, Subtitle string
 	Sections        []LineSection
 }
 
-// A LineSection is a heading, a sentence, a plot and a table. Without lines there is no plot, without a Head
-// no table.
+// A LineSection is a heading, a sentence, a plot and a table. Without lines there is no plot,
+// without a Head no table.
 type LineSection struct {
 	Title, Note string
-	// X and Y name the axes, with units. X goes from From to To, Y from zero to the largest that is drawn.
+	// X and Y name the axes, with units. X goes from From to To, Y from zero to the largest that is
+	// drawn.
 	X, Y     string
 	From, To float64
 	// LogX and LogY draw an axis by powers of ten. X then begins at From, which has to be
@@ -30,8 +31,8 @@ type LineSection struct {
 	Rows       [][]string
 }
 
-// A Line is a name and its points, in ascending order of x. Those out of the plot are not drawn. About is shown
-// when the line is pointed at.
+// A Line is a name and its points, in ascending order of x. Those out of the plot are not drawn.
+// About is shown when the line is pointed at.
 type Line struct {
 	Name, About string
 	// Dots has the points drawn by themselves, and Labels, if there are any, says what each is

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-sched/berth/bench/report"
 )
 
-// A line has its points that are in the plot, what people wrote is escaped, and what cannot be drawn is left
-// out.
+// A line has its points that are in the plot, what people wrote is escaped, and what cannot be
+// drawn is left out.
 func TestWriteLines(t *testing.T) {
 	page := &report.Lines{Title: "a < b", Sections: []report.LineSection{
 		{

@@ -139,7 +139,7 @@ func clock(t berth.Time) string {
 }
 
 // waitPlot shows, for each category, which part was placed within which time, of
-// all that were submitted and not withdrawn. What waits to the end keeps a line
+// all that were submitted and not cancelled. What waits to the end keeps a line
 // from reaching the top.
 func waitPlot(r *Run) string {
 	p := newPlot(1080, 320, "part of the replicas placed within a time, by kind of job")

@@ -30,7 +30,7 @@ func WriteTable(w io.Writer, r *Run) error {
 	for row := range strings.Lines(rows.String()) {
 		b.WriteString(strings.TrimPrefix(row, "  ")) // the padding of the first column
 	}
-	b.WriteString("\nwaits are of those that were placed; \"withdrawn\": cancelled or scaled down before that;\n\"again\": placed once more after the first place was lost\n\n")
+	b.WriteString("\nwaits are of those that were placed; \"cancelled\": or scaled down, before that;\n\"restarted\": placed once more after the first place was lost\n\n")
 	for _, f := range r.figures() {
 		fmt.Fprintf(&b, "%-16s  %s\n", f.name, f.value+" "+f.rest)
 	}
@@ -42,7 +42,7 @@ func WriteTable(w io.Writer, r *Run) error {
 	return err
 }
 
-var rowHeads = []string{"jobs and replicas", "submitted", "placed", "waiting", "withdrawn", "again", "wait p50", "p99", "max", "GPU hours"}
+var rowHeads = []string{"jobs and replicas", "submitted", "placed", "waiting", "cancelled", "restarted", "wait p50", "p99", "max", "GPU hours"}
 
 func (r *Row) cells(name string) []string {
 	wait := func(p float64) string {

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// newVaried is a core with a fleet of which a tenth of the GPUs is free, in crumbs, and with jobs that
-// wait for capacity: of so many shapes, none of which fits on any crumb.
+// newVaried is a core with a fleet of which a tenth of the GPUs is free, in crumbs, and with jobs
+// that wait for capacity: of so many shapes, none of which fits on any crumb.
 func newVaried(tb testing.TB, gpus, shapes, pending int) *crowd {
 	tb.Helper()
 	c := newCrowd(tb, gpus, 0)

@@ -64,7 +64,7 @@ func rest(tb testing.TB, sched *core.Core) (passes int, longest time.Duration) {
 // BenchmarkCompletionToRest is what it takes after the end of a job until nothing is due: to tell
 // it, the pass that gives its place to another, and all that may look for victims thereupon.
 func BenchmarkCompletionToRest(b *testing.B) {
-	for _, size := range []struct{ gpus, queues, pending int }{{small, 25, 2500}, {4 * small, 100, 10_000}} {
+	for _, size := range []struct{ gpus, queues, pending int }{{small, 25, 2500}, {4 * small, 100, 10_000}, {large, 1000, 100_000}} {
 		b.Run(fmt.Sprintf("gpus=%d/queues=%d/pending=%d", size.gpus, size.queues, size.pending), func(b *testing.B) {
 			sched := newThrong(b, size.gpus, size.queues, size.pending)
 			number, passes, longest := 0, 0, time.Duration(0)

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// full is how many nodes are full of jobs that may have to yield.
+// full is how many nodes are full of jobs that may be evicted.
 const full = 500
 
 // newFull makes a core with full nodes of mixed jobs, from single GPUs to gangs of 32

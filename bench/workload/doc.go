@@ -1,7 +1,7 @@
 // Package workload makes what a fleet has to do: a reference day, drawn from a seed; days that
-// happened, read from traces; and months that have the figures of published summaries. All come as a
-// sim.Workload, that is, as facts with instants, so that the simulator, an
-// embedder's own test bench and a benchmark can use them alike.
+// happened, read from traces; and months that have the figures of published summaries. All come as
+// a sim.Workload, that is, as facts with instants, so that the simulator, an embedder's own test
+// bench and a benchmark can use them alike.
 //
 //	day := workload.Reference{Seed: 1}
 //	sched, err := core.New(day.Config())

@@ -15,8 +15,9 @@ type OpenBPod struct {
 
 // ReadOpenBNodeList reads a list of nodes in the format of the openb trace, plain or compressed,
 // as it stands: the columns sn, cpu_milli, memory_mib, gpu and model, in any order; others are
-// passed over. A node without GPUs needs no model. Errors are a *TraceError, which names the file as
-// the caller does: a column that is missing, a value that makes no sense, a name that comes again.
+// passed over. A node without GPUs needs no model. Errors are a *TraceError, which names the file
+// as the caller does: a column that is missing, a value that makes no sense, a name that comes
+// again.
 func ReadOpenBNodeList(file string, r io.Reader) ([]bench.NodeSpec, error) {
 	t := readCSV(file, r)
 	rows := newOpenBNodes(t)

@@ -23,12 +23,12 @@ import (
 //
 // Assumed, because no summary tells: numbers of GPUs are powers of two, 60 % of jobs have
 // one, and from each size to the next the others fall at a constant ratio. Run times of each
-// size are log-normal, cut at the most, and their median grows by a constant factor from each size to the
-// next. Jobs arrive independently, most in office hours, like those of Reference.
-// Each comes from a queue that is large enough for it, in proportion to its size. What users
-// expect of run times is never too little and up to twice as much. All jobs are
-// preemptible, of one priority, and fit anywhere. There are no jobs without GPUs,
-// which are more than half at Helios, nor failures, nor sessions of one user.
+// size are log-normal, cut at the most, and their median grows by a constant factor from each size
+// to the next. Jobs arrive independently, most in office hours, like those of Reference. Each comes
+// from a queue that is large enough for it, in proportion to its size. What users expect of run
+// times is never too little and up to twice as much. All jobs are preemptible, of one priority, and
+// fit anywhere. There are no jobs without GPUs, which are more than half at Helios, nor failures,
+// nor sessions of one user.
 type Synthetic struct {
 	Profile Profile
 	// Seed of everything that is drawn.

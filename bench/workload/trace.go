@@ -27,7 +27,7 @@ type Options struct {
 	// Window is how many rows are kept to put them in order of time; a row that is earlier
 	// than one that left the window is an error. Zero: what the format promises, which is one
 	// row for a file that is in order, and all of them for one that is not. A row that is
-	// kept takes some 220 bytes: whoever reads the files of strangers should set a window.
+	// kept takes some 220 bytes: a reader of strangers' files should set a window.
 	Window int
 	// ProcessorsPerGPU is how many processors of a log in the standard workload format count
 	// as one GPU; zero: 1. Other formats tell GPUs.

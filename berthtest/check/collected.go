@@ -9,9 +9,10 @@ import (
 )
 
 // This file asserts that a guarantee is collected: in a fleet at rest no gang waits within the
-// guarantee of its queue for which some others could go that leave their queues their guarantees in
-// use. It looks for them in a few cheap ways, so that what it finds is certain, and what it does not
-// find says nothing: whole gangs of other queues, on nodes that are emptied one after the other.
+// guarantee of its queue, and no elastic one stays short of a member within it, for which some
+// others could go that leave their queues their guarantees in use. It looks for them in a few cheap
+// ways, so that what it finds is certain, and what it does not find says nothing: whole gangs of
+// other queues, on nodes that are emptied one after the other.
 //
 // It judges gangs whose place can be counted (see countable), of queues that state a guarantee as all
 // above them do, with the default gain, no rate limit, and nothing else under way. What others give
@@ -20,7 +21,7 @@ import (
 // collected asserts that of one gang that waits.
 func (c *Checker) collected(rep *replica) error {
 	p, leaf := &c.policy.Preemption, rep.job.queue
-	if rep.state != berth.ReplicaPending || p.Mode == berth.PreemptionOff || p.RateLimit.Evictions+p.QueueRateLimit.Evictions > 0 {
+	if !rep.waits() || p.Mode == berth.PreemptionOff || p.RateLimit.Evictions+p.QueueRateLimit.Evictions > 0 {
 		return nil
 	}
 	if len(c.preemptions)+len(c.kept) > 0 || len(leaf.children) > 0 || c.somebodyKeeps() {
@@ -29,6 +30,9 @@ func (c *Checker) collected(rep *replica) error {
 	w := c.imagine(nil, nil, c.gangs)
 	defer w.forget()
 	asked, high := w.asks(rep)
+	if rep.grows() {
+		asked, high = rep.job.unit(c), rep.job.unit(c)
+	}
 	if !w.known || len(w.gone) > 0 || asked != high || asked == 0 || !leaf.owed(asked) || !w.countable(rep, nil) {
 		return nil
 	}
@@ -47,7 +51,7 @@ func (c *Checker) collected(rep *replica) error {
 		slices.SortFunc(nodes, func(a, b *node) int { return cmp.Or(order(a, b), cmp.Compare(a.spec.ID, b.spec.ID)) })
 		victims := w.empty(rep, nodes, open)
 		if victims != nil && w.leaveGuarantees(rep, victims) {
-			return broken(PromiseL1, "%s waits within the guarantee of queue %s, and would start if %s and %d more went, which leaves every queue its own", rep, leaf.spec.Name, victims[0], len(victims)-1)
+			return broken(PromiseL1, "%s waits, or is to grow, within the guarantee of queue %s, and would start if %s and %d more went, which leaves every queue its own", rep, leaf.spec.Name, victims[0], len(victims)-1)
 		}
 	}
 	c.saw("a guarantee that cannot be collected in a simple way")

@@ -11,13 +11,13 @@ import (
 // A course is how far the eviction of a victim has come.
 type course struct {
 	phase protocol.Phase
-	// life is the incarnation that yields.
+	// life is the incarnation of the victim.
 	life berth.Incarnation
 	// restored: the core was restored from a snapshot in this phase.
 	restored bool
 }
 
-// Restored notes that the core is another one now, made of a snapshot: whoever has to yield
+// Restored notes that the core is another one now, made of a snapshot: a victim
 // was caught in the middle of the next arrow.
 func (c *Checker) Restored() {
 	for _, s := range c.courses {
@@ -33,7 +33,7 @@ type Victim struct {
 	// checkpoint, "evicting" while a Release is out, "released" when all of it is gone, and
 	// others between.
 	Phase string
-	// Beneficiary is the replica to which it yields; zero where that needs its place no longer.
+	// Beneficiary is the replica that it is evicted for; zero where that needs its place no longer.
 	Beneficiary berth.ReplicaRef
 	// Held is what its members hold.
 	Held []berth.MemberPlacement
@@ -87,7 +87,7 @@ func (c *Checker) signal(rep *replica, s protocol.Signal) {
 		c.saw("restored before " + arrow)
 	}
 	if life := rep.incarnation; life != at.life && next != protocol.PhaseResumed {
-		c.astray(broken(PromiseProtocol, "%s is %s in incarnation %d, and its incarnation %d has to yield", rep, next, life, at.life))
+		c.astray(broken(PromiseProtocol, "%s is %s in incarnation %d, and its incarnation %d is evicted", rep, next, life, at.life))
 	}
 	at.phase, at.restored = next, at.restored && next == at.phase
 	if next.Over() {

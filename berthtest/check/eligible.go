@@ -12,8 +12,8 @@ import (
 // that is the same, the queue of the higher priority.
 //
 // How shares compare is not judged, nor where it is not certain for which job a queue
-// stands: a queue counts as within its guarantee, or as one that borrows, if it is so with every gang that
-// waits at or below it.
+// stands: a queue counts as within its guarantee, or as one that borrows, if it is so with every
+// gang that waits at or below it.
 
 // A turn is how a queue stands to its guarantee with the job that it would serve next.
 type turn uint8
@@ -213,6 +213,9 @@ func (q *queue) standsWith(low, high int64) turn {
 // minimum costs, or one more member of one that runs.
 func (c *Checker) asks(rep *replica) (low, high int64) {
 	j := rep.job
+	if p := c.preemptions[rep.key()]; p != nil && p.members > 0 {
+		return c.asksToGrow(rep, p)
+	}
 	for g := range j.spec.Groups {
 		group := &j.spec.Groups[g]
 		high1 := c.largest(&group.Claim)

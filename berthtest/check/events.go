@@ -175,7 +175,7 @@ func (c *Checker) nodeUpdated(e berth.NodeUpdated) error {
 // are as they were, unless they divide by another table.
 func (c *Checker) redescribed(before *node, spec berth.Node) error {
 	n := newNode(spec)
-	n.cordoned, n.probation, n.trial = before.cordoned, before.probation, before.trial
+	n.cordoned, n.quarantine, n.burnIn = before.cordoned, before.quarantine, before.burnIn
 	n.drains, n.drainBy, n.reason = before.drains, before.drainBy, before.reason
 	kept := 0
 	if len(spec.GPUs) > 0 && len(before.gpus) > 0 && spec.GPUs[0].MIGTable == before.spec.GPUs[0].MIGTable {
@@ -204,9 +204,9 @@ func (c *Checker) cordon(id berth.NodeID, cordoned bool) error {
 		c.saw("a drain ended")
 	}
 	n.drains, n.drainBy, n.reason = false, 0, ""
-	if !cordoned && !n.cordoned && (n.probation != 0 || n.trial != 0) {
+	if !cordoned && !n.cordoned && (n.quarantine != 0 || n.burnIn != 0) {
 		c.saw("vouched for")
-		n.probation, n.trial = 0, 0
+		n.quarantine, n.burnIn = 0, 0
 	}
 	n.cordoned = cordoned
 	return nil
@@ -223,10 +223,11 @@ func (c *Checker) nodeLost(e berth.NodeLost) error {
 			delete(c.changes, ch.ID)
 		}
 	}
-	if n.trial != 0 {
-		c.saw("lost on trial")
+	if n.burnIn != 0 {
+		c.saw("lost in burn-in")
 	}
 	c.noteLoss(e.Node)
+	c.losePlaces(func(s stand) bool { return s.node == n })
 	c.lose("nodeLost", slices.Clone(n.members), berth.CauseHardwareLost)
 	delete(c.nodes, e.Node)
 	return nil
@@ -240,8 +241,8 @@ func (c *Checker) gpuFailed(e berth.GPUFailed) error {
 	if e.GPU < 0 || e.GPU >= len(n.gpus) {
 		return broken(PromiseEvents, "the failure of GPU %d of node %s was accepted, which has %d", e.GPU, e.Node, len(n.gpus))
 	}
-	if n.trial != 0 {
-		c.saw("failed on trial")
+	if n.burnIn != 0 {
+		c.saw("failed in burn-in")
 	}
 	n.failed |= berth.GPUSetOf(e.GPU)
 	g := &n.gpus[e.GPU]
@@ -252,6 +253,7 @@ func (c *Checker) gpuFailed(e berth.GPUFailed) error {
 		c.endChange(g.change, false)
 		g.unknown = true
 	}
+	c.losePlaces(func(s stand) bool { return s.node == n && s.at.GPUs.Has(e.GPU) })
 	c.lose("gpuFailed", hit, berth.CauseHardwareLost)
 	return nil
 }
@@ -262,7 +264,7 @@ func (c *Checker) gpuRepaired(e berth.GPURepaired) error {
 		return err
 	}
 	if n.failed.Has(e.GPU) {
-		c.onTrial(n, c.now)
+		c.beginBurnIn(n, c.now)
 	}
 	n.failed &^= berth.GPUSetOf(e.GPU)
 	return nil

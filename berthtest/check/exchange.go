@@ -222,11 +222,11 @@ func (w *world) judge(r *preemption) error {
 	own := victims[0].job.queue == rep.job.queue
 	for _, victim := range victims {
 		if (victim.job.queue == rep.job.queue) != own {
-			return broken(PromiseS4, "%s and %s have to yield to %s, and one of them is of its queue", victims[0], victim, rep)
+			return broken(PromiseS4, "%s and %s are evicted for %s, and one of them is of its queue", victims[0], victim, rep)
 		}
 		for _, unit := range victim.units() {
 			if held := w.held(unit.all()); w.tooLarge(rep, asked, victim, held) {
-				return broken(PromiseS7, "%s has to yield to %s, which asks for %d thousandths of GPUs, and holds %d", victim, rep, asked, held)
+				return broken(PromiseS7, "%s is evicted for %s, which asks for %d thousandths of GPUs, and holds %d", victim, rep, asked, held)
 			}
 		}
 		if own {
@@ -241,7 +241,7 @@ func (w *world) judge(r *preemption) error {
 		}
 		whole = whole || exception
 		if w.fair != nil && !w.withinGuarantee && victim.resting {
-			return broken(PromiseS6, "%s has to yield to %s, and had to yield before, too short a time ago", victim, rep)
+			return broken(PromiseS6, "%s is evicted for %s, and was evicted before, too short a time ago", victim, rep)
 		}
 	}
 	if err := w.isWorthIt(rep, asked, r); err != nil {
@@ -317,7 +317,7 @@ func (w *world) hasRoom(rep *replica, r *preemption) error {
 }
 
 // tooLarge reports whether a victim, or a unit of it, that is imagined gone certainly held too
-// much to have to yield for what is asked.
+// much to be evicted for what is asked.
 func (w *world) tooLarge(rep *replica, asked int64, victim victim, held int64) bool {
 	ratio := int64(w.policy.Preemption.MaxRatio)
 	if ratio < 0 || held/ratio <= max(asked, 1000) || rep.job.spec.Class > victim.job.spec.Class {
@@ -342,7 +342,7 @@ func (w *world) noneSpared(rep *replica, r *preemption, before int) error {
 			}
 		}
 		if w.couldStartOn(rep, w.openTo(rep)) {
-			return broken(PromiseS7, "%s has to yield to %s, which would fit beside it", units[spared], rep)
+			return broken(PromiseS7, "%s is evicted for %s, which would fit beside it", units[spared], rep)
 		}
 	}
 	w.saw("none of the victims could be spared")
@@ -351,7 +351,7 @@ func (w *world) noneSpared(rep *replica, r *preemption, before int) error {
 
 // openTo says on which nodes a beneficiary could have started: those that were not set aside for
 // others, and have not been since by the reservation of a gang, which is made before anybody is
-// asked to yield.
+// evicted.
 func (w *world) openTo(rep *replica) func(*node) bool {
 	return func(n *node) bool {
 		for key, r := range w.gangs {
@@ -402,8 +402,11 @@ func (w *world) mayTake(rep *replica, asked int64, victim victim) error {
 	for _, q := range own {
 		// Where the fleet has less than all guarantees, its part of one above it may be more.
 		fair := max(w.fair.Of(w.index(q)), w.fair.Guaranteed(w.index(q)))
+		if rep.state == berth.ReplicaRunning { // it grows for a guarantee alone
+			fair = w.fair.Guaranteed(w.index(q))
+		}
 		if with := q.has(); with > q.spec.Guarantee[quota.GPUMilli] && with > fair {
-			return broken(PromiseS4, "%s of queue %s has to yield to %s, with which queue %s has %d of %d guaranteed, and its fair share is %d",
+			return broken(PromiseS4, "%s of queue %s is evicted for %s, with which queue %s has %d of %d guaranteed, and its fair share is %d",
 				victim, victim.job.queue.spec.Name, rep, q.spec.Name, with, q.spec.Guarantee[quota.GPUMilli], fair)
 		}
 	}
@@ -423,7 +426,7 @@ func (w *world) leaves(rep *replica, victim victim, lent []victim, before []ghos
 		}
 		exception = true
 		if most, now, known := w.fills(q, guarantee, lent, before); known && now < most {
-			return true, broken(PromiseS4, "%s has to yield to %s, and leaves queue %s with %d of %d guaranteed; its jobs filled %d of that, and fill %d now",
+			return true, broken(PromiseS4, "%s is evicted for %s, and leaves queue %s with %d of %d guaranteed; its jobs filled %d of that, and fill %d now",
 				victim, rep, q.spec.Name, left, guarantee, most, now)
 		}
 	}

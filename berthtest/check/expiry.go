@@ -48,6 +48,7 @@ func (c *Checker) expire() {
 	}
 	for _, rep := range c.waiting.sorted() {
 		if rep.readyAt <= c.now {
+			rep.keptAnew = rep.readyAt.Add(c.policy.ReservationTimeout)
 			rep.readyAt, rep.retriedIn = 0, c.passes
 			c.waiting.remove(rep)
 			if rep.state == berth.ReplicaRunning {

@@ -11,8 +11,8 @@ import (
 
 // This file is the part of the zoo that is about hardware that failed, and spares.
 
-// careful has a policy that trusts nothing at once: a node is on probation for an hour after
-// its first loss, and on trial for half an hour.
+// careful has a policy that trusts nothing at once: a node is in quarantine for an hour after
+// its first loss, and in burn-in for half an hour.
 func (z *zoo) careful() {
 	z.tell(berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Losses: 1, BurnIn: 30 * berth.Minute}}})
 }
@@ -24,7 +24,7 @@ func (z *zoo) back(id berth.NodeID, leaf string) {
 	z.tell(berth.NodeJoined{Node: berth.Node{ID: id, Domains: []string{leaf}, GPUs: []berth.GPU{gpu, gpu}, CPUMilli: 1000, MemoryMiB: 1000}})
 }
 
-// repaired has a GPU of n1 on trial.
+// repaired has a GPU of n1 in burn-in.
 func (z *zoo) repaired() {
 	z.careful()
 	z.tell(berth.GPUFailed{Node: "n1", GPU: 0})
@@ -61,14 +61,14 @@ func (z *zoo) heldOn(wanted int, nodes ...berth.NodeID) berth.FleetReport {
 func urgent(j *berth.Job) { j.Class = berth.ClassLatencyCritical }
 
 var failing = []animal{
-	{check.PromiseHealth, "a node on probation is used", func(z *zoo) error {
+	{check.PromiseHealth, "a node in quarantine is used", func(z *zoo) error {
 		z.careful()
 		z.back("n1", "x")
 		z.submit("a", 1)
 		z.now = berth.Time(berth.Hour) - 1
 		return z.try(z.bind("a", on(0, "n1", 0)))
 	}},
-	{check.PromiseHealth, "a second probation is no longer than the first", func(z *zoo) error {
+	{check.PromiseHealth, "a second quarantine is no longer than the first", func(z *zoo) error {
 		z.careful()
 		z.back("n1", "x")
 		z.back("n1", "x")
@@ -76,30 +76,30 @@ var failing = []animal{
 		z.now = berth.Time(berth.Hour)
 		return z.try(z.bind("a", on(0, "n1", 0)))
 	}},
-	{check.PromiseHealth, "a gang of two is on trial", func(z *zoo) error {
+	{check.PromiseHealth, "a gang of two is in burn-in", func(z *zoo) error {
 		z.repaired()
 		z.submit("a", 2)
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n2", 0)))
 	}},
-	{check.PromiseHealth, "what is latency-critical is on trial", func(z *zoo) error {
+	{check.PromiseHealth, "what is latency-critical is in burn-in", func(z *zoo) error {
 		z.repaired()
 		z.submit("a", 1, urgent)
 		return z.try(z.bind("a", on(0, "n1", 1)))
 	}},
-	{check.PromiseHealth, "a trial begins with the loss, not after the probation", func(z *zoo) error {
+	{check.PromiseHealth, "a burn-in begins with the loss, not after the quarantine", func(z *zoo) error {
 		z.careful()
 		z.back("n1", "x")
 		z.submit("a", 1, urgent)
 		z.now = berth.Time(berth.Hour)
 		return z.try(z.bind("a", on(0, "n1", 1)))
 	}},
-	{check.PromiseHealth, "a trial is not reported", func(z *zoo) error {
+	{check.PromiseHealth, "a burn-in is not reported", func(z *zoo) error {
 		z.repaired()
 		r := z.report(0)
 		r.Nodes.InBurnIn = 1
 		return z.c.AgainstReport(r)
 	}},
-	{check.PromiseHealth, "a trial is reported that ends too early", func(z *zoo) error {
+	{check.PromiseHealth, "a burn-in is reported that ends too early", func(z *zoo) error {
 		z.repaired()
 		r := z.report(0)
 		r.Nodes.InBurnIn = 1
@@ -111,7 +111,7 @@ var failing = []animal{
 		z.tell(berth.XidReported{Node: "n1", GPU: 0, Xid: 79})
 		return z.try(z.bind("a", on(0, "n1", 0)))
 	}},
-	{check.PromiseSelectors, "a GPU on trial is used that reported a suspect Xid", func(z *zoo) error {
+	{check.PromiseSelectors, "a GPU in burn-in is used that reported a suspect Xid", func(z *zoo) error {
 		z.repaired()
 		z.submit("a", 1)
 		z.tell(berth.XidReported{Node: "n1", GPU: 1, Xid: 4711})
@@ -213,8 +213,8 @@ func TestWhatIsRightAboutFailures(t *testing.T) {
 	z.back("n2", "x")
 	z.now = berth.Time(berth.Minute)
 	z.submit("c", 1)
-	z.pass(z.bind("c", on(0, "n2", 0))) // the probation is over
-	for _, name := range []string{"resumed on a spare", "placed on trial", "on probation", "probation over", "trial over", "an Xid condemns", "an Xid without effect"} {
+	z.pass(z.bind("c", on(0, "n2", 0))) // the quarantine is over
+	for _, name := range []string{"resumed on a spare", "placed in burn-in", "in quarantine", "quarantine over", "burn-in over", "an Xid condemns", "an Xid without effect"} {
 		require.NotZero(t, z.c.Cases()[name], name)
 	}
 }

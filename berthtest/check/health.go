@@ -14,13 +14,13 @@ import (
 type memory struct {
 	// losses are the latest, as many as matter.
 	losses []berth.Time
-	// probations is how often it was put on probation, up to four times.
-	probations int
-	until      berth.Time
+	// quarantines is how often it was put in quarantine, up to four times.
+	quarantines int
+	until       berth.Time
 }
 
 // closed reports whether a node takes no work.
-func (n *node) closed() bool { return n.cordoned || n.probation != 0 }
+func (n *node) closed() bool { return n.cordoned || n.quarantine != 0 }
 
 // remembers reports whether it matters to a policy that a node was lost.
 func remembers(h *berth.Health) bool { return h.Losses > 0 || h.BurnIn > 0 }
@@ -41,7 +41,7 @@ func (c *Checker) noteLoss(id berth.NodeID) {
 	m.until = c.now.Add(h.Within)
 }
 
-// welcome finds out whether a node that joins is on probation, and on trial: it was lost of
+// welcome finds out whether a node that joins is in quarantine, and in burn-in: it was lost of
 // late, and often.
 func (c *Checker) welcome(n *node) {
 	h, m := &c.policy.Health, c.gone[n.spec.ID]
@@ -56,38 +56,38 @@ func (c *Checker) welcome(n *node) {
 	}
 	if h.Losses > 0 && recent >= h.Losses {
 		length := h.Quarantine
-		for range m.probations {
+		for range m.quarantines {
 			length *= 2
 		}
-		if m.probations > 0 {
-			c.saw("a longer probation")
+		if m.quarantines > 0 {
+			c.saw("a longer quarantine")
 		}
-		m.probations = min(m.probations+1, 4)
-		n.probation = c.now.Add(length)
-		from = n.probation
-		c.saw("on probation")
+		m.quarantines = min(m.quarantines+1, 4)
+		n.quarantine = c.now.Add(length)
+		from = n.quarantine
+		c.saw("in quarantine")
 	}
-	c.onTrial(n, from)
+	c.beginBurnIn(n, from)
 }
 
-// onTrial puts a node on trial from an instant on.
-func (c *Checker) onTrial(n *node, from berth.Time) {
+// beginBurnIn puts a node in burn-in from an instant on.
+func (c *Checker) beginBurnIn(n *node, from berth.Time) {
 	if length := c.policy.Health.BurnIn; length > 0 {
-		n.trial = max(n.trial, from.Add(length))
-		c.saw("on trial")
+		n.burnIn = max(n.burnIn, from.Add(length))
+		c.saw("in burn-in")
 	}
 }
 
-// trustAgain ends probations and trials that are over.
+// trustAgain ends quarantines and burn-ins that are over.
 func (c *Checker) trustAgain() {
 	for _, n := range c.nodes {
-		if n.probation != 0 && n.probation <= c.now {
-			n.probation = 0
-			c.saw("probation over")
+		if n.quarantine != 0 && n.quarantine <= c.now {
+			n.quarantine = 0
+			c.saw("quarantine over")
 		}
-		if n.trial != 0 && n.trial <= c.now {
-			n.trial = 0
-			c.saw("trial over")
+		if n.burnIn != 0 && n.burnIn <= c.now {
+			n.burnIn = 0
+			c.saw("burn-in over")
 		}
 	}
 }
@@ -97,10 +97,10 @@ func (c *Checker) reconsider() {
 	h := &c.policy.Health
 	for _, n := range c.nodes {
 		if h.Losses == 0 {
-			n.probation = 0
+			n.quarantine = 0
 		}
 		if h.BurnIn == 0 {
-			n.trial = 0
+			n.burnIn = 0
 		}
 	}
 	if !remembers(h) {
@@ -108,7 +108,7 @@ func (c *Checker) reconsider() {
 	}
 }
 
-// xidReported: a fault of the hardware condemns, and one that may be so does on trial.
+// xidReported: a fault of the hardware condemns, and one that may be so does in burn-in.
 func (c *Checker) xidReported(e berth.XidReported) error {
 	n, err := c.known(e.Node)
 	switch {
@@ -122,8 +122,8 @@ func (c *Checker) xidReported(e berth.XidReported) error {
 	switch effect := berth.LookupXid(e.Xid).Effect; {
 	case effect == berth.XidCondemns:
 		c.saw("an Xid condemns")
-	case effect == berth.XidSuspect && n.trial != 0:
-		c.saw("a suspect Xid on trial")
+	case effect == berth.XidSuspect && n.burnIn != 0:
+		c.saw("a suspect Xid in burn-in")
 	default:
 		c.saw("an Xid without effect")
 		return nil
@@ -131,7 +131,7 @@ func (c *Checker) xidReported(e berth.XidReported) error {
 	return c.gpuFailed(berth.GPUFailed{Node: e.Node, GPU: e.GPU})
 }
 
-// cheap reports whether little is lost with a replica, so that it may be on trial hardware: it
+// cheap reports whether little is lost with a replica, so that it may be on hardware in burn-in: it
 // is on one node for certain, and nobody waits for its answers.
 func cheap(rep *replica) bool {
 	spec := &rep.job.spec
@@ -140,15 +140,15 @@ func cheap(rep *replica) bool {
 
 func (j *job) members() int { return j.offsets[len(j.offsets)-1] }
 
-// onTrialOnly: hardware on trial gets nothing of which the loss would be dear.
-func (c *Checker) onTrialOnly(rep *replica, n *node) error {
+// inBurnInOnly: hardware in burn-in gets nothing of which the loss would cost much.
+func (c *Checker) inBurnInOnly(rep *replica, n *node) error {
 	switch {
-	case n.trial == 0:
+	case n.burnIn == 0:
 		return nil
 	case !cheap(rep):
-		return broken(PromiseHealth, "%s is placed on node %s, which is on trial until %d", rep, n.spec.ID, n.trial)
+		return broken(PromiseHealth, "%s is placed on node %s, which is in burn-in until %d", rep, n.spec.ID, n.burnIn)
 	}
-	c.saw("placed on trial")
+	c.saw("placed in burn-in")
 	return nil
 }
 
@@ -156,13 +156,13 @@ func (c *Checker) onTrialOnly(rep *replica, n *node) error {
 func (c *Checker) againstHealth(list []berth.HealthReport) error {
 	var want []berth.HealthReport
 	for _, n := range c.nodes {
-		if n.probation != 0 || n.trial != 0 {
-			want = append(want, berth.HealthReport{Node: n.spec.ID, QuarantineUntil: n.probation, BurnInUntil: n.trial})
+		if n.quarantine != 0 || n.burnIn != 0 {
+			want = append(want, berth.HealthReport{Node: n.spec.ID, QuarantineUntil: n.quarantine, BurnInUntil: n.burnIn})
 		}
 	}
 	slices.SortFunc(want, func(a, b berth.HealthReport) int { return cmp.Compare(a.Node, b.Node) })
 	if !slices.Equal(list, want) {
-		return broken(PromiseHealth, "the report says that nodes are on probation or on trial as in %+v; it is %+v", list, want)
+		return broken(PromiseHealth, "the report says that nodes are in quarantine or in burn-in as in %+v; it is %+v", list, want)
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ type calm struct {
 	full berth.Time
 }
 
-// inForceHysteresis fills in the defaults that the comments of berth.Preemption and berth.GainPolicy
-// state.
+// inForceHysteresis fills in the defaults that the comments of berth.Preemption and
+// berth.GainPolicy state.
 func inForceHysteresis(p berth.Preemption) berth.Preemption {
 	p.Cooldown = max(0, cmp.Or(p.Cooldown, 5*berth.Minute))
 	w := &p.Gain
@@ -44,8 +44,8 @@ func (c *Checker) grace(rep *replica) berth.Duration {
 	return c.policy.Preemption.CheckpointTimeout
 }
 
-// tooYoung reports whether a replica has not run for as long as it may at least, whoever
-// asks.
+// tooYoung reports whether a replica has not run for as long as it may at least, whatever
+// the beneficiary.
 func (c *Checker) tooYoung(rep *replica) bool {
 	return c.now < rep.started.Add(max(rep.job.spec.MinRuntime, c.policy.Preemption.MinRuntime))
 }
@@ -61,17 +61,17 @@ func (c *Checker) inCooldown(rep *replica) bool {
 	return rep.evicted > 0 && c.now < rep.started.Add(least)
 }
 
-// evictedNow counts that a replica has to yield in the end.
+// evictedNow counts that a replica is evicted in the end.
 func (c *Checker) evictedNow(rep *replica) {
 	if c.now.Sub(rep.started) >= 16*c.policy.Preemption.Cooldown {
 		rep.evicted = 0
 	}
 	if rep.evicted++; rep.evicted > 1 {
-		c.saw("had to yield again")
+		c.saw("was evicted again")
 	}
 }
 
-// keepsRates: no more have to yield in a pass than the rates of the fleet and of their queue
+// keepsRates: no more are evicted in a pass than the rates of the fleet and of their queue
 // allow; or it was full, and they are those of one room.
 func (c *Checker) keepsRates() error {
 	if len(c.victimsNow) == 0 {
@@ -79,7 +79,7 @@ func (c *Checker) keepsRates() error {
 	}
 	p := &c.policy.Preemption
 	if !admit(&c.full, p.RateLimit, c.now, c.victimsNow) {
-		return broken(PromiseRates, "%d have to yield in the pass at %d, the first for %s; by the rate of %d in %v it is full at %d",
+		return broken(PromiseRates, "%d are evicted in the pass at %d, the first for %s; by the rate of %d in %v it is full at %d",
 			len(c.victimsNow), c.now, c.victimsNow[0].preemption.beneficiary, p.RateLimit.Evictions, p.RateLimit.Per, c.full)
 	}
 	for i, rep := range c.victimsNow {
@@ -89,7 +89,7 @@ func (c *Checker) keepsRates() error {
 		}
 		list := slices.DeleteFunc(slices.Clone(c.victimsNow), func(other *replica) bool { return other.job.queue != q })
 		if !admit(&q.full, p.QueueRateLimit, c.now, list) {
-			return broken(PromiseRates, "%d of queue %s have to yield in the pass at %d; by the rate of %d in %v it is full at %d",
+			return broken(PromiseRates, "%d of queue %s are evicted in the pass at %d; by the rate of %d in %v it is full at %d",
 				len(list), q.spec.Name, c.now, p.QueueRateLimit.Evictions, p.QueueRateLimit.Per, q.full)
 		}
 	}
@@ -138,7 +138,7 @@ func (w *world) isWorthIt(rep *replica, asked int64, r *preemption) error {
 	waited := (int64(r.from-rep.pendingSince)*int64(k.WaitMilli) + 999) / 1000
 	gain := gpuTime(cmp.Or(asked, 1000), k.Turn+max(0, worth[rep.job.spec.Class]-worth[class])+berth.Duration(waited))
 	if price.Sign() > 0 && gain.Cmp(price) <= 0 {
-		return broken(PromiseGain, "%d have to yield to %s, which gains %v GPU-milliseconds, and they lose %v", len(r.victims), rep, gain, price)
+		return broken(PromiseGain, "%d are evicted for %s, which gains %v GPU-milliseconds, and they lose %v", len(r.victims), rep, gain, price)
 	}
 	w.saw("worth what is lost")
 	if r.from > rep.pendingSince && gpuTime(cmp.Or(asked, 1000), k.Turn+max(0, worth[rep.job.spec.Class]-worth[class])).Cmp(price) <= 0 {

@@ -46,18 +46,18 @@ var unrest = []animal{
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
 		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3")))
 	}},
-	{check.PromiseGain, "somebody has to yield a millisecond before it is worth it", func(z *zoo) error {
+	{check.PromiseGain, "somebody is evicted a millisecond before it is worth it", func(z *zoo) error {
 		z.full(func(j *berth.Job) { j.Checkpoint.RestartCost = 6 * berth.Minute })
 		z.now = berth.Time(berth.Minute)
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
 		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3")))
 	}},
-	{check.PromiseS6, "somebody has to yield again before its cooldown is over", func(z *zoo) error {
+	{check.PromiseS6, "somebody is evicted again before its cooldown is over", func(z *zoo) error {
 		z.again()
 		z.now = berth.Time(5*berth.Minute) - 1
 		return z.try(lives(z.ask("z", berth.CausePreempted, "higher"), 2))
 	}},
-	{check.PromiseRates, "more have to yield than the fleet's rate lets", func(z *zoo) error {
+	{check.PromiseRates, "more are evicted than the fleet's rate lets", func(z *zoo) error {
 		z.full()
 		z.submit("also", 1, in("a1"), ahead)
 		z.calm(berth.Preemption{RateLimit: berth.RateLimit{Evictions: 1, Per: berth.Minute}})
@@ -66,14 +66,14 @@ var unrest = []animal{
 		z.now = berth.Time(berth.Minute) - 1
 		return z.try(z.ask("y", berth.CausePreempted, "also"))
 	}},
-	{check.PromiseRates, "more have to yield than the queue's rate lets", func(z *zoo) error {
+	{check.PromiseRates, "more are evicted than the queue's rate lets", func(z *zoo) error {
 		z.full()
 		z.submit("also", 1, in("a1"), ahead)
 		z.calm(berth.Preemption{QueueRateLimit: berth.RateLimit{Evictions: 1, Per: berth.Minute}})
 		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 2, 0)))
 		return z.try(z.ask("y", berth.CausePreempted, "also"), z.ask("z", berth.CausePreempted, "high"))
 	}},
-	{check.PromiseRates, "many have to yield for one before it is full", func(z *zoo) error {
+	{check.PromiseRates, "many are evicted for one before it is full", func(z *zoo) error {
 		z.full()
 		z.submit("wide", 3, in("a1"), ahead)
 		z.calm(berth.Preemption{RateLimit: berth.RateLimit{Evictions: 2, Per: berth.Minute}})

@@ -17,9 +17,9 @@ const maxSums = 1 << 14
 // Jobs that go as a whole or not at all count as one each, and so do the minimum of an elastic gang
 // and each unit above that. What was on its way out before counts for neither; what is being
 // started, or will be, stays. Not known: where a size is the core's choice, or a request was
-// withdrawn in this pass, so that it may have been out when the core looked, or a gang comes back to
-// where it stood, for which its queue is charged though it holds nothing, or guarantees are not all
-// lent.
+// withdrawn in this pass, so that it may have been out when the core looked, or a gang comes back
+// to where it stood, for which its queue is charged though it holds nothing, or guarantees are not
+// all lent.
 func (w *world) fills(q *queue, guarantee int64, lent []victim, before []ghost) (most, now int64, known bool) {
 	if w.somebodyKeeps() {
 		return 0, 0, false

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// This file is the part of the zoo that is about what queues lend and borrow, whose turn
-// it is, and the books of it.
+// This file is the part of the zoo that is about what queues lend and borrow, their
+// turns, and the books of it.
 
 // queue states of a queue what differs from nothing; amounts are whole GPUs.
 func (z *zoo) queue(name, parent string, change ...func(*quota.Queue)) {

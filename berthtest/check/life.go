@@ -91,6 +91,7 @@ func (c *Checker) settle(rep *replica, cause berth.CauseCode) {
 func (c *Checker) run(rep *replica) {
 	c.freeAll(rep, broke, lost)
 	c.due.remove(rep)
+	c.endPreemption(rep.key()) // what it lacks may be something else
 	if rep.state != berth.ReplicaRunning {
 		rep.state, rep.attempts, rep.started, rep.struck, rep.stood = berth.ReplicaRunning, 0, c.now, false, nil
 		if !rep.resumes {
@@ -119,6 +120,7 @@ func (c *Checker) takeBack(rep *replica, cause berth.CauseCode, gone bool) {
 		return
 	}
 	c.withdraw(rep)
+	c.endPreemption(rep.key())
 	c.freeAll(rep, broke, lost)
 	for _, m := range rep.in(binding, running) {
 		m.state = stopping
@@ -202,6 +204,7 @@ func (c *Checker) forgetJob(j *job) {
 
 // open makes an order one that is out.
 func (c *Checker) open(rep *replica, a berth.Order) {
+	c.endPreemption(rep.key()) // it does not wait any more
 	rep.order = a
 	c.orders[a.Header().ID] = rep
 }

@@ -12,7 +12,8 @@ import (
 // This file is about gangs that leave their places for others: the nodes they are on are being
 // drained, they lost hardware, or members, or they are moved so that one that waits has room in
 // one piece. Where they go is kept for them from
-// then on: the reports list it (see Checker.AgainstReport), and no order tells of it before the Bind.
+// then on: the reports list it (see Checker.AgainstReport), and no order tells of it before the
+// Bind.
 
 // moving is what is known of gangs that move.
 type moving struct {
@@ -325,7 +326,8 @@ func (c *Checker) againstMoves(gangs map[gangKey]berth.ReservationReport) error 
 func (c *Checker) isKept(key gangKey, r *berth.ReservationReport) bool {
 	until, kept := c.kept[key]
 	rep := c.beneficiary(key)
-	return kept && until == r.Until || rep != nil && len(rep.stood) > 0 && (c.unseen(rep) || rep.retriedIn == c.passes) && r.Until == rep.keptUntil
+	return kept && until == r.Until || rep != nil && len(rep.stood) > 0 &&
+		(r.Until == rep.keptUntil && (c.unseen(rep) || rep.retriedIn == c.passes) || r.Until == rep.keptAnew && rep.retriedIn == c.passes)
 }
 
 // lacks is what a gang for which a place is kept may come to hold there at the most, less what

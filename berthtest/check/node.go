@@ -11,9 +11,9 @@ import (
 type node struct {
 	spec     berth.Node
 	cordoned bool
-	// probation, trial are until when it takes no work, and only what is cheap to lose; 0: it
+	// quarantine, burnIn are until when it takes no work, and only what is cheap to lose; 0: it
 	// does not.
-	probation, trial berth.Time
+	quarantine, burnIn berth.Time
 	// drains: what runs there has to leave, by drainBy if that is not 0, for a reason.
 	drains  bool
 	drainBy berth.Time
@@ -168,8 +168,8 @@ func (n *node) inService(m *member) error {
 	if n.cordoned {
 		return broken(PromiseSelectors, "%s is placed on node %s, which is cordoned", m, n.spec.ID)
 	}
-	if n.probation != 0 {
-		return broken(PromiseHealth, "%s is placed on node %s, which is on probation until %d", m, n.spec.ID, n.probation)
+	if n.quarantine != 0 {
+		return broken(PromiseHealth, "%s is placed on node %s, which is in quarantine until %d", m, n.spec.ID, n.quarantine)
 	}
 	if m.at.GPUs&n.failed != 0 {
 		return broken(PromiseSelectors, "%s is placed on failed GPUs %s of node %s", m, m.at.GPUs&n.failed, n.spec.ID)

@@ -129,7 +129,7 @@ func (c *Checker) mayBind(rep *replica, b *berth.Bind) error {
 	var right berth.CauseCode
 	h := &b.OrderHeader
 	switch {
-	case rep.state == berth.ReplicaPending && h.Cause.Code == berth.CauseVictimsGone:
+	case (rep.state == berth.ReplicaPending || rep.grows()) && h.Cause.Code == berth.CauseVictimsGone:
 		return c.victimsGone(rep, b)
 	case rep.state == berth.ReplicaPending && h.Cause.Code == berth.CauseResumed:
 		return c.resumed(rep, b)
@@ -272,7 +272,7 @@ func (c *Checker) release(rep *replica, r berth.Release) error {
 		return broken(PromiseIncarnations, "order %d stops incarnation %d of %s, which is in incarnation %d", r.ID, r.Incarnation, rep, rep.incarnation)
 	}
 	if to := rep.stoppedFor(); r.Cause.Beneficiary != to {
-		return broken(PromiseCauses, "order %d stops %s for %s, which has to yield to %s", r.ID, rep, r.Cause.Beneficiary, to)
+		return broken(PromiseCauses, "order %d stops %s for %s, which is evicted for %s", r.ID, rep, r.Cause.Beneficiary, to)
 	}
 	rep.released++
 	if r.Attempt != rep.released {

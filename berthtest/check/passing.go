@@ -29,8 +29,8 @@ func (c *Checker) surelyPasses(rep *replica, key gangKey) bool {
 	return !guaranteed || c.preemptions[key] == nil && rep.job.least(c) <= other.job.least(c)
 }
 
-// withThosePassed lists a replica and the beneficiaries of its queue that it surely passes: what these are to
-// have holds it up no more than what it is to have itself.
+// withThosePassed lists a replica and the beneficiaries of its queue that it surely passes: what
+// these are to have holds it up no more than what it is to have itself.
 func (c *Checker) withThosePassed(rep *replica) []*replica {
 	list := []*replica{rep}
 	for key := range c.preemptions {
@@ -75,8 +75,8 @@ func compareRank(a, b *replica) int {
 	return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority))
 }
 
-// withinGuarantee reports whether the queue of a gang, and all above it that state a guarantee, would
-// be inside it with the gang's minimum, or with one unit more of one that grows, besides what
+// withinGuarantee reports whether the queue of a gang, and all above it that state a guarantee,
+// would be inside it with the gang's minimum, or with one unit more of one that grows, besides what
 // it holds by a Bind that is being taken.
 func (c *Checker) withinGuarantee(rep *replica) bool {
 	leaf, asked := rep.job.queue, rep.job.least(c)

@@ -20,6 +20,8 @@ type preemption struct {
 	ended bool
 	// victims are in the order of their orders.
 	victims []victim
+	// members is how many further members a gang that runs is to get, as the report has it.
+	members int
 	// grace is the longest time that a victim has to write a checkpoint.
 	grace berth.Duration
 }
@@ -139,6 +141,9 @@ func (c *Checker) victimsGone(rep *replica, b *berth.Bind) error {
 	if c.preemptions[rep.key()] == nil || slices.Contains(c.opened, c.preemptions[rep.key()]) {
 		return broken(PromiseCauses, "order %d starts %s because of %q, for which no room was made", b.ID, rep, b.Cause.Code)
 	}
+	if rep.state == berth.ReplicaRunning {
+		return c.grownWherePlanned(rep, b)
+	}
 	c.saw("started where room was made")
 	return c.whereAside(rep, b)
 }
@@ -176,17 +181,20 @@ func (c *Checker) isPreemption(key gangKey, r *berth.ReservationReport) bool {
 	return p != nil && p.until == r.Until
 }
 
-// againstPreemptions: a beneficiary has a reservation, from now on and for as long as the preemption may
-// take. A preemption that is not listed any more has ended.
+// againstPreemptions: a beneficiary has a reservation, from now on and for as long as the
+// preemption may take. A preemption that is not listed any more has ended.
 func (c *Checker) againstPreemptions(gangs map[gangKey]berth.ReservationReport) error {
 	for _, r := range c.opened {
 		after, some := gangs[r.beneficiary]
+		r.members = after.Members
 		switch {
 		case r.ended:
 		case !some:
-			return broken(PromiseS7, "%s has to yield to %s, which has no reservation", r.victims[0], r.beneficiary)
+			return broken(PromiseS7, "%s is evicted for %s, which has no reservation", r.victims[0], r.beneficiary)
+		case (after.Members > 0) != c.beneficiary(r.beneficiary).grows():
+			return broken(PromiseS7, "%s is evicted for %s, which is to get %d further members", r.victims[0], r.beneficiary, after.Members)
 		case after.From != r.from || after.Until != r.until:
-			return broken(PromiseS7, "%s has to yield to %s, which has a reservation from %d until %d, not from %d until %d",
+			return broken(PromiseS7, "%s is evicted for %s, which has a reservation from %d until %d, not from %d until %d",
 				r.victims[0], r.beneficiary, after.From, after.Until, r.from, r.until)
 		}
 	}
@@ -211,12 +219,7 @@ func (c *Checker) earmark(but ...*replica) (undo func()) {
 		if rep == nil || slices.Contains(but, rep) {
 			continue
 		}
-		asked := quota.Amounts{quota.GPUMilli: rep.job.least(c)}
-		for g := range rep.job.spec.Groups {
-			group := &rep.job.spec.Groups[g]
-			asked[quota.CPUMilli] += int64(minimum(group)) * group.Claim.CPUMilli
-			asked[quota.MemoryMiB] += int64(minimum(group)) * group.Claim.MemoryMiB
-		}
+		asked := c.toHave(rep)
 		for _, n := range c.nodes {
 			if len(n.gpus) > 0 {
 				asked[quota.GPUMilliOf(n.spec.GPUs[0].Product)] = asked[quota.GPUMilli]
@@ -253,13 +256,13 @@ func (c *Checker) strays() error {
 // mayBeEvicted: a victim runs, with no order out, for its minimum run time at least.
 func (c *Checker) mayBeEvicted(rep *replica, h berth.OrderHeader) error {
 	if c.tooYoung(rep) {
-		return broken(PromiseS6, "order %d has %s yield, which runs since %d, shorter than it may", h.ID, rep, rep.started)
+		return broken(PromiseS6, "order %d evicts %s, which runs since %d, shorter than it may", h.ID, rep, rep.started)
 	}
 	if err := c.mayEvict(rep, h, h.Cause.Beneficiary); err != nil {
 		return err
 	}
 	if rep.resting = c.inCooldown(rep); rep.resting && h.Cause.Code == berth.CausePreempted && !c.ownPolicy {
-		return broken(PromiseS6, "order %d has %s yield, which runs since %d and had to yield %d times before", h.ID, rep, rep.started, rep.evicted)
+		return broken(PromiseS6, "order %d evicts %s, which runs since %d and was evicted %d times before", h.ID, rep, rep.started, rep.evicted)
 	}
 	c.victimsNow = append(c.victimsNow, rep)
 	rep.preemption = c.begun(gangKey{h.Cause.Beneficiary.Job, h.Cause.Beneficiary.Replica})
@@ -274,16 +277,16 @@ func (c *Checker) mayEvict(rep *replica, h berth.OrderHeader, to berth.ReplicaRe
 	beneficiary := c.beneficiary(key)
 	switch {
 	case !evicts(h.Cause.Code):
-		return broken(PromiseCauses, "order %d has %s yield because of %q", h.ID, rep, h.Cause.Code)
+		return broken(PromiseCauses, "order %d evicts %s because of %q", h.ID, rep, h.Cause.Code)
 	case rep.state != berth.ReplicaRunning:
-		return broken(PromiseS6, "order %d has %s yield, which is %s", h.ID, rep, rep.state)
+		return broken(PromiseS6, "order %d evicts %s, which is %s", h.ID, rep, rep.state)
 	case h.Incarnation != rep.incarnation:
 		return broken(PromiseIncarnations, "order %d is to incarnation %d of %s, which is in incarnation %d", h.ID, h.Incarnation, rep, rep.incarnation)
-	case beneficiary == nil || beneficiary.state != berth.ReplicaPending || !beneficiary.waits():
-		return broken(PromiseS7, "order %d has %s yield to %s, which does not wait", h.ID, rep, key)
+	case beneficiary == nil || !beneficiary.waits():
+		return broken(PromiseS7, "order %d evicts %s for %s, which does not wait", h.ID, rep, key)
 	}
 	if c.ownPolicy {
-		c.saw("has to yield by a policy of its own")
+		c.saw("is evicted by a policy of its own")
 		return nil
 	}
 	cause := berth.CauseReclaimed
@@ -293,16 +296,18 @@ func (c *Checker) mayEvict(rep *replica, h berth.OrderHeader, to berth.ReplicaRe
 	below := compareRank(rep, beneficiary) < 0 && rep.job.spec.Class != berth.ClassLatencyCritical
 	switch {
 	case mode == berth.PreemptionOff, mode == berth.PreemptionReclaim && cause == berth.CausePreempted:
-		return broken(PromiseS6, "order %d has %s yield because of %q, and the policy is %q", h.ID, rep, cause, mode)
+		return broken(PromiseS6, "order %d evicts %s because of %q, and the policy is %q", h.ID, rep, cause, mode)
 	case to == h.Cause.Beneficiary && cause != h.Cause.Code:
-		return broken(PromiseCauses, "order %d has %s of queue %s yield to %s of queue %s because of %q",
+		return broken(PromiseCauses, "order %d evicts %s of queue %s for %s of queue %s because of %q",
 			h.ID, rep, rep.job.queue.spec.Name, beneficiary, beneficiary.job.queue.spec.Name, h.Cause.Code)
+	case cause == berth.CausePreempted && beneficiary.grows():
+		return broken(PromiseS6, "order %d evicts %s for %s of its queue, which runs and grows", h.ID, rep, beneficiary)
 	case cause == berth.CausePreempted && !below:
-		return broken(PromiseS6, "order %d has %s (%s, priority %d) yield to %s (%s, priority %d) of its queue", h.ID,
+		return broken(PromiseS6, "order %d evicts %s (%s, priority %d) for %s (%s, priority %d) of its queue", h.ID,
 			rep, rep.job.spec.Class, rep.job.spec.Priority, beneficiary, beneficiary.job.spec.Class, beneficiary.job.spec.Priority)
 	}
 	if c.saw(string(cause)); rep.job.spec.Service != nil {
-		c.saw("a replica of a service has to yield")
+		c.saw("a replica of a service is evicted")
 	}
 	return nil
 }

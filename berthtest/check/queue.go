@@ -16,7 +16,7 @@ type queue struct {
 	// children, in the order in which they came, and jobs keep it from being removed.
 	children []*queue
 	jobs     int
-	// full is when as many of it may have to yield at once as the policy ever lets.
+	// full is when as many of it may be evicted at once as the policy ever lets.
 	full berth.Time
 }
 

@@ -22,7 +22,7 @@ import (
 // latest report (see Against). GPUs of pools that are not fixed may be closed for
 // a waiting gang, which no order tells: unless nothing is drained there they count
 // only if nobody holds anything of them, and then they count for what they could become,
-// too: whoever waits is worth any change in the end.
+// too: a job that waits is worth any change in the end.
 func (c *Checker) Quiescent(now berth.Time) error {
 	if err := c.advance(now); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (c *Checker) Quiescent(now berth.Time) error {
 }
 
 // Served asserts that no gang waits that could start, as Quiescent does, and that gangs leave
-// draining nodes, in a fleet that is not at rest: after a pass that left no work over (Core.NextWake is later), and with
-// what is reserved known from a report.
+// draining nodes, in a fleet that is not at rest: after a pass that left no work over
+// (Core.NextWake is later), and with what is reserved known from a report.
 func (c *Checker) Served() error {
 	waiting := set{}
 	for _, j := range c.jobs {
@@ -104,7 +104,8 @@ func (c *Checker) couldStart(rep *replica, ignored int) bool {
 
 // dischargeLeaving charges queues for nothing that is on its way out: what a queue keeps for
 // itself is less while its gangs use of it, and rooms are made with what is kept afterwards.
-// It is certain unless something leaves a node that takes no more work, and the fleet shrinks by that.
+// It is certain unless something leaves a node that takes no more work, and the fleet shrinks by
+// that.
 func (c *Checker) dischargeLeaving() (undo func(), certain bool) {
 	var gone []*member
 	certain = true
@@ -140,7 +141,9 @@ func (c *Checker) couldStartOn(rep *replica, open func(*node) bool) bool {
 	}
 	need := minimum(g)
 	if rep.state == berth.ReplicaRunning {
-		need = 1
+		if need = 1; c.preemptions[rep.key()] != nil {
+			need = max(1, c.preemptions[rep.key()].members)
+		}
 		if len(t.Segments) > 0 {
 			return false
 		}

@@ -50,7 +50,7 @@ func (c *Checker) repartition(r berth.Repartition) error {
 	case g.unknown:
 		return broken(PromiseS5, "order %d is about GPU %d of node %s, of which nobody knows how it is", r.ID, r.GPU, r.Node)
 	}
-	for _, check := range []func(berth.Repartition, *node) error{c.stepsValid, c.geared, c.notTooOften, c.forWhom} {
+	for _, check := range []func(berth.Repartition, *node) error{c.stepsValid, c.geared, c.notTooOften, c.hasBeneficiary} {
 		if err := check(r, n); err != nil {
 			return err
 		}
@@ -139,9 +139,9 @@ func (c *Checker) notTooOften(r berth.Repartition, n *node) error {
 	return nil
 }
 
-// forWhom: a Repartition is for a gang whose Bind follows in the same pass, or for
+// hasBeneficiary: a Repartition is for a gang whose Bind follows in the same pass, or for
 // nobody: then it brings an idle GPU back to the layout of its pool.
-func (c *Checker) forWhom(r berth.Repartition, n *node) error {
+func (c *Checker) hasBeneficiary(r berth.Repartition, n *node) error {
 	g, geometry := &n.gpus[r.GPU], c.geometry(n)
 	if r.Job == "" {
 		profiles := mig.Layout((&change{Repartition: r}).after(g.instances)).Profiles()

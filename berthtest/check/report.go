@@ -80,8 +80,8 @@ func (c *Checker) againstFleet(r berth.FleetReport) error {
 	for _, n := range c.nodes {
 		nodes.All++
 		nodes.Cordoned += truth(n.cordoned)
-		nodes.Quarantined += truth(n.probation != 0)
-		nodes.InBurnIn += truth(n.trial != 0)
+		nodes.Quarantined += truth(n.quarantine != 0)
+		nodes.InBurnIn += truth(n.burnIn != 0)
 		count, whole := c.count(n)
 		gpus = gpus.plus(count)
 		if len(n.gpus) == 0 {

@@ -249,7 +249,7 @@ func (c *Checker) againstGang(key gangKey, gangs map[gangKey]berth.ReservationRe
 		return c.againstMove(key, gangs)
 	}
 	j := c.jobs[key.job]
-	if j == nil || j.replicas[key.replica] == nil || j.replicas[key.replica].state != berth.ReplicaPending {
+	if j == nil || j.replicas[key.replica] == nil || !c.mayReserve(j.replicas[key.replica], &r) {
 		return broken(PromiseReservations, "%s has a reservation and does not wait", key)
 	}
 	rep := j.replicas[key.replica]

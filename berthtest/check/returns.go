@@ -22,10 +22,11 @@ type returning struct {
 	// failedIn is the pass before which the gang failed, retriedIn the one in which its backoff
 	// was over.
 	failedIn, retriedIn int
-	// keptUntil is for how long its place is kept, as of when it began to back off. whole: the
-	// place has all of where it stood.
-	keptUntil berth.Time
-	whole     bool
+	// keptUntil is for how long its place is kept, as of when it began to back off, and keptAnew as
+	// of the pass in which its backoff was over: the policy may have changed. whole: the place has
+	// all of where it stood.
+	keptUntil, keptAnew berth.Time
+	whole               bool
 	// told: the life was observed, and may have stood where no order would have placed it.
 	told bool
 }
@@ -91,6 +92,21 @@ func (c *Checker) failed(rep *replica, fault berth.Fault) {
 	rep.told = rep.observed
 }
 
+// losePlaces: a gang that backs off, and of which a member died on hardware that is lost now, has
+// lost hardware.
+func (c *Checker) losePlaces(lost func(stand) bool) {
+	for _, j := range c.jobs {
+		for _, rep := range j.replicas {
+			for _, s := range rep.stood {
+				if rep.state == berth.ReplicaPending && rep.readyAt != 0 && lost(s) && !rep.struck {
+					rep.struck = true
+					c.saw("lost hardware while it backed off")
+				}
+			}
+		}
+	}
+}
+
 // comesBack reports whether a place may be kept for a gang that is being stopped.
 func (rep *replica) comesBack() bool {
 	switch rep.cause {
@@ -142,7 +158,7 @@ func (c *Checker) returns(gangs map[gangKey]berth.ReservationReport) error {
 // whole GPUs of nodes that take work and that nobody has set aside.
 func (c *Checker) standsFree(rep *replica, gangs map[gangKey]berth.ReservationReport) bool {
 	spec := &rep.job.spec
-	if !c.surelyAdmitted(rep) {
+	if !c.surelyAdmitted(rep) || !rep.stoodAlike() {
 		return false
 	}
 	cpu, memory := map[*node]int64{}, map[*node]int64{}
@@ -150,7 +166,7 @@ func (c *Checker) standsFree(rep *replica, gangs map[gangKey]berth.ReservationRe
 		g := &spec.Groups[rep.job.group(flat)]
 		n := s.node
 		plain := g.Claim.Share == nil && !ofInstance(&g.Claim) && g.Topology.Spread == "" && g.Topology.Balance == "" && !g.Topology.RailAligned && spec.Topology.Exclusive == ""
-		if !plain || c.nodes[n.spec.ID] != n || n.closed() || n.unfit(g) != "" || n.trial != 0 || c.mayBeSpare(n) || c.ownedByOthers(rep, n) || rep.avoided[n.spec.ID] {
+		if !plain || c.nodes[n.spec.ID] != n || n.closed() || n.unfit(g) != "" || n.burnIn != 0 || c.mayBeSpare(n) || c.ownedByOthers(rep, n) || rep.avoided[n.spec.ID] {
 			return false
 		}
 		for _, list := range []map[gangKey]berth.ReservationReport{c.gangs, gangs} {
@@ -170,6 +186,20 @@ func (c *Checker) standsFree(rep *replica, gangs map[gangKey]berth.ReservationRe
 		}
 	}
 	return len(rep.stood) == rep.job.members() && !rep.told
+}
+
+// stoodAlike reports whether the nodes where the members of a gang stood have one value of each
+// label that its job names. Labels may change under a gang.
+func (rep *replica) stoodAlike() bool {
+	values := map[string]bool{}
+	for flat, s := range rep.stood {
+		if value, labelled := s.node.values(&rep.job.spec); wantsGPU(&rep.job.spec.Groups[rep.job.group(flat)]) {
+			if values[value] = true; !labelled {
+				return false
+			}
+		}
+	}
+	return len(values) <= 1
 }
 
 // surelyAdmitted reports whether the limits of its queues certainly admit all of a gang.

@@ -101,7 +101,7 @@ func (c *Checker) leavesBy(rep *replica, at berth.Time) bool {
 // mayEnter: a member is not placed on a node that is set aside, unless it belongs
 // there or is expected to leave in time.
 func (c *Checker) mayEnter(rep *replica, n *node) error {
-	if err := c.onTrialOnly(rep, n); err != nil {
+	if err := c.inBurnInOnly(rep, n); err != nil {
 		return err
 	}
 	c.enterSpare(rep, n)
@@ -203,7 +203,7 @@ const (
 	byAdvance = 1 << iota
 	byGang
 	byExclusive
-	byTrial
+	byBurnIn
 	bySpare
 )
 
@@ -231,8 +231,8 @@ func (c *Checker) setAside(n *node, rep *replica) int {
 	// Where a limit speaks of products, one answer stands for all that ask for the same,
 	// whether they may be there or not.
 	spare = spare && !c.byProduct(rep.job.queue)
-	if n.trial != 0 && (!spare || !cheap(rep)) {
-		ways |= byTrial
+	if n.burnIn != 0 && (!spare || !cheap(rep)) {
+		ways |= byBurnIn
 	}
 	if c.spares[n.spec.ID] && (!spare || !rep.mayResume()) {
 		ways |= bySpare
@@ -242,7 +242,7 @@ func (c *Checker) setAside(n *node, rep *replica) int {
 
 // inReservation reports whether a node is set aside for anybody, or may be.
 func (c *Checker) inReservation(n *node) bool {
-	return n.trial != 0 || c.mayBeSpare(n) || c.bookedFor(n)
+	return n.burnIn != 0 || c.mayBeSpare(n) || c.bookedFor(n)
 }
 
 // bookedFor reports whether a node is set aside for a gang that is to have it, or has it.
@@ -280,7 +280,7 @@ func (c *Checker) noteKeptOut() {
 	look(byAdvance, len(c.booked) > 0, "an advance reservation")
 	look(byGang, len(c.gangs) > 0, "the reservation of a gang")
 	look(byExclusive, len(c.alone) > 0, "an exclusive gang")
-	look(byTrial, c.policy.Health.BurnIn != 0, "a trial")
+	look(byBurnIn, c.policy.Health.BurnIn != 0, "a burn-in")
 	look(bySpare, len(c.spares) > 0, "spares")
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {

@@ -7,21 +7,21 @@ import (
 	"github.com/berth-sched/berth/berthtest/internal/protocol"
 )
 
-// This file is about gangs that have to yield a part and go on.
+// This file is about gangs that lose a part and go on.
 
-// shrink: members that yield while the rest of the gang goes on run, are above the minimum of
+// shrink: members that are evicted while the rest of the gang goes on run, are above the minimum of
 // their group together, and are whole widest segments as far as those are there; each is
 // stopped for a waiting gang. Neither a checkpoint comes before that nor a minimum run time.
 func (c *Checker) shrink(rep *replica, r *berth.Release) error {
 	if r.Cause.Beneficiary != r.SurplusEvictions[0].Beneficiary {
-		return broken(PromiseCauses, "order %d has %s yield to %s, and first to %s", r.ID, rep, r.Cause.Beneficiary, r.SurplusEvictions[0].Beneficiary)
+		return broken(PromiseCauses, "order %d evicts %s for %s, and first for %s", r.ID, rep, r.Cause.Beneficiary, r.SurplusEvictions[0].Beneficiary)
 	}
 	if rep.order != nil {
-		return broken(PromiseOrders, "order %d has a part of %s yield, whose order %d is out", r.ID, rep, rep.order.Header().ID)
+		return broken(PromiseOrders, "order %d evicts a part of %s, whose order %d is out", r.ID, rep, rep.order.Header().ID)
 	}
 	for i, y := range r.SurplusEvictions {
 		if slices.ContainsFunc(r.SurplusEvictions[:i], func(other berth.SurplusEviction) bool { return other.Beneficiary == y.Beneficiary }) {
-			return broken(PromiseOrders, "order %d has %s yield to %s twice", r.ID, rep, y.Beneficiary)
+			return broken(PromiseOrders, "order %d evicts %s for %s twice", r.ID, rep, y.Beneficiary)
 		}
 		if err := c.mayEvict(rep, r.OrderHeader, y.Beneficiary); err != nil {
 			return err
@@ -30,15 +30,15 @@ func (c *Checker) shrink(rep *replica, r *berth.Release) error {
 		for _, ref := range y.Members {
 			flat := rep.job.flat(ref)
 			if flat < 0 || rep.members[flat].state != running || slices.Contains(v.members, rep.members[flat]) {
-				return broken(PromiseOrders, "order %d has %s%v yield to %s, which does not run or yields already", r.ID, rep, ref, y.Beneficiary)
+				return broken(PromiseOrders, "order %d evicts %s%v for %s, which does not run or is evicted already", r.ID, rep, ref, y.Beneficiary)
 			}
 			v.members = append(v.members, rep.members[flat])
 		}
 		if len(v.members) == 0 {
-			return broken(PromiseOrders, "order %d has nobody of %s yield to %s", r.ID, rep, y.Beneficiary)
+			return broken(PromiseOrders, "order %d evicts nobody of %s for %s", r.ID, rep, y.Beneficiary)
 		}
 		if part := v.brokenSegment(); part != nil {
-			return broken(PromiseS8, "order %d has %s yield to %s, and leaves others of its segment", r.ID, part, y.Beneficiary)
+			return broken(PromiseS8, "order %d evicts %s for %s, and leaves others of its segment", r.ID, part, y.Beneficiary)
 		}
 		p := c.begun(gangKey{y.Beneficiary.Job, y.Beneficiary.Replica})
 		p.victims = append(p.victims, v)
@@ -47,7 +47,7 @@ func (c *Checker) shrink(rep *replica, r *berth.Release) error {
 		}
 	}
 	if short := rep.short(running); short != "" {
-		return broken(PromiseS2, "order %d has a part of %s yield, and leaves %s", r.ID, rep, short)
+		return broken(PromiseS2, "order %d evicts a part of %s, and leaves %s", r.ID, rep, short)
 	}
 	rep.cause, rep.first, rep.released = r.Cause.Code, r.Cause.Beneficiary, 0
 	c.due.add(rep)
@@ -59,7 +59,7 @@ func (c *Checker) shrink(rep *replica, r *berth.Release) error {
 	return nil
 }
 
-// brokenSegment finds a member of which others of its widest segment run and do not yield.
+// brokenSegment finds a member of which others of its widest segment run and are not evicted.
 func (v victim) brokenSegment() *member {
 	for _, m := range v.members {
 		for _, other := range v.replica.in(running) {
@@ -71,7 +71,8 @@ func (v victim) brokenSegment() *member {
 	return nil
 }
 
-// shrinksFor reports whether members of a replica that goes on are victims of one of some preemptions.
+// shrinksFor reports whether members of a replica that goes on are victims of one of some
+// preemptions.
 func (rep *replica) shrinksFor(list []*preemption) bool {
 	return slices.ContainsFunc(rep.members, func(m *member) bool { return m.preemption != nil && slices.Contains(list, m.preemption) })
 }
@@ -138,7 +139,7 @@ func saysWhatRemains(rep *replica, r berth.Release) error {
 	for _, y := range r.SurplusEvictions {
 		for _, ref := range y.Members {
 			if m := rep.members[max(0, rep.job.flat(ref))]; m.preemption == nil || m.preemption.beneficiary.ref() != y.Beneficiary {
-				return broken(PromiseCauses, "order %d stops %s for %s, to which it does not yield", r.ID, m, y.Beneficiary)
+				return broken(PromiseCauses, "order %d stops %s for %s, for which it is not evicted", r.ID, m, y.Beneficiary)
 			}
 		}
 	}
@@ -169,7 +170,7 @@ func (w *world) partsFirst(rep *replica, r *preemption, before int) error {
 		}
 	}
 	if w.couldStartOn(rep, w.openTo(rep)) {
-		return broken(PromiseS7, "%s has to yield to %s, which would fit if others gave what they have above their minimums", r.victims[0], rep)
+		return broken(PromiseS7, "%s is evicted for %s, which would fit if others gave what they have above their minimums", r.victims[0], rep)
 	}
 	w.saw("no part of a gang was enough")
 	return nil

@@ -70,19 +70,19 @@ var shrinks = []animal{
 		r.Remaining[0].Members = 3
 		return z.try(r)
 	}},
-	{check.PromiseS6, "more is stopped than yields", func(z *zoo) error {
+	{check.PromiseS6, "more is stopped than is evicted", func(z *zoo) error {
 		z.stretched(1)
 		r := z.shrink("high", last2...)
 		r.Members = append(r.Members, on(1, "n1", 1))
 		return z.try(r)
 	}},
-	{check.PromiseOrders, "a member yields that does not run", func(z *zoo) error {
+	{check.PromiseOrders, "a member is evicted that does not run", func(z *zoo) error {
 		z.stretched(2)
 		r := z.shrink("high", last2...)
 		r.SurplusEvictions[0].Members[1].Index = 7
 		return z.try(r)
 	}},
-	{check.PromiseOrders, "a member yields twice", func(z *zoo) error {
+	{check.PromiseOrders, "a member is evicted twice", func(z *zoo) error {
 		z.stretched(2)
 		r := z.shrink("high", last2...)
 		r.SurplusEvictions[0].Members[1] = r.SurplusEvictions[0].Members[0]

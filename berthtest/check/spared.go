@@ -111,7 +111,7 @@ func (c *Checker) againstSpares(report *berth.FleetReport, passed bool) error {
 		}
 		for _, id := range r.Nodes {
 			n := c.nodes[id]
-			if n == nil || n.spec.Pool != r.Pool || n.trial != 0 || passed && !n.sound() {
+			if n == nil || n.spec.Pool != r.Pool || n.burnIn != 0 || passed && !n.sound() {
 				return broken(PromiseHotSpares, "node %s is a spare of pool %q, and is of another, not sound, or not trusted", id, r.Pool)
 			}
 			if err := c.onlyStruck(n); err != nil {
@@ -170,14 +170,14 @@ func (c *Checker) spreadOut(pool string, before, now map[berth.NodeID]bool, pass
 // surelyStandsBy reports whether a node could certainly have become a spare at the beginning of
 // the pass that was the last: it is idle, and was not set aside.
 func (c *Checker) surelyStandsBy(n *node) bool {
-	if !n.sound() || n.trial != 0 || len(n.members) > 0 || len(c.lodgers[n.spec.ID]) > 0 || c.bookedFor(n) {
+	if !n.sound() || n.burnIn != 0 || len(n.members) > 0 || len(c.lodgers[n.spec.ID]) > 0 || c.bookedFor(n) {
 		return false
 	}
 	return !slices.ContainsFunc(n.gpus, func(g gpu) bool { return g.unknown || g.change != nil }) && c.geometry(n).Kind == berth.GeometryFixed
 }
 
-// sparesServed: in a fleet without anything left to do, no pool is short of spares that has a node for
-// one more.
+// sparesServed: in a fleet without anything left to do, no pool is short of spares that has a node
+// for one more.
 func (c *Checker) sparesServed() error {
 	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
 		n := c.nodes[id]

@@ -175,7 +175,7 @@ func (c *Checker) requestExpired(rep *replica) {
 	c.touched.add(rep)
 }
 
-// evict brings a replica that has to yield into the state in which its Release finds it: it
+// evict brings a victim into the state in which its Release finds it: it
 // did not answer in time, or writes no checkpoints. All others are so already.
 func (c *Checker) evict(rep *replica, r *berth.Release) error {
 	if len(r.SurplusEvictions) > 0 {
@@ -222,8 +222,8 @@ func (c *Checker) afterSilence() error {
 	return nil
 }
 
-// toldAnew: whoever did not answer, and is told to yield to another in the same pass, went on
-// in between.
+// toldAnew: a victim that did not answer, and is asked for another beneficiary in the same pass,
+// went on in between.
 func (c *Checker) toldAnew(rep *replica) error {
 	if !c.silent.has(rep) {
 		return nil

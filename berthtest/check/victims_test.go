@@ -96,7 +96,7 @@ func (z *zoo) room(id berth.JobID, nodes ...berth.NodeID) berth.ReservationRepor
 	return berth.ReservationReport{Job: id, From: z.now, Until: z.now.Add(grace), Nodes: nodes}
 }
 
-// because is an order because somebody has to yield.
+// because is an order for an eviction.
 func (z *zoo) because(id berth.JobID, timeout berth.Duration, cause berth.CauseCode, to berth.JobID) berth.OrderHeader {
 	o := z.order(id, timeout, cause)
 	o.Cause.Beneficiary.Job = to
@@ -125,7 +125,7 @@ func (z *zoo) full(change ...func(*berth.Job)) {
 	require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0)))
 }
 
-// asked has one of the six be asked to yield, and returns the request.
+// asked has one of the six be asked for a checkpoint, and returns the request.
 func (z *zoo) asked() berth.RequestCheckpoint {
 	z.full()
 	r := z.ask("z", berth.CausePreempted, "high")
@@ -143,7 +143,7 @@ func (z *zoo) lent(a, b func(*quota.Queue), change ...func(*berth.Job)) {
 	require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0)))
 }
 
-var yields = []animal{
+var evictions = []animal{
 	{check.PromiseS6, "a gang that writes checkpoints is not asked for one", func(z *zoo) error {
 		z.full()
 		return z.try(z.stop("z", berth.CausePreempted, "high"))
@@ -152,31 +152,31 @@ var yields = []animal{
 		z.full(func(j *berth.Job) { j.Checkpoint.Supported = false })
 		return z.try(z.ask("z", berth.CausePreempted, "high"))
 	}},
-	{check.PromiseS6, "somebody has to yield to its equal", func(z *zoo) error {
+	{check.PromiseS6, "somebody is evicted for its equal", func(z *zoo) error {
 		z.full(ahead)
 		return z.try(z.ask("z", berth.CausePreempted, "high"))
 	}},
-	{check.PromiseS6, "what is latency-critical has to yield to its own queue", func(z *zoo) error {
+	{check.PromiseS6, "what is latency-critical is evicted for its own queue", func(z *zoo) error {
 		z.full(serving)
 		z.submit("higher", 1, in("a1"), serving, ahead)
 		return z.try(z.ask("z", berth.CausePreempted, "higher"))
 	}},
-	{check.PromiseS6, "somebody has to yield before its time", func(z *zoo) error {
+	{check.PromiseS6, "somebody is evicted before its time", func(z *zoo) error {
 		z.full(func(j *berth.Job) { j.MinRuntime = berth.Minute })
 		z.now = berth.Time(berth.Minute) - 1
 		return z.try(z.ask("z", berth.CausePreempted, "high"))
 	}},
-	{check.PromiseS6, "somebody has to yield before the policy says so", func(z *zoo) error {
+	{check.PromiseS6, "somebody is evicted before the policy says so", func(z *zoo) error {
 		z.full()
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{MinRuntime: 1}}})
 		return z.try(z.ask("z", berth.CausePreempted, "high"))
 	}},
-	{check.PromiseS6, "somebody has to yield though nobody shall", func(z *zoo) error {
+	{check.PromiseS6, "somebody is evicted though nobody shall", func(z *zoo) error {
 		z.full()
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptionOff}}})
 		return z.try(z.ask("z", berth.CausePreempted, "high"))
 	}},
-	{check.PromiseS6, "somebody has to yield to its queue where only what was lent is taken back", func(z *zoo) error {
+	{check.PromiseS6, "somebody is evicted for its queue where only what was lent is taken back", func(z *zoo) error {
 		z.full()
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptionReclaim}}})
 		return z.try(z.ask("z", berth.CausePreempted, "high"))
@@ -222,7 +222,7 @@ var yields = []animal{
 		z.tell(berth.JobCancelled{Job: "high"})
 		return z.try(z.takeBack("z", r.ID-1))
 	}},
-	{check.PromiseS7, "somebody has to yield to one that runs", func(z *zoo) error {
+	{check.PromiseS7, "somebody is evicted for one that runs", func(z *zoo) error {
 		z.full()
 		return z.try(z.ask("z", berth.CausePreempted, "y"))
 	}},
@@ -395,7 +395,7 @@ var yields = []animal{
 		w.Deadline = z.now + 1
 		return z.try(w)
 	}},
-	{check.PromiseIncarnations, "a former life need not yield", func(z *zoo) error {
+	{check.PromiseIncarnations, "the request to a former life is withdrawn", func(z *zoo) error {
 		r := z.asked()
 		z.tell(berth.JobCancelled{Job: "high"})
 		w := z.takeBack("z", r.ID)

@@ -22,8 +22,8 @@ const (
 	PromiseS5 Promise = "S5"
 	// PromiseS6: nothing that runs is stopped without a cause that was told.
 	PromiseS6 Promise = "S6"
-	// PromiseS7: the orders for a victim name its beneficiary, which has a reservation, and the victims
-	// of a beneficiary are all needed and enough.
+	// PromiseS7: the orders for a victim name its beneficiary, which has a reservation, and the
+	// victims of a beneficiary are all needed and enough.
 	PromiseS7 Promise = "S7"
 	// PromiseS8: required topology holds for every placed gang.
 	PromiseS8 Promise = "S8"
@@ -41,9 +41,9 @@ const (
 	PromiseOrders Promise = "orders"
 	// PromiseDeadlines follow from the policy in force when the order was given.
 	PromiseDeadlines Promise = "deadlines"
-	// PromiseGain: a gang to which others have to yield gains more than they lose.
+	// PromiseGain: a gang for which others are evicted gains more than they lose.
 	PromiseGain Promise = "worth"
-	// PromiseRates: no more have to yield in a time than the policy says.
+	// PromiseRates: no more are evicted in a time than the policy says.
 	PromiseRates Promise = "rates"
 	// PromiseCauses are known words, and the right ones.
 	PromiseCauses Promise = "causes"
@@ -67,12 +67,13 @@ const (
 	PromiseEligibility Promise = "eligibility"
 	// PromiseLedger: the books of GPU time are the integral of what was held.
 	PromiseLedger Promise = "ledger"
-	// PromiseReservations are kept: a job that a reservation does not admit is not placed there, and
-	// gangs get reservations when the policy says so.
+	// PromiseReservations are kept: a job that a reservation does not admit is not placed there,
+	// and gangs get reservations when the policy says so.
 	PromiseReservations Promise = "reservations"
 	// PromiseProtocol: a victim takes one of the steps that package protocol draws at a time.
 	PromiseProtocol Promise = "protocol"
-	// PromiseHealth: nodes on probation take nothing, and those on trial only what is cheap to lose.
+	// PromiseHealth: nodes in quarantine take nothing, and those in burn-in only what is cheap to
+	// lose.
 	PromiseHealth Promise = "health"
 	// PromiseHotSpares are for those that lost hardware, as many as the policy says, and spread.
 	PromiseHotSpares Promise = "spares"

@@ -31,8 +31,9 @@
 //
 //	config levels=spine,leaf KEY=...   makes the core; optional, and then the first command.
 //	                                   Keys of policy, and limit-nodes, limit-queues,
-//	                                   limit-replicas, limit-members, limit-groups,
-//	                                   limit-reservations; of the fabric island=rack, rail=leaf,
+//	                                   limit-replicas, limit-members, limit-surplus-members,
+//	                                   limit-groups, limit-reservations; of the fabric
+//	                                   island=rack, rail=leaf,
 //	                                   oversubscription=leaf:2000|spine:3000
 //	advance 30s                        moves the clock; nothing else does
 //	wake                               moves it to the instant that the core asks for

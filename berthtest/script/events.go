@@ -192,8 +192,8 @@ func (a *arguments) locality() berth.Locality {
 func (a *arguments) config() berth.Config {
 	c := berth.Config{Policy: a.policy(), Limits: berth.Limits{
 		Nodes: a.integer("limit-nodes", 0), Queues: a.integer("limit-queues", 0), Replicas: a.integer("limit-replicas", 0),
-		Members: a.integer("limit-members", 0), Groups: a.integer("limit-groups", 0),
-		Reservations: a.integer("limit-reservations", 0),
+		Members: a.integer("limit-members", 0), SurplusMembers: a.integer("limit-surplus-members", 0),
+		Groups: a.integer("limit-groups", 0), Reservations: a.integer("limit-reservations", 0),
 	}}
 	c.Fabric = a.fabric()
 	if levels := a.text("levels"); levels != "" {

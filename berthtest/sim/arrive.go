@@ -58,7 +58,7 @@ func (s *Simulation) arrive(a Arrival) error {
 }
 
 // condemned reports whether an event is an Xid after which the GPU takes no work: the executor
-// stops what runs on it. Which nodes are on trial the core says.
+// stops what runs on it. Which nodes are in burn-in the core says.
 func (s *Simulation) condemned(event berth.Event) bool {
 	e, isXid := event.(berth.XidReported)
 	if !isXid {

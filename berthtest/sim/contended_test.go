@@ -8,12 +8,12 @@ import (
 )
 
 // contended draws a world in which there is more demand than room all the time: jobs end,
-// are cancelled and scaled, and everything fails that can while somebody has to yield.
+// are cancelled and scaled, and everything fails that can while somebody is evicted.
 func (g *generator) contended() (berth.Config, sim.Options, []sim.Arrival) {
 	config, options, _ := g.steady()
 	config.Policy.Preemption.Mode = berth.PreemptionOn
 	config.Policy.Preemption.CheckpointTimeout = one(g, 25*berth.Second, 25*berth.Second, berth.Minute)
-	if g.chance(70) { // as many as can have to yield
+	if g.chance(70) { // many may be evicted
 		config.Policy.Preemption.Cooldown, config.Policy.Preemption.Gain = -1, berth.GainPolicy{IgnoreCost: true}
 		config.Policy.Preemption.RateLimit, config.Policy.Preemption.QueueRateLimit = berth.RateLimit{}, berth.RateLimit{}
 	}
@@ -63,9 +63,10 @@ func TestYieldingUnderFaults(t *testing.T) {
 		"room made for one that was cancelled", "room made for one that was scaled-down",
 		"restored with a request for a checkpoint", "restored with a request that nobody needs",
 		"restored with a victim being stopped", "restored with a victim being stopped in vain",
-		"checkpoint told", "checkpoint told while asked", "had to yield again", "evicted at a rate",
+		"checkpoint told", "checkpoint told while asked", "was evicted again", "evicted at a rate",
 		"worth what is lost", "worth what is lost by its wait alone",
 		"shrinks", "shrinks for several", "no part of a gang was enough", "restored with a gang that shrinks",
-		"preempted", "reclaimed", "taken back as a whole", "started where room was made", "a replica of a service has to yield",
+		"preempted", "reclaimed", "taken back as a whole", "started where room was made", "grown where room was made",
+		"a replica of a service is evicted",
 	)
 }

@@ -81,12 +81,12 @@ func (g *generator) guarantees(gpus int) {
 	}
 }
 
-// mostEvictions is how often anybody may have to yield at the most while demand stands still.
+// mostEvictions is how often anybody may be evicted at the most while demand stands still.
 // In 4,000 worlds it was no more than 4.
 const mostEvictions = 10
 
-// Preemption does not go round in circles: where demand stands still, everybody has to
-// yield a few times at most, and then nobody any more. (Where the past counts, queues of
+// Preemption does not go round in circles: where demand stands still, every job is
+// evicted a few times at most, and then none any more. (Where the past counts, queues of
 // equal right may take turns for ever, at longer and longer intervals.)
 func TestL2_PreemptionComesToRest(t *testing.T) {
 	t.Parallel()
@@ -98,14 +98,14 @@ func TestL2_PreemptionComesToRest(t *testing.T) {
 			seen[name] += n
 		}
 		for pair := range r.pairs {
-			require.Zero(t, r.pairs[[2]berth.ReplicaRef{pair[1], pair[0]}], "seed %d: %v and %v had to yield to each other", seed, pair[0], pair[1])
+			require.Zero(t, r.pairs[[2]berth.ReplicaRef{pair[1], pair[0]}], "seed %d: %v and %v were evicted for each other", seed, pair[0], pair[1])
 		}
 		for ref, n := range r.evicted {
 			worst = max(worst, n)
-			require.LessOrEqual(t, n, mostEvictions, "seed %d: %v had to yield %d times", seed, ref, n)
+			require.LessOrEqual(t, n, mostEvictions, "seed %d: %v was evicted %d times", seed, ref, n)
 		}
 	}
-	t.Logf("nobody had to yield more than %d times; %v", worst, seen)
+	t.Logf("nobody was evicted more than %d times; %v", worst, seen)
 	covers(t, seen,
 		"preempted", "reclaimed", "started where room was made", "room is enough", "none of the victims could be spared",
 		"what is taken back leaves the guarantees", "what is taken back is for a queue within its share", "taken back as a whole",

@@ -2,7 +2,7 @@
 // time: a day of a fleet takes as long as the scheduler needs to decide, and the same
 // seed gives the same day. The scheduler is a *core.Core or any other berth.Scheduler.
 //
-// The simulator does what package berth asks of whoever embeds a core: it tells
+// The simulator does what package berth asks of an embedder: it tells
 // events in order, runs a pass when there is something to do, carries out the
 // orders, and reports each of them once. [Faults] has it do all that badly: lose
 // reports, double or delay them, fail to start members, lose nodes and GPUs, and

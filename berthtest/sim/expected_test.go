@@ -17,8 +17,8 @@ import (
 )
 
 // A punctual executor does all at the last moment that is foreseen, and no later: a checkpoint is
-// written and a gang is stopped at the deadline, a job ends when its expected run time is over. What
-// is to be started or divided is so at once; a few gangs fail to start as long as it draws.
+// written and a gang is stopped at the deadline, a job ends when its expected run time is over.
+// What is to be started or divided is so at once; a few gangs fail to start as long as it draws.
 type punctual struct {
 	*testing.T
 	draw    *generator
@@ -173,8 +173,8 @@ func (x *punctual) replica(id berth.JobID) *berth.ReplicaExplanation {
 // An expected start is what can be. Where one job alone waits, and all runs as long as it said and
 // takes for each order as long as it may, it starts at the instant that it was told, and at none
 // before where nothing was: never after it, and before it only where less use of one queue has
-// another keep more for itself, so that what fits at one instant does not at the next. That does not
-// hold where another gang grows before it, where a running job is asked to go that was not
+// another keep more for itself, so that what fits at one instant does not at the next. That does
+// not hold where another gang grows before it, where a running job is asked to go that was not
 // before, and where nodes become hot spares.
 func TestExpectedStartIsWhatCanBe(t *testing.T) {
 	t.Parallel()

@@ -66,16 +66,16 @@ func (g *generator) failing() (berth.Config, sim.Options, []sim.Arrival) {
 func TestFailingHardware(t *testing.T) {
 	t.Parallel()
 	swarm(t, 6, (*generator).failing,
-		"an Xid condemns", "an Xid without effect", "a suspect Xid on trial",
-		"on probation", "a longer probation", "probation over", "vouched for",
-		"on trial", "trial over", "placed on trial", "failed on trial", "lost on trial", "kept out by a trial",
+		"an Xid condemns", "an Xid without effect", "a suspect Xid in burn-in",
+		"in quarantine", "a longer quarantine", "quarantine over", "vouched for",
+		"in burn-in", "burn-in over", "placed in burn-in", "failed in burn-in", "lost in burn-in", "kept out by a burn-in",
 		"a spare chosen", "a spare chosen before another", "short of spares", "resumed on a spare", "kept out by spares",
-		"restored with probation", "restored with a trial", "restored with spares",
+		"restored with quarantine", "restored with a burn-in", "restored with spares",
 	)
 }
 
-// A world ends in which a job stays for good on a GPU that its owner found in another mode: whoever
-// looks at the GPU does not look for ever.
+// A world ends in which a job stays for good on a GPU that its owner found in another mode: a
+// search that looks at the GPU does not look for ever.
 func TestLookingEnds(t *testing.T) {
 	t.Parallel()
 	config, options, list := newGenerator(75).failing()
@@ -99,7 +99,7 @@ func TestLookingEnds(t *testing.T) {
 // untrusted counts what a core that was just restored knows of hardware that failed.
 func (r *run) untrusted(sched *core.Core) {
 	report := sched.Report()
-	r.cases["restored with probation"] += report.Nodes.Quarantined
-	r.cases["restored with a trial"] += report.Nodes.InBurnIn
+	r.cases["restored with quarantine"] += report.Nodes.Quarantined
+	r.cases["restored with a burn-in"] += report.Nodes.InBurnIn
 	r.cases["restored with spares"] += report.Nodes.HotSpares
 }

@@ -161,6 +161,9 @@ func (g *generator) workload() []sim.Arrival {
 		list := g.badEvents()
 		g.at(g.instant(), list[g.IntN(len(list))])
 	}
+	if g.rails != "" && g.chance(40) {
+		g.railed()
+	}
 	g.sort()
 	return g.list
 }
@@ -345,6 +348,23 @@ func (g *generator) arrange(group *berth.Group) {
 			group.Claim = berth.Claim{GPUs: max(1, len(one(g, g.nodes...).GPUs)/one(g, 1, 2))}
 		}
 	}
+}
+
+// railed has a gang come first that is to be on aligned rails of two nodes, and a twin of a node:
+// few worlds have two that are alike, side by side.
+func (g *generator) railed() {
+	i := slices.IndexFunc(g.nodes, func(n berth.Node) bool { return len(n.GPUs) > 0 && n.GPUs[0].MIGTable == "" })
+	if i < 0 {
+		return
+	}
+	twin := g.nodes[i]
+	twin.ID = "twin"
+	g.at(0, berth.NodeJoined{Node: twin})
+	j := berth.Job{ID: "railed", Queue: berth.QueueID(g.leaves[0]), Groups: []berth.Group{{
+		Members: 2, Claim: berth.Claim{GPUs: len(twin.GPUs)}, Topology: berth.Topology{RailAligned: true},
+	}}}
+	g.list = append(g.list, sim.Arrival{Event: berth.JobSubmitted{Job: j}, Runtime: 5 * berth.Minute})
+	g.jobs = append(g.jobs, j)
 }
 
 func (g *generator) claim(class berth.Class) berth.Claim {

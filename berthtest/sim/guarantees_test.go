@@ -280,7 +280,8 @@ func (w *smallWorld) entitled() (list []*team) {
 	return list
 }
 
-// keepsPlaces reports whether a queue may be charged for the place of a job below it that backs off.
+// keepsPlaces reports whether a queue may be charged for the place of a job below it that backs
+// off.
 func (w *smallWorld) keepsPlaces(top *team) bool {
 	for _, j := range w.jobs {
 		if j.failed && j.team.above()[0] == top {

@@ -371,6 +371,10 @@ func (t *turn) passedAside(ref berth.ReplicaRef, w *asideView) []signal {
 		signals = append(signals, signal{"plan evictions", may})
 	case "move", "backoff":
 		signals = append(signals, signal{"keep place", may})
+	case "resume":
+		if before.ReadyAt != 0 && before.ReadyAt <= t.now { // kept for the end of its backoff, which has come
+			signals = append(signals, signal{"keep place", may}, signal{"waits", may})
+		}
 	case "partialMove":
 		signals = append(signals, signal{"keep part", may})
 	}

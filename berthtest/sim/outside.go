@@ -5,8 +5,8 @@ import "github.com/berth-sched/berth"
 // This file is how somebody else has a part in a simulation, while it runs: an executor with a
 // model of its own of what members do, or a workload that depends on what became of it.
 
-// Tell tells the scheduler an event now, as if it had arrived. It returns the scheduler's refusal if
-// there is one; any other error ends the run.
+// Tell tells the scheduler an event now, as if it had arrived. It returns the scheduler's refusal
+// if there is one; any other error ends the run.
 //
 // It may be called while Run is not under way, in what At asked for, and in Options.CarryOut and
 // Options.Passed.

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// hectic draws a world in which many have to yield: elastic training on a full fleet, and
+// hectic draws a world in which many are evicted: elastic training on a full fleet, and
 // bursts of inference that come, take the place of some of it, and are gone again; passes
 // that are half a minute apart, so that much happens between them.
 func (g *generator) hectic() (berth.Config, sim.Options, []sim.Arrival) {

@@ -12,11 +12,11 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// The calm that storms go by.
+// The hysteresis that storms go by.
 const (
-	stormRespite = 12 * berth.Minute
-	stormArrives = berth.Time(20 * berth.Minute)
-	stormSize    = 120 // arrivals at an instant
+	stormCooldown = 12 * berth.Minute
+	stormArrives  = berth.Time(20 * berth.Minute)
+	stormSize     = 120 // arrivals at an instant
 )
 
 // storm draws a full fleet of training that writes checkpoints, on which two bursts of inference
@@ -25,7 +25,7 @@ func (g *generator) storm() (berth.Config, sim.Options, []sim.Arrival) {
 	config := berth.Config{Policy: berth.Policy{
 		ReservedGangs: -1,
 		Preemption: berth.Preemption{
-			Cooldown: stormRespite, CheckpointTimeout: berth.Minute,
+			Cooldown: stormCooldown, CheckpointTimeout: berth.Minute,
 			RateLimit:      berth.RateLimit{Evictions: 30, Per: 5 * berth.Minute},
 			QueueRateLimit: berth.RateLimit{Evictions: 10, Per: 2*berth.Minute + 1},
 		},
@@ -72,23 +72,23 @@ func (g *generator) storm() (berth.Config, sim.Options, []sim.Arrival) {
 
 // A tally is what orders alone tell of a storm.
 type tally struct {
-	// asks are the instants at which somebody was told to yield, by queue and, under "", in all.
+	// asks are the instants at which a victim was asked or stopped, by queue and, under "", in all.
 	asks map[berth.QueueID][]berth.Time
 	// open are victims that were asked and not stopped yet; began is when lives began at the
-	// earliest, and evicted counts those that ended because somebody had to yield.
+	// earliest, and evicted counts those that ended because somebody was evicted.
 	open    map[berth.ReplicaRef]bool
 	began   map[berth.ReplicaRef]berth.Time
 	evicted map[berth.ReplicaRef]int
-	// inference that comes is what was submitted and what had to yield to another queue: that comes
-	// again. told are those told to yield to inference, in all, and to each training job at an
-	// instant; gpus are what those had that yielded to inference, and toTrain those to training.
+	// inference that comes is what was submitted and what was evicted for another queue: that comes
+	// again. told are victims of inference, in all, and to each training job at an
+	// instant; gpus are what victims of inference had, and toTrain those of training.
 	jobs          map[berth.JobID]berth.Job
 	comes, told   int
 	toldTrain     map[stormTurn]int
 	gpus, toTrain int
 }
 
-// A stormTurn is a job for which somebody has to yield, at an instant.
+// A stormTurn is a job for which somebody is evicted, at an instant.
 type stormTurn struct {
 	job berth.JobID
 	at  berth.Time
@@ -141,8 +141,8 @@ func (c *tally) count(t *testing.T, log []step) {
 	}
 }
 
-// ask: nobody is asked again before it has run for its respite, and no more are asked for a training
-// job at a time than it asks for GPUs: if one could stay, it would.
+// ask: nobody is asked again before it has run for its cooldown, and no more are asked for a
+// training job at a time than it asks for GPUs: if one could stay, it would.
 func (c *tally) ask(t *testing.T, ref berth.ReplicaRef, h berth.OrderHeader) {
 	queue, at, by := c.jobs[ref.Job].Queue, h.At, h.Cause.Beneficiary.Job
 	if c.serves(by) {
@@ -153,7 +153,7 @@ func (c *tally) ask(t *testing.T, ref berth.ReplicaRef, h berth.OrderHeader) {
 	}
 	c.asks[""], c.asks[queue] = append(c.asks[""], at), append(c.asks[queue], at)
 	if c.evicted[ref] > 0 {
-		require.GreaterOrEqual(t, at.Sub(c.began[ref]), stormRespite, "%v is asked again", ref)
+		require.GreaterOrEqual(t, at.Sub(c.began[ref]), stormCooldown, "%v is asked again", ref)
 	}
 }
 
@@ -196,10 +196,11 @@ func TestPreemptionStorm(t *testing.T) {
 			seed, len(c.asks[""]), c.told, c.comes, stopped, c.gpus, c.toTrain)
 		require.NotZero(t, stopped)
 		// A queue with one GPU more than its share gives no larger job than that, and it may have
-		// none but inference of that size (package quota, rule 3): what yields then comes again.
+		// none but inference of that size (package quota, rule 3): what is evicted then comes
+		// again.
 		require.LessOrEqual(t, c.told, c.comes, "one at the most for each that comes")
 		require.LessOrEqual(t, c.gpus, c.comes+7, "and no more GPUs than are asked for, but for what is left of one gang")
 		require.LessOrEqual(t, c.toTrain, c.gpus, "and training takes back no more than was taken of it")
 	}
-	covers(t, map[string]int{"somebody yields in both bursts": again}, "somebody yields in both bursts")
+	covers(t, map[string]int{"a job is evicted in both bursts": again}, "a job is evicted in both bursts")
 }

@@ -15,7 +15,8 @@ import (
 
 // TestSwarm runs tiny worlds with random faults under the checker; then the faults
 // stop, and each must come to rest. Many worlds, as CI draws them, must together have
-// gone through everything that mattersCases lists, and through each report of a Bind. One that failed is replayed by its seed:
+// gone through everything that mattersCases lists, and through each report of a Bind. One that
+// failed is replayed by its seed:
 //
 //	BERTH_SEED=1234 go test -run TestSwarm ./berthtest/sim
 func TestSwarm(t *testing.T) {
@@ -82,7 +83,7 @@ var mattersCases = []string{
 	"advance reservation made", "advance reservation changed", "advance reservation removed",
 	"advance reservation ended by itself", "backfilled before an advance reservation", "placed on nodes reserved for its queue",
 	"kept out by an advance reservation", "kept out by the reservation of a gang", "kept out by an exclusive gang",
-	"exclusive gang placed", "nested segments placed", "spread placed",
+	"exclusive gang placed", "nested segments placed", "rails aligned", "spread placed",
 	"restored with a reservation of a gang", "restored with an advance reservation",
 	"explained turn", "explained backoff", "explained quota", "explained no-nodes", "explained too-large",
 	"explained gpus", "explained shares", "explained host", "explained reserved", "explained fragmented",
@@ -114,7 +115,7 @@ var mattersCases = []string{
 	"explained instances", "explained geometry", "drained",
 
 	// What is rarer about victims is for TestYieldingUnderFaults.
-	"preempted", "reclaimed", "a replica of a service has to yield", "checkpoint requested", "stopped without a checkpoint",
+	"preempted", "reclaimed", "a replica of a service is evicted", "checkpoint requested", "stopped without a checkpoint",
 	"release because preempted", "release because reclaimed", "started where room was made",
 	"request done", "request failed", "request expired", "request withdrawn",
 	"stale report of a request that was withdrawn", "finished while asked", "nodeLost while asked",
@@ -131,9 +132,9 @@ type run struct {
 	journal []string
 	cases   map[string]int
 	passes  int
-	// evicted counts how often replicas had to yield, evictedLate after faults have stopped.
+	// evicted counts how often replicas were evicted, evictedLate after faults have stopped.
 	evicted, evictedLate map[berth.ReplicaRef]int
-	// pairs counts how often the first had to yield to the second when nothing came any more,
+	// pairs counts how often the first was evicted for the second when nothing came any more,
 	// so that nobody's share changed.
 	pairs map[[2]berth.ReplicaRef]int
 	// live are the jobs that were accepted, gone or not.
@@ -225,7 +226,7 @@ func (r *run) scheduled(now berth.Time, actions []berth.Order) {
 	}
 }
 
-// explain asks about every job: promise E1, whoever waits has a reason, and what would
+// explain asks about every job: promise E1, a job that waits has a reason, and what would
 // help.
 func (r *run) explain() {
 	sched := r.sim.Core()
@@ -264,7 +265,7 @@ func (r *run) restored(now berth.Time) {
 			r.cases["restored with a repartition"]++
 		}
 	}
-	r.yielding(r.sim.Core())
+	r.countVictims(r.sim.Core())
 	r.untrusted(r.sim.Core())
 	for _, s := range r.sim.Core().Report().Reservations {
 		switch {

@@ -61,8 +61,8 @@ func (g *generator) tellsCheckpoints(id berth.JobID, later func() berth.Time) {
 	}
 }
 
-// yielding counts the victims in a core that was just restored.
-func (r *run) yielding(sched *core.Core) {
+// countVictims counts the victims in a core that was just restored.
+func (r *run) countVictims(sched *core.Core) {
 	waiting := map[berth.ReplicaRef]bool{}
 	for _, s := range sched.Report().Reservations {
 		waiting[berth.ReplicaRef{Job: s.Job, Replica: s.Replica}] = true
@@ -87,16 +87,16 @@ func (r *run) yielding(sched *core.Core) {
 	}
 }
 
-// atRest is how often a replica may have to yield when the faults are over, while what is
+// atRest is how often a replica may be evicted when the faults are over, while what is
 // left comes to rest: a job that ends then lets others in.
 const atRest = 12
 
-// fewEvictions asserts that nobody had to yield over and over when the faults were over.
+// fewEvictions asserts that nobody was evicted over and over when the faults were over.
 func (r *run) fewEvictions() error {
 	for ref, n := range r.evictedLate {
-		r.cases["had to yield when the faults were over"] = max(n, r.cases["had to yield when the faults were over"])
+		r.cases["was evicted when the faults were over"] = max(n, r.cases["was evicted when the faults were over"])
 		if n > atRest {
-			return fmt.Errorf("L1: %v had to yield %d times after the faults were over", ref, n)
+			return fmt.Errorf("L1: %v was evicted %d times after the faults were over", ref, n)
 		}
 	}
 	return nil

@@ -112,8 +112,8 @@ func TestMachineInTrouble(t *testing.T) {
 	pretend, err := nvmlsrc.NewFakeMachine("hgx-h100")
 	require.NoError(t, err)
 	require.NoError(t, pretend.Fail(2, "fell off the bus"))
-	require.NoError(t, pretend.Refuse(5, nvmlsrc.QueryECC, nvmlsrc.ErrMissingSymbol))
-	require.NoError(t, pretend.Refuse(6, nvmlsrc.QueryPCI, nvmlsrc.ErrNoPermission))
+	require.NoError(t, pretend.Refuse(5, "ecc", nvmlsrc.ErrMissingSymbol))
+	require.NoError(t, pretend.Refuse(6, "pci", nvmlsrc.ErrNoPermission))
 	m := lookAt(t, pretend)
 	golden(t, "trouble.txt", written(t, writeTable, m))
 	var d document

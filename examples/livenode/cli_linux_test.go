@@ -54,7 +54,7 @@ func TestCommands(t *testing.T) {
 	require.Regexp(t, `sleep +team +batch +1 GPU +pending .* quota: queue team uses 4 GPUs of its limit of 4 GPUs`, b.says("ps", "-state", b.folder))
 	require.Contains(t, b.says("why", "sleep"), "a limit of 5 GPUs for queue team")
 	drawn := b.says("top", "-once")
-	for _, part := range []string{"hgx-h100 (pretend)", "AAAA first", "free", "4 of 8 GPUs, guaranteed 2.5, at most 4, 1 waiting", "start first on GPUs 0-3"} {
+	for _, part := range []string{"hgx-h100 (fake)", "AAAA first", "free", "4 of 8 GPUs, guaranteed 2.5, at most 4, 1 waiting", "start first on GPUs 0-3"} {
 		require.Contains(t, drawn, part)
 	}
 	require.Empty(t, b.says("queue", "team", "-limit", "4.01"))

@@ -19,7 +19,7 @@ const protocol = `What the program finds in its environment:
   CUDA_VISIBLE_DEVICES       the GPUs, or the MIG device, that it has
   CUDA_MPS_...               its share, if it has one
   BERTH_JOB                  its name, and
-  BERTH_INCARNATION          which of its lives this is, from 1
+  BERTH_INCARNATION          the number of this start of the job, from 1
   BERTH_CHECKPOINT           where it may keep its checkpoint, the same in all its lives:
                              if there is something it resumes from that
   BERTH_CHECKPOINT_SIGNAL    the signal that asks it for a checkpoint

@@ -80,7 +80,7 @@ func (p *painter) frame(s *Status, height int) string {
 func (p *painter) title(s *Status) string {
 	name := "livenode  " + s.Node
 	if s.Pretend != "" {
-		name += " (pretend)"
+		name += " (fake)"
 	}
 	var about []string
 	if len(s.GPUs) > 0 {
@@ -238,7 +238,7 @@ func detail(j *JobStatus) string {
 	case j.over():
 		return j.Why
 	case j.Incarnation > 1 && j.Place != "":
-		return fmt.Sprintf("%s (life %d)", j.Place, j.Incarnation)
+		return fmt.Sprintf("%s (start %d)", j.Place, j.Incarnation)
 	}
 	return j.Place
 }

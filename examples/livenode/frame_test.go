@@ -23,7 +23,7 @@ func busy() *Status {
 			{Name: "train", Queue: "default", Wants: "2 GPUs", State: "running", Place: "GPUs 0-1", Incarnation: 2, Since: ago(90 * time.Second)},
 			{Name: "note", Queue: "team", Class: berth.ClassInteractive, Wants: "30% GPU", State: "running", Place: "GPU 2, 30% of it", Incarnation: 1, Since: ago(time.Second)},
 			{Name: "tune", Queue: "default", Wants: "1 GPU", State: stateCheckpointing, Place: "GPU 4", Incarnation: 1, Since: ago(time.Hour), Why: "is preempted for chat"},
-			{Name: "chat", Queue: "default", Class: berth.ClassLatencyCritical, Wants: "1 GPU", State: "pending", Since: ago(0), Why: "room is being made: tune leaves"},
+			{Name: "chat", Queue: "default", Class: berth.ClassLatencyCritical, Wants: "1 GPU", State: "pending", Since: ago(0), Why: "preemption under way: waiting for tune to stop"},
 			{Name: "done", Queue: "default", Wants: "1 GPU", State: stateEnded, Since: ago(time.Second), Why: "exit status 0"},
 			{Name: "bad", Queue: "default", Wants: "1 GPU", State: stateFailed, Since: ago(2 * time.Second), Why: "exit status 1"},
 			{Name: "old", Queue: "default", Wants: "1 GPU", State: stateEnded, Since: ago(time.Hour), Why: "exit status 0"},
@@ -50,7 +50,7 @@ func busy() *Status {
 	return s
 }
 
-const drawn = `livenode  box (pretend)  8 x NVIDIA H100 80GB HBM3, driver 550.54.15    15:04:05
+const drawn = `livenode  box (fake)  8 x NVIDIA H100 80GB HBM3, driver 550.54.15       15:04:05
 
 GPUs ───────────────────────────────────────────────────────────────────────────
     0 AAAAAAAAAAAAAAAAAAAA train               87% busy  60/80 GiB  61°C  612 W
@@ -63,12 +63,12 @@ GPUs ─────────────────────────
     7 ···················· in MIG mode, without instances                80 GiB
 
 jobs ───────────────────────────────────────────────────────────────────────────
-A train 2 GPUs  batch            default running       1m30s  GPUs 0-1 (life 2)
+A train 2 GPUs  batch            default running       1m30s  GPUs 0-1 (start 2)
 B note  30% GPU interactive      team    running       1s     GPU 2, 30% of it
 ◐ tune  1 GPU   batch            default checkpointing 1h0m0s GPU 4
     is preempted for chat
 ○ chat  1 GPU   latency-critical default pending       0s
-    room is being made: tune leaves
+    preemption under way: waiting for tune to stop
 ✓ done  1 GPU   batch            default ended         1s     exit status 0
 ✗ bad   1 GPU   batch            default failed        2s     exit status 1
 
@@ -102,7 +102,7 @@ func TestFrameFits(t *testing.T) {
 	}
 }
 
-// TestColorsStay: a job keeps its colour, whoever comes and goes.
+// TestColorsStay: a job keeps its colour while others come and go.
 func TestColorsStay(t *testing.T) {
 	p := newPainter(80, true)
 	s := busy()

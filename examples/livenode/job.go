@@ -26,12 +26,12 @@ type Submission struct {
 	SharePercent int    `json:"sharePercent,omitempty"`
 	// ShareMemoryMiB of device memory with a share; zero: in proportion.
 	ShareMemoryMiB int64 `json:"shareMemoryMiB,omitempty"`
-	// ExpectedRuntime, zero: unknown; MinRuntime before it may have to yield.
+	// ExpectedRuntime, zero: unknown; MinRuntime before it may be evicted.
 	ExpectedRuntime berth.Duration `json:"expectedRuntime,omitempty"`
 	MinRuntime      berth.Duration `json:"minRuntime,omitempty"`
 
 	// Command to run: the path of the program, and its arguments with its name. Dir and
-	// Env are those of whoever submitted it.
+	// Env are those of the submitter.
 	Path    string   `json:"path"`
 	Command []string `json:"command"`
 	Dir     string   `json:"dir"`

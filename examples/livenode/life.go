@@ -349,5 +349,5 @@ func (l *life) String() string {
 	if l.incarnation == 1 {
 		return l.job.Name
 	}
-	return fmt.Sprintf("%s, life %d,", l.job.Name, l.incarnation)
+	return fmt.Sprintf("%s, incarnation %d,", l.job.Name, l.incarnation)
 }

@@ -200,14 +200,14 @@ func runs(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 func TestAJobFromItsSubmissionToItsEnd(t *testing.T) {
 	b := start(t)
-	s := shell("", `echo "$BERTH_JOB life $BERTH_INCARNATION in $(pwd)"; echo "$CUDA_DEVICE_ORDER $CUDA_VISIBLE_DEVICES"; exit 0`)
+	s := shell("", `echo "$BERTH_JOB incarnation $BERTH_INCARNATION in $(pwd)"; echo "$CUDA_DEVICE_ORDER $CUDA_VISIBLE_DEVICES"; exit 0`)
 	s.GPUs = 2
 	name, err := b.submit(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, "sh", name)
 	j := b.becomes(name, stateEnded)
 	require.Equal(t, "exit status 0", j.Why)
-	b.output(name, "^sh life 1 in /$")
+	b.output(name, "^sh incarnation 1 in /$")
 	var uuids []string
 	for _, g := range b.inventory().GPUs {
 		uuids = append(uuids, g.UUID)
@@ -239,7 +239,7 @@ func TestCheckpointThenEvict(t *testing.T) {
 	require.NoError(t, b.cancel(t.Context(), "urgent"))
 	j := b.becomes("small", "running")
 	require.EqualValues(t, 2, j.Incarnation)
-	b.output("small", "^life 2 begins at step "+at+" on ")
+	b.output("small", "^incarnation 2 begins at step "+at+" on ")
 	require.Equal(t, "cancelled", b.becomes("urgent", stateFailed).Why)
 }
 
@@ -253,7 +253,7 @@ func TestTooLateForItsCheckpoint(t *testing.T) {
 	b.becomes("urgent", "running")
 	require.Equal(t, "pending", b.job("slow").State)
 	require.NoError(t, b.cancel(t.Context(), "urgent"))
-	b.output("slow", "^life 2 begins at step 0 ")
+	b.output("slow", "^incarnation 2 begins at step 0 ")
 }
 
 func TestAProgramThatIgnoresSIGTERMIsKilled(t *testing.T) {
@@ -292,7 +292,7 @@ func TestLeavesByItself(t *testing.T) {
 	b.becomes("urgent", "running")
 	require.NoError(t, b.cancel(t.Context(), "urgent"))
 	b.becomes("leaver", "running")
-	b.output("leaver", "^life 2 begins at step [2-9]")
+	b.output("leaver", "^incarnation 2 begins at step [2-9]")
 }
 
 // TestDiesOfTheRequest: a program that has no handler yet is not at fault.
@@ -554,7 +554,7 @@ func TestKilled(t *testing.T) {
 	require.Equal(t, pid, j.PID)
 	require.NoError(t, b.cancel(t.Context(), "urgent"))
 	b.becomes("leaves", "running")
-	b.output("leaves", "^life 2 begins at step [1-9]")
+	b.output("leaves", "^incarnation 2 begins at step [1-9]")
 }
 
 // serving starts an orchestrator as a process of its own.

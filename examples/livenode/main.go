@@ -10,7 +10,7 @@
 //	livenode top                        GPUs, jobs, queues, and why each pending job waits
 //	livenode demo -fake hgx-h100        a story of a preemption, which checks itself
 //
-// A job of a higher class or priority that finds no room has others yield: they are asked
+// A job of a higher class or priority that finds no room has others evicted: they are asked
 // for a checkpoint by a signal, have a bounded time to write it, are stopped, and resume
 // when there is room again. What a program has to do for that, livenode run -h tells.
 //

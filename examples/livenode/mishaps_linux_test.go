@@ -181,7 +181,7 @@ func TestLeavesForNobody(t *testing.T) {
 	b.becomes("leaver", stateCheckpointing)
 	require.NoError(t, b.cancel(t.Context(), "urgent"))
 	b.until("it runs again", func() bool { j := b.job("leaver"); return j.Incarnation == 2 && j.State == "running" })
-	b.output("leaver", "^life 2 begins at step [1-9]")
+	b.output("leaver", "^incarnation 2 begins at step [1-9]")
 }
 
 // TestAnsweredForNobody is the same in one moment: the checkpoint is reported, and the

@@ -18,14 +18,14 @@ import (
 
 // An orchestrator is the loop around the scheduling core, with one machine as its fleet.
 //
-// Everything in it belongs to the goroutine of run. Whoever else has something to say
-// (a client, a program that ended, a timer, the driver) posts a function, which that
+// Everything in it belongs to the goroutine of run. Any other goroutine with something to
+// say (a client, a program that ended, a timer, the driver) posts a function, which that
 // goroutine calls. So there is no lock, and the core is told things one after another, as
 // it wants.
 //
 // One round of the loop is: call what was posted, run a pass, put both on disk, answer
-// whoever asked, and carry out the orders. The order of these is duty 7 of whoever embeds
-// the core: nothing happens in the world, and nobody is told that something is accepted,
+// the clients, and carry out the orders. The sequence of these is duty 7 of an embedder:
+// nothing happens in the world, and nobody is told that something is accepted,
 // before it is on disk.
 type orchestrator struct {
 	core    *core.Core

@@ -152,7 +152,7 @@ func (one *record) lives() ([]berth.Incarnation, error) {
 // forgetLives removes what is left of former lives. When a life begins, how those before
 // it ended is known to the core, and on disk.
 func (one *record) forgetLives(before berth.Incarnation) {
-	lives, _ := one.lives() // whoever starts the program sees the same error
+	lives, _ := one.lives() // the start of the program meets the same error
 	for _, former := range lives {
 		if former < before {
 			_ = os.RemoveAll(one.life(former)) // the next life tries again

@@ -35,8 +35,8 @@ func socketFile(folder string) string { return filepath.Join(folder, "socket") }
 // maxSocketPath is the longest path that a socket may have (unix(7), less the final zero).
 const maxSocketPath = 107
 
-// listen makes the socket. One that a crash has left is replaced: whoever has the store
-// is the only one.
+// listen makes the socket. One that a crash has left is replaced: the
+// process that has the store is the only one.
 func listen(folder string) (net.Listener, error) {
 	path := socketFile(folder)
 	if len(path) > maxSocketPath {

@@ -57,7 +57,7 @@ func (s *stage) play(ctx context.Context) error {
 // The jobs of the story.
 const (
 	train = "train" // batch, most of the machine; nothing happens to it
-	tune  = "tune"  // batch, the rest; it has to yield, and comes back
+	tune  = "tune"  // batch, the rest; it is evicted, and comes back
 	chat  = "chat"  // latency-critical
 )
 
@@ -241,7 +241,7 @@ func (s *stage) lastCheckpoint(name string) int {
 
 // resumedAt is the step at which a job began its second life; -1: it has not.
 func (s *stage) resumedAt(name string) int {
-	return s.lastNumber(name, `(?m)^life 2 begins at step (\d+) `)
+	return s.lastNumber(name, `(?m)^incarnation 2 begins at step (\d+) `)
 }
 
 // lastNumber is the last number that a job has printed in such a line; -1: none.

@@ -79,7 +79,7 @@ func (o *orchestrator) takeUpJob(one *record) error {
 		case errors.Is(err, fs.ErrNotExist):
 			continue // it was not started
 		case err != nil:
-			return fmt.Errorf("job %s, life %d: %w", one.Name, incarnation, err)
+			return fmt.Errorf("job %s, incarnation %d: %w", one.Name, incarnation, err)
 		case known && e.Replicas[0].Incarnation == incarnation && e.Replicas[0].State == berth.ReplicaBinding:
 			// The Bind is outstanding, and will find it.
 		case known && e.Replicas[0].Incarnation == incarnation && len(e.Replicas[0].Members) > 0:

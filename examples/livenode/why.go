@@ -71,7 +71,7 @@ func (o *orchestrator) explainReason(line func(string, ...any), one *record, r *
 		line("the core looks at it again at %s", clock(reason.Until))
 	}
 	if reason.ExpectedStart != 0 {
-		line("it is expected to start at %s", clock(reason.ExpectedStart))
+		line("it is expected to start by %s", clock(reason.ExpectedStart))
 	}
 	if r.Position != 0 {
 		line("it is number %d of those that wait in its queue", r.Position)

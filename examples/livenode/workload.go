@@ -41,7 +41,7 @@ func workload(_ context.Context, flags *flag.FlagSet, args []string, stdout io.W
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "life %s begins at step %d on %s\n", os.Getenv(envIncarnation), step, os.Getenv("CUDA_VISIBLE_DEVICES"))
+	fmt.Fprintf(stdout, "incarnation %s begins at step %d on %s\n", os.Getenv(envIncarnation), step, os.Getenv("CUDA_VISIBLE_DEVICES"))
 	for tick := time.Tick(*each); step < *steps; {
 		select {
 		case <-tick:

@@ -3,7 +3,7 @@
 //
 //	0s: start train[0] on node-a, GPUs 0-3
 //	0s: start train[1] on node-b, GPUs 0-3
-//	0s: tune waits: the gang (2 GPUs) does not fit now; no running jobs that may be preempted for it would free enough
+//	0s: tune waits: the gang (2 GPUs) does not fit now; no preemption would free enough for it
 //	1m0s: start tune[0] on node-a, GPUs 0-1
 package main
 

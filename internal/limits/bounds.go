@@ -35,7 +35,7 @@ const MaxPerHour = 10_000
 
 const (
 	MaxLosses = 64
-	// MaxDoublings is how often a probation doubles.
+	// MaxDoublings is how often a quarantine doubles.
 	MaxDoublings = 4
 )
 

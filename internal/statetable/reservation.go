@@ -68,6 +68,7 @@ func Reservation() Machine {
 			{From: "backoff", Event: "waits", To: "resume", Effect: "no other job may take it"},
 			{From: kept, Event: "node changes|overtaken|until|gang ends", To: None, Effect: "what is left to be stopped is; a gang that was to move for another stays, if it still runs"},
 			{From: "move", Event: "called off", To: None, Effect: "a gang that still runs stays"},
+			{From: "backoff", Event: "called off", To: None, Effect: "the next pass looks for a place anew"},
 
 			{From: None, Event: "enclose", To: "exclusive", Effect: "no other job is placed there"},
 			{From: "exclusive", Event: "enclose", Effect: "wider, if it grows into further domains"},

@@ -1,8 +1,8 @@
-// Package statetable holds the tables of the state machines of the core, one for each: state x event
-// to state and effect. They are data, and the core does not run on them. TestMachines of package
-// berthtest/sim watches a core from outside, in simulated worlds and in scripts: it fails on a step
-// that no row allows, and on a row that nothing takes. What Effect says beyond that is for people.
-// The script command "machine replica" prints a table.
+// Package statetable holds the tables of the state machines of the core, one for each: state x
+// event to state and effect. They are data, and the core does not run on them. TestMachines of
+// package berthtest/sim watches a core from outside, in simulated worlds and in scripts: it fails
+// on a step that no row allows, and on a row that nothing takes. What Effect says beyond that is
+// for people. The script command "machine replica" prints a table.
 //
 // There are six: [Replica], [Member], [Order], [GPUMode], [Reservation] and [NodeHealth]. The
 // seventh, of a victim, is [github.com/berth-sched/berth/berthtest/internal/protocol.Phase].

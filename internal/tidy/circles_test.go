@@ -29,7 +29,7 @@ func TestCallsBetweenFilesRunOneWay(t *testing.T) {
 type arrows map[string]map[string]string
 
 // calls finds the arrows between the files of a package. A function that is named without
-// being called counts, as whoever gets it calls it.
+// being called counts, as its receiver calls it.
 func calls(u unit) arrows {
 	found := arrows{}
 	for _, file := range u.files {

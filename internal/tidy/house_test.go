@@ -112,7 +112,7 @@ var pure = set(
 const decoder = "internal/strict"
 
 // thirdParty names the modules that a program gets with the packages that decide, all
-// of them: whoever embeds the core answers for each.
+// of them: an embedder answers for each.
 var thirdParty = []string{"github.com/google/btree"}
 
 // readers names packages that stand beside those that decide, each with the modules

@@ -134,7 +134,7 @@ func TestFloorsCatch(t *testing.T) {
 	require.Equal(t, []string{"gang"}, unneeded(p, room{needs: []string{"gang", "quota"}}))
 }
 
-// Whoever embeds the core gets the modules that are listed and no others, and no list
+// An embedder of the core gets the modules that are listed and no others, and no list
 // names one that nobody needs any more.
 func TestModules(t *testing.T) {
 	h := look(t)

@@ -31,7 +31,7 @@ func (w write) String() string {
 
 // writes finds the writes of a package in the order of the source: by assignment, by ++ and +=,
 // in a range, of an element, by delete, clear and copy, by the methods that change an ordered
-// set, and by whoever gets the address. The fields of a local copy are nobody's.
+// set, and by the code that gets the address. The fields of a local copy are nobody's.
 func writes(u unit) []write {
 	var found []write
 	for _, file := range u.files {

@@ -64,7 +64,8 @@
 //     https://github.com/NVIDIA/topograph, tests/models and docs.
 //   - Labels of nodes, with the keys of topograph ([TopographKeys]:
 //     https://docs.nvidia.com/topograph/reference/node-labels-and-annotations), those of
-//     Kueue's examples ([KueueKeys]: https://kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling/)
+//     Kueue's examples ([KueueKeys]:
+//     https://kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling/)
 //     or your own, out of a Kubernetes NodeList or given as maps.
 //   - topo.csv of Alibaba's Lingjun trace of 2023.
 //

@@ -36,7 +36,7 @@
 //
 // The set whose all-reduce is fastest; of those the one with the most width among its
 // pairs, on the fewest NUMA nodes, with the most NICs; of those the one that leaves
-// the best sets whole for whoever comes next; of those the lowest indexes. [Graph.Best]
+// the best sets whole for the next claim; of those the lowest indexes. [Graph.Best]
 // and [Graph.AllReduceMBps] say precisely what that means. On a DGX-1 four GPUs are a quad
 // of its cube mesh and two are joined by two links; of bridged cards two are a pair, and
 // one comes from a pair that is broken already; of cards without NVLinks the ones below

@@ -17,10 +17,10 @@ import (
 //
 // What real outputs vary in is taken as it comes: ANSI escapes, padding, carriage
 // returns, text before the headings, rows of NICs that end with the links or are
-// missing as a whole, superfluous cells at the end of a row, the old word SOC for SYS, other text after the table. Without
-// NUMA Affinity (older drivers) GPUs with the same CPU Affinity are taken to be on
-// one NUMA node, numbered in order of appearance. A GPU with several NUMA nodes, or
-// none, has an unknown one (-1).
+// missing as a whole, superfluous cells at the end of a row, the old word SOC for SYS, other text
+// after the table. Without NUMA Affinity (older drivers) GPUs with the same CPU Affinity are taken
+// to be on one NUMA node, numbered in order of appearance. A GPU with several NUMA nodes, or none,
+// has an unknown one (-1).
 //
 // Errors are of type *Error with line and cell. O(length of the text).
 func ParseMatrix(file, text string) (Spec, error) {

@@ -1,4 +1,5 @@
-// Package cases is the experiment that replays scenarios of other schedulers and compares the outcomes.
+// Package cases is the experiment that replays scenarios of other schedulers and compares the
+// outcomes.
 package cases
 
 import (
@@ -24,11 +25,11 @@ type Options struct {
 	Markdown bool
 }
 
-// Run replays the scenarios of a file, which package bench/cases does, and writes to w how they compare.
-// The error says so if some differ without a reason.
+// Run replays the scenarios of a file, which package bench/cases does, and writes to w how they
+// compare. The error says so if some differ without a reason.
 func Run(_ context.Context, o Options, w io.Writer) error {
 	if o.File == "" {
-		return study.Misused("-file is missing")
+		return study.Misused("-file is missing, such as bench/cases/testdata/kai.json")
 	}
 	list, err := judge(o.File)
 	if err != nil {
@@ -119,7 +120,7 @@ func document(list []cases.Judgement) string {
 		}
 		ours, theirs, told := strings.Cut(j.Detail, "; ")
 		if _, outcome, named := strings.Cut(theirs, ": "); told && named {
-			theirs = outcome // whose it is, the heading says
+			theirs = outcome // the heading names the scheduler
 		}
 		if subject, _, named := strings.Cut(ours, ": "); told && named {
 			theirs = subject + ": " + theirs

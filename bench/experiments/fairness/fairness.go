@@ -18,7 +18,8 @@ import (
 
 // Help says what the experiment does, and what it does not.
 const Help = `fairness plays a week of three teams that share a fleet of 8-GPU nodes, with the
-past counting and without, then with reclaim as well, and compares what each team had with its entitlement.
+past counting and without, then with reclaim as well, and compares what each team had with
+its entitlement.
 
 The teams have weights of 1, 2 and 3, together a third of the fleet guaranteed, and
 lend all of it. Two work by day and on working days; the third, "sweeps", hands in
@@ -34,8 +35,8 @@ It measures what the core's order of queues does, in simulated time: the same jo
 sound hardware, that start and stop at once and tell how long they will run. In the first
 two lines nothing that runs is stopped, so what was lent comes back as jobs end; in the
 third it is reclaimed, and what is stopped starts anew, from nothing. It does not measure
-checkpoints, preemption within a queue, failures, topology, fairness among the users of a team, nor wall-clock
-time.
+checkpoints, preemption within a queue, failures, topology, fairness among the users of a
+team, nor wall-clock time.
 
 It fails if the half-life does not put the night's tenant back in the morning, beyond
 the noise; if there is no contention then; if a team lacks much of its guarantee while

@@ -27,8 +27,8 @@ type cause struct {
 	// noticed after so long.
 	noticed berth.Duration
 	// announced is how many of 100 are: by rising ECC errors and rows waiting to be remapped,
-	// by heat, by links that flap, by the alarm of a redundant part, or by an operator that plans to open
-	// the host.
+	// by heat, by links that flap, by the alarm of a redundant part, or by an operator that plans
+	// to open the host.
 	announced int
 }
 

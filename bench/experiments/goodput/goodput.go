@@ -124,7 +124,7 @@ const (
 // The lines, in their order.
 const (
 	lineWait = iota
-	lineYield
+	linePreempt
 	lineSpares
 	lineDrain
 	lineBoth
@@ -138,17 +138,17 @@ func newExperiment(o Options) (*experiment, error) {
 	if o.SparesMilli < 1 || o.SparesMilli*(o.Nodes+o.Beside) > 1000*(o.Beside-2) || !(o.Interruptions >= 0 && o.Interruptions <= 1e5) {
 		return nil, study.Misused("a flag is out of range: spares are at least 1, and leave two nodes of those beside; interruptions are up to 100000")
 	}
-	yield := berth.Policy{}
+	preempting := berth.Policy{}
 	spares := berth.Policy{HotSpares: []berth.HotSpares{{Pool: poolName, NodesMilli: o.SparesMilli}}}
 	trial := spares
 	trial.Health = berth.Health{Losses: 2, Within: 2 * berth.Day, Quarantine: 12 * berth.Hour, BurnIn: 8 * berth.Hour}
 	return &experiment{o, []line{
-		lineWait:   {name: "wait", policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptionOff}}},
-		lineYield:  {name: "preempt", policy: yield, above: []int{lineWait}},
-		lineSpares: {name: "hot spares", policy: spares, above: []int{lineYield}, spared: true},
-		lineDrain:  {name: "drain", policy: yield, drain: true, above: []int{lineYield}},
-		lineBoth:   {name: "both", policy: spares, drain: true, above: []int{lineYield, lineSpares, lineDrain}, spared: true},
-		lineTrial:  {name: "+ burn-in", policy: trial, drain: true, above: []int{lineYield, lineBoth}, spared: true},
+		lineWait:    {name: "wait", policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptionOff}}},
+		linePreempt: {name: "preempt", policy: preempting, above: []int{lineWait}},
+		lineSpares:  {name: "hot spares", policy: spares, above: []int{linePreempt}, spared: true},
+		lineDrain:   {name: "drain", policy: preempting, drain: true, above: []int{linePreempt}},
+		lineBoth:    {name: "both", policy: spares, drain: true, above: []int{linePreempt, lineSpares, lineDrain}, spared: true},
+		lineTrial:   {name: "+ burn-in", policy: trial, drain: true, above: []int{linePreempt, lineBoth}, spared: true},
 	}}, nil
 }
 

@@ -126,7 +126,7 @@ func TestGoodputStretch(t *testing.T) {
 // a process dies; then the run ends.
 func TestGoodputBooks(t *testing.T) {
 	g := smallExperiment(t, smallOptions())
-	r, err := g.newRun(&g.lines[lineYield], 1, nil)
+	r, err := g.newRun(&g.lines[linePreempt], 1, nil)
 	require.NoError(t, err)
 	const start = gangStarts + gangWarms
 	const cycle = checkpointEvery + checkpointPause
@@ -262,9 +262,9 @@ func TestGoodputVerdict(t *testing.T) {
 			runs[l] = append(runs[l], &run{until: 1000, gang: gang{training: training{useful: 971}}})
 		}
 	}
-	g.lines[lineYield].spared = true
+	g.lines[linePreempt].spared = true
 	require.NoError(t, g.Verdict(p, runs))
-	runs[lineYield][0].gang.useful = 950
+	runs[linePreempt][0].gang.useful = 950
 	require.ErrorContains(t, g.Verdict(p, runs), "preempt: 96.05")
 }
 

@@ -34,8 +34,9 @@ func Defaults() Options {
 	}
 }
 
-// Run plays, for each mix and load, the same requests against each policy, once for each seed, and writes
-// its results to w. The error says so if berth accepts less than a baseline, beyond the noise.
+// Run plays, for each mix and load, the same requests against each policy, once for each seed, and
+// writes its results to w. The error says so if berth accepts less than a baseline, beyond the
+// noise.
 func Run(ctx context.Context, o Options, w io.Writer) error {
 	b, err := newExperiment(o)
 	if err != nil {

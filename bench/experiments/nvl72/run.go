@@ -129,7 +129,7 @@ func (r *run) applied(_ berth.Time, e berth.Event, refusal error) {
 	}
 }
 
-// scheduled sees the orders of every pass. Nobody has to yield, so there is nothing but places.
+// scheduled sees the orders of every pass. Nobody is evicted, so there is nothing but places.
 func (r *run) scheduled(now berth.Time, actions []berth.Order) {
 	for _, action := range actions {
 		bind, ok := action.(berth.Bind)

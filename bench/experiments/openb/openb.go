@@ -1,5 +1,5 @@
-// Package openb is the experiment on openb under any policies; Help tells of it, and package bench/openb
-// of what is played.
+// Package openb is the experiment on openb under any policies; Help tells of it, and package
+// bench/openb of what is played.
 package openb
 
 import (
@@ -63,8 +63,8 @@ func Defaults() Options {
 	return o
 }
 
-// Run makes the experiment, which Help describes, on lists of tasks, one after the other, and writes
-// its results to w. The error says so if a published figure is not met.
+// Run makes the experiment, which Help describes, on lists of tasks, one after the other, and
+// writes its results to w. The error says so if a published figure is not met.
 func Run(ctx context.Context, o Options, w io.Writer) error {
 	b := &experiment{Options: o, out: o.To(w)}
 	if err := b.configure(); err != nil {
@@ -219,8 +219,8 @@ func (b *experiment) published() bool {
 	return slices.Min(b.Seeds) == openb.PublishedFirst && slices.Max(b.Seeds) == openb.PublishedLast
 }
 
-// verdict fails if figures that are published are not met to the rounding. Random draws otherwise than
-// the published program did.
+// verdict fails if figures that are published are not met to the rounding. Random draws otherwise
+// than the published program did.
 func (b *experiment) verdict() error {
 	if !b.published() {
 		return nil
@@ -249,8 +249,8 @@ func (t *trace) at(policy, percent int, figure func(openb.Point) float64) []floa
 	return study.Each(t.runs[policy], func(r *openb.Run) float64 { return figure(r.At(percent)) })
 }
 
-// meanOf is a mean of figures in hundredths, without what binary fractions add to it, so that it rounds as
-// a decimal would.
+// meanOf is a mean of figures in hundredths, without what binary fractions add to it, so that it
+// rounds as a decimal would.
 func meanOf(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {

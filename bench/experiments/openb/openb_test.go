@@ -16,8 +16,8 @@ import (
 	"github.com/berth-sched/berth/bench/study/studytest"
 )
 
-// writeOpenB writes a small trace in the format of the published one: 12 nodes with 36 GPUs, and tasks for
-// some of them. The list of tasks has no more columns than some of the published ones.
+// writeOpenB writes a small trace in the format of the published one: 12 nodes with 36 GPUs, and
+// tasks for some of them. The list of tasks has no more columns than some of the published ones.
 func writeOpenB(t *testing.T, list string) (dir string) {
 	dir = t.TempDir()
 	var nodes, pods strings.Builder
@@ -111,7 +111,8 @@ func TestOpenBForPrograms(t *testing.T) {
 	}
 }
 
-// Figures that are published have to be met to the rounding, by policies that play what was published.
+// Figures that are published have to be met to the rounding, by policies that play what was
+// published.
 func TestOpenBVerdict(t *testing.T) {
 	require.NoError(t, missed("default", "best-fit", 7.14, 7.138))
 	require.NoError(t, missed("default", "best-fit", 7.14, 7.145))

@@ -113,7 +113,8 @@ func fragmentedOfFree(p openb.Point) float64 { return p.FragmentedOfFree }
 
 func moved(r *openb.Run) float64 { return float64(r.Moved) }
 
-// spreadCells are the standard deviation of values and half of the confidence interval of their mean.
+// spreadCells are the standard deviation of values and half of the confidence interval of their
+// mean.
 func spreadCells(values []float64) []any {
 	if len(values) < 2 {
 		return []any{nil, nil}

@@ -16,8 +16,8 @@ func (b *experiment) WritePage(runs [][]*run) error {
 	return study.WritePage(b.HTML, func(w io.Writer) error { return report.WriteLines(w, b.page(runs)) })
 }
 
-// page has the figures, what was in use and how many waited over time, which jobs waited for how long by
-// size, and how every virtual cluster fared against its private share.
+// page has the figures, what was in use and how many waited over time, which jobs waited for how
+// long by size, and how every virtual cluster fared against its private share.
 func (b *experiment) page(runs [][]*run) *report.Lines {
 	days := float64(b.length) / float64(berth.Day)
 	page := &report.Lines{

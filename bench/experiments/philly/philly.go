@@ -43,7 +43,7 @@ will run. All jobs can write a checkpoint when they are asked, in a minute, and 
 go on.
 
 The wait of a job is from its submission to its first start. Its delay is all the time in which
-it did not get on, also after it had to yield, and in checkpoints and restarts: from submission
+it did not get on, also after it was evicted, and in checkpoints and restarts: from submission
 to end, less its run time. The slowdown has 10 seconds as the shortest run time.
 
 Sharing is to make no virtual cluster wait longer than its share, if it were its own, would have

@@ -10,7 +10,8 @@ import (
 	"github.com/berth-sched/berth/bench/study"
 )
 
-// Report prints the tables: the whole, by size, the differences, and what sharing costs each virtual cluster.
+// Report prints the tables: the whole, by size, the differences, and what sharing costs each
+// virtual cluster.
 func (b *experiment) Report(out *study.Printer, runs [][]*run) error {
 	work := 0.0
 	for _, j := range runs[0][inShared].jobs {

@@ -10,7 +10,7 @@ import (
 type book struct {
 	// held is what gangs hold, and the sum of the columns.
 	held int64
-	// columns of GPU time: of gangs that have had to yield before, and of others.
+	// columns of GPU time: of gangs that were evicted before, and of others.
 	again, first [stopping + 1]int64
 	// redone is work that was done and lost.
 	redone int64
@@ -23,16 +23,16 @@ type book struct {
 	waits    []berth.Duration // of replicas, until they ran or were not wanted any more
 	admitted int64            // GPUs of those replicas
 	missed   int              // replicas that never ran
-	dropped  int              // replicas that had to yield
+	dropped  int              // replicas that were evicted
 	finished int              // gangs
 
-	evicted, shrunk int // gangs that had to yield, wholly and in part
-	forTraining     int // of both, those that yielded to other gangs
+	evicted, shrunk int // gangs that were evicted, wholly and in part
+	forTraining     int // of both, those that were evicted for other gangs
 	stopped         int64
 	worst           hit
 }
 
-// A hit is one gang that yields: GPUs that stop, for how many.
+// A hit is one gang that is evicted: GPUs that stop, for how many.
 type hit struct{ gpus, asked int }
 
 // What is counted over time.
@@ -64,7 +64,7 @@ func (b *book) column(phase phase, again bool, gpuTime int64) {
 // sum of a column.
 func (b *book) sum(phase phase) int64 { return b.first[phase] + b.again[phase] }
 
-// lost is the GPU time that was in vain because gangs had to yield: work done again,
+// lost is the GPU time that was in vain because gangs were evicted: work done again,
 // checkpoints that were asked for, stops, and what starts and regrouping took after that.
 func (b *book) lost() int64 {
 	return b.redone + b.sum(writing) + b.sum(stopping) + b.again[regrouped] + b.again[starting]
@@ -73,8 +73,8 @@ func (b *book) lost() int64 {
 // useful is the GPU time of work that was not lost.
 func (b *book) useful() int64 { return b.sum(working) - b.redone }
 
-// yielded notes that a gang is evicted with so many GPUs, and its beneficiary.
-func (r *run) yielded(j *job, gpus int, asker *job) {
+// noteEviction notes that a gang is evicted with so many GPUs, and its beneficiary.
+func (r *run) noteEviction(j *job, gpus int, asker *job) {
 	if r.counted(r.sim.Now()) == 0 {
 		return
 	}

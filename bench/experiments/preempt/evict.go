@@ -19,7 +19,7 @@ type policy struct {
 	config berth.Config
 	// before orders gangs by which is stopped first; nil: none is, but by the core.
 	before func(a, b *job) int
-	// asks: whoever is stopped writes a checkpoint first.
+	// asks: a gang that is stopped writes a checkpoint first.
 	asks bool
 	// deaf: nobody writes checkpoints on request.
 	deaf bool
@@ -97,7 +97,7 @@ func (r *run) victim() *job {
 // condemn stops a gang for a replica, after its checkpoint if the policy asks for one.
 func (r *run) condemn(j, replica *job) {
 	r.settle(j)
-	r.yielded(j, j.in(running)*j.each, replica)
+	r.noteEviction(j, j.in(running)*j.each, replica)
 	for i := range j.members {
 		if j.members[i].state == running {
 			r.move(j, i, going, 0)

@@ -17,7 +17,7 @@ type gang struct {
 	unsaved berth.Duration
 	// turn numbers what it does, so that what was planned for before is left alone.
 	turn int
-	// again: it had to yield before. dying: it is being stopped, and no order of the core
+	// again: it was evicted before. dying: it is being stopped, and no order of the core
 	// says so. ended: its work is done.
 	again, dying, ended bool
 }
@@ -30,7 +30,7 @@ const (
 	working                // they make progress
 	writing                // they write a checkpoint that was asked for
 	regrouped              // they regroup, as there are more of them or fewer
-	stopping               // the gang has to yield
+	stopping               // the gang is evicted
 )
 
 // settle books what a job did since it was settled last.

@@ -23,8 +23,8 @@ The fleet trains gangs of 8 to 512 GPUs that run for hours and days and write ch
 Replicas of 1 to 8 GPUs come and go with the sun and, three
 times a day, in crowds of 3 to 10 % of the fleet within three minutes. Half of them are
 in a queue that lends what it does not use, the others in that of the gangs. A day before
-the week fills the fleet and is not counted. Workload and costs are in preempt_week.go,
-each figure with its source.
+the week fills the fleet and is not counted. Workload and costs are in week.go of
+bench/experiments/preempt, each figure with its source.
 
   kill by priority   the gang of the lowest priority is killed, of equals the youngest
   kill the newest    the gang that started last is killed
@@ -45,12 +45,12 @@ done again, and the GPU time in which gangs write the checkpoints that they were
 for, stop, start and warm up anew, and regroup as members come and go. Inference waits
 from arrival until it runs; a replica that never ran waited for as long as it was wanted.
 
-Whoever waits for checkpoints admits later than whoever kills. So "berth" is compared with
-"kill by priority" at the service's objective: with -target both admit 99 of 100 in time,
+A policy that waits for checkpoints admits later than one that kills. So "berth" is compared
+with "kill by priority" at the service's objective: with -target both admit 99 of 100 in time,
 and berth later by the longest checkpoint and a second round at the most. "berth, at once"
 waits for no checkpoint; it is the comparison at the same delay. The experiment fails if
 "berth" does not lose ten times fewer GPU-hours than "kill by priority" under that
-condition, or if a replica has to yield. How much less it loses depends on -interval, as
+condition, or if a replica is evicted. How much less it loses depends on -interval, as
 it never does work again, and on -regroup, as the core has elastic gangs give nodes back
 before whole gangs have to go.
 

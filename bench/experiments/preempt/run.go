@@ -289,11 +289,11 @@ func (r *run) start(j *job, b *berth.Bind) {
 	})
 }
 
-// stop has members go. A gang is stopped because it has to yield, or because it has ended
+// stop has members go. A gang is stopped because it is evicted, or because it has ended
 // while some were still coming.
 func (r *run) stop(j *job, a *berth.Release) {
 	if j.gang != nil && !j.ended {
-		r.yielded(j, len(a.Members)*j.each, r.jobs[a.Cause.Beneficiary.Job])
+		r.noteEviction(j, len(a.Members)*j.each, r.jobs[a.Cause.Beneficiary.Job])
 	} else if j.replica != nil && !j.over {
 		r.book.dropped += r.counted(r.sim.Now())
 	}

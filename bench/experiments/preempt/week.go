@@ -21,7 +21,7 @@ import (
 // together drift apart.
 const warmUp = berth.Day
 
-// What the executor takes. Whoever has to yield by any policy is stopped in stopTakes, and
+// What the executor takes. A victim of any policy is stopped in stopTakes, and
 // every replica comes up in startTakes, its weights read from the node's disk.
 const (
 	startTakes = 30 * berth.Second

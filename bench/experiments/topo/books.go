@@ -12,8 +12,8 @@ import (
 	"github.com/berth-sched/berth/core"
 )
 
-// A fleet is a simulation of a fleet that stands still, in which members start and stop at once, and
-// books about what is free there.
+// A fleet is a simulation of a fleet that stands still, in which members start and stop at once,
+// and books about what is free there.
 type fleet struct {
 	name, about string
 	config      berth.Config

@@ -12,8 +12,9 @@
 // What is told: the lowest level with all members in one domain; how many nodes, and
 // domains of each level, it spans; how many islands and wider domains it breaks, which
 // were wholly free and are now used in part; the bandwidth of an all-reduce that the core
-// expects, and the best that it could be on whole islands of the hardware it is on; and the median time of a gang's whole life
-// through the core: submitted, placed by a pass, reported to run, which another pass follows, and to have finished.
+// expects, and the best that it could be on whole islands of the hardware it is on; and the median
+// time of a gang's whole life through the core: submitted, placed by a pass, reported to run, which
+// another pass follows, and to have finished.
 package topo
 
 import (

@@ -1,4 +1,5 @@
-// Package traces tells what traces hold, and whether they can be read to their end; Help says which.
+// Package traces tells what traces hold, and whether they can be read to their end; Help says
+// which.
 package traces
 
 import (

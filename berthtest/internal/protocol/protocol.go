@@ -6,9 +6,9 @@ import (
 	"github.com/berth-sched/berth/internal/enum"
 )
 
-// A Phase is how far one yielding of a job has come; see the package documentation for the
+// A Phase is how far one eviction of a job has come; see the package documentation for the
 // whole way. Every life of a job, from the order that starts it to the next one, is a new
-// incarnation, with a yielding of its own: what is heard of an earlier one is stale.
+// incarnation, with an eviction of its own: what is heard of an earlier one is stale.
 type Phase uint8
 
 const (
@@ -47,10 +47,10 @@ const phaseNames enum.Names = "Phase: running|requested|spared|checkpointed|expi
 
 func (p Phase) String() string { return enum.Text(phaseNames, p) }
 
-// Over reports whether the yielding has come to its end in a phase: the job runs, or is gone.
+// Over reports whether the eviction has come to its end in a phase: the job runs, or is gone.
 func (p Phase) Over() bool { return p == PhaseRunning || p == PhaseResumed || p == PhaseEnded }
 
-// A Signal is what takes a yielding from one phase to the next.
+// A Signal is what takes an eviction from one phase to the next.
 type Signal uint8
 
 const (
@@ -62,7 +62,7 @@ const (
 	SignalShrink
 	// SignalExcuse: the beneficiary has started, or does not wait any more.
 	SignalExcuse
-	// SignalWithdraw: it is told that it need not yield.
+	// SignalWithdraw: its request is withdrawn.
 	SignalWithdraw
 	// SignalRelease: it is ordered to stop, for the first time or again.
 	SignalRelease
@@ -149,7 +149,7 @@ func (p Phase) after(s Signal) Phase {
 			return PhaseEvicting
 		case SignalLoseAll:
 			return PhaseReleased
-		case SignalExcuse, SignalLose: // whoever is to be stopped is not held up, even if nobody needs its place
+		case SignalExcuse, SignalLose: // a victim that is to be stopped is stopped, even if nobody needs its place
 			return p
 		case SignalFinish, SignalCancel:
 			return PhaseEnding
@@ -210,7 +210,7 @@ func (p Phase) whileItStops(s Signal) Phase {
 	return phases
 }
 
-// An Arrow is one step that a yielding can take.
+// An Arrow is one step that an eviction can take.
 type Arrow struct {
 	From   Phase
 	Signal Signal
@@ -219,7 +219,7 @@ type Arrow struct {
 
 func (a Arrow) String() string { return fmt.Sprintf("%s: %s: %s", a.From, a.Signal, a.To) }
 
-// Arrows lists all steps there are, in order of phase and signal. Whoever drives the
+// Arrows lists all steps there are, in order of phase and signal. A driver of the
 // protocol can so be held to each of them.
 func Arrows() []Arrow {
 	var list []Arrow

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every phase can be reached, and has a way out unless the yielding is over; nothing leads
+// Every phase can be reached, and has a way out unless the eviction is over; nothing leads
 // back to the beginning but that it goes on as it was.
 func TestProtocol(t *testing.T) {
 	arrows := Arrows()
@@ -33,7 +33,7 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// Whoever is stopped was asked first, if it can write a checkpoint: no way leads from running
+// A victim that is stopped was asked first, if it can write a checkpoint: no way leads from running
 // to evicting but by an answer, a deadline, or lost hardware.
 func TestProtocolAsksFirst(t *testing.T) {
 	for _, a := range Arrows() {

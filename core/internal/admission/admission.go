@@ -1,5 +1,5 @@
-// Package admission checks what is told of jobs and replicas before it is believed: at the door, and
-// in a snapshot. It takes the replicas of a snapshot back.
+// Package admission checks what is told of jobs and replicas before it is believed: at the door,
+// and in a snapshot. It takes the replicas of a snapshot back.
 package admission
 
 import (

@@ -64,9 +64,9 @@ func (ad *Admission) checkGroups(j *berth.Job) *berth.Error {
 		return refusal.Of(berth.ErrInvalid, "groups", "is empty")
 	}
 	if len(j.Groups) > ad.state.Config.Limits.Groups {
-		return refusal.Of(berth.ErrLimit, "groups", fmt.Sprintf("%d groups exceed the limit of %d", len(j.Groups), ad.state.Config.Limits.Groups))
+		return refusal.Of(berth.ErrLimit, "groups", fmt.Sprintf("%d groups exceed the limit of %d, see Limits.Groups", len(j.Groups), ad.state.Config.Limits.Groups))
 	}
-	members := 0
+	members, least := 0, 0
 	for i := range j.Groups {
 		g := &j.Groups[i]
 		if err := ad.checkGroup(j, g); err != nil {
@@ -75,10 +75,13 @@ func (ad *Admission) checkGroups(j *berth.Job) *berth.Error {
 		if slices.ContainsFunc(j.Groups[:i], func(h berth.Group) bool { return h.Name == g.Name }) {
 			return refusal.Of(berth.ErrDuplicate, errtext.Index("groups", i)+".name", fmt.Sprintf("%q names a group of the job already", errtext.Short(g.Name)))
 		}
-		members += g.Members
-		if members > ad.state.Config.Limits.Members {
-			return refusal.Of(berth.ErrLimit, errtext.Index("groups", i)+".replicas", fmt.Sprintf("the gang exceeds the limit of %d members", ad.state.Config.Limits.Members))
+		members, least = members+g.Members, least+record.Least(g)
+		if most := ad.state.Config.Limits.Members; members > most {
+			return refusal.Of(berth.ErrLimit, errtext.Index("groups", i)+".members", fmt.Sprintf("the gang exceeds the limit of %d members, see Limits.Members", most))
 		}
+	}
+	if most := max(ad.state.Config.Limits.SurplusMembers, least); members-least > most {
+		return refusal.Of(berth.ErrLimit, "groups", fmt.Sprintf("%d members above the minimum exceed the limit of %d, see Limits.SurplusMembers", members-least, most))
 	}
 	return nil
 }
@@ -94,7 +97,7 @@ func (ad *Admission) checkGroup(j *berth.Job, g *berth.Group) *berth.Error {
 		return refusal.Of(berth.ErrInvalid, "members", fmt.Sprintf("%d is not positive", g.Members))
 	}
 	if g.Members > ad.state.Config.Limits.Members {
-		return refusal.Of(berth.ErrLimit, "members", fmt.Sprintf("%d exceed the limit of %d members", g.Members, ad.state.Config.Limits.Members))
+		return refusal.Of(berth.ErrLimit, "members", fmt.Sprintf("%d exceed the limit of %d members, see Limits.Members", g.Members, ad.state.Config.Limits.Members))
 	}
 	if g.MinMembers < 0 || g.MinMembers > g.Members {
 		return refusal.Of(berth.ErrInvalid, "minMembers", fmt.Sprintf("%d is outside 0..%d, the group's members", g.MinMembers, g.Members))

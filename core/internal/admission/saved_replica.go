@@ -122,7 +122,7 @@ func (ad *Admission) checkReplica(j *record.Job, s *record.SavedReplica) *berth.
 	case s.EndsAt < 0 || s.ReservePart.At < 0:
 		return refusal.Of(berth.ErrInvalid, "endsAt", "is before the epoch, or reserveAt is")
 	case ad.state.Replicas+s.Alike >= ad.state.Config.Limits.Replicas:
-		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("there are more than %d replicas", ad.state.Config.Limits.Replicas))
+		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("there are more than %d replicas, see Limits.Replicas", ad.state.Config.Limits.Replicas))
 	}
 	if err := s.RetryPart.Check(s.State); err != nil {
 		return err

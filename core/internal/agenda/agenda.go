@@ -1,5 +1,5 @@
-// Package agenda says what has changed since the stages of a pass last looked, and when each stage is
-// due. It knows no record.
+// Package agenda says what has changed since the stages of a pass last looked, and when each stage
+// is due. It knows no record.
 package agenda
 
 import (
@@ -72,8 +72,8 @@ type Agenda struct {
 	HealthDue berth.Time
 
 	// The turns: of what could make another look for GPUs to change worth while, and for victims;
-	// of something that became free, for the stalled, and of more to plan with, for the hopeless; and
-	// the rounds in which relocate looks at all gangs that have to leave their places.
+	// of something that became free, for the stalled, and of more to plan with, for the hopeless;
+	// and the rounds in which relocate looks at all gangs that have to leave their places.
 	ReshapeTurn, PreemptTurn, FreedTurn, GrownTurn, MoveTurn Turn
 
 	// blocked counts the shapes that fit nowhere, looking those of them that look around, limited
@@ -380,8 +380,8 @@ func (a *Agenda) Ranked(next berth.Time, remembers bool) {
 	}
 }
 
-// BeginMoves reports whether relocate is due. A round begins unless one goes on, and counts on it to
-// find a place for all; what changes while it goes on makes the next one due.
+// BeginMoves reports whether relocate is due. A round begins unless one goes on, and counts on it
+// to find a place for all; what changes while it goes on makes the next one due.
 func (a *Agenda) BeginMoves(now berth.Time) bool {
 	switch {
 	case a.MovesLeft:

@@ -1,5 +1,5 @@
-// Package answer explains and reports: why a job waits, what it would take, what the fleet does, what
-// one fault would take down, where an observed world differs. It changes nothing.
+// Package answer explains and reports: why a job waits, what it would take, what the fleet does,
+// what one fault would take down, where an observed world differs. It changes nothing.
 package answer
 
 import (

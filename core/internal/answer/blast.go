@@ -2,6 +2,7 @@ package answer
 
 import (
 	"cmp"
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -18,7 +19,7 @@ func (an *Answers) BlastRadius(node berth.NodeID, gpu int) (berth.BlastRadius, e
 		return berth.BlastRadius{}, err
 	}
 	b := berth.BlastRadius{Node: node, GPU: gpu, Mode: n.Spec.GPUs[gpu].Mode}
-	b.Device = n.AffectedReplicas(gpu, func(*record.Member, *record.Replica) bool { return true })
+	b.Device = affected(n, gpu, func(*record.Member, *record.Replica) bool { return true })
 	seen := map[record.ProcessKey]bool{}
 	n.MembersOn(gpu, func(m *record.Member, rep *record.Replica) {
 		key := record.ProcessKey{Rep: rep, Instance: m.Hold.Instance}
@@ -37,7 +38,7 @@ func (an *Answers) BlastRadius(node berth.NodeID, gpu int) (berth.BlastRadius, e
 
 // takenWith lists what a fault of a process of a member takes down.
 func takenWith(n *record.Node, gpu int, m *record.Member, rep *record.Replica, mode berth.GPUMode) []berth.AffectedReplica {
-	return n.AffectedReplicas(gpu, func(other *record.Member, of *record.Replica) bool {
+	return affected(n, gpu, func(other *record.Member, of *record.Replica) bool {
 		switch mode {
 		case berth.GPUModeMPS:
 			return true
@@ -66,7 +67,7 @@ func (an *Answers) sharedBlastRadius(rep *record.Replica) *berth.SharedBlastRadi
 	if len(device) == 0 {
 		return nil
 	}
-	return &berth.SharedBlastRadius{Process: record.Those(process), Device: record.Those(device)}
+	return &berth.SharedBlastRadius{Process: those(process), Device: those(device)}
 }
 
 // worstOn finds the worst fault of a node's shared GPUs; nil: none is shared.
@@ -82,14 +83,73 @@ func worstOn(n *record.Node) *berth.WorstBlastRadius {
 		if holders[gpu] < 2 {
 			continue // no more than one job
 		}
-		hit := n.AffectedReplicas(gpu, func(*record.Member, *record.Replica) bool { return true })
+		hit := affected(n, gpu, func(*record.Member, *record.Replica) bool { return true })
 		v := &berth.WorstBlastRadius{Node: n.Spec.ID, GPU: gpu, Jobs: len(hit)}
 		for _, casualty := range hit {
 			if casualty.Down {
 				v.JobsDown++
 			}
 		}
-		worst = record.Worse(worst, v)
+		worst = worse(worst, v)
 	}
 	return worst
+}
+
+// those lists the jobs of a set that are in it, in order.
+func those(set map[berth.JobID]bool) []berth.JobID {
+	var list []berth.JobID
+	for _, id := range slices.Sorted(maps.Keys(set)) {
+		if set[id] {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// worse keeps the worse of two faults: more jobs that go, then more that are hit.
+func worse(w *berth.WorstBlastRadius, v *berth.WorstBlastRadius) *berth.WorstBlastRadius {
+	if w == nil || v.JobsDown > w.JobsDown || v.JobsDown == w.JobsDown && v.Jobs > w.Jobs {
+		return v
+	}
+	return w
+}
+
+// affected lists the replicas that lose those of their members on a GPU of a node that are meant,
+// by job and number.
+func affected(n *record.Node, gpu int, meant func(*record.Member, *record.Replica) bool) []berth.AffectedReplica {
+	lost := map[*record.Replica]int{}
+	var list []*record.Replica
+	n.MembersOn(gpu, func(m *record.Member, rep *record.Replica) {
+		if meant(m, rep) {
+			if lost[rep] == 0 {
+				list = append(list, rep)
+			}
+			lost[rep]++
+		}
+	})
+	slices.SortFunc(list, record.CompareReplicas)
+	var out []berth.AffectedReplica
+	for _, rep := range list {
+		out = append(out, berth.AffectedReplica{
+			Job: rep.Job.Spec.ID, Replica: rep.Number, Members: lost[rep],
+			Down: !survives(rep, func(m *record.Member) bool { return m.Node == n && berth.GPUSet(m.Hold.GPUs).Has(gpu) && meant(m, rep) }),
+		})
+	}
+	return out
+}
+
+// survives reports whether every group of a gang has its minimum without some of the members.
+func survives(rep *record.Replica, lost func(*record.Member) bool) bool {
+	for g := range rep.Job.Spec.Groups {
+		left := 0
+		for flat := rep.Job.Offsets[g]; flat < rep.Job.Offsets[g+1] && flat < len(rep.Members); flat++ {
+			if m := &rep.Members[flat]; m.There() && !lost(m) {
+				left++
+			}
+		}
+		if left < record.Least(&rep.Job.Spec.Groups[g]) {
+			return false
+		}
+	}
+	return true
 }

@@ -14,6 +14,9 @@ func (an *Answers) expect(rep *record.Replica, s *record.Shape, grows bool, gone
 		return
 	}
 	at := min(gone, an.search.ExpectedStart(rep, s, grows))
+	if w := rep.PlannedReservation(); grows && w != nil {
+		at = an.state.ClearFrom(w)
+	}
 	if len(rep.Entries) > 0 && !grows {
 		at = min(at, an.search.ExpectedReshape(rep.Entries[0]))
 	}

@@ -97,6 +97,9 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 		out.Reason = an.explainBackoff(rep)
 	case rep.Entries != nil:
 		e := rep.Entries[0]
+		if rep.Reserved != nil {
+			e = an.backlog.EntryOf(rep.Reserved)
+		}
 		reason, known := reasons[e.Bucket.Shape]
 		if !known || rep.Reserved != nil || rep.Retry.LostHardware {
 			found := an.Reason(e)

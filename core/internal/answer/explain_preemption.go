@@ -53,15 +53,12 @@ func victimsOf(p *record.Plan, rep *record.Replica) []record.Piece {
 // gone; never: none are expected to be; and victims and moves that would start it together, or nil.
 func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone berth.Time, both *evict.Bid) {
 	gone = agenda.Never
-	if e.Grows {
-		return gone, nil
-	}
 	if w := e.Rep.PlannedReservation(); w != nil {
 		reason.Victims = an.victims(e.Rep, victimsOf(w.Plan, e.Rep))
 		reason.Preemption = fmt.Sprintf("preemption is under way: %s yet to stop", count(len(reason.Victims), "victim"))
 		return gone, nil
 	}
-	if b := an.wouldMove(e); b != nil {
+	if b := an.wouldMove(e); !e.Grows && b != nil {
 		reason.Moves = an.describeMoves(b)
 		gone = an.movedBy(b)
 	}
@@ -71,7 +68,7 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 	switch asked := e.Bucket.Shape.Least.GPUMilli; {
 	case policy.Mode == berth.PreemptionOff:
 		reason.Preemption = "no running job may be preempted for it: the policy forbids preemption"
-	case len(victims) > 0 && policy.Mode == berth.PreemptionReclaim:
+	case len(victims) > 0 && policy.Mode == berth.PreemptionReclaim && !e.Grows:
 		reason.Preemption = "no running job may be preempted for it: no other queue holds GPUs to reclaim, and the policy forbids preemption within a queue"
 	case t.Weighing != nil:
 		reason.Preemption = describeWeighing(t.Weighing, an.state.Now)
@@ -92,6 +89,8 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 		gone = min(gone, an.givenNext())
 	case evict.Earlier(t.ProtectedUntil, t.Limited) != 0:
 		reason.Preemption = an.describeProtection(t)
+	case e.Grows && !t.WithinGuarantee():
+		reason.Preemption = an.overGuarantee(e.Rep.Job.Queue, asked)
 	case len(protected) > 0:
 		reason.Protected, reason.Preemption = protected, describeProtected(protected)
 	default:
@@ -111,7 +110,7 @@ func (an *Answers) explainBoth(e *record.Entry, reason *berth.Reason, b *evict.B
 	return an.goneBy(e, b.Going(), ready)
 }
 
-// describeProtected says which jobs stand for whose guarantee.
+// describeProtected says which jobs stand for the guarantees of which queues.
 func describeProtected(list []berth.Protection) string {
 	var parts []string
 	for _, p := range list {
@@ -126,7 +125,7 @@ func describeProtected(list []berth.Protection) string {
 		parts = append(parts, fmt.Sprintf("queue %s keeps %s of the %s that it uses, by its guarantee of %s, in %s",
 			p.Queue, amountOf(p.KeptMilli), amountOf(p.UsedMilli), amountOf(p.GuaranteeMilli), text))
 	}
-	return "no running jobs that may be preempted for it would free enough: " + strings.Join(parts, "; ")
+	return "no preemption would free enough for it: " + strings.Join(parts, "; ")
 }
 
 func amountOf(milli int64) string { return contract.Amount(quota.GPUMilli, milli) }
@@ -140,7 +139,13 @@ func (an *Answers) overShare(q quota.QueueIndex, asked int64) string {
 				an.state.Quota.Name(i), amountOf(used+asked), amountOf(fair))
 		}
 	}
-	return "no running jobs that may be preempted for it would free enough"
+	return "no preemption would free enough for it"
+}
+
+// overGuarantee says why no member above the minimum is taken from others.
+func (an *Answers) overGuarantee(q quota.QueueIndex, asked int64) string {
+	return fmt.Sprintf("no running job is preempted for it: a gang grows at the cost of others within its guarantee alone, and queue %s would use %s of %s",
+		an.state.Quota.Name(q), amountOf(an.state.Quota.Used(q, quota.GPUMilli)+asked), amountOf(an.books.Shares.Guaranteed(q)))
 }
 
 // describeProtection says for how long every possible victim is protected.

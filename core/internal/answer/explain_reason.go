@@ -116,7 +116,7 @@ func (an *Answers) shortOf(e *record.Entry, request *gang.Request) (berth.Reason
 	if level := e.Rep.Job.Spec.Topology.Exclusive; level != "" && short.Bottleneck == gang.BottleneckNodes {
 		return berth.Reason{
 			Code:   berth.ReasonFragmented,
-			Text:   fmt.Sprintf("the gang needs a %s of its own, and none with a node that qualifies for %s is idle", level, e.Describe(short.Group)),
+			Text:   fmt.Sprintf("the gang needs a %s of its own, and none with a node that qualifies for %s is idle", level, describe(e, short.Group)),
 			Remedy: fmt.Sprintf("an idle %s, or a gang that shares its %s", level, level),
 		}, true
 	}
@@ -171,19 +171,19 @@ func noNodes(e *record.Entry, group int) berth.Reason {
 	}
 	return berth.Reason{
 		Code:   berth.ReasonNoNodes,
-		Text:   "no schedulable node qualifies for " + e.Describe(group),
+		Text:   "no schedulable node qualifies for " + describe(e, group),
 		Remedy: "a node that is not cordoned, matches the selector" + labelled + " and can hold the claim of one member",
 	}
 }
 
 func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short *gang.Shortfall) berth.Reason {
-	what := e.Describe(short.Group)
+	what := describe(e, short.Group)
 	free := fitting(e, short)
 	if product := an.oneProduct(e, request, short); product != "" {
 		what, free = what+" on "+product, free+" on "+product
 	}
 	more := count(short.Needed-short.Members, "more member")
-	each := e.Each(short.Group, short.Needed-short.Members)
+	claim := each(e, short.Group, short.Needed-short.Members)
 	switch {
 	case short.Bottleneck == gang.BottleneckNodes:
 		return noNodes(e, short.Group)
@@ -202,11 +202,11 @@ func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short 
 			Remedy: remedy,
 		}
 	case short.Bottleneck == gang.BottleneckGPUs:
-		return berth.Reason{Code: berth.ReasonGPUs, Text: free, Remedy: fmt.Sprintf("free GPUs for %s (%s)", more, each)}
+		return berth.Reason{Code: berth.ReasonGPUs, Text: free, Remedy: fmt.Sprintf("free GPUs for %s (%s)", more, claim)}
 	case short.Bottleneck == gang.BottleneckShares:
 		return berth.Reason{Code: berth.ReasonShares, Text: free, Remedy: "free shares for " + more}
 	case short.Bottleneck == gang.BottleneckInstances:
-		return berth.Reason{Code: berth.ReasonInstances, Text: free, Remedy: fmt.Sprintf("free instances for %s (%s)", more, each)}
+		return berth.Reason{Code: berth.ReasonInstances, Text: free, Remedy: fmt.Sprintf("free instances for %s (%s)", more, claim)}
 	}
 	if r, ok := short.Bottleneck.Host(); ok {
 		return berth.Reason{Code: berth.ReasonHost, Text: free + ": " + r.Words() + " is short", Remedy: fmt.Sprintf("free %s for %s", r.Words(), more)}
@@ -216,7 +216,7 @@ func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short 
 
 // fitting says how many of the members that a group needs fit now.
 func fitting(e *record.Entry, short *gang.Shortfall) string {
-	what := e.Describe(short.Group)
+	what := describe(e, short.Group)
 	switch fit := min(short.Members, short.Needed); {
 	case fit == 0 && e.IsOneMember():
 		return what + " does not fit now"

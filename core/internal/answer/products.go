@@ -40,7 +40,8 @@ func (an *Answers) products(e *record.Entry, r *gang.Request) []berth.ProductFin
 	return list
 }
 
-// oneProduct is the product that a shortfall is about, of several that would do; "": it is about all.
+// oneProduct is the product that a shortfall is about, of several that would do; "": it is about
+// all.
 func (an *Answers) oneProduct(e *record.Entry, r *gang.Request, short *gang.Shortfall) string {
 	if g := &r.Groups[short.Group]; len(g.Kinds) > 0 && g.Members > 1 {
 		return an.state.Classes.List[g.Classes[slices.Index(g.Kinds, short.Kind)]].Key.Product

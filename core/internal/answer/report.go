@@ -40,7 +40,7 @@ func (an *Answers) Report() berth.FleetReport {
 		}
 		count := an.countGPUs(n, len(waiting) > 0, needs, tables)
 		if worst := worstOn(n); worst != nil {
-			r.WorstBlastRadius = record.Worse(r.WorstBlastRadius, worst)
+			r.WorstBlastRadius = worse(r.WorstBlastRadius, worst)
 		}
 		addCount(&r.GPUs, count)
 		name := n.Spec.GPUs[0].Product
@@ -102,8 +102,8 @@ func (an *Answers) countFree(n *record.Node, r *berth.FleetReport) {
 	r.NodesByFreeGPUs[k]++
 }
 
-// reportReplicas counts replicas by state and, of those that wait, by what they wait for; if several
-// groups of one do, by the first.
+// reportReplicas counts replicas by state and, of those that wait, by what they wait for; if
+// several groups of one do, by the first.
 func (an *Answers) reportReplicas(r *berth.FleetReport, waiting []*record.Bucket) {
 	states := an.life.States
 	r.Replicas.Binding, r.Replicas.Running = states[berth.ReplicaBinding], states[berth.ReplicaRunning]

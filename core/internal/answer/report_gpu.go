@@ -65,7 +65,9 @@ func (an *Answers) reportReservations() []berth.ReservationReport {
 			moves = append(moves, w)
 		}
 	}
-	slices.SortFunc(gangs, func(a, b *record.Reservation) int { return record.CompareEntries(a.Rep.Entries[0], b.Rep.Entries[0]) })
+	slices.SortFunc(gangs, func(a, b *record.Reservation) int {
+		return record.CompareEntries(an.backlog.EntryOf(a), an.backlog.EntryOf(b))
+	})
 	slices.SortFunc(moves, func(a, b *record.Reservation) int { return record.CompareReplicas(a.Rep, b.Rep) })
 	var list []berth.ReservationReport
 	for _, w := range slices.Concat(advance, gangs, moves) {
@@ -80,6 +82,9 @@ func (an *Answers) reportReservation(w *record.Reservation) berth.ReservationRep
 		r.ID = w.Advance.ID
 	} else {
 		r.Job, r.Replica = w.Rep.Job.Spec.ID, w.Rep.Number
+		if w.IsAwaited() && w.Rep.State == berth.ReplicaRunning {
+			r.Members = len(w.Plan.Where)
+		}
 	}
 	for _, n := range w.Nodes {
 		for _, m := range n.Members {

@@ -64,6 +64,24 @@ func (bl *Backlog) Bidder(b *record.Bucket) *record.Entry {
 	return bidder
 }
 
+// Grower is the first entry of a bucket that may bid for further members; nil: there is none. A
+// whole gang that comes first and asks for the same may have whatever that could.
+func (bl *Backlog) Grower(b *record.Bucket) (grower *record.Entry) {
+	bids := func(e *record.Entry) bool { return e.Grows && e.Rep.PlannedReservation() == nil }
+	switch first := b.Entries.Min(); {
+	case !first.Grows:
+		return nil
+	case bids(first):
+		return first
+	}
+	for _, e := range b.Entries.Items() {
+		if bids(e) && (grower == nil || record.CompareEntries(e, grower) < 0) {
+			grower = e
+		}
+	}
+	return grower
+}
+
 // CutBatch takes the replicas of a batch from a number on out of what waits, and forgets them.
 func (bl *Backlog) CutBatch(t *record.Batch, from int) {
 	head, many := t.Head, t.End-from

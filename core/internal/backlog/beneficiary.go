@@ -32,7 +32,7 @@ func (bl *Backlog) EachPlanned(at quota.QueueIndex, but *record.Replica, use fun
 		if !w.IsPlanned() || w.Rep == but || !bl.state.Quota.Below(w.Rep.Job.Queue, at) {
 			continue
 		}
-		groups := w.Rep.Job.Spec.Groups
+		groups, grows := w.Rep.Job.Spec.Groups, w.IsAwaited() && w.Rep.State == berth.ReplicaRunning
 		left := make([]int, len(groups))
 		for i := range w.Plan.Where {
 			left[w.Plan.Where[i].Group]++
@@ -42,18 +42,33 @@ func (bl *Backlog) EachPlanned(at quota.QueueIndex, but *record.Replica, use fun
 			m := &w.Plan.Where[i]
 			g := &groups[m.Group]
 			milli := record.ChargeOf(&m.Hold, bl.state.Nodes[m.Hold.Node]).GPUMilli
-			if left[m.Group] <= record.Least(g) {
+			least := record.Least(g)
+			if grows { // it has its minimum
+				least = 0
+			}
+			if left[m.Group] <= least {
 				sum += milli
 				continue
 			}
 			unit += milli
-			if left[m.Group]--; (left[m.Group]-record.Least(g))%record.UnitOf(g) == 0 {
+			if left[m.Group]--; (left[m.Group]-least)%record.UnitOf(g) == 0 {
 				use(unit)
 				unit = 0
 			}
 		}
 		use(sum)
 	}
+}
+
+// EntryOf is the entry for which a gang has a reservation: of one that grows, that of the group in
+// its plan.
+func (bl *Backlog) EntryOf(w *record.Reservation) *record.Entry {
+	for _, e := range w.Rep.Entries {
+		if e.Grows && e.Group == w.Plan.Where[0].Group {
+			return e
+		}
+	}
+	return w.Rep.Entries[0]
 }
 
 // InTheWay reports whether a node on which a beneficiary is planned has come to be set aside

@@ -33,7 +33,7 @@ func (bl *Backlog) checkGangReservation(w *record.Reservation) error {
 	switch {
 	case !w.Agrees():
 		return fmt.Errorf("reservation %s has no owner, or is not of its kind", w.Name)
-	case w.IsAwaited() && (w.Rep.State != berth.ReplicaPending || w.Rep.Entries == nil):
+	case w.IsAwaited() && (w.Rep.Entries == nil || w.Rep.State == berth.ReplicaRunning && (!w.IsPlanned() || w.Kind.Cause() != berth.CauseVictimsGone)):
 		return fmt.Errorf("reservation %s is for a gang that does not wait", w.Name)
 	case w.IsMove() && (!w.Rep.MayArrive() || w.IsPartial() && w.Rep.State == berth.ReplicaRunning || w.IsPlanned() && len(w.Plan.Victims) > 0):
 		return fmt.Errorf("reservation %s is for a gang that does not move", w.Name)

@@ -127,6 +127,8 @@ func (bl *Backlog) checkBuckets(q *record.Queue) error {
 		switch {
 		case b.At >= len(q.List) || q.List[b.At] != b:
 			return fmt.Errorf("a bucket is not where it says in the list")
+		case !b.InStep():
+			return fmt.Errorf("a bucket has its entries by kind otherwise than in their order")
 		case want != (b.Slot >= 0) || b.Slot >= 0 && q.Ready.Items()[b.Slot] != b:
 			return fmt.Errorf("a bucket that should be ready (%v) is at %d", want, b.Slot)
 		case b.QuotaSlot >= 0 && bl.QuotaBlocked[b.QuotaSlot] != b || b.Entries.Len() == 0:

@@ -34,7 +34,8 @@ func (bl *Backlog) Affords(q quota.QueueIndex, charge quota.Charge) bool {
 	return ok && bl.affordsWithoutLeaving(q, charge)
 }
 
-// affordsWithoutLeaving reports whether a queue may be charged beside all but what is on its way out.
+// affordsWithoutLeaving reports whether a queue may be charged beside all but what is on its way
+// out.
 func (bl *Backlog) affordsWithoutLeaving(q quota.QueueIndex, charge quota.Charge) bool {
 	var gone []record.Piece
 	bl.state.Leaving.Ascend(func(rep *record.Replica) bool {

@@ -10,7 +10,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/internal/pq"
 	"github.com/berth-sched/berth/internal/unordered"
 	"github.com/berth-sched/berth/quota"
@@ -70,16 +69,14 @@ func (bl *Backlog) enqueue(e *record.Entry, s *record.Shape) {
 	q := bl.books.Queues[e.Rep.Job.Queue]
 	b := q.Buckets[s]
 	if b == nil {
-		b = &record.Bucket{Queue: q, Shape: s, Slot: -1, QuotaSlot: -1, Shortest: limits.MaxSpan, Entries: pq.New(
-			lessEntry, func(e *record.Entry, slot int) { e.Slot = slot },
-		)}
+		b = record.NewBucket(q, s)
 		q.Buckets[s] = b
 		b.At = len(q.List)
 		q.List = append(q.List, b)
 		s.Buckets = append(s.Buckets, b)
 	}
 	e.Bucket = b
-	b.Entries.Push(e)
+	b.Add(e)
 	if e != e.Rep.Entries[0] {
 		b.Others++
 	}
@@ -102,11 +99,6 @@ func (bl *Backlog) enqueue(e *record.Entry, s *record.Shape) {
 // count counts what an entry waits for as often as it waits, or waits no longer.
 func (bl *Backlog) count(e *record.Entry, change int) {
 	bl.books.CountDemand(e.Bucket, int64(change))
-	if change < 0 {
-		e.Bucket.ForgetRuntime(e, -change)
-	} else {
-		e.Bucket.NoteRuntime(e, change)
-	}
 	bl.demandWhole(e, change)
 }
 
@@ -149,7 +141,7 @@ func (bl *Backlog) dequeue(e *record.Entry) {
 	if e.Batch != nil {
 		bl.Reveal(e.Batch)
 	}
-	b.Entries.Remove(e.Slot)
+	b.Remove(e)
 	if e != e.Rep.Entries[0] {
 		b.Others--
 	}
@@ -184,7 +176,7 @@ func (bl *Backlog) Reveal(t *record.Batch) *record.Entry {
 		head.Batch = nil
 	}
 	head.Bucket.Behind--
-	head.Bucket.Entries.Push(e)
+	head.Bucket.Add(e)
 	if t.Fresh {
 		bl.Freshen(e)
 	}

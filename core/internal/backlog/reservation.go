@@ -20,7 +20,7 @@ import (
 // check refuses a reservation that makes no sense.
 func (bl *Backlog) checkReservation(r *berth.Reservation) *berth.Error {
 	if r.Until <= bl.state.Now {
-		return refusal.Of(berth.ErrInvalid, "until", fmt.Sprintf("%d is over: it is %d", r.Until, bl.state.Now))
+		return refusal.Of(berth.ErrInvalid, "until", fmt.Sprintf("%v has passed: it is %v", r.Until, bl.state.Now))
 	}
 	if err := bl.checkReservationQueue(r); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (bl *Backlog) checkReserved(r *berth.Reservation) *berth.Error {
 		return refusal.In(err, "reason")
 	}
 	if r.Until <= r.From {
-		return refusal.Of(berth.ErrInvalid, "until", fmt.Sprintf("%d is not after from, %d", r.Until, r.From))
+		return refusal.Of(berth.ErrInvalid, "until", fmt.Sprintf("%v is not after from, %v", r.Until, r.From))
 	}
 	ways := 0
 	for _, used := range []bool{len(r.Nodes) > 0, len(r.Domain) > 0, r.GPUs != 0} {
@@ -56,7 +56,7 @@ func (bl *Backlog) checkReserved(r *berth.Reservation) *berth.Error {
 	case ways != 1:
 		return refusal.Of(berth.ErrInvalid, "", "must name exactly one of nodes, domain and gpus")
 	case len(r.Nodes) > bl.state.Config.Limits.Nodes:
-		return refusal.Of(berth.ErrLimit, "nodes", fmt.Sprintf("%d exceed the limit of %d nodes", len(r.Nodes), bl.state.Config.Limits.Nodes))
+		return refusal.Of(berth.ErrLimit, "nodes", fmt.Sprintf("%d exceed the limit of %d nodes, see Limits.Nodes", len(r.Nodes), bl.state.Config.Limits.Nodes))
 	case len(r.Domain) > len(bl.state.Config.Levels):
 		return refusal.Of(berth.ErrInvalid, "domain", fmt.Sprintf("%d names for %d levels", len(r.Domain), len(bl.state.Config.Levels)))
 	case r.GPUs < 0 || r.GPUs > limits.MaxOrdinal*berth.MaxGPUs:
@@ -90,7 +90,8 @@ func (bl *Backlog) advance(id berth.ReservationID) *record.Reservation {
 	return bl.Reservations[at]
 }
 
-// ReservationSet makes or changes an advance reservation. A change that is refused leaves it as it was.
+// ReservationSet makes or changes an advance reservation. A change that is refused leaves it as it
+// was.
 func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 	r := e.Reservation
 	if err := bl.checkReservation(&r); err != nil {
@@ -98,7 +99,7 @@ func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 	}
 	old := bl.advance(r.ID)
 	if old == nil && bl.advances() >= bl.state.Config.Limits.Reservations {
-		return refusal.Of(berth.ErrLimit, "reservation", fmt.Sprintf("there are %d reservations", bl.state.Config.Limits.Reservations))
+		return refusal.Of(berth.ErrLimit, "reservation", fmt.Sprintf("there are %d reservations, see Limits.Reservations", bl.state.Config.Limits.Reservations))
 	}
 	w := bl.advanceReservation(cloneReservation(&r))
 	if r.GPUs > 0 {

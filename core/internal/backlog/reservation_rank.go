@@ -24,8 +24,8 @@ func (bl *Backlog) Outranks(a, b *record.Replica) bool {
 	return x.Class > y.Class && !bl.WithinGuarantee(b)
 }
 
-// WithinGuarantee reports whether a replica that waits would be within the guarantees of its queue with
-// what it waits for.
+// WithinGuarantee reports whether a replica that waits would be within the guarantees of its queue
+// with what it waits for.
 func (bl *Backlog) WithinGuarantee(rep *record.Replica) bool {
 	s := rep.Job.Shape
 	if len(rep.Entries) > 0 {

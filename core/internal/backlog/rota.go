@@ -53,7 +53,7 @@ func (r *Rota) tell(q quota.QueueIndex) {
 	r.core.books.SetNext(q, list[0].Bucket.Shape.Least)
 }
 
-// Next is the entry whose turn it is; nil: there is none left.
+// Next is the next entry in turn; nil: there is none left.
 func (r *Rota) Next() *record.Entry {
 	q, some := r.core.state.Quota.Next()
 	if !some {

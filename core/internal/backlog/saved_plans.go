@@ -40,14 +40,15 @@ func (bl *Backlog) RestorePlans(jobs []record.SavedJob) *berth.Error {
 
 // restorePlan makes the reservation of a plan anew.
 func (bl *Backlog) restorePlan(kind record.ReservationKind, rep *record.Replica, s *record.SavedGangReservation) (*record.Reservation, *berth.Error) {
-	p, err := bl.restorePreemption(rep, s)
 	switch {
-	case err != nil:
-		return nil, err
 	case s.Cause != kind.Cause():
 		return nil, refusal.Of(berth.ErrInvalid, "cause", fmt.Sprintf("%q is neither the cause of a preemption nor of a move", errtext.Short(s.Cause)))
 	case s.Partial:
 		return nil, refusal.Of(berth.ErrInvalid, "partial", "is set beside where")
+	}
+	p, err := bl.restorePreemption(rep, s)
+	if err != nil {
+		return nil, err
 	}
 	w, err := bl.restoreGangReservation(kind, rep, s)
 	if err != nil {
@@ -87,6 +88,9 @@ func (bl *Backlog) restoreWhere(rep *record.Replica, s *record.SavedGangReservat
 		bl.catalogue.Owners.ReleaseShare(hold.Share) // as long as the job waits, its shape retains it
 		where = append(where, gang.Member{Group: g, Hold: hold})
 	}
+	if rep.State == berth.ReplicaRunning && s.Cause == berth.CauseVictimsGone {
+		return where, checkGrowth(rep, where)
+	}
 	for g := range rep.Job.Spec.Groups {
 		group := &rep.Job.Spec.Groups[g]
 		if n := countGroup(where, g); n < record.Least(group) || n > group.Members || n%record.UnitOf(group) != 0 {
@@ -94,6 +98,19 @@ func (bl *Backlog) restoreWhere(rep *record.Replica, s *record.SavedGangReservat
 		}
 	}
 	return where, nil
+}
+
+// checkGrowth refuses further members of a gang that are of several groups, or that it does not
+// lack.
+func checkGrowth(rep *record.Replica, where []gang.Member) *berth.Error {
+	if len(where) == 0 {
+		return refusal.Of(berth.ErrInvalid, "where", "is empty")
+	}
+	g := where[0].Group
+	if where[len(where)-1].Group != g || len(where) > rep.Count(g, record.MemberAbsent) {
+		return refusal.Of(berth.ErrInvalid, "where", fmt.Sprintf("has %d further members of a gang that lacks %d of group %d", len(where), rep.Count(g, record.MemberAbsent), g))
+	}
+	return nil
 }
 
 // restoreVictims restores the victims that stop before a gang takes its place.

@@ -81,7 +81,8 @@ func (bl *Backlog) saveGangReservation(w *record.Reservation) *record.SavedGangR
 	return saved
 }
 
-// RestoreGangReservations sets aside again what replicas had. Rooms come when all replicas have theirs.
+// RestoreGangReservations sets aside again what replicas had. Rooms come when all replicas have
+// theirs.
 func (bl *Backlog) RestoreGangReservations(jobs []record.SavedJob) *berth.Error {
 	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		if err := checkWindows(rep, s); err != nil {
@@ -108,7 +109,7 @@ func (bl *Backlog) RestoreGangReservations(jobs []record.SavedJob) *berth.Error 
 // checkWindows refuses places that are set aside for a replica that has no use for them.
 func checkWindows(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 	switch {
-	case s.Reserved != nil && (rep.State != berth.ReplicaPending || rep.Entries == nil):
+	case s.Reserved != nil && (rep.Entries == nil || rep.State == berth.ReplicaRunning && s.Reserved.Cause != berth.CauseVictimsGone):
 		return refusal.Of(berth.ErrInvalid, "reserved", "is set for a replica that does not wait")
 	case s.Moving != nil && (!rep.MayArrive() || s.Moving.Partial != (len(s.Moving.Where) == 0)):
 		return refusal.Of(berth.ErrInvalid, "moving", "is set for a replica that does not move")

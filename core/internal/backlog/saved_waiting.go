@@ -26,7 +26,7 @@ func SaveWaiting(rep *record.Replica, s *record.SavedReplica) {
 // RestoreWaiting enters replicas into the pending index.
 func (bl *Backlog) RestoreWaiting(jobs []record.SavedJob) *berth.Error {
 	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
-		if bl.Await(rep); rep.Bid.RipeAt != 0 && (rep.State != berth.ReplicaPending || rep.Entries == nil) {
+		if bl.Await(rep); rep.Bid.RipeAt != 0 && rep.Entries == nil {
 			return refusal.Of(berth.ErrInvalid, "ripeAt", "is set for a replica that does not wait")
 		}
 		bl.AwaitBatch(rep)

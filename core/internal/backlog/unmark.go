@@ -1,13 +1,13 @@
 package backlog
 
 import (
-	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
 // WithoutEarmark calls a function that may start a replica, as if nothing were kept for that
 // one, nor for those in whose place it may come: a beneficiary of its queue that ranks below it
-// holds up nobody whose start leaves it its quota. What that start leaves too little for is ended.
+// holds up no job that leaves it its quota when it starts. What that start leaves too little for is
+// ended.
 func (bl *Backlog) WithoutEarmark(rep *record.Replica, start func()) {
 	var lifted []*record.Reservation
 	for _, w := range bl.Reservations {
@@ -25,7 +25,7 @@ func (bl *Backlog) WithoutEarmark(rep *record.Replica, start func()) {
 			continue
 		}
 		bl.earmarkFor(w, true)
-		if w.Rep != rep && rep.State == berth.ReplicaBinding && !bl.bears(w) {
+		if w.Rep != rep && rep.Has(record.MemberBinding) && !bl.bears(w) {
 			bl.EndReservation(w)
 		}
 	}

@@ -42,8 +42,8 @@ type Books struct {
 	uncounted []quota.QueueIndex
 	// Lost is what hardware took since the last pass, in the order in which it did.
 	Lost []berth.Loss
-	// Shares are the fair shares of GPUs, as of the classes of Backlog.DemandVersion but for the queues
-	// that were touched since; over counts those that use more than they are guaranteed,
+	// Shares are the fair shares of GPUs, as of the classes of Backlog.DemandVersion but for the
+	// queues that were touched since; over counts those that use more than they are guaranteed,
 	// keeping those that do not lend all of that.
 	Shares        *quota.Shares
 	Touched       []*record.Queue

@@ -45,12 +45,13 @@ func (bk *Books) countLender(i quota.QueueIndex) {
 }
 
 // ShareLeft is what a queue may have beyond what it uses, at the cost of others, as far as
-// its own share tells; 0: nobody has anything to give back.
-func (bk *Books) ShareLeft(q *record.Queue) int64 {
+// its own share tells, and its guaranteed one; 0: nobody has anything to give back.
+func (bk *Books) ShareLeft(q *record.Queue) (share, guaranteed int64) {
 	if bk.over == 0 || bk.over == 1 && q.Over {
-		return 0
+		return 0, 0
 	}
-	return max(bk.Shares.Of(q.Index), bk.Shares.Guaranteed(q.Index)) - bk.state.Quota.Used(q.Index, quota.GPUMilli)
+	guaranteed, used := bk.Shares.Guaranteed(q.Index), bk.state.Quota.Used(q.Index, quota.GPUMilli)
+	return max(bk.Shares.Of(q.Index), guaranteed) - used, guaranteed - used
 }
 
 // Owed is what of its guarantee a queue does not use.

@@ -11,28 +11,29 @@ import (
 // on in the next one, from where it stopped. A core has the usual ones; tests lower them in a
 // snapshot, so that small worlds reach every one of them.
 type Bounds struct {
-	// Moves is for how many gangs one pass looks for another place.
+	// Moves is for how many gangs one pass looks for another place than where they stood.
 	Moves int `json:"moves"`
 	// Bids is for how many entries one pass looks for victims, and VictimSearches how many searches
 	// that takes in all; Victims is among how many candidates it looks for one.
 	Bids           int `json:"bids"`
 	VictimSearches int `json:"victimSearches"`
 	Victims        int `json:"victims"`
-	// Movers is among how many gangs one search looks for those to move, and MoveTrials how often it
-	// tries.
+	// Movers is among how many gangs one search looks for those to move, and MoveTrials how often
+	// it tries.
 	Movers     int `json:"movers"`
 	MoveTrials int `json:"moveTrials"`
 	// Ahead is after how many expected checkpoints of victims a preemption is weighed.
 	Ahead int `json:"ahead"`
 	// Reshapes is for how many waiting requests one pass looks at all GPUs, Singles for how many
-	// members that ask for the same, and Offers how many GPUs are tried, or changed, for one, and in
-	// how many domains.
+	// members that ask for the same, and Offers how many GPUs are tried, or changed, for one, and
+	// in how many domains.
 	Reshapes int `json:"reshapes"`
 	Singles  int `json:"singles"`
 	Offers   int `json:"offers"`
 	// Ends is how many replicas a plan imagines ended.
 	Ends int `json:"ends"`
-	// Depth is how many jobs of one bucket a change on nodes that are set aside has tried there.
+	// Depth is how many jobs of one bucket a change on nodes that are set aside has tried there
+	// because they are the first; beside them it has those tried that are let in if any is.
 	Depth int `json:"depth"`
 }
 

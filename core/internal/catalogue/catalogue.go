@@ -1,5 +1,6 @@
 // Package catalogue has what records refer to by number or by name: the owners of shares, the
-// graphs inside nodes, and the tables by which GPUs divide, with their lattices. It knows no record.
+// graphs inside nodes, and the tables by which GPUs divide, with their lattices. It knows no
+// record.
 package catalogue
 
 // A Catalogue has the owners, graphs and tables in use.

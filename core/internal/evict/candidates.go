@@ -81,7 +81,7 @@ func (t *VictimSearch) pieces(rep *record.Replica) []record.Piece {
 // minimum: that may be less than all of them together.
 func (t *VictimSearch) addUnits(rep *record.Replica, s *surplus, source int) {
 	g := t.giver(rep)
-	busy := rep.Order != nil || rep.Has(record.MemberStopping)
+	busy := rep.Order != nil || rep.Reserved != nil || rep.Has(record.MemberStopping)
 	for _, unit := range s.units {
 		g.units = append(g.units, len(t.offers))
 		p := record.Piece{Rep: rep, Flats: unit}

@@ -1,6 +1,19 @@
 // Package evict preempts and moves: it chooses victims, weighs their cost against the gain, moves
 // gangs off nodes that are drained and off nodes that a beneficiary needs, and reserves the result.
 // A bid plans; a plan never bids.
+//
+// A beneficiary waits, or runs and is to grow. One that runs takes back what its queue is
+// guaranteed, at every level up to where the paths part, and nothing else: not of its own queue, as
+// a member above the minimum is worth less than any job, and a gang of the highest priority would
+// hold all others at their minimums; and not for a fair share, for which two elastic gangs would
+// pass members to and fro with every change of demand, a resize on either side each time.
+//
+// Exchanges end with growth as they do without, by the proof of package quota (keep.go). What jobs
+// fill of a guarantee is counted with the minimum of a gang as one job and each unit above it as
+// another: growth is the start of some of these. With them all of the queue is within its
+// guarantee, so that what is kept of it is its use, and the first sum rises by what the new members
+// are charged; no queue that gives lets it fall. So a gang that has grown is no victim of those
+// that gave, unless something ends by itself: what it holds is within the guarantee of its queue.
 package evict
 
 import (

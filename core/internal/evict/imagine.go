@@ -1,6 +1,8 @@
 package evict
 
 import (
+	"slices"
+
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
@@ -56,6 +58,11 @@ func (im *imagination) leaveOut(p record.Piece) {
 	im.core.books.Vanish(p)
 	im.core.discharge(p)
 	im.gone = append(im.gone, p)
+}
+
+// takesFrom reports whether a replica, or a part of it, is imagined gone.
+func (im *imagination) takesFrom(rep *record.Replica) bool {
+	return slices.ContainsFunc(im.gone, func(p record.Piece) bool { return p.Rep == rep })
 }
 
 // bringBack undoes leaveOut for the one that was left out last.

@@ -57,6 +57,11 @@ func (t *VictimSearch) keep(leaf quota.QueueIndex, opened bool) bool {
 	return len(stakes) > 0
 }
 
+// reclaims reports whether a search may take what is lent for a reason.
+func (t *VictimSearch) reclaims(reason quota.ReclaimReason) bool {
+	return reason == quota.ReclaimForGuarantee || reason == quota.ReclaimForShare && !t.grows
+}
+
 // newKeep works out what a queue keeps.
 func (t *VictimSearch) newKeep(s *quota.Stake, above int, reason quota.ReclaimReason, opened bool) *keep {
 	c := t.core
@@ -269,7 +274,7 @@ func (t *VictimSearch) opens(chosen []int) bool {
 	for _, i := range sorted {
 		y := &t.offers[i]
 		_, reason := t.core.books.Shares.Stakes(nil, t.Queue, t.Asked, y.Rep.Job.Queue)
-		if ok = reason <= quota.ReclaimForShare; !ok {
+		if ok = t.reclaims(reason); !ok {
 			break
 		}
 		for at := t.keepOf[y.Rep.Job.Queue]; at > 0; at = t.keeps[at-1].above {

@@ -67,7 +67,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 			break // the rest in the next pass
 		}
 		im.first = bid == 0
-		if ready := ev.life.EvictionsReady(); ready > ev.state.Now && ev.life.Stretching == 0 { // whoever comes first is first then
+		if ready := ev.life.EvictionsReady(); ready > ev.state.Now && ev.life.Stretching == 0 { // the bid that comes first is first then
 			ev.agenda.PreemptAt(ready)
 			return bids
 		}
@@ -80,11 +80,16 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 				}
 			}
 		}
-		r.Drop(e.Rep.Job.Queue, func(other *record.Entry) bool { return other == e || b == nil && other.Bucket == e.Bucket })
+		r.Drop(e.Rep.Job.Queue, func(other *record.Entry) bool {
+			return other == e || b == nil && other.Bucket == e.Bucket && other.Grows == e.Grows
+		})
 		if b != nil && len(b.victims) > 0 {
 			bids = append(bids, b)
 			if e.Rep.Job.Spec.Topology.Exclusive != "" {
 				break // only what is set aside for it keeps others out of its domains
+			}
+			if e.Grows {
+				break // only what is set aside for it keeps it from being a victim
 			}
 		}
 	}
@@ -108,7 +113,10 @@ type Bid struct {
 // exchange; nil: there are none. A bid without either counts on members that depart anyway.
 func (ev *Evict) bid(im *imagination, e *record.Entry) *Bid {
 	ready := ev.life.EvictionsReady()
-	if ev.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOn && ev.search.InPieces(e) && ready <= ev.state.Now {
+	if e.Grows && im.takesFrom(e.Rep) {
+		return nil
+	}
+	if !e.Grows && ev.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOn && ev.search.InPieces(e) && ready <= ev.state.Now {
 		before := im.extent()
 		if b := im.BidForMoves(e); b != nil && b.pays() && ev.life.MeterVictims(Wholes(b.victims)) <= ev.state.Now {
 			return b
@@ -166,7 +174,7 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	b := &Bid{Entry: e, victims: victims, gave: t.gave, where: slices.Clone(ev.books.Placement.Members)}
 	ev.books.LetGo()
 	invariant.Hold(im.putIn(t.Queue, b.where), "what was found is not free")
-	return b
+	return asGroup(e, b)
 }
 
 // bidForBoth looks for victims and moves together where a search for victims alone was in vain: among
@@ -219,6 +227,9 @@ func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *VictimSearch,
 		t.partsOnly = s.partsOnly
 		gather(t)
 		victims, ok = t.choose(s.Chooser, trials)
+	}
+	if e.Grows {
+		return ev.seekToGrow(e, s, trials)
 	}
 	look((*VictimSearch).gatherLent)
 	if ok && t.Weighing == nil || t.Waits || s.Mode != berth.PreemptionOn || *trials <= 0 {
@@ -338,9 +349,9 @@ func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
 		if q == nil || q.Waiting == 0 {
 			continue
 		}
-		room := int64(0)
+		room, guarantee := int64(0), int64(0)
 		if mode != berth.PreemptionOff {
-			room = ev.books.ShareLeft(q)
+			room, guarantee = ev.books.ShareLeft(q)
 		}
 		if ev.mayRearrange() { // though nobody has anything to give back
 			room = max(room, ev.books.Owed(q))
@@ -351,22 +362,20 @@ func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
 			continue
 		}
 		for _, b := range q.List {
-			e := ev.backlog.Bidder(b)
-			if b.Slot >= 0 || e == nil {
+			if b.Slot >= 0 {
 				continue
 			}
-			at := ev.LooksFor(e.Rep)
-			if at == agenda.Never {
-				continue
-			}
-			ev.state.Compile(b.Shape)
-			asked := b.Shape.Least.GPUMilli
-			switch {
-			case (asked == 0 || asked > room) && !(some && books.MayPreempt(e.Rep, least)) && !(moves && ev.search.InPieces(e)):
-			case at > ev.state.Now:
-				next = min(next, at)
-			default:
-				list = append(list, e)
+			for _, e := range [...]*record.Entry{ev.backlog.Bidder(b), ev.backlog.Grower(b)} {
+				if e == nil {
+					continue
+				}
+				switch at := ev.LooksFor(e.Rep); {
+				case at == agenda.Never || !ev.mayBid(e, room, guarantee, some && books.MayPreempt(e.Rep, least)):
+				case at > ev.state.Now:
+					next = min(next, at)
+				default:
+					list = append(list, e)
+				}
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func (ev *Evict) mayRearrange() bool {
 func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser, round int) (b *Bid, t *VictimSearch, next int) {
 	c := im.core
 	r := rearrangement{im: im, VictimSearch: c.NewVictimSearch(e, nil), before: im.extent(), steps: packSteps}
-	if !c.mayRearrange() || r.Asked.GPUMilli > c.books.Owed(c.books.Queues[r.Queue]) {
+	if e.Grows || !c.mayRearrange() || r.Asked.GPUMilli > c.books.Owed(c.books.Queues[r.Queue]) {
 		return nil, r.VictimSearch, 0
 	}
 	r.gatherLent()

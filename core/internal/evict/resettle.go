@@ -58,9 +58,9 @@ func (im *imagination) placeAnew(rep *record.Replica, s *record.Shape) []gang.Me
 }
 
 // fillIn imagines a gang that is left out with those members kept where they are that can stay
-// there, the dead where they stood, and places for the others; nil: there are none. What is balanced, spread or on aligned
-// rails has to be placed together. A life that was observed may stand where its job does not
-// allow it, and hold what it does not claim: the next one does not.
+// there, the dead where they stood, and places for the others; nil: there are none. What is
+// balanced, spread or on aligned rails has to be placed together. A life that was observed may
+// stand where its job does not allow it, and hold what it does not claim: the next one does not.
 func (im *imagination) fillIn(rep *record.Replica, dead []berth.MemberPlacement) (where, kept []gang.Member) {
 	half, kept := im.stay(rep, dead)
 	if len(kept) == 0 {
@@ -72,7 +72,7 @@ func (im *imagination) fillIn(rep *record.Replica, dead []berth.MemberPlacement)
 			return nil, nil
 		}
 	}
-	if im.core.state.Torn(half) != "" || im.core.state.Unlike(half) {
+	if !im.core.state.StandsWell(half) {
 		return nil, nil
 	}
 	return membersOf(half), kept
@@ -91,7 +91,7 @@ func (im *imagination) standAgain(rep *record.Replica) []gang.Member {
 		}
 	}
 	half, kept := im.stay(rep, rep.Retry.Stood)
-	whole := len(kept) == stood && half.Enough(record.MemberRunning) && im.core.state.Torn(half) == ""
+	whole := len(kept) == stood && half.Enough(record.MemberRunning) && im.core.state.StandsWell(half)
 	for g := range rep.Job.Spec.Groups {
 		whole = whole && half.Count(g, record.MemberRunning)%record.UnitOf(&rep.Job.Spec.Groups[g]) == 0
 	}
@@ -241,7 +241,9 @@ func (ev *Evict) Relocate() {
 }
 
 // findPlaces looks for places for the gangs that need one, and reports whether that leaves some
-// over.
+// over. Gangs that can stand where they stood take no search, and so the bound does not count them:
+// whatever makes many gangs fail in one moment, the pass keeps the places of all of them, before
+// anything else is placed there.
 func (ev *Evict) findPlaces() (found []search.Relocation, left bool) {
 	list := ev.search.Uprooted()
 	if len(list) == 0 {
@@ -249,9 +251,16 @@ func (ev *Evict) findPlaces() (found []search.Relocation, left bool) {
 	}
 	im := ev.imagineAll()
 	defer im.Forget()
-	left = len(list) > ev.state.Bounds.Moves
-	for _, rep := range list[:min(len(list), ev.state.Bounds.Moves)] {
-		found = append(found, search.Relocation{Rep: rep, Where: im.standAgain(rep)})
+	searches := 0
+	for _, rep := range list {
+		where := im.standAgain(rep)
+		if where == nil {
+			if searches++; searches > ev.state.Bounds.Moves {
+				left = true
+				continue
+			}
+		}
+		found = append(found, search.Relocation{Rep: rep, Where: where})
 	}
 	for i := range found { // those that need another place take nobody's own
 		if found[i].Where == nil {

@@ -33,8 +33,8 @@ type surplus struct {
 	units [][]int
 	// most members may go and leave the minimum.
 	most int
-	// allowance is the number, from 1, of what a victim search may take of it; 0: none yet. taken is
-	// how many members it would.
+	// allowance is the number, from 1, of what a victim search may take of it; 0: none yet. taken
+	// is how many members it would.
 	allowance, taken int
 }
 

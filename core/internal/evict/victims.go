@@ -35,11 +35,14 @@ type VictimSearch struct {
 	keepOf map[quota.QueueIndex]int // their numbers, from 1
 	// gave are the floors of the queues that give so that less fills their guarantees.
 	gave []floor
-	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first one
-	// under the rate limit of its queue may; 0: there are none.
+	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first
+	// one under the rate limit of its queue may; 0: there are none.
 	ProtectedUntil, Limited berth.Time
-	// withinGuarantee: the request is within the guarantee of its queue, and reclaimed from other queues.
+	// withinGuarantee: the request is within the guarantee of its queue, and reclaimed from other
+	// queues.
 	withinGuarantee bool
+	// grows: the replica runs, and is to get further members.
+	grows bool
 	// partsOnly: no job may be evicted as a whole just now.
 	partsOnly bool
 	// Waits: the cheapest choice is a gang that gives up other members just now.
@@ -86,8 +89,8 @@ func (t *VictimSearch) Place() []gang.Member {
 // that depart anyway do. All candidates are back in place then. A choice with a gang that has an
 // order out waits for that order.
 //
-// Not all of the candidates may go together: a gang keeps its minimum or goes as a whole, and a queue
-// keeps what package quota says.
+// Not all of the candidates may go together: a gang keeps its minimum or goes as a whole, and a
+// queue keeps what package quota says.
 func (t *VictimSearch) choose(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
 	t.out = make([]bool, len(t.offers))
 	options := preempt.Options{
@@ -139,17 +142,17 @@ func (t *VictimSearch) gatherOwn() {
 // leave their queues what they keep.
 func (t *VictimSearch) gatherLent() {
 	c := t.core
-	if t.Asked.GPUMilli == 0 {
+	t.withinGuarantee = c.state.Quota.Used(t.Queue, quota.GPUMilli)+t.Asked.GPUMilli <= c.books.Shares.Guaranteed(t.Queue)
+	if t.Asked.GPUMilli == 0 || t.grows && !t.withinGuarantee {
 		return
 	}
-	t.withinGuarantee = c.state.Quota.Used(t.Queue, quota.GPUMilli)+t.Asked.GPUMilli <= c.books.Shares.Guaranteed(t.Queue)
 	asked := map[quota.QueueIndex]bool{}
 	var lent []record.Piece
 	for parting := c.state.Quota.Parent(t.Queue); parting != quota.NoQueue; parting = c.state.Quota.Parent(parting) {
 		from := len(t.offers)
 		// Victims among nearer relations may open the way to farther ones.
 		for _, v := range c.books.Shares.Borrowers(nil, t.Queue, t.Asked) {
-			if !asked[v.Leaf] && c.state.Quota.Below(v.Leaf, parting) {
+			if !asked[v.Leaf] && c.state.Quota.Below(v.Leaf, parting) && t.reclaims(v.Reason) {
 				asked[v.Leaf] = true
 				t.gatherFrom(v.Leaf, 1+v.Rank, len(lent) > 0)
 			}
@@ -190,7 +193,7 @@ func (t *VictimSearch) tooLarge(p record.Piece) bool {
 
 // mayBeVictim reports whether a replica can be evicted now, as a whole.
 func (t *VictimSearch) mayBeVictim(victim *record.Replica) bool {
-	if victim.Order != nil || victim.Beneficiary != nil || victim.Imagined || victim.Has(record.MemberStopping) ||
+	if victim.Order != nil || victim.Reserved != nil || victim.Beneficiary != nil || victim.Imagined || victim.Has(record.MemberStopping) ||
 		slices.ContainsFunc(victim.Members, func(m record.Member) bool { return m.Imagined }) {
 		return false
 	}
@@ -219,8 +222,8 @@ func Earlier(a, b berth.Time) berth.Time {
 	return a
 }
 
-// fits reports whether the replica would fit if the candidates with these indexes were gone, whether
-// or not they may go: see permits. They stay imagined gone.
+// fits reports whether the replica would fit if the candidates with these indexes were gone,
+// whether or not they may go: see permits. They stay imagined gone.
 func (t *VictimSearch) fits(chosen []int) bool {
 	t.imagine(chosen)
 	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !t.find() {

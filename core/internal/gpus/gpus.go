@@ -1,5 +1,5 @@
-// Package gpus knows how GPUs are divided: their modes and layouts, the orders that change them, and
-// where they go back to.
+// Package gpus knows how GPUs are divided: their modes and layouts, the orders that change them,
+// and where they go back to.
 package gpus
 
 import (

@@ -51,6 +51,9 @@ func (gp *GPUs) restoreGPU(n *record.Node, s *record.SavedGPU) *berth.Error {
 	return nil
 }
 
+// restoreRepartition restores an order about a GPU. The GPU has the layout that an order which is
+// out leads to. One that is overdue is not out, and the layout may be another since: that of what
+// is held, where a policy has ended that instances come and go with their members.
 func (gp *GPUs) restoreRepartition(n *record.Node, s *record.SavedGPU) *berth.Error {
 	o, after := s.Order, n.Partitioning(s.GPU)
 	before := record.Partitioning{Mode: s.Before.Mode, Instances: s.Before.Instances}
@@ -62,7 +65,7 @@ func (gp *GPUs) restoreRepartition(n *record.Node, s *record.SavedGPU) *berth.Er
 		return refusal.Of(berth.ErrInvalid, "order.id", fmt.Sprintf("%d was never given, or comes twice", o.ID))
 	case o.Node != n.Spec.ID || o.GPU != s.GPU || o.Mode != after.Mode:
 		return refusal.Of(berth.ErrInvalid, "order.node", "it is for another GPU or mode")
-	case n.Geometry.Kind != berth.GeometryPerClaim && (!slices.Equal(o.Destroy, without(before.Instances, after.Instances)) ||
+	case !s.Overdue && n.Geometry.Kind != berth.GeometryPerClaim && (!slices.Equal(o.Destroy, without(before.Instances, after.Instances)) ||
 		!slices.Equal(o.Create, without(after.Instances, before.Instances))):
 		return refusal.Of(berth.ErrInvalid, "order.create", "does not lead from the layout before to the one after")
 	case n.Spec.GPUs[s.GPU].Failed:

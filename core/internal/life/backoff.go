@@ -1,6 +1,9 @@
 package life
 
 import (
+	"slices"
+
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
@@ -44,6 +47,18 @@ func (l *Life) keepPlace(rep *record.Replica) {
 			l.agenda.MoveBy(l.state.Now)
 		}
 	}
+}
+
+// LosePlaces notes the gangs that back off, and of which a member died on hardware that is lost
+// now: GPUs of a node or, if none are given, all of it. Like those that still have members there
+// they may be placed on spares from then on.
+func (l *Life) LosePlaces(node berth.NodeID, gpus berth.GPUSet) {
+	l.state.Returning.Ascend(func(rep *record.Replica) bool {
+		rep.Retry.LostHardware = rep.Retry.LostHardware || slices.ContainsFunc(rep.Retry.Stood, func(p berth.MemberPlacement) bool {
+			return p.Node == node && (gpus == 0 || p.GPUs&gpus != 0)
+		})
+		return true
+	})
 }
 
 // BackoffsOver has the gangs wait for their places again whose backoff is over, after the pass has

@@ -110,8 +110,8 @@ func checkVictim(rep *record.Replica) error {
 	return nil
 }
 
-// beneficiaryKnown checks that a replica is a victim of its beneficiary, or of that of a member; nil:
-// there is none.
+// beneficiaryKnown checks that a replica is a victim of its beneficiary, or of that of a member;
+// nil: there is none.
 func beneficiaryKnown(rep, to *record.Replica) error {
 	if to != nil && (to.PlannedReservation() == nil || !slices.Contains(to.PlannedReservation().Plan.Victims, rep)) {
 		return fmt.Errorf("it is a victim of %v, which does not know of it", to.Ref())

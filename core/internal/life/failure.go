@@ -10,9 +10,9 @@ import (
 
 // A gang whose members die comes back to where it stood: it is taken back, backs off, and its place
 // is kept for it from the next pass on until then. How many members died, and in how many reports,
-// makes no difference. No place is kept if the job is at fault, or if it crashes in a loop: if it is
-// not the first life in a row that ended so within Policy.MaxRetryBackoff of its start. What is kept
-// stands idle, and a job that fails by itself would only do so again.
+// makes no difference. No place is kept if the job is at fault, or if it crashes in a loop: if it
+// is not the first life in a row that ended so within Policy.MaxRetryBackoff of its start. What is
+// kept stands idle, and a job that fails by itself would only do so again.
 
 // MembersDied ends members, which run or are being started, and settles what is left of the gang.
 func (l *Life) MembersDied(rep *record.Replica, flats []int, fault berth.Fault, cause berth.Cause) {

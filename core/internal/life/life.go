@@ -16,7 +16,7 @@ import (
 // Its invariants:
 //
 //  1. A replica is leaving if and only if it has members to stop, is asked to leave on its own
-//     account, or yields to another.
+//     account, or is evicted for another.
 //  2. The beneficiary of a victim waits, has nodes set aside, and lists the victim.
 type Life struct {
 	agenda  *agenda.Agenda
@@ -24,8 +24,8 @@ type Life struct {
 	books   *books.Books
 	backlog *backlog.Backlog
 
-	// States counts the replicas by state. Those that wait from the first count for nothing: they are
-	// the rest.
+	// States counts the replicas by state. Those that wait from the first count for nothing: they
+	// are the rest.
 	States [berth.ReplicaReleasing + 1]int
 	// Stretching counts the replicas that run and may have more than their minimum.
 	Stretching int

@@ -54,12 +54,15 @@ func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
 }
 
 // Begin has a replica be in a life that the world has begun.
-func (l *Life) Begin(rep *record.Replica, life berth.Incarnation) { rep.Incarnation = life }
+func (l *Life) Begin(rep *record.Replica, life berth.Incarnation) {
+	rep.Incarnation, rep.Observed = life, true
+}
 
 // BeginNext has a replica that waited begin its next life with a Bind.
 func (l *Life) BeginNext(rep *record.Replica) {
 	rep.Retry.Backfilled = rep.FillsGap()
 	rep.Incarnation++
+	rep.Observed = false
 	l.AwaitBind(rep)
 }
 

@@ -31,7 +31,7 @@ func TestMoreThanAMeterHoldsGoWhenItIsFull(t *testing.T) {
 
 // What there is is kept for those that have to wait for more, and not for those that wait for
 // something else.
-func TestAMeterKeepsWhatThereIsForThoseWhoWaitForIt(t *testing.T) {
+func TestAMeterKeepsWhatThereIsForThoseThatWait(t *testing.T) {
 	m := Meter{Full: 1050}
 	m.Take(rate, 1000, 1030, 2)
 	require.Equal(t, Meter{Full: 1050}, m, "two may go now: what they wait for is something else")

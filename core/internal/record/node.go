@@ -2,7 +2,6 @@ package record
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -53,53 +52,10 @@ func (n *Node) Holds(gpu int) bool {
 	return slices.ContainsFunc(n.Members, func(m MemberAt) bool { return berth.GPUSet(m.Rep.Members[m.Index].Hold.GPUs).Has(gpu) })
 }
 
-// AffectedReplicas lists the replicas that lose those of their members on a GPU that are meant,
-// by job and number.
-func (n *Node) AffectedReplicas(gpu int, meant func(*Member, *Replica) bool) []berth.AffectedReplica {
-	lost := map[*Replica]int{}
-	var list []*Replica
-	n.MembersOn(gpu, func(m *Member, rep *Replica) {
-		if meant(m, rep) {
-			if lost[rep] == 0 {
-				list = append(list, rep)
-			}
-			lost[rep]++
-		}
-	})
-	slices.SortFunc(list, CompareReplicas)
-	var out []berth.AffectedReplica
-	for _, rep := range list {
-		out = append(out, berth.AffectedReplica{
-			Job: rep.Job.Spec.ID, Replica: rep.Number, Members: lost[rep],
-			Down: !rep.survives(func(m *Member) bool { return m.Node == n && berth.GPUSet(m.Hold.GPUs).Has(gpu) && meant(m, rep) }),
-		})
-	}
-	return out
-}
-
 // A ProcessKey names the processes of a replica in one instance.
 type ProcessKey struct {
 	Rep      *Replica
 	Instance mig.Placement
-}
-
-// Those lists the jobs of a set that are in it, in order.
-func Those(set map[berth.JobID]bool) []berth.JobID {
-	var list []berth.JobID
-	for _, id := range slices.Sorted(maps.Keys(set)) {
-		if set[id] {
-			list = append(list, id)
-		}
-	}
-	return list
-}
-
-// Worse keeps the worse of two faults: more jobs that go, then more that are hit.
-func Worse(w *berth.WorstBlastRadius, v *berth.WorstBlastRadius) *berth.WorstBlastRadius {
-	if w == nil || v.JobsDown > w.JobsDown || v.JobsDown == w.JobsDown && v.Jobs > w.Jobs {
-		return v
-	}
-	return w
 }
 
 // What the fleet has is what queues lend and borrow: the sound GPUs, and the hosts, of

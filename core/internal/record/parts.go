@@ -31,6 +31,9 @@ type LifePart struct {
 	CameAt berth.Time `json:"cameAt"`
 	// Resumed: the Bind of this life took it to a place that was kept for it.
 	Resumed bool `json:"resumed,omitempty"`
+	// Observed: the world had begun this life. It may stand where no order would have placed it,
+	// and so may members that orders have placed beside some of it.
+	Observed bool `json:"observed,omitempty"`
 }
 
 // A RetryPart is what a replica has been through, as far as its next start has to heed it.
@@ -86,7 +89,8 @@ type LookPart struct {
 	// be hoped for.
 	PayAt berth.Time  `json:"payAt,omitempty"`
 	Turn  agenda.Turn `json:"-"`
-	// Tried is how many offers were tried since Turn, if a pass tries no more; Later: when another pays.
+	// Tried is how many offers were tried since Turn, if a pass tries no more; Later: when another
+	// pays.
 	Tried int        `json:"lookTried,omitempty"`
 	Later berth.Time `json:"lookLater,omitempty"`
 }

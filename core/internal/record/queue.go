@@ -2,24 +2,14 @@ package record
 
 import (
 	"cmp"
-	"fmt"
-	"strings"
 
 	"github.com/google/btree"
 
-	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/meter"
-	"github.com/berth-sched/berth/host"
-	"github.com/berth-sched/berth/internal/decimal"
-	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/internal/pq"
 	"github.com/berth-sched/berth/internal/unordered"
 	"github.com/berth-sched/berth/quota"
 )
-
-// Waiting counts the replicas, or parts of them, that wait in a bucket.
-func (b *Bucket) Waiting() int { return b.Entries.Len() + b.Behind }
 
 // Many counts the replicas for which an entry stands: its own, and those of the batch behind it.
 func (e *Entry) Many() int {
@@ -37,56 +27,6 @@ func (e *Entry) Bids() bool {
 // Leave takes a bucket out of the list of its queue.
 func (q *Queue) Leave(b *Bucket) {
 	q.List = unordered.Remove(q.List, b.At, func(b *Bucket, at int) { b.At = at })
-}
-
-// describeFraction says what a fraction has to have.
-func describeFraction(f *berth.MinInstance) string {
-	switch {
-	case f.MinMemoryMiB == 0:
-		return fmt.Sprintf("one instance with %d SMs", f.MinSMs)
-	case f.MinSMs == 0:
-		return "one instance with " + contract.Amount(quota.MemoryMiB, f.MinMemoryMiB)
-	}
-	return fmt.Sprintf("one instance with %d SMs and %s", f.MinSMs, contract.Amount(quota.MemoryMiB, f.MinMemoryMiB))
-}
-
-// Describe names a group and its claim, as in "group workers (8 GPUs each)" or "the gang (8 GPUs)".
-func (e *Entry) Describe(group int) string {
-	each := e.Each(group, e.Bucket.Shape.Spec.Groups[group].Members)
-	if e.Grows {
-		group = e.Group
-	}
-	if groups := e.Rep.Job.Spec.Groups; len(groups) > 1 {
-		return "group " + groups[group].Name + " (" + each + ")"
-	}
-	return "the gang (" + each + ")"
-}
-
-// Each is what a number of members of a group claim, as in "8 GPUs each".
-func (e *Entry) Each(group, members int) string {
-	cl := &e.Bucket.Shape.Spec.Groups[group].Claim
-	var parts []string
-	if cl.GPUs > 0 {
-		parts = append(parts, contract.Amount(quota.GPUMilli, int64(cl.GPUs)*1000))
-	}
-	if cl.MIG != "" {
-		parts = append(parts, "one "+cl.MIG+" instance")
-	}
-	if f := cl.MinInstance; f != nil {
-		parts = append(parts, describeFraction(f))
-	}
-	if cl.Share != nil {
-		parts = append(parts, decimal.Milli(int64(cl.Share.GPUMilli))+" of a GPU")
-	}
-	for r, v := range cl.Host() {
-		if v > 0 {
-			parts = append(parts, contract.Amount(quota.HostOf(host.Resource(r)), v))
-		}
-	}
-	if members == 1 {
-		return strings.Join(parts, ", ")
-	}
-	return strings.Join(parts, ", ") + " each"
 }
 
 // IsOneMember reports whether the entry waits for a gang of one member.
@@ -110,29 +50,14 @@ func (e *Entry) IsOneMember() bool {
 type Entry struct {
 	Rep    *Replica
 	Bucket *Bucket
-	Slot   int // position in the bucket
-	Grows  bool
-	Group  int // which group grows; 0 for a whole gang
+	// Slot is the position in the bucket, and handy that among the entries of its kind.
+	Slot, handy int
+	Grows       bool
+	Group       int // which group grows; 0 for a whole gang
 	// FreshAt is the position in Backlog.Fresh, or -1.
 	FreshAt int
 	// Batch is what waits behind the entry; nil: nothing.
 	Batch *Batch
-}
-
-// A Bucket holds the entries of one shape in one queue.
-type Bucket struct {
-	Queue   *Queue
-	Shape   *Shape
-	Entries pq.Heap[*Entry]
-	Behind  int // how many wait in the batches behind them
-	Others  int // entries of replicas that wait in another bucket before this one
-	At      int // position in Queue.List
-	Slot    int // position in Queue.Ready, or -1
-	// QuotaSlot is the position in Backlog.QuotaBlocked, or -1.
-	QuotaSlot int
-	// Shortest is the shortest run time stated in the bucket, by so many entries.
-	Shortest berth.Duration
-	shorts   int
 }
 
 // A Queue is what the core keeps of a leaf of the quota tree.
@@ -177,27 +102,4 @@ func CompareEntries(a, b *Entry) int {
 func CompareRank(a, b *Replica) int {
 	x, y := &a.Job.Spec, &b.Job.Spec
 	return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority))
-}
-
-// NoteRuntime counts the run time that an entry, or so many replicas of its job, state.
-func (b *Bucket) NoteRuntime(e *Entry, many int) {
-	switch stated := e.Rep.Job.Spec.ExpectedRuntime; {
-	case stated > 0 && stated < b.Shortest:
-		b.Shortest, b.shorts = stated, many
-	case stated == b.Shortest:
-		b.shorts += many
-	}
-}
-
-// ForgetRuntime counts it no longer.
-func (b *Bucket) ForgetRuntime(e *Entry, many int) {
-	if e.Rep.Job.Spec.ExpectedRuntime != b.Shortest {
-		return
-	}
-	if b.shorts -= many; b.shorts == 0 {
-		b.Shortest = limits.MaxSpan
-		for _, other := range b.Entries.Items() {
-			b.NoteRuntime(other, other.Many())
-		}
-	}
 }

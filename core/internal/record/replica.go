@@ -182,22 +182,6 @@ func (rep *Replica) FillsGap() bool {
 	return false
 }
 
-// survives reports whether every group has its minimum without some of the members.
-func (rep *Replica) survives(lost func(*Member) bool) bool {
-	for g := range rep.Job.Spec.Groups {
-		left := 0
-		for flat := rep.Job.Offsets[g]; flat < rep.Job.Offsets[g+1] && flat < len(rep.Members); flat++ {
-			if m := &rep.Members[flat]; m.There() && !lost(m) {
-				left++
-			}
-		}
-		if left < Least(&rep.Job.Spec.Groups[g]) {
-			return false
-		}
-	}
-	return true
-}
-
 // Shortfall is what a replica is charged less than one of the charges of what it is to have, which
 // are by product. What it lacks of the host, on nodes of whatever product, counts with the first.
 func (rep *Replica) Shortfall(charges []quota.Charge, i int) quota.Charge {

@@ -34,12 +34,12 @@ func GangReservation(kind ReservationKind, rep *Replica) *Reservation {
 	return &Reservation{Kind: kind, Name: GangName("gang", rep), Rep: rep, Queue: quota.NoQueue}
 }
 
-// A Plan is a preemption or a move for a replica that waits, its beneficiary: the victims, and
-// what the beneficiary will hold. Until then the nodes are set aside for it, as by a reservation,
-// so that no other job starts there. It ends when the beneficiary starts, there or elsewhere, or
-// waits no more; when one of the nodes goes or changes, or a job that ranks above it takes its
-// place; and when it has taken too long. A victim that was asked for a checkpoint and is not
-// stopped yet then continues. The way of a victim is drawn in the manual of package berth.
+// A Plan is a preemption or a move for a replica that waits or grows, its beneficiary: the victims,
+// and what the beneficiary will come to hold. Until then the nodes are set aside for it, as by a
+// reservation, so that no other job starts there. It ends when the beneficiary starts, there or
+// elsewhere, or waits no more; when one of the nodes goes or changes, or a job that ranks above it
+// takes its place; and when it has taken too long. A victim that was asked for a checkpoint and is
+// not stopped yet then continues. The way of a victim is drawn in the manual of package berth.
 type Plan struct {
 	// Where has the members of the beneficiary as planned.
 	Where []gang.Member
@@ -83,7 +83,7 @@ type Reservation struct {
 	Plan *Plan
 	// Unmarked: what is kept for it of its quota is not counted just now.
 	Unmarked bool
-	// Queue whose jobs belong here, or quota.NoQueue.
+	// Queue of the jobs that belong here, or quota.NoQueue.
 	Queue quota.QueueIndex
 	// Advance is the reservation, if it was made in advance.
 	Advance *berth.Reservation

@@ -41,7 +41,7 @@ const (
 	KindEnded ReservationKind = iota
 	// KindPending: the reservation of a gang that keeps losing to smaller work; see package search.
 	KindPending
-	// KindPreemption: victims are evicted for a gang that waits; see Plan.
+	// KindPreemption: victims are evicted for a gang that waits, or that runs and grows; see Plan.
 	KindPreemption
 	// kindResume: a move whose gang waits by now, and resumes here.
 	kindResume
@@ -217,8 +217,8 @@ func (w *Reservation) IsPartial() bool {
 	return w.Kind == KindPartialMove || w.Kind == kindPartialResume
 }
 
-// IsPartialResume reports whether a reservation is such a part, and its gang waits. It ends with the first
-// pass in which the gang could bid for the rest.
+// IsPartialResume reports whether a reservation is such a part, and its gang waits. It ends with
+// the first pass in which the gang could bid for the rest.
 func (w *Reservation) IsPartialResume() bool { return w.Kind == kindPartialResume }
 
 // ListsNodes reports whether neither name nor place says which nodes are in a reservation, so that

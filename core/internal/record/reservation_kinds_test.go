@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kindsFile has the kinds and their rules; admitsFile asks a rule which replicas it admits, and has to
-// know more for it than records: what is due to each.
+// kindsFile has the kinds and their rules; admitsFile asks a rule which replicas it admits, and has
+// to know more for it than records: what is due to each.
 const (
 	kindsFile  = "reservation_kinds.go"
 	admitsFile = "../backlog/window.go"

@@ -11,13 +11,14 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// Lift is the request of an entry with the nodes that are set aside but that it may use all
-// the same: its own, those of its queue, and those that it leaves in time. A gang that
-// only grows has no claim to spares, even if it has to leave its node. False: there are none.
+// Lift is the request of an entry with the nodes that are set aside but that it may use all the
+// same: its own, those of its queue, and those that it leaves in time. A gang that only grows has
+// no claim to spares, even if it has to leave its node, and none to its own nodes for fewer members
+// than are planned there (see tryPlanned). False: there are none.
 func (se *Search) Lift(e *record.Entry, r *gang.Request) (*gang.Request, bool) {
 	end := se.state.EndIfPlaced(e.Rep)
 	return se.LiftWith(e.Bucket.Shape.Spec.Groups, r, func(w *record.Reservation) bool {
-		return se.backlog.Admits(w, e.Rep, end) && !(e.Grows && w.IsSpares())
+		return se.backlog.Admits(w, e.Rep, end) && !(e.Grows && (w.IsSpares() || w == e.Rep.PlannedReservation()))
 	})
 }
 
@@ -32,14 +33,16 @@ func (se *Search) LiftWith(groups []berth.Group, r *gang.Request, open func(*rec
 	return r, false
 }
 
-// freshenShape has the first few of each bucket of a shape tried on nodes that are set
-// aside, where one of them may be placed there.
+// freshenShape has the first few of each bucket of a shape tried on nodes that are set aside, where
+// one of them may be placed there, and those of the others that are the most likely to be let in:
+// if they fit nowhere, none behind them does.
 func (se *Search) freshenShape(s *record.Shape) {
 	for _, b := range s.Buckets {
 		if se.mayBackfill(b) {
 			for _, e := range se.backlog.First(b, se.state.Bounds.Depth) {
 				se.backlog.Freshen(e)
 			}
+			b.EachHandy(se.backlog.Freshen)
 		}
 	}
 	se.freshenLostHardware(s)
@@ -66,7 +69,7 @@ func (se *Search) mayBackfill(b *record.Bucket) bool {
 	if first.Reserved != nil || b.Entries.Min().Grows {
 		return true
 	}
-	soonest := se.state.Now.Add(min(b.Shortest, se.state.Config.Policy.AssumedRuntime))
+	soonest := b.Soonest(se.state.Now, se.state.Config.Policy.AssumedRuntime)
 	within := se.backlog.WithinGuarantee(first)
 	return slices.ContainsFunc(se.backlog.Reservations, func(w *record.Reservation) bool {
 		if w.IsNodeSet() { // the use of hot spares is decided besides

@@ -18,7 +18,7 @@ func (se *Search) Backfill() {
 	if se.agenda.BackfillDue && len(se.backlog.Reservations) > 0 {
 		for _, w := range se.backlog.Reservations {
 			if w.IsAwaitedPlan() { // it need not be the first of its bucket
-				se.backlog.Freshen(w.Rep.Entries[0])
+				se.backlog.Freshen(se.backlog.EntryOf(w))
 			}
 		}
 		se.freshenLostHardware(nil)
@@ -29,10 +29,12 @@ func (se *Search) Backfill() {
 			}
 		}
 	}
-	list := slices.Clone(se.backlog.Fresh)
-	slices.SortFunc(list, record.CompareEntries)
-	for i, budget := 0, se.state.Config.Policy.BackfillBudget; i < len(list) && budget > 0; i++ {
-		budget = se.backfillFrom(list[i], budget)
+	for budget := se.state.Config.Policy.BackfillBudget; len(se.backlog.Fresh) > 0 && budget > 0; {
+		list := slices.Clone(se.backlog.Fresh)
+		slices.SortFunc(list, record.CompareEntries)
+		for i := 0; i < len(list) && budget > 0; i++ {
+			budget = se.backfillFrom(list[i], budget)
+		}
 	}
 	se.agenda.Backfilled()
 }
@@ -51,7 +53,11 @@ func (se *Search) backfillFrom(e *record.Entry, budget int) int {
 		if tried {
 			budget--
 		}
-		switch waits := e.Slot >= 0; {
+		waits := e.Slot >= 0
+		if next := e.Bucket.Handy(e); !waits && next != nil {
+			se.backlog.Freshen(next)
+		}
+		switch {
 		case t == nil || t.Len() == 0 && (waits || e == t.Head):
 			return budget
 		case waits && !first && budget > 0:

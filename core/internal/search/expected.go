@@ -92,6 +92,8 @@ func (se *Search) fitsFrom(rep *record.Replica, s *record.Shape, grows bool) ber
 // when it has started there and ended; never: of another, or not known.
 func (se *Search) overBy(w *record.Reservation) berth.Time {
 	switch {
+	case w.IsAwaited() && w.Rep.State == berth.ReplicaRunning: // it is there as long as the rest of its gang
+		return se.state.ExpectedEnd(w.Rep)
 	case w.IsAwaited():
 		if length, ends := se.state.Runtime(w.Rep.Job); ends {
 			return max(se.state.ClearFrom(w), se.state.Now).Add(length)

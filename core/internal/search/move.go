@@ -41,8 +41,8 @@ func (se *Search) LetStay(found []Relocation) bool {
 	return some
 }
 
-// Uprooted lists the gangs that need another place, have none yet and have not had their turn in the
-// round, the first in the order of service first.
+// Uprooted lists the gangs that need another place, have none yet and have not had their turn in
+// the round, the first in the order of service first.
 func (se *Search) Uprooted() []*record.Replica {
 	var list []*record.Replica
 	se.state.Leaving.Ascend(func(rep *record.Replica) bool {

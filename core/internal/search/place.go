@@ -84,14 +84,11 @@ func (se *Search) attempt(b *record.Bucket) {
 
 // try searches a place for an entry, and gives the Bind if there is one.
 func (se *Search) try(e *record.Entry, request *gang.Request) fit {
-	if !e.Grows {
-		e.Rep.Members = make([]record.Member, e.Rep.Job.Members())
-	}
 	outcome := se.search(e, request)
 	if outcome == Fits {
 		se.placed(e, berth.Cause{Code: berth.CauseFits})
 	} else if !e.Grows {
-		e.Rep.Members = nil
+		e.Rep.Members = nil // those that bookPlacement entered, and took back
 	}
 	return outcome
 }
@@ -145,7 +142,7 @@ func (se *Search) search(e *record.Entry, request *gang.Request) fit {
 	least := *request
 	least.Groups = slices.Clone(request.Groups)
 	for i := range least.Groups {
-		least.Groups[i].Members = e.Bucket.Shape.Minimum.Groups[i].Members
+		least.Groups[i].Members = request.Groups[i].MinMembers
 	}
 	if se.PlaceRequest(e.Rep, &least, e.Group) == Fits {
 		return Fits
@@ -159,7 +156,9 @@ func (se *Search) placed(e *record.Entry, cause berth.Cause) {
 	se.backlog.Unawait(rep)
 	se.backlog.EncloseExclusive(rep)
 	if grows {
-		cause = berth.Cause{Code: berth.CauseGrows}
+		if cause.Code == berth.CauseFits {
+			cause.Code = berth.CauseGrows
+		}
 	} else {
 		se.life.LeavePending(rep)
 		rep.Reserve.Vain = 0
@@ -328,6 +327,9 @@ func (se *Search) find(r *gang.Request) bool {
 // tree forbids it, nothing stays held, and the product in question is returned.
 func (se *Search) bookPlacement(rep *record.Replica, base int) (limited string, ok bool) {
 	members := se.books.Placement.Members
+	if rep.Members == nil {
+		rep.Members = make([]record.Member, rep.Job.Members())
+	}
 	se.booked = se.booked[:0]
 	flat := 0
 	for done := 0; done < len(members); {

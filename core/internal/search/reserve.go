@@ -44,8 +44,8 @@ func (se *Search) Reserve() {
 	}
 }
 
-// reserveInOrder plans for the gangs of a list, as many as one pass plans for. It reports whether it
-// planned for any or put any off: the next list goes on behind those.
+// reserveInOrder plans for the gangs of a list, as many as one pass plans for. It reports whether
+// it planned for any or put any off: the next list goes on behind those.
 func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 	most := se.state.Config.Policy.ReservedGangs
 	reserved, last := se.reservedGangs(), se.lastReserved(order)
@@ -130,9 +130,9 @@ func (se *Search) lastReserved(order []*record.Entry) (last [gangSizes]turn) {
 }
 
 // dueEntries lists the first so many entries that may get a reservation now, among those
-// that have one, in policy order, of heads of buckets and those behind them, and reports whether there are more behind them that may get one:
-// none does where as many have one as may, and all of those come before. O(buckets) as long as so
-// many are few.
+// that have one, in policy order, of heads of buckets and those behind them, and reports whether
+// there are more behind them that may get one: none does where as many have one as may, and all of
+// those come before. O(buckets) as long as so many are few.
 func (se *Search) dueEntries(heads []*record.Entry, many int) (order []*record.Entry, more bool) {
 	r := se.backlog.NewRota(heads)
 	defer r.End()
@@ -166,6 +166,7 @@ func (se *Search) dueHeads() (heads []*record.Entry) {
 		for _, b := range s.Buckets {
 			e := b.Entries.Min()
 			switch at, ok := se.backlog.DueAt(e); {
+			case e.Grows: // it gets none
 			case ok && at > se.state.Now:
 				se.agenda.ReserveBy(at)
 			case ok && !se.withinQuota(b):
@@ -179,11 +180,13 @@ func (se *Search) dueHeads() (heads []*record.Entry) {
 	return heads
 }
 
-// addBehind adds those of a bucket to a rota that come after the first one, as many as one pass plans
-// for, and counts them. All ask for the same: those further behind do not fit where these do not.
+// addBehind adds those of a bucket to a rota that come after the first one, as many as one pass
+// plans for, and counts them. All ask for the same: those further behind do not fit where these do
+// not.
 func (se *Search) addBehind(r *backlog.Rota, b *record.Bucket) (added int) {
 	for _, e := range se.backlog.First(b, 2*se.state.Config.Policy.ReservedGangs)[1:] {
 		switch at, ok := se.backlog.DueAt(e); {
+		case e.Grows:
 		case ok && at > se.state.Now:
 			se.agenda.ReserveBy(at)
 		case ok, e.Rep.Reserved != nil:
@@ -355,7 +358,7 @@ func (se *Search) ServeReserved() {
 	var list []*record.Entry
 	for _, w := range se.backlog.Reservations {
 		if w.IsAwaited() {
-			list = append(list, w.Rep.Entries[0])
+			list = append(list, se.backlog.EntryOf(w))
 		}
 	}
 	slices.SortFunc(list, record.CompareEntries)
@@ -399,7 +402,12 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 	if se.takePlace(e, p, w.Kind.Cause()) {
 		return
 	}
-	se.tryReserved(e)
+	if e.Grows {
+		se.tryPlanned(e, len(p.Where))
+	}
+	if e.Rep.Reserved == w {
+		se.tryReserved(e)
+	}
 	if e.Rep.Reserved != w || len(p.Victims) > 0 || se.state.LeavingFrom(w) {
 		return
 	}
@@ -409,6 +417,25 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 	}
 	se.FailBid(e.Rep)
 	se.backlog.EndReservation(w)
+}
+
+// tryPlanned places as many further members of a gang as are planned, or more, on the nodes that
+// are set aside for them or elsewhere. Fewer are placed elsewhere alone: those nodes are for all of
+// them.
+func (se *Search) tryPlanned(e *record.Entry, members int) {
+	se.state.Compile(e.Bucket.Shape)
+	request, ok := se.affordable(e.Bucket)
+	if !ok || request.Groups[0].Members < members {
+		return
+	}
+	planned := *request
+	planned.Groups = slices.Clone(request.Groups)
+	planned.Groups[0].MinMembers = members
+	end := se.state.EndIfPlaced(e.Rep)
+	se.state.Totals.PlacementAttempts++
+	se.try(e, se.state.Widen(e.Bucket.Shape.Spec.Groups, &planned, func(w *record.Reservation) bool {
+		return se.backlog.Admits(w, e.Rep, end) && !w.IsSpares()
+	}))
 }
 
 // takePlace starts the beneficiary of a preemption where it was planned, if all of that is
@@ -425,9 +452,10 @@ func (se *Search) takePlace(e *record.Entry, p *record.Plan, cause berth.CauseCo
 	if se.backlog.InTheWay(e.Rep, p) || !se.books.PlaceAt(p.Where) {
 		return false
 	}
-	e.Rep.Members = make([]record.Member, e.Rep.Job.Members())
 	if _, ok := se.bookPlacement(e.Rep, 0); !ok {
-		e.Rep.Members = nil
+		if !e.Grows {
+			e.Rep.Members = nil
+		}
 		return false
 	}
 	se.life.Resume(e.Rep, cause == berth.CauseResumed)
@@ -452,7 +480,9 @@ func (se *Search) EndReservations() {
 		}
 		if w.IsAwaited() {
 			se.state.Totals.ReservationsExpired++
-			se.planLater(w.Rep)
+			if w.Rep.State == berth.ReplicaPending {
+				se.planLater(w.Rep)
+			}
 			if w.IsPlanned() {
 				se.FailBid(w.Rep)
 			}

@@ -115,9 +115,9 @@ func (se *Search) reshapeFor(e *record.Entry) (placed bool, next berth.Time) {
 	return placed, min(next, se.holdFor(s))
 }
 
-// goOn says when to look again for a replica that has, or had, more offers than one pass tries: soon, as
-// long as some are left; in the end when the first of those pays that did not, and if that is over
-// by now, from the first one on.
+// goOn says when to look again for a replica that has, or had, more offers than one pass tries:
+// soon, as long as some are left; in the end when the first of those pays that did not, and if that
+// is over by now, from the first one on.
 func (se *Search) goOn(rep *record.Replica, later berth.Time) (next berth.Time) {
 	next, soon := later, se.state.Now.Add(reshapeEvery)
 	if rep.Look.Tried > 0 {

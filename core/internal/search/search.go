@@ -1,5 +1,6 @@
-// Package search finds places: for what waits, in policy order; on nodes that are set aside; on GPUs
-// that would have to be divided anew; and, in the future, for a reservation. It evicts nothing.
+// Package search finds places: for what waits, in policy order; on nodes that are set aside; on
+// GPUs that would have to be divided anew; and, in the future, for a reservation. It evicts
+// nothing.
 package search
 
 import (

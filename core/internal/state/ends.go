@@ -92,8 +92,8 @@ func (st *State) GoneIn(p record.Piece) berth.Duration {
 	return grace + st.Config.Policy.ReleaseTimeout
 }
 
-// ClearFrom is from when nothing that is to go holds anything on the nodes of a reservation, and not
-// before it begins.
+// ClearFrom is from when nothing that is to go holds anything on the nodes of a reservation, and
+// not before it begins.
 func (st *State) ClearFrom(w *record.Reservation) berth.Time {
 	at := w.From
 	for _, n := range w.Nodes {

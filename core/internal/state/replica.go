@@ -21,12 +21,18 @@ func (st *State) PlacementOf(rep *record.Replica, flat int) berth.MemberPlacemen
 
 // Placements describes the members in one of the given states, by flat index.
 func (st *State) Placements(rep *record.Replica, in ...record.MemberState) []berth.MemberPlacement {
-	var list []berth.MemberPlacement
+	many := 0
 	for flat := range rep.Members {
 		if slices.Contains(in, rep.Members[flat].State) {
-			if list == nil {
-				list = make([]berth.MemberPlacement, 0, len(rep.Members)-flat)
-			}
+			many++
+		}
+	}
+	if many == 0 {
+		return nil
+	}
+	list := make([]berth.MemberPlacement, 0, many)
+	for flat := range rep.Members {
+		if slices.Contains(in, rep.Members[flat].State) {
 			list = append(list, st.PlacementOf(rep, flat))
 		}
 	}

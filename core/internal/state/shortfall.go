@@ -60,9 +60,9 @@ func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 	return spec
 }
 
-// likeNode names the node that further members of a gang have to be labelled like: that of its first
-// member with GPUs that is there, whatever it carries now; empty: none is. So the name does not
-// change with labels.
+// likeNode names the node that further members of a gang have to be labelled like: that of its
+// first member with GPUs that is there, whatever it carries now; empty: none is. So the name does
+// not change with labels.
 func likeNode(rep *record.Replica, labels []string) berth.NodeID {
 	if len(labels) == 0 {
 		return ""

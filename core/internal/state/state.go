@@ -1,6 +1,6 @@
 // Package state has the records by their names and in their orders, and asks them what one record
-// alone cannot answer: which nodes are idle, when a gang is expected to end, what a request comes to.
-// The fleet and the quota tree stand here as values; books alone changes them.
+// alone cannot answer: which nodes are idle, when a gang is expected to end, what a request comes
+// to. The fleet and the quota tree stand here as values; books alone changes them.
 package state
 
 import (
@@ -54,8 +54,8 @@ type State struct {
 	Returning *btree.BTreeG[*record.Replica]
 	// Endings are the ends expected of what holds something.
 	Endings *btree.BTreeG[record.Ending]
-	// Opened has the nodes on which a reservation ended since the pass in progress has woken what it
-	// wakes: the next pass looks at them, and at FreedNodes, on which something became free.
+	// Opened has the nodes on which a reservation ended since the pass in progress has woken what
+	// it wakes: the next pass looks at them, and at FreedNodes, on which something became free.
 	Opened     []*record.Node
 	FreedNodes []*record.Node
 	// Todo holds the replicas that need an order from the next pass: those to

@@ -8,6 +8,10 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
+// StandsWell reports whether a gang could have been placed where it stands, as far as Torn looks
+// and by the labels that it shares.
+func (st *State) StandsWell(rep *record.Replica) bool { return st.Torn(rep) == "" && !st.unlike(rep) }
+
 // Torn says which members of a gang stand in several domains of a level that they require to
 // stand in one of: as a gang, as a group, as a segment, or have GPUs of several products; "": none
 // do. What is balanced, spread or
@@ -56,9 +60,9 @@ func several(g *berth.Group, members []record.Member) bool {
 	return false
 }
 
-// Unlike reports whether the nodes of the members of a gang that are there lack a label that is to
+// unlike reports whether the nodes of the members of a gang that are there lack a label that is to
 // have one value over the gang, or differ in one. Labels may change under a gang that runs.
-func (st *State) Unlike(rep *record.Replica) bool {
+func (st *State) unlike(rep *record.Replica) bool {
 	labels := rep.Job.Spec.SameLabels
 	var first *record.Node
 	for flat := range rep.Members {
@@ -76,8 +80,8 @@ func (st *State) Unlike(rep *record.Replica) bool {
 	return false
 }
 
-// labelledLike reports whether two nodes carry labels, and with the same values. Like itself, a node
-// is labelled that carries them at all.
+// labelledLike reports whether two nodes carry labels, and with the same values. Like itself, a
+// node is labelled that carries them at all.
 func labelledLike(n, m *record.Node, keys []string) bool {
 	for _, key := range keys {
 		v, ok := n.Spec.Labels[key]
@@ -118,11 +122,9 @@ func (st *State) CheckTopology() error {
 	})
 }
 
-// TornByOrder is Torn for members that were placed by orders: the world may have begun a life
-// anywhere.
+// TornByOrder is Torn for a life that an order has begun: the world may have begun one anywhere.
 func (st *State) TornByOrder(rep *record.Replica) string {
-	observed := func(m record.Member) bool { return m.State == record.MemberRunning && m.Bind == 0 }
-	if rep.State == berth.ReplicaPending || slices.ContainsFunc(rep.Members, observed) {
+	if rep.State == berth.ReplicaPending || rep.Observed {
 		return ""
 	}
 	return st.Torn(rep)

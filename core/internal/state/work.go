@@ -5,8 +5,8 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
-// What there is to do for a pass, and what it has ordered so far: Leaving, Returning, Todo, Timers and out
-// are changed here alone.
+// What there is to do for a pass, and what it has ordered so far: Leaving, Returning, Todo, Timers
+// and out are changed here alone.
 
 // NoteLeaving enters a replica among those that are on their way out, or takes it out.
 func (st *State) NoteLeaving(rep *record.Replica, leaves bool) {

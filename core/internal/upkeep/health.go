@@ -93,7 +93,7 @@ func (u *Upkeep) Watch(n *record.Node) {
 	u.agenda.WatchUntil(first)
 }
 
-// TrustAgain ends the probations and the trials that are over, and forgets the losses that
+// TrustAgain ends the quarantines and burn-ins that are over, and forgets the losses that
 // are.
 func (u *Upkeep) TrustAgain() {
 	u.losses.Forget(u.state.Now, u.state.Config.Limits.Nodes)

@@ -1,5 +1,5 @@
-// Package upkeep says how far hardware is trusted: losses, quarantine and burn-in, and the hot spares
-// of each pool. It marks nodes and sets them aside.
+// Package upkeep says how far hardware is trusted: losses, quarantine and burn-in, and the hot
+// spares of each pool. It marks nodes and sets them aside.
 package upkeep
 
 import (

@@ -1,9 +1,9 @@
-// Package process runs programs that outlive whoever started them.
+// Package process runs programs that outlive the process that started them.
 //
 // A program is not started directly but by a supervisor, which is this binary once more
 // in a session of its own ([Supervise]). It starts the program, waits for it, and writes
-// how it ended into a folder. So the program goes on when whoever started it crashes, and
-// whoever comes next finds it by its folder ([Open]) and learns how it ended, also if
+// how it ended into a folder. So the program goes on when its starter crashes, and
+// the next process finds it by its folder ([Open]) and learns how it ended, also if
 // that was while nobody looked.
 //
 // # The folder

@@ -69,7 +69,7 @@ func Start(folder string, launch Launch) (*Process, error) {
 	return open(folder, reader)
 }
 
-// Open finds a program that was started in a folder, whoever did that. The error is
+// Open finds a program that was started in a folder, by any process. The error is
 // fs.ErrNotExist if none was: then Start may be called.
 func Open(folder string) (*Process, error) {
 	reader, err := openPulse(folder)

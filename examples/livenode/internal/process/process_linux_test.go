@@ -128,7 +128,7 @@ func TestFoundAgain(t *testing.T) {
 
 	require.NoError(t, again.SignalGroup(Kill))
 	exit := waited(t, again)
-	require.Equal(t, exit, waited(t, p), "whoever waits hears the same")
+	require.Equal(t, exit, waited(t, p), "all that wait hear the same")
 }
 
 func TestEndedWhileNobodyLooked(t *testing.T) {

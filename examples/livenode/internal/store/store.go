@@ -1,7 +1,7 @@
 // Package store keeps a scheduling core on disk, so that what it was told and what it
 // ordered survives the death of its process at any instant.
 //
-// It is duty 7 of whoever embeds the core: a snapshot, and a journal of the events and
+// It is duty 7 of an embedder: a snapshot, and a journal of the events and
 // passes since, which is on disk before any order is carried out that follows from them.
 //
 //	snapshot-000007.json    the whole state

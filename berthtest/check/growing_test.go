@@ -1,0 +1,132 @@
+package check_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/check"
+	"github.com/berth-sched/berth/quota"
+)
+
+// This file is the part of the zoo that is about gangs that grow at the cost of others.
+
+// small has a gang of queue "own", which is guaranteed so many GPUs, run with one member of four,
+// and five jobs of one GPU each beside it in a queue.
+func (z *zoo) small(guarantee int64, queue berth.QueueID) {
+	z.queue("own", "", func(q *quota.Queue) { q.Guarantee = quota.Amounts{quota.GPUMilli: 1000 * guarantee} })
+	z.queue("other", "")
+	z.submit("wide", 4, in("own"), ahead, func(j *berth.Job) { j.Groups[0].MinMembers = 1 })
+	b := z.bind("wide", on(0, "n1", 0))
+	z.pass(b)
+	z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
+	z.used = append(z.used, "own")
+	z.singles(queue, "vwxyz")
+	require.NoError(z.t, z.c.AgainstReport(z.growing()))
+}
+
+// growing is the report of the fleet in which the gang lacks members, and nothing else waits.
+func (z *zoo) growing(list ...berth.ReservationReport) berth.FleetReport {
+	r := z.seen("own", 1, 0, list...)
+	r.Replicas.Pending, r.Replicas.Running = 0, len(z.used)
+	return r
+}
+
+// wider is the report of the reservation of a gang that is to get further members.
+func (z *zoo) wider(members int, nodes ...berth.NodeID) berth.ReservationReport {
+	r := z.room("wide", nodes...)
+	r.Members = members
+	return r
+}
+
+var grows = []animal{
+	{check.PromiseS6, "a gang grows at the cost of its own queue", func(z *zoo) error {
+		z.small(6, "own")
+		return z.try(z.stop("z", berth.CausePreempted, "wide"))
+	}},
+	{check.PromiseS7, "a gang grows at the cost of others, and lacks nothing", func(z *zoo) error {
+		z.small(4, "other")
+		return z.try(z.stop("z", berth.CauseReclaimed, "y"))
+	}},
+	{check.PromiseS4, "a gang grows at the cost of others beyond its guarantee", func(z *zoo) error {
+		z.small(2, "other")
+		z.pass(z.stop("y", berth.CauseReclaimed, "wide"), z.stop("z", berth.CauseReclaimed, "wide"))
+		r := z.growing(z.wider(2, "n3"))
+		r.Replicas.Running, r.Replicas.Releasing = 4, 2
+		return z.c.AgainstReport(r)
+	}},
+	{check.PromiseS7, "nobody knows how many members a gang is to get", func(z *zoo) error {
+		z.small(4, "other")
+		z.pass(z.stop("z", berth.CauseReclaimed, "wide"))
+		r := z.growing(z.wider(0, "n3"))
+		r.Replicas.Running, r.Replicas.Releasing = 5, 1
+		return z.c.AgainstReport(r)
+	}},
+	{check.PromiseS7, "more go for a gang than it is to get", func(z *zoo) error {
+		z.small(4, "other")
+		z.pass(z.stop("y", berth.CauseReclaimed, "wide"), z.stop("z", berth.CauseReclaimed, "wide"))
+		r := z.growing(z.wider(1, "n3"))
+		r.Replicas.Running, r.Replicas.Releasing = 4, 2
+		return z.c.AgainstReport(r)
+	}},
+	{check.PromiseS7, "a gang gets fewer members than room was made for", func(z *zoo) error {
+		z.widened(2)
+		b := z.bind("wide", on(1, "n3", 0))
+		b.Cause.Code = berth.CauseVictimsGone
+		return z.try(b)
+	}},
+	{check.PromiseReservations, "nodes are set aside for a gang that runs, and nobody goes for it", func(z *zoo) error {
+		z.small(4, "other")
+		z.pass()
+		return z.c.AgainstReport(z.growing(z.wider(1, "n3")))
+	}},
+	{check.PromiseL1, "a gang stays small, and its queue is owed more", func(z *zoo) error {
+		z.small(4, "other")
+		return z.c.Quiescent(z.now)
+	}},
+}
+
+// widened has the last victims of the gang that grows be gone, by so many.
+func (z *zoo) widened(victims int) {
+	z.small(4, "other")
+	var stops []berth.Order
+	for _, name := range "yz"[2-victims:] {
+		stops = append(stops, z.stop(berth.JobID(name), berth.CauseReclaimed, "wide"))
+	}
+	z.pass(stops...)
+	aside := z.wider(victims, "n3")
+	r := z.growing(aside)
+	r.Replicas.Running, r.Replicas.Releasing = 6-victims, victims
+	require.NoError(z.t, z.c.AgainstReport(r))
+	for _, o := range stops {
+		z.tell(berth.OrderReported{Order: o.Header().ID, Outcome: berth.OutcomeDone})
+	}
+	z.used = z.used[:len(z.used)-victims]
+	r = z.growing(aside)
+	r.Replicas.Pending = victims
+	r.Waiting.Capacity += victims
+	for i := range r.Queues {
+		if r.Queues[i].Queue == "other" {
+			r.Queues[i].WaitingReplicas = victims
+		}
+	}
+	require.NoError(z.t, z.c.AgainstReport(r))
+}
+
+// TestGrowingPasses has a gang get two members where room was made; at its guarantee it may stay
+// small.
+func TestGrowingPasses(t *testing.T) {
+	z := newZoo(t)
+	z.widened(2)
+	b := z.bind("wide", on(1, "n3", 0), on(2, "n3", 1))
+	b.Cause.Code = berth.CauseVictimsGone
+	z.pass(b)
+	z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
+	require.NotZero(t, z.c.Cases()["grown where room was made"])
+	require.NotZero(t, z.c.Cases()["none of the victims could be spared"])
+
+	z = newZoo(t)
+	z.small(1, "other")
+	require.NoError(t, z.c.Quiescent(z.now))
+}

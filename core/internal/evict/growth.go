@@ -1,0 +1,95 @@
+package evict
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/quota"
+)
+
+// The part of preemption about gangs that run with fewer members than they want: the doc of the
+// package says what they may take, and why that ends. Growth looks for victims where a bucket of it
+// is blocked, nowhere unless some queue uses more than its guarantee, and no queue at its own.
+
+// searchToGrow begins a search for so many further members of an entry that grows.
+func (ev *Evict) searchToGrow(e *record.Entry, members int, avoid []berth.NodeID) *VictimSearch {
+	s, rep := e.Bucket.Shape, e.Rep
+	ev.state.Compile(s)
+	request := s.Minimum
+	request.Groups = slices.Clone(s.Minimum.Groups)
+	units := members / request.Groups[0].Members
+	request.Groups[0].Members, request.Groups[0].MinMembers = members, members
+	end, exclusive := ev.state.EndIfPlaced(rep), s.Spec.Topology.Exclusive != ""
+	return &VictimSearch{
+		core: ev, rep: rep, grows: true, Queue: rep.Job.Queue, Asked: s.Least.Times(int64(units)),
+		Request: ev.search.Avoiding(avoid, ev.state.Widen(s.Spec.Groups, &request, func(w *record.Reservation) bool {
+			if w.IsPlanned() && w.Rep != rep {
+				return !exclusive && w.Rep.Job.Spec.Topology.Exclusive == ""
+			}
+			return ev.backlog.Admits(w, rep, end) && !w.IsSpares()
+		})),
+	}
+}
+
+// seekToGrow is Seek for an entry that grows: by as many members as the guarantee of its queue
+// leaves, or else by half as many, and so on down to the fewest that come together.
+func (ev *Evict) seekToGrow(e *record.Entry, s Seeking, trials *int) (t *VictimSearch, victims []record.Piece, ok bool) {
+	least := e.Bucket.Shape.Minimum.Groups[0].Members
+	for members := ev.mostToGrow(e); ; members = max(least, members/2-members/2%least) {
+		before := t
+		if t = ev.searchToGrow(e, members, s.avoid); before != nil {
+			t.ProtectedUntil, t.Limited = before.ProtectedUntil, before.Limited
+		}
+		t.partsOnly = s.partsOnly
+		t.gatherLent()
+		budget := *trials
+		if members > least {
+			budget = (budget + 1) / 2 // the rest is for fewer
+		}
+		*trials -= budget
+		victims, ok = t.choose(s.Chooser, &budget)
+		*trials += budget
+		if ok || t.Waits || members == least || *trials <= 0 {
+			return t, victims, ok
+		}
+	}
+}
+
+// mostToGrow is how many of the members that an entry lacks the guarantee of its queue leaves, or
+// the fewest that come together if it leaves less.
+func (ev *Evict) mostToGrow(e *record.Entry) int {
+	s := e.Bucket.Shape
+	ev.state.Compile(s)
+	least, all := s.Minimum.Groups[0].Members, s.Request.Groups[0].Members
+	if s.Least.GPUMilli == 0 {
+		return least
+	}
+	left := ev.books.Shares.Guaranteed(e.Rep.Job.Queue) - ev.state.Quota.Used(e.Rep.Job.Queue, quota.GPUMilli)
+	return int(max(1, min(left/s.Least.GPUMilli, int64(all/least)))) * least
+}
+
+// WithinGuarantee reports whether what is asked is within the guarantee of the queue that asks.
+func (t *VictimSearch) WithinGuarantee() bool { return t.withinGuarantee }
+
+// asGroup has members that were found for an entry be of its group.
+func asGroup(e *record.Entry, b *Bid) *Bid {
+	if e.Grows {
+		for i := range b.where {
+			b.where[i].Group = e.Group
+		}
+	}
+	return b
+}
+
+// mayBid reports whether an entry may preempt or cause moves, as far as that is known without a
+// search, by what its queue may have at the cost of others, in all and of its guarantee.
+func (ev *Evict) mayBid(e *record.Entry, share, guarantee int64, preempts bool) bool {
+	ev.state.Compile(e.Bucket.Shape)
+	asked := e.Bucket.Shape.Least.GPUMilli
+	if e.Grows {
+		return asked > 0 && asked <= guarantee
+	}
+	moves := ev.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOn
+	return asked > 0 && asked <= share || preempts || moves && ev.search.InPieces(e)
+}
