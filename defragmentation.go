@@ -15,8 +15,8 @@ import (
 // since the last one, and the restart). The wait is as long as a reservation would expect it
 // to be, or Policy.AssumedRuntime where none could be expected.
 //
-// Where evictions alone do not give a queue its guarantee back, gangs move for it at any cost, whether
-// moves are proposed or on: see [Preemption].
+// Where evictions alone do not give a queue its guarantee back, gangs move for it at any cost,
+// whether moves are proposed or on: see [Preemption].
 type Defragmentation struct {
 	Mode DefragmentationMode `json:"mode,omitzero"`
 	// MaxMoves is how many gangs are moved for one at the most; default 8.

@@ -46,8 +46,8 @@ func (w *smallFleet) packs(free []int, members []piece) bool {
 // anyNumber of moves is as many as there are jobs, at the least.
 const anyNumber = 16
 
-// rearranges reports whether the beneficiary fits once some of what runs is gone and no more than so
-// many others have moved: those chosen so far, by job, and any of the jobs from one on.
+// rearranges reports whether the beneficiary fits once some of what runs is gone and no more
+// than so many others have moved: those chosen so far, by job, and any of the jobs from one on.
 func (w *smallFleet) rearranges(gone choice, moved []int, from, most int) bool {
 	free := slices.Clone(w.free)
 	members := slices.Repeat([]piece{{w.each, w.pool}}, w.members)
@@ -105,8 +105,9 @@ func (w *smallFleet) withMoves(gone choice, most int) bool {
 }
 
 // TestL1_AGuaranteeIsCollectedByMoves: on fleets of up to four nodes a gang that its queue is owed
-// starts just if some evictions let it, beside moves of what stays, no more than the policy has, that
-// leave every other queue what it keeps, by brute force over all of them. Whatever moves runs again.
+// starts just if some evictions let it, beside moves of what stays, no more than the policy has,
+// that leave every other queue what it keeps, by brute force over all of them. Whatever moves
+// runs again.
 func TestL1_AGuaranteeIsCollectedByMoves(t *testing.T) {
 	evicted, moved, refused := 0, 0, 0
 	for seed := range drawn.Seeds(100) {
@@ -148,8 +149,8 @@ func TestL1_AGuaranteeIsCollectedByMoves(t *testing.T) {
 	}
 }
 
-// collect runs passes, has everything carried out, and returns what was evicted, and how many moved,
-// before the beneficiary runs. Whatever moved runs then.
+// collect runs passes, has everything carried out, and returns what was evicted, and how many
+// moved, before the beneficiary runs. Whatever moved runs then.
 func (w *smallFleet) collect(d *divided, name string) (gone choice, moves int) {
 	d.Helper()
 	gone = make(choice, len(w.running))
@@ -185,9 +186,9 @@ func (w *smallFleet) collect(d *divided, name string) (gone choice, moves int) {
 	return gone, len(moving)
 }
 
-// TestMovesAreLookedForInRounds: with one gang a round the first, which costs the least to move and has
-// nowhere to go, does not keep the second one from being moved a pass later. A core that is restored
-// in between goes on where it was.
+// TestMovesAreLookedForInRounds: with one gang a round the first, which costs the least to move
+// and has nowhere to go, does not keep the second one from being moved a pass later. A core that
+// is restored in between goes on where it was.
 func TestMovesAreLookedForInRounds(t *testing.T) {
 	c, err := core.New(berth.Config{})
 	require.NoError(t, err)

@@ -132,7 +132,8 @@ func (w *smallFleet) takes(gone choice, keeps func(berth.QueueID, choice) bool) 
 	return false
 }
 
-// drawFleet draws one with so many jobs at most, some of which may move if any does, and tells a core of it.
+// drawFleet draws one with so many jobs at most, some of which may move if any does, and tells a
+// core of it.
 func drawFleet(t *testing.T, r *rand.Rand, config berth.Config, jobs int, move bool) (*divided, *smallFleet) {
 	c, err := core.New(config)
 	require.NoError(t, err)

@@ -14,9 +14,9 @@ import (
 // ways, so that what it finds is certain, and what it does not find says nothing: whole gangs of
 // other queues, on nodes that are emptied one after the other.
 //
-// It judges gangs whose place can be counted (see countable), of queues that state a guarantee as all
-// above them do, with the default gain, no rate limit, and nothing else under way. What others give
-// leaves each queue, from the leaf up to where the paths part, what it states.
+// It judges gangs whose place can be counted (see countable), of queues that state a guarantee
+// as all above them do, with the default gain, no rate limit, and nothing else under way. What
+// others give leaves each queue, from the leaf up to where the paths part, what it states.
 
 // collected asserts that of one gang that waits.
 func (c *Checker) collected(rep *replica) error {
@@ -125,8 +125,8 @@ func (q *queue) owed(asked int64) bool {
 	return true
 }
 
-// stated reports whether all of some queues state a guarantee, or have none above them to have a part
-// of: what else they keep depends on others.
+// stated reports whether all of some queues state a guarantee, or have none above them to have a
+// part of: what else they keep depends on others.
 func stated(list []*queue) bool {
 	return !slices.ContainsFunc(list, func(q *queue) bool {
 		_, some := q.spec.Guarantee[quota.GPUMilli]

@@ -263,8 +263,8 @@ func (w *world) judge(r *preemption) error {
 }
 
 // moves judges the victims that only move, where others are evicted beside them or the policy lets
-// gangs move for guarantees alone, charges them where they go, and returns the others. Not known: of
-// a gang that may be smaller there nothing tells what it is charged.
+// gangs move for guarantees alone, charges them where they go, and returns the others. Not
+// known: of a gang that may be smaller there nothing tells what it is charged.
 func (w *world) moves(rep *replica, asked int64, r *preemption) (evicted []victim, known bool, err error) {
 	evicted, known = r.evicted(), true
 	if r.moved() == 0 {
@@ -285,8 +285,9 @@ func (w *world) moves(rep *replica, asked int64, r *preemption) (evicted []victi
 	return evicted, known, nil
 }
 
-// needsMoves asserts that a beneficiary has room, and would not fit if all that move for it stayed and
-// the others were gone. Before the victims so many members were gone, and so many gangs planned.
+// needsMoves asserts that a beneficiary has room, and would not fit if all that move for it
+// stayed and the others were gone. Before the victims so many members were gone, and so many
+// gangs planned.
 func (w *world) needsMoves(rep *replica, r *preemption, gone, here int) error {
 	if err := w.hasRoom(rep, r); err != nil || w.preemptions > 1 || w.left || !w.countable(rep, w.gangs[r.beneficiary].Nodes) {
 		return err

@@ -103,8 +103,8 @@ func (c *Checker) mustLeave(rep *replica, h berth.OrderHeader) error {
 
 // mustMove: a gang that moves for a beneficiary runs, has no other order out, and may be moved;
 // the policy allows moves, and no more than so many for one beneficiary, which waits. A place is
-// reserved for the gang. That a gang moves for a guarantee alone, beside others that are evicted, say,
-// is looked at when all orders are known.
+// reserved for the gang. That a gang moves for a guarantee alone, beside others that are
+// evicted, say, is looked at when all orders are known.
 func (c *Checker) mustMove(rep *replica, h berth.OrderHeader) error {
 	key := gangKey{h.Cause.Beneficiary.Job, h.Cause.Beneficiary.Replica}
 	beneficiary := c.beneficiary(key)

@@ -76,7 +76,8 @@ func (z *zoo) gone(request berth.RequestCheckpoint, list ...berth.ReservationRep
 	return r
 }
 
-// owed has three jobs run that may move, on n1 and n2, and one wait within the guarantee of its queue.
+// owed has three jobs run that may move, on n1 and n2, and one wait within the guarantee of its
+// queue.
 func (z *zoo) owed() {
 	z.tenants(promised(3), plain)
 	z.singles("b1", "wxy", writes)

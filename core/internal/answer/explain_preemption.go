@@ -167,8 +167,8 @@ func describeWeighing(w *berth.Weighing, now berth.Time) string {
 }
 
 // potentialVictims looks for the victims of an entry without an effect, also for those that cost
-// more than the preemption gains; where there are none, for victims and moves together, and for what
-// queues keep by their guarantees.
+// more than the preemption gains; where there are none, for victims and moves together, and for
+// what queues keep by their guarantees.
 func (an *Answers) potentialVictims(e *record.Entry) (t *evict.VictimSearch, victims []record.Piece, both *evict.Bid, protected []berth.Protection) {
 	an.backlog.Demands()
 	im, _ := an.evict.Imagine()

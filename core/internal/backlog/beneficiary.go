@@ -24,9 +24,9 @@ func (bl *Backlog) NewPlan(where []gang.Member) *record.Plan {
 	return p
 }
 
-// EachPlanned calls a function for what the pieces will be charged, in thousandths of a GPU, of each
-// gang of a queue or below it that has its place reserved, but for one: what goes one by one, and the
-// minimum in one piece.
+// EachPlanned calls a function for what the pieces will be charged, in thousandths of a GPU, of
+// each gang of a queue or below it that has its place reserved, but for one: what goes one by
+// one, and the minimum in one piece.
 func (bl *Backlog) EachPlanned(at quota.QueueIndex, but *record.Replica, use func(milli int64)) {
 	for _, w := range bl.Reservations {
 		if !w.IsPlanned() || w.Rep == but || !bl.state.Quota.Below(w.Rep.Job.Queue, at) {

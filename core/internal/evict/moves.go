@@ -44,8 +44,8 @@ func (im *imagination) gainOfStarting(e *record.Entry) preempt.GPUMilliseconds {
 	return (&preempt.Candidate{GPUMilli: e.Bucket.Shape.Least.GPUMilli, RestartCost: int64(wait)}).Cost()
 }
 
-// gatherAround lists the gangs that could be moved: those on as few nodes as suffice, nodes with the
-// lowest cost for each GPU first. It reports whether they suffice.
+// gatherAround lists the gangs that could be moved: those on as few nodes as suffice, nodes with
+// the lowest cost for each GPU first. It reports whether they suffice.
 func (r *rearrangement) gatherAround() bool {
 	c := r.core
 	nodes := slices.DeleteFunc(r.nodesToClear(r.movable), func(n search.NodeToClear) bool {
@@ -81,8 +81,8 @@ func (r *rearrangement) movable(rep *record.Replica) bool {
 	return rep.Job.Spec.Class != berth.ClassLatencyCritical && r.mayBeVictim(rep) && !r.tooLarge(record.Piece{Rep: rep})
 }
 
-// reserveMoves sets places aside for the gangs that move for a bid, before any job is asked to go. It
-// reports false, and gives all up, if that cannot be.
+// reserveMoves sets places aside for the gangs that move for a bid, before any job is asked to
+// go. It reports false, and gives all up, if that cannot be.
 func (ev *Evict) reserveMoves(b *Bid) bool {
 	w := b.Rep.Reserved
 	for _, m := range b.Moves {

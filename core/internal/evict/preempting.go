@@ -177,8 +177,8 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	return asGroup(e, b)
 }
 
-// bidForBoth looks for victims and moves together where a search for victims alone was in vain: among
-// other gangs each time, until it has been among all of them.
+// bidForBoth looks for victims and moves together where a search for victims alone was in vain:
+// among other gangs each time, until it has been among all of them.
 func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *VictimSearch) *Bid {
 	before := im.extent()
 	b, both, next := im.BidToRearrange(e, &ev.chooser, e.Rep.Bid.Round)
@@ -202,8 +202,8 @@ func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *VictimSearch) *
 	return nil
 }
 
-// meters reports whether the rate limits allow the victims of an entry now, and counts them then; or
-// else has it bid again when they do.
+// meters reports whether the rate limits allow the victims of an entry now, and counts them
+// then; or else has it bid again when they do.
 func (ev *Evict) meters(e *record.Entry, victims []record.Piece) bool {
 	at := ev.life.MeterVictims(Wholes(victims))
 	if at > ev.state.Now {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/packing"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/gang"
@@ -19,10 +20,10 @@ import (
 // that victims leave. A gang moves as large as it is and is charged as much there; one that gives a
 // part of its surplus moves with the rest. Package quota proves that this comes to an end.
 //
-// It is a choice as that of victims is, among the same candidates and, ranked above all of them, the
-// gangs that may move. A choice fits if the beneficiary finds a place without all that are chosen,
-// and those of them that move find one beside it. All places are set aside before the first job is
-// asked to go, or none is and no job is asked.
+// It is a choice as that of victims is, among the same candidates and, ranked above all of them,
+// the gangs that may move. A choice fits if the beneficiary finds a place without all that are
+// chosen, and those of them that move find one beside it. All places are set aside before the
+// first job is asked to go, or none is and no job is asked.
 //
 // If there is such a choice it is found, as far as this goes:
 //
@@ -31,10 +32,10 @@ import (
 //     that may move it is all of them, and moves of gangs of different rounds are not combined.
 //   - Of no more gangs than Policy.Defragmentation.MaxMoves.
 //   - For gangs that ask for whole GPUs and for no topology, of one node or of several, on up to
-//     search.PackNodes nodes with room. Any other gang is placed where a search for it alone puts
-//     it, after the beneficiary and the gangs whose members ask for more; so are all, if one of those
-//     that are chosen is such a gang, or there are more nodes. No other order and no other place is
-//     tried.
+//     packing.MaxNodes nodes with room. Any other gang is placed where a search for it alone puts
+//     it, after the beneficiary and the gangs whose members ask for more; so are all, if one of
+//     those that are chosen is such a gang, or there are more nodes. No other order and no other
+//     place is tried.
 //   - Within the bounds of one choice: its trials, the steps of package preempt for a part that may
 //     go, and packSteps here.
 
@@ -62,9 +63,9 @@ func (ev *Evict) mayRearrange() bool {
 	return p.Preemption.Mode != berth.PreemptionOff && p.Defragmentation.Mode != berth.DefragmentationOff
 }
 
-// BidToRearrange looks for victims and moves for an entry that is within the guarantee of its queue,
-// and imagines them; nil: there are none among the gangs of a round. Next is the round after that; 0:
-// it was the last. The search says until when gangs are protected.
+// BidToRearrange looks for victims and moves for an entry that is within the guarantee of its
+// queue, and imagines them; nil: there are none among the gangs of a round. Next is the round
+// after that; 0: it was the last. The search says until when gangs are protected.
 func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser, round int) (b *Bid, t *VictimSearch, next int) {
 	c := im.core
 	r := rearrangement{im: im, VictimSearch: c.NewVictimSearch(e, nil), before: im.extent(), steps: packSteps}
@@ -85,8 +86,8 @@ func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser,
 	return r.bid(e, chosen), r.VictimSearch, 0
 }
 
-// mayDo reports whether what is free and what the victims could give is as much as the beneficiary asks
-// for, wherever it is: as a rule nothing is, and no gang need be looked at.
+// mayDo reports whether what is free and what the victims could give is as much as the
+// beneficiary asks for, wherever it is: as a rule nothing is, and no gang need be looked at.
 func (r *rearrangement) mayDo() bool {
 	give, asks := 1000*int64(r.core.state.Fleet.Tree().FreeTotal(topology.RootDomain)), 1000*int64(r.rep.Job.Shape.GPUs())
 	for _, k := range r.keeps {
@@ -102,7 +103,8 @@ func (r *rearrangement) mayDo() bool {
 	return give >= asks
 }
 
-// BothFor looks for victims and moves for an entry among all gangs, and imagines them; nil: there are none.
+// BothFor looks for victims and moves for an entry among all gangs, and imagines them; nil:
+// there are none.
 func (im *imagination) BothFor(e *record.Entry) (*Bid, *VictimSearch) {
 	for round := 0; ; {
 		b, t, next := im.BidToRearrange(e, new(preempt.Chooser), round)
@@ -137,9 +139,10 @@ func (r *rearrangement) choose(chooser *preempt.Chooser) (chosen []int, ok bool)
 	return chosen, ok
 }
 
-// listAll lists the candidates, those that move after those that are evicted. What is of one allowance
-// is alike to the chooser, if it holds as much on the same nodes: of victims, those that may move as
-// well and ask for the same, and none of those that move, as each goes with a victim.
+// listAll lists the candidates, those that move after those that are evicted. What is of one
+// allowance is alike to the chooser, if it holds as much on the same nodes: of victims, those
+// that may move as well and ask for the same, and none of those that move, as each goes with a
+// victim.
 func (r *rearrangement) listAll(options *preempt.Options) {
 	type kind struct {
 		shape *record.Shape
@@ -177,9 +180,9 @@ func (r *rearrangement) listAll(options *preempt.Options) {
 	}
 }
 
-// permits reports whether all of some candidates may be taken together: the victims leave the queues
-// what they keep, no more gangs move than the policy lets move for one, and none of them gives or gets
-// members just now.
+// permits reports whether all of some candidates may be taken together: the victims leave the
+// queues what they keep, no more gangs move than the policy lets move for one, and none of them
+// gives or gets members just now.
 func (r *rearrangement) permits(chosen []int) bool {
 	victims := r.victimsOf(chosen)
 	if slices.ContainsFunc(victims, func(i int) bool { return r.offers[i].busy }) {
@@ -211,8 +214,9 @@ func (r *rearrangement) fits(chosen []int) bool {
 	return r.pack(moving)
 }
 
-// leave imagines those gone that move, and lists them, those that ask for more first. A gang that goes
-// as a victim does not move, and one that gives a part of its surplus moves with the rest.
+// leave imagines those gone that move, and lists them, those that ask for more first. A gang
+// that goes as a victim does not move, and one that gives a part of its surplus moves with the
+// rest.
 func (r *rearrangement) leave(chosen []int) []*displaced {
 	var list []*displaced
 	for _, i := range chosen {
@@ -337,9 +341,9 @@ func (r *rearrangement) bid(e *record.Entry, chosen []int) *Bid {
 	return b
 }
 
-// gatherMovers lists the gangs of a round that may move, and returns the next round; 0: that was the
-// last. First come those on nodes that the beneficiary may use and that the victims and moves there
-// would clear for a member.
+// gatherMovers lists the gangs of a round that may move, and returns the next round; 0: that was
+// the last. First come those on nodes that the beneficiary may use and that the victims and
+// moves there would clear for a member.
 func (r *rearrangement) gatherMovers(round int) (next int) {
 	c, most := r.core, r.core.state.Bounds.Movers
 	given, each := map[*record.Node]int64{}, 1000*int64(mostOf(r.rep.Job.Shape))
@@ -374,15 +378,15 @@ func (r *rearrangement) gatherMovers(round int) (next int) {
 	return 0
 }
 
-// mayMove reports whether a gang may move for a guarantee, of whichever queue it is: one that loses no
-// work by it, is not latency-critical and has no domains for itself.
+// mayMove reports whether a gang may move for a guarantee, of whichever queue it is: one that
+// loses no work by it, is not latency-critical and has no domains for itself.
 func (r *rearrangement) mayMove(rep *record.Replica) bool {
 	spec := &rep.Job.Spec
 	return spec.Checkpoint.Supported && spec.Class != berth.ClassLatencyCritical && spec.Topology.Exclusive == "" && rep.MayMove() && r.mayBeVictim(rep)
 }
 
-// nodesToClear lists the nodes with gangs that may move, in the order of what it costs to clear them
-// for each GPU. To look at so many takes as long as some searches.
+// nodesToClear lists the nodes with gangs that may move, in the order of what it costs to clear
+// them for each GPU. To look at so many takes as long as some searches.
 func (r *rearrangement) nodesToClear(may func(*record.Replica) bool) []search.NodeToClear {
 	c := r.core
 	var list []search.NodeToClear
@@ -435,11 +439,11 @@ func mostOf(s *record.Shape) int {
 // pack imagines the beneficiary and those that move in places that are found for all of them at
 // once. It reports false where there are none, or more to it than counting.
 func (r *rearrangement) pack(moving []*displaced) bool {
-	var gangs []search.Unplaced
+	var gangs []packing.Unplaced
 	for _, d := range moving {
-		gangs = append(gangs, search.Unplaced{Rep: d.rest.Rep, Request: d.search.Request})
+		gangs = append(gangs, packing.Unplaced{Rep: d.rest.Rep, Request: d.search.Request})
 	}
-	at := r.core.search.Pack(append(gangs, search.Unplaced{Rep: r.rep, Request: r.Request}), &r.steps)
+	at := packing.Nodes(r.core.state, append(gangs, packing.Unplaced{Rep: r.rep, Request: r.Request}), &r.steps)
 	if at == nil {
 		return false
 	}
@@ -461,7 +465,7 @@ func (r *rearrangement) realise(t *VictimSearch, at [][]*record.Node) (where []g
 	for g, nodes := range at {
 		for i, n := range nodes {
 			one := *t
-			one.Request = search.OnNode(t.Request, g, n)
+			one.Request = packing.OnNode(t.Request, g, n)
 			member := one.Place()
 			if member == nil || !r.im.putIn(t.Queue, member) {
 				return nil

@@ -1,6 +1,5 @@
-// Package packing finds nodes for the members of several gangs at once, exactly, where each member may go
-// anywhere: an exact bin packing of vectors, by search with a memory of what is in vain. It knows no
-// record.
+// Package packing finds nodes for the members of several gangs at once, exactly, where each member
+// may go anywhere: an exact bin packing of vectors, by search with a memory of states in vain.
 package packing
 
 import (
@@ -39,8 +38,8 @@ type Packing struct {
 }
 
 // Pack returns a node for each member of each run, in order; nil: there are none, or the steps were
-// not enough. Runs of more GPUs each come first, of those the later ones. O(members x nodes) for each
-// way in which nodes may be filled, and no way is tried twice.
+// not enough. Runs of more GPUs each come first, of those the later ones. O(members x nodes) for
+// each way in which nodes may be filled, and no way is tried twice.
 func (p *Packing) Pack() (at [][]int) {
 	p.vain, p.order, p.at = map[string]bool{}, nil, nil
 	for i := range p.Runs {

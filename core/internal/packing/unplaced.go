@@ -1,18 +1,18 @@
-package search
+package packing
 
 import (
 	"cmp"
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/packing"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/topology"
 )
 
-// PackNodes bounds the nodes onto which members are packed.
-const PackNodes = 64
+// MaxNodes bounds the nodes onto which members are packed.
+const MaxNodes = 64
 
 // An Unplaced gang needs a place.
 type Unplaced struct {
@@ -20,14 +20,14 @@ type Unplaced struct {
 	Request *gang.Request
 }
 
-// Pack finds nodes for all members of several gangs at once, by gang and group: those first on which a
-// gang is, and then those with the least room. Nil: there are none, the steps were not enough, or
-// counting does not tell: some member does not go anywhere, or more than PackNodes nodes have room.
-// The steps that it took are subtracted.
-func (se *Search) Pack(gangs []Unplaced, steps *int) (at [][][]*record.Node) {
-	p := packing.Packing{Steps: *steps}
-	nodes := se.rooms(&p)
-	if len(nodes) > PackNodes {
+// Nodes finds nodes for all members of several gangs at once, by gang and group: those first on
+// which a gang is, and then those with the least room. Nil: there are none, the steps were not
+// enough, or counting does not tell: some member does not go anywhere, or more than MaxNodes
+// nodes have room. The steps that it took are subtracted.
+func Nodes(st *state.State, gangs []Unplaced, steps *int) (at [][][]*record.Node) {
+	p := Packing{Steps: *steps}
+	nodes := rooms(st, &p)
+	if len(nodes) > MaxNodes {
 		return nil
 	}
 	for i := range gangs {
@@ -54,9 +54,9 @@ func (se *Search) Pack(gangs []Unplaced, steps *int) (at [][][]*record.Node) {
 }
 
 // rooms lists the nodes with GPUs that are free, and what they have.
-func (se *Search) rooms(p *packing.Packing) (nodes []*record.Node) {
-	fleet := se.state.Fleet
-	for _, n := range se.state.Nodes {
+func rooms(st *state.State, p *Packing) (nodes []*record.Node) {
+	fleet := st.Fleet
+	for _, n := range st.Nodes {
 		if n != nil && fleet.Schedulable(n.Index) && fleet.FreeMask(n.Index) != 0 {
 			nodes = append(nodes, n)
 		}
@@ -64,14 +64,14 @@ func (se *Search) rooms(p *packing.Packing) (nodes []*record.Node) {
 	slices.SortFunc(nodes, record.CompareNodes)
 	for _, n := range nodes {
 		host := fleet.HostFree(n.Index)
-		p.Rooms = append(p.Rooms, packing.Room{GPUs: berth.GPUSet(fleet.FreeMask(n.Index)).Len(), Host: host[:]})
+		p.Rooms = append(p.Rooms, Room{GPUs: berth.GPUSet(fleet.FreeMask(n.Index)).Len(), Host: host[:]})
 	}
 	return nodes
 }
 
-// list lists the members of a gang, a run for each group. It reports false for one of which not every
-// member goes anywhere.
-func (u *Unplaced) list(p *packing.Packing, nodes []*record.Node) bool {
+// list lists the members of a gang, a run for each group. It reports false for one of which not
+// every member goes anywhere.
+func (u *Unplaced) list(p *Packing, nodes []*record.Node) bool {
 	if u.Request.Required != 0 || u.Request.Within != topology.RootDomain || u.Request.Variant != nil || u.Rep.Job.Spec.Topology.Exclusive != "" {
 		return false
 	}
@@ -80,7 +80,7 @@ func (u *Unplaced) list(p *packing.Packing, nodes []*record.Node) bool {
 		if g.Claim.GPUs == 0 || g.Required != 0 || g.Balance != 0 || g.Spread != 0 || g.RailLevel != 0 || len(g.Segments) > 0 {
 			return false
 		}
-		one := packing.Run{Members: g.Members, Each: packing.Room{GPUs: g.Claim.GPUs, Host: g.Claim.Host[:]}}
+		one := Run{Members: g.Members, Each: Room{GPUs: g.Claim.GPUs, Host: g.Claim.Host[:]}}
 		for at, n := range nodes {
 			if n.Suits(g) {
 				one.Nodes = append(one.Nodes, at)
