@@ -87,7 +87,8 @@ func (t *VictimSearch) newKeep(s *quota.Stake, above int, reason quota.ReclaimRe
 			return true
 		})
 	})
-	// What is being started, or planned, stays.
+	c.backlog.EachPlanned(k.queue, t.rep, func(milli int64) { add(milli, 1) }) // what moves counts on its way
+	// What is being started stays.
 	rest = max(0, rest)
 	k.guaranteed, k.fair = max(0, s.Guaranteed-below-rest), max(0, s.Fair-below-rest)
 	k.used -= rest
