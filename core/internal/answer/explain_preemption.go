@@ -181,9 +181,10 @@ func (an *Answers) potentialVictims(e *record.Entry) (t *evict.VictimSearch, vic
 	if !ok && t.Weighing == nil {
 		im.VictimSearches = an.state.Bounds.VictimSearches
 		var among *evict.VictimSearch
-		if both, among = im.BothFor(e); both == nil && !t.Cut {
+		if both, among = im.BothFor(e); both == nil && !t.Cut && !among.Cut {
 			protected = an.evict.Protections(e)
 		}
+		t.Cut = t.Cut || among.Cut
 		victims, t.ProtectedUntil = nil, evict.Earlier(t.ProtectedUntil, among.ProtectedUntil)
 		t.Limited = evict.Earlier(t.Limited, among.Limited)
 	}

@@ -30,6 +30,8 @@ import (
 //   - Among the gangs of one round, Bounds.Movers of them: those first that stand on the nodes that
 //     cost the least to clear. The rounds take turns, one a bid. So on a fleet with no more gangs
 //     that may move it is all of them, and moves of gangs of different rounds are not combined.
+//   - With no more victims than those on the nodes that are the cheapest to clear, where more runs
+//     than one search looks at.
 //   - Of no more gangs than Policy.Defragmentation.MaxMoves.
 //   - For gangs that ask for whole GPUs and for no topology, of one node or of several, on up to
 //     packing.MaxNodes nodes with room. Any other gang is placed where a search for it alone puts
@@ -72,7 +74,11 @@ func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser,
 	if e.Grows || !c.mayRearrange() || r.Asked.GPUMilli > c.books.Owed(c.books.Queues[r.Queue]) {
 		return nil, r.VictimSearch, 0
 	}
-	r.gatherLent()
+	if r.gatherLent(); r.places != nil {
+		trials := im.VictimSearches
+		r.Cut = r.gatherMore(&trials)
+		r.closePlaces()
+	}
 	if _, within := c.state.Quota.Fits(r.Queue, r.Asked); !within || !r.mayDo() {
 		return nil, r.VictimSearch, 0
 	}
@@ -128,9 +134,10 @@ func (r *rearrangement) choose(chooser *preempt.Chooser) (chosen []int, ok bool)
 	trials := max(r.im.VictimSearches, r.core.state.Bounds.VictimSearches/8, 1)
 	r.out = make([]bool, len(r.offers))
 	options := preempt.Options{
-		NeedMilli: r.Asked.GPUMilli, MaxCalls: trials, Requirement: r.demand(), Allowances: r.allowances(), Permits: r.permits,
+		NeedMilli: r.Asked.GPUMilli, MaxCalls: trials, Allowances: r.allowances(), Permits: r.permits,
 	}
 	r.listAll(&options)
+	options.Requirement = r.demand(r.all)
 	choice, err := chooser.Choose(r.all, r.fits, options)
 	invariant.Must(err)
 	chosen = slices.Sorted(slices.Values(choice.Victims))

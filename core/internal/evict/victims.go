@@ -126,7 +126,7 @@ func (t *VictimSearch) chooseAmong(chooser *preempt.Chooser, trials *int) (victi
 		Allowances: t.allowances(), Permits: t.permits,
 	}
 	if len(t.candidates) > 0 { // else one search says it all
-		options.Requirement = t.demand()
+		options.Requirement = t.demand(t.candidates)
 	}
 	choice, err := chooser.Choose(t.candidates, t.fits, options)
 	invariant.Must(err)
