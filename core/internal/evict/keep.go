@@ -269,8 +269,7 @@ func (t *VictimSearch) opens(chosen []int) bool {
 	if !slices.ContainsFunc(t.keeps, func(k *keep) bool { return k.opened && len(k.taken) > 0 }) {
 		return true
 	}
-	t.chargeOut((*Evict).recharge)
-	defer t.chargeOut((*Evict).discharge)
+	t.chargeOut()
 	for _, k := range t.keeps {
 		k.now = k.reason
 	}
@@ -307,12 +306,16 @@ func (t *VictimSearch) opens(chosen []int) bool {
 	return ok
 }
 
-// chargeOut discharges what is imagined gone now, or charges it again.
-func (t *VictimSearch) chargeOut(charge func(*Evict, record.Piece)) {
+// chargeOut charges what is imagined gone now, until the next choice is imagined.
+func (t *VictimSearch) chargeOut() {
+	if t.charged {
+		return
+	}
+	t.charged = true
 	for i, gone := range t.out {
 		for _, p := range t.offers[i].pieces {
 			if gone {
-				charge(t.core, p)
+				t.core.recharge(p)
 			}
 		}
 	}
