@@ -60,7 +60,7 @@ func (c *Core) Check() error {
 		c.backlog.CheckWaiting, c.backlog.CheckQueues, c.backlog.CheckReservations, c.checkPlaces,
 		c.upkeep.CheckTrust, c.upkeep.CheckSpares, c.upkeep.CheckLosses,
 		c.life.CheckLife, c.life.CheckVictims,
-		c.gpus.CheckGPUs, c.gpus.CheckGPUHolds, c.evict.CheckProspects,
+		c.gpus.CheckGPUs, c.gpus.CheckGPUHolds, c.victims.CheckProspects,
 		c.checkAgenda,
 	} {
 		if err := check(); err != nil {

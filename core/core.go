@@ -20,6 +20,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/upkeep"
+	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 )
@@ -44,6 +45,7 @@ type Core struct {
 	life      *life.Life
 	gpus      *gpus.GPUs
 	search    *search.Search
+	victims   *victim.Victims
 	evict     *evict.Evict
 	answer    *answer.Answers
 }
@@ -79,8 +81,9 @@ func build(config berth.Config, fleet *gang.Fleet) *Core {
 	c.life = life.New(c.agenda, c.state, c.books, c.backlog)
 	c.gpus = gpus.New(c.catalogue, c.agenda, c.state, c.books, c.backlog, c.upkeep, c.life)
 	c.search = search.New(c.catalogue, c.agenda, c.state, c.books, c.backlog, c.upkeep, c.life, c.gpus)
-	c.evict = evict.New(c.agenda, c.state, c.books, c.backlog, c.life, c.search)
-	c.answer = answer.New(c.agenda, c.state, c.books, c.backlog, c.upkeep, c.life, c.gpus, c.search, c.evict)
+	c.victims = victim.New(c.state, c.books, c.backlog, c.life, c.search)
+	c.evict = evict.New(c.agenda, c.state, c.books, c.backlog, c.life, c.search, c.victims)
+	c.answer = answer.New(c.agenda, c.state, c.books, c.backlog, c.upkeep, c.life, c.gpus, c.search, c.victims, c.evict)
 	return c
 }
 

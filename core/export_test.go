@@ -39,7 +39,7 @@ func LowerBounds(c *Core, lower func(*Bounds)) { lower(&c.state.Bounds) }
 
 // VictimWork is how many places victim searches have looked at so far, and how many candidates they
 // have gathered there.
-func VictimWork(c *Core) (places, candidates int) { return c.evict.Work() }
+func VictimWork(c *Core) (places, candidates int) { return c.victims.Work() }
 
 // BreakInvariant has a core find out that its books are wrong: it frees what nobody holds.
 func BreakInvariant(c *Core) { c.books.Release(gang.Hold{Node: 7}) }

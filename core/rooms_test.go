@@ -114,8 +114,9 @@ var roomRules = map[string]roomRule{
 	"search": {derived: map[string]string{
 		"minimums": "false between passes", "unbound": "empty between passes", "booked": "scratch",
 	}},
-	"evict":  {derived: map[string]string{"chooser": "scratch", "prospects": "from what runs on nodes", "gathered": "counted from nothing"}},
-	"answer": {},
+	"victims": {derived: map[string]string{"prospects": "from what runs on nodes", "gathered": "counted from nothing"}},
+	"evict":   {derived: map[string]string{"chooser": "scratch"}},
+	"answer":  {},
 }
 
 // One field, one place, for the rooms as for the records: a field of a room is saved, or it is

@@ -58,6 +58,7 @@ var floors = [][]room{
 	{{"core/internal/gpus", "GPUs", []string{"gang", "mig"}}},
 	{{"core/internal/prospect", "Prospects", []string{"host", "quota", "topology"}}},
 	{{"core/internal/search", "Search", []string{"gang", "mig", "preempt", "quota", "topology"}}},
+	{{"core/internal/victim", "Victims", []string{"gang", "preempt", "quota", "topology"}}},
 	{{"core/internal/evict", "Evict", []string{"gang", "preempt", "quota", "topology"}}},
 	{{"core/internal/answer", "Answers", []string{"gang", "host", "preempt", "quota", "topology", "topology/nodegraph"}}},
 	{{"core", "Core", []string{"gang", "mig", "quota", "topology"}}},

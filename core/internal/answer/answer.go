@@ -15,6 +15,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/upkeep"
+	"github.com/berth-sched/berth/core/internal/victim"
 )
 
 // Answers are given about the rooms below. It owns nothing.
@@ -27,13 +28,15 @@ type Answers struct {
 	life    *life.Life
 	gpus    *gpus.GPUs
 	search  *search.Search
+	victims *victim.Victims
 	evict   *evict.Evict
 }
 
 // New returns one that stands on the rooms below.
-func New(agenda *agenda.Agenda, state *state.State, books *books.Books, backlog *backlog.Backlog, upkeep *upkeep.Upkeep, life *life.Life, gpus *gpus.GPUs, search *search.Search, evict *evict.Evict) *Answers {
+func New(agenda *agenda.Agenda, state *state.State, books *books.Books, backlog *backlog.Backlog, upkeep *upkeep.Upkeep, life *life.Life, gpus *gpus.GPUs, search *search.Search, victims *victim.Victims, evict *evict.Evict) *Answers {
 	return &Answers{
-		agenda: agenda, state: state, books: books, backlog: backlog, upkeep: upkeep, life: life, gpus: gpus, search: search, evict: evict,
+		agenda: agenda, state: state, books: books, backlog: backlog, upkeep: upkeep, life: life, gpus: gpus, search: search,
+		victims: victims, evict: evict,
 	}
 }
 

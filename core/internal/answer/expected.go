@@ -5,6 +5,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/victim"
 )
 
 // expect adds to a reason when a replica is expected to start that waits for what a shape asks:
@@ -48,7 +49,7 @@ func (an *Answers) movedBy(b *evict.Bid) berth.Time {
 	if an.state.Config.Policy.Defragmentation.Mode != berth.DefragmentationOn || b.Gain <= b.Cost {
 		return agenda.Never
 	}
-	return an.goneBy(b.Entry, movers, an.life.VictimsReady(evict.Wholes(movers)))
+	return an.goneBy(b.Entry, movers, an.life.VictimsReady(victim.Wholes(movers)))
 }
 
 // givenNext is by when gangs that shrink just now may have given more of their surplus, once what

@@ -11,15 +11,16 @@ import (
 	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/quota"
 )
 
-// victims describes the victims of a preemption for a replica.
-func (an *Answers) victims(to *record.Replica, list []record.Piece) []berth.Victim {
+// describeVictims describes the victims of a preemption for a replica.
+func (an *Answers) describeVictims(to *record.Replica, list []record.Piece) []berth.Victim {
 	var out []berth.Victim
 	for _, p := range list {
-		candidate := an.evict.Candidate(p, an.evict.QueueingFor(to))
+		candidate := an.victims.Candidate(p, an.victims.QueueingFor(to))
 		spec := &p.Rep.Job.Spec
 		v := berth.Victim{
 			Job: spec.ID, Replica: p.Rep.Number, Queue: spec.Queue, GPUMilli: candidate.GPUMilli, Members: len(p.Flats),
@@ -54,7 +55,7 @@ func victimsOf(p *record.Plan, rep *record.Replica) []record.Piece {
 func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone berth.Time, both *evict.Bid) {
 	gone = agenda.Never
 	if w := e.Rep.PlannedReservation(); w != nil {
-		reason.Victims = an.victims(e.Rep, victimsOf(w.Plan, e.Rep))
+		reason.Victims = an.describeVictims(e.Rep, victimsOf(w.Plan, e.Rep))
 		reason.Preemption = fmt.Sprintf("preemption is under way: %s yet to stop", count(len(reason.Victims), "victim"))
 		return gone, nil
 	}
@@ -64,7 +65,7 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 	}
 	policy := &an.state.Config.Policy.Preemption
 	t, victims, both, protected := an.potentialVictims(e)
-	reason.PotentialVictims, reason.Weighing = an.victims(e.Rep, victims), t.Weighing
+	reason.PotentialVictims, reason.Weighing = an.describeVictims(e.Rep, victims), t.Weighing
 	switch asked := e.Bucket.Shape.Least.GPUMilli; {
 	case policy.Mode == berth.PreemptionOff:
 		reason.Preemption = "no running job may be preempted for it: the policy forbids preemption"
@@ -75,8 +76,8 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 		if t.Weighing.From != 0 {
 			gone = min(gone, an.goneBy(e, victims, t.Weighing.From))
 		}
-	case len(victims) > 0 && an.life.VictimsReady(evict.Wholes(victims)) > an.state.Now:
-		ready := an.life.VictimsReady(evict.Wholes(victims))
+	case len(victims) > 0 && an.life.VictimsReady(victim.Wholes(victims)) > an.state.Now:
+		ready := an.life.VictimsReady(victim.Wholes(victims))
 		reason.Preemption = fmt.Sprintf("the preemption rate limit is reached: these victims may be preempted in %v", ready.Sub(an.state.Now))
 		gone = min(gone, an.goneBy(e, victims, ready))
 	case len(victims) > 0:
@@ -90,7 +91,7 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 	case t.Cut:
 		reason.CutShort = true
 		reason.Preemption = "the search for victims was cut short: some that it did not look at might make room"
-	case evict.Earlier(t.ProtectedUntil, t.Limited) != 0:
+	case victim.Earlier(t.ProtectedUntil, t.Limited) != 0:
 		reason.Preemption = an.describeProtection(t)
 	case e.Grows && !t.WithinGuarantee():
 		reason.Preemption = an.overGuarantee(e.Rep.Job.Queue, asked)
@@ -105,8 +106,8 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 // explainBoth adds to a reason the victims and the moves that would start an entry together, and
 // returns by when they are gone.
 func (an *Answers) explainBoth(e *record.Entry, reason *berth.Reason, b *evict.Bid) (gone berth.Time) {
-	reason.PotentialVictims, reason.Moves = an.victims(e.Rep, b.Evicted()), an.describeMoves(b)
-	ready := an.life.VictimsReady(evict.Wholes(b.Going()))
+	reason.PotentialVictims, reason.Moves = an.describeVictims(e.Rep, b.Evicted()), an.describeMoves(b)
+	ready := an.life.VictimsReady(victim.Wholes(b.Going()))
 	if reason.Preemption = "the next pass that looks for victims may take these for its guarantee, and has what moves go on elsewhere"; ready > an.state.Now {
 		reason.Preemption = fmt.Sprintf("the preemption rate limit is reached: its guarantee may be collected, by victims and moves, in %v", ready.Sub(an.state.Now))
 	}
@@ -152,8 +153,8 @@ func (an *Answers) overGuarantee(q quota.QueueIndex, asked int64) string {
 }
 
 // describeProtection says for how long every possible victim is protected.
-func (an *Answers) describeProtection(t *evict.VictimSearch) string {
-	at := evict.Earlier(t.ProtectedUntil, t.Limited)
+func (an *Answers) describeProtection(t *victim.Search) string {
+	at := victim.Earlier(t.ProtectedUntil, t.Limited)
 	if at == t.ProtectedUntil {
 		return fmt.Sprintf("no running job may be preempted for it yet: the first minimum run time or cooldown ends in %v", at.Sub(an.state.Now))
 	}
@@ -172,7 +173,7 @@ func describeWeighing(w *berth.Weighing, now berth.Time) string {
 // potentialVictims looks for the victims of an entry without an effect, also for those that cost
 // more than the preemption gains; where there are none, for victims and moves together, and for
 // what queues keep by their guarantees.
-func (an *Answers) potentialVictims(e *record.Entry) (t *evict.VictimSearch, victims []record.Piece, both *evict.Bid, protected []berth.Protection) {
+func (an *Answers) potentialVictims(e *record.Entry) (t *victim.Search, victims []record.Piece, both *evict.Bid, protected []berth.Protection) {
 	an.backlog.Demands()
 	im, _ := an.evict.Imagine()
 	defer im.Forget()
@@ -180,13 +181,13 @@ func (an *Answers) potentialVictims(e *record.Entry) (t *evict.VictimSearch, vic
 	t, victims, ok := an.evict.Seek(e, evict.Seeking{Mode: berth.PreemptionOn, Chooser: new(preempt.Chooser)}, &searches)
 	if !ok && t.Weighing == nil {
 		im.VictimSearches = an.state.Bounds.VictimSearches
-		var among *evict.VictimSearch
+		var among *victim.Search
 		if both, among = im.BothFor(e); both == nil && !t.Cut && !among.Cut {
-			protected = an.evict.Protections(e)
+			protected = an.victims.Protections(e)
 		}
 		t.Cut = t.Cut || among.Cut
-		victims, t.ProtectedUntil = nil, evict.Earlier(t.ProtectedUntil, among.ProtectedUntil)
-		t.Limited = evict.Earlier(t.Limited, among.Limited)
+		victims, t.ProtectedUntil = nil, victim.Earlier(t.ProtectedUntil, among.ProtectedUntil)
+		t.Limited = victim.Earlier(t.Limited, among.Limited)
 	}
 	return t, victims, both, protected
 }

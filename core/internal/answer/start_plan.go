@@ -7,6 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/victim"
 )
 
 // startSentence says in a sentence what would start a job, by victims, moves or, together, by both.
@@ -31,7 +32,7 @@ func startSentence(t *berth.StartPlan, together bool) string {
 
 // fitsNow reports whether an entry fits now, within its quota.
 func (an *Answers) fitsNow(e *record.Entry) bool {
-	t := an.evict.NewVictimSearch(e, nil)
+	t := an.victims.NewSearch(e, nil)
 	t.Request, _ = an.search.Lift(e, &e.Bucket.Shape.Minimum)
 	_, within := an.state.Quota.Fits(t.Queue, t.Asked)
 	return within && t.Place() != nil
@@ -56,7 +57,7 @@ func (an *Answers) wouldMove(e *record.Entry) *evict.Bid {
 func (an *Answers) describeMoves(b *evict.Bid) []berth.Move {
 	var list []berth.Move
 	for _, m := range b.Moves {
-		move := berth.Move{Job: m.Rep.Job.Spec.ID, Replica: m.Rep.Number, Queue: m.Rep.Job.Spec.Queue, GPUMilli: evict.ChargedOf(record.Piece{Rep: m.Rep})}
+		move := berth.Move{Job: m.Rep.Job.Spec.ID, Replica: m.Rep.Number, Queue: m.Rep.Job.Spec.Queue, GPUMilli: victim.ChargedOf(record.Piece{Rep: m.Rep})}
 		for flat := range m.Rep.Members {
 			if at := &m.Rep.Members[flat]; at.State.Holds() {
 				move.From = append(move.From, at.Node.Spec.ID)

@@ -1,19 +1,6 @@
-// Package evict preempts and moves: it chooses victims, weighs their cost against the gain, moves
-// gangs off nodes that are drained and off nodes that a beneficiary needs, and reserves the result.
-// A bid plans; a plan never bids.
-//
-// A beneficiary waits, or runs and is to grow. One that runs takes back what its queue is
-// guaranteed, at every level up to where the paths part, and nothing else: not of its own queue, as
-// a member above the minimum is worth less than any job, and a gang of the highest priority would
-// hold all others at their minimums; and not for a fair share, for which two elastic gangs would
-// pass members to and fro with every change of demand, a resize on either side each time.
-//
-// Exchanges end with growth as they do without, by the proof of package quota (keep.go). What jobs
-// fill of a guarantee is counted with the minimum of a gang as one job and each unit above it as
-// another: growth is the start of some of these. With them all of the queue is within its
-// guarantee, so that what is kept of it is its use, and the first sum rises by what the new members
-// are charged; no queue that gives lets it fall. So a gang that has grown is no victim of those
-// that gave, unless something ends by itself: what it holds is within the guarantee of its queue.
+// Package evict preempts and moves: it bids for the victims and the moves that start what waits,
+// moves gangs off nodes that are drained and off nodes that a beneficiary needs, and reserves the
+// result. A bid plans; a plan never bids.
 package evict
 
 import (
@@ -21,13 +8,13 @@ import (
 	"github.com/berth-sched/berth/core/internal/backlog"
 	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/life"
-	"github.com/berth-sched/berth/core/internal/prospect"
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/preempt"
 )
 
-// An Evict preempts and moves. It owns no state but scratch, and an index of what runs.
+// An Evict preempts and moves. It owns no state but scratch.
 type Evict struct {
 	agenda  *agenda.Agenda
 	state   *state.State
@@ -35,24 +22,11 @@ type Evict struct {
 	backlog *backlog.Backlog
 	life    *life.Life
 	search  *search.Search
-
-	prospects *prospect.Prospects
-	chooser   preempt.Chooser
-	// gathered counts the candidates that searches have gathered on nodes.
-	gathered int
+	victims *victim.Victims
+	chooser preempt.Chooser
 }
 
 // New returns one that stands on the rooms below.
-func New(agenda *agenda.Agenda, state *state.State, books *books.Books, backlog *backlog.Backlog, life *life.Life, search *search.Search) *Evict {
-	return &Evict{
-		agenda: agenda, state: state, books: books, backlog: backlog, life: life, search: search,
-		prospects: prospect.New(state),
-	}
+func New(agenda *agenda.Agenda, state *state.State, books *books.Books, backlog *backlog.Backlog, life *life.Life, search *search.Search, victims *victim.Victims) *Evict {
+	return &Evict{agenda: agenda, state: state, books: books, backlog: backlog, life: life, search: search, victims: victims}
 }
-
-// Work is how many places searches have looked at so far, and how many candidates they have
-// gathered there.
-func (ev *Evict) Work() (places, candidates int) { return ev.prospects.Looked, ev.gathered }
-
-// CheckProspects holds what victim searches go by against what runs.
-func (ev *Evict) CheckProspects() error { return ev.prospects.Check() }

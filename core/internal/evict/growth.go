@@ -1,54 +1,33 @@
 package evict
 
 import (
-	"slices"
-
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/quota"
 )
 
-// The part of preemption about gangs that run with fewer members than they want: the doc of the
-// package says what they may take, and why that ends. Growth looks for victims where a bucket of it
+// The part of preemption about gangs that run with fewer members than they want: the doc of package
+// victim says what they may take, and why that ends. Growth looks for victims where a bucket of it
 // is blocked, nowhere unless some queue uses more than its guarantee, and no queue at its own.
-
-// searchToGrow begins a search for so many further members of an entry that grows.
-func (ev *Evict) searchToGrow(e *record.Entry, members int, avoid []berth.NodeID) *VictimSearch {
-	s, rep := e.Bucket.Shape, e.Rep
-	ev.state.Compile(s)
-	request := s.Minimum
-	request.Groups = slices.Clone(s.Minimum.Groups)
-	units := members / request.Groups[0].Members
-	request.Groups[0].Members, request.Groups[0].MinMembers = members, members
-	end, exclusive := ev.state.EndIfPlaced(rep), s.Spec.Topology.Exclusive != ""
-	return &VictimSearch{
-		core: ev, rep: rep, grows: true, Queue: rep.Job.Queue, Asked: s.Least.Times(int64(units)),
-		Request: ev.search.Avoiding(avoid, ev.state.Widen(s.Spec.Groups, &request, func(w *record.Reservation) bool {
-			if w.IsPlanned() && w.Rep != rep {
-				return !exclusive && w.Rep.Job.Spec.Topology.Exclusive == ""
-			}
-			return ev.backlog.Admits(w, rep, end) && !w.IsSpares()
-		})),
-	}
-}
 
 // seekToGrow is Seek for an entry that grows: by as many members as the guarantee of its queue
 // leaves, or else by half as many, and so on down to the fewest that come together.
-func (ev *Evict) seekToGrow(e *record.Entry, s Seeking, trials *int) (t *VictimSearch, victims []record.Piece, ok bool) {
+func (ev *Evict) seekToGrow(e *record.Entry, s Seeking, trials *int) (t *victim.Search, victims []record.Piece, ok bool) {
 	least := e.Bucket.Shape.Minimum.Groups[0].Members
 	for members := ev.mostToGrow(e); ; members = max(least, members/2-members/2%least) {
 		before := t
-		if t = ev.searchToGrow(e, members, s.avoid); before != nil {
+		if t = ev.victims.NewSearchToGrow(e, members, s.avoid); before != nil {
 			t.ProtectedUntil, t.Limited = before.ProtectedUntil, before.Limited
 		}
-		t.partsOnly = s.partsOnly
-		t.gatherLent()
+		t.PartsOnly = s.partsOnly
+		t.GatherLent()
 		budget := *trials
 		if members > least {
 			budget = (budget + 1) / 2 // the rest is for fewer
 		}
 		*trials -= budget
-		victims, ok = t.choose(s.Chooser, &budget)
+		victims, ok = t.Choose(s.Chooser, &budget)
 		*trials += budget
 		if ok || t.Waits || members == least || *trials <= 0 {
 			t.Cut = t.Cut || members > least
@@ -69,9 +48,6 @@ func (ev *Evict) mostToGrow(e *record.Entry) int {
 	left := ev.books.Shares.Guaranteed(e.Rep.Job.Queue) - ev.state.Quota.Used(e.Rep.Job.Queue, quota.GPUMilli)
 	return int(max(1, min(left/s.Least.GPUMilli, int64(all/least)))) * least
 }
-
-// WithinGuarantee reports whether what is asked is within the guarantee of the queue that asks.
-func (t *VictimSearch) WithinGuarantee() bool { return t.withinGuarantee }
 
 // asGroup has members that were found for an entry be of its group.
 func asGroup(e *record.Entry, b *Bid) *Bid {

@@ -58,7 +58,7 @@ func (ev *Evict) Imagine() (im *imagination, broken []*record.Reservation) {
 func (im *imagination) leaveOut(p record.Piece) {
 	im.count(p, -1)
 	im.core.books.Vanish(p)
-	im.core.discharge(p)
+	im.core.books.DischargeAll(p)
 	im.gone = append(im.gone, p)
 }
 
@@ -78,7 +78,7 @@ func (im *imagination) takesFrom(rep *record.Replica) bool {
 // bringBack undoes leaveOut for the one that was left out last.
 func (im *imagination) bringBack() {
 	last := len(im.gone) - 1
-	im.core.recharge(im.gone[last])
+	im.core.books.ChargeAll(im.gone[last])
 	im.core.books.Reappear(im.gone[last])
 	im.count(im.gone[last], 1)
 	im.gone = im.gone[:last]
@@ -127,9 +127,3 @@ func (im *imagination) backTo(e record.Extent) {
 		im.bringBack()
 	}
 }
-
-// discharge imagines that a part of a replica is charged for nothing.
-func (ev *Evict) discharge(p record.Piece) { ev.books.DischargeAll(p) }
-
-// recharge undoes discharge.
-func (ev *Evict) recharge(p record.Piece) { ev.books.ChargeAll(p) }

@@ -17,7 +17,7 @@ import (
 // nodes that are the cheapest to clear. It imagines the moves; nil: there are none.
 func (im *imagination) BidForMoves(e *record.Entry) *Bid {
 	c := im.core
-	r := rearrangement{im: im, VictimSearch: c.NewVictimSearch(e, nil), before: im.extent()}
+	r := rearrangement{im: im, Search: c.victims.NewSearch(e, nil), before: im.extent()}
 	if _, within := c.state.Quota.Fits(r.Queue, r.Asked); !within || !r.gatherAround() {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (im *imagination) gainOfStarting(e *record.Entry) preempt.GPUMilliseconds {
 // gatherAround lists the gangs that could be moved: those on as few nodes as suffice, nodes with
 // the lowest cost for each GPU first. It reports whether they suffice.
 func (r *rearrangement) gatherAround() bool {
-	c := r.core
+	c := r.im.core
 	nodes := slices.DeleteFunc(r.nodesToClear(r.movable), func(n search.NodeToClear) bool {
 		return n.Cordoned || !slices.ContainsFunc(r.Request.Groups, func(g gang.Group) bool { return slices.Contains(g.Classes, topology.NodeClass(n.Class)) })
 	})
@@ -59,7 +59,7 @@ func (r *rearrangement) gatherAround() bool {
 				if !listed[rep] && len(r.movers) < c.state.Bounds.Movers {
 					listed[rep] = true
 					r.movers = append(r.movers, rep)
-					r.all = append(r.all, c.Candidate(record.Piece{Rep: rep}, 0))
+					r.all = append(r.all, c.victims.Candidate(record.Piece{Rep: rep}, 0))
 				}
 			}
 		}
@@ -78,7 +78,7 @@ func (r *rearrangement) gatherAround() bool {
 // movable reports whether a gang may be moved for the one that waits, if that pays. One that has
 // domains for itself is on no node that another may use.
 func (r *rearrangement) movable(rep *record.Replica) bool {
-	return rep.Job.Spec.Class != berth.ClassLatencyCritical && r.mayBeVictim(rep) && !r.tooLarge(record.Piece{Rep: rep})
+	return rep.Job.Spec.Class != berth.ClassLatencyCritical && r.MayBeVictim(rep) && !r.TooLarge(record.Piece{Rep: rep})
 }
 
 // reserveMoves sets places aside for the gangs that move for a bid, before any job is asked to

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
+	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/preempt"
 )
@@ -106,7 +107,7 @@ type Bid struct {
 	Moves      []search.Relocation
 	Cost, Gain preempt.GPUMilliseconds
 	// gave are the floors of the queues that give so that less fills their guarantees.
-	gave []floor
+	gave []victim.Floor
 }
 
 // bid looks for gangs to move, or for the cheapest victims, for an entry, and imagines the
@@ -118,7 +119,7 @@ func (ev *Evict) bid(im *imagination, e *record.Entry) *Bid {
 	}
 	if !e.Grows && ev.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOn && ev.search.InPieces(e) && ready <= ev.state.Now {
 		before := im.extent()
-		if b := im.BidForMoves(e); b != nil && b.pays() && ev.life.MeterVictims(Wholes(b.victims)) <= ev.state.Now {
+		if b := im.BidForMoves(e); b != nil && b.pays() && ev.life.MeterVictims(victim.Wholes(b.victims)) <= ev.state.Now {
 			return b
 		}
 		im.backTo(before)
@@ -170,8 +171,8 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	for _, victim := range victims {
 		im.leaveOut(victim)
 	}
-	invariant.Hold(t.find(), "equal fleets, different answers") // it did a moment ago
-	b := &Bid{Entry: e, victims: victims, gave: t.gave, where: slices.Clone(ev.books.Placement.Members)}
+	invariant.Hold(t.Find(), "equal fleets, different answers") // it did a moment ago
+	b := &Bid{Entry: e, victims: victims, gave: t.Gave, where: slices.Clone(ev.books.Placement.Members)}
 	ev.books.LetGo()
 	invariant.Hold(im.putIn(t.Queue, b.where), "what was found is not free")
 	return asGroup(e, b)
@@ -179,7 +180,7 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 
 // bidForBoth looks for victims and moves together where a search for victims alone was in vain:
 // among other gangs each time, until it has been among all of them.
-func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *VictimSearch) *Bid {
+func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *victim.Search) *Bid {
 	before := im.extent()
 	b, both, next := im.BidToRearrange(e, &ev.chooser, e.Rep.Bid.Round)
 	if b == nil && im.VictimSearches <= 0 && !im.first { // cut short, as a search for victims alone
@@ -196,7 +197,7 @@ func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *VictimSearch) *
 		ev.agenda.PreemptBy(ev.state.Now)
 	default:
 		ev.bidInVain(e)
-		e.Rep.Bid.RipeAt = Earlier(t.ripeAt(e.Rep.Bid.At), both.ripeAt(e.Rep.Bid.At))
+		e.Rep.Bid.RipeAt = victim.Earlier(t.RipeAt(e.Rep.Bid.At), both.RipeAt(e.Rep.Bid.At))
 		ev.agenda.PreemptBy(ev.LooksFor(e.Rep))
 	}
 	return nil
@@ -205,7 +206,7 @@ func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *VictimSearch) *
 // meters reports whether the rate limits allow the victims of an entry now, and counts them
 // then; or else has it bid again when they do.
 func (ev *Evict) meters(e *record.Entry, victims []record.Piece) bool {
-	at := ev.life.MeterVictims(Wholes(victims))
+	at := ev.life.MeterVictims(victim.Wholes(victims))
 	if at > ev.state.Now {
 		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, at
 		ev.agenda.PreemptBy(at)
@@ -217,21 +218,21 @@ func (ev *Evict) meters(e *record.Entry, victims []record.Piece) bool {
 // where the mode allows it, preempts within its own queue. It never does both: a victim of the
 // own queue would let the queue reclaim capacity that it may not have when the victim comes back.
 // The searches that it took are subtracted.
-func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *VictimSearch, victims []record.Piece, ok bool) {
-	look := func(gather func(*VictimSearch)) {
-		among := ev.NewVictimSearch(e, s.avoid)
+func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *victim.Search, victims []record.Piece, ok bool) {
+	look := func(gather func(*victim.Search)) {
+		among := ev.victims.NewSearch(e, s.avoid)
 		if t != nil {
 			among.ProtectedUntil, among.Limited, among.Cut = t.ProtectedUntil, t.Limited, t.Cut
 		}
 		t = among
-		t.partsOnly = s.partsOnly
+		t.PartsOnly = s.partsOnly
 		gather(t)
-		victims, ok = t.choose(s.Chooser, trials)
+		victims, ok = t.Choose(s.Chooser, trials)
 	}
 	if e.Grows {
 		return ev.seekToGrow(e, s, trials)
 	}
-	look((*VictimSearch).gatherLent)
+	look((*victim.Search).GatherLent)
 	if ok && t.Weighing == nil || t.Waits || s.Mode != berth.PreemptionOn {
 		return t, victims, ok && t.Weighing == nil
 	}
@@ -240,7 +241,7 @@ func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *VictimSearch,
 		return t, victims, false
 	}
 	lent, others := t, victims
-	if look((*VictimSearch).gatherOwn); !ok && t.Weighing == nil && lent.Weighing != nil {
+	if look((*victim.Search).GatherOwn); !ok && t.Weighing == nil && lent.Weighing != nil {
 		t.Weighing, victims = lent.Weighing, others
 	}
 	return t, victims, ok && t.Weighing == nil
@@ -254,19 +255,6 @@ type Seeking struct {
 	// partsOnly: no whole gang may be evicted just now.
 	partsOnly bool
 	Chooser   *preempt.Chooser
-}
-
-// ripeAt is when to look for victims again even if nothing changes: when the gain exceeds the
-// cost of those found or, after a while, when one more job may be preempted; 0: never.
-func (t *VictimSearch) ripeAt(after berth.Time) berth.Time {
-	at := t.Limited
-	if t.ProtectedUntil != 0 {
-		at = Earlier(at, max(t.ProtectedUntil, after))
-	}
-	if t.Weighing != nil {
-		at = Earlier(at, t.Weighing.From)
-	}
-	return at
 }
 
 // LooksFor is when to look again for victims of a replica; never: when something changes.
@@ -292,7 +280,7 @@ func (ev *Evict) grant(b *Bid) bool {
 		return false
 	}
 	for _, f := range b.gave {
-		ev.books.Queues[f.queue].RaiseFloor(f.milli)
+		ev.books.Queues[f.Queue].RaiseFloor(f.Milli)
 	}
 	for _, victim := range b.victims {
 		w.Plan.AddVictim(victim.Rep)
@@ -313,7 +301,7 @@ func (ev *Evict) makeRoom(b *Bid) *record.Reservation {
 		ev.backlog.EndReservation(rep.Reserved)
 	}
 	grace := berth.Duration(0)
-	for _, victim := range Wholes(b.victims) {
+	for _, victim := range victim.Wholes(b.victims) {
 		grace = max(grace, ev.state.GraceOf(victim))
 	}
 	w := ev.search.NewGangReservation(ev.state.NodesFor(rep, b.where), record.KindPreemption, rep, grace)

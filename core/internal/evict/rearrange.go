@@ -10,6 +10,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/packing"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
+	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/topology"
@@ -47,7 +48,7 @@ const packSteps = 1 << 16
 // A rearrangement looks for victims and moves for one beneficiary, or for moves alone.
 type rearrangement struct {
 	im *imagination
-	*VictimSearch
+	*victim.Search
 	// movers are the gangs that may move, candidates after those of the search.
 	movers []*record.Replica
 	all    []preempt.Candidate
@@ -68,50 +69,38 @@ func (ev *Evict) mayRearrange() bool {
 // BidToRearrange looks for victims and moves for an entry that is within the guarantee of its
 // queue, and imagines them; nil: there are none among the gangs of a round. Next is the round
 // after that; 0: it was the last. The search says until when gangs are protected.
-func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser, round int) (b *Bid, t *VictimSearch, next int) {
+func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser, round int) (b *Bid, t *victim.Search, next int) {
 	c := im.core
-	r := rearrangement{im: im, VictimSearch: c.NewVictimSearch(e, nil), before: im.extent(), steps: packSteps}
+	r := rearrangement{im: im, Search: c.victims.NewSearch(e, nil), before: im.extent(), steps: packSteps}
 	if e.Grows || !c.mayRearrange() || r.Asked.GPUMilli > c.books.Owed(c.books.Queues[r.Queue]) {
-		return nil, r.VictimSearch, 0
+		return nil, r.Search, 0
 	}
-	if r.gatherLent(); r.places != nil {
-		trials := im.VictimSearches
-		r.Cut = r.gatherMore(&trials)
-		r.closePlaces()
+	if r.GatherLent(); r.places != nil {
+		r.Cut = r.GatherOnce(im.VictimSearches)
 	}
 	if _, within := c.state.Quota.Fits(r.Queue, r.Asked); !within || !r.mayDo() {
-		return nil, r.VictimSearch, 0
+		return nil, r.Search, 0
 	}
 	if next = r.gatherMovers(round); len(r.movers) == 0 {
-		return nil, r.VictimSearch, next
+		return nil, r.Search, next
 	}
 	chosen, ok := r.choose(chooser)
 	if !ok {
-		return nil, r.VictimSearch, next
+		return nil, r.Search, next
 	}
-	return r.bid(e, chosen), r.VictimSearch, 0
+	return r.bid(e, chosen), r.Search, 0
 }
 
 // mayDo reports whether what is free and what the victims could give is as much as the
 // beneficiary asks for, wherever it is: as a rule nothing is, and no gang need be looked at.
 func (r *rearrangement) mayDo() bool {
-	give, asks := 1000*int64(r.core.state.Fleet.Tree().FreeTotal(topology.RootDomain)), 1000*int64(r.rep.Job.Shape.GPUs())
-	for _, k := range r.keeps {
-		if k.above == 0 {
-			give += max(0, k.allowance())
-		}
-	}
-	for i := range r.offers {
-		if r.allowanceOf(&r.offers[i]) == 0 {
-			give += r.candidates[i].GPUMilli
-		}
-	}
-	return give >= asks
+	free, asks := 1000*int64(r.im.core.state.Fleet.Tree().FreeTotal(topology.RootDomain)), 1000*int64(r.Rep.Job.Shape.GPUs())
+	return free+r.MostGiven() >= asks
 }
 
 // BothFor looks for victims and moves for an entry among all gangs, and imagines them; nil:
 // there are none.
-func (im *imagination) BothFor(e *record.Entry) (*Bid, *VictimSearch) {
+func (im *imagination) BothFor(e *record.Entry) (*Bid, *victim.Search) {
 	for round := 0; ; {
 		b, t, next := im.BidToRearrange(e, new(preempt.Chooser), round)
 		if b != nil || next == 0 || im.VictimSearches <= 0 {
@@ -131,18 +120,16 @@ func (b *Bid) Evicted() []record.Piece {
 
 // choose chooses the victims and moves of the least harm that suffice. All are back in place then.
 func (r *rearrangement) choose(chooser *preempt.Chooser) (chosen []int, ok bool) {
-	trials := max(r.im.VictimSearches, r.core.state.Bounds.VictimSearches/8, 1)
-	r.out = make([]bool, len(r.offers))
-	options := preempt.Options{
-		NeedMilli: r.Asked.GPUMilli, MaxCalls: trials, Allowances: r.allowances(), Permits: r.permits,
-	}
+	trials := max(r.im.VictimSearches, r.im.core.state.Bounds.VictimSearches/8, 1)
+	options := r.Options()
+	options.MaxCalls, options.Permits = trials, r.permits
 	r.listAll(&options)
-	options.Requirement = r.demand(r.all)
+	options.Requirement = r.Demand(r.all)
 	choice, err := chooser.Choose(r.all, r.fits, options)
 	invariant.Must(err)
 	chosen = slices.Sorted(slices.Values(choice.Victims))
 	ok = choice.Result == preempt.ResultChosen && r.fits(chosen)
-	r.setBack()
+	r.SetBack()
 	return chosen, ok
 }
 
@@ -161,10 +148,10 @@ func (r *rearrangement) listAll(options *preempt.Options) {
 		options.Allowances = append(options.Allowances, preempt.Allowance{GPUMilli: limit, Above: above})
 		return len(options.Allowances)
 	}
-	r.all = slices.Clone(r.candidates)
-	for i := range r.offers {
-		y, k := &r.offers[i], &r.all[i]
-		if y.surplus != nil || !slices.Contains(r.movers, y.Rep) {
+	r.all = slices.Clone(r.Candidates)
+	for i := range r.Offers {
+		y, k := &r.Offers[i], &r.all[i]
+		if !y.Whole() || !slices.Contains(r.movers, y.Rep) {
 			continue
 		}
 		alike := kind{y.Rep.Job.Shape, k.Allowance}
@@ -173,14 +160,14 @@ func (r *rearrangement) listAll(options *preempt.Options) {
 		}
 		k.Allowance = kinds[alike]
 	}
-	if len(r.movers) > r.core.state.Config.Policy.Defragmentation.MaxMoves { // so that they count as scarce
+	if len(r.movers) > r.im.core.state.Config.Policy.Defragmentation.MaxMoves { // so that they count as scarce
 		limit = 0
 		for _, rep := range r.movers {
-			limit += ChargedOf(record.Piece{Rep: rep})
+			limit += victim.ChargedOf(record.Piece{Rep: rep})
 		}
 	}
 	for _, rep := range r.movers {
-		candidate := r.core.Candidate(record.Piece{Rep: rep}, 0)
+		candidate := r.im.core.victims.Candidate(record.Piece{Rep: rep}, 0)
 		candidate.ID += " moves"
 		candidate.Allowance = apart(0)
 		r.all = append(r.all, candidate)
@@ -192,25 +179,25 @@ func (r *rearrangement) listAll(options *preempt.Options) {
 // gives or gets members just now.
 func (r *rearrangement) permits(chosen []int) bool {
 	victims := r.victimsOf(chosen)
-	if slices.ContainsFunc(victims, func(i int) bool { return r.offers[i].busy }) {
+	if slices.ContainsFunc(victims, func(i int) bool { return r.Offers[i].Busy }) {
 		return false
 	}
-	return len(chosen)-len(victims) <= r.core.state.Config.Policy.Defragmentation.MaxMoves && r.VictimSearch.permits(victims)
+	return len(chosen)-len(victims) <= r.im.core.state.Config.Policy.Defragmentation.MaxMoves && r.Permits(victims)
 }
 
 // victimsOf are those of some candidates that do not move.
 func (r *rearrangement) victimsOf(chosen []int) []int {
-	return slices.DeleteFunc(slices.Clone(chosen), func(i int) bool { return i >= len(r.offers) })
+	return slices.DeleteFunc(slices.Clone(chosen), func(i int) bool { return i >= len(r.Offers) })
 }
 
 // fits reports whether the beneficiary and all that move find a place. The victims stay imagined
 // gone.
 func (r *rearrangement) fits(chosen []int) bool {
-	r.imagine(r.victimsOf(chosen))
+	r.Imagine(r.victimsOf(chosen))
 	defer r.im.backTo(r.before)
 	moving := r.leave(chosen)
 	r.im.VictimSearches -= 1 + len(moving)
-	if _, within := r.core.state.Quota.Fits(r.Queue, r.Asked); !within {
+	if _, within := r.im.core.state.Quota.Fits(r.Queue, r.Asked); !within {
 		return false
 	}
 	extent := r.im.extent()
@@ -227,10 +214,10 @@ func (r *rearrangement) fits(chosen []int) bool {
 func (r *rearrangement) leave(chosen []int) []*displaced {
 	var list []*displaced
 	for _, i := range chosen {
-		if i < len(r.offers) || r.movers[i-len(r.offers)].Imagined {
+		if i < len(r.Offers) || r.movers[i-len(r.Offers)].Imagined {
 			continue
 		}
-		d := r.displace(r.movers[i-len(r.offers)])
+		d := r.displace(r.movers[i-len(r.Offers)])
 		if r.im.leaveOut(d.rest); d.enough() {
 			list = append(list, d)
 		}
@@ -239,7 +226,7 @@ func (r *rearrangement) leave(chosen []int) []*displaced {
 		return cmp.Or(cmp.Compare(mostOf(b.rest.Rep.Job.Shape), mostOf(a.rest.Rep.Job.Shape)), record.CompareReplicas(a.rest.Rep, b.rest.Rep))
 	})
 	for _, d := range list {
-		d.ask(r.core)
+		d.ask(r.im.core)
 	}
 	return list
 }
@@ -251,7 +238,7 @@ type displaced struct {
 	members []int
 	milli   int64
 	// search is one for a place of as many members, once all that leaves is gone.
-	search *VictimSearch
+	search *victim.Search
 }
 
 // displace describes a gang as it would move.
@@ -263,7 +250,7 @@ func (r *rearrangement) displace(rep *record.Replica) *displaced {
 			d.members[rep.Job.Group(flat)]++
 		}
 	}
-	d.milli = ChargedOf(d.rest)
+	d.milli = victim.ChargedOf(d.rest)
 	return d
 }
 
@@ -287,7 +274,7 @@ func (d *displaced) ask(c *Evict) {
 	for g := range request.Groups {
 		request.Groups[g].Members, request.Groups[g].MinMembers = d.members[g], d.members[g]
 	}
-	d.search = c.searchOf(rep, &s.Spec, s.Least, &request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
+	d.search = c.victims.NewSearchFor(rep, &s.Spec, s.Least, &request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
 }
 
 // settles imagines a displaced gang in a place. It reports false where that is not free, or charged
@@ -298,7 +285,7 @@ func (r *rearrangement) settles(d *displaced, where []gang.Member) bool {
 	}
 	milli := int64(0)
 	for i := range where {
-		milli += record.ChargeOf(&where[i].Hold, r.core.state.Nodes[where[i].Hold.Node]).GPUMilli
+		milli += record.ChargeOf(&where[i].Hold, r.im.core.state.Nodes[where[i].Hold.Node]).GPUMilli
 	}
 	r.moves = append(r.moves, search.Relocation{Rep: d.rest.Rep, Where: where})
 	return milli == d.milli
@@ -323,17 +310,17 @@ func (r *rearrangement) bid(e *record.Entry, chosen []int) *Bid {
 	b := &Bid{Entry: e, where: r.places, Moves: slices.Clone(r.moves)}
 	slices.SortFunc(b.Moves, func(a, b search.Relocation) int { return record.CompareReplicas(a.Rep, b.Rep) })
 	for _, m := range b.Moves {
-		candidate := r.core.Candidate(record.Piece{Rep: m.Rep}, 0)
+		candidate := r.im.core.victims.Candidate(record.Piece{Rep: m.Rep}, 0)
 		b.Cost += min(candidate.Cost(), math.MaxInt64-b.Cost)
 	}
 	victims := r.victimsOf(chosen)
-	b.gave = r.floors(victims)
+	b.gave = r.Floors(victims)
 	for _, i := range victims {
-		if y := &r.offers[i]; b.relocation(y.Rep) == nil {
+		if y := &r.Offers[i]; b.relocation(y.Rep) == nil {
 			b.victims = append(b.victims, y.Piece)
 		}
 	}
-	b.victims = mergeParts(b.victims)
+	b.victims = victim.MergeParts(b.victims)
 	for _, m := range b.Moves {
 		b.victims = append(b.victims, record.Piece{Rep: m.Rep})
 	}
@@ -352,11 +339,11 @@ func (r *rearrangement) bid(e *record.Entry, chosen []int) *Bid {
 // the last. First come those on nodes that the beneficiary may use and that the victims and
 // moves there would clear for a member.
 func (r *rearrangement) gatherMovers(round int) (next int) {
-	c, most := r.core, r.core.state.Bounds.Movers
-	given, each := map[*record.Node]int64{}, 1000*int64(mostOf(r.rep.Job.Shape))
-	for i := range r.offers {
-		if r.offers[i].surplus == nil {
-			r.offers[i].EachHold(func(h *gang.Hold, n *record.Node) { given[n] += record.ChargeOf(h, n).GPUMilli })
+	c, most := r.im.core, r.im.core.state.Bounds.Movers
+	given, each := map[*record.Node]int64{}, 1000*int64(mostOf(r.Rep.Job.Shape))
+	for i := range r.Offers {
+		if r.Offers[i].Whole() {
+			r.Offers[i].EachHold(func(h *gang.Hold, n *record.Node) { given[n] += record.ChargeOf(h, n).GPUMilli })
 		}
 	}
 	aside := func(n *search.NodeToClear) bool {
@@ -389,13 +376,13 @@ func (r *rearrangement) gatherMovers(round int) (next int) {
 // loses no work by it, is not latency-critical and has no domains for itself.
 func (r *rearrangement) mayMove(rep *record.Replica) bool {
 	spec := &rep.Job.Spec
-	return spec.Checkpoint.Supported && spec.Class != berth.ClassLatencyCritical && spec.Topology.Exclusive == "" && rep.MayMove() && r.mayBeVictim(rep)
+	return spec.Checkpoint.Supported && spec.Class != berth.ClassLatencyCritical && spec.Topology.Exclusive == "" && rep.MayMove() && r.MayBeVictim(rep)
 }
 
 // nodesToClear lists the nodes with gangs that may move, in the order of what it costs to clear
 // them for each GPU. To look at so many takes as long as some searches.
 func (r *rearrangement) nodesToClear(may func(*record.Replica) bool) []search.NodeToClear {
-	c := r.core
+	c := r.im.core
 	var list []search.NodeToClear
 	for _, n := range c.state.Nodes {
 		if n == nil {
@@ -409,7 +396,7 @@ func (r *rearrangement) nodesToClear(may func(*record.Replica) bool) []search.No
 			}
 			to.Milli += record.ChargeOf(&rep.Members[at.Index].Hold, n).GPUMilli
 			if !slices.Contains(to.Movers, rep) {
-				candidate := c.Candidate(record.Piece{Rep: rep}, 0)
+				candidate := c.victims.Candidate(record.Piece{Rep: rep}, 0)
 				to.Movers = append(to.Movers, rep)
 				to.Cost += min(candidate.Cost(), math.MaxInt64-to.Cost)
 			}
@@ -450,7 +437,7 @@ func (r *rearrangement) pack(moving []*displaced) bool {
 	for _, d := range moving {
 		gangs = append(gangs, packing.Unplaced{Rep: d.rest.Rep, Request: d.search.Request})
 	}
-	at := packing.Nodes(r.core.state, append(gangs, packing.Unplaced{Rep: r.rep, Request: r.Request}), &r.steps)
+	at := packing.Nodes(r.im.core.state, append(gangs, packing.Unplaced{Rep: r.Rep, Request: r.Request}), &r.steps)
 	if at == nil {
 		return false
 	}
@@ -460,13 +447,13 @@ func (r *rearrangement) pack(moving []*displaced) bool {
 			return false
 		}
 	}
-	r.places = r.realise(r.VictimSearch, at[len(moving)])
+	r.places = r.realise(r.Search, at[len(moving)])
 	return r.places != nil && r.im.putIn(r.Queue, r.places)
 }
 
 // realise finds the members of a gang, by group, their GPUs on nodes; nil: there is more to it than
 // counting.
-func (r *rearrangement) realise(t *VictimSearch, at [][]*record.Node) (where []gang.Member) {
+func (r *rearrangement) realise(t *victim.Search, at [][]*record.Node) (where []gang.Member) {
 	extent := r.im.extent()
 	defer r.im.backTo(extent)
 	for g, nodes := range at {

@@ -49,7 +49,7 @@ func (im *imagination) placeAnew(rep *record.Replica, s *record.Shape) []gang.Me
 	c := im.core
 	c.state.Compile(s)
 	for _, request := range []*gang.Request{&s.Request, &s.Minimum} {
-		t := c.searchOf(rep, &s.Spec, s.Least, request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
+		t := c.victims.NewSearchFor(rep, &s.Spec, s.Least, request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
 		if where := t.Place(); where != nil && im.putIn(t.Queue, where) {
 			return where
 		}
@@ -205,7 +205,7 @@ func (im *imagination) fillNear(rep, half *record.Replica, g int, spec *record.S
 func (im *imagination) fill(rep, half *record.Replica, g int, spec *record.ShapeSpec) bool {
 	c := im.core
 	request := c.state.Request(spec)
-	t := c.searchOf(rep, spec, c.state.ChargeFor(&request), &request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
+	t := c.victims.NewSearchFor(rep, spec, c.state.ChargeFor(&request), &request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
 	where := t.Place()
 	if where == nil || !im.putIn(t.Queue, where) {
 		return false

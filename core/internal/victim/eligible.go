@@ -1,4 +1,4 @@
-package evict
+package victim
 
 import (
 	"slices"
@@ -11,45 +11,45 @@ import (
 // The part of a victim search about what of a replica may be taken now.
 
 // consider adds what may be taken of a replica to the candidates.
-func (t *VictimSearch) consider(victim *record.Replica, source int) {
+func (t *Search) consider(victim *record.Replica, source int) {
 	anySize := t.anySize(victim)
 	for _, s := range t.surpluses(victim) {
-		if anySize || !t.tooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
+		if anySize || !t.TooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
 			t.addUnits(victim, s, source)
 		}
 	}
-	if whole := (record.Piece{Rep: victim}); t.mayBeVictim(victim) && (anySize || !t.tooLarge(whole)) {
-		t.add(offer{Piece: whole, pieces: t.pieces(victim), source: source})
+	if whole := (record.Piece{Rep: victim}); t.MayBeVictim(victim) && (anySize || !t.TooLarge(whole)) {
+		t.add(Offer{Piece: whole, pieces: t.pieces(victim), source: source})
 	}
 }
 
 // anySize reports whether a victim may hold however much.
-func (t *VictimSearch) anySize(victim *record.Replica) bool {
+func (t *Search) anySize(victim *record.Replica) bool {
 	if victim.Job.Queue == t.Queue {
-		return t.rep.Job.Spec.Class > victim.Job.Spec.Class
+		return t.Rep.Job.Spec.Class > victim.Job.Spec.Class
 	}
 	return t.withinGuarantee
 }
 
 // mayTake reports whether a replica ranks low enough: in other queues, any does.
-func (t *VictimSearch) mayTake(victim *record.Replica) bool {
-	return victim.Job.Queue != t.Queue || books.MayPreempt(t.rep, victim)
+func (t *Search) mayTake(victim *record.Replica) bool {
+	return victim.Job.Queue != t.Queue || books.MayPreempt(t.Rep, victim)
 }
 
-// tooLarge reports whether a part holds too much to be stopped for what is asked.
-func (t *VictimSearch) tooLarge(p record.Piece) bool {
+// TooLarge reports whether a part holds too much to be stopped for what is asked.
+func (t *Search) TooLarge(p record.Piece) bool {
 	ratio := int64(t.core.state.Config.Policy.Preemption.MaxRatio)
 	return ratio > 0 && ChargedOf(p)/ratio > max(t.Asked.GPUMilli, 1000)
 }
 
-// mayBeVictim reports whether a replica can be evicted now, as a whole.
-func (t *VictimSearch) mayBeVictim(victim *record.Replica) bool {
+// MayBeVictim reports whether a replica can be evicted now, as a whole.
+func (t *Search) MayBeVictim(victim *record.Replica) bool {
 	if victim.Order != nil || victim.Reserved != nil || victim.Beneficiary != nil || victim.Imagined || victim.Has(record.MemberStopping) ||
 		slices.ContainsFunc(victim.Members, func(m record.Member) bool { return m.Imagined }) {
 		return false
 	}
 	c := t.core
-	if t.partsOnly {
+	if t.PartsOnly {
 		return false
 	}
 	limited := c.books.Queues[victim.Job.Queue].Evictions.Ready(c.state.Config.Policy.Preemption.QueueRateLimit, c.state.Now, 1)
@@ -75,13 +75,13 @@ func Earlier(a, b berth.Time) berth.Time {
 
 // lend discharges as many of the replicas of the sources from a position on as may go together, in
 // their order, and adds them to what is lent. It looks at so many.
-func (t *VictimSearch) lend(lent []record.Piece, from int) []record.Piece {
+func (t *Search) lend(lent []record.Piece, from int) []record.Piece {
 	t.noteTaken(nil)
 	looked := 0
 	for i := from; i < len(t.sources); i++ {
 		q := t.sources[i].queue
 		t.core.books.Queues[q].Running.Ascend(func(rep *record.Replica) bool {
-			if !t.mayBeVictim(rep) || !t.withinGuarantee && t.tooLarge(record.Piece{Rep: rep}) {
+			if !t.MayBeVictim(rep) || !t.withinGuarantee && t.TooLarge(record.Piece{Rep: rep}) {
 				return true
 			}
 			if looked++; looked > t.core.state.Bounds.Victims {
@@ -94,7 +94,7 @@ func (t *VictimSearch) lend(lent []record.Piece, from int) []record.Piece {
 				return true
 			}
 			for _, p := range pieces {
-				t.core.discharge(p)
+				t.core.books.DischargeAll(p)
 				lent = append(lent, p)
 			}
 			return true

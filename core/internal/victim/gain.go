@@ -1,4 +1,4 @@
-package evict
+package victim
 
 import (
 	"cmp"
@@ -22,16 +22,16 @@ func scaleOf(w *berth.GainPolicy) preempt.Scale {
 }
 
 // QueueingFor is how long a victim of a replica is expected to wait.
-func (ev *Evict) QueueingFor(rep *record.Replica) berth.Duration {
-	most := max(0, ev.state.Config.Policy.Preemption.Gain.Queueing)
-	if length, ends := ev.state.Runtime(rep.Job); ends {
+func (v *Victims) QueueingFor(rep *record.Replica) berth.Duration {
+	most := max(0, v.state.Config.Policy.Preemption.Gain.Queueing)
+	if length, ends := v.state.Runtime(rep.Job); ends {
 		return min(most, length)
 	}
 	return most
 }
 
 // weigh says what speaks against stopping the chosen candidates now; nil: nothing does.
-func (t *VictimSearch) weigh(chosen []int) *berth.Weighing {
+func (t *Search) weigh(chosen []int) *berth.Weighing {
 	if len(chosen) == 0 || t.withinGuarantee || t.core.state.Config.Policy.Preemption.Gain.IgnoreCost {
 		return nil
 	}
@@ -47,21 +47,21 @@ func (t *VictimSearch) weigh(chosen []int) *berth.Weighing {
 }
 
 // pays reports whether the gain exceeds the cost of the chosen candidates at an instant.
-func (t *VictimSearch) pays(chosen []int, at berth.Time) bool {
+func (t *Search) pays(chosen []int, at berth.Time) bool {
 	price := t.costAt(chosen, at)
 	return price == 0 || t.gainAt(chosen, at) > price
 }
 
 // gainAt is the gain of the beneficiary if it ran from an instant. A claim on the host alone
 // counts as one GPU.
-func (t *VictimSearch) gainAt(chosen []int, at berth.Time) preempt.GPUMilliseconds {
-	c, spec := t.core, &t.rep.Job.Spec
+func (t *Search) gainAt(chosen []int, at berth.Time) preempt.GPUMilliseconds {
+	c, spec := t.core, &t.Rep.Job.Spec
 	b := preempt.Beneficiary{
 		Class: int(spec.Class), Priority: spec.Priority, Weight: c.state.Quota.Config(t.Queue).Weight,
-		GPUMilli: cmp.Or(t.Asked.GPUMilli, 1000), Waited: int64(at.Sub(t.rep.PendingSince)),
+		GPUMilli: cmp.Or(t.Asked.GPUMilli, 1000), Waited: int64(at.Sub(t.Rep.PendingSince)),
 	}
 	for _, i := range chosen {
-		b.VictimClass = max(b.VictimClass, t.candidates[i].Class)
+		b.VictimClass = max(b.VictimClass, t.Candidates[i].Class)
 	}
 	if c.state.Config.Gain != nil {
 		return c.state.Config.Gain(b)
@@ -71,12 +71,12 @@ func (t *VictimSearch) gainAt(chosen []int, at berth.Time) preempt.GPUMillisecon
 }
 
 // costAt is what the chosen candidates would lose if they were stopped at an instant.
-func (t *VictimSearch) costAt(chosen []int, at berth.Time) preempt.GPUMilliseconds {
+func (t *Search) costAt(chosen []int, at berth.Time) preempt.GPUMilliseconds {
 	t.weighed = t.weighed[:0]
 	for _, i := range chosen {
-		candidate := t.candidates[i]
-		if t.offers[i].Whole() {
-			candidate.SinceCheckpoint = int64(sinceCheckpoint(t.offers[i].Rep, at))
+		candidate := t.Candidates[i]
+		if t.Offers[i].Whole() {
+			candidate.SinceCheckpoint = int64(sinceCheckpoint(t.Offers[i].Rep, at))
 		}
 		t.weighed = append(t.weighed, candidate)
 	}
@@ -88,7 +88,7 @@ func (t *VictimSearch) costAt(chosen []int, at berth.Time) preempt.GPUMillisecon
 // with time unless it can write a checkpoint on request, and drops at its next expected
 // checkpoint. The instant is searched by bisection between two checkpoints. If many of them
 // give no answer, the last one is when to look again.
-func (t *VictimSearch) paysFrom(chosen []int) berth.Time {
+func (t *Search) paysFrom(chosen []int) berth.Time {
 	from := t.core.state.Now
 	for range t.core.state.Bounds.Ahead {
 		next := t.nextCheckpoint(chosen, from)
@@ -112,12 +112,12 @@ func (t *VictimSearch) paysFrom(chosen []int) berth.Time {
 }
 
 // nextCheckpoint is the next instant at which the cost of a chosen candidate falls.
-func (t *VictimSearch) nextCheckpoint(chosen []int, after berth.Time) berth.Time {
+func (t *Search) nextCheckpoint(chosen []int, after berth.Time) berth.Time {
 	next := agenda.Never
 	for _, i := range chosen {
-		rep := t.offers[i].Rep
+		rep := t.Offers[i].Rep
 		every := rep.Job.Spec.Checkpoint.Interval
-		if every > 0 && t.offers[i].Whole() && !t.candidates[i].Checkpointable && !rep.Eviction.Tells && rep.Job.Spec.Service == nil {
+		if every > 0 && t.Offers[i].Whole() && !t.Candidates[i].Checkpointable && !rep.Eviction.Tells && rep.Job.Spec.Service == nil {
 			next = min(next, after.Add(every-sinceCheckpoint(rep, after)))
 		}
 	}
@@ -141,7 +141,7 @@ func sinceCheckpoint(rep *record.Replica, at berth.Time) berth.Duration {
 // Candidate describes a replica, or a unit of its surplus, as a possible victim that would then
 // wait for so long. A gang that gives a unit continues without waiting, so that it loses the cost
 // of resizing alone.
-func (ev *Evict) Candidate(p record.Piece, queueing berth.Duration) preempt.Candidate {
+func (v *Victims) Candidate(p record.Piece, queueing berth.Duration) preempt.Candidate {
 	spec := &p.Rep.Job.Spec
 	candidate := preempt.Candidate{
 		ID: string(spec.ID) + "#" + strconv.Itoa(p.Rep.Number), Class: int(spec.Class), Priority: spec.Priority,
@@ -150,7 +150,7 @@ func (ev *Evict) Candidate(p record.Piece, queueing berth.Duration) preempt.Cand
 	}
 	if p.Whole() {
 		candidate.Checkpointable, candidate.CheckpointCost = spec.Checkpoint.Supported, int64(spec.Checkpoint.Cost)
-		candidate.SinceCheckpoint, candidate.Queueing = int64(sinceCheckpoint(p.Rep, ev.state.Now)), int64(queueing)
+		candidate.SinceCheckpoint, candidate.Queueing = int64(sinceCheckpoint(p.Rep, v.state.Now)), int64(queueing)
 	} else if candidate.Surplus = true; len(p.Flats) > 0 {
 		candidate.ID += "/" + strconv.Itoa(p.Flats[0])
 	}

@@ -1,4 +1,4 @@
-package evict
+package victim
 
 import (
 	"slices"
@@ -12,11 +12,11 @@ import (
 // What a victim search knows of its replica and its candidates beside the test of a fit, so that
 // hardly a call of that test is in vain.
 
-// demand is what the replica needs at least, in whole GPUs: the members of its largest
+// Demand is what the replica needs at least, in whole GPUs: the members of its largest
 // group, each on a node, in one domain of the level that is required and of one product. Nothing
 // is known of parts of GPUs. The nodes are those that are free for a member, as many as it could
 // use, and those on which one of the candidates stands.
-func (t *VictimSearch) demand(candidates []preempt.Candidate) preempt.Requirement {
+func (t *Search) Demand(candidates []preempt.Candidate) preempt.Requirement {
 	c, tree := t.core, t.core.state.Fleet.Tree()
 	g := t.largestGroup()
 	if g.Claim.GPUs == 0 {
@@ -30,7 +30,7 @@ func (t *VictimSearch) demand(candidates []preempt.Candidate) preempt.Requiremen
 	listed := map[topology.NodeIndex]bool{}
 	pieces := map[int32]int64{} // by region, of nodes without a candidate
 	// An exclusive claim on a node depends on the victims that are gone.
-	anyone := g.Match == nil || t.rep.Job.Spec.Topology.Exclusive != ""
+	anyone := g.Match == nil || t.Rep.Job.Spec.Topology.Exclusive != ""
 	add := func(n topology.NodeIndex, stands bool) {
 		if listed[n] || !c.state.Fleet.Schedulable(n) || !slices.Contains(g.Classes, tree.NodeClass(n)) || !anyone && !g.Match(n) {
 			return
@@ -66,7 +66,7 @@ func (t *VictimSearch) demand(candidates []preempt.Candidate) preempt.Requiremen
 }
 
 // largestGroup is the group that asks for the most GPUs.
-func (t *VictimSearch) largestGroup() *gang.Group {
+func (t *Search) largestGroup() *gang.Group {
 	g := &t.Request.Groups[0]
 	for i := range t.Request.Groups {
 		if o := &t.Request.Groups[i]; o.Members*o.Claim.GPUs > g.Members*g.Claim.GPUs {
@@ -78,7 +78,7 @@ func (t *VictimSearch) largestGroup() *gang.Group {
 
 // regionOf numbers the regions in which members of a group have to be together: a domain of the
 // level that is required, with nodes of one product if there are several members.
-func (t *VictimSearch) regionOf(g *gang.Group, required topology.Level, n topology.NodeIndex, several bool) int32 {
+func (t *Search) regionOf(g *gang.Group, required topology.Level, n topology.NodeIndex, several bool) int32 {
 	tree, region := t.core.state.Fleet.Tree(), int32(0)
 	if required > topology.LevelFleet && required < tree.NodeLevel() {
 		region = int32(tree.DomainOf(n, required))

@@ -1,4 +1,4 @@
-package evict
+package victim
 
 import (
 	"slices"
@@ -13,23 +13,24 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// A VictimSearch looks for victims for one replica.
-type VictimSearch struct {
-	core    *Evict
-	rep     *record.Replica
+// A Search looks for victims for one replica.
+type Search struct {
+	core    *Victims
+	Rep     *record.Replica
 	Queue   quota.QueueIndex
 	Asked   quota.Charge
 	Request *gang.Request
 
-	// candidates may be evicted, all together: those of the own queue, or those of others, the
+	// Candidates may be evicted, all together: those of the own queue, or those of others, the
 	// closer relations first. Of one replica come the units of its surplus, and then all of it.
-	candidates []preempt.Candidate
-	offers     []offer
+	Candidates []preempt.Candidate
+	Offers     []Offer
 	// sources are the queues of which they come, the nearer ones first.
 	sources []source
 	// places says where to look for more; nil: all are candidates.
 	places *places
-	// out says which of them are imagined gone now, and charged whether they are charged all the same.
+	// out says which of them are imagined gone now, and charged whether they are charged all the
+	// same.
 	out     []bool
 	charged bool
 	// givers has what is known of replicas, as of queues that were asked about.
@@ -37,8 +38,8 @@ type VictimSearch struct {
 	// keeps has what the queues keep of which something may go, in the order of their allowances.
 	keeps  []*keep
 	keepOf map[quota.QueueIndex]int // their numbers, from 1
-	// gave are the floors of the queues that give so that less fills their guarantees.
-	gave []floor
+	// Gave are the floors of the queues that give so that less fills their guarantees.
+	Gave []Floor
 	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first
 	// one under the rate limit of its queue may; 0: there are none.
 	ProtectedUntil, Limited berth.Time
@@ -47,8 +48,8 @@ type VictimSearch struct {
 	withinGuarantee bool
 	// grows: the replica runs, and is to get further members.
 	grows bool
-	// partsOnly: no job may be evicted as a whole just now.
-	partsOnly bool
+	// PartsOnly: no job may be evicted as a whole just now.
+	PartsOnly bool
 	// Cut: the search was cut short, so that there may be more to find.
 	Cut bool
 	// Waits: the cheapest choice is a gang that gives up other members just now.
@@ -59,31 +60,67 @@ type VictimSearch struct {
 	weighed []preempt.Candidate
 }
 
-// NewVictimSearch begins one for an entry, with its minimum.
-func (ev *Evict) NewVictimSearch(e *record.Entry, avoid []berth.NodeID) *VictimSearch {
-	ev.state.Compile(e.Bucket.Shape)
-	return ev.searchOf(e.Rep, &e.Bucket.Shape.Spec, e.Bucket.Shape.Least, &e.Bucket.Shape.Minimum, avoid, ev.state.Now)
+// NewSearch begins one for an entry, with its minimum.
+func (v *Victims) NewSearch(e *record.Entry, avoid []berth.NodeID) *Search {
+	v.state.Compile(e.Bucket.Shape)
+	return v.NewSearchFor(e.Rep, &e.Bucket.Shape.Spec, e.Bucket.Shape.Least, &e.Bucket.Shape.Minimum, avoid, v.state.Now)
 }
 
-// searchOf begins one for a request of a replica that will start at an instant. It may use nodes of
-// beneficiaries as well, beside what they will hold, which is imagined.
-func (ev *Evict) searchOf(rep *record.Replica, spec *record.ShapeSpec, least quota.Charge, r *gang.Request, avoid []berth.NodeID, start berth.Time) *VictimSearch {
-	end, exclusive := ev.state.EndIfStarted(rep, start), spec.Topology.Exclusive != ""
-	return &VictimSearch{
-		core: ev, rep: rep, Queue: rep.Job.Queue, Asked: least,
-		Request: ev.search.Avoiding(avoid, ev.state.Widen(spec.Groups, r, func(w *record.Reservation) bool {
+// NewSearchFor begins one for a request of a replica that will start at an instant. It may use
+// nodes of beneficiaries as well, beside what they will hold, which is imagined.
+func (v *Victims) NewSearchFor(rep *record.Replica, spec *record.ShapeSpec, least quota.Charge, r *gang.Request, avoid []berth.NodeID, start berth.Time) *Search {
+	end, exclusive := v.state.EndIfStarted(rep, start), spec.Topology.Exclusive != ""
+	return &Search{
+		core: v, Rep: rep, Queue: rep.Job.Queue, Asked: least,
+		Request: v.search.Avoiding(avoid, v.state.Widen(spec.Groups, r, func(w *record.Reservation) bool {
 			if w.IsPlanned() && w.Rep != rep {
 				return !exclusive && w.Rep.Job.Spec.Topology.Exclusive == ""
 			}
-			return ev.backlog.Admits(w, rep, end)
+			return v.backlog.Admits(w, rep, end)
 		})),
 	}
 }
 
+// NewSearchToGrow begins one for so many further members of an entry that grows.
+func (v *Victims) NewSearchToGrow(e *record.Entry, members int, avoid []berth.NodeID) *Search {
+	s, rep := e.Bucket.Shape, e.Rep
+	v.state.Compile(s)
+	request := s.Minimum
+	request.Groups = slices.Clone(s.Minimum.Groups)
+	units := members / request.Groups[0].Members
+	request.Groups[0].Members, request.Groups[0].MinMembers = members, members
+	end, exclusive := v.state.EndIfPlaced(rep), s.Spec.Topology.Exclusive != ""
+	return &Search{
+		core: v, Rep: rep, grows: true, Queue: rep.Job.Queue, Asked: s.Least.Times(int64(units)),
+		Request: v.search.Avoiding(avoid, v.state.Widen(s.Spec.Groups, &request, func(w *record.Reservation) bool {
+			if w.IsPlanned() && w.Rep != rep {
+				return !exclusive && w.Rep.Job.Spec.Topology.Exclusive == ""
+			}
+			return v.backlog.Admits(w, rep, end) && !w.IsSpares()
+		})),
+	}
+}
+
+// WithinGuarantee reports whether what is asked is within the guarantee of the queue that asks.
+func (t *Search) WithinGuarantee() bool { return t.withinGuarantee }
+
+// RipeAt is when to look for victims again even if nothing changes: when the gain exceeds the
+// cost of those found or, after a while, when one more job may be preempted; 0: never.
+func (t *Search) RipeAt(after berth.Time) berth.Time {
+	at := t.Limited
+	if t.ProtectedUntil != 0 {
+		at = Earlier(at, max(t.ProtectedUntil, after))
+	}
+	if t.Weighing != nil {
+		at = Earlier(at, t.Weighing.From)
+	}
+	return at
+}
+
 // Place finds a place that the limits on the queue allow, and holds nothing; nil: there is
 // none.
-func (t *VictimSearch) Place() []gang.Member {
-	if !t.find() {
+func (t *Search) Place() []gang.Member {
+	if !t.Find() {
 		return nil
 	}
 	where := slices.Clone(t.core.books.Placement.Members)
@@ -98,14 +135,14 @@ type source struct {
 	rank int
 }
 
-// choose chooses the cheapest of the candidates that suffice, by job and number: none, if members
+// Choose chooses the cheapest of the candidates that suffice, by job and number: none, if members
 // that depart anyway do. All candidates are back in place then. A choice with a gang that has an
 // order out waits for that order. Where more runs than one search looks at, it begins with the
 // nodes that are the cheapest to clear, and goes on to more of them until some suffice.
 //
 // Not all of the candidates may go together: a gang keeps its minimum or goes as a whole, and a
 // queue keeps what package quota says.
-func (t *VictimSearch) choose(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
+func (t *Search) Choose(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
 	defer t.closePlaces()
 	for {
 		more := t.gatherMore(trials)
@@ -119,17 +156,14 @@ func (t *VictimSearch) choose(chooser *preempt.Chooser, trials *int) (victims []
 	}
 }
 
-// chooseAmong is choose for the candidates at hand.
-func (t *VictimSearch) chooseAmong(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
-	t.out = make([]bool, len(t.offers))
-	options := preempt.Options{
-		NeedMilli: t.Asked.GPUMilli, ToleranceMilli: state.CostTolerance, MaxCalls: max(*trials, 1),
-		Allowances: t.allowances(), Permits: t.permits,
+// chooseAmong is Choose for the candidates at hand.
+func (t *Search) chooseAmong(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
+	options := t.Options()
+	options.ToleranceMilli, options.MaxCalls = state.CostTolerance, max(*trials, 1)
+	if len(t.Candidates) > 0 { // else one search says it all
+		options.Requirement = t.Demand(t.Candidates)
 	}
-	if len(t.candidates) > 0 { // else one search says it all
-		options.Requirement = t.demand(t.candidates)
-	}
-	choice, err := chooser.Choose(t.candidates, t.fits, options)
+	choice, err := chooser.Choose(t.Candidates, t.fits, options)
 	invariant.Must(err)
 	*trials -= choice.Calls + 1
 	t.Cut = t.Cut || choice.Result == preempt.ResultExhausted
@@ -137,34 +171,41 @@ func (t *VictimSearch) chooseAmong(chooser *preempt.Chooser, trials *int) (victi
 	var taken []int
 	for i, gone := range t.out {
 		if gone {
-			victims = append(victims, t.offers[i].Piece)
+			victims = append(victims, t.Offers[i].Piece)
 			taken = append(taken, i)
-			t.Waits = t.Waits || ok && t.offers[i].busy
+			t.Waits = t.Waits || ok && t.Offers[i].Busy
 		}
 	}
-	t.setBack()
+	t.SetBack()
 	if ok = ok && !t.Waits; ok {
-		t.Weighing, t.gave = t.weigh(taken), t.floors(taken)
+		t.Weighing, t.Gave = t.weigh(taken), t.Floors(taken)
 	}
-	return mergeParts(victims), ok
+	return MergeParts(victims), ok
 }
 
-// gatherOwn lists those of the own queue that rank below.
-func (t *VictimSearch) gatherOwn() {
+// Options begins a choice among the candidates at hand, all of them in place, and says what it may
+// not do.
+func (t *Search) Options() preempt.Options {
+	t.out = make([]bool, len(t.Offers))
+	return preempt.Options{NeedMilli: t.Asked.GPUMilli, Allowances: t.allowances(), Permits: t.Permits}
+}
+
+// GatherOwn lists those of the own queue that rank below.
+func (t *Search) GatherOwn() {
 	t.sources = []source{{queue: t.Queue}}
 	t.gather()
 }
 
-// gatherLent lists those of other queues that have to give back, of which any may be taken that
+// GatherLent lists those of other queues that have to give back, of which any may be taken that
 // leave their queues what they keep.
-func (t *VictimSearch) gatherLent() {
+func (t *Search) GatherLent() {
 	if t.askLenders(); len(t.sources) > 0 {
 		t.gather()
 	}
 }
 
 // askLenders finds out which other queues have to give back, and what they keep.
-func (t *VictimSearch) askLenders() {
+func (t *Search) askLenders() {
 	c := t.core
 	t.withinGuarantee = c.state.Quota.Used(t.Queue, quota.GPUMilli)+t.Asked.GPUMilli <= c.books.Shares.Guaranteed(t.Queue)
 	if t.Asked.GPUMilli == 0 || t.grows && !t.withinGuarantee {
@@ -188,23 +229,23 @@ func (t *VictimSearch) askLenders() {
 		}
 	}
 	for _, p := range lent {
-		c.recharge(p)
+		c.books.ChargeAll(p)
 	}
 }
 
 // fits reports whether the replica would fit if the candidates with these indexes were gone,
-// whether or not they may go: see permits. They stay imagined gone.
-func (t *VictimSearch) fits(chosen []int) bool {
-	t.imagine(chosen)
-	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !t.find() {
+// whether or not they may go: see Permits. They stay imagined gone.
+func (t *Search) fits(chosen []int) bool {
+	t.Imagine(chosen)
+	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !t.Find() {
 		return false
 	}
 	t.core.books.LetGo()
 	return true
 }
 
-// find searches a place on products that the queue may have, and holds it.
-func (t *VictimSearch) find() bool {
+// Find searches a place on products that the queue may have, and holds it.
+func (t *Search) Find() bool {
 	c := t.core
 	return c.search.FindAllowed(t.Request, func() (string, bool) {
 		limited, ok := c.search.AffordsMembers(t.Queue, c.books.Placement.Members)
@@ -215,25 +256,25 @@ func (t *VictimSearch) find() bool {
 	}) == search.Fits
 }
 
-// imagine has the chosen candidates gone, and no others.
-func (t *VictimSearch) imagine(chosen []int) {
-	c, goes := t.core, make([]bool, len(t.offers))
+// Imagine has the chosen candidates gone, and no others.
+func (t *Search) Imagine(chosen []int) {
+	c, goes := t.core, make([]bool, len(t.Offers))
 	t.chargeOut()
 	for _, i := range slices.Sorted(slices.Values(chosen)) { // the units of a gang before all of it
 		t.take(i, goes)
 	}
 	for i, gone := range t.out {
 		if gone && !goes[i] {
-			c.books.Reappear(t.offers[i].Piece)
+			c.books.Reappear(t.Offers[i].Piece)
 		}
 	}
-	for i := range t.offers {
+	for i := range t.Offers {
 		if goes[i] && !t.out[i] {
-			c.books.Vanish(t.offers[i].Piece)
+			c.books.Vanish(t.Offers[i].Piece)
 		}
 	}
 	t.out, t.charged = goes, false
 }
 
-// setBack has all candidates back.
-func (t *VictimSearch) setBack() { t.imagine(nil) }
+// SetBack has all candidates back.
+func (t *Search) SetBack() { t.Imagine(nil) }

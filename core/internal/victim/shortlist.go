@@ -1,4 +1,4 @@
-package evict
+package victim
 
 import (
 	"cmp"
@@ -31,7 +31,7 @@ type places struct {
 }
 
 // gather lists the candidates of the sources, or says where to look for them.
-func (t *VictimSearch) gather() {
+func (t *Search) gather() {
 	running := 0
 	for _, s := range t.sources {
 		running += t.core.books.Queues[s.queue].Running.Len()
@@ -52,7 +52,7 @@ func (t *VictimSearch) gather() {
 }
 
 // newPlaces asks for each group where room can be made for it.
-func (t *VictimSearch) newPlaces() *places {
+func (t *Search) newPlaces() *places {
 	c, q := t.core, t.question()
 	pl := &places{looked: map[topology.NodeIndex]bool{}, listed: map[*record.Replica]bool{}, at: map[quota.QueueIndex]int{}}
 	for i, s := range t.sources {
@@ -93,9 +93,9 @@ func (t *VictimSearch) newPlaces() *places {
 }
 
 // question says what may be taken back.
-func (t *VictimSearch) question() *prospect.Question {
+func (t *Search) question() *prospect.Question {
 	c := t.core
-	q := &prospect.Question{NeedMilli: t.Asked.GPUMilli, Queueing: c.QueueingFor(t.rep), PartsOnly: t.partsOnly}
+	q := &prospect.Question{NeedMilli: t.Asked.GPUMilli, Queueing: c.QueueingFor(t.Rep), PartsOnly: t.PartsOnly}
 	limit := c.state.Config.Policy.Preemption.QueueRateLimit
 	for _, s := range t.sources {
 		ready := c.books.Queues[s.queue].Evictions.Ready(limit, c.state.Now, 1)
@@ -104,7 +104,7 @@ func (t *VictimSearch) question() *prospect.Question {
 		}
 		q.Sources = append(q.Sources, prospect.Source{Queue: s.queue, Rank: s.rank, Limited: ready > c.state.Now})
 		if s.queue == t.Queue {
-			q.Below = t.rep
+			q.Below = t.Rep
 		}
 	}
 	if ratio := int64(c.state.Config.Policy.Preemption.MaxRatio); ratio > 0 && !t.withinGuarantee {
@@ -115,9 +115,9 @@ func (t *VictimSearch) question() *prospect.Question {
 
 // wants says for each group what its members need. Anywhere says that what they need is not a
 // place.
-func (t *VictimSearch) wants(anywhere bool) []*prospect.Want {
+func (t *Search) wants(anywhere bool) []*prospect.Want {
 	tree := t.core.state.Fleet.Tree()
-	exclusive, _ := tree.Level(t.rep.Job.Spec.Topology.Exclusive)
+	exclusive, _ := tree.Level(t.Rep.Job.Spec.Topology.Exclusive)
 	all := 0
 	for i := range t.Request.Groups {
 		if all += t.Request.Groups[i].Members; t.Request.Groups[i].RailLevel > 0 {
@@ -146,7 +146,7 @@ func (t *VictimSearch) wants(anywhere bool) []*prospect.Want {
 }
 
 // keepTogether says which members of a group have to be together.
-func (t *VictimSearch) keepTogether(w *prospect.Want, g *gang.Group) {
+func (t *Search) keepTogether(w *prospect.Want, g *gang.Group) {
 	tree := t.core.state.Fleet.Tree()
 	for _, s := range slices.Backward(g.Segments) {
 		each := s.Size / max(1, g.Members/w.Members) // of what is on one node
@@ -170,12 +170,12 @@ func (t *VictimSearch) keepTogether(w *prospect.Want, g *gang.Group) {
 
 // gatherMore adds the candidates on the next nodes, and reports whether there may be more on
 // others.
-func (t *VictimSearch) gatherMore(trials *int) (more bool) {
+func (t *Search) gatherMore(trials *int) (more bool) {
 	pl := t.places
 	if pl == nil {
 		return false
 	}
-	before := len(t.offers)
+	before := len(t.Offers)
 	var list []*record.Replica
 	for {
 		for i, pick := range pl.picks {
@@ -189,8 +189,8 @@ func (t *VictimSearch) gatherMore(trials *int) (more bool) {
 		t.closePicks()
 		pl.picks, pl.more, pl.rounds = pl.more(), nil, 0
 	}
-	if pl.rounds == 1 && t.rep.Reserved != nil { // what was let in there makes way first
-		for _, n := range t.rep.Reserved.Nodes[:min(len(t.rep.Reserved.Nodes), t.core.state.Bounds.Candidates)] {
+	if pl.rounds == 1 && t.Rep.Reserved != nil { // what was let in there makes way first
+		for _, n := range t.Rep.Reserved.Nodes[:min(len(t.Rep.Reserved.Nodes), t.core.state.Bounds.Candidates)] {
 			list = append(list, t.on(n)...)
 		}
 	}
@@ -200,21 +200,28 @@ func (t *VictimSearch) gatherMore(trials *int) (more bool) {
 	for _, rep := range list {
 		t.consider(rep, pl.at[rep.Job.Queue]-1)
 	}
-	t.core.gathered += len(t.offers) - before
-	*trials -= t.places.cost/placesLikeOne + (len(t.offers)-before)/gatheredLikeOne
+	t.core.gathered += len(t.Offers) - before
+	*trials -= t.places.cost/placesLikeOne + (len(t.Offers)-before)/gatheredLikeOne
 	t.places.cost = 0
 	return more
 }
 
+// GatherOnce adds the candidates on the nodes that are the cheapest to clear, unless all are
+// candidates already, and reports whether there may be more on others.
+func (t *Search) GatherOnce(trials int) (more bool) {
+	defer t.closePlaces()
+	return t.gatherMore(&trials)
+}
+
 // closePlaces ends the search for more.
-func (t *VictimSearch) closePlaces() {
+func (t *Search) closePlaces() {
 	if t.places != nil {
 		t.closePicks()
 		t.places.more = nil
 	}
 }
 
-func (t *VictimSearch) closePicks() {
+func (t *Search) closePicks() {
 	for _, pick := range t.places.picks {
 		pick.Close()
 	}
@@ -229,14 +236,14 @@ const (
 )
 
 // stepOf is for how many nodes of a pick to look in this round.
-func (t *VictimSearch) stepOf(i int) int {
+func (t *Search) stepOf(i int) int {
 	members := t.Request.Groups[i].Members
 	first := min(max(8, members+members/2), t.core.state.Bounds.Candidates)
 	return first << min(t.places.rounds, 20)
 }
 
 // nextOf lists what stands on the next nodes of a pick, and reports whether there are more.
-func (t *VictimSearch) nextOf(pick *prospect.Pick, nodes int) (list []*record.Replica, more bool) {
+func (t *Search) nextOf(pick *prospect.Pick, nodes int) (list []*record.Replica, more bool) {
 	for nodes > 0 {
 		i, some := pick.Next()
 		if !some {
@@ -253,7 +260,7 @@ func (t *VictimSearch) nextOf(pick *prospect.Pick, nodes int) (list []*record.Re
 }
 
 // on lists the replicas on a node of which something may be taken, each once in all.
-func (t *VictimSearch) on(n *record.Node) (list []*record.Replica) {
+func (t *Search) on(n *record.Node) (list []*record.Replica) {
 	for _, at := range n.Members {
 		rep := at.Rep
 		if t.places.at[rep.Job.Queue] == 0 || t.places.listed[rep] || rep.State != berth.ReplicaRunning || !t.mayTake(rep) {

@@ -1,4 +1,4 @@
-package evict
+package victim
 
 import (
 	"slices"
@@ -9,8 +9,8 @@ import (
 // The part of a victim search about the surplus of a replica: its units, and the units that may go
 // together.
 
-// An offer is a candidate: a unit of what a replica has above its minimum, or all of it.
-type offer struct {
+// An Offer is a candidate: a unit of what a replica has above its minimum, or all of it.
+type Offer struct {
 	record.Piece
 	// pieces that go one by one: of a whole replica its minimum, and each unit above that.
 	pieces []record.Piece
@@ -18,8 +18,8 @@ type offer struct {
 	surplus *surplus
 	// source is the position of its queue among the sources.
 	source int
-	// busy: it cannot be told just now, as the replica gives or gets other members.
-	busy bool
+	// Busy: it cannot be told just now, as the replica gives or gets other members.
+	Busy bool
 }
 
 // A giver is what a victim search knows of a replica.
@@ -30,7 +30,7 @@ type giver struct {
 }
 
 // giver finds what a replica that runs has above its minimum.
-func (t *VictimSearch) giver(rep *record.Replica) *giver {
+func (t *Search) giver(rep *record.Replica) *giver {
 	if !rep.Job.IsElastic() {
 		return &giver{}
 	}
@@ -51,7 +51,7 @@ func (t *VictimSearch) giver(rep *record.Replica) *giver {
 }
 
 // surpluses lists the surpluses of a replica of which something may go.
-func (t *VictimSearch) surpluses(rep *record.Replica) []*surplus {
+func (t *Search) surpluses(rep *record.Replica) []*surplus {
 	// Nobody else may stand where a gang has the domain for itself.
 	if rep.Imagined || rep.Beneficiary != nil || rep.Asked() || rep.Exclusive != nil {
 		return nil
@@ -61,7 +61,7 @@ func (t *VictimSearch) surpluses(rep *record.Replica) []*surplus {
 
 // pieces lists what a replica is made of: what it has above its minimum, as far as it may go
 // together, unit by unit, and the rest.
-func (t *VictimSearch) pieces(rep *record.Replica) []record.Piece {
+func (t *Search) pieces(rep *record.Replica) []record.Piece {
 	if !rep.Job.IsElastic() {
 		return []record.Piece{{Rep: rep}}
 	}
@@ -86,42 +86,42 @@ func (t *VictimSearch) pieces(rep *record.Replica) []record.Piece {
 
 // addUnits adds the units of a surplus to the candidates, of which no more may go than leave the
 // minimum: that may be less than all of them together.
-func (t *VictimSearch) addUnits(rep *record.Replica, s *surplus, source int) {
+func (t *Search) addUnits(rep *record.Replica, s *surplus, source int) {
 	g := t.giver(rep)
 	busy := rep.Order != nil || rep.Reserved != nil || rep.Has(record.MemberStopping)
 	for _, unit := range s.units {
-		g.units = append(g.units, len(t.offers))
+		g.units = append(g.units, len(t.Offers))
 		p := record.Piece{Rep: rep, Flats: unit}
-		t.add(offer{Piece: p, pieces: []record.Piece{p}, surplus: s, source: source, busy: busy})
+		t.add(Offer{Piece: p, pieces: []record.Piece{p}, surplus: s, source: source, Busy: busy})
 	}
 }
 
 // take discharges a candidate. With a whole replica, its units are no candidates of their own.
-func (t *VictimSearch) take(i int, goes []bool) {
+func (t *Search) take(i int, goes []bool) {
 	goes[i] = true
-	y := &t.offers[i]
+	y := &t.Offers[i]
 	if y.surplus == nil {
 		for _, unit := range t.giver(y.Rep).units {
 			if goes[unit] {
-				t.core.recharge(t.offers[unit].Piece)
+				t.core.books.ChargeAll(t.Offers[unit].Piece)
 				goes[unit] = false
 			}
 		}
 	}
 	for _, p := range y.pieces {
-		t.core.discharge(p)
+		t.core.books.DischargeAll(p)
 	}
 }
 
 // add adds a candidate. Those of other queues come from a source above 0: the lower, the
 // further that queue is over its share.
-func (t *VictimSearch) add(y offer) {
-	candidate := t.core.Candidate(y.Piece, t.core.QueueingFor(t.rep))
+func (t *Search) add(y Offer) {
+	candidate := t.core.Candidate(y.Piece, t.core.QueueingFor(t.Rep))
 	rank := t.sources[y.source].rank
-	candidate.Backfilled, candidate.Borrowed, candidate.Source = t.rep.Reserved.LetIn(y.Rep), rank > 0, rank
+	candidate.Backfilled, candidate.Borrowed, candidate.Source = t.Rep.Reserved.LetIn(y.Rep), rank > 0, rank
 	if !y.Whole() {
 		candidate.Started -= int64(len(t.giver(y.Rep).units)) // in the order in which they go
 	}
-	t.candidates = append(t.candidates, candidate)
-	t.offers = append(t.offers, y)
+	t.Candidates = append(t.Candidates, candidate)
+	t.Offers = append(t.Offers, y)
 }

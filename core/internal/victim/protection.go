@@ -1,4 +1,4 @@
-package evict
+package victim
 
 import (
 	"slices"
@@ -14,14 +14,14 @@ const maxProtected = 16
 
 // Protections lists what other queues keep of their guarantees on nodes that an entry could use, if
 // it is within the guarantee of its own queue; in order of their names.
-func (ev *Evict) Protections(e *record.Entry) []berth.Protection {
-	t := ev.NewVictimSearch(e, nil)
+func (v *Victims) Protections(e *record.Entry) []berth.Protection {
+	t := v.NewSearch(e, nil)
 	if t.askLenders(); !t.withinGuarantee {
 		return nil
 	}
 	var list []berth.Protection
-	for _, name := range ev.state.Quota.Queues() {
-		q, _ := ev.state.Quota.Lookup(name)
+	for _, name := range v.state.Quota.Queues() {
+		q, _ := v.state.Quota.Lookup(name)
 		if p := t.protection(q); p != nil {
 			list = append(list, *p)
 		}
@@ -30,7 +30,7 @@ func (ev *Evict) Protections(e *record.Entry) []berth.Protection {
 }
 
 // protection is what a leaf keeps of its guarantee; nil: nothing, or not where the entry could be.
-func (t *VictimSearch) protection(q quota.QueueIndex) *berth.Protection {
+func (t *Search) protection(q quota.QueueIndex) *berth.Protection {
 	c := t.core
 	if q == t.Queue || !c.state.Quota.Leaf(q) {
 		return nil
@@ -58,6 +58,6 @@ func (t *VictimSearch) protection(q quota.QueueIndex) *berth.Protection {
 }
 
 // inTheWay reports whether a member holds something where the beneficiary could be.
-func (t *VictimSearch) inTheWay(m record.Member) bool {
+func (t *Search) inTheWay(m record.Member) bool {
 	return m.State.Holds() && slices.ContainsFunc(t.Request.Groups, func(g gang.Group) bool { return m.Node.Suits(&g) })
 }

@@ -1,4 +1,4 @@
-package evict
+package victim
 
 import (
 	"cmp"
@@ -73,8 +73,8 @@ func (s *surplus) extras() [][]int {
 	return s.units
 }
 
-// mergeParts makes one part of all that go of one replica, in order of job and number.
-func mergeParts(list []record.Piece) []record.Piece {
+// MergeParts makes one part of all that go of one replica, in order of job and number.
+func MergeParts(list []record.Piece) []record.Piece {
 	slices.SortStableFunc(list, func(a, b record.Piece) int { return record.CompareReplicas(a.Rep, b.Rep) })
 	var merged []record.Piece
 	for _, p := range list {
@@ -92,7 +92,7 @@ func mergeParts(list []record.Piece) []record.Piece {
 
 // arrange puts those units of a surplus first that lie where a request may have use for them:
 // on nodes that it may use, there where the most could become free together.
-func (ev *Evict) arrange(s *surplus, rep *record.Replica, r *gang.Request) {
+func (v *Victims) arrange(s *surplus, rep *record.Replica, r *gang.Request) {
 	room := map[*record.Node]int64{}
 	of := func(unit []int) *record.Node { return rep.Members[unit[0]].Node }
 	for _, unit := range s.units {
@@ -101,7 +101,7 @@ func (ev *Evict) arrange(s *surplus, rep *record.Replica, r *gang.Request) {
 			usable := slices.ContainsFunc(r.Groups, func(g gang.Group) bool { return n.Suits(&g) })
 			room[n] = -1
 			if usable {
-				room[n] = 1000 * int64(ev.state.Fleet.Tree().Free(n.Index))
+				room[n] = 1000 * int64(v.state.Fleet.Tree().Free(n.Index))
 			}
 		}
 		if room[n] >= 0 {

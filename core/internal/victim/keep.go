@@ -1,4 +1,4 @@
-package evict
+package victim
 
 import (
 	"cmp"
@@ -32,15 +32,15 @@ type keep struct {
 	taken []quota.Lot
 }
 
-// A floor is what a queue keeps that gave so that less fills its guarantee.
-type floor struct {
-	queue quota.QueueIndex
-	milli int64
+// A Floor is what a queue keeps that gave so that less fills its guarantee.
+type Floor struct {
+	Queue quota.QueueIndex
+	Milli int64
 }
 
 // keep notes what a leaf and the queues above it keep, up to where its path parts from that of the
 // beneficiary. It reports false where nothing may be taken.
-func (t *VictimSearch) keep(leaf quota.QueueIndex, opened bool) bool {
+func (t *Search) keep(leaf quota.QueueIndex, opened bool) bool {
 	stakes, reason := t.core.books.Shares.Stakes(nil, t.Queue, t.Asked, leaf)
 	above := 0
 	for _, s := range slices.Backward(stakes) {
@@ -59,12 +59,12 @@ func (t *VictimSearch) keep(leaf quota.QueueIndex, opened bool) bool {
 }
 
 // reclaims reports whether a search may take what is lent for a reason.
-func (t *VictimSearch) reclaims(reason quota.ReclaimReason) bool {
+func (t *Search) reclaims(reason quota.ReclaimReason) bool {
 	return reason == quota.ReclaimForGuarantee || reason == quota.ReclaimForShare && !t.grows
 }
 
 // newKeep works out what a queue keeps.
-func (t *VictimSearch) newKeep(s *quota.Stake, above int, reason quota.ReclaimReason, opened bool) *keep {
+func (t *Search) newKeep(s *quota.Stake, above int, reason quota.ReclaimReason, opened bool) *keep {
 	c := t.core
 	k := &keep{queue: s.Queue, above: above, reason: reason, now: reason, opened: opened, used: c.state.Quota.Used(s.Queue, quota.GPUMilli)}
 	below := s.Has - k.used // kept by those below, for themselves
@@ -87,7 +87,7 @@ func (t *VictimSearch) newKeep(s *quota.Stake, above int, reason quota.ReclaimRe
 			return true
 		})
 	})
-	c.backlog.EachPlanned(k.queue, t.rep, func(milli int64) { add(milli, 1) }) // what moves counts on its way
+	c.backlog.EachPlanned(k.queue, t.Rep, func(milli int64) { add(milli, 1) }) // what moves counts on its way
 	// What is being started stays.
 	rest = max(0, rest)
 	k.guaranteed, k.fair = max(0, s.Guaranteed-below-rest), max(0, s.Fair-below-rest)
@@ -100,7 +100,7 @@ func (t *VictimSearch) newKeep(s *quota.Stake, above int, reason quota.ReclaimRe
 }
 
 // eachLeaf calls a function for the leaves at and below a queue.
-func (t *VictimSearch) eachLeaf(at quota.QueueIndex, use func(*record.Queue)) {
+func (t *Search) eachLeaf(at quota.QueueIndex, use func(*record.Queue)) {
 	c := t.core
 	list := c.books.Queues
 	if c.state.Quota.Leaf(at) {
@@ -124,18 +124,18 @@ func (k *keep) share() int64 {
 // allowances bound what candidates give together, as far as amounts tell, and say for which of them
 // each candidate counts: the units of a gang for what it has above its minimum, and all for what
 // their queues have beyond what these keep.
-func (t *VictimSearch) allowances() []preempt.Allowance {
+func (t *Search) allowances() []preempt.Allowance {
 	var list []preempt.Allowance
-	for i := range t.offers {
-		if s := t.offers[i].surplus; s != nil {
+	for i := range t.Offers {
+		if s := t.Offers[i].surplus; s != nil {
 			s.allowance = 0
 		}
 	}
 	for _, k := range t.keeps {
 		list = append(list, preempt.Allowance{GPUMilli: max(0, k.allowance()), Above: k.above})
 	}
-	for i := range t.offers {
-		y := &t.offers[i]
+	for i := range t.Offers {
+		y := &t.Offers[i]
 		at := t.allowanceOf(y)
 		if s := y.surplus; s != nil {
 			if s.allowance == 0 {
@@ -144,9 +144,9 @@ func (t *VictimSearch) allowances() []preempt.Allowance {
 			}
 			at = s.allowance
 			most := &list[at-1].GPUMilli
-			*most = max(*most, t.candidates[i].GPUMilli/int64(len(y.Flats))*int64(s.most))
+			*most = max(*most, t.Candidates[i].GPUMilli/int64(len(y.Flats))*int64(s.most))
 		}
-		t.candidates[i].Allowance = at
+		t.Candidates[i].Allowance = at
 	}
 	return list
 }
@@ -171,9 +171,25 @@ func (k *keep) allowance() int64 {
 	return most
 }
 
+// MostGiven is as much as the candidates could give together, as far as amounts tell.
+func (t *Search) MostGiven() int64 {
+	give := int64(0)
+	for _, k := range t.keeps {
+		if k.above == 0 {
+			give += max(0, k.allowance())
+		}
+	}
+	for i := range t.Offers {
+		if t.allowanceOf(&t.Offers[i]) == 0 {
+			give += t.Candidates[i].GPUMilli
+		}
+	}
+	return give
+}
+
 // allowanceOf is the number of the lowest allowance that a candidate counts for: what fits in no
 // share with nothing beside it fills nothing.
-func (t *VictimSearch) allowanceOf(y *offer) int {
+func (t *Search) allowanceOf(y *Offer) int {
 	at := t.keepOf[y.Rep.Job.Queue]
 	for at > 0 {
 		k := t.keeps[at-1]
@@ -185,21 +201,21 @@ func (t *VictimSearch) allowanceOf(y *offer) int {
 	return 0
 }
 
-// permits reports whether all of some candidates may be taken together.
-func (t *VictimSearch) permits(chosen []int) bool {
+// Permits reports whether all of some candidates may be taken together.
+func (t *Search) Permits(chosen []int) bool {
 	return t.noteTaken(chosen) && t.opens(chosen) && !slices.ContainsFunc(t.keeps, func(k *keep) bool { return len(k.taken) > 0 && !k.leaves() })
 }
 
 // noteTaken notes what some candidates would take of each queue, and reports whether each gang that
 // does not go keeps its minimum. The units of a gang go with it.
-func (t *VictimSearch) noteTaken(chosen []int) (minimums bool) {
+func (t *Search) noteTaken(chosen []int) (minimums bool) {
 	for _, i := range chosen {
-		if y := &t.offers[i]; y.surplus != nil {
+		if y := &t.Offers[i]; y.surplus != nil {
 			y.surplus.taken = 0
 		}
 	}
 	for _, i := range chosen {
-		if y := &t.offers[i]; y.surplus == nil {
+		if y := &t.Offers[i]; y.surplus == nil {
 			for _, s := range t.giver(y.Rep).surpluses {
 				s.taken = goesWhole
 			}
@@ -210,7 +226,7 @@ func (t *VictimSearch) noteTaken(chosen []int) (minimums bool) {
 	}
 	minimums = true
 	for _, i := range chosen {
-		y := &t.offers[i]
+		y := &t.Offers[i]
 		if s := y.surplus; s != nil {
 			if s.taken == goesWhole {
 				continue
@@ -227,7 +243,7 @@ func (t *VictimSearch) noteTaken(chosen []int) (minimums bool) {
 const goesWhole = -1
 
 // noteTake notes that some pieces are taken of a queue or, with -1, that they are not.
-func (t *VictimSearch) noteTake(q quota.QueueIndex, pieces []record.Piece, sign int64) {
+func (t *Search) noteTake(q quota.QueueIndex, pieces []record.Piece, sign int64) {
 	for at := t.keepOf[q]; at > 0; at = t.keeps[at-1].above {
 		for _, p := range pieces {
 			t.keeps[at-1].taken = books.AddLot(t.keeps[at-1].taken, ChargedOf(p), sign)
@@ -236,7 +252,7 @@ func (t *VictimSearch) noteTake(q quota.QueueIndex, pieces []record.Piece, sign 
 }
 
 // leaveKept reports whether a queue and those above it are left what they keep.
-func (t *VictimSearch) leaveKept(q quota.QueueIndex) bool {
+func (t *Search) leaveKept(q quota.QueueIndex) bool {
 	for at := t.keepOf[q]; at > 0; at = t.keeps[at-1].above {
 		if !t.keeps[at-1].leaves() {
 			return false
@@ -265,7 +281,7 @@ func (k *keep) left() (milli int64, lots []quota.Lot) {
 
 // opens reports whether the nearer ones among some candidates open the way to the farther ones, and
 // notes for what reason.
-func (t *VictimSearch) opens(chosen []int) bool {
+func (t *Search) opens(chosen []int) bool {
 	if !slices.ContainsFunc(t.keeps, func(k *keep) bool { return k.opened && len(k.taken) > 0 }) {
 		return true
 	}
@@ -274,12 +290,12 @@ func (t *VictimSearch) opens(chosen []int) bool {
 		k.now = k.reason
 	}
 	sorted := slices.SortedFunc(slices.Values(chosen), func(i, j int) int { // the nearer ones first
-		return cmp.Or(cmp.Compare(t.offers[i].source, t.offers[j].source), cmp.Compare(i, j))
+		return cmp.Or(cmp.Compare(t.Offers[i].source, t.Offers[j].source), cmp.Compare(i, j))
 	})
 	ok := true
 	var lent []record.Piece
 	for _, i := range sorted {
-		y := &t.offers[i]
+		y := &t.Offers[i]
 		_, reason := t.core.books.Shares.Stakes(nil, t.Queue, t.Asked, y.Rep.Job.Queue)
 		if ok = t.reclaims(reason); !ok {
 			break
@@ -290,40 +306,40 @@ func (t *VictimSearch) opens(chosen []int) bool {
 		if y.surplus == nil {
 			lent = slices.DeleteFunc(lent, func(p record.Piece) bool {
 				if p.Rep == y.Rep {
-					t.core.recharge(p)
+					t.core.books.ChargeAll(p)
 				}
 				return p.Rep == y.Rep
 			})
 		}
 		for _, p := range y.pieces {
-			t.core.discharge(p)
+			t.core.books.DischargeAll(p)
 			lent = append(lent, p)
 		}
 	}
 	for _, p := range lent {
-		t.core.recharge(p)
+		t.core.books.ChargeAll(p)
 	}
 	return ok
 }
 
 // chargeOut charges what is imagined gone now, until the next choice is imagined.
-func (t *VictimSearch) chargeOut() {
+func (t *Search) chargeOut() {
 	if t.charged {
 		return
 	}
 	t.charged = true
 	for i, gone := range t.out {
-		for _, p := range t.offers[i].pieces {
+		for _, p := range t.Offers[i].pieces {
 			if gone {
-				t.core.recharge(p)
+				t.core.books.ChargeAll(p)
 			}
 		}
 	}
 }
 
-// floors are what the leaves keep that give so that less fills their guarantee.
-func (t *VictimSearch) floors(chosen []int) []floor {
-	var list []floor
+// Floors are what the leaves keep that give so that less fills their guarantee.
+func (t *Search) Floors(chosen []int) []Floor {
+	var list []Floor
 	t.noteTaken(chosen)
 	for _, k := range t.keeps {
 		q := t.core.books.Queues[k.queue]
@@ -332,7 +348,7 @@ func (t *VictimSearch) floors(chosen []int) []floor {
 		}
 		if _, lots := k.left(); quota.Fill(k.guaranteed, lots) < k.fills {
 			rest := t.core.state.Quota.Used(k.queue, quota.GPUMilli) - k.used
-			list = append(list, floor{k.queue, rest + max(k.fills, min(q.FloorMilli-rest, k.guaranteed, k.used))})
+			list = append(list, Floor{k.queue, rest + max(k.fills, min(q.FloorMilli-rest, k.guaranteed, k.used))})
 		}
 	}
 	return list

@@ -1,0 +1,51 @@
+// Package victim looks for victims: of which queues something may be taken and what these keep,
+// which of their jobs, or parts of jobs, suffice for a beneficiary at the least cost, and whether
+// that pays. It stops nothing.
+//
+// A beneficiary waits, or runs and is to grow. One that runs takes back what its queue is
+// guaranteed, at every level up to where the paths part, and nothing else: not of its own queue, as
+// a member above the minimum is worth less than any job, and a gang of the highest priority would
+// hold all others at their minimums; and not for a fair share, for which two elastic gangs would
+// pass members to and fro with every change of demand, a resize on either side each time.
+//
+// Exchanges end with growth as they do without, by the proof of package quota (keep.go). What jobs
+// fill of a guarantee is counted with the minimum of a gang as one job and each unit above it as
+// another: growth is the start of some of these. With them all of the queue is within its
+// guarantee, so that what is kept of it is its use, and the first sum rises by what the new members
+// are charged; no queue that gives lets it fall. So a gang that has grown is no victim of those
+// that gave, unless something ends by itself: what it holds is within the guarantee of its queue.
+package victim
+
+import (
+	"github.com/berth-sched/berth/core/internal/backlog"
+	"github.com/berth-sched/berth/core/internal/books"
+	"github.com/berth-sched/berth/core/internal/life"
+	"github.com/berth-sched/berth/core/internal/prospect"
+	"github.com/berth-sched/berth/core/internal/search"
+	"github.com/berth-sched/berth/core/internal/state"
+)
+
+// Victims are searched for. It owns no state but an index of what runs.
+type Victims struct {
+	state   *state.State
+	books   *books.Books
+	backlog *backlog.Backlog
+	life    *life.Life
+	search  *search.Search
+
+	prospects *prospect.Prospects
+	// gathered counts the candidates that searches have gathered on nodes.
+	gathered int
+}
+
+// New returns one that stands on the rooms below.
+func New(state *state.State, books *books.Books, backlog *backlog.Backlog, life *life.Life, search *search.Search) *Victims {
+	return &Victims{state: state, books: books, backlog: backlog, life: life, search: search, prospects: prospect.New(state)}
+}
+
+// Work is how many places searches have looked at so far, and how many candidates they have
+// gathered there.
+func (v *Victims) Work() (places, candidates int) { return v.prospects.Looked, v.gathered }
+
+// CheckProspects holds what victim searches go by against what runs.
+func (v *Victims) CheckProspects() error { return v.prospects.Check() }
