@@ -189,19 +189,16 @@ func (t *VictimSearch) permits(chosen []int) bool {
 	return t.noteTaken(chosen) && t.opens(chosen) && !slices.ContainsFunc(t.keeps, func(k *keep) bool { return len(k.taken) > 0 && !k.leaves() })
 }
 
-// noteTaken notes what some candidates would take of each queue, and reports whether each gang that
-// does not go keeps its minimum. The units of a gang go with it.
+// noteTaken notes what some candidates would take of each queue, and reports whether each gang of
+// which units go keeps its minimum without them. The units of a gang go with it, and count all the
+// same: what may go together, any part of it may.
 func (t *VictimSearch) noteTaken(chosen []int) (minimums bool) {
+	whole := map[*record.Replica]bool{}
 	for _, i := range chosen {
 		if y := &t.offers[i]; y.surplus != nil {
 			y.surplus.taken = 0
-		}
-	}
-	for _, i := range chosen {
-		if y := &t.offers[i]; y.surplus == nil {
-			for _, s := range t.giver(y.Rep).surpluses {
-				s.taken = goesWhole
-			}
+		} else if y.Rep.Job.IsElastic() {
+			whole[y.Rep] = true
 		}
 	}
 	for _, k := range t.keeps {
@@ -211,19 +208,16 @@ func (t *VictimSearch) noteTaken(chosen []int) (minimums bool) {
 	for _, i := range chosen {
 		y := &t.offers[i]
 		if s := y.surplus; s != nil {
-			if s.taken == goesWhole {
-				continue
-			}
 			s.taken += len(y.Flats)
 			minimums = minimums && s.taken <= s.most
+			if whole[y.Rep] {
+				continue
+			}
 		}
 		t.noteTake(y.Rep.Job.Queue, y.pieces, 1)
 	}
 	return minimums
 }
-
-// goesWhole is what is taken of a surplus with all of its gang.
-const goesWhole = -1
 
 // noteTake notes that some pieces are taken of a queue or, with -1, that they are not.
 func (t *VictimSearch) noteTake(q quota.QueueIndex, pieces []record.Piece, sign int64) {
