@@ -256,10 +256,18 @@ func (k *keep) left() (milli int64, lots []quota.Lot) {
 	return milli, lots
 }
 
+// reachesFar reports whether some candidates may go only while others that are nearer are gone.
+func (t *VictimSearch) reachesFar(chosen []int) bool {
+	return slices.ContainsFunc(chosen, func(i int) bool {
+		at := t.keepOf[t.offers[i].Rep.Job.Queue]
+		return at > 0 && t.keeps[at-1].opened
+	})
+}
+
 // opens reports whether the nearer ones among some candidates open the way to the farther ones, and
 // notes for what reason.
 func (t *VictimSearch) opens(chosen []int) bool {
-	if !slices.ContainsFunc(t.keeps, func(k *keep) bool { return k.opened && len(k.taken) > 0 }) {
+	if !t.reachesFar(chosen) {
 		return true
 	}
 	t.chargeOut((*Evict).recharge)

@@ -192,10 +192,11 @@ func (t *VictimSearch) askLenders() {
 }
 
 // fits reports whether the replica would fit if the candidates with these indexes were gone,
-// whether or not they may go: see permits. They stay imagined gone.
+// whether or not they may go: see permits. They stay imagined gone. Where some may go only beside
+// nearer ones, it asks for these as well: they are needed, though they make no room.
 func (t *VictimSearch) fits(chosen []int) bool {
 	t.imagine(chosen)
-	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !t.find() {
+	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || t.reachesFar(chosen) && !t.permits(chosen) || !t.find() {
 		return false
 	}
 	t.core.books.LetGo()
