@@ -14,6 +14,9 @@ import (
 // exceed what they cost, in GPU-milliseconds (package preempt: the checkpoint or the work
 // since the last one, and the restart). The wait is as long as a reservation would expect it
 // to be, or Policy.AssumedRuntime where none could be expected.
+//
+// Where evictions alone do not give a queue its guarantee back, gangs move for it at any cost,
+// whether moves are proposed or on: see [Preemption].
 type Defragmentation struct {
 	Mode DefragmentationMode `json:"mode,omitzero"`
 	// MaxMoves is how many gangs are moved for one at the most; default 8.
@@ -24,11 +27,12 @@ type Defragmentation struct {
 type DefragmentationMode uint8
 
 const (
-	// DefragmentationPropose: Explain and Core.StartPlan name moves, none is ordered.
+	// DefragmentationPropose: Explain and Core.StartPlan name moves; none is ordered but for a
+	// guarantee.
 	DefragmentationPropose DefragmentationMode = iota
 	// DefragmentationOn: moves are ordered.
 	DefragmentationOn
-	// DefragmentationOff: none is looked for.
+	// DefragmentationOff: none is looked for, and none is ordered.
 	DefragmentationOff
 )
 

@@ -123,7 +123,7 @@ type Reason struct {
 	// may go: what other queues keep of theirs.
 	Protected []Protection `json:"protected,omitempty"`
 	// Moves are those that would make room for it, if there are any: see
-	// Policy.Defragmentation.
+	// Policy.Defragmentation. For a guarantee they go with PotentialVictims.
 	Moves    []Move    `json:"moves,omitempty"`
 	Weighing *Weighing `json:"weighing,omitempty"`
 	// GPUHold is the GPU that takes no other member until it is empty, at the latest until the
@@ -256,7 +256,7 @@ type StartPlan struct {
 	// Fits: nothing. The next pass is expected to start it.
 	Fits bool `json:"fits,omitempty"`
 	// Moves of others that would make room, and what they cost and gain, in GPU-milliseconds:
-	// see Policy.Defragmentation.
+	// see Policy.Defragmentation. Moves for a guarantee go with the victims, at any cost.
 	Moves     []Move                  `json:"moves,omitempty"`
 	MovesCost preempt.GPUMilliseconds `json:"movesCostGPUMilliseconds,omitempty"`
 	MovesGain preempt.GPUMilliseconds `json:"movesGainGPUMilliseconds,omitempty"`

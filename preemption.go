@@ -22,6 +22,11 @@ import (
 // within one. A gang that runs with fewer members than it wants is the beneficiary of the second
 // rule alone, and only as far as its queue is within its guarantee.
 //
+// A queue takes back what it is guaranteed if any evictions let it that leave the other queues what
+// they keep. Where none do, gangs that write checkpoints move besides, of whichever queue and no
+// more than Defragmentation.MaxMoves, unless that is off: their new places are reserved before
+// any job is asked to go. Latency-critical gangs and those with domains for themselves stay.
+//
 // The surplus of a gang, its members above the minimum, goes first, and neither MinRuntime,
 // Cooldown, RateLimit nor QueueRateLimit protects it: these save work, and a surplus loses
 // none.

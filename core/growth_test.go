@@ -99,7 +99,7 @@ func TestL1_AGangGrowsWithinItsGuarantee(t *testing.T) {
 	grown, whole, kept, beyond := 0, 0, 0, 0
 	for seed := range drawn.Seeds(250) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		d, w := drawFleet(t, r)
+		d, w := drawFleet(t, r, berth.Config{}, 13, false)
 		size := w.size
 		runs, wants := w.grower(d, r, size)
 		if runs == 0 || w.fits(nil) {

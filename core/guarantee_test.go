@@ -24,14 +24,32 @@ type smallFleet struct {
 	guarantee map[berth.QueueID]int
 	// a beneficiary of queue "own": so many members of so many GPUs each.
 	members, each int
+	// pools of nodes in turn, by number from 1; 0 for the beneficiary: any.
+	pools, pool int
+}
+
+// suits reports whether a node is of a pool.
+func (w *smallFleet) suits(pool, n int) bool { return pool == 0 || 1+n%w.pools == pool }
+
+// within is a selector of a pool.
+func within(pool int) berth.Selector {
+	if pool == 0 {
+		return berth.Selector{}
+	}
+	return berth.Selector{Pools: []string{fmt.Sprint("p", pool)}}
 }
 
 // A smallJob is a job that runs: its members by node, of so many GPUs each, of which some are
 // enough.
 type smallJob struct {
+	id          berth.JobID
 	queue       berth.QueueID
 	on          []int
 	each, least int
+	// moves: it writes checkpoints, so that it may move.
+	moves bool
+	// pool it has to be in: 1 or 2; 0: any.
+	pool int
 }
 
 // A choice of victims has the members that go of each job, as bits.
@@ -46,8 +64,10 @@ func (w *smallFleet) fits(gone choice) bool {
 		}
 	}
 	room := 0
-	for _, f := range free {
-		room += f / w.each
+	for n, f := range free {
+		if w.suits(w.pool, n) {
+			room += f / w.each
+		}
 	}
 	return room >= w.members
 }
@@ -112,13 +132,17 @@ func (w *smallFleet) takes(gone choice, keeps func(berth.QueueID, choice) bool) 
 	return false
 }
 
-// drawFleet draws one, and tells a core of it.
-func drawFleet(t *testing.T, r *rand.Rand) (*divided, *smallFleet) {
-	c, err := core.New(berth.Config{})
+// drawFleet draws one with so many jobs at most, some of which may move if any does, and tells a
+// core of it.
+func drawFleet(t *testing.T, r *rand.Rand, config berth.Config, jobs int, move bool) (*divided, *smallFleet) {
+	c, err := core.New(config)
 	require.NoError(t, err)
 	d := &divided{t, c, 0}
 	w := &smallFleet{guarantee: map[berth.QueueID]int{}}
 	nodes, size := 1+r.IntN(4), 2+r.IntN(5)
+	if w.pools = 1; move {
+		w.pools += r.IntN(2)
+	}
 	w.size = size
 	left := nodes * size
 	for _, q := range []berth.QueueID{"own", "a", "b"} {
@@ -127,33 +151,43 @@ func drawFleet(t *testing.T, r *rand.Rand) (*divided, *smallFleet) {
 		require.NoError(t, d.Apply(0, berth.QueueSet{Queue: quota.Queue{Name: string(q), Guarantee: gpuMilli(int64(w.guarantee[q]))}}))
 	}
 	for n := range nodes {
-		spec := berth.Node{ID: berth.NodeID(fmt.Sprint("n", n))}
+		spec := berth.Node{ID: berth.NodeID(fmt.Sprint("n", n)), Pool: fmt.Sprint("p", 1+n%w.pools)}
 		for range size {
 			spec.GPUs = append(spec.GPUs, berth.GPU{Product: "H100"})
 		}
 		require.NoError(t, d.Apply(0, berth.NodeJoined{Node: spec}))
 		w.free = append(w.free, size)
 	}
-	for k := range 1 + r.IntN(13) {
+	for k := range 1 + r.IntN(jobs) {
 		queue := []berth.QueueID{"own", "a", "a", "a", "b", "b"}[r.IntN(6)]
-		w.run(d, r, size, queue, berth.JobID(fmt.Sprintf("%s%02d", queue, k)))
+		w.run(d, r, size, queue, berth.JobID(fmt.Sprintf("%s%02d", queue, k)), move)
 	}
 	w.members, w.each = 1+r.IntN(3), 1+r.IntN(size)
+	w.pool = w.drawPool(r)
 	return d, w
 }
 
+// drawPool draws a pool, where there are two.
+func (w *smallFleet) drawPool(r *rand.Rand) int {
+	if w.pools == 1 {
+		return 0
+	}
+	return r.IntN(3)
+}
+
 // run has a job of some members run on nodes that are drawn, if they have so much free.
-func (w *smallFleet) run(d *divided, r *rand.Rand, size int, queue berth.QueueID, id berth.JobID) {
+func (w *smallFleet) run(d *divided, r *rand.Rand, size int, queue berth.QueueID, id berth.JobID, move bool) {
 	members, each := 1+r.IntN(3)*r.IntN(2), 1+r.IntN(3)
-	job := smallJob{queue: queue, each: each, least: members}
+	job := smallJob{id: id, queue: queue, each: each, least: members}
 	if r.IntN(3) == 0 {
 		job.least = 1 + r.IntN(members)
 	}
+	job.moves, job.pool = move && r.IntN(3) > 0, w.drawPool(r)
 	var placed []berth.MemberPlacement
 	free := slices.Clone(w.free)
 	for m := range members {
 		n := r.IntN(len(free))
-		if free[n] < each {
+		if free[n] < each || !w.suits(job.pool, n) {
 			return
 		}
 		var gpus berth.GPUSet
@@ -165,7 +199,7 @@ func (w *smallFleet) run(d *divided, r *rand.Rand, size int, queue berth.QueueID
 		job.on = append(job.on, n)
 	}
 	require.NoError(d, d.Apply(0, berth.JobObserved{
-		Job:     berth.Job{ID: id, Queue: queue, Groups: []berth.Group{{Members: members, MinMembers: job.least, Claim: berth.Claim{GPUs: each}}}},
+		Job:     berth.Job{ID: id, Queue: queue, Checkpoint: berth.Checkpoint{Supported: job.moves}, Groups: []berth.Group{{Members: members, MinMembers: job.least, Claim: berth.Claim{GPUs: each}, Selector: within(job.pool)}}},
 		Running: []berth.ObservedReplica{{Incarnation: 1, Members: placed}},
 	}))
 	w.free = free
@@ -196,7 +230,7 @@ func TestL1_AGuaranteeIsCollected(t *testing.T) {
 	collected, refused := 0, 0
 	for seed := range drawn.Seeds(250) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		d, w := drawFleet(t, r)
+		d, w := drawFleet(t, r, berth.Config{}, 13, false)
 		_, used := w.fill("own", nil)
 		if used+w.members*w.each > w.guarantee["own"] || w.fits(nil) {
 			continue

@@ -24,7 +24,8 @@ import (
 // all that is taken together. Without regard to places rule 1 always does: of every leaf all may go
 // but what fills its G, these add up to no more than the capacity, and a beneficiary within its own
 // guarantee fits beside them. Rule 2 is for victims that have to be in certain places, and for
-// queues with small jobs where a large one is in the way.
+// queues with small jobs where a large one is in the way. Where neither makes room in one piece,
+// what the queues keep may move, if an embedder moves jobs.
 //
 // This cannot go round in circles while demand and configuration stand still and nothing ends by
 // itself, if an embedder remembers a floor of each leaf: what it kept when it last gave by rule 2.
@@ -46,6 +47,10 @@ import (
 //     what is filled of F, and its kept does not fall, as one job more fills no less. By rule 3 no
 //     leaf that gives for it fills less of F.
 //
+//   - A job that moves is charged as much in the place that is reserved for it, and counts for that
+//     on its way, so that no other exchange takes it. Neither sum asks where a job is: a move by
+//     itself changes neither, and an exchange with moves, or of moves alone, raises the pair by
+//     what the beneficiary comes to fill, as any other.
 // A gang that runs and grows is a beneficiary of the first kind alone: its further members are jobs
 // beside its minimum.
 //

@@ -14,8 +14,9 @@ import (
 // ways, so that what it finds is certain, and what it does not find says nothing: whole gangs of
 // other queues, on nodes that are emptied one after the other.
 //
-// It judges gangs whose place can be counted (see countable), of queues without any above them,
-// with the default gain, no rate limit, and nothing else under way.
+// It judges gangs whose place can be counted (see countable), of queues that state a guarantee
+// as all above them do, with the default gain, no rate limit, and nothing else under way. What
+// others give leaves each queue, from the leaf up to where the paths part, what it states.
 
 // collected asserts that of one gang that waits.
 func (c *Checker) collected(rep *replica) error {
@@ -23,7 +24,7 @@ func (c *Checker) collected(rep *replica) error {
 	if !rep.waits() || p.Mode == berth.PreemptionOff || p.RateLimit.Evictions+p.QueueRateLimit.Evictions > 0 {
 		return nil
 	}
-	if len(c.preemptions)+len(c.kept) > 0 || leaf.parent != nil || len(leaf.children) > 0 || c.somebodyKeeps() {
+	if len(c.preemptions)+len(c.kept) > 0 || len(leaf.children) > 0 || c.somebodyKeeps() {
 		return nil
 	}
 	w := c.imagine(nil, nil, c.gangs)
@@ -32,7 +33,7 @@ func (c *Checker) collected(rep *replica) error {
 	if rep.grows() {
 		asked, high = rep.job.unit(c), rep.job.unit(c)
 	}
-	if !w.known || len(w.gone) > 0 || asked != high || asked == 0 || leaf.used[quota.GPUMilli]+asked > leaf.spec.Guarantee[quota.GPUMilli] || !w.countable(rep, nil) {
+	if !w.known || len(w.gone) > 0 || asked != high || asked == 0 || !leaf.owed(asked) || !w.countable(rep, nil) {
 		return nil
 	}
 	open := func(n *node) bool { return c.setAside(n, rep) == 0 }
@@ -49,7 +50,7 @@ func (c *Checker) collected(rep *replica) error {
 	} {
 		slices.SortFunc(nodes, func(a, b *node) int { return cmp.Or(order(a, b), cmp.Compare(a.spec.ID, b.spec.ID)) })
 		victims := w.empty(rep, nodes, open)
-		if victims != nil && w.leaveGuarantees(victims) {
+		if victims != nil && w.leaveGuarantees(rep, victims) {
 			return broken(PromiseL1, "%s waits, or is to grow, within the guarantee of queue %s, and would start if %s and %d more went, which leaves every queue its own", rep, leaf.spec.Name, victims[0], len(victims)-1)
 		}
 	}
@@ -108,16 +109,43 @@ func (w *world) needed(rep *replica, victims []*replica, gone int, open func(*no
 // mayGive reports whether a replica of another queue could certainly be asked to go.
 func (w *world) mayGive(rep, victim *replica) bool {
 	q := victim.job.queue
-	return q != rep.job.queue && q.parent == nil && victim.state == berth.ReplicaRunning && victim.order == nil && !victim.has(stopping) &&
+	_, given := parting(rep.job.queue, q)
+	return q != rep.job.queue && stated(given) && victim.state == berth.ReplicaRunning && victim.order == nil && !victim.has(stopping) &&
 		!w.tooYoung(victim) && victim.job.spec.Topology.Exclusive == "" && !victim.observed
+}
+
+// owed reports whether a queue and all above it state guarantees, and are within them with so much
+// more.
+func (q *queue) owed(asked int64) bool {
+	for ; q != nil; q = q.parent {
+		if guarantee, some := q.spec.Guarantee[quota.GPUMilli]; !some || q.used[quota.GPUMilli]+asked > guarantee {
+			return false
+		}
+	}
+	return true
+}
+
+// stated reports whether all of some queues state a guarantee, or have none above them to have a
+// part of: what else they keep depends on others.
+func stated(list []*queue) bool {
+	return !slices.ContainsFunc(list, func(q *queue) bool {
+		_, some := q.spec.Guarantee[quota.GPUMilli]
+		return !some && q.parent != nil
+	})
 }
 
 // leaveGuarantees reports whether every queue has its guarantee in use without some gangs, or loses
 // nothing.
-func (w *world) leaveGuarantees(victims []*replica) bool {
+func (w *world) leaveGuarantees(rep *replica, victims []*replica) bool {
 	given := map[*queue]int64{}
 	for _, v := range victims {
-		given[v.job.queue] += w.held(v.members)
+		_, path := parting(rep.job.queue, v.job.queue)
+		for _, q := range path {
+			given[q] += w.held(v.members)
+		}
+		if len(path) > 1 || rep.job.queue.parent != nil {
+			w.saw("a guarantee judged in a hierarchy")
+		}
 	}
 	for q, milli := range given {
 		if used := q.used[quota.GPUMilli]; used-milli < min(used, q.spec.Guarantee[quota.GPUMilli]) {

@@ -179,7 +179,7 @@ func (w *world) anyOrder(left []*preemption) error {
 		if err == nil && len(left) > 1 {
 			for _, victim := range r.victims {
 				w.vanish(victim.all())
-				if r.moves {
+				if victim.moves {
 					w.charge(victim.replica, w.costs(victim.replica)[quota.GPUMilli])
 				}
 			}
@@ -207,17 +207,22 @@ func (w *world) judge(r *preemption) error {
 	}
 	gone, whole := len(w.gone), false
 	w.withinGuarantee = w.owes(rep, asked)
-	defer func() { w.back(gone, len(w.here)) }()
+	here := len(w.here)
+	defer func() { w.back(gone, here) }()
 	for _, victim := range r.victims {
 		w.vanish(victim.all())
 	}
-	if r.moves {
-		return w.hasRoom(rep, r)
+	victims, known, err := w.moves(rep, asked, r)
+	switch {
+	case err != nil:
+		return err
+	case len(victims) == 0, !known:
+		return w.needsMoves(rep, r, gone, here)
 	}
-	own := r.victims[0].job.queue == rep.job.queue
-	for _, victim := range r.victims {
+	own := victims[0].job.queue == rep.job.queue
+	for _, victim := range victims {
 		if (victim.job.queue == rep.job.queue) != own {
-			return broken(PromiseS4, "%s and %s are evicted for %s, and one of them is of its queue", r.victims[0], victim, rep)
+			return broken(PromiseS4, "%s and %s are evicted for %s, and one of them is of its queue", victims[0], victim, rep)
 		}
 		for _, unit := range victim.units() {
 			if held := w.held(unit.all()); w.tooLarge(rep, asked, victim, held) {
@@ -230,7 +235,7 @@ func (w *world) judge(r *preemption) error {
 		if err := w.mayTake(rep, asked, victim); err != nil {
 			return err
 		}
-		exception, err := w.leaves(rep, victim, r.victims, w.gone[:gone])
+		exception, err := w.leaves(rep, victim, victims, w.gone[:gone])
 		if err != nil {
 			return err
 		}
@@ -242,16 +247,60 @@ func (w *world) judge(r *preemption) error {
 	if err := w.isWorthIt(rep, asked, r); err != nil {
 		return err
 	}
+	if r.moved() > 0 {
+		return w.needsMoves(rep, r, gone, here)
+	}
 	if err := w.hasRoom(rep, r); err != nil || !w.countable(rep, w.gangs[r.beneficiary].Nodes) {
 		return err
 	}
-	if w.preemptions > 1 || w.left || whole || !alike(rep, r.victims) {
+	if w.preemptions > 1 || w.left || whole || !alike(rep, victims) {
 		return nil
 	}
 	if err := w.noneSpared(rep, r, gone); err != nil {
 		return err
 	}
 	return w.partsFirst(rep, r, gone)
+}
+
+// moves judges the victims that only move, where others are evicted beside them or the policy lets
+// gangs move for guarantees alone, charges them where they go, and returns the others. Not
+// known: of a gang that may be smaller there nothing tells what it is charged.
+func (w *world) moves(rep *replica, asked int64, r *preemption) (evicted []victim, known bool, err error) {
+	evicted, known = r.evicted(), true
+	if r.moved() == 0 {
+		return evicted, true, nil
+	}
+	if owed := w.withinGuarantee || w.fair == nil; !owed && (len(evicted) > 0 || w.policy.Defragmentation.Mode != berth.DefragmentationOn) {
+		return nil, true, broken(PromiseS6, "%d move for %s, which asks for %d beyond the guarantee of its queue", r.moved(), rep, asked)
+	}
+	for _, v := range r.victims {
+		if v.moves {
+			known = known && v.isRigid()
+			w.charge(v.replica, w.held(v.all()))
+		}
+	}
+	if len(evicted) > 0 {
+		w.saw("moved beside victims")
+	}
+	return evicted, known, nil
+}
+
+// needsMoves asserts that a beneficiary has room, and would not fit if all that move for it
+// stayed and the others were gone. Before the victims so many members were gone, and so many
+// gangs planned.
+func (w *world) needsMoves(rep *replica, r *preemption, gone, here int) error {
+	if err := w.hasRoom(rep, r); err != nil || w.preemptions > 1 || w.left || !w.countable(rep, w.gangs[r.beneficiary].Nodes) {
+		return err
+	}
+	w.back(gone, here)
+	for _, v := range r.evicted() {
+		w.vanish(v.all())
+	}
+	if w.couldStartOn(rep, w.openTo(rep)) {
+		return broken(PromiseS7, "%d move for %s, which would fit beside them", r.moved(), rep)
+	}
+	w.saw("none of the moves was in vain")
+	return nil
 }
 
 // hasRoom asserts that a gang fits on its reserved nodes once departing gangs are gone, as far as

@@ -119,7 +119,7 @@ func admit(full *berth.Time, r berth.RateLimit, now berth.Time, list []*replica)
 // owed of others.
 func (w *world) isWorthIt(rep *replica, asked int64, r *preemption) error {
 	k := &w.policy.Preemption.Gain
-	if k.IgnoreCost || w.ownGain {
+	if k.IgnoreCost || w.ownGain || r.moved() > 0 {
 		return nil
 	}
 	if r.victims[0].job.queue != rep.job.queue && (w.fair == nil || w.owes(rep, asked)) {

@@ -103,12 +103,13 @@ func (c *Checker) mustLeave(rep *replica, h berth.OrderHeader) error {
 
 // mustMove: a gang that moves for a beneficiary runs, has no other order out, and may be moved;
 // the policy allows moves, and no more than so many for one beneficiary, which waits. A place is
-// reserved for the gang.
+// reserved for the gang. That a gang moves for a guarantee alone, beside others that are
+// evicted, say, is looked at when all orders are known.
 func (c *Checker) mustMove(rep *replica, h berth.OrderHeader) error {
 	key := gangKey{h.Cause.Beneficiary.Job, h.Cause.Beneficiary.Replica}
 	beneficiary := c.beneficiary(key)
 	switch {
-	case c.policy.Defragmentation.Mode != berth.DefragmentationOn:
+	case c.policy.Defragmentation.Mode != berth.DefragmentationOn && !c.movesForGuarantees():
 		return broken(PromiseS6, "order %d moves %s for %s, and the policy is %q", h.ID, rep, key, c.policy.Defragmentation.Mode)
 	case rep.state != berth.ReplicaRunning || rep.has(stopping):
 		return broken(PromiseS6, "order %d moves %s, which is %s", h.ID, rep, rep.state)
@@ -123,16 +124,19 @@ func (c *Checker) mustMove(rep *replica, h berth.OrderHeader) error {
 	}
 	c.victimsNow, c.departed = append(c.victimsNow, rep), append(c.departed, rep)
 	r := c.begun(key)
-	if len(r.victims) > 0 && !r.moves {
-		return broken(PromiseS7, "%s is moved for %s, for which others are evicted", rep, key)
-	}
-	r.moves, rep.preemption, rep.resting = true, r, c.inCooldown(rep)
+	rep.preemption, rep.resting = r, c.inCooldown(rep)
 	r.takesFrom(rep, c.grace(rep))
-	if len(r.victims) > cmp.Or(c.policy.Defragmentation.MaxMoves, 8) {
-		return broken(PromiseS7, "%d are moved for %s", len(r.victims), key)
+	r.victims[len(r.victims)-1].moves = true
+	if n := r.moved(); n > cmp.Or(c.policy.Defragmentation.MaxMoves, 8) {
+		return broken(PromiseS7, "%d are moved for %s", n, key)
 	}
 	c.saw("moved for another")
 	return nil
+}
+
+// movesForGuarantees reports whether the policy lets gangs move so that a guarantee is collected.
+func (c *Checker) movesForGuarantees() bool {
+	return c.policy.Defragmentation.Mode != berth.DefragmentationOff && c.policy.Preemption.Mode != berth.PreemptionOff
 }
 
 // graceOf is how long the checkpoint may take of a gang that leaves: until the deadline, if that
@@ -276,11 +280,16 @@ func (c *Checker) againstRemnant(rep *replica, r berth.ReservationReport) error 
 func (rep *replica) moves() bool {
 	switch rep.state {
 	case berth.ReplicaRunning:
-		return rep.asked() && !rep.needless() && (rep.preemption == nil || rep.preemption.moves)
+		return rep.asked() && !rep.needless() && (rep.preemption == nil || rep.preemption.has(rep))
 	case berth.ReplicaReleasing:
 		return rep.comesBack()
 	}
 	return rep.state == berth.ReplicaPending && rep.left != "" && rep.readyAt != 0
+}
+
+// has reports whether a gang moves for a beneficiary.
+func (r *preemption) has(rep *replica) bool {
+	return slices.ContainsFunc(r.victims, func(v victim) bool { return v.replica == rep && v.moves })
 }
 
 // againstMoves: places are reserved for gangs that were told to leave and could have stayed. It

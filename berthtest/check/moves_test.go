@@ -76,6 +76,15 @@ func (z *zoo) gone(request berth.RequestCheckpoint, list ...berth.ReservationRep
 	return r
 }
 
+// owed has three jobs run that may move, on n1 and n2, and one wait within the guarantee of its
+// queue.
+func (z *zoo) owed() {
+	z.tenants(promised(3), plain)
+	z.singles("b1", "wxy", writes)
+	z.submit("back", 1, in("a1"))
+	require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0)))
+}
+
 const soon = berth.Time(berth.Minute)
 
 var leaving = []animal{
@@ -184,6 +193,21 @@ var leaving = []animal{
 	{check.PromiseDeadlines, "a checkpoint may take longer than the node is there", func(z *zoo) error {
 		z.leaver(soon, writes)
 		return z.try(z.asksToLeave(0))
+	}},
+	{check.PromiseS6, "a gang moves for one that is owed nothing, and moves are only proposed", func(z *zoo) error {
+		z.full()
+		z.pass(z.ask("z", berth.CauseMoved, "high"))
+		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3"), z.kept("z", "n1")))
+	}},
+	{check.PromiseS6, "a gang moves for a guarantee, and moves are off", func(z *zoo) error {
+		z.owed()
+		z.tell(berth.PolicyChanged{Policy: berth.Policy{Defragmentation: berth.Defragmentation{Mode: berth.DefragmentationOff}}})
+		return z.try(z.ask("y", berth.CauseMoved, "back"))
+	}},
+	{check.PromiseS7, "a gang moves for a guarantee, and there is room beside it", func(z *zoo) error {
+		z.owed()
+		z.pass(z.ask("y", berth.CauseMoved, "back"))
+		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("back", "n2"), z.kept("y", "n3")))
 	}},
 	{check.PromiseIncarnations, "a former life has to leave", func(z *zoo) error {
 		z.leaver(0, writes)

@@ -20,23 +20,38 @@ type preemption struct {
 	ended bool
 	// victims are in the order of their orders.
 	victims []victim
-	// moves: the victims are not evicted, but moved.
-	moves bool
 	// members is how many further members a gang that runs is to get, as the report has it.
 	members int
 	// grace is the longest time that a victim has to write a checkpoint.
 	grace berth.Duration
 }
 
-// A victim is a replica that is evicted, whole or in part.
+// A victim is a replica that is evicted, whole or in part, or moves.
 type victim struct {
 	*replica
+	// moves: it is not evicted, but moved.
+	moves bool
 	// members that are evicted while the rest of the gang goes on; nil: all of it is.
 	members []*member
 }
 
 // whole reports whether all of a replica is evicted.
 func (v victim) whole() bool { return v.members == nil }
+
+// moved counts the victims that move.
+func (r *preemption) moved() (n int) {
+	for _, v := range r.victims {
+		if v.moves {
+			n++
+		}
+	}
+	return n
+}
+
+// evicted are the victims that do not move.
+func (r *preemption) evicted() []victim {
+	return slices.DeleteFunc(slices.Clone(r.victims), func(v victim) bool { return v.moves })
+}
 
 // all lists the members that are evicted.
 func (v victim) all() []*member {

@@ -103,7 +103,10 @@ func (s *Session) startPlan(rest string) error {
 
 func (s *Session) printStartPlan(t *berth.StartPlan) {
 	s.print("%s", t.Text)
-	if len(t.Moves) > 0 {
+	switch {
+	case len(t.Moves) > 0 && t.MovesGain == 0: // for a guarantee, at any cost
+		s.print("  moving costs %v of GPU time", berth.Duration(t.MovesCost))
+	case len(t.Moves) > 0:
 		s.print("  moving costs %v of GPU time, and gains %v", berth.Duration(t.MovesCost), berth.Duration(t.MovesGain))
 	}
 	s.printMoves(t.Moves)

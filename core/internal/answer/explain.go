@@ -106,7 +106,7 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 			reason = &found
 			gone := agenda.Never
 			if e.Bucket.Slot < 0 {
-				gone = an.explainVictims(e, reason)
+				gone, _ = an.explainVictims(e, reason)
 			}
 			an.expect(rep, e.Bucket.Shape, e.Grows, gone, reason)
 			if w := rep.Reserved; w != nil {

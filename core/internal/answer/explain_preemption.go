@@ -50,20 +50,20 @@ func victimsOf(p *record.Plan, rep *record.Replica) []record.Piece {
 
 // explainVictims adds to a reason the victims of a preemption for an entry, actual or
 // potential, and why there are none. It returns by when those that may yet be asked to go are
-// gone; never: none are expected to be.
-func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone berth.Time) {
+// gone; never: none are expected to be; and victims and moves that would start it together, or nil.
+func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone berth.Time, both *evict.Bid) {
 	gone = agenda.Never
 	if w := e.Rep.PlannedReservation(); w != nil {
 		reason.Victims = an.victims(e.Rep, victimsOf(w.Plan, e.Rep))
 		reason.Preemption = fmt.Sprintf("preemption is under way: %s yet to stop", count(len(reason.Victims), "victim"))
-		return gone
+		return gone, nil
 	}
 	if b := an.wouldMove(e); !e.Grows && b != nil {
 		reason.Moves = an.describeMoves(b)
 		gone = an.movedBy(b)
 	}
 	policy := &an.state.Config.Policy.Preemption
-	t, victims, protected := an.potentialVictims(e)
+	t, victims, both, protected := an.potentialVictims(e)
 	reason.PotentialVictims, reason.Weighing = an.victims(e.Rep, victims), t.Weighing
 	switch asked := e.Bucket.Shape.Least.GPUMilli; {
 	case policy.Mode == berth.PreemptionOff:
@@ -82,6 +82,8 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 	case len(victims) > 0:
 		reason.Preemption = "the next pass that looks for victims may preempt these"
 		gone = min(gone, an.goneBy(e, victims, an.state.Now))
+	case both != nil:
+		gone = min(gone, an.explainBoth(e, reason, both))
 	case t.Waits:
 		reason.Preemption = "waiting costs least: a gang that can give more of its surplus is growing or shrinking just now"
 		gone = min(gone, an.givenNext())
@@ -97,7 +99,18 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 	default:
 		reason.Preemption = an.overShare(e.Rep.Job.Queue, asked)
 	}
-	return gone
+	return gone, both
+}
+
+// explainBoth adds to a reason the victims and the moves that would start an entry together, and
+// returns by when they are gone.
+func (an *Answers) explainBoth(e *record.Entry, reason *berth.Reason, b *evict.Bid) (gone berth.Time) {
+	reason.PotentialVictims, reason.Moves = an.victims(e.Rep, b.Evicted()), an.describeMoves(b)
+	ready := an.life.VictimsReady(evict.Wholes(b.Going()))
+	if reason.Preemption = "the next pass that looks for victims may take these for its guarantee, and has what moves go on elsewhere"; ready > an.state.Now {
+		reason.Preemption = fmt.Sprintf("the preemption rate limit is reached: its guarantee may be collected, by victims and moves, in %v", ready.Sub(an.state.Now))
+	}
+	return an.goneBy(e, b.Going(), ready)
 }
 
 // describeProtected says which jobs stand for the guarantees of which queues.
@@ -157,19 +170,25 @@ func describeWeighing(w *berth.Weighing, now berth.Time) string {
 }
 
 // potentialVictims looks for the victims of an entry without an effect, also for those that cost
-// more than the preemption gains; where there are none, for what queues keep by their guarantees.
-func (an *Answers) potentialVictims(e *record.Entry) (t *evict.VictimSearch, victims []record.Piece, protected []berth.Protection) {
+// more than the preemption gains; where there are none, for victims and moves together, and for
+// what queues keep by their guarantees.
+func (an *Answers) potentialVictims(e *record.Entry) (t *evict.VictimSearch, victims []record.Piece, both *evict.Bid, protected []berth.Protection) {
 	an.backlog.Demands()
 	im, _ := an.evict.Imagine()
 	defer im.Forget()
 	searches := an.state.Bounds.VictimSearches
 	t, victims, ok := an.evict.Seek(e, evict.Seeking{Mode: berth.PreemptionOn, Chooser: new(preempt.Chooser)}, &searches)
 	if !ok && t.Weighing == nil {
-		if victims = nil; !t.Cut {
+		im.VictimSearches = an.state.Bounds.VictimSearches
+		var among *evict.VictimSearch
+		if both, among = im.BothFor(e); both == nil && !t.Cut && !among.Cut {
 			protected = an.evict.Protections(e)
 		}
+		t.Cut = t.Cut || among.Cut
+		victims, t.ProtectedUntil = nil, evict.Earlier(t.ProtectedUntil, among.ProtectedUntil)
+		t.Limited = evict.Earlier(t.Limited, among.Limited)
 	}
-	return t, victims, protected
+	return t, victims, both, protected
 }
 
 // StartPlan is the start plan of a replica. It tries preemptions and moves on the fleet itself,
@@ -190,16 +209,20 @@ func (an *Answers) StartPlan(rep *record.Replica) berth.StartPlan {
 	if reason.Code == berth.ReasonTurn { // no pass has tried it yet
 		reason = an.capacityReason(e)
 	}
-	gone := an.explainVictims(e, &reason)
+	gone, both := an.explainVictims(e, &reason)
 	an.expect(rep, e.Bucket.Shape, e.Grows, gone, &reason)
 	t := berth.StartPlan{Reason: &reason}
-	if b := an.wouldMove(e); b != nil {
+	b := an.wouldMove(e)
+	if b == nil {
+		b = both
+	}
+	if b != nil {
 		t.Moves, t.MovesCost, t.MovesGain = an.describeMoves(b), b.Cost, b.Gain
 	}
 	t.Victims = slices.Concat(reason.Victims, reason.PotentialVictims)
 	for _, victim := range t.Victims {
 		t.Cost += min(victim.Cost, math.MaxInt64-t.Cost)
 	}
-	t.Text = startSentence(&t)
+	t.Text = startSentence(&t, b != nil && b == both)
 	return t
 }

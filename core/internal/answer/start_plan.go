@@ -9,10 +9,13 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
-func startSentence(t *berth.StartPlan) string {
+// startSentence says in a sentence what would start a job, by victims, moves or, together, by both.
+func startSentence(t *berth.StartPlan, together bool) string {
 	switch {
 	case len(t.Reason.Victims) > 0:
 		return t.Reason.Preemption
+	case len(t.Moves) > 0 && len(t.Victims) > 0 && together:
+		return fmt.Sprintf("moving %s and preempting %d would start it", count(len(t.Moves), "running replica"), len(t.Victims))
 	case len(t.Moves) > 0 && len(t.Victims) > 0:
 		return fmt.Sprintf("moving %s would start it, or preempting %d", count(len(t.Moves), "running replica"), len(t.Victims))
 	case len(t.Moves) > 0:

@@ -24,6 +24,42 @@ func (bl *Backlog) NewPlan(where []gang.Member) *record.Plan {
 	return p
 }
 
+// EachPlanned calls a function for what the pieces will be charged, in thousandths of a GPU, of
+// each gang of a queue or below it that has its place reserved, but for one: what goes one by
+// one, and the minimum in one piece.
+func (bl *Backlog) EachPlanned(at quota.QueueIndex, but *record.Replica, use func(milli int64)) {
+	for _, w := range bl.Reservations {
+		if !w.IsPlanned() || w.Rep == but || !bl.state.Quota.Below(w.Rep.Job.Queue, at) {
+			continue
+		}
+		groups, grows := w.Rep.Job.Spec.Groups, w.IsAwaited() && w.Rep.State == berth.ReplicaRunning
+		left := make([]int, len(groups))
+		for i := range w.Plan.Where {
+			left[w.Plan.Where[i].Group]++
+		}
+		sum, unit := int64(0), int64(0)
+		for i := range w.Plan.Where {
+			m := &w.Plan.Where[i]
+			g := &groups[m.Group]
+			milli := record.ChargeOf(&m.Hold, bl.state.Nodes[m.Hold.Node]).GPUMilli
+			least := record.Least(g)
+			if grows { // it has its minimum
+				least = 0
+			}
+			if left[m.Group] <= least {
+				sum += milli
+				continue
+			}
+			unit += milli
+			if left[m.Group]--; (left[m.Group]-least)%record.UnitOf(g) == 0 {
+				use(unit)
+				unit = 0
+			}
+		}
+		use(sum)
+	}
+}
+
 // EntryOf is the entry for which a gang has a reservation: of one that grows, that of the group in
 // its plan.
 func (bl *Backlog) EntryOf(w *record.Reservation) *record.Entry {

@@ -54,6 +54,11 @@ func (bk *Books) ShareLeft(q *record.Queue) (share, guaranteed int64) {
 	return max(bk.Shares.Of(q.Index), guaranteed) - used, guaranteed - used
 }
 
+// Owed is what of its guarantee a queue does not use.
+func (bk *Books) Owed(q *record.Queue) int64 {
+	return bk.Shares.Guaranteed(q.Index) - bk.state.Quota.Used(q.Index, quota.GPUMilli)
+}
+
 // MayPreempt reports whether a replica may take the place of another of its queue.
 func MayPreempt(rep, victim *record.Replica) bool {
 	return victim.Job.Spec.Class != berth.ClassLatencyCritical && record.CompareRank(rep, victim) > 0

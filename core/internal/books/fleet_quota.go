@@ -83,23 +83,41 @@ func (bk *Books) Discharge(q quota.QueueIndex, c quota.Charge) {
 // DischargeAll imagines that a part of a replica is charged for nothing. What it has on nodes
 // that take no more work is gone with it.
 func (bk *Books) DischargeAll(p record.Piece) {
-	p.EachHold(func(h *gang.Hold, n *record.Node) {
-		charge := record.ChargeOf(h, n)
-		bk.Discharge(p.Rep.Job.Queue, charge)
-		if n.Closed() {
-			bk.ShiftCapacity(n, charge, -1)
-		}
-	})
+	chargesOf(p, func(c quota.Charge) { bk.Discharge(p.Rep.Job.Queue, c) })
+	bk.shiftClosed(p, -1)
 }
 
 // ChargeAll undoes DischargeAll.
 func (bk *Books) ChargeAll(p record.Piece) {
+	bk.shiftClosed(p, 1)
+	chargesOf(p, func(c quota.Charge) { bk.Charge(p.Rep.Job.Queue, c) })
+}
+
+// chargesOf calls a function for what the members of a part are charged, those of one product that
+// follow each other together.
+func chargesOf(p record.Piece, use func(quota.Charge)) {
+	var sum quota.Charge
 	p.EachHold(func(h *gang.Hold, n *record.Node) {
-		charge := record.ChargeOf(h, n)
-		if n.Closed() {
-			bk.ShiftCapacity(n, charge, 1)
+		switch c := record.ChargeOf(h, n); {
+		case sum == quota.Charge{}:
+			sum = c
+		case sum.Product == c.Product:
+			sum = sum.Plus(c)
+		default:
+			use(sum)
+			sum = c
 		}
-		bk.Charge(p.Rep.Job.Queue, charge)
+	})
+	use(sum)
+}
+
+// shiftClosed has the quota tree see more or less of the nodes that take no more work, by what a
+// part has on them.
+func (bk *Books) shiftClosed(p record.Piece, sign int64) {
+	p.EachHold(func(h *gang.Hold, n *record.Node) {
+		if n.Closed() {
+			bk.ShiftCapacity(n, record.ChargeOf(h, n), sign)
+		}
 	})
 }
 

@@ -15,8 +15,8 @@ import (
 // demand is what the replica needs at least, in whole GPUs: the members of its largest
 // group, each on a node, in one domain of the level that is required and of one product. Nothing
 // is known of parts of GPUs. The nodes are those that are free for a member, as many as it could
-// use, and those on which a candidate stands.
-func (t *VictimSearch) demand() preempt.Requirement {
+// use, and those on which one of the candidates stands.
+func (t *VictimSearch) demand(candidates []preempt.Candidate) preempt.Requirement {
 	c, tree := t.core, t.core.state.Fleet.Tree()
 	g := t.largestGroup()
 	if g.Claim.GPUs == 0 {
@@ -48,8 +48,8 @@ func (t *VictimSearch) demand() preempt.Requirement {
 		listed[n] = true
 		d.Domains = append(d.Domains, room)
 	}
-	for i := range t.candidates {
-		for _, n := range t.candidates[i].Domains {
+	for i := range candidates {
+		for _, n := range candidates[i].Domains {
 			add(topology.NodeIndex(n), true)
 		}
 	}

@@ -87,7 +87,8 @@ func (t *VictimSearch) newKeep(s *quota.Stake, above int, reason quota.ReclaimRe
 			return true
 		})
 	})
-	// What is being started, or planned, stays.
+	c.backlog.EachPlanned(k.queue, t.rep, func(milli int64) { add(milli, 1) }) // what moves counts on its way
+	// What is being started stays.
 	rest = max(0, rest)
 	k.guaranteed, k.fair = max(0, s.Guaranteed-below-rest), max(0, s.Fair-below-rest)
 	k.used -= rest
@@ -270,8 +271,7 @@ func (t *VictimSearch) opens(chosen []int) bool {
 	if !t.reachesFar(chosen) {
 		return true
 	}
-	t.chargeOut((*Evict).recharge)
-	defer t.chargeOut((*Evict).discharge)
+	t.chargeOut()
 	for _, k := range t.keeps {
 		k.now = k.reason
 	}
@@ -308,12 +308,16 @@ func (t *VictimSearch) opens(chosen []int) bool {
 	return ok
 }
 
-// chargeOut discharges what is imagined gone now, or charges it again.
-func (t *VictimSearch) chargeOut(charge func(*Evict, record.Piece)) {
+// chargeOut charges what is imagined gone now, until the next choice is imagined.
+func (t *VictimSearch) chargeOut() {
+	if t.charged {
+		return
+	}
+	t.charged = true
 	for i, gone := range t.out {
 		for _, p := range t.offers[i].pieces {
 			if gone {
-				charge(t.core, p)
+				t.core.recharge(p)
 			}
 		}
 	}

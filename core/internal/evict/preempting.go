@@ -102,7 +102,7 @@ type Bid struct {
 	*record.Entry
 	victims []record.Piece
 	where   []gang.Member
-	// Moves has the destinations of victims that are only moved, with cost and gain.
+	// Moves has the destinations of the victims that only move. Where all do, they have to pay.
 	Moves      []search.Relocation
 	Cost, Gain preempt.GPUMilliseconds
 	// gave are the floors of the queues that give so that less fills their guarantees.
@@ -155,21 +155,16 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	case !ok && im.VictimSearches <= 0 && !im.first: // cut short: it comes first in the next pass, with all of them
 		ev.agenda.PreemptBy(ev.state.Now)
 		return nil
-	case !ok && how.partsOnly:
+	case !ok && !how.partsOnly:
+		return ev.bidForBoth(im, e, t)
+	case !ok:
 		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, ready
 		ev.agenda.PreemptBy(ready)
-		return nil
-	case !ok:
-		ev.bidInVain(e)
-		e.Rep.Bid.RipeAt = t.ripeAt(e.Rep.Bid.At)
-		ev.agenda.PreemptBy(ev.LooksFor(e.Rep))
 		return nil
 	}
 	if len(victims) == 0 {
 		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, 0 // until something changes
-	} else if at := ev.life.MeterVictims(Wholes(victims)); at > ev.state.Now {
-		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, at
-		ev.agenda.PreemptBy(at)
+	} else if !ev.meters(e, victims) {
 		return nil
 	}
 	for _, victim := range victims {
@@ -180,6 +175,42 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	ev.books.LetGo()
 	invariant.Hold(im.putIn(t.Queue, b.where), "what was found is not free")
 	return asGroup(e, b)
+}
+
+// bidForBoth looks for victims and moves together where a search for victims alone was in vain:
+// among other gangs each time, until it has been among all of them.
+func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *VictimSearch) *Bid {
+	before := im.extent()
+	b, both, next := im.BidToRearrange(e, &ev.chooser, e.Rep.Bid.Round)
+	if b == nil && im.VictimSearches <= 0 && !im.first { // cut short, as a search for victims alone
+		ev.agenda.PreemptBy(ev.state.Now)
+		return nil
+	}
+	e.Rep.Bid.Round = next
+	switch {
+	case b != nil && ev.meters(e, b.victims):
+		return b
+	case b != nil:
+		im.backTo(before)
+	case next > 0:
+		ev.agenda.PreemptBy(ev.state.Now)
+	default:
+		ev.bidInVain(e)
+		e.Rep.Bid.RipeAt = Earlier(t.ripeAt(e.Rep.Bid.At), both.ripeAt(e.Rep.Bid.At))
+		ev.agenda.PreemptBy(ev.LooksFor(e.Rep))
+	}
+	return nil
+}
+
+// meters reports whether the rate limits allow the victims of an entry now, and counts them
+// then; or else has it bid again when they do.
+func (ev *Evict) meters(e *record.Entry, victims []record.Piece) bool {
+	at := ev.life.MeterVictims(Wholes(victims))
+	if at > ev.state.Now {
+		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, at
+		ev.agenda.PreemptBy(at)
+	}
+	return at <= ev.state.Now
 }
 
 // Seek looks for the victims of an entry: it reclaims what was lent to other queues or else,
@@ -256,15 +287,21 @@ func (ev *Evict) grant(b *Bid) bool {
 		return false
 	}
 	ev.state.Totals.Preemptions++
-	if b.Moves != nil {
-		return ev.move(b)
+	w := b.Rep.Reserved
+	if !ev.reserveMoves(b) {
+		return false
 	}
 	for _, f := range b.gave {
 		ev.books.Queues[f.queue].RaiseFloor(f.milli)
 	}
 	for _, victim := range b.victims {
-		b.Rep.Reserved.Plan.AddVictim(victim.Rep)
-		ev.life.Ask(victim, b.Rep)
+		w.Plan.AddVictim(victim.Rep)
+		if b.relocation(victim.Rep) != nil {
+			victim.Rep.Beneficiary = b.Rep
+			ev.life.Stop(victim.Rep, berth.Cause{Code: berth.CauseMoved, Beneficiary: b.Rep.Ref()}, ev.state.GraceOf(victim.Rep))
+		} else {
+			ev.life.Ask(victim, b.Rep)
+		}
 	}
 	return true
 }
@@ -319,6 +356,9 @@ func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
 		room, guarantee := int64(0), int64(0)
 		if mode != berth.PreemptionOff {
 			room, guarantee = ev.books.ShareLeft(q)
+		}
+		if ev.mayRearrange() { // though nobody has anything to give back
+			room = max(room, ev.books.Owed(q))
 		}
 		least, some := q.Running.Min()
 		some = some && mode == berth.PreemptionOn

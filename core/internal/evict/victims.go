@@ -29,8 +29,9 @@ type VictimSearch struct {
 	sources []source
 	// places says where to look for more; nil: all are candidates.
 	places *places
-	// out says which of them are imagined gone now.
-	out []bool
+	// out says which of them are imagined gone now, and charged whether they are charged all the same.
+	out     []bool
+	charged bool
 	// givers has what is known of replicas, as of queues that were asked about.
 	givers map[*record.Replica]*giver
 	// keeps has what the queues keep of which something may go, in the order of their allowances.
@@ -126,7 +127,7 @@ func (t *VictimSearch) chooseAmong(chooser *preempt.Chooser, trials *int) (victi
 		Allowances: t.allowances(), Permits: t.permits,
 	}
 	if len(t.candidates) > 0 { // else one search says it all
-		options.Requirement = t.demand()
+		options.Requirement = t.demand(t.candidates)
 	}
 	choice, err := chooser.Choose(t.candidates, t.fits, options)
 	invariant.Must(err)
@@ -218,7 +219,7 @@ func (t *VictimSearch) find() bool {
 // imagine has the chosen candidates gone, and no others.
 func (t *VictimSearch) imagine(chosen []int) {
 	c, goes := t.core, make([]bool, len(t.offers))
-	t.chargeOut((*Evict).recharge)
+	t.chargeOut()
 	for _, i := range slices.Sorted(slices.Values(chosen)) { // the units of a gang before all of it
 		t.take(i, goes)
 	}
@@ -232,7 +233,7 @@ func (t *VictimSearch) imagine(chosen []int) {
 			c.books.Vanish(t.offers[i].Piece)
 		}
 	}
-	t.out = goes
+	t.out, t.charged = goes, false
 }
 
 // setBack has all candidates back.

@@ -112,6 +112,8 @@ type BidPart struct {
 	// At is when to look again, at the earliest, as it was in vain at Turn.
 	At   berth.Time  `json:"bidAt,omitempty"`
 	Turn agenda.Turn `json:"-"`
+	// Round says among which gangs it looks next for some to move, beside victims.
+	Round int `json:"round,omitempty"`
 }
 
 // A StartPart is how a member came to be where it is.

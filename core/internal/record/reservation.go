@@ -52,9 +52,9 @@ type Plan struct {
 // AddVictim notes one more victim; they come in order.
 func (p *Plan) AddVictim(victim *Replica) { p.Victims = append(p.Victims, victim) }
 
-// WithinQueue reports whether the victims are of the beneficiary's own queue.
+// WithinQueue reports whether victims are of the beneficiary's own queue, and evicted there.
 func (p *Plan) WithinQueue(rep *Replica) bool {
-	return slices.ContainsFunc(p.Victims, func(victim *Replica) bool { return victim.Job.Queue == rep.Job.Queue })
+	return slices.ContainsFunc(p.Victims, func(victim *Replica) bool { return victim.Job.Queue == rep.Job.Queue && victim.Moving == nil })
 }
 
 // IsPlanned reports whether a reservation has a plan.

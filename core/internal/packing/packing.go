@@ -1,0 +1,134 @@
+// Package packing finds nodes for the members of several gangs at once, exactly, where each member
+// may go anywhere: an exact bin packing of vectors, by search with a memory of states in vain.
+package packing
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// A Room is what a node has free: GPUs, and the amounts of its host.
+type Room struct {
+	GPUs int
+	Host []int64
+}
+
+// A Run is some members that are alike, all on nodes of one kind.
+type Run struct {
+	Members int
+	Each    Room
+	// Nodes has the nodes that suit, in the order in which they are tried, and Kinds the kind of
+	// each of them.
+	Nodes []int
+	Kinds []int32
+}
+
+// A Packing packs runs onto nodes.
+type Packing struct {
+	Rooms []Room
+	Runs  []Run
+	// Steps is how many steps are left: a step tries all nodes for one member.
+	Steps int
+
+	order []int // of the runs
+	at    [][]int
+	vain  map[string]bool
+	key   []byte
+}
+
+// Pack returns a node for each member of each run, in order; nil: there are none, or the steps were
+// not enough. Runs of more GPUs each come first, of those the later ones. O(members x nodes) for
+// each way in which nodes may be filled, and no way is tried twice.
+func (p *Packing) Pack() (at [][]int) {
+	p.vain, p.order, p.at = map[string]bool{}, nil, nil
+	for i := range p.Runs {
+		p.order = append(p.order, i)
+		p.at = append(p.at, make([]int, p.Runs[i].Members))
+	}
+	slices.SortFunc(p.order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(p.Runs[b].Each.GPUs, p.Runs[a].Each.GPUs), cmp.Compare(b, a))
+	})
+	if !p.place(position{kind: -1}) {
+		return nil
+	}
+	return p.at
+}
+
+// A position is how far a search has come: the next member of a run, which goes to one of its nodes
+// from one on, and of a kind; -1: of any.
+type position struct {
+	run, member, from int
+	kind              int32
+}
+
+// place finds nodes for a member and all behind it.
+func (p *Packing) place(s position) bool {
+	if s.run == len(p.order) {
+		return true
+	}
+	one := &p.Runs[p.order[s.run]]
+	if s.member == one.Members {
+		return p.place(position{run: s.run + 1, kind: -1})
+	}
+	if p.Steps <= 0 {
+		return false
+	}
+	p.Steps--
+	key := p.state(s)
+	if p.vain[key] {
+		return false
+	}
+	for i := s.from; i < len(one.Nodes); i++ {
+		n := one.Nodes[i]
+		if s.kind >= 0 && one.Kinds[i] != s.kind || !p.take(n, &one.Each) {
+			continue
+		}
+		p.at[p.order[s.run]][s.member] = n
+		found := p.place(position{s.run, s.member + 1, i, one.Kinds[i]})
+		p.give(n, &one.Each, 1)
+		if found {
+			return true
+		}
+	}
+	p.vain[key] = true
+	return false
+}
+
+// take takes what a member needs of a node, if that has it.
+func (p *Packing) take(n int, each *Room) bool {
+	room := &p.Rooms[n]
+	if room.GPUs < each.GPUs {
+		return false
+	}
+	for i, amount := range each.Host {
+		if room.Host[i] < amount {
+			return false
+		}
+	}
+	p.give(n, each, -1)
+	return true
+}
+
+func (p *Packing) give(n int, each *Room, sign int) {
+	room := &p.Rooms[n]
+	room.GPUs += sign * each.GPUs
+	for i, amount := range each.Host {
+		room.Host[i] += int64(sign) * amount
+	}
+}
+
+// state names all that the rest of a search depends on.
+func (p *Packing) state(s position) string {
+	p.key = p.key[:0]
+	for _, n := range [...]int{s.run, s.member, s.from, int(s.kind)} {
+		p.key = binary.AppendVarint(p.key, int64(n))
+	}
+	for n := range p.Rooms {
+		p.key = binary.AppendVarint(p.key, int64(p.Rooms[n].GPUs))
+		for _, amount := range p.Rooms[n].Host {
+			p.key = binary.AppendVarint(p.key, amount)
+		}
+	}
+	return string(p.key)
+}
