@@ -196,8 +196,9 @@ func (t *VictimSearch) askLenders() {
 // whether or not they may go: see permits. They stay imagined gone. Where some may go only beside
 // nearer ones, it asks for these as well: they are needed, though they make no room.
 func (t *VictimSearch) fits(chosen []int) bool {
+	opens := !t.reachesFar(chosen) || t.permits(chosen) // charges what the choice before had gone
 	t.imagine(chosen)
-	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || t.reachesFar(chosen) && !t.permits(chosen) || !t.find() {
+	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !opens || !t.find() {
 		return false
 	}
 	t.core.books.LetGo()
