@@ -34,8 +34,8 @@ func (w *world) fills(q *queue, guarantee int64, lent []victim, before []ghost) 
 			if len(rep.stood) > 0 {
 				return 0, 0, false
 			}
-			members := w.staying(rep, before)
-			if members == nil || rep.state != berth.ReplicaRunning && !slices.Contains(w.opened, rep.preemption) {
+			members := slices.DeleteFunc(w.staying(rep, before), func(m *member) bool { return m.state == binding || m.state == broke })
+			if len(members) == 0 || rep.state != berth.ReplicaRunning && !slices.Contains(w.opened, rep.preemption) {
 				continue
 			}
 			pieces, units, known := w.pieces(rep, members)

@@ -217,7 +217,7 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 		}
 	}
 	passed := c.passed
-	if err := c.returns(gangs); passed && err != nil {
+	if err := c.returns(gangs, passed); err != nil {
 		return err
 	}
 	c.outdated()

@@ -128,7 +128,7 @@ func (c *Checker) isBackoff(rep *replica, r *berth.ReservationReport) bool {
 
 // returns: while a gang backs off after all of its members died, its place is kept for it, from
 // the next pass on, unless something came in between.
-func (c *Checker) returns(gangs map[gangKey]berth.ReservationReport) error {
+func (c *Checker) returns(gangs map[gangKey]berth.ReservationReport, passed bool) error {
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
 			if rep.state != berth.ReplicaPending || rep.readyAt == 0 || rep.left != berth.CauseMemberFailed {
@@ -139,7 +139,7 @@ func (c *Checker) returns(gangs map[gangKey]berth.ReservationReport) error {
 			for _, s := range rep.stood {
 				there = there && slices.Contains(r.Nodes, s.node.spec.ID)
 			}
-			if !c.unseen(rep) { // it may have been taken since
+			if !passed || !c.unseen(rep) { // it may have been taken since, and a node may be open that was not
 				rep.whole = rep.whole && there
 				continue
 			}

@@ -60,7 +60,7 @@ func (t *Search) surpluses(rep *record.Replica) []*surplus {
 }
 
 // pieces lists what a replica is made of: what it has above its minimum, as far as it may go
-// together, unit by unit, and the rest.
+// together, unit by unit, and the rest of what runs. What a gang grows by is being started yet.
 func (t *Search) pieces(rep *record.Replica) []record.Piece {
 	if !rep.Job.IsElastic() {
 		return []record.Piece{{Rep: rep}}
@@ -77,7 +77,7 @@ func (t *Search) pieces(rep *record.Replica) []record.Piece {
 	}
 	rest := record.Piece{Rep: rep, Flats: []int{}}
 	for flat := range rep.Members {
-		if m := &rep.Members[flat]; m.State.Holds() && !m.Imagined && !extra[flat] {
+		if m := &rep.Members[flat]; (m.State == record.MemberRunning || m.State == record.MemberStopping) && !m.Imagined && !extra[flat] {
 			rest.Flats = append(rest.Flats, flat)
 		}
 	}

@@ -206,19 +206,16 @@ func (t *Search) Permits(chosen []int) bool {
 	return t.noteTaken(chosen) && t.opens(chosen) && !slices.ContainsFunc(t.keeps, func(k *keep) bool { return len(k.taken) > 0 && !k.leaves() })
 }
 
-// noteTaken notes what some candidates would take of each queue, and reports whether each gang that
-// does not go keeps its minimum. The units of a gang go with it.
+// noteTaken notes what some candidates would take of each queue, and reports whether each gang of
+// which units go keeps its minimum without them. The units of a gang go with it, and count all the
+// same: what may go together, any part of it may.
 func (t *Search) noteTaken(chosen []int) (minimums bool) {
+	var whole []*record.Replica
 	for _, i := range chosen {
 		if y := &t.Offers[i]; y.surplus != nil {
 			y.surplus.taken = 0
-		}
-	}
-	for _, i := range chosen {
-		if y := &t.Offers[i]; y.surplus == nil {
-			for _, s := range t.giver(y.Rep).surpluses {
-				s.taken = goesWhole
-			}
+		} else if y.Rep.Job.IsElastic() {
+			whole = append(whole, y.Rep)
 		}
 	}
 	for _, k := range t.keeps {
@@ -228,19 +225,16 @@ func (t *Search) noteTaken(chosen []int) (minimums bool) {
 	for _, i := range chosen {
 		y := &t.Offers[i]
 		if s := y.surplus; s != nil {
-			if s.taken == goesWhole {
-				continue
-			}
 			s.taken += len(y.Flats)
 			minimums = minimums && s.taken <= s.most
+			if slices.Contains(whole, y.Rep) {
+				continue
+			}
 		}
 		t.noteTake(y.Rep.Job.Queue, y.pieces, 1)
 	}
 	return minimums
 }
-
-// goesWhole is what is taken of a surplus with all of its gang.
-const goesWhole = -1
 
 // noteTake notes that some pieces are taken of a queue or, with -1, that they are not.
 func (t *Search) noteTake(q quota.QueueIndex, pieces []record.Piece, sign int64) {
@@ -279,10 +273,18 @@ func (k *keep) left() (milli int64, lots []quota.Lot) {
 	return milli, lots
 }
 
+// reachesFar reports whether some candidates may go only while others that are nearer are gone.
+func (t *Search) reachesFar(chosen []int) bool {
+	return slices.ContainsFunc(chosen, func(i int) bool {
+		at := t.keepOf[t.Offers[i].Rep.Job.Queue]
+		return at > 0 && t.keeps[at-1].opened
+	})
+}
+
 // opens reports whether the nearer ones among some candidates open the way to the farther ones, and
 // notes for what reason.
 func (t *Search) opens(chosen []int) bool {
-	if !slices.ContainsFunc(t.keeps, func(k *keep) bool { return k.opened && len(k.taken) > 0 }) {
+	if !t.reachesFar(chosen) {
 		return true
 	}
 	t.chargeOut()

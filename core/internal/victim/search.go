@@ -234,10 +234,12 @@ func (t *Search) askLenders() {
 }
 
 // fits reports whether the replica would fit if the candidates with these indexes were gone,
-// whether or not they may go: see Permits. They stay imagined gone.
+// whether or not they may go: see Permits. They stay imagined gone. Where some may go only beside
+// nearer ones, it asks for these as well: they are needed, though they make no room.
 func (t *Search) fits(chosen []int) bool {
+	opens := !t.reachesFar(chosen) || t.Permits(chosen) // charges what the choice before had gone
 	t.Imagine(chosen)
-	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !t.Find() {
+	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !opens || !t.Find() {
 		return false
 	}
 	t.core.books.LetGo()
