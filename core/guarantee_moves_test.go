@@ -237,8 +237,10 @@ func TestMovesAndVictimsPlaceByPlace(t *testing.T) {
 	d.pooled("n1", 8)
 	used := make([]int, 2)
 	for _, j := range []standingJob{
-		{"five", "research", 5, 1, true, nil, []int{0}}, {"two", "research", 2, 1, true, nil, []int{0}},
-		{"four", "research", 4, 1, true, nil, []int{1}}, {"three", "research", 3, 1, true, nil, []int{1}},
+		{"five", "research", 5, 1, true, nil, []int{0}},
+		{"two", "research", 2, 1, true, nil, []int{0}},
+		{"four", "research", 4, 1, true, nil, []int{1}},
+		{"three", "research", 3, 1, true, nil, []int{1}},
 	} {
 		d.stands(&j, used)
 	}
