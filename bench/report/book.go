@@ -19,8 +19,9 @@ type book struct {
 	held     [categories]int64
 	rows     [categories]Row
 	policy   berth.Policy
-	// scaled lists the jobs that were scaled down since the latest pass, last the
-	// Releases that are given for the last time.
+	// scaled lists the jobs that were scaled down since the latest pass, last the orders whose
+	// deadline frees something: Releases that are given for the last time, and Binds of which
+	// members died.
 	scaled []*jobBook
 	last   []berth.OrderID
 	// tables that were told, the modes of GPUs as told or last ordered, and the
@@ -66,7 +67,7 @@ type replicaBook struct {
 	// gone: it is to be forgotten when it is stopped.
 	gone bool
 	// failed has the members that died while the Bind that started them was out. They hold
-	// what they have until that has ended.
+	// what they have until that has ended, or the job.
 	failed []berth.MemberRef
 }
 
@@ -182,6 +183,7 @@ func (b *book) appliedJob(now berth.Time, e berth.Event) {
 		b.rows[j.category].Withdrawn += len(j.asked)
 		j.asked = nil
 		for number, r := range j.replicas {
+			b.dropFailed(now, j, r)
 			if r.gone = true; len(r.members) == 0 {
 				b.forget(j, number)
 			}
@@ -193,6 +195,7 @@ func (b *book) appliedJob(now berth.Time, e berth.Event) {
 		for number, r := range j.replicas {
 			open := b.open(r)
 			b.drop(now, j, r, func(p *berth.MemberPlacement) bool { return !open[p.Ref()] })
+			b.dropFailed(now, j, r)
 			if r.gone = true; len(r.members) == 0 {
 				b.forget(j, number)
 			}
@@ -206,7 +209,7 @@ func (b *book) appliedJob(now berth.Time, e berth.Event) {
 		b.drop(now, j, r, func(p *berth.MemberPlacement) bool {
 			meant := (e.Bind == 0 || e.Bind == r.binds[p.Ref()]) && slices.Contains(e.Members, p.Ref())
 			if meant && open[p.Ref()] && binding {
-				r.failed = append(r.failed, p.Ref())
+				r.failed, b.last = append(r.failed, p.Ref()), append(b.last, r.order)
 			}
 			return meant && !open[p.Ref()]
 		})
@@ -434,19 +437,23 @@ func (b *book) release(now berth.Time, a *berth.Release) {
 	}
 }
 
-// expire notes the Releases whose members are presumed dead.
+// expire notes the orders that were not reported in time and whose members are taken for dead.
 func (b *book) expire(now berth.Time) {
 	b.last = slices.DeleteFunc(b.last, func(id berth.OrderID) bool {
-		a, out := b.orders[id].(berth.Release)
-		if !out || a.Deadline > now {
+		order, out := b.orders[id]
+		if !out || order.Header().Deadline > now {
 			return !out
 		}
 		delete(b.orders, id)
-		if j := b.jobs[a.Job]; j != nil && j.replicas[a.Replica] != nil {
-			r := j.replicas[a.Replica]
-			b.dropMembers(now, j, r, a.Members)
+		h := order.Header()
+		if j := b.jobs[h.Job]; j != nil && j.replicas[h.Replica] != nil {
+			r := j.replicas[h.Replica]
+			b.dropFailed(now, j, r)
+			if release, ok := order.(berth.Release); ok {
+				b.dropMembers(now, j, r, release.Members)
+			}
 			if r.gone && len(r.members) == 0 {
-				b.forget(j, a.Replica)
+				b.forget(j, h.Replica)
 			}
 		}
 		return true

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -87,25 +88,8 @@ func (b *book) changed(now berth.Time, c *change, done bool) {
 	b.lose(now, c.needs)
 }
 
-// expireChanges ends the Repartitions that were not reported in time: done where a
-// member is known to run on what was ordered, else failed.
+// expireChanges ends the Repartitions that were not reported in time. Members that need what
+// was ordered may be coming up: they hold what they hold until their own order is over.
 func (b *book) expireChanges(now berth.Time) {
-	for _, c := range b.changes {
-		if c.order.Deadline <= now {
-			b.changed(now, c, b.proven(c))
-		}
-	}
-}
-
-// proven reports whether a member runs that needs what was ordered.
-func (b *book) proven(c *change) bool {
-	for _, j := range b.jobs {
-		for _, r := range j.replicas {
-			open := b.open(r)
-			if slices.ContainsFunc(r.members, func(p berth.MemberPlacement) bool { return c.needs(&p) && !open[p.Ref()] }) {
-				return true
-			}
-		}
-	}
-	return false
+	maps.DeleteFunc(b.changes, func(_ berth.OrderID, c *change) bool { return c.order.Deadline <= now })
 }
