@@ -223,6 +223,33 @@ func TestMovesAreLookedForInRounds(t *testing.T) {
 	require.Equal(t, []string{"release small moved", "bind small resumed", "bind whole victims-gone"}, told(d.settle(d.now)))
 }
 
+// TestMovesAndVictimsPlaceByPlace: where more runs than one search looks at, the victims beside a
+// gang that moves come from the nodes that are the cheapest to clear.
+func TestMovesAndVictimsPlaceByPlace(t *testing.T) {
+	c, err := core.New(berth.Config{})
+	require.NoError(t, err)
+	d := &divided{t, c, 0}
+	d.lower(func(b *core.Bounds) { b.Candidates = 2 })
+	for _, q := range []string{"prod", "research"} {
+		d.tell(berth.QueueSet{Queue: quota.Queue{Name: q, Guarantee: gpuMilli(8)}})
+	}
+	d.pooled("n0", 8)
+	d.pooled("n1", 8)
+	used := make([]int, 2)
+	for _, j := range []standingJob{
+		{"five", "research", 5, 1, true, nil, []int{0}},
+		{"two", "research", 2, 1, true, nil, []int{0}},
+		{"four", "research", 4, 1, true, nil, []int{1}},
+		{"three", "research", 3, 1, true, nil, []int{1}},
+	} {
+		d.stands(&j, used)
+	}
+	d.tell(one("prod", "serve", 8))
+	require.Equal(t, []string{
+		"requestCheckpoint four reclaimed", "requestCheckpoint three moved", "requestCheckpoint two reclaimed",
+	}, told(d.pass()))
+}
+
 // A standingJob is a job that runs, its members on nodes by number.
 type standingJob struct {
 	id, queue   string

@@ -37,15 +37,18 @@ func (bk *Books) Exit(rep *record.Replica) {
 // CountLot counts a replica that runs and has no surplus among the lots, or not any more.
 func (bk *Books) CountLot(rep *record.Replica, change int64) {
 	q := bk.Queues[rep.Job.Queue]
-	q.Lots = slices.DeleteFunc(AddLot(q.Lots, rep.RunsMilli, change), func(l quota.Lot) bool { return l.Count == 0 })
+	q.Lots = AddLot(q.Lots, rep.RunsMilli, change)
 }
 
-// AddLot adds so many of a size to lots, in order of size.
+// AddLot adds so many of a size to lots, in order of size. A size of which there are none is left
+// out.
 func AddLot(lots []quota.Lot, size, count int64) []quota.Lot {
 	at, found := slices.BinarySearchFunc(lots, size, func(l quota.Lot, size int64) int { return cmp.Compare(size, l.Size) })
 	if !found {
 		lots = slices.Insert(lots, at, quota.Lot{Size: size})
 	}
-	lots[at].Count += count
+	if lots[at].Count += count; lots[at].Count == 0 {
+		lots = slices.Delete(lots, at, at+1)
+	}
 	return lots
 }

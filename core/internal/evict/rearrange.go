@@ -75,9 +75,8 @@ func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser,
 	if e.Grows || !c.mayRearrange() || r.Asked.GPUMilli > c.books.Owed(c.books.Queues[r.Queue]) {
 		return nil, r.Search, 0
 	}
-	if r.GatherLent(); r.places != nil {
-		r.Cut = r.GatherOnce(im.VictimSearches)
-	}
+	r.GatherLent()
+	r.Cut = r.GatherOnce(im.VictimSearches) || r.Cut
 	if _, within := c.state.Quota.Fits(r.Queue, r.Asked); !within || !r.mayDo() {
 		return nil, r.Search, 0
 	}

@@ -291,12 +291,9 @@ func (t *Search) opens(chosen []int) bool {
 	for _, k := range t.keeps {
 		k.now = k.reason
 	}
-	sorted := slices.SortedFunc(slices.Values(chosen), func(i, j int) int { // the nearer ones first
-		return cmp.Or(cmp.Compare(t.Offers[i].source, t.Offers[j].source), cmp.Compare(i, j))
-	})
 	ok := true
 	var lent []record.Piece
-	for _, i := range sorted {
+	for _, i := range t.byDistance(chosen) {
 		y := &t.Offers[i]
 		_, reason := t.core.books.Shares.Stakes(nil, t.Queue, t.Asked, y.Rep.Job.Queue)
 		if ok = t.reclaims(reason); !ok {
@@ -305,23 +302,62 @@ func (t *Search) opens(chosen []int) bool {
 		for at := t.keepOf[y.Rep.Job.Queue]; at > 0; at = t.keeps[at-1].above {
 			t.keeps[at-1].now = max(t.keeps[at-1].now, reason)
 		}
-		if y.surplus == nil {
-			lent = slices.DeleteFunc(lent, func(p record.Piece) bool {
-				if p.Rep == y.Rep {
-					t.core.books.ChargeAll(p)
-				}
-				return p.Rep == y.Rep
-			})
+		lent = t.give(lent, y)
+	}
+	for _, p := range lent {
+		t.core.books.ChargeAll(p)
+	}
+	return ok
+}
+
+// areOpened reports whether the way to each of some candidates is open once all of the nearer ones
+// are gone. So more candidates never close it, other than by opens, which asks as they go.
+func (t *Search) areOpened(chosen []int) bool {
+	if !t.reachesFar(chosen) {
+		return true
+	}
+	t.chargeOut()
+	sorted, ok := t.byDistance(chosen), true
+	level := func(i int) int { return t.sources[t.Offers[i].source].level }
+	var lent []record.Piece
+	for from := 0; ok && from < len(sorted); {
+		to := from
+		for ; ok && to < len(sorted) && level(sorted[to]) == level(sorted[from]); to++ {
+			_, reason := t.core.books.Shares.Stakes(nil, t.Queue, t.Asked, t.Offers[sorted[to]].Rep.Job.Queue)
+			ok = t.reclaims(reason)
 		}
-		for _, p := range y.pieces {
-			t.core.books.DischargeAll(p)
-			lent = append(lent, p)
+		for ; from < to; from++ {
+			lent = t.give(lent, &t.Offers[sorted[from]])
 		}
 	}
 	for _, p := range lent {
 		t.core.books.ChargeAll(p)
 	}
 	return ok
+}
+
+// byDistance lists some candidates in the order of their sources.
+func (t *Search) byDistance(chosen []int) []int {
+	return slices.SortedFunc(slices.Values(chosen), func(i, j int) int {
+		return cmp.Or(cmp.Compare(t.Offers[i].source, t.Offers[j].source), cmp.Compare(i, j))
+	})
+}
+
+// give discharges a candidate, beside what is lent already, and adds it to that.
+func (t *Search) give(lent []record.Piece, y *Offer) []record.Piece {
+	if y.surplus == nil { // its units are no more of their own
+		lent = slices.DeleteFunc(lent, func(p record.Piece) bool {
+			if p.Rep == y.Rep {
+				t.core.books.ChargeAll(p)
+			}
+			return p.Rep == y.Rep
+		})
+	}
+	for _, p := range y.pieces {
+		t.core.books.DischargeAll(p)
+		lent = append(lent, p)
+	}
+	return lent
 }
 
 // chargeOut charges what is imagined gone now, until the next choice is imagined.

@@ -133,6 +133,8 @@ type source struct {
 	queue quota.QueueIndex
 	// rank is 0 of the own queue: see add.
 	rank int
+	// level counts the queues above the asking one that it is not below: the higher the farther.
+	level int
 }
 
 // Choose chooses the cheapest of the candidates that suffice, by job and number: none, if members
@@ -213,14 +215,16 @@ func (t *Search) askLenders() {
 	}
 	asked := map[quota.QueueIndex]bool{}
 	var lent []record.Piece
+	level := 0
 	for parting := c.state.Quota.Parent(t.Queue); parting != quota.NoQueue; parting = c.state.Quota.Parent(parting) {
 		from := len(t.sources)
+		level++
 		// Victims among nearer relations may open the way to farther ones.
 		for _, v := range c.books.Shares.Borrowers(nil, t.Queue, t.Asked) {
 			if !asked[v.Leaf] && c.state.Quota.Below(v.Leaf, parting) && t.reclaims(v.Reason) {
 				asked[v.Leaf] = true
 				if t.keep(v.Leaf, len(lent) > 0) {
-					t.sources = append(t.sources, source{v.Leaf, 1 + v.Rank})
+					t.sources = append(t.sources, source{v.Leaf, 1 + v.Rank, level})
 				}
 			}
 		}
@@ -237,9 +241,9 @@ func (t *Search) askLenders() {
 // whether or not they may go: see Permits. They stay imagined gone. Where some may go only beside
 // nearer ones, it asks for these as well: they are needed, though they make no room.
 func (t *Search) fits(chosen []int) bool {
-	opens := !t.reachesFar(chosen) || t.Permits(chosen) // charges what the choice before had gone
+	opened := t.areOpened(chosen)
 	t.Imagine(chosen)
-	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !opens || !t.Find() {
+	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !opened || !t.Find() {
 		return false
 	}
 	t.core.books.LetGo()
