@@ -18,7 +18,8 @@ func (c *Core) saveAgenda(s *record.Snapshot) {
 }
 
 // restoreAgenda takes over what is due, after all that Restore itself has noted, and has the
-// next pass look at spares that are in use, too many or too few, and for places of gangs that have none.
+// next pass look at spares that are in use, too many or too few, and for places of gangs that
+// have none.
 func (c *Core) restoreAgenda(s *record.Snapshot) *berth.Error {
 	d := agenda.Dues{
 		QuotaFreed: s.QuotaFreed, Lessened: s.Lessened, BackfillDue: s.BackfillDue, SparesDue: s.SparesDue, Homeless: s.Homeless, MovesLeft: s.MovesLeft,
