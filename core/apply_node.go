@@ -197,9 +197,11 @@ func (c *Core) nodeDraining(e berth.NodeDraining) *berth.Error {
 }
 
 // drainNode has what runs on a node leave it, by an instant if that is not 0, or not any more.
+// What has to leave another node as well may have more time then.
 func (c *Core) drainNode(n *record.Node, drains bool, by berth.Time) {
+	changes := drains || n.Draining
 	c.upkeep.SetDraining(n, drains)
-	if n.DrainBy = by; drains {
+	if n.DrainBy = by; changes {
 		c.agenda.Relook(c.state.Now)
 	}
 	for _, at := range slices.Clone(n.Members) {

@@ -142,7 +142,10 @@ func (w *crowded) build(t *testing.T, change func(*core.Bounds)) *divided {
 	t.Helper()
 	c, err := core.New(berth.Config{
 		Levels: []string{"block", "rack"},
-		Policy: berth.Policy{Preemption: berth.Preemption{MaxRatio: w.ratio(), Gain: berth.GainPolicy{IgnoreCost: true}}},
+		Policy: berth.Policy{
+			Preemption:      berth.Preemption{MaxRatio: w.ratio(), Gain: berth.GainPolicy{IgnoreCost: true}},
+			Defragmentation: berth.Defragmentation{Mode: berth.DefragmentationOff}, // victims alone
+		},
 	})
 	require.NoError(t, err)
 	d := &divided{T: t, Core: c, now: berth.Time(3 * berth.Hour)}

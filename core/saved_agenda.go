@@ -1,8 +1,6 @@
 package core
 
 import (
-	"slices"
-
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
@@ -20,7 +18,8 @@ func (c *Core) saveAgenda(s *record.Snapshot) {
 }
 
 // restoreAgenda takes over what is due, after all that Restore itself has noted, and has the
-// next pass look at spares that are in use, and for places of gangs that have none.
+// next pass look at spares that are in use, too many or too few, and for places of gangs that
+// have none.
 func (c *Core) restoreAgenda(s *record.Snapshot) *berth.Error {
 	d := agenda.Dues{
 		QuotaFreed: s.QuotaFreed, Lessened: s.Lessened, BackfillDue: s.BackfillDue, SparesDue: s.SparesDue, Homeless: s.Homeless, MovesLeft: s.MovesLeft,
@@ -30,7 +29,7 @@ func (c *Core) restoreAgenda(s *record.Snapshot) *berth.Error {
 		d.NextMove = *s.NextMove
 	}
 	c.agenda.Restore(d)
-	if slices.ContainsFunc(c.state.Nodes, func(n *record.Node) bool { return n != nil && n.Trust.HotSpare && len(n.Members) > 0 }) {
+	if c.upkeep.SparesAmiss() {
 		c.agenda.WantSpares()
 	}
 	if !d.Homeless && c.life.SomeUprooted() {

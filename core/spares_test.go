@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
@@ -132,6 +133,23 @@ func TestAPoolMayBeShortOfSpares(t *testing.T) {
 	require.Equal(t, 1, d.spares().Free)
 	d.tell(berth.JobFinished{Job: "two", Incarnation: 1})
 	require.Equal(t, []string{"bind next fits"}, told(d.pass()))
+}
+
+// A snapshot in which a pool is to have other spares than it has, and which says that no pass
+// is to look for them, makes a core of which the next pass does.
+func TestR1_SparesOfATamperedSnapshotAreMended(t *testing.T) {
+	for nodesMilli, free := range map[string]int{"250": 1, "750": 3} {
+		d := standing(t, kept(500), 2, "a", "b")
+		require.Empty(t, d.pass())
+		require.Equal(t, 2, d.spares().Free)
+		b, err := d.Snapshot()
+		require.NoError(t, err)
+		d.Core, err = core.Restore(bytes.Replace(b, []byte(`"nodesMilli":500`), []byte(`"nodesMilli":`+nodesMilli), 1))
+		require.NoError(t, err)
+		require.NoError(t, d.Check())
+		require.Empty(t, d.pass())
+		require.Equal(t, free, d.spares().Free)
+	}
 }
 
 // The policy is in force at once, and spares that are not wanted any more are free for all.

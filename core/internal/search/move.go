@@ -91,6 +91,8 @@ func (se *Search) DecideMove(r Relocation) {
 	case rep.State == berth.ReplicaReleasing:
 		if !kept {
 			se.agenda.NoteHomeless()
+		}
+		if r.Where == nil {
 			se.keepOwn(rep)
 		}
 	case n == nil: // it need not leave any more
@@ -107,10 +109,17 @@ func (se *Search) DecideMove(r Relocation) {
 	}
 }
 
-// mayKeep reports whether a place is of use to a gang: to one that backs off it is not if its
-// queue would not admit it there. Any other is where it is, and may go on to be.
+// mayKeep reports whether a place is of use to a gang: to one that is being stopped or backs off it
+// is not if its queue would not admit it there, once what it still holds is gone. One that runs is
+// where it is, and may go on to be.
 func (se *Search) mayKeep(r Relocation) bool {
-	return r.Rep.State != berth.ReplicaPending || se.backlog.AffordsAll(r.Rep.Job.Queue, se.backlog.NewPlan(r.Where).Charges)
+	if r.Rep.State == berth.ReplicaRunning {
+		return true
+	}
+	all := record.Piece{Rep: r.Rep}
+	se.books.DischargeAll(all)
+	defer se.books.ChargeAll(all)
+	return se.backlog.AffordsAll(r.Rep.Job.Queue, se.backlog.NewPlan(r.Where).Charges)
 }
 
 // latestToLeave is when a gang has to be asked to leave at the latest; never: there is no

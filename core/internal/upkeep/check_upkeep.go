@@ -56,7 +56,7 @@ func (u *Upkeep) CheckSpares() error {
 		if p.Sound != sound[p.Pool] {
 			return fmt.Errorf("pool %q: %d nodes count as sound, and %d are", p.Pool, p.Sound, sound[p.Pool])
 		}
-		if p.Free() != p.Wanted() && !u.agenda.SparesDue && u.couldStandBy(p) != (p.Free() > p.Wanted()) {
+		if !u.agenda.SparesDue && u.mayTend(p) {
 			return fmt.Errorf("pool %q has %d hot spares of %d, and no pass looks for more", p.Pool, p.Free(), p.Wanted())
 		}
 	}
@@ -80,9 +80,17 @@ func (u *Upkeep) checkSpare(n *record.Node, p *record.SparePool) error {
 	return nil
 }
 
-// couldStandBy reports whether a pool has a node that could be a spare, and is none.
-func (u *Upkeep) couldStandBy(p *record.SparePool) bool {
-	return slices.ContainsFunc(u.state.Nodes, func(n *record.Node) bool {
+// SparesAmiss reports whether a pass finds spares to let go of, or others. A snapshot that was
+// changed by hand may say that none is to look. O(nodes).
+func (u *Upkeep) SparesAmiss() bool {
+	used := func(n *record.Node) bool { return n != nil && n.Trust.HotSpare && len(n.Members) > 0 }
+	return slices.ContainsFunc(u.state.Nodes, used) || slices.ContainsFunc(u.state.Spares, u.mayTend)
+}
+
+// mayTend reports whether a pool has more spares than it is to have, or fewer and a node that
+// could be one.
+func (u *Upkeep) mayTend(p *record.SparePool) bool {
+	return p.Free() > p.Wanted() || p.Free() < p.Wanted() && slices.ContainsFunc(u.state.Nodes, func(n *record.Node) bool {
 		return n != nil && n.Spec.Pool == p.Pool && u.state.MayStandBy(n)
 	})
 }
