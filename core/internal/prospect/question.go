@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
@@ -165,7 +166,7 @@ func (p *Prospects) spots(q *Question, w *Want) (list []spot, until berth.Time) 
 		for i := range s.places {
 			pl := &s.places[i]
 			if c := p.countOf(w, pl.node); c.usable {
-				until = earlier(until, pl.until)
+				until = state.Earlier(until, pl.until)
 				if pl.fixed != none || pl.grows != none {
 					list = w.add(list, pl, c, s.level, int64(p.state.Now), queueing)
 				}

@@ -106,10 +106,10 @@ func (t *Search) WithinGuarantee() bool { return t.withinGuarantee }
 func (t *Search) RipeAt(after berth.Time) berth.Time {
 	at := t.Limited
 	if t.ProtectedUntil != 0 {
-		at = Earlier(at, max(t.ProtectedUntil, after))
+		at = state.Earlier(at, max(t.ProtectedUntil, after))
 	}
 	if t.Weighing != nil {
-		at = Earlier(at, t.Weighing.From)
+		at = state.Earlier(at, t.Weighing.From)
 	}
 	return at
 }
