@@ -162,7 +162,7 @@ func (r *rearrangement) listAll(options *preempt.Options) {
 	if len(r.movers) > r.im.core.state.Config.Policy.Defragmentation.MaxMoves { // so that they count as scarce
 		limit = 0
 		for _, rep := range r.movers {
-			limit += victim.ChargedOf(record.Piece{Rep: rep})
+			limit += record.Piece{Rep: rep}.GPUMilli()
 		}
 	}
 	for _, rep := range r.movers {
@@ -249,7 +249,7 @@ func (r *rearrangement) displace(rep *record.Replica) *displaced {
 			d.members[rep.Job.Group(flat)]++
 		}
 	}
-	d.milli = victim.ChargedOf(d.rest)
+	d.milli = d.rest.GPUMilli()
 	return d
 }
 

@@ -39,7 +39,7 @@ func (t *Search) mayTake(victim *record.Replica) bool {
 // TooLarge reports whether a part holds too much to be stopped for what is asked.
 func (t *Search) TooLarge(p record.Piece) bool {
 	ratio := int64(t.core.state.Config.Policy.Preemption.MaxRatio)
-	return ratio > 0 && ChargedOf(p)/ratio > max(t.Asked.GPUMilli, 1000)
+	return ratio > 0 && p.GPUMilli()/ratio > max(t.Asked.GPUMilli, 1000)
 }
 
 // MayBeVictim reports whether a replica can be evicted now, as a whole.
