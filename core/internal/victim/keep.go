@@ -304,9 +304,7 @@ func (t *Search) opens(chosen []int) bool {
 		}
 		lent = t.give(lent, y)
 	}
-	for _, p := range lent {
-		t.core.books.ChargeAll(p)
-	}
+	t.takeBack(lent)
 	return ok
 }
 
@@ -330,9 +328,7 @@ func (t *Search) areOpened(chosen []int) bool {
 			lent = t.give(lent, &t.Offers[sorted[from]])
 		}
 	}
-	for _, p := range lent {
-		t.core.books.ChargeAll(p)
-	}
+	t.takeBack(lent)
 	return ok
 }
 
@@ -358,6 +354,13 @@ func (t *Search) give(lent []record.Piece, y *Offer) []record.Piece {
 		lent = append(lent, p)
 	}
 	return lent
+}
+
+// takeBack charges what is lent.
+func (t *Search) takeBack(lent []record.Piece) {
+	for _, p := range lent {
+		t.core.books.ChargeAll(p)
+	}
 }
 
 // chargeOut charges what is imagined gone now, until the next choice is imagined.

@@ -229,9 +229,7 @@ func (t *Search) askLenders() {
 			lent = t.lend(lent, from)
 		}
 	}
-	for _, p := range lent {
-		c.books.ChargeAll(p)
-	}
+	t.takeBack(lent)
 }
 
 // fits reports whether the replica would fit if the candidates with these indexes were gone,
