@@ -224,7 +224,7 @@ func (p *Prospects) countOf(w *Want, i topology.NodeIndex) *count {
 	tree := p.state.Fleet.Tree()
 	class, free := int(tree.NodeClass(i)), tree.Free(i)
 	*c = count{epoch: p.epoch, lacks: w.Milli}
-	c.usable = free >= 0 && p.allowed[min(class, len(p.allowed)-1)] && class < len(p.allowed) &&
+	c.usable = free >= 0 && class < len(p.allowed) && p.allowed[class] &&
 		(w.Within == topology.RootDomain || tree.DomainOf(i, tree.DomainLevel(w.Within)) == w.Within)
 	if c.usable && w.Milli > 0 && !w.Loose && !w.Empty {
 		milli := 1000 * int64(free)
