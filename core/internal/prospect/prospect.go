@@ -85,8 +85,8 @@ type place struct {
 	// cost is that of all of them at time 0, in thousandths of a GPU-millisecond, without the
 	// wait that follows; the sum wraps around, and is right at the time at hand.
 	cost int64
-	// fixed and grows are the least costs of a thousandth: of those whose cost stands, and at
-	// time 0 of those whose cost grows; none is the largest number.
+	// fixed and grows are the least costs of a thousandth: where time does not change it and, at
+	// time 0, where it grows with time; none is the largest number.
 	fixed, grows int64
 	// until is the first instant at which one of those that are protected, and left out, may be
 	// stopped; 0: there are none.
