@@ -72,22 +72,16 @@ func searchingBlocks(tb builder, free []int) decision {
 	return func() bool { return fleet.Place(request, &placement) && fleet.ReleaseAll(&placement) == nil }
 }
 
-// livingInBlocks has the gang live a whole life through the core, as living does, and
-// adds up how long the passes took that place it.
-func livingInBlocks(tb builder, free []int) (d decision, passes *time.Duration) {
+// newBlocks makes a core with that fleet, in which a job runs on each node that is not free.
+func newBlocks(tb builder, free []int) *core.Core {
 	tb.Helper()
 	sched, err := core.New(berth.Config{Levels: []string{"block", "rack"}})
 	must(tb, err)
-	gpus := make([]berth.GPU, gpusPerNode)
-	for i := range gpus {
-		gpus[i] = berth.GPU{Product: "H100-80GB", MemoryMiB: 80 << 10, ComputeCapability: berth.ComputeCapability{Major: 9}}
-	}
 	tell(tb, sched, berth.QueueSet{Queue: quota.Queue{Name: "running"}})
 	for i := range free {
-		name := nodeName(i)
-		tell(tb, sched, berth.NodeJoined{Node: berth.Node{
-			ID: berth.NodeID(name), Domains: blockDomains(i), GPUs: gpus, CPUMilli: cpuMilli, MemoryMiB: memoryMiB,
-		}})
+		name, node := nodeName(i), nodeOf(i)
+		node.Domains = blockDomains(i)
+		tell(tb, sched, berth.NodeJoined{Node: node})
 		if held := gpusPerNode - free[i]; held > 0 {
 			tell(tb, sched, berth.JobObserved{Job: jobOf(name, "running", 1, held), Running: []berth.ObservedReplica{{
 				Incarnation: 1,
@@ -95,6 +89,14 @@ func livingInBlocks(tb builder, free []int) (d decision, passes *time.Duration) 
 			}}})
 		}
 	}
+	return sched
+}
+
+// livingInBlocks has the gang live a whole life through the core, as living does, and
+// adds up how long the passes took that place it.
+func livingInBlocks(tb builder, free []int) (d decision, passes *time.Duration) {
+	tb.Helper()
+	sched := newBlocks(tb, free)
 	job := jobOf("job", "running", 64, 8)
 	job.Topology.Required = "block"
 	passes = new(time.Duration)

@@ -1,7 +1,7 @@
 package scale
 
-// A builder is told when a state cannot be built: a test, a benchmark, or a [Taker]. Fatal does
-// not return.
+// A builder is told when a state cannot be built or does not do what it should: a test, a
+// benchmark, or a [Taker]. Fatal does not return.
 type builder interface {
 	Helper()
 	Fatal(args ...any)
@@ -12,4 +12,12 @@ func must(tb builder, err error) {
 	if err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// A bench measures: a benchmark, or a [Taker]. What stands between StopTimer and StartTimer does
+// not count. Whatever is measured finds the timer running, and leaves it running.
+type bench interface {
+	builder
+	StartTimer()
+	StopTimer()
 }

@@ -83,21 +83,46 @@ func (c *crowd) reserve(tb builder) {
 
 // complete finishes a job that leaves a node empty and runs a pass, which binds one
 // that waited: or none, or several, where nodes are kept for a gang. To keep the
-// crowd as it is, as many others of their kinds are submitted. It returns how long the
-// event and the pass took, and how many were bound.
+// crowd as it is, as many others of their kinds are submitted, from a number on. It returns
+// how long the event and the pass took, and how many were bound.
 func (c *crowd) complete(tb builder, number int) (spent time.Duration, bound int) {
-	id := c.full[0]
-	c.full = c.full[1:]
 	start := time.Now()
-	tell(tb, c.core, berth.JobFinished{Job: id, Incarnation: 1})
-	actions := pass(tb, c.core)
+	c.finish(tb)
+	orders := pass(tb, c.core)
 	spent = time.Since(start)
-	for i, action := range actions {
-		bind := action.Header()
+	c.replace(tb, number, orders)
+	return spent, len(orders)
+}
+
+// completeToRest is complete with all passes until nothing is due. It returns the longest of them.
+func (c *crowd) completeToRest(b bench, number int) (longest time.Duration, bound int) {
+	c.finish(b)
+	var all []berth.Order
+	for at, due := c.core.Now(), true; due && at <= c.core.Now(); at, due = c.core.NextWake() {
+		start := time.Now()
+		orders := pass(b, c.core)
+		longest = max(longest, time.Since(start))
+		all = append(all, orders...)
+	}
+	b.StopTimer()
+	c.replace(b, number, all)
+	rest(b, c.core)
+	b.StartTimer()
+	return longest, len(all)
+}
+
+func (c *crowd) finish(tb builder) {
+	tell(tb, c.core, berth.JobFinished{Job: c.full[0], Incarnation: 1})
+	c.full = c.full[1:]
+}
+
+// replace reports orders done, each of which is a Bind, and submits as many others.
+func (c *crowd) replace(tb builder, number int, orders []berth.Order) {
+	for i, order := range orders {
+		bind := order.Header()
 		tell(tb, c.core, berth.OrderReported{Order: bind.ID, Outcome: berth.OutcomeDone})
 		c.full = append(c.full, bind.Job)
 		c.submit(tb, number+i, c.number[bind.Job])
 		delete(c.number, bind.Job)
 	}
-	return spent, len(actions)
 }

@@ -110,24 +110,26 @@ func gangOf(members, gpus int) *gang.Request {
 	}}}
 }
 
+// nodeOf is the i-th node of a core's fleet.
+func nodeOf(i int) berth.Node {
+	gpu := berth.GPU{Product: "H100-80GB", MemoryMiB: 80 << 10, ComputeCapability: berth.ComputeCapability{Major: 9}}
+	return berth.Node{
+		ID: berth.NodeID(nodeName(i)), Domains: domains(i), GPUs: berth.EqualGPUs(gpusPerNode, gpu), CPUMilli: cpuMilli, MemoryMiB: memoryMiB,
+	}
+}
+
 // newCore makes a core in which all but the free GPUs are held by jobs that run,
 // one to each node, called like it.
 func newCore(tb builder, free []int) *core.Core {
 	tb.Helper()
 	sched, err := core.New(berth.Config{Levels: []string{"spine", "leaf"}})
 	must(tb, err)
-	gpus := make([]berth.GPU, gpusPerNode)
-	for i := range gpus {
-		gpus[i] = berth.GPU{Product: "H100-80GB", MemoryMiB: 80 << 10, ComputeCapability: berth.ComputeCapability{Major: 9}}
-	}
 	// What runs is its queue's own, so that no waiting job may take its place.
 	all := quota.Amounts{quota.GPUMilli: int64(len(free)) * gpusPerNode * 1000}
 	tell(tb, sched, berth.QueueSet{Queue: quota.Queue{Name: "running", Guarantee: all}})
 	for i := range free {
 		name := nodeName(i)
-		tell(tb, sched, berth.NodeJoined{Node: berth.Node{
-			ID: berth.NodeID(name), Domains: domains(i), GPUs: gpus, CPUMilli: cpuMilli, MemoryMiB: memoryMiB,
-		}})
+		tell(tb, sched, berth.NodeJoined{Node: nodeOf(i)})
 		held := gpusPerNode - free[i]
 		if held == 0 {
 			continue

@@ -3,6 +3,7 @@ package scale
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
@@ -44,27 +45,47 @@ func newSingles(tb builder, nodes int, lent bool) *core.Core {
 	return sched
 }
 
+// queueOf is the queue of what needs victims.
+func queueOf(lent bool) string {
+	if lent {
+		return "serve"
+	}
+	return "train"
+}
+
 // burst submits a gang of a higher class that needs victims, and returns it.
 func burst(tb builder, sched *core.Core, name string, lent bool, members, gpus int) berth.JobID {
-	queue := "train"
-	if lent {
-		queue = "serve"
-	}
-	job := jobOf(name, queue, members, gpus)
+	job := jobOf(name, queueOf(lent), members, gpus)
 	job.Class = berth.ClassLatencyCritical
 	tell(tb, sched, berth.JobSubmitted{Job: job})
 	return job.ID
+}
+
+// evicting is, each time, the pass that finds the victims of another gang and asks them for
+// checkpoints. Then the gang is cancelled, and they are told to go on.
+func evicting(sched *core.Core, lent bool, members, gpus int) func(bench) {
+	number := 0
+	return func(b bench) {
+		b.StopTimer()
+		id := burst(b, sched, fmt.Sprintf("burst-%dx%d-%d", members, gpus, number), lent, members, gpus)
+		number++
+		b.StartTimer()
+		victims := len(pass(b, sched))
+		b.StopTimer()
+		if victims != members*gpus {
+			b.Fatal(victims, " victims for ", members, " x ", gpus, " GPUs")
+		}
+		tell(b, sched, berth.JobCancelled{Job: id})
+		pass(b, sched)
+		b.StartTimer()
+	}
 }
 
 // bursts submits so many jobs of a higher class with distinct demands, of one node to four.
 func bursts(tb builder, sched *core.Core, name string, lent bool, jobs int) (gpus int, ids []berth.JobID) {
 	for i := range jobs {
 		members, each := 1+i/8%4, 1+i%8
-		queue := "train"
-		if lent {
-			queue = "serve"
-		}
-		job := jobOf(fmt.Sprintf("%s-%04d", name, i), queue, members, each)
+		job := jobOf(fmt.Sprintf("%s-%04d", name, i), queueOf(lent), members, each)
 		job.Class = berth.ClassLatencyCritical
 		job.Groups[0].Claim.CPUMilli += int64(i)
 		tell(tb, sched, berth.JobSubmitted{Job: job})
@@ -72,4 +93,35 @@ func bursts(tb builder, sched *core.Core, name string, lent bool, jobs int) (gpu
 		gpus += members * each
 	}
 	return gpus, ids
+}
+
+// manyFit reports whether so many of bursts find victims for all on so many nodes.
+func manyFit(jobs, nodes int) bool { return jobs*20 <= nodes*gpusPerNode }
+
+// evictingMany is, each time, all passes until many gangs of distinct demands have their victims.
+func evictingMany(sched *core.Core, lent bool, jobs int) func(bench) (passes int, longest time.Duration) {
+	number := 0
+	return func(b bench) (passes int, longest time.Duration) {
+		b.StopTimer()
+		gpus, ids := bursts(b, sched, fmt.Sprintf("bursts-%d-%d", jobs, number), lent, jobs)
+		number++
+		b.StartTimer()
+		victims := 0
+		for at, due := sched.Now(), true; due && at <= sched.Now(); at, due = sched.NextWake() {
+			began := time.Now()
+			victims += len(pass(b, sched))
+			longest = max(longest, time.Since(began))
+			passes++
+		}
+		b.StopTimer()
+		if victims != gpus {
+			b.Fatal(victims, " victims for ", gpus, " GPUs of ", jobs, " jobs")
+		}
+		for _, id := range ids {
+			tell(b, sched, berth.JobCancelled{Job: id})
+		}
+		pass(b, sched)
+		b.StartTimer()
+		return passes, longest
+	}
 }

@@ -7,38 +7,27 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
 )
 
 // BenchmarkVictimsOfSingles is a pass that finds the victims of one gang on fleets full of
-// single-GPU jobs, and asks them for checkpoints; then the gang is cancelled, and they are told
-// to go on.
+// single-GPU jobs, and asks them for checkpoints.
 func BenchmarkVictimsOfSingles(b *testing.B) {
 	for _, nodes := range []int{500, 4_000, 16_384} {
 		for _, lent := range []bool{true, false} {
 			var sched *core.Core
 			for _, gang := range []struct{ members, gpus int }{{1, 1}, {1, 4}, {1, 8}, {64, 8}} {
 				b.Run(fmt.Sprintf("nodes=%d/%dx%d/lent=%t", nodes, gang.members, gang.gpus, lent), func(b *testing.B) {
+					leaveOutLarge(b, nodes*gpusPerNode)
 					if sched == nil {
 						sched = newSingles(b, nodes, lent)
 						b.ResetTimer()
 					}
+					evict := evicting(sched, lent, gang.members, gang.gpus)
 					b.ReportAllocs()
-					victims, n := 0, 0
 					for b.Loop() {
-						b.StopTimer()
-						id := burst(b, sched, fmt.Sprintf("burst-%d-%d-%d", gang.members, gang.gpus, n), lent, gang.members, gang.gpus)
-						n++
-						b.StartTimer()
-						victims = len(pass(b, sched))
-						b.StopTimer()
-						tell(b, sched, berth.JobCancelled{Job: id})
-						pass(b, sched)
-						b.StartTimer()
+						evict(b)
 					}
-					require.Equal(b, gang.members*gang.gpus, victims)
-					b.ReportMetric(float64(victims), "victims")
 				})
 			}
 		}
@@ -52,40 +41,24 @@ func BenchmarkVictimsOfMany(b *testing.B) {
 		for _, lent := range []bool{true, false} {
 			var sched *core.Core
 			for _, jobs := range []int{64, 1000} {
-				if jobs*20 > nodes*gpusPerNode {
+				if !manyFit(jobs, nodes) {
 					continue
 				}
 				b.Run(fmt.Sprintf("nodes=%d/jobs=%d/lent=%t", nodes, jobs, lent), func(b *testing.B) {
+					leaveOutLarge(b, nodes*gpusPerNode)
 					if sched == nil {
 						sched = newSingles(b, nodes, lent)
-						burst(b, sched, "first", lent, 1, 1)
-						pass(b, sched)
+						evicting(sched, lent, 1, 1)(b)
 						b.ResetTimer()
 					}
-					longest, passes, n := time.Duration(0), 0, 0
+					evict := evictingMany(sched, lent, jobs)
+					longest, passes := time.Duration(0), 0
 					for b.Loop() {
-						b.StopTimer()
-						gpus, ids := bursts(b, sched, fmt.Sprintf("burst-%d-%d", jobs, n), lent, jobs)
-						n++
-						victims := 0
-						passes = 0
-						for at, due := sched.Now(), true; due && at <= sched.Now(); at, due = sched.NextWake() {
-							b.StartTimer()
-							began := time.Now()
-							victims += len(pass(b, sched))
-							longest = max(longest, time.Since(began))
-							b.StopTimer()
-							passes++
-						}
-						require.Equal(b, gpus, victims)
-						for _, id := range ids {
-							tell(b, sched, berth.JobCancelled{Job: id})
-						}
-						pass(b, sched)
-						b.StartTimer()
+						many, most := evict(b)
+						passes, longest = passes+many, max(longest, most)
 					}
 					b.ReportMetric(float64(longest.Nanoseconds()), "ns/pass-max")
-					b.ReportMetric(float64(passes), "passes")
+					b.ReportMetric(float64(passes)/float64(b.N), "passes/op")
 				})
 			}
 		}
