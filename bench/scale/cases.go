@@ -121,7 +121,7 @@ func (t *Taker) victims(nodes int, lent bool) {
 func answerCases(short bool) (list []Case) {
 	gpus, pending := crowdSize(short)
 	list = append(list, Case{"answers/crowd", func(t *Taker) {
-		t.answers(fmt.Sprintf("gpus=%d/queues=%d/shapes=%d/pending=%d", gpus, queues, shapes, pending), newCrowd(t, gpus, pending).core, pending)
+		t.answers(fmt.Sprintf("gpus=%d/queues=%d/shapes=%d/pending=%d/crumbs free", gpus, queues, shapes, pending), newCrowd(t, gpus, pending).core, pending)
 	}})
 	throng := throngSize{gpus, max(25, pending/100), shapes, pending}
 	list = append(list, Case{"answers/throng", func(t *Taker) { t.answers(throng.String()+"/full", newThrongOf(t, throng), pending) }})

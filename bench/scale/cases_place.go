@@ -83,6 +83,8 @@ func (t *Taker) hopeless() {
 	first := t.repeatTimes(fewest, func() time.Duration {
 		t.StopTimer()
 		sched = newBlocks(t, fillBlocks(nodes, true))
+		all := quota.Amounts{quota.GPUMilli: nodes * gpusPerNode * 1000} // nothing is to be taken from what runs
+		tell(t, sched, berth.QueueSet{Queue: quota.Queue{Name: "running", Guarantee: all}})
 		tell(t, sched, berth.QueueSet{Queue: quota.Queue{Name: "waiting"}})
 		for i := range gangs {
 			job := jobOf(fmt.Sprintf("hopeless-%04d", i), "waiting", nodesPerRack*racksPerBlock, 8)

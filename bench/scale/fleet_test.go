@@ -25,3 +25,10 @@ func TestFills(t *testing.T) {
 		require.GreaterOrEqual(t, whole, 64, gpus)
 	}
 }
+
+// leaveOut skips a state that takes long to build where the short form was asked for.
+func leaveOut(b *testing.B, isLarge bool) {
+	if testing.Short() && isLarge {
+		b.Skip("the short form leaves it out")
+	}
+}

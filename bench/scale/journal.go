@@ -10,8 +10,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// journalOf is the journal of a fleet of the small size and so many lives of single members on it,
-// one after the other.
+// journalOf is the journal of a small fleet, empty but for one job at a time. Each life is three
+// events, a pass and an order.
 func journalOf(tb builder, lives int) []byte {
 	tb.Helper()
 	var text bytes.Buffer

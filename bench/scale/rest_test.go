@@ -10,7 +10,7 @@ import (
 func BenchmarkCompletionToRest(b *testing.B) {
 	for _, size := range []throngSize{{small, 25, 20, 2500}, {4 * small, 100, 20, 10_000}, {large, 1000, 20, 100_000}} {
 		b.Run(size.String(), func(b *testing.B) {
-			leaveOutLarge(b, size.gpus)
+			leaveOut(b, size.gpus > small)
 			finish := finishing(newThrongOf(b, size))
 			passes, longest := 0, time.Duration(0)
 			for b.Loop() {
@@ -20,12 +20,5 @@ func BenchmarkCompletionToRest(b *testing.B) {
 			b.ReportMetric(float64(passes)/float64(b.N), "passes/op")
 			b.ReportMetric(float64(longest.Nanoseconds()), "longest-ns")
 		})
-	}
-}
-
-// leaveOutLarge skips what takes long to build where the short form was asked for.
-func leaveOutLarge(b *testing.B, gpus int) {
-	if testing.Short() && gpus > small {
-		b.Skip("the short form leaves it out")
 	}
 }

@@ -18,7 +18,7 @@ func BenchmarkVictimsOfSingles(b *testing.B) {
 			var sched *core.Core
 			for _, gang := range []struct{ members, gpus int }{{1, 1}, {1, 4}, {1, 8}, {64, 8}} {
 				b.Run(fmt.Sprintf("nodes=%d/%dx%d/lent=%t", nodes, gang.members, gang.gpus, lent), func(b *testing.B) {
-					leaveOutLarge(b, nodes*gpusPerNode)
+					leaveOut(b, nodes*gpusPerNode > small)
 					if sched == nil {
 						sched = newSingles(b, nodes, lent)
 						b.ResetTimer()
@@ -45,7 +45,7 @@ func BenchmarkVictimsOfMany(b *testing.B) {
 					continue
 				}
 				b.Run(fmt.Sprintf("nodes=%d/jobs=%d/lent=%t", nodes, jobs, lent), func(b *testing.B) {
-					leaveOutLarge(b, nodes*gpusPerNode)
+					leaveOut(b, nodes*gpusPerNode > small)
 					if sched == nil {
 						sched = newSingles(b, nodes, lent)
 						evicting(sched, lent, 1, 1)(b)

@@ -59,9 +59,9 @@ type Taker struct {
 	clock   stopwatch
 }
 
-// Take builds the state of a case and takes its figures, for each so many repetitions as the budget
-// has time for, but a few in any case. The error says what the core did not do as it should; the
-// figures are then those that were taken before.
+// Take builds the state of a case and takes its figures: for each so many repetitions as the budget
+// has time for, and a few where they do not take far more than that. The error says what the core
+// did not do as it should; the figures are then those that were taken before.
 func (c *Case) Take(budget time.Duration) (figures []Figure, err error) {
 	t := &Taker{budget: budget}
 	defer func() {
@@ -124,8 +124,9 @@ type sample struct {
 	bytes, allocs    float64
 }
 
-// fewest and most repetitions of what is measured.
-const fewest, most = 3, 1000
+// fewest and most repetitions of what is measured. What takes some budgets each time has no more
+// than one.
+const fewest, most, patience = 3, 1000, 20
 
 // repeat measures something again and again. What returns the longest pass in it, or 0.
 func (t *Taker) repeat(what func() time.Duration) sample { return t.repeatTimes(most, what) }
@@ -135,7 +136,8 @@ func (t *Taker) repeatTimes(times int, what func() time.Duration) sample {
 	runtime.GC()
 	var s sample
 	var spans, passes []time.Duration
-	for began := time.Now(); len(spans) < min(fewest, times) || len(spans) < times && time.Since(began) < t.budget; {
+	began := time.Now()
+	for len(spans) < times && (time.Since(began) < t.budget || len(spans) < fewest && time.Since(began) < patience*t.budget) {
 		t.clock = stopwatch{}
 		t.StartTimer()
 		passes = append(passes, what())
