@@ -36,6 +36,9 @@ type Fleet struct {
 	// walked is how many nodes a domain may have that is walked for instances; the answer
 	// does not depend on it.
 	walked int
+	// many is more classes than a group may list and be searched a place on all of them, also on
+	// those of which nothing is free; the answer does not depend on it.
+	many int
 
 	// demand for whole domains, by level.
 	demand []int64
@@ -112,7 +115,7 @@ func NewFleet(levels ...string) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{tree: tree, walked: maxCompared, demand: make([]int64, tree.NodeLevel()+1)}
+	f := &Fleet{tree: tree, walked: maxCompared, many: manyClasses, demand: make([]int64, tree.NodeLevel()+1)}
 	f.search.bind(f)
 	return f, nil
 }
