@@ -40,6 +40,7 @@ type Fleet struct {
 	// demand for whole domains, by level.
 	demand []int64
 
+	census    census
 	search    search
 	footprint footprint
 	// seen and epoch find doubled classes in a request.
@@ -144,6 +145,7 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.NodeIndex, error) {
 	}
 	for int(n) >= len(f.nodes) {
 		f.nodes = append(f.nodes, nodeState{})
+		f.census.of = append(f.census.of, residence{condition: -1})
 	}
 	f.ensureClass(s.Class)
 	f.nodes[n] = nodeState{
@@ -152,6 +154,7 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.NodeIndex, error) {
 		host: s.Host, healthy: lowMask(s.GPUs), slots: make([]slot, s.GPUs),
 	}
 	f.recount(n)
+	f.touch(n)
 	return n, nil
 }
 
@@ -172,6 +175,7 @@ func (f *Fleet) RemoveNode(n topology.NodeIndex) error {
 	if err := f.tree.RemoveNode(n); err != nil {
 		return err
 	}
+	f.uncount(n)
 	f.divided[f.nodes[n].class].nodes--
 	f.nodes[n] = nodeState{}
 	return nil
@@ -188,6 +192,7 @@ func (f *Fleet) SetHost(n topology.NodeIndex, has host.Amounts) error {
 		return err
 	}
 	f.nodes[n].host = has
+	f.touch(n)
 	return nil
 }
 
@@ -203,6 +208,7 @@ func (f *Fleet) SetClass(n topology.NodeIndex, class topology.NodeClass) error {
 	if class == state.class {
 		return nil
 	}
+	f.touch(n)
 	if err := f.checkLattice(f.tree.NodeName(n), class, state.geometry.of()); err != nil {
 		return err
 	}
@@ -255,6 +261,7 @@ func (f *Fleet) SetSchedulable(n topology.NodeIndex, ok bool) {
 		f.unindex(n, bits.TrailingZeros64(gpus))
 	}
 	state.schedulable = ok
+	f.touch(n)
 	for gpus := state.shared | state.divided; gpus != 0; gpus &= gpus - 1 {
 		f.index(n, bits.TrailingZeros64(gpus))
 	}
@@ -273,6 +280,7 @@ func (f *Fleet) SetHealthy(n topology.NodeIndex, gpu int, ok bool) {
 		return
 	}
 	state, bit := &f.nodes[n], uint64(1)<<gpu
+	f.touch(n)
 	f.unindex(n, gpu)
 	state.healthy &^= bit
 	if ok {
