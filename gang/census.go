@@ -217,3 +217,23 @@ func (s *nodeState) sample() nodeState {
 	}
 	return of
 }
+
+// EachFaulty calls a function for each node with a GPU that is not healthy. O(domains x conditions
+// of a domain + nodes of the domains that have one), and what changed since it was last asked.
+func (f *Fleet) EachFaulty(use func(topology.NodeIndex)) {
+	c := f.count()
+	faulty := func(of int32) bool {
+		state := &c.conditions[of].nodeState
+		return state.healthy != lowMask(len(state.slots))
+	}
+	for d, list := range c.at {
+		if !slices.ContainsFunc(list, func(w crowd) bool { return faulty(w.condition) }) {
+			continue
+		}
+		for _, n := range f.tree.Nodes(topology.DomainIndex(d)) {
+			if faulty(c.of[n].condition) {
+				use(n)
+			}
+		}
+	}
+}
