@@ -54,6 +54,7 @@ type Entry struct {
 	Slot, handy int
 	Grows       bool
 	Group       int // which group grows; 0 for a whole gang
+	Bid         BidPart
 	// FreshAt is the position in Backlog.Fresh, or -1.
 	FreshAt int
 	// Batch is what waits behind the entry; nil: nothing.
