@@ -77,6 +77,9 @@ func (bk *Books) enter(rep *record.Replica, flat int, hold gang.Hold, state reco
 	rep.Members[flat] = record.Member{State: state, Hold: hold, Node: n, Slot: len(n.Members)}
 	n.Members = append(n.Members, record.MemberAt{Rep: rep, Index: flat})
 	bk.state.NoteChanged(n.Index)
+	if !bk.Restoring {
+		bk.scoring.Held(rep, flat, &hold)
+	}
 	if n.Trust.HotSpare {
 		bk.agenda.WantSpares()
 	}
@@ -105,6 +108,7 @@ func (bk *Books) Vacate(rep *record.Replica, flat int, state record.MemberState)
 func (bk *Books) leave(rep *record.Replica, flat int, state record.MemberState) {
 	m := rep.Members[flat]
 	invariant.Must(bk.state.Fleet.Release(m.Hold))
+	bk.scoring.Released(rep, flat, &m.Hold)
 	m.Node.Leave(m.Slot)
 	bk.state.NoteChanged(m.Node.Index)
 	bk.catalogue.Owners.ReleaseShare(m.Hold.Share)
