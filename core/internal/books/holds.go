@@ -16,8 +16,7 @@ import (
 // returns the replicas it hit, in order, for Life.SettleAll.
 func (bk *Books) Lose(n *record.Node, cause berth.Cause, meant func(*record.Member) bool) []*record.Replica {
 	var lost []lostMember
-	for i := len(n.Members) - 1; i >= 0; i-- {
-		at := n.Members[i]
+	for _, at := range n.Members {
 		m := &at.Rep.Members[at.Index]
 		if !meant(m) {
 			continue
@@ -26,8 +25,11 @@ func (bk *Books) Lose(n *record.Node, cause berth.Cause, meant func(*record.Memb
 		if at.Rep.State == berth.ReplicaBinding || at.Rep.State == berth.ReplicaRepairing || m.State == record.MemberBinding {
 			after = record.MemberLost
 		}
-		lost = append(lost, lostMember{at, bk.state.PlacementOf(at.Rep, at.Index)})
-		bk.Unbook(at.Rep, at.Index, after)
+		lost = append(lost, lostMember{at, bk.state.PlacementOf(at.Rep, at.Index), after})
+	}
+	slices.SortFunc(lost, lostMember.compare) // those of a node are in no order, and a scorer is told of each
+	for _, m := range lost {
+		bk.Unbook(m.Rep, m.Index, m.after)
 	}
 	return bk.noteLost(lost, cause)
 }
