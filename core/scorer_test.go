@@ -18,7 +18,7 @@ type byName struct {
 	name   string
 	scores map[string]int64
 	told   []string
-	asked  *[]string // of whom, for the test alone
+	asked  *[]string // what it was asked about, for the test alone
 }
 
 func (s *byName) Name() string { return s.name }

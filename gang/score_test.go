@@ -91,6 +91,26 @@ func TestTheHighestScoreWins(t *testing.T) {
 	require.Positive(t, chosen)
 }
 
+// TestScoresDoNotAllocate: nor is anything allocated by a search with a scorer, once it has grown.
+func TestScoresDoNotAllocate(t *testing.T) {
+	f := loadedFleet(t, 8*256)
+	f.SetScorer(func(_ *Group, places []Place) {
+		for i := range places {
+			places[i].Score = int64(places[i].Node % 7)
+		}
+	}, nil)
+	for _, s := range shapes() {
+		var p Placement
+		place := func() {
+			if f.Place(&s.request, &p) {
+				require.NoError(t, f.ReleaseAll(&p))
+			}
+		}
+		place()
+		require.Zero(t, testing.AllocsPerRun(20, place), s.name)
+	}
+}
+
 // holdPlace is the place of a hold.
 func holdPlace(h *Hold) [2]int {
 	gpu := -1
