@@ -42,6 +42,9 @@ type Fleet struct {
 
 	// demand for whole domains, by level.
 	demand []int64
+	// scoreMember and scoreDomains are the caller's own, or nil.
+	scoreMember  func(g *Group, places []Place)
+	scoreDomains func(r *Request, places []Place)
 
 	census    census
 	search    search

@@ -10,7 +10,7 @@ var doors = map[string]doorsOf{
 	"gang.Fleet": {
 		changes: []string{
 			"AddNode", "Adopt", "Hold", "Place", "Release", "ReleaseAll", "RemoveNode",
-			"SetBreakCost", "SetChooser", "SetClass", "SetHealthy", "SetHost", "SetPartitioning", "SetRanking", "SetSchedulable",
+			"SetBreakCost", "SetChooser", "SetClass", "SetHealthy", "SetHost", "SetPartitioning", "SetRanking", "SetSchedulable", "SetScorer",
 		},
 		asks: []string{
 			"Check", "CheckHolds", "Diagnose", "DiagnoseLevels", "Fits", "FreeMask", "Healthy",
