@@ -97,8 +97,7 @@ func (st *State) SpansNodes(s *record.Shape) bool {
 // spansNodes is SpansNodes, by a look at all classes.
 func (st *State) spansNodes(s *record.Shape) bool {
 	most := 0
-	for i := range st.Classes.List {
-		class := &st.Classes.List[i]
+	for _, class := range st.Classes.List {
 		if class.Nodes > 0 && slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return class.Key.Admits(&g) }) {
 			most = max(most, class.Key.GPUs)
 		}
