@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
-	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -83,8 +82,8 @@ func (k ClassKey) Admits(g *berth.Group) bool {
 type ClassTable struct {
 	ByKey map[ClassKey]int
 	List  []classEntry
-	// Version changes with the set of classes that are in no reservation, and with that of all kinds
-	// of hardware: what follows from these is stale if it is of another version.
+	// Version changes with the set of classes outside all reservations, and with the set of all
+	// kinds of hardware. What follows from these is stale if it is of another version.
 	Version int
 	// sorted and open list all classes, and those in no reservation, in the order of their keys.
 	sorted, open []topology.NodeClass
@@ -199,30 +198,4 @@ func (t *ClassTable) Matching(g *berth.Group, open func([]*Reservation) bool) []
 	return classes
 }
 
-// Instances lists the profiles that serve a claim on some classes, those that cost the
-// least first.
-func (t *ClassTable) Instances(cl *berth.Claim, classes []topology.NodeClass) []gang.ClassProfile {
-	if !cl.WantsInstance() {
-		return nil
-	}
-	var list []gang.ClassProfile
-	for _, class := range classes {
-		for _, p := range t.List[class].Table.Profiles(cl) {
-			list = append(list, gang.ClassProfile{Class: class, Index: p})
-		}
-	}
-	// Stable: by cost, then as the classes and the tables have it.
-	slices.SortStableFunc(list, func(a, b gang.ClassProfile) int { return cmp.Compare(t.milli(a), t.milli(b)) })
-	return list
-}
-
-func (t *ClassTable) milli(p gang.ClassProfile) int {
-	return t.List[p.Class].Table.Lattice.GPUMilli(p.Index)
-}
-
 type label struct{ key, value string }
-
-// CompareReadiness orders candidates that are equally far from other spares.
-func CompareReadiness(a, b *Node) int {
-	return cmp.Or(CompareBool(len(a.Reservations) > 0, len(b.Reservations) > 0), CompareNodes(a, b))
-}
