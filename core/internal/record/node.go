@@ -272,11 +272,6 @@ func (n *Node) ShareMemory(s *berth.Share) int64 {
 	return cmp.Or(s.MemoryMiB, n.Spec.GPUs[0].MemoryMiB*int64(s.GPUMilli)/1000)
 }
 
-// CompareReadiness orders candidates that are equally far from other spares.
-func CompareReadiness(a, b *Node) int {
-	return cmp.Or(CompareBool(len(a.Reservations) > 0, len(b.Reservations) > 0), CompareNodes(a, b))
-}
-
 // CompareBool orders false before true.
 func CompareBool(a, b bool) int {
 	switch {
