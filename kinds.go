@@ -100,7 +100,7 @@ func variantOf[V interface{ Kind() string }, I any](known types) variant[I] {
 			if !ok {
 				return value, false
 			}
-			return any(v).(I), true
+			return any(*v).(I), true
 		},
 		decode: func(b []byte) (I, error) {
 			var v V
