@@ -55,6 +55,7 @@ var recordRules = []recordRule{
 			"claims":  "from the description",
 			"Shape":   "compiled from the description",
 			"Offsets": "from the groups of the description",
+			"Pattern": "interned from the description",
 			"Live":    "counts replicas",
 		},
 	},
