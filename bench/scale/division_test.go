@@ -14,11 +14,11 @@ import (
 
 // newDivisible makes a core whose GPUs may be divided; every second node is empty and the others
 // are held.
-func newDivisible(tb testing.TB, gpus int, kind berth.GeometryKind) *core.Core {
+func newDivisible(tb testing.TB, gpus int, geometry berth.Geometry) *core.Core {
 	tb.Helper()
 	sched, err := core.New(berth.Config{
 		Levels: []string{"spine", "leaf"},
-		Policy: berth.Policy{Geometry: []berth.Geometry{{Kind: kind}}},
+		Policy: berth.Policy{Geometry: []berth.Geometry{geometry}},
 	})
 	require.NoError(tb, err)
 	hardware := make([]berth.GPU, gpusPerNode)
@@ -54,13 +54,15 @@ func claimParts(tb testing.TB, sched *core.Core, many int) {
 // BenchmarkClaims is all passes until many claims of instances have their places, or have to wait;
 // ns/pass-max is the longest of them. What GPUs are to become is done at once.
 func BenchmarkClaims(b *testing.B) {
-	for _, kind := range []berth.GeometryKind{berth.GeometryAdaptive, berth.GeometryPerClaim} {
+	for _, geometry := range []berth.Geometry{
+		{Kind: berth.GeometryAdaptive}, {Kind: berth.GeometryAdaptive, PerHour: 10_000}, {Kind: berth.GeometryPerClaim}, {Kind: berth.GeometryPerClaim, PerHour: 10_000},
+	} {
 		for _, size := range []struct{ gpus, claims int }{{small, 1000}, {large, 10_000}} {
-			b.Run(fmt.Sprintf("%v/gpus=%d/claims=%d", kind, size.gpus, size.claims), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%v/per-hour=%d/gpus=%d/claims=%d", geometry.Kind, geometry.PerHour, size.gpus, size.claims), func(b *testing.B) {
 				longest, passes, orders := time.Duration(0), 0, 0
 				for b.Loop() {
 					b.StopTimer()
-					sched := newDivisible(b, size.gpus, kind)
+					sched := newDivisible(b, size.gpus, geometry)
 					rest(b, sched)
 					claimParts(b, sched, size.claims)
 					b.StartTimer()

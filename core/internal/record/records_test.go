@@ -73,6 +73,7 @@ var recordRules = []recordRule{
 			"Reservations": "from what is set aside",
 			"Members":      "from the replicas",
 			"Planned":      "nought between passes",
+			"Altered":      "from its GPUs",
 		},
 	},
 	{
@@ -119,13 +120,13 @@ var recordRules = []recordRule{
 			"Buckets": "from the entries", "List": "from the entries", "Ready": "from the entries, and what is blocked",
 			"Waiting": "counts replicas with entries", "Running": "from the states of replicas", "Elastic": "from the states of replicas", "Lots": "counts replicas", "WaitingMilli": "sums entries",
 			"Over": "from the tree", "Keeps": "from the tree", "Touched": "shares are counted from nothing",
-			"FloorMilli": "saved with the leaf's name, see SavedFloor",
+			"FloorMilli": "saved with the leaf's name, see SavedFloor", "ranking": "from the entries, when somebody asks",
 		},
 	},
 	{
 		record: catalogue.Table{}, saved: catalogue.SavedTable{},
 		as:      map[string]string{"Product": "Table", "Told": "Table", "Recent": "Recent", "Weights": "Weights"},
-		derived: map[string]string{"Lattice": "from the product", "Nodes": "counts nodes"},
+		derived: map[string]string{"Lattice": "from the product", "Nodes": "counts nodes", "plans": "from the lattice"},
 	},
 	{record: SparePool{}, derived: map[string]string{
 		"Pool": "from the policy", "NodesMilli": "from the policy", "Sound": "counts nodes", "Reservation": "from the nodes that are spares",
