@@ -324,6 +324,15 @@ func (f *Fleet) Idle(n topology.NodeIndex) bool {
 	return f.Sound(n) && f.nodes[n].free() == f.nodes[n].healthy
 }
 
+// Plain counts the GPUs of a node that are free, and those that are held whole; false: it has others
+// beside them, failed, shared or divided, or is not there.
+func (f *Fleet) Plain(n topology.NodeIndex) (free, whole int, ok bool) {
+	if !f.Sound(n) || !f.nodes[n].plain() {
+		return 0, 0, false
+	}
+	return bits.OnesCount64(f.nodes[n].free()), bits.OnesCount64(f.nodes[n].whole), true
+}
+
 // HostFree returns what the host of a node has left for members. It is negative where more
 // is held than there is.
 func (f *Fleet) HostFree(n topology.NodeIndex) host.Amounts {

@@ -87,8 +87,8 @@ func BenchmarkClaims(b *testing.B) {
 // BenchmarkColdStart is all passes in which jobs of mixed sizes find their places on an empty fleet,
 // and the longest of them.
 func BenchmarkColdStart(b *testing.B) {
-	for _, size := range []struct{ gpus, jobs int }{{small, 3125}, {large, 100_000}} {
-		b.Run(fmt.Sprintf("gpus=%d/jobs=%d", size.gpus, size.jobs), func(b *testing.B) {
+	for _, size := range []struct{ gpus, jobs, budget int }{{small, 3125, 10_000}, {large, 100_000, 10_000}, {large, 100_000, 1000}} {
+		b.Run(fmt.Sprintf("gpus=%d/jobs=%d/budget=%d", size.gpus, size.jobs, size.budget), func(b *testing.B) {
 			longest, passes, bound := time.Duration(0), 0, 0
 			for b.Loop() {
 				b.StopTimer()
@@ -104,6 +104,7 @@ func BenchmarkColdStart(b *testing.B) {
 					}
 					tell(b, sched, berth.JobSubmitted{Job: jobOf(fmt.Sprintf("cold-%06d", i), "running", members, each)})
 				}
+				tell(b, sched, berth.PolicyChanged{Policy: berth.Policy{PassBudget: size.budget}})
 				bound = 0
 				b.StartTimer()
 				for at, due := sched.Now(), true; due && at <= sched.Now(); at, due = sched.NextWake() {
