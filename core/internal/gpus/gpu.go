@@ -222,10 +222,10 @@ type Offer struct {
 
 // Compare orders offers: the cheapest first, then the one that serves more.
 func (o Offer) Compare(p Offer) int {
-	return cmp.Or(
-		cmp.Compare(o.Cost, p.Cost), cmp.Compare(p.Serves, o.Serves),
-		record.CompareNodes(o.Node, p.Node), cmp.Compare(o.GPU, p.GPU),
-	)
+	if o.Cost != p.Cost || o.Serves != p.Serves { // names are farther away
+		return cmp.Or(cmp.Compare(o.Cost, p.Cost), cmp.Compare(p.Serves, o.Serves))
+	}
+	return cmp.Or(record.CompareNodes(o.Node, p.Node), cmp.Compare(o.GPU, p.GPU))
 }
 
 // Qualifies reports whether members of a group may go to a node, and its host has capacity for
