@@ -21,8 +21,10 @@ const (
 // A search is the scratch of one Place. It stays with the fleet so that a call
 // allocates nothing once it has grown.
 type search struct {
-	request   *Request
-	placement *Placement
+	// request is what is asked for, or that without the classes of which nothing is free: see lean.
+	// asked is all of it.
+	request, asked *Request
+	placement      *Placement
 	// counts are the members wanted, placed those that are, both by group.
 	counts, placed []int
 	// identity is 0, 1, 2, ...; order has the groups hardest first, trial is an
@@ -85,6 +87,10 @@ type search struct {
 	bid  bid
 	bids []bid
 	part partKey
+
+	// leaner is the request that lean made, free the classes in it.
+	leaner Request
+	free   []topology.NodeClass
 }
 
 func (s *search) bind(f *Fleet) {
@@ -119,6 +125,7 @@ func (f *Fleet) placeAsIs(r *Request, p *Placement) bool {
 	p.Domain, p.Level = topology.RootDomain, topology.LevelFleet
 	f.begin(r, p)
 	defer f.end()
+	f.search.request = f.lean(r)
 	short := false
 	for i := range r.Groups {
 		f.search.counts[i] = r.Groups[i].Members
@@ -149,7 +156,7 @@ func compareMembers(a, b Member) int {
 
 func (f *Fleet) begin(r *Request, p *Placement) {
 	s := &f.search
-	s.request, s.placement = r, p
+	s.request, s.asked, s.placement = r, r, p
 	s.candidates, s.stashed = s.candidates[:0], s.stashed[:0]
 	s.surveyed, s.growing = -1, false
 	s.counts, s.placed, s.order, s.trial = s.counts[:0], s.placed[:0], s.order[:0], s.trial[:0]
@@ -176,9 +183,46 @@ func (f *Fleet) begin(r *Request, p *Placement) {
 	}
 }
 
+// manyClasses is from how many classes on a group is searched a place without those of which no GPU
+// is free: each domain that is looked at takes a look at each class.
+const manyClasses = 9
+
+// lean is a request without the classes of which no GPU is free, where a group lists many. A group
+// that is spread or balanced counts nodes on which nothing is free, and keeps all of its own.
+// O(classes log classes).
+func (f *Fleet) lean(r *Request) *Request {
+	s, some := &f.search, false
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		if len(g.Classes) < f.many || g.Claim.GPUs == 0 || g.Spread != 0 || g.Balance != 0 || len(g.Kinds) > 0 {
+			continue
+		}
+		if !some {
+			some = true
+			groups := append(s.leaner.Groups[:0], r.Groups...)
+			s.leaner, s.free = *r, s.free[:0]
+			s.leaner.Groups = groups
+		}
+		from := len(s.free)
+		for _, c := range g.Classes {
+			if f.tree.FreeOfClass(r.Within, c) > 0 {
+				s.free = append(s.free, c)
+			}
+		}
+		s.leaner.Groups[i].Classes = s.free[from:len(s.free):len(s.free)]
+	}
+	if !some {
+		return r
+	}
+	return &s.leaner
+}
+
 // end lets go of what belongs to the caller.
 func (f *Fleet) end() {
-	f.search.request, f.search.placement, f.search.scope = nil, nil, nil
+	s := &f.search
+	s.request, s.asked, s.placement, s.scope = nil, nil, nil, nil
+	s.leaner.Variant = nil
+	clear(s.leaner.Groups)
 }
 
 // harder reports whether group a is placed before group b: more GPUs a member

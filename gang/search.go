@@ -257,7 +257,7 @@ func (f *Fleet) isFloor(c placementCost, scope []int) bool {
 	if len(scope) > 1 {
 		return false
 	}
-	g := &s.request.Groups[scope[0]]
+	g := &s.asked.Groups[scope[0]]
 	if g.Claim.GPUs == 0 || len(s.placement.Members) == 0 {
 		return false
 	}

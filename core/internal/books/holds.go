@@ -12,7 +12,7 @@ import (
 )
 
 // Lose ends the holds of those members of a node that are meant, and notes what hardware
-// took: what waits for a GPU that did not change has a Bind out, whose report tells of it. It
+// took: what waits for a GPU that did not change has a Bind out, and its report tells of it. It
 // returns the replicas it hit, in order, for Life.SettleAll.
 func (bk *Books) Lose(n *record.Node, cause berth.Cause, meant func(*record.Member) bool) []*record.Replica {
 	var lost []lostMember
