@@ -49,7 +49,10 @@ var floors = [][]room{
 	{{"core/internal/catalogue", "Catalogue", []string{"gang", "mig", "topology/nodegraph"}}},
 	{{"core/internal/record", "", []string{"gang", "host", "mig", "quota", "topology"}}},
 	{{"core/internal/state", "State", []string{"gang", "preempt", "quota", "topology"}}},
-	{{"core/internal/packing", "", []string{"gang", "topology"}}},
+	{
+		{"core/internal/packing", "", []string{"gang", "topology"}},
+		{"core/internal/score", "Scoring", []string{"gang"}},
+	},
 	{{"core/internal/books", "Books", []string{"gang", "host", "mig", "quota", "topology"}}},
 	{{"core/internal/backlog", "Backlog", []string{"gang", "mig", "quota", "topology"}}},
 	{{"core/internal/admission", "Admission", []string{"gang", "topology"}}},

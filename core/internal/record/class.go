@@ -83,8 +83,18 @@ func (k ClassKey) Admits(g *berth.Group) bool {
 type ClassTable struct {
 	ByKey map[ClassKey]int
 	List  []classEntry
-	// Version changes with the set of classes: a list of classes of another version is stale.
+	// Version changes with the set of classes that are in no reservation, and with that of all kinds
+	// of hardware: what follows from these is stale if it is of another version.
 	Version int
+	// sorted and open list all classes, and those in no reservation, in the order of their keys.
+	sorted, open []topology.NodeClass
+	// kinds counts the classes by their keys without what they are set aside for.
+	kinds map[ClassKey]int
+}
+
+// NewClassTable returns a table without classes.
+func NewClassTable() ClassTable {
+	return ClassTable{ByKey: map[ClassKey]int{}, kinds: map[ClassKey]int{}}
 }
 
 type classEntry struct {
@@ -105,7 +115,7 @@ func (t *ClassTable) Add(k ClassKey, table *catalogue.Table, windows []*Reservat
 		}
 		t.List[i].Key, t.List[i].Table, t.List[i].Reservations = k, table, windows
 		t.ByKey[k] = i
-		t.Version++
+		t.note(i, 1)
 	}
 	t.List[i].Nodes++
 	return i
@@ -129,10 +139,37 @@ func (t *ClassTable) CountWith(k ClassKey, gone int) int {
 func (t *ClassTable) Drop(i int) {
 	t.List[i].Nodes--
 	if t.List[i].Nodes == 0 {
+		t.note(i, -1)
 		delete(t.ByKey, t.List[i].Key)
 		t.List[i].Table, t.List[i].Reservations = nil, nil
+	}
+}
+
+// note enters a class into the orders, or takes it out. O(classes).
+func (t *ClassTable) note(i, change int) {
+	key := t.List[i].Key
+	t.sorted = t.withOrWithout(t.sorted, i, change)
+	kind := key
+	kind.Fence = ""
+	before := t.kinds[kind]
+	if t.kinds[kind] += change; t.kinds[kind] == 0 {
+		delete(t.kinds, kind)
+	}
+	if key.Fence == "" {
+		t.open = t.withOrWithout(t.open, i, change)
+	}
+	if key.Fence == "" || before == 0 || before+change == 0 {
 		t.Version++
 	}
+}
+
+// withOrWithout puts a class into an order, or takes it out.
+func (t *ClassTable) withOrWithout(order []topology.NodeClass, i, change int) []topology.NodeClass {
+	at, _ := slices.BinarySearchFunc(order, t.List[i].Key, func(c topology.NodeClass, k ClassKey) int { return t.List[c].Key.compare(k) })
+	if change < 0 {
+		return slices.Delete(order, at, at+1)
+	}
+	return slices.Insert(order, at, topology.NodeClass(i))
 }
 
 // admits is ClassKey.Admits, and reports whether an instance that is claimed can be had.
@@ -145,16 +182,20 @@ func (e *classEntry) admits(g *berth.Group) bool {
 func (t *ClassTable) Admits(i int, g *berth.Group) bool { return t.List[i].admits(g) }
 
 // Matching lists the classes that admit the group, in the order of their keys. Of
-// those that are set aside it lists the open ones.
+// those that are set aside it lists the open ones. O(classes), and without those O(classes that
+// are in no reservation).
 func (t *ClassTable) Matching(g *berth.Group, open func([]*Reservation) bool) []topology.NodeClass {
+	order := t.sorted
+	if open == nil {
+		order = t.open
+	}
 	var classes []topology.NodeClass
-	for i := range t.List {
+	for _, i := range order {
 		e := &t.List[i]
-		if e.Nodes > 0 && e.admits(g) && (e.Key.Fence == "" || open != nil && open(e.Reservations)) {
-			classes = append(classes, topology.NodeClass(i))
+		if e.admits(g) && (e.Key.Fence == "" || open(e.Reservations)) {
+			classes = append(classes, i)
 		}
 	}
-	slices.SortFunc(classes, func(a, b topology.NodeClass) int { return t.List[a].Key.compare(t.List[b].Key) })
 	return classes
 }
 

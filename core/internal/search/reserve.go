@@ -466,8 +466,10 @@ func (se *Search) takePlace(e *record.Entry, p *record.Plan, cause berth.CauseCo
 // FailBid notes a plan that did not come true: the replica waits before the next one, longer each
 // time, so that no job is evicted for it over and over.
 func (se *Search) FailBid(rep *record.Replica) {
-	rep.Bid.Forget()
-	se.state.DeferBid(rep, 8)
+	for _, e := range rep.Entries {
+		e.Bid.Forget()
+	}
+	rep.BidsAt = se.state.DeferBid(rep, 8)
 }
 
 // EndReservations ends what is over.

@@ -126,7 +126,7 @@ func (st *State) Request(spec *record.ShapeSpec) gang.Request {
 		r.Groups = append(r.Groups, gang.Group{
 			Members: g.Members, MinMembers: record.Least(g), Claim: st.claim(spec.TrustDomain, &g.Claim, classes),
 			Classes: classes, Kinds: st.Kinds(g, classes),
-			Match: st.matcher(spec, g), Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
+			Match: st.matcher(spec, g), Tag: g, Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
 			Balance: level(g.Topology.Balance), Spread: level(g.Topology.Spread), MaxSkew: g.Topology.MaxSkew,
 		})
 		if t := &g.Topology; t.Spread != "" && t.MaxSkew == 0 {
