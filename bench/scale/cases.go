@@ -123,8 +123,10 @@ func answerCases(short bool) (list []Case) {
 	list = append(list, Case{"answers/crowd", func(t *Taker) {
 		t.answers(fmt.Sprintf("gpus=%d/queues=%d/shapes=%d/pending=%d/crumbs free", gpus, queues, shapes, pending), newCrowd(t, gpus, pending).core, pending)
 	}})
-	throng := throngSize{gpus, max(25, pending/100), shapes, pending}
-	list = append(list, Case{"answers/throng", func(t *Taker) { t.answers(throng.String()+"/full", newThrongOf(t, throng), pending) }})
+	for _, queues := range []int{1, max(25, pending/100)} {
+		throng := throngSize{gpus, queues, shapes, pending}
+		list = append(list, Case{"answers/" + throng.String(), func(t *Taker) { t.answers(throng.String()+"/full", newThrongOf(t, throng), pending) }})
+	}
 	sizes := []struct{ shapes, pending int }{{1000, 1000}}
 	if !short {
 		sizes = []struct{ shapes, pending int }{{1, 1000}, {20, 100_000}, {1000, 100_000}, {100_000, 100_000}}

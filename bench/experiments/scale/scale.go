@@ -75,12 +75,30 @@ func (o *Options) take(ctx context.Context, out *study.Printer) (figures []scale
 		if err := ctx.Err(); err != nil {
 			return figures, errors.Join(failed, err)
 		}
-		began := time.Now()
-		taken, err := c.Take(budget)
+		taken, err := patiently(out, c, budget)
 		figures, failed = append(figures, taken...), errors.Join(failed, err)
-		out.Say("%s: %.1f s", c.Name, time.Since(began).Seconds())
 	}
 	return figures, failed
+}
+
+// patiently takes the figures of one state, and tells every few seconds that it is at it.
+func patiently(out *study.Printer, c scale.Case, budget time.Duration) (figures []scale.Figure, err error) {
+	began, done := time.Now(), make(chan struct{})
+	go func() {
+		defer close(done)
+		figures, err = c.Take(budget)
+	}()
+	tick := time.NewTicker(5 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			out.Say("%s: %.0f s so far", c.Name, time.Since(began).Seconds())
+		case <-done:
+			out.Say("%s: %.1f s", c.Name, time.Since(began).Seconds())
+			return figures, err
+		}
+	}
 }
 
 // verdict counts the targets that were missed.

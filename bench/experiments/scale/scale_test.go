@@ -17,6 +17,9 @@ import (
 // The short form goes through all states. Every point has figures, no two have the same name, and
 // what is known of peers stands beside figures that there are.
 func TestShortForm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
 	o := Options{Short: true, Time: time.Millisecond}
 	figures, err := o.take(t.Context(), o.To(&bytes.Buffer{}))
 	require.NoError(t, err)
