@@ -8,7 +8,7 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// newDivisible makes a core whose GPUs may be divided, so many an hour (0: the default), and none is
+// newDivisible makes a core whose GPUs may be divided, so many an hour (0: the default). None is
 // yet; every second node is empty and the others are held.
 func newDivisible(tb builder, gpus int, kind berth.GeometryKind, perHour int) *core.Core {
 	tb.Helper()
