@@ -56,7 +56,9 @@ func (t *Taker) completions(size throngSize) {
 	const what = "completion to rest"
 	t.addMedian(1, what, size.String(), s, target)
 	t.addPass(1, what, size.String(), s.pass, longestPass)
-	t.addMedian(1, "idle pass", size.String(), t.repeatShort(func() { pass(t, sched) }), 500*time.Nanosecond)
+	if size.shapes == shapes {
+		t.addMedian(1, "idle pass", size.String(), t.repeatShort(func() { pass(t, sched) }), 500*time.Nanosecond)
+	}
 }
 
 func (t *Taker) reservedCompletions(gpus, pending int) {
