@@ -49,7 +49,7 @@ func (t *Taker) completions(size throngSize) {
 	}
 	sched := newThrongOf(t, size)
 	finish := finishing(sched)
-	s := t.repeat(func() time.Duration {
+	s := t.repeatTimes(size.gpus/gpusPerNode, func() time.Duration { // each job of the fleet ends once
 		_, longest := finish(t)
 		return longest
 	})

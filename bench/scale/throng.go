@@ -89,9 +89,9 @@ func rest(tb builder, sched *core.Core) (passes int, longest time.Duration) {
 	tb.Helper()
 	limit := time.Now().Add(restLimit)
 	for {
-		began := time.Now()
+		began := instant(tb)
 		orders := pass(tb, sched)
-		longest = max(longest, time.Since(began))
+		longest = max(longest, instant(tb)-began)
 		passes++
 		for _, o := range orders {
 			tell(tb, sched, berth.OrderReported{Order: o.Header().ID, Outcome: berth.OutcomeDone})
