@@ -2,6 +2,7 @@ package record
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -85,8 +86,8 @@ type ClassTable struct {
 	// Version changes with the set of classes outside all reservations, and with the set of all
 	// kinds of hardware. What follows from these is stale if it is of another version.
 	Version int
-	// sorted and open list all classes, and those in no reservation, in the order of their keys.
-	sorted, open []topology.NodeClass
+	// sorted lists the classes in the order of their keys.
+	sorted []topology.NodeClass
 	// kinds counts the classes by their keys without what they are set aside for.
 	kinds map[ClassKey]int
 }
@@ -144,31 +145,35 @@ func (t *ClassTable) Drop(i int) {
 	}
 }
 
-// note enters a class into the orders, or takes it out. O(classes).
+// note enters a class into the order, or takes it out. O(classes).
 func (t *ClassTable) note(i, change int) {
 	key := t.List[i].Key
-	t.sorted = t.withOrWithout(t.sorted, i, change)
+	at, _ := slices.BinarySearchFunc(t.sorted, key, func(c topology.NodeClass, k ClassKey) int { return t.List[c].Key.compare(k) })
+	if change > 0 {
+		t.sorted = slices.Insert(t.sorted, at, topology.NodeClass(i))
+	} else {
+		t.sorted = slices.Delete(t.sorted, at, at+1)
+	}
 	kind := key
 	kind.Fence = ""
 	before := t.kinds[kind]
 	if t.kinds[kind] += change; t.kinds[kind] == 0 {
 		delete(t.kinds, kind)
 	}
-	if key.Fence == "" {
-		t.open = t.withOrWithout(t.open, i, change)
-	}
 	if key.Fence == "" || before == 0 || before+change == 0 {
 		t.Version++
 	}
 }
 
-// withOrWithout puts a class into an order, or takes it out.
-func (t *ClassTable) withOrWithout(order []topology.NodeClass, i, change int) []topology.NodeClass {
-	at, _ := slices.BinarySearchFunc(order, t.List[i].Key, func(c topology.NodeClass, k ClassKey) int { return t.List[c].Key.compare(k) })
-	if change < 0 {
-		return slices.Delete(order, at, at+1)
+// Ordered reports whether the order and the kinds are those of the classes.
+func (t *ClassTable) Ordered() bool {
+	of := ClassTable{List: t.List, kinds: map[ClassKey]int{}}
+	for i := range t.List {
+		if t.List[i].Nodes > 0 {
+			of.note(i, 1)
+		}
 	}
-	return slices.Insert(order, at, topology.NodeClass(i))
+	return slices.Equal(of.sorted, t.sorted) && maps.Equal(of.kinds, t.kinds)
 }
 
 // admits is ClassKey.Admits, and reports whether an instance that is claimed can be had.
@@ -181,17 +186,12 @@ func (e *classEntry) admits(g *berth.Group) bool {
 func (t *ClassTable) Admits(i int, g *berth.Group) bool { return t.List[i].admits(g) }
 
 // Matching lists the classes that admit the group, in the order of their keys. Of
-// those that are set aside it lists the open ones. O(classes), and without those O(classes that
-// are in no reservation).
+// those that are set aside it lists the open ones. O(classes).
 func (t *ClassTable) Matching(g *berth.Group, open func([]*Reservation) bool) []topology.NodeClass {
-	order := t.sorted
-	if open == nil {
-		order = t.open
-	}
 	var classes []topology.NodeClass
-	for _, i := range order {
+	for _, i := range t.sorted {
 		e := &t.List[i]
-		if e.admits(g) && (e.Key.Fence == "" || open(e.Reservations)) {
+		if e.admits(g) && (e.Key.Fence == "" || open != nil && open(e.Reservations)) {
 			classes = append(classes, i)
 		}
 	}
