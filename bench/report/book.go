@@ -19,9 +19,9 @@ type book struct {
 	held     [categories]int64
 	rows     [categories]Row
 	policy   berth.Policy
-	// scaled lists the jobs that were scaled down since the latest pass, last the orders whose
-	// deadline frees something: Releases that are given for the last time, and Binds of which
-	// members died.
+	// scaled lists the jobs that were scaled down since the latest pass. last lists the orders that
+	// free something at their deadline: Releases that are given for the last time, and Binds of
+	// which members died.
 	scaled []*jobBook
 	last   []berth.OrderID
 	// tables that were told, the modes of GPUs as told or last ordered, and the
@@ -437,7 +437,7 @@ func (b *book) release(now berth.Time, a *berth.Release) {
 	}
 }
 
-// expire notes the orders that were not reported in time and whose members are taken for dead.
+// expire notes the orders that were not reported in time, so that their members are taken for dead.
 func (b *book) expire(now berth.Time) {
 	b.last = slices.DeleteFunc(b.last, func(id berth.OrderID) bool {
 		order, out := b.orders[id]

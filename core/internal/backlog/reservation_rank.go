@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/quota"
@@ -123,7 +124,7 @@ func (bl *Backlog) Spoil(n *record.Node) {
 
 // MaySetAside reports whether there are classes left to set these nodes aside.
 func (bl *Backlog) MaySetAside(nodes []*record.Node) bool {
-	kinds := map[record.ClassKey]bool{}
+	kinds := map[hardware.Key]bool{}
 	for _, n := range nodes {
 		kinds[n.Key()] = true
 	}

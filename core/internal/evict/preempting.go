@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/preempt"
@@ -197,7 +198,7 @@ func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *victim.Search) 
 		ev.agenda.PreemptBy(ev.state.Now)
 	default:
 		ev.bidInVain(e)
-		e.Bid.RipeAt = victim.Earlier(t.RipeAt(e.Bid.At), both.RipeAt(e.Bid.At))
+		e.Bid.RipeAt = state.Earlier(t.RipeAt(e.Bid.At), both.RipeAt(e.Bid.At))
 		ev.agenda.PreemptBy(ev.LooksFor(e))
 	}
 	return nil

@@ -258,7 +258,11 @@ type Snapshot struct {
 
 	RatesPart
 	// OwnGain: it has a function of its own that says what a beneficiary gains.
-	OwnGain  bool `json:"ownGain,omitempty"`
+	OwnGain bool `json:"ownGain,omitempty"`
+	// Scorer is the name of the scorer that it has, and ScorerBooks what that keeps.
+	Scorer      string `json:"scorer,omitempty"`
+	ScorerBooks []byte `json:"scorerBooks,omitempty"`
+
 	Lessened bool `json:"lessened,omitempty"`
 
 	// Nodes that were lost, in order of name, and whether to look for spares.

@@ -44,7 +44,7 @@ func (st *State) SetClock(now berth.Time) { st.Now = now }
 // SetPolicy puts a policy in force. Requests carry the locality.
 func (st *State) SetPolicy(p berth.Policy) {
 	st.Config.Policy = p
-	st.Classes.Version++
+	st.Classes.Outdate()
 }
 
 // SetSpares says of which pools spares are kept, in order of name.

@@ -58,6 +58,13 @@ type Tally struct {
 	Is, Expected int
 }
 
+// CountIf counts one more where a condition holds.
+func CountIf(n *int, condition bool) {
+	if condition {
+		*n++
+	}
+}
+
 // Agree checks tallies.
 func Agree(list ...Tally) error {
 	for _, t := range list {
