@@ -77,6 +77,13 @@ var roomRules = map[string]roomRule{
 			"changed":    "counted from all nodes", "isChanged": "counted from all nodes",
 		},
 	},
+	"scoring": {
+		as: map[string]string{"scorer": "Scorer", "books": "ScorerBooks"},
+		derived: map[string]string{
+			"domains": "the scorer, which stands beside the snapshot",
+			"places":  "scratch", "left": "scratch", "shown": "scratch", "groups": "scratch",
+		},
+	},
 	"books": {
 		as: map[string]string{"Ledger": "UsePart", "Lost": "LostMembers"},
 		derived: map[string]string{

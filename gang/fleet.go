@@ -36,10 +36,17 @@ type Fleet struct {
 	// walked is how many nodes a domain may have that is walked for instances; the answer
 	// does not depend on it.
 	walked int
+	// many is more classes than a group may list and be searched a place on all of them, also on
+	// those of which nothing is free; the answer does not depend on it.
+	many int
 
 	// demand for whole domains, by level.
 	demand []int64
+	// scoreMember and scoreDomains are the caller's own, or nil.
+	scoreMember  func(g *Group, places []Place)
+	scoreDomains func(r *Request, places []Place)
 
+	census    census
 	search    search
 	footprint footprint
 	// seen and epoch find doubled classes in a request.
@@ -112,7 +119,7 @@ func NewFleet(levels ...string) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{tree: tree, walked: maxCompared, demand: make([]int64, tree.NodeLevel()+1)}
+	f := &Fleet{tree: tree, walked: maxCompared, many: manyClasses, demand: make([]int64, tree.NodeLevel()+1)}
 	f.search.bind(f)
 	return f, nil
 }
@@ -144,6 +151,7 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.NodeIndex, error) {
 	}
 	for int(n) >= len(f.nodes) {
 		f.nodes = append(f.nodes, nodeState{})
+		f.census.of = append(f.census.of, residence{condition: -1})
 	}
 	f.ensureClass(s.Class)
 	f.nodes[n] = nodeState{
@@ -152,6 +160,7 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.NodeIndex, error) {
 		host: s.Host, healthy: lowMask(s.GPUs), slots: make([]slot, s.GPUs),
 	}
 	f.recount(n)
+	f.touch(n)
 	return n, nil
 }
 
@@ -172,6 +181,7 @@ func (f *Fleet) RemoveNode(n topology.NodeIndex) error {
 	if err := f.tree.RemoveNode(n); err != nil {
 		return err
 	}
+	f.uncount(n)
 	f.divided[f.nodes[n].class].nodes--
 	f.nodes[n] = nodeState{}
 	return nil
@@ -188,6 +198,7 @@ func (f *Fleet) SetHost(n topology.NodeIndex, has host.Amounts) error {
 		return err
 	}
 	f.nodes[n].host = has
+	f.touch(n)
 	return nil
 }
 
@@ -203,6 +214,7 @@ func (f *Fleet) SetClass(n topology.NodeIndex, class topology.NodeClass) error {
 	if class == state.class {
 		return nil
 	}
+	f.touch(n)
 	if err := f.checkLattice(f.tree.NodeName(n), class, state.geometry.of()); err != nil {
 		return err
 	}
@@ -255,6 +267,7 @@ func (f *Fleet) SetSchedulable(n topology.NodeIndex, ok bool) {
 		f.unindex(n, bits.TrailingZeros64(gpus))
 	}
 	state.schedulable = ok
+	f.touch(n)
 	for gpus := state.shared | state.divided; gpus != 0; gpus &= gpus - 1 {
 		f.index(n, bits.TrailingZeros64(gpus))
 	}
@@ -273,6 +286,7 @@ func (f *Fleet) SetHealthy(n topology.NodeIndex, gpu int, ok bool) {
 		return
 	}
 	state, bit := &f.nodes[n], uint64(1)<<gpu
+	f.touch(n)
 	f.unindex(n, gpu)
 	state.healthy &^= bit
 	if ok {

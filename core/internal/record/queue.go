@@ -54,6 +54,7 @@ type Entry struct {
 	Slot, handy int
 	Grows       bool
 	Group       int // which group grows; 0 for a whole gang
+	Bid         BidPart
 	// FreshAt is the position in Backlog.Fresh, or -1.
 	FreshAt int
 	// Batch is what waits behind the entry; nil: nothing.
@@ -81,6 +82,7 @@ type Queue struct {
 	// FloorMilli is what it kept when it last gave GPUs for a guarantee so that less than before
 	// fills its own; 0: nothing, or something has ended by itself since. See package quota.
 	FloorMilli int64
+	ranking    *ranking // nil: nobody asks for it
 }
 
 // RaiseFloor notes what a queue kept when it gave.

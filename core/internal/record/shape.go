@@ -71,6 +71,8 @@ type PatternSpec struct {
 	SameLabels []string `json:",omitempty"`
 }
 
+type label struct{ key, value string }
+
 // LabelsOf lists the labels that a group selects by, in order.
 func LabelsOf(g *berth.Group) []label {
 	var labels []label

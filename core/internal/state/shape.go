@@ -108,8 +108,7 @@ func (st *State) SpansNodes(s *record.Shape) bool {
 // spansNodes is SpansNodes, by a look at all classes.
 func (st *State) spansNodes(s *record.Shape) bool {
 	most := 0
-	for i := range st.Classes.List {
-		class := &st.Classes.List[i]
+	for _, class := range st.Classes.List {
 		if class.Nodes > 0 && slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return class.Key.Admits(&g) }) {
 			most = max(most, class.Key.GPUs)
 		}
@@ -137,7 +136,7 @@ func (st *State) Request(spec *record.ShapeSpec) gang.Request {
 		r.Groups = append(r.Groups, gang.Group{
 			Members: g.Members, MinMembers: record.Least(g), Claim: st.claim(spec.TrustDomain, &g.Claim, classes),
 			Classes: classes, Kinds: st.Kinds(g, classes),
-			Match: st.matcher(spec, g), Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
+			Match: st.matcher(spec, g), Tag: g, Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
 			Balance: level(g.Topology.Balance), Spread: level(g.Topology.Spread), MaxSkew: g.Topology.MaxSkew,
 		})
 		if t := &g.Topology; t.Spread != "" && t.MaxSkew == 0 {

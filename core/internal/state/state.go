@@ -10,6 +10,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/bounds"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/losses"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
@@ -42,7 +43,7 @@ type State struct {
 	Fleet     *gang.Fleet
 	Nodes     []*record.Node // by topology.NodeIndex; nil where vacant
 	NodeByID  map[berth.NodeID]*record.Node
-	Classes   record.ClassTable
+	Classes   hardware.Table[*record.Reservation]
 	Quota     *quota.Tree
 	Jobs      map[berth.JobID]*record.Job
 	Replicas  int // of all jobs
@@ -86,7 +87,7 @@ func New(catalogue *catalogue.Catalogue, losses *losses.Losses, agenda *agenda.A
 	writings := strict.Writings{}
 	return &State{
 		catalogue: catalogue, losses: losses, agenda: agenda,
-		Config: config, Bounds: bounds.Usual(), Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: record.ClassTable{ByKey: map[record.ClassKey]int{}},
+		Config: config, Bounds: bounds.Usual(), Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: hardware.NewTable[*record.Reservation](),
 		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.OrderID]*record.Replica{}, Shapes: map[string]*record.Shape{},
 		Patterns: map[string]*record.Pattern{}, shapePen: strict.PenOf[record.ShapeSpec](writings), patternPen: strict.PenOf[record.PatternSpec](writings),
 		Todo: btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, record.Ending.Less),

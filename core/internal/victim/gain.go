@@ -145,7 +145,7 @@ func (v *Victims) Candidate(p record.Piece, queueing berth.Duration) preempt.Can
 	spec := &p.Rep.Job.Spec
 	candidate := preempt.Candidate{
 		ID: string(spec.ID) + "#" + strconv.Itoa(p.Rep.Number), Class: int(spec.Class), Priority: spec.Priority,
-		Started: int64(p.Rep.CameAt), GPUMilli: ChargedOf(p),
+		Started: int64(p.Rep.CameAt), GPUMilli: p.GPUMilli(),
 		RestartCost: int64(spec.Checkpoint.RestartCost),
 	}
 	if p.Whole() {
