@@ -8,7 +8,6 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
-	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -205,25 +204,4 @@ func (t *Table[R]) Matching(g *berth.Group, open func([]R) bool) []topology.Node
 		}
 	}
 	return classes
-}
-
-// Instances lists the profiles that serve a claim on some classes, those that cost the
-// least first.
-func (t *Table[R]) Instances(cl *berth.Claim, classes []topology.NodeClass) []gang.ClassProfile {
-	if !cl.WantsInstance() {
-		return nil
-	}
-	var list []gang.ClassProfile
-	for _, class := range classes {
-		for _, p := range t.List[class].Table.Profiles(cl) {
-			list = append(list, gang.ClassProfile{Class: class, Index: p})
-		}
-	}
-	// Stable: by cost, then as the classes and the tables have it.
-	slices.SortStableFunc(list, func(a, b gang.ClassProfile) int { return cmp.Compare(t.milli(a), t.milli(b)) })
-	return list
-}
-
-func (t *Table[R]) milli(p gang.ClassProfile) int {
-	return t.List[p.Class].Table.Lattice.GPUMilli(p.Index)
 }

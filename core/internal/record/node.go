@@ -144,6 +144,8 @@ type Node struct {
 	base     []mig.ProfileName // geometry.Layout in order
 	Home     []mig.Placement   // a layout of these; nil: there is none
 	GPUs     []GPUState
+	// Altered: some of its GPUs may have been repartitioned, or an order about one be out.
+	Altered  bool
 	Capacity Capacity // that it adds to the fleet
 	CordonPart
 	Trust TrustPart
@@ -270,11 +272,6 @@ func (n *Node) Leave(slot int) {
 // else in proportion.
 func (n *Node) ShareMemory(s *berth.Share) int64 {
 	return cmp.Or(s.MemoryMiB, n.Spec.GPUs[0].MemoryMiB*int64(s.GPUMilli)/1000)
-}
-
-// CompareReadiness orders candidates that are equally far from other spares.
-func CompareReadiness(a, b *Node) int {
-	return cmp.Or(CompareBool(len(a.Reservations) > 0, len(b.Reservations) > 0), CompareNodes(a, b))
 }
 
 // CompareBool orders false before true.

@@ -110,5 +110,8 @@ func CompareEntries(a, b *Entry) int {
 // CompareRank compares two replicas of one queue by class and priority.
 func CompareRank(a, b *Replica) int {
 	x, y := &a.Job.Spec, &b.Job.Spec
-	return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority))
+	if x.Class != y.Class {
+		return cmp.Compare(x.Class, y.Class)
+	}
+	return cmp.Compare(x.Priority, y.Priority)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/quota"
 )
 
 // A gang that keeps losing to smaller work gets a reservation: the nodes on which it
@@ -369,6 +370,7 @@ func (se *Search) ServeReserved() {
 		}
 		switch w := e.Rep.Reserved; {
 		case w == nil: // one that was placed before took its nodes
+		case w.IsPlanned() && !se.mayServe(e):
 		case w.IsPlanned():
 			se.backlog.WithoutEarmark(e.Rep, func() { se.serveBeneficiary(e) })
 		default:
@@ -416,6 +418,25 @@ func (se *Search) tryTaker(e *record.Entry) {
 			se.try(e, lifted)
 		}
 	}
+}
+
+// mayServe reports whether a beneficiary may start, or its plan may be over, since a pass served it
+// last: its victims are gone, or its place is free all the same, or something became free that a
+// member of it fits in. Nodes that are set aside for others meanwhile are none the freer for it.
+func (se *Search) mayServe(e *record.Entry) bool {
+	w, s := e.Rep.Reserved, e.Bucket.Shape
+	se.state.Compile(s)
+	limited := e.Bucket.QuotaSlot >= 0 || s.Least.Product == quota.NoProduct // limits on one of several products are noted nowhere
+	if len(w.Plan.Victims) == 0 || s.LooksAround || se.agenda.QuotaFreed && limited {
+		return true
+	}
+	if se.books.Hold(w.Plan.Where) {
+		se.books.GiveBack(w.Plan.Where)
+		return true
+	}
+	return slices.ContainsFunc(se.state.FreedNodes, func(n *record.Node) bool {
+		return slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool { return se.state.Fleet.Fits(n.Index, &g.Claim) > 0 })
+	})
 }
 
 // tryReserved places a gang that has a reservation, if it fits.
