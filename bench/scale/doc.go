@@ -49,6 +49,11 @@
 //
 //   - BenchmarkLoss: a gang of 2,048 nodes loses one, is stopped, and goes on with a spare.
 //
+//   - BenchmarkSubmit, BenchmarkReplay, BenchmarkSnapshot, BenchmarkRestore, BenchmarkHeap: what a
+//     store does and keeps. One more job is told of while 100,000 wait; a journal of whole lives is
+//     replayed; a full fleet for which much waits is saved and restored; and what of it stays in
+//     the heap, for a GPU and for a job that waits.
+//
 // The benchmarks whose name ends in Ratio run both fleets in turns, so that they
 // share whatever else the machine is doing, and report x-large/small.
 //
