@@ -67,7 +67,7 @@
 //     have, so that no other job starts on the quota that is freed for it.
 //  8. TendGPUHolds (search): members start once their GPU hold is clear.
 //  9. TendSpares (upkeep): hot spares are let go, and others found.
-//  10. ServeReserved (search): gangs start once their reservation has come true, or that fit
+//  10. ServeReserved (search): gangs start once their reservation has come true, or they fit
 //     elsewhere.
 //  11. Wake (search): what was blocked and could fit by now is ready.
 //  12. Place (search): what is ready, in policy order, until nothing fits or Policy.PassBudget

@@ -149,8 +149,8 @@ func (p *poll) crowds(d topology.DomainIndex, of []int32) {
 	}
 }
 
-// best is the domain of a level, the first of equal ones, in which the most members fit now; of
-// the level of nodes, that in which the most do on one node. The domain asked about where none does.
+// best is the domain of a level, the first of equal ones, in which the most members fit now; of the
+// level of nodes, that in which the most do on one node. The domain asked about where none does.
 func (p *poll) best(level topology.Level) (members int, at topology.DomainIndex) {
 	at = p.within
 	narrowest := p.fleet.tree.NodeLevel() - 1

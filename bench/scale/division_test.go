@@ -82,8 +82,8 @@ func BenchmarkClaims(b *testing.B) {
 	}
 }
 
-// BenchmarkColdStart is all passes in which jobs of mixed sizes find their places on an empty fleet,
-// and the longest of them.
+// BenchmarkColdStart is all passes in which jobs of mixed sizes find their places on an empty
+// fleet, and the longest of them.
 func BenchmarkColdStart(b *testing.B) {
 	for _, size := range []struct{ gpus, jobs int }{{small, 3125}, {large, 100_000}} {
 		b.Run(fmt.Sprintf("gpus=%d/jobs=%d", size.gpus, size.jobs), func(b *testing.B) {

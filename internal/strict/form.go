@@ -430,7 +430,8 @@ func readOwnText(s *source, v reflect.Value) bool {
 	return ok && v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(text) == nil
 }
 
-// readOwnJSON reads a value of a type that reads its own JSON: a number, a string or a list of such.
+// readOwnJSON reads a value of a type that reads its own JSON: a number, a string or a list of
+// such.
 func readOwnJSON(s *source, v reflect.Value) bool {
 	switch c := s.peek(); {
 	case c == 'n' || c == '{':

@@ -16,9 +16,10 @@ import (
 )
 
 // Help is what its figures mean, and what they do not measure.
-const Help = `Each figure is the median of as many repetitions as -time allows, or the longest of all,
-or exact where it counts. Sizes and targets are those of docs/performance.md. It does not
-measure orchestrators: what carries orders out, and how long that takes, is no part of it.
+const Help = `The states are those of the benchmarks of bench/scale. Each figure is the median of as many
+repetitions as -time allows, or the longest of all, or exact where it counts. Sizes and targets
+are those of docs/performance.md. It does not measure orchestrators: what carries orders out,
+and how long that takes, is no part of it.
 Times depend on the machine and on what else it does: compare runs of one quiet machine.
 
 `

@@ -79,7 +79,8 @@ func (a ranked) compare(b ranked) int {
 	return CompareEntries(a.Entry, b.Entry)
 }
 
-// RankingInStep reports whether the ranking of a queue, if there is one, has what waits there, in order.
+// RankingInStep reports whether the ranking of a queue, if there is one, has what waits there, in
+// order.
 func (q *Queue) RankingInStep() bool {
 	if q.ranking == nil {
 		return true

@@ -60,6 +60,8 @@ func (s *ShapeSpec) Key() string {
 	return string(b)
 }
 
+type label struct{ key, value string }
+
 // LabelsOf lists the labels that a group selects by, in order.
 func LabelsOf(g *berth.Group) []label {
 	var labels []label

@@ -16,7 +16,7 @@ func (st *State) CheckNodes() error {
 	named := 0
 	err := st.EachNode(func(n *record.Node) error {
 		named++
-		entry := &st.Classes.List[n.Class]
+		entry := st.Classes.List[n.Class]
 		switch {
 		case st.Nodes[n.Index] != n || st.NodeByID[n.Spec.ID] != n || n.Freed != slices.Contains(st.FreedNodes, n):
 			return fmt.Errorf("its index or its name leads elsewhere, or it is wrongly in freedNodes")

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -97,8 +98,7 @@ func (st *State) SpansNodes(s *record.Shape) bool {
 // spansNodes is SpansNodes, by a look at all classes.
 func (st *State) spansNodes(s *record.Shape) bool {
 	most := 0
-	for i := range st.Classes.List {
-		class := &st.Classes.List[i]
+	for _, class := range st.Classes.List {
 		if class.Nodes > 0 && slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return class.Key.Admits(&g) }) {
 			most = max(most, class.Key.GPUs)
 		}
@@ -144,7 +144,7 @@ func (st *State) Request(spec *record.ShapeSpec) gang.Request {
 
 func (st *State) claim(domain catalogue.TrustDomain, cl *berth.Claim, classes []topology.NodeClass) gang.Claim {
 	out := gang.Claim{
-		GPUs: cl.GPUs, Host: cl.Host(), Instances: st.Classes.Instances(cl, classes),
+		GPUs: cl.GPUs, Host: cl.Host(), Instances: st.instances(cl, classes),
 	}
 	if cl.Share != nil {
 		out.Share = gang.Share{
@@ -268,7 +268,7 @@ func (st *State) Widen(groups []berth.Group, r *gang.Request, open func(*record.
 			return !slices.ContainsFunc(list, closed)
 		})
 		lifted.Groups[i].Kinds = st.Kinds(&groups[i], lifted.Groups[i].Classes)
-		lifted.Groups[i].Claim.Instances = st.Classes.Instances(&groups[i].Claim, lifted.Groups[i].Classes)
+		lifted.Groups[i].Claim.Instances = st.instances(&groups[i].Claim, lifted.Groups[i].Classes)
 	}
 	return &lifted
 }
@@ -312,7 +312,28 @@ func (st *State) all(d topology.DomainIndex, test func(*record.Node) bool) bool 
 func (st *State) leastMilli(g *gang.Group) int64 {
 	least := int64(1000)
 	for _, profile := range g.Claim.Instances {
-		least = min(least, int64(st.Classes.List[profile.Class].Table.Lattice.GPUMilli(profile.Index)))
+		least = min(least, int64(st.instanceMilli(profile)))
 	}
 	return least
+}
+
+// instances lists the profiles that serve a claim on some classes, those that cost the
+// least first.
+func (st *State) instances(cl *berth.Claim, classes []topology.NodeClass) []gang.ClassProfile {
+	if !cl.WantsInstance() {
+		return nil
+	}
+	var list []gang.ClassProfile
+	for _, class := range classes {
+		for _, p := range st.Classes.List[class].Table.Profiles(cl) {
+			list = append(list, gang.ClassProfile{Class: class, Index: p})
+		}
+	}
+	// Stable: by cost, then as the classes and the tables have it.
+	slices.SortStableFunc(list, func(a, b gang.ClassProfile) int { return cmp.Compare(st.instanceMilli(a), st.instanceMilli(b)) })
+	return list
+}
+
+func (st *State) instanceMilli(p gang.ClassProfile) int {
+	return st.Classes.List[p.Class].Table.Lattice.GPUMilli(p.Index)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/bounds"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/losses"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
@@ -41,7 +42,7 @@ type State struct {
 	Fleet     *gang.Fleet
 	Nodes     []*record.Node // by topology.NodeIndex; nil where vacant
 	NodeByID  map[berth.NodeID]*record.Node
-	Classes   record.ClassTable
+	Classes   hardware.Table[*record.Reservation]
 	Quota     *quota.Tree
 	Jobs      map[berth.JobID]*record.Job
 	Replicas  int // of all jobs
@@ -79,7 +80,7 @@ type State struct {
 func New(catalogue *catalogue.Catalogue, losses *losses.Losses, agenda *agenda.Agenda, config berth.Config, fleet *gang.Fleet) *State {
 	return &State{
 		catalogue: catalogue, losses: losses, agenda: agenda,
-		Config: config, Bounds: bounds.Usual(), Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: record.NewClassTable(),
+		Config: config, Bounds: bounds.Usual(), Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: hardware.NewTable[*record.Reservation](),
 		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.OrderID]*record.Replica{}, Shapes: map[string]*record.Shape{},
 		Todo: btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, record.Ending.Less),
 		Leaving: btree.NewG(16, record.LessReplica), Returning: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{},

@@ -1,4 +1,6 @@
-package record
+// Package hardware tells the classes of nodes apart, by what claims and selectors see of them, and
+// keeps which there are.
+package hardware
 
 import (
 	"cmp"
@@ -6,13 +8,12 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
-	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/topology"
 )
 
-// A ClassKey is what selectors other than labels see of a node. Nodes of one
+// A Key is what selectors other than labels see of a node. Nodes of one
 // class are counted together in the topology tree.
-type ClassKey struct {
+type Key struct {
 	pool, Product string
 	GPUMemory     int64
 	compute       berth.ComputeCapability
@@ -24,8 +25,8 @@ type ClassKey struct {
 }
 
 // KeyOf is the class of a node outside all reservations.
-func KeyOf(n *berth.Node) ClassKey {
-	k := ClassKey{pool: n.Pool, GPUs: len(n.GPUs)}
+func KeyOf(n *berth.Node) Key {
+	k := Key{pool: n.Pool, GPUs: len(n.GPUs)}
 	if len(n.GPUs) > 0 {
 		g := &n.GPUs[0]
 		k.Product, k.GPUMemory, k.compute, k.nvlink, k.Table = g.Product, g.MemoryMiB, g.ComputeCapability, g.Clique != "", g.MIGTable
@@ -36,7 +37,7 @@ func KeyOf(n *berth.Node) ClassKey {
 // compare orders classes: the order in which a job that takes any of several
 // considers them when all else is equal. Less memory first, so that the bigger
 // GPUs stay free for claims that need them.
-func (k ClassKey) compare(l ClassKey) int {
+func (k Key) compare(l Key) int {
 	return cmp.Or(
 		cmp.Compare(k.GPUMemory, l.GPUMemory),
 		cmp.Compare(k.Product, l.Product),
@@ -44,27 +45,23 @@ func (k ClassKey) compare(l ClassKey) int {
 		cmp.Compare(k.compute.Minor, l.compute.Minor),
 		cmp.Compare(k.GPUs, l.GPUs),
 		cmp.Compare(k.pool, l.pool),
-		CompareBool(k.nvlink, l.nvlink),
+		cmp.Compare(k.links(), l.links()),
 		cmp.Compare(k.Table, l.Table),
 		cmp.Compare(k.Fence, l.Fence),
 	)
 }
 
-// CompareBool orders false before true.
-func CompareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
+// links is 1 where GPUs are joined by NVLink, else 0.
+func (k Key) links() int {
+	if k.nvlink {
 		return 1
 	}
+	return 0
 }
 
 // Admits reports whether nodes of the class can serve members of the group, as
 // far as the class tells.
-func (k ClassKey) Admits(g *berth.Group) bool {
+func (k Key) Admits(g *berth.Group) bool {
 	s := &g.Selector
 	switch {
 	case len(s.Pools) > 0 && !slices.Contains(s.Pools, k.pool),
@@ -79,41 +76,47 @@ func (k ClassKey) Admits(g *berth.Group) bool {
 	return true
 }
 
-// A ClassTable interns hardware classes. A vacant index is used again.
-type ClassTable struct {
-	ByKey map[ClassKey]int
-	List  []classEntry
-	// Version changes with the set of classes that are in no reservation, and with that of all kinds
-	// of hardware: what follows from these is stale if it is of another version.
+// A Table interns classes, with what their nodes are set aside for, which are of type R. A vacant
+// index is used again.
+//
+// Its invariants:
+//
+//  1. A class has a node, and none has the key of another.
+//  2. sorted and open are in the order of the keys, and kinds counts the same classes.
+type Table[R any] struct {
+	ByKey map[Key]int
+	List  []entry[R]
+	// Version changes with the set of classes that are in no reservation, and with that of all
+	// kinds of hardware: what follows from these is stale if it is of another version.
 	Version int
 	// sorted and open list all classes, and those in no reservation, in the order of their keys.
 	sorted, open []topology.NodeClass
 	// kinds counts the classes by their keys without what they are set aside for.
-	kinds map[ClassKey]int
+	kinds map[Key]int
 }
 
-// NewClassTable returns a table without classes.
-func NewClassTable() ClassTable {
-	return ClassTable{ByKey: map[ClassKey]int{}, kinds: map[ClassKey]int{}}
+// NewTable returns a table without classes.
+func NewTable[R any]() Table[R] {
+	return Table[R]{ByKey: map[Key]int{}, kinds: map[Key]int{}}
 }
 
-type classEntry struct {
-	Key          ClassKey
+type entry[R any] struct {
+	Key          Key
 	Table        *catalogue.Table
-	Reservations []*Reservation // those that key.fence names
-	Nodes        int            // 0: vacant
+	Reservations []R // those that Key.Fence names
+	Nodes        int // 0: vacant
 }
 
 // Add counts one more node of a class, and returns the index of the class.
-func (t *ClassTable) Add(k ClassKey, table *catalogue.Table, windows []*Reservation) int {
+func (t *Table[R]) Add(k Key, table *catalogue.Table, reservations []R) int {
 	i, known := t.ByKey[k]
 	if !known {
-		i = slices.IndexFunc(t.List, func(e classEntry) bool { return e.Nodes == 0 })
+		i = slices.IndexFunc(t.List, func(e entry[R]) bool { return e.Nodes == 0 })
 		if i < 0 {
 			i = len(t.List)
-			t.List = append(t.List, classEntry{})
+			t.List = append(t.List, entry[R]{})
 		}
-		t.List[i].Key, t.List[i].Table, t.List[i].Reservations = k, table, windows
+		t.List[i].Key, t.List[i].Table, t.List[i].Reservations = k, table, reservations
 		t.ByKey[k] = i
 		t.note(i, 1)
 	}
@@ -123,7 +126,7 @@ func (t *ClassTable) Add(k ClassKey, table *catalogue.Table, windows []*Reservat
 
 // CountWith is how many classes there are once a node of class gone has left and one of class k
 // has come. A negative gone: no node leaves.
-func (t *ClassTable) CountWith(k ClassKey, gone int) int {
+func (t *Table[R]) CountWith(k Key, gone int) int {
 	count := len(t.ByKey)
 	i, known := t.ByKey[k]
 	if !known {
@@ -136,7 +139,7 @@ func (t *ClassTable) CountWith(k ClassKey, gone int) int {
 }
 
 // Drop counts a node of a class no longer.
-func (t *ClassTable) Drop(i int) {
+func (t *Table[R]) Drop(i int) {
 	t.List[i].Nodes--
 	if t.List[i].Nodes == 0 {
 		t.note(i, -1)
@@ -146,7 +149,7 @@ func (t *ClassTable) Drop(i int) {
 }
 
 // note enters a class into the orders, or takes it out. O(classes).
-func (t *ClassTable) note(i, change int) {
+func (t *Table[R]) note(i, change int) {
 	key := t.List[i].Key
 	t.sorted = t.withOrWithout(t.sorted, i, change)
 	kind := key
@@ -164,27 +167,31 @@ func (t *ClassTable) note(i, change int) {
 }
 
 // withOrWithout puts a class into an order, or takes it out.
-func (t *ClassTable) withOrWithout(order []topology.NodeClass, i, change int) []topology.NodeClass {
-	at, _ := slices.BinarySearchFunc(order, t.List[i].Key, func(c topology.NodeClass, k ClassKey) int { return t.List[c].Key.compare(k) })
+func (t *Table[R]) withOrWithout(order []topology.NodeClass, i, change int) []topology.NodeClass {
+	at, _ := slices.BinarySearchFunc(order, t.List[i].Key, func(c topology.NodeClass, k Key) int { return t.List[c].Key.compare(k) })
 	if change < 0 {
 		return slices.Delete(order, at, at+1)
 	}
 	return slices.Insert(order, at, topology.NodeClass(i))
 }
 
-// admits is ClassKey.Admits, and reports whether an instance that is claimed can be had.
-func (e *classEntry) admits(g *berth.Group) bool {
+// Outdate makes what follows from the classes stale, where something else has changed by which it
+// is made.
+func (t *Table[R]) Outdate() { t.Version++ }
+
+// admits is Key.Admits, and reports whether an instance that is claimed can be had.
+func (e *entry[R]) admits(g *berth.Group) bool {
 	return e.Key.Admits(g) && (!g.Claim.WantsInstance() || len(e.Table.Profiles(&g.Claim)) > 0)
 }
 
 // Admits reports whether nodes of the class with an index can serve members of the group, as far
 // as the class tells.
-func (t *ClassTable) Admits(i int, g *berth.Group) bool { return t.List[i].admits(g) }
+func (t *Table[R]) Admits(i int, g *berth.Group) bool { return t.List[i].admits(g) }
 
 // Matching lists the classes that admit the group, in the order of their keys. Of
 // those that are set aside it lists the open ones. O(classes), and without those O(classes that
 // are in no reservation).
-func (t *ClassTable) Matching(g *berth.Group, open func([]*Reservation) bool) []topology.NodeClass {
+func (t *Table[R]) Matching(g *berth.Group, open func([]R) bool) []topology.NodeClass {
 	order := t.sorted
 	if open == nil {
 		order = t.open
@@ -197,32 +204,4 @@ func (t *ClassTable) Matching(g *berth.Group, open func([]*Reservation) bool) []
 		}
 	}
 	return classes
-}
-
-// Instances lists the profiles that serve a claim on some classes, those that cost the
-// least first.
-func (t *ClassTable) Instances(cl *berth.Claim, classes []topology.NodeClass) []gang.ClassProfile {
-	if !cl.WantsInstance() {
-		return nil
-	}
-	var list []gang.ClassProfile
-	for _, class := range classes {
-		for _, p := range t.List[class].Table.Profiles(cl) {
-			list = append(list, gang.ClassProfile{Class: class, Index: p})
-		}
-	}
-	// Stable: by cost, then as the classes and the tables have it.
-	slices.SortStableFunc(list, func(a, b gang.ClassProfile) int { return cmp.Compare(t.milli(a), t.milli(b)) })
-	return list
-}
-
-func (t *ClassTable) milli(p gang.ClassProfile) int {
-	return t.List[p.Class].Table.Lattice.GPUMilli(p.Index)
-}
-
-type label struct{ key, value string }
-
-// CompareReadiness orders candidates that are equally far from other spares.
-func CompareReadiness(a, b *Node) int {
-	return cmp.Or(CompareBool(len(a.Reservations) > 0, len(b.Reservations) > 0), CompareNodes(a, b))
 }
