@@ -35,8 +35,9 @@ type Scorer interface {
 	// 1,024 bytes. A snapshot has it, and core.Restore refuses a Scorer of another name.
 	Name() string
 	// Score sets the Score of places, two or more, for one member of a group. The group is as it
-	// was submitted but for its name; of a gang that grows, Members are those that it lacks.
-	// Group and places are for reading otherwise, and good until it returns.
+	// was submitted, without its name and with its minimum filled in; of a gang that grows, Members
+	// are those that it lacks. Group and places are for reading otherwise, and good until it
+	// returns.
 	Score(g *Group, places []Place)
 }
 
