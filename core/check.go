@@ -102,8 +102,6 @@ func (c *Core) checkOrders() error {
 func (c *Core) checkPlaces() error {
 	return c.state.EachReplica(func(rep *record.Replica) error {
 		switch {
-		case rep.Bid.RipeAt != 0 && rep.Entries == nil:
-			return fmt.Errorf("others may be worth stopping for it at %d, and it does not wait", rep.Bid.RipeAt)
 		case !setsAside(rep):
 			return fmt.Errorf("what it has set aside is over, or of another kind")
 		case rep.Imagined:

@@ -34,6 +34,7 @@
 //	admission  checks what is told of jobs, at the door and in a snapshot; it owns nothing
 //	backlog    what waits, by request and in policy order; what is set aside: reservations, GPU holds
 //	books      what members hold in the fleet and queues are charged for it; ledger, capacity
+//	score      asks the embedder's own scorer about places, and tells it what is held
 //	packing    members of several gangs onto nodes at once, exactly; it owns nothing
 //	state      the records by name and in their orders, and questions that one record cannot answer
 //	record     the records themselves: node, replica, job, request, queue, reservation

@@ -245,10 +245,19 @@ func (f *Fleet) nearest(r *Request) *Request {
 
 // shortageOf is shortage for one choice.
 func (f *Fleet) shortageOf(r *Request, g *Group, group int) Shortfall {
-	s := Shortfall{Group: group, Needed: g.min(), Domain: r.Within}
-	required := max(r.Required, g.Required)
+	s := Shortfall{Group: group, Needed: g.min()}
+	alone := *g
+	alone.RailLevel = 0
+	p := f.poll(&alone, r.Within)
+	of := make([]int32, len(p.fits))
+	p.crowds(r.Within, of)
 	var enough [BottleneckFragmentation]int // members by resource alone
-	f.tally(r.Within, g, required, &s, &enough)
+	for i, nodes := range of {
+		if state := &f.census.conditions[i].nodeState; nodes > 0 && state.schedulable && slices.Contains(g.Classes, state.class) {
+			tallyNodes(state, nodes, &g.Claim, &s, &enough)
+		}
+	}
+	s.MembersInDomain, s.Domain = p.best(max(r.Required, g.Required, f.tree.DomainLevel(r.Within)))
 	switch {
 	case s.EligibleNodes == 0:
 		s.Bottleneck = BottleneckNodes
@@ -266,54 +275,13 @@ func (f *Fleet) shortageOf(r *Request, g *Group, group int) Shortfall {
 	return s
 }
 
-// tally adds up a domain, and keeps the best domain of the required level. It returns
-// how many members fit there now.
-func (f *Fleet) tally(d topology.DomainIndex, g *Group, required topology.Level, s *Shortfall, enough *[BottleneckFragmentation]int) int {
-	total := 0
-	for _, child := range f.tree.Children(d) {
-		total = add(total, f.tally(child, g, required, s, enough))
-	}
-	best := 0
-	for _, c := range g.Classes {
-		for _, n := range f.tree.NodesOf(d, c) {
-			if !f.nodes[n].schedulable || g.Match != nil && !g.Match(n) {
-				continue
-			}
-			fits := f.tallyNode(n, &g.Claim, s, enough)
-			best = max(best, fits)
-			total = add(total, fits)
-			s.Members = add(s.Members, fits)
-		}
-	}
-	switch {
-	case required == f.tree.NodeLevel():
-		if best > s.MembersInDomain {
-			s.MembersInDomain, s.Domain = best, d
-		}
-	case f.tree.DomainLevel(d) >= required && total > s.MembersInDomain,
-		// Wider domains come after the ones inside them.
-		f.tree.DomainLevel(d) >= required && total == s.MembersInDomain && f.inside(s.Domain, d):
-		s.MembersInDomain, s.Domain = total, d
-	}
-	return total
-}
-
-// inside reports whether a domain is another or below it.
-func (f *Fleet) inside(d, around topology.DomainIndex) bool {
-	for d != around && d != topology.RootDomain {
-		d = f.tree.Parent(d)
-	}
-	return d == around
-}
-
-// tallyNode adds up one eligible node and returns how many members fit there now.
-func (f *Fleet) tallyNode(n topology.NodeIndex, c *Claim, s *Shortfall, enough *[BottleneckFragmentation]int) int {
-	state := &f.nodes[n]
-	s.EligibleNodes++
+// tallyNodes adds up eligible nodes of one condition.
+func tallyNodes(state *nodeState, nodes int32, c *Claim, s *Shortfall, enough *[BottleneckFragmentation]int) {
+	s.EligibleNodes += int(nodes)
 	device := Claim{GPUs: c.GPUs, Share: c.Share, Instances: c.Instances}
-	room := f.fits(n, &device)
+	room := state.fits(&device)
 	if room > 0 {
-		s.FittingNodes++
+		s.FittingNodes += int(nodes)
 	}
 	kind := c.kind()
 	for other := BottleneckGPUs; other <= BottleneckInstances; other++ {
@@ -321,22 +289,15 @@ func (f *Fleet) tallyNode(n topology.NodeIndex, c *Claim, s *Shortfall, enough *
 			enough[other] = math.MaxInt32
 		}
 	}
-	enough[kind] = add(enough[kind], room)
+	enough[kind] = add(enough[kind], times(room, nodes))
 	fits, left := room, state.hostFree()
 	for r := range left {
 		count := fitHost(math.MaxInt32, left[r], c.Host[r])
-		enough[bottleneckOf(host.Resource(r))] = add(enough[bottleneckOf(host.Resource(r))], count)
+		enough[bottleneckOf(host.Resource(r))] = add(enough[bottleneckOf(host.Resource(r))], times(count, nodes))
 		fits = min(fits, count)
 	}
-
-	idle := *state
-	idle.whole, idle.shared, idle.seated, idle.hostUsed = 0, 0, 0, host.Amounts{}
-	idle.slots = make([]slot, len(state.slots))
-	for gpu := range idle.slots {
-		idle.slots[gpu].division, idle.slots[gpu].exist = state.slots[gpu].division, state.slots[gpu].exist
-	}
-	s.IfIdle = add(s.IfIdle, idle.fits(c))
-	return fits
+	s.Members = add(s.Members, times(fits, nodes))
+	s.IfIdle = add(s.IfIdle, times(state.idle(c), nodes))
 }
 
 // kind is what a claim needs of GPUs; GPUs where it needs none.

@@ -79,6 +79,7 @@ func (f *Fleet) SetPartitioning(n topology.NodeIndex, gpu int, d Partitioning, e
 	case d == PartitioningFixed && !g.within(slot.held, exist):
 		return refuse(ErrHeld, "exist", "other instances of GPU %d are held", gpu)
 	}
+	f.touch(n)
 	f.unindex(n, gpu)
 	slot.division, slot.exist = d, exist
 	state.divided &^= bit

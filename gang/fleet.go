@@ -42,7 +42,11 @@ type Fleet struct {
 
 	// demand for whole domains, by level.
 	demand []int64
+	// scoreMember and scoreDomains are the caller's own, or nil.
+	scoreMember  func(g *Group, places []Place)
+	scoreDomains func(r *Request, places []Place)
 
+	census    census
 	search    search
 	footprint footprint
 	// seen and epoch find doubled classes in a request.
@@ -147,6 +151,7 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.NodeIndex, error) {
 	}
 	for int(n) >= len(f.nodes) {
 		f.nodes = append(f.nodes, nodeState{})
+		f.census.of = append(f.census.of, residence{condition: -1})
 	}
 	f.ensureClass(s.Class)
 	f.nodes[n] = nodeState{
@@ -155,6 +160,7 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.NodeIndex, error) {
 		host: s.Host, healthy: lowMask(s.GPUs), slots: make([]slot, s.GPUs),
 	}
 	f.recount(n)
+	f.touch(n)
 	return n, nil
 }
 
@@ -175,6 +181,7 @@ func (f *Fleet) RemoveNode(n topology.NodeIndex) error {
 	if err := f.tree.RemoveNode(n); err != nil {
 		return err
 	}
+	f.uncount(n)
 	f.divided[f.nodes[n].class].nodes--
 	f.nodes[n] = nodeState{}
 	return nil
@@ -191,6 +198,7 @@ func (f *Fleet) SetHost(n topology.NodeIndex, has host.Amounts) error {
 		return err
 	}
 	f.nodes[n].host = has
+	f.touch(n)
 	return nil
 }
 
@@ -206,6 +214,7 @@ func (f *Fleet) SetClass(n topology.NodeIndex, class topology.NodeClass) error {
 	if class == state.class {
 		return nil
 	}
+	f.touch(n)
 	if err := f.checkLattice(f.tree.NodeName(n), class, state.geometry.of()); err != nil {
 		return err
 	}
@@ -258,6 +267,7 @@ func (f *Fleet) SetSchedulable(n topology.NodeIndex, ok bool) {
 		f.unindex(n, bits.TrailingZeros64(gpus))
 	}
 	state.schedulable = ok
+	f.touch(n)
 	for gpus := state.shared | state.divided; gpus != 0; gpus &= gpus - 1 {
 		f.index(n, bits.TrailingZeros64(gpus))
 	}
@@ -276,6 +286,7 @@ func (f *Fleet) SetHealthy(n topology.NodeIndex, gpu int, ok bool) {
 		return
 	}
 	state, bit := &f.nodes[n], uint64(1)<<gpu
+	f.touch(n)
 	f.unindex(n, gpu)
 	state.healthy &^= bit
 	if ok {
@@ -297,6 +308,35 @@ func (f *Fleet) FreeMask(n topology.NodeIndex) uint64 {
 		return 0
 	}
 	return f.nodes[n].free()
+}
+
+// Taken reports whether all GPUs of a node are held whole or in shares, so that none of them can be
+// divided otherwise. A node without GPUs is, and one that is not there.
+func (f *Fleet) Taken(n topology.NodeIndex) bool {
+	if f.checkNode(n) != nil {
+		return true
+	}
+	state := &f.nodes[n]
+	return state.whole|state.shared == lowMask(len(state.slots))
+}
+
+// Sound reports whether all GPUs of a node take newcomers, as far as their health says.
+func (f *Fleet) Sound(n topology.NodeIndex) bool {
+	return f.checkNode(n) == nil && f.nodes[n].healthy == lowMask(len(f.nodes[n].slots))
+}
+
+// Idle reports whether all GPUs of a node are free: healthy, undivided and held by nobody.
+func (f *Fleet) Idle(n topology.NodeIndex) bool {
+	return f.Sound(n) && f.nodes[n].free() == f.nodes[n].healthy
+}
+
+// Plain counts the GPUs of a node that are free, and those that are held whole; false: it has others
+// beside them, failed, shared or divided, or is not there.
+func (f *Fleet) Plain(n topology.NodeIndex) (free, whole int, ok bool) {
+	if !f.Sound(n) || !f.nodes[n].plain() {
+		return 0, 0, false
+	}
+	return bits.OnesCount64(f.nodes[n].free()), bits.OnesCount64(f.nodes[n].whole), true
 }
 
 // HostFree returns what the host of a node has left for members. It is negative where more

@@ -286,6 +286,7 @@ func (f *Fleet) checkRelease(h *Hold) error {
 
 // take enters a checked hold.
 func (f *Fleet) take(h *Hold) {
+	f.touch(h.Node)
 	state := &f.nodes[h.Node]
 	state.holds++
 	state.hostUsed.Add(&h.Host)
@@ -318,6 +319,7 @@ func (f *Fleet) take(h *Hold) {
 
 // give undoes take.
 func (f *Fleet) give(h *Hold) {
+	f.touch(h.Node)
 	state := &f.nodes[h.Node]
 	state.holds--
 	state.hostUsed.Subtract(&h.Host)

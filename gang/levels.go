@@ -1,8 +1,6 @@
 package gang
 
 import (
-	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/berth-sched/berth/host"
@@ -77,47 +75,49 @@ func (f *Fleet) DiagnoseLevels(r *Request) []LevelShortfall {
 			start = min(start, max(widest, g.Required))
 		}
 	}
+	polls := make([]*poll, len(least.Groups))
+	for i := range least.Groups {
+		polls[i] = f.poll(&least.Groups[i], r.Within)
+	}
 	var findings []LevelShortfall
 	for level := max(start, widest); level >= widest; level-- {
 		finding := LevelShortfall{Level: level, BestNode: -1}
 		for i := range least.Groups {
 			finding.Needed += least.Groups[i].Members
 		}
-		f.findLevel(r.Within, &least, &finding)
+		f.findLevel(r.Within, &least, polls, &finding)
 		findings = append(findings, finding)
 	}
 	return findings
 }
 
 // findLevel adds what there is at or below a domain.
-func (f *Fleet) findLevel(d topology.DomainIndex, r *Request, finding *LevelShortfall) {
+func (f *Fleet) findLevel(d topology.DomainIndex, r *Request, polls []*poll, finding *LevelShortfall) {
 	at := f.tree.DomainLevel(d)
 	switch {
 	case at == finding.Level:
-		f.findDomain(d, r, finding)
+		f.findDomain(d, r, polls, finding)
 	case at == f.tree.NodeLevel()-1:
-		for _, n := range f.tree.Nodes(d) {
-			f.findNode(d, n, r, finding)
-		}
+		f.findNodes(d, r, polls, finding)
 	default:
 		for _, child := range f.tree.Children(d) {
-			f.findLevel(child, r, finding)
+			f.findLevel(child, r, polls, finding)
 		}
 	}
 }
 
 // findDomain adds one domain above the nodes.
-func (f *Fleet) findDomain(d topology.DomainIndex, r *Request, finding *LevelShortfall) {
+func (f *Fleet) findDomain(d topology.DomainIndex, r *Request, polls []*poll, finding *LevelShortfall) {
 	known, enough, members := false, true, 0
 	var cause *int
 	for i := range r.Groups {
 		g := &r.Groups[i]
-		known = known || f.mayServe(d, g)
-		count := f.wouldFit(d, g, deviceOnly)
-		enough = enough && count >= g.Members
-		members += min(g.Members, f.wholeFit(d, g))
+		all := polls[i].sum(d)
+		known = known || all.known
+		enough = enough && all.device >= g.Members
+		members += min(g.Members, all.whole)
 		if cause == nil {
-			cause = f.shortIn(d, r, i, count, finding)
+			cause = f.shortIn(d, r, i, &all, finding)
 		}
 	}
 	if !known {
@@ -147,10 +147,10 @@ func (finding *LevelShortfall) add(cause *int, enough bool, members int, d topol
 }
 
 // shortIn is what a domain lacks for one group, or nil.
-func (f *Fleet) shortIn(d topology.DomainIndex, r *Request, i, count int, finding *LevelShortfall) *int {
+func (f *Fleet) shortIn(d topology.DomainIndex, r *Request, i int, all *sum, finding *LevelShortfall) *int {
 	full := &r.Groups[i]
-	if count < full.Members {
-		if f.wouldFit(d, full, deviceOnly|whenHealthy) >= full.Members {
+	if all.device < full.Members {
+		if all.healthy >= full.Members {
 			return &finding.Health
 		}
 		return &finding.GPUs
@@ -191,49 +191,111 @@ func (f *Fleet) could(r *Request) bool {
 	return true
 }
 
-// findNode adds one node.
-func (f *Fleet) findNode(d topology.DomainIndex, n topology.NodeIndex, r *Request, finding *LevelShortfall) {
-	known, enough, members := false, true, 0
-	var gpus int64
+// findNodes adds the nodes of a narrowest domain: those in one condition at once, as far as what a
+// group may do with them depends on that alone.
+func (f *Fleet) findNodes(d topology.DomainIndex, r *Request, polls []*poll, finding *LevelShortfall) {
+	apart := func(p *poll) bool { return p.own != nil }
+	if slices.ContainsFunc(polls, apart) {
+		for _, n := range f.tree.Nodes(d) {
+			if v := f.judgement(r, finding, func(i int) fit { return polls[i].fitOn(n) }, f.census.of[n].condition); v.known {
+				finding.add(f.settled(&v, n, r, finding), v.enough, v.members, d, n)
+			}
+		}
+		return
+	}
+	most, of := -1, f.census.at[d]
+	for _, w := range of {
+		if v := f.judgementOf(r, finding, polls, w.condition); v.known {
+			most = max(most, v.members)
+		}
+	}
+	if most < 0 || finding.Domains > 0 && most <= finding.BestMembers && !f.anyUnsettled(r, finding, polls, of) {
+		for _, w := range of {
+			if v := f.judgementOf(r, finding, polls, w.condition); v.known {
+				finding.addAlike(v.cause, v.enough, int(w.nodes))
+			}
+		}
+		return
+	}
+	for _, n := range f.tree.Nodes(d) {
+		if v := f.judgementOf(r, finding, polls, f.census.of[n].condition); v.known {
+			finding.add(f.settled(&v, n, r, finding), v.enough, v.members, d, n)
+		}
+	}
+}
+
+// A judgement is what a node has for a request: a nil cause is one that only a search tells.
+type judgement struct {
+	known, enough bool
+	members       int
+	cause         *int
+}
+
+// judgementOf is the judgement of a node in a condition.
+func (f *Fleet) judgementOf(r *Request, finding *LevelShortfall, polls []*poll, condition int32) judgement {
+	return f.judgement(r, finding, func(i int) fit { return *polls[i].fit(condition) }, condition)
+}
+
+// anyUnsettled reports whether a search has to tell of some condition.
+func (f *Fleet) anyUnsettled(r *Request, finding *LevelShortfall, polls []*poll, of []crowd) bool {
+	return slices.ContainsFunc(of, func(w crowd) bool {
+		v := f.judgementOf(r, finding, polls, w.condition)
+		return v.known && v.cause == nil
+	})
+}
+
+// judgement judges a node by what it has for each group.
+func (f *Fleet) judgement(r *Request, finding *LevelShortfall, of func(group int) fit, condition int32) (v judgement) {
+	v.enough = true
+	gpus := 0
 	var ofHost host.Amounts
-	var cause *int
 	for i := range r.Groups {
-		g := &r.Groups[i]
-		if !f.knows(n, g) {
-			enough = false
-			if cause == nil {
-				cause = &finding.GPUs
+		g, a := &r.Groups[i], of(i)
+		if !a.known {
+			v.enough = false
+			if v.cause == nil {
+				v.cause = &finding.GPUs
 			}
 			continue
 		}
-		known = true
-		device := f.fitOn(n, g, deviceOnly)
-		enough = enough && device >= g.Members
-		members += min(g.Members, wholeSegments(g, f.tree.NodeLevel(), f.fitOn(n, g, 0)))
-		gpus += int64(g.Members * g.Claim.GPUs)
+		v.known = true
+		v.enough = v.enough && a.device >= g.Members
+		v.members += min(g.Members, wholeSegments(g, f.tree.NodeLevel(), a.now))
+		gpus += g.Members * g.Claim.GPUs
 		ofHost = ofHost.Plus(g.Claim.Host.Times(int64(g.Members)))
 		switch {
-		case cause != nil:
-		case device < g.Members && f.fitOn(n, g, deviceOnly|whenHealthy) >= g.Members:
-			cause = &finding.Health
-		case device < g.Members:
-			cause = &finding.GPUs
+		case v.cause != nil:
+		case a.device < g.Members && a.healthy >= g.Members:
+			v.cause = &finding.Health
+		case a.device < g.Members:
+			v.cause = &finding.GPUs
 		}
 	}
-	if !known {
-		return
+	if !v.known || v.cause != nil {
+		return v
 	}
-	short, beyond := ofHost.Beyond(f.HostFree(n).Floor())
+	state := &f.census.conditions[condition].nodeState
+	short, beyond := ofHost.Beyond(state.hostFree().Floor())
 	switch {
-	case cause != nil:
 	case beyond:
-		cause = &finding.Host[short]
-	case gpus > int64(max(f.tree.Free(n), 0)), len(r.Groups) > 1 && !f.could(f.onlyOn(n, r)):
-		cause = &finding.Together
-	default:
-		cause = &finding.Fit
+		v.cause = &finding.Host[short]
+	case gpus > state.freeGPUs():
+		v.cause = &finding.Together
+	case len(r.Groups) == 1:
+		v.cause = &finding.Fit
 	}
-	finding.add(cause, enough, members, d, n)
+	return v
+}
+
+// settled is the cause in a judgement on a node.
+func (f *Fleet) settled(v *judgement, n topology.NodeIndex, r *Request, finding *LevelShortfall) *int {
+	switch {
+	case v.cause != nil:
+		return v.cause
+	case f.could(f.onlyOn(n, r)):
+		return &finding.Fit
+	}
+	return &finding.Together
 }
 
 // onlyOn is a request that may go to one node alone.
@@ -248,72 +310,13 @@ func (f *Fleet) onlyOn(n topology.NodeIndex, r *Request) *Request {
 	return &only
 }
 
-// relaxations of fitOn.
-const (
-	// deviceOnly: the host has room for everything.
-	deviceOnly = 1 << iota
-	// whenHealthy: all GPUs work and all nodes take work.
-	whenHealthy
-)
-
-// knows reports whether a node is one for a group, whether or not it takes work.
-func (f *Fleet) knows(n topology.NodeIndex, g *Group) bool {
-	state := &f.nodes[n]
-	return slices.Contains(g.Classes, state.class) && (g.RailLevel == 0 || len(state.slots) <= MaxRails) &&
-		(g.Match == nil || g.Match(n))
-}
-
-func (f *Fleet) mayServe(d topology.DomainIndex, g *Group) bool {
-	if f.tree.DomainLevel(d) == f.tree.NodeLevel()-1 {
-		return slices.ContainsFunc(f.tree.Nodes(d), func(n topology.NodeIndex) bool { return f.knows(n, g) })
+// addAlike counts so many nodes that are not the best.
+func (finding *LevelShortfall) addAlike(cause *int, enough bool, nodes int) {
+	finding.Domains += nodes
+	if enough {
+		finding.Enough += nodes
 	}
-	return slices.ContainsFunc(f.tree.Children(d), func(child topology.DomainIndex) bool { return f.mayServe(child, g) })
-}
-
-// fitOn is how many members of a group would fit on a node.
-func (f *Fleet) fitOn(n topology.NodeIndex, g *Group, relax int) int {
-	state := &f.nodes[n]
-	if !f.knows(n, g) || !state.schedulable && relax&whenHealthy == 0 {
-		return 0
-	}
-	c := g.Claim
-	if relax&deviceOnly != 0 {
-		c.Host = host.Amounts{}
-	}
-	healthy := *state
-	if relax&whenHealthy != 0 {
-		healthy.healthy = lowMask(len(state.slots))
-	}
-	if c.GPUs > 0 {
-		return state.fitsHost(bits.OnesCount64(healthy.free())/c.GPUs, &c.Host)
-	}
-	return healthy.fits(&c)
-}
-
-// wouldFit is how many members of a group would fit in a domain, without regard to
-// segments.
-func (f *Fleet) wouldFit(d topology.DomainIndex, g *Group, relax int) int {
-	total := 0
-	for _, child := range f.tree.Children(d) {
-		total = add(total, f.wouldFit(child, g, relax))
-	}
-	for _, n := range f.tree.Nodes(d) {
-		total = add(total, f.fitOn(n, g, relax))
-	}
-	return min(total, math.MaxInt32)
-}
-
-// wholeFit is how many members of a group would fit in a domain, in whole segments as far
-// as these are inside it.
-func (f *Fleet) wholeFit(d topology.DomainIndex, g *Group) int {
-	total := 0
-	for _, child := range f.tree.Children(d) {
-		total = add(total, f.wholeFit(child, g))
-	}
-	for _, n := range f.tree.Nodes(d) {
-		total = add(total, wholeSegments(g, f.tree.NodeLevel(), f.fitOn(n, g, 0)))
-	}
-	return wholeSegments(g, f.tree.DomainLevel(d), total)
+	*cause += nodes
 }
 
 // wholeSegments rounds what fits in one domain of a level down to whole segments of that

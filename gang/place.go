@@ -36,6 +36,10 @@ type search struct {
 	// being close.
 	gpus int
 	near bool
+	// byMember: each member goes where it fits best by itself. picks are those of its places that
+	// have the highest score.
+	byMember bool
+	picks    picks
 	// cost is that of what placeIn found last, if costKnown.
 	cost      placementCost
 	costKnown bool
@@ -74,6 +78,7 @@ type search struct {
 	withinLevel topology.Level
 	// The visits, bound once because a method value allocates.
 	visitAll, visitHost, visitOpen func(topology.NodeIndex) bool
+	visitPlaces                    func(topology.NodeIndex) bool
 	visitShared                    btree.ItemIteratorG[shareKey]
 	visitPart                      btree.ItemIteratorG[partKey]
 
@@ -90,7 +95,7 @@ type search struct {
 
 func (s *search) bind(f *Fleet) {
 	s.visitAll, s.visitHost, s.visitOpen = f.tryAll, f.tryHost, f.tryOpen
-	s.visitShared, s.visitPart = f.tryShared, f.tryPart
+	s.visitShared, s.visitPart, s.visitPlaces = f.tryShared, f.tryPart, f.tryPlaces
 }
 
 // Place finds room for a gang and holds it, or holds nothing and returns false. See
@@ -241,10 +246,13 @@ func (f *Fleet) placeRequest() bool {
 	s := &f.search
 	r := s.request
 	s.gpus, s.near = 0, false
+	members := 0
 	for i := range r.Groups {
+		members += s.counts[i]
 		s.near = s.near || r.Groups[i].Claim.GPUs > 0 || f.close(i)
 		s.gpus += s.counts[i] * r.Groups[i].Claim.GPUs
 	}
+	s.byMember = !s.near || members == 1
 	required, preferred := r.Required, r.Preferred
 	if len(r.Groups) == 1 {
 		// The levels of the only group are the gang's as well.

@@ -288,6 +288,7 @@ func (w *world) requireShortage(t *rapid.T, r *Request) {
 	require.True(t, ok)
 	require.Equal(t, before, fmt.Sprint(w.fleet.nodes))
 	w.check(t)
+	w.requireSlowTwin(t, r)
 	g := &r.Groups[s.Group]
 	require.Equal(t, g.min(), s.Needed)
 	require.NotEqual(t, BottleneckNone, s.Bottleneck)

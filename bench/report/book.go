@@ -398,7 +398,7 @@ func (b *book) scheduled(now berth.Time, actions []berth.Order) {
 		}
 		switch a := a.(type) {
 		case berth.Bind:
-			b.shrink(j)
+			b.shrink(now, j)
 			if r := j.replicas[h.Replica]; r != nil { // the Bind before it is over, reported or not
 				b.dropFailed(now, j, r)
 			}
@@ -410,7 +410,7 @@ func (b *book) scheduled(now berth.Time, actions []berth.Order) {
 		}
 	}
 	for _, j := range b.scaled {
-		b.shrink(j)
+		b.shrink(now, j)
 	}
 	b.scaled = b.scaled[:0]
 }
@@ -461,9 +461,9 @@ func (b *book) expire(now berth.Time) {
 }
 
 // shrink settles which replicas a service was scaled down by: those of them that
-// ran are being released, the others waited, or were being released before for another
-// reason, and do not come back.
-func (b *book) shrink(j *jobBook) {
+// ran are being released, the others waited, or died while they were being started, or were being
+// released before for another reason, and do not come back.
+func (b *book) shrink(now berth.Time, j *jobBook) {
 	for ; j.fewer > 0 && len(j.asked) > 0; j.fewer-- {
 		j.asked = j.asked[:len(j.asked)-1]
 		b.rows[j.category].Withdrawn++
@@ -475,6 +475,9 @@ func (b *book) shrink(j *jobBook) {
 		r := j.replicas[number]
 		if j.fewer == 0 || r.gone {
 			continue
+		}
+		if !slices.ContainsFunc(r.members, func(p berth.MemberPlacement) bool { return !slices.Contains(r.failed, p.Ref()) }) {
+			b.dropFailed(now, j, r) // none of it is left that would be released
 		}
 		if _, releasing := b.orders[r.order].(berth.Release); len(r.members) == 0 {
 			b.forget(j, number)

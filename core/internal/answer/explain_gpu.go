@@ -1,7 +1,9 @@
 package answer
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -9,6 +11,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/gpus"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/topology"
 )
 
 // explainGeometry adds what a change of a GPU has to do with the wait.
@@ -35,6 +38,9 @@ func (an *Answers) explainGeometry(e *record.Entry, request *gang.Request, reaso
 // couldHold reports whether each group of a request would fit if its GPUs were divided for
 // it, as far as that may come to pass and whatever they are used for now.
 func (an *Answers) couldHold(request *gang.Request) bool {
+	if an.agenda.Pliable == 0 {
+		return false
+	}
 	for i := range request.Groups {
 		g := &request.Groups[i]
 		room := 0
@@ -66,11 +72,17 @@ func couldHold(n *record.Node, claim *gang.Claim) int {
 }
 
 // outOfReach counts the GPUs that would serve a replica but for a GPU hold, an order or an unknown
-// state.
+// state. O(orders about GPUs + nodes with a GPU that takes no newcomers).
 func (an *Answers) outOfReach(rep *record.Replica, request *gang.Request) int {
+	var suspects []*record.Node
+	for _, id := range slices.Sorted(maps.Keys(an.gpus.Repartitions)) {
+		suspects = append(suspects, an.gpus.Repartitions[id].Node)
+	}
+	an.state.Fleet.EachFaulty(func(n topology.NodeIndex) { suspects = append(suspects, an.state.Nodes[n]) })
+	slices.SortFunc(suspects, func(a, b *record.Node) int { return cmp.Compare(a.Index, b.Index) })
 	total := 0
-	for _, n := range an.state.Nodes {
-		if n == nil || n.Closed() || !slices.ContainsFunc(request.Groups, func(g gang.Group) bool { return an.gpus.Qualifies(n, &g) }) {
+	for _, n := range slices.Compact(suspects) {
+		if n.Closed() || !slices.ContainsFunc(request.Groups, func(g gang.Group) bool { return an.gpus.Qualifies(n, &g) }) {
 			continue
 		}
 		for g := range n.GPUs {

@@ -25,30 +25,51 @@ func (an *Answers) standing(i quota.QueueIndex) []berth.QueueStanding {
 
 // positions tells where the replicas of a job that wait for a place stand among all that
 // wait in their queue, from 1. Those of a batch stand behind its head, in order of number.
-// O((what waits in the queue) x log replicas).
+// O(replicas x log(what waits in the queue) + batches in the queue).
 func (an *Answers) positions(j *record.Job) map[*record.Replica]int {
-	var own []*record.Entry
+	var own, further []*record.Entry // the first of each replica, and the others
 	for rep := range j.Replicas.All() {
 		if rep.Entries != nil {
-			own = append(own, rep.Entries[0])
+			own, further = append(own, rep.Entries[0]), append(further, rep.Entries[1:]...)
 		}
 	}
 	if len(own) == 0 {
 		return nil
 	}
 	slices.SortFunc(own, record.CompareEntries)
-	before := make([]int, len(own)) // others between it and the one before it
+	behind := an.behind(j, own)
+	list := make(map[*record.Replica]int, len(own))
+	for _, e := range further {
+		at, _ := slices.BinarySearchFunc(own, e, record.CompareEntries)
+		for i := at; i < len(own); i++ {
+			behind[i]-- // a replica stands where its first entry does
+		}
+	}
+	for i, e := range own {
+		list[e.Rep] = an.books.Queues[j.Queue].Before(e) + behind[i] + 1
+	}
+	return list
+}
+
+// behind counts the replicas in batches behind entries that stand before each of some.
+func (an *Answers) behind(j *record.Job, own []*record.Entry) []int {
+	more := make([]int, len(own)+1)
 	for _, b := range an.books.Queues[j.Queue].List {
+		if b.Behind == 0 {
+			continue
+		}
 		for _, e := range b.Entries.Items() {
-			if at, _ := slices.BinarySearchFunc(own, e, record.CompareEntries); e.Rep.Job != j && at < len(own) {
-				before[at] += e.Many()
+			if e.Batch != nil {
+				at, found := slices.BinarySearchFunc(own, e, record.CompareEntries)
+				if found {
+					at++
+				}
+				more[at] += e.Batch.Len()
 			}
 		}
 	}
-	list := make(map[*record.Replica]int, len(own))
-	for i, sum := 0, 0; i < len(own); i++ {
-		list[own[i].Rep] = sum + before[i] + 1
-		sum += before[i] + own[i].Many()
+	for i := 1; i < len(own); i++ {
+		more[i] += more[i-1]
 	}
-	return list
+	return more[:len(own)]
 }

@@ -86,7 +86,7 @@ func (bl *Backlog) checkEntry(rep *record.Replica, e *record.Entry) error {
 
 func growthKey(c *Backlog, rep *record.Replica, group int) string {
 	spec := c.state.Shortfall(rep, group)
-	return spec.Key()
+	return string(c.state.ShapeKey(&spec))
 }
 
 // CheckQueues checks the buckets of queues, and what is known to be blocked.
@@ -129,6 +129,8 @@ func (bl *Backlog) checkBuckets(q *record.Queue) error {
 			return fmt.Errorf("a bucket is not where it says in the list")
 		case !b.InStep():
 			return fmt.Errorf("a bucket has its entries by kind otherwise than in their order")
+		case !q.RankingInStep():
+			return fmt.Errorf("the queue ranks other entries than wait in it, or in another order")
 		case want != (b.Slot >= 0) || b.Slot >= 0 && q.Ready.Items()[b.Slot] != b:
 			return fmt.Errorf("a bucket that should be ready (%v) is at %d", want, b.Slot)
 		case b.QuotaSlot >= 0 && bl.QuotaBlocked[b.QuotaSlot] != b || b.Entries.Len() == 0:

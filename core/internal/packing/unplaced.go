@@ -26,10 +26,10 @@ type Unplaced struct {
 // nodes have room. The steps that it took are subtracted.
 func Nodes(st *state.State, gangs []Unplaced, steps *int) (at [][][]*record.Node) {
 	p := Packing{Steps: *steps}
-	nodes := rooms(st, &p)
-	if len(nodes) > MaxNodes {
+	if withRoom(st) > MaxNodes {
 		return nil
 	}
+	nodes := rooms(st, &p)
 	for i := range gangs {
 		if !gangs[i].list(&p, nodes) {
 			return nil
@@ -51,6 +51,18 @@ func Nodes(st *state.State, gangs []Unplaced, steps *int) (at [][][]*record.Node
 		at = append(at, groups)
 	}
 	return at
+}
+
+// withRoom counts the nodes with GPUs that are free. O(classes x GPUs of a node).
+func withRoom(st *state.State) (nodes int) {
+	tree := st.Fleet.Tree()
+	for class := range st.Classes.List {
+		gpus, _ := tree.ClassGPUs(topology.NodeClass(class))
+		for k := 1; k <= gpus; k++ {
+			nodes += tree.Count(topology.RootDomain, topology.NodeClass(class), k)
+		}
+	}
+	return nodes
 }
 
 // rooms lists the nodes with GPUs that are free, and what they have.

@@ -53,12 +53,14 @@ func (b *Bucket) Waiting() int { return b.Entries.Len() + b.Behind }
 func (b *Bucket) Add(e *Entry) {
 	b.Entries.Push(e)
 	b.kinds[e.kind()].Push(e)
+	b.Queue.note(e, true)
 }
 
 // Remove has an entry wait there no longer. O(log entries).
 func (b *Bucket) Remove(e *Entry) {
 	b.Entries.Remove(e.Slot)
 	b.kinds[e.kind()].Remove(e.handy)
+	b.Queue.note(e, false)
 }
 
 // InStep reports whether each entry of a bucket stands in its kind, and none beside.

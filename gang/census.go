@@ -1,0 +1,242 @@
+package gang
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+
+	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/topology"
+)
+
+// A census says which nodes are in one condition: alike to every claim. A full fleet has few
+// conditions, so a diagnosis asks each of them once, and then counts. Placing has no use for it;
+// so a node that changes is only noted, and counted anew when somebody asks: what a census costs is
+// proportional to what changed since.
+//
+// Invariants, which Check verifies:
+//  1. A node that is there is in the condition that its state comes to, or is stale.
+//  2. A narrowest domain lists the conditions of its nodes, in order of number, each with so many.
+//  3. A condition has a node, and none has the key of another.
+type census struct {
+	conditions []condition
+	byKey      map[string]int32
+	vacant     []int32
+	of         []residence // by topology.NodeIndex
+	at         [][]crowd   // by topology.DomainIndex; of narrowest domains alone
+	stale      []topology.NodeIndex
+	key        []byte
+	// counted is how often a node was counted, asked how often a poll asked a condition: for tests.
+	counted, asked int
+}
+
+// A condition is a state with its GPUs in an order of their own, and how many nodes are in it.
+type condition struct {
+	nodeState
+	key   string
+	nodes int
+}
+
+// A residence is where a node is counted; condition -1: nowhere.
+type residence struct {
+	condition int32
+	domain    topology.DomainIndex
+	stale     bool
+}
+
+// A crowd is so many nodes in one condition.
+type crowd struct {
+	condition, nodes int32
+}
+
+// touch notes that a node is not as it was counted.
+func (f *Fleet) touch(n topology.NodeIndex) {
+	if r := &f.census.of[n]; !r.stale {
+		r.stale = true
+		f.census.stale = append(f.census.stale, n)
+	}
+}
+
+// count counts the nodes that changed.
+func (f *Fleet) count() *census {
+	c := &f.census
+	for _, n := range c.stale {
+		r := &c.of[n]
+		r.stale = false
+		c.counted++
+		state := &f.nodes[n]
+		if !state.live {
+			continue
+		}
+		c.key = state.appendKey(c.key[:0])
+		if r.condition >= 0 && c.conditions[r.condition].key == string(c.key) {
+			continue
+		}
+		f.uncount(n)
+		r.domain = f.tree.DomainOf(n, f.tree.NodeLevel()-1)
+		r.condition = c.conditionOf(state)
+		c.conditions[r.condition].nodes++
+		c.shift(r, 1)
+	}
+	c.stale = c.stale[:0]
+	return c
+}
+
+// uncount takes a node out of the census.
+func (f *Fleet) uncount(n topology.NodeIndex) {
+	c := &f.census
+	r := &c.of[n]
+	if r.condition < 0 {
+		return
+	}
+	c.shift(r, -1)
+	of := &c.conditions[r.condition]
+	if of.nodes--; of.nodes == 0 {
+		delete(c.byKey, of.key)
+		*of = condition{}
+		c.vacant = append(c.vacant, r.condition)
+	}
+	r.condition = -1
+}
+
+// shift counts one node more, or less, where it is.
+func (c *census) shift(r *residence, change int32) {
+	for int(r.domain) >= len(c.at) {
+		c.at = append(c.at, nil)
+	}
+	list := &c.at[r.domain]
+	at, there := slices.BinarySearchFunc(*list, r.condition, func(w crowd, condition int32) int { return int(w.condition - condition) })
+	if !there {
+		*list = slices.Insert(*list, at, crowd{condition: r.condition})
+	}
+	if (*list)[at].nodes += change; (*list)[at].nodes == 0 {
+		*list = slices.Delete(*list, at, at+1)
+	}
+}
+
+// conditionOf is the number of the condition with the key at hand, which a state has.
+func (c *census) conditionOf(s *nodeState) int32 {
+	if i, known := c.byKey[string(c.key)]; known {
+		return i
+	}
+	i := int32(len(c.conditions))
+	if last := len(c.vacant) - 1; last >= 0 {
+		i, c.vacant = c.vacant[last], c.vacant[:last]
+	} else {
+		c.conditions = append(c.conditions, condition{})
+	}
+	c.conditions[i] = condition{nodeState: s.sample(), key: string(c.key)}
+	if c.byKey == nil {
+		c.byKey = map[string]int32{}
+	}
+	c.byKey[c.conditions[i].key] = i
+	return i
+}
+
+// A part is what claims can tell of one GPU.
+type part struct {
+	slot
+	healthy, whole bool
+}
+
+// parts lists the GPUs of a node that has shared or divided ones, in an order that does not depend
+// on where they are.
+func (s *nodeState) parts() []part {
+	list := make([]part, len(s.slots))
+	for gpu := range list {
+		list[gpu] = part{s.slots[gpu], s.healthy>>gpu&1 == 1, s.whole>>gpu&1 == 1}
+		list[gpu].hold, list[gpu].host = 0, host.Amounts{}
+	}
+	slices.SortFunc(list, func(a, b part) int { return slices.Compare(a.words(), b.words()) })
+	return list
+}
+
+// words are what a part is told by.
+func (p *part) words() []uint64 {
+	flags := uint64(p.division) << 2
+	if p.healthy {
+		flags |= 1
+	}
+	if p.whole {
+		flags |= 2
+	}
+	return []uint64{flags, uint64(p.shares), uint64(p.milli), uint64(p.owner), uint64(p.memory), uint64(p.exist), uint64(p.held)}
+}
+
+// plain reports whether all GPUs of a node are free, held whole or failed.
+func (s *nodeState) plain() bool { return s.shared|s.divided == 0 }
+
+// appendKey appends what tells a condition from all others.
+func (s *nodeState) appendKey(b []byte) []byte {
+	flags := uint64(len(s.slots)) << 2
+	if s.schedulable {
+		flags |= 1
+	}
+	if s.plain() {
+		flags |= 2
+	}
+	b = binary.AppendUvarint(b, flags)
+	b = binary.AppendUvarint(b, uint64(s.class))
+	b = binary.AppendVarint(b, s.gpuMemory)
+	b = binary.AppendUvarint(b, uint64(s.maxShares))
+	for r := range s.host {
+		b = binary.AppendVarint(b, s.host[r])
+		b = binary.AppendVarint(b, s.hostUsed[r])
+	}
+	if s.plain() {
+		return append(b, byte(bits.OnesCount64(s.healthy)), byte(bits.OnesCount64(s.whole)), byte(bits.OnesCount64(s.healthy&s.whole)))
+	}
+	for _, p := range s.parts() {
+		for _, w := range p.words() {
+			b = binary.AppendUvarint(b, w)
+		}
+	}
+	return b
+}
+
+// sample is a state with the GPUs in the order of a condition.
+func (s *nodeState) sample() nodeState {
+	of := *s
+	of.choose, of.holds = nil, 0
+	if s.plain() {
+		idle := bits.OnesCount64(s.healthy &^ s.whole)
+		both, whole := bits.OnesCount64(s.healthy&s.whole), bits.OnesCount64(s.whole)
+		of.healthy = lowMask(idle + both)
+		of.whole = lowMask(idle+whole) &^ lowMask(idle)
+		of.slots = make([]slot, len(s.slots))
+		return of
+	}
+	of.healthy, of.whole, of.shared, of.divided, of.seated, of.slots = 0, 0, 0, 0, 0, nil
+	for gpu, p := range s.parts() {
+		of.slots = append(of.slots, p.slot)
+		for _, is := range [...]struct {
+			so  bool
+			set *uint64
+		}{{p.healthy, &of.healthy}, {p.whole, &of.whole}, {p.shares > 0, &of.shared}, {p.division != PartitioningNone, &of.divided}, {p.held != 0, &of.seated}} {
+			if is.so {
+				*is.set |= 1 << gpu
+			}
+		}
+	}
+	return of
+}
+
+// EachFaulty calls a function for each node with a GPU that is not healthy. O(domains x conditions
+// of a domain + nodes of the domains that have one), and what changed since it was last asked.
+func (f *Fleet) EachFaulty(use func(topology.NodeIndex)) {
+	c := f.count()
+	faulty := func(of int32) bool {
+		state := &c.conditions[of].nodeState
+		return state.healthy != lowMask(len(state.slots))
+	}
+	for d, list := range c.at {
+		if !slices.ContainsFunc(list, func(w crowd) bool { return faulty(w.condition) }) {
+			continue
+		}
+		for _, n := range f.tree.Nodes(topology.DomainIndex(d)) {
+			if faulty(c.of[n].condition) {
+				use(n)
+			}
+		}
+	}
+}
