@@ -36,6 +36,13 @@
 //     jobs, which began in a random order; BenchmarkVictimsOfMany: all passes until 64 and
 //     1,000 gangs of distinct demands have theirs, and the longest of these passes.
 //
+//   - BenchmarkExplain, BenchmarkStartPlan, BenchmarkWhatIf, BenchmarkReport: the answers, on
+//     fleets with crumbs that serve nobody, with equal shares, with one queue, and with jobs that
+//     may be taken back.
+//
+//   - BenchmarkClaims: all passes until claims of instances of six profiles are served, or have to
+//     wait; BenchmarkColdStart: all until jobs of mixed sizes fill an empty fleet.
+//
 //   - BenchmarkLoss: a gang of 2,048 nodes loses one, is stopped, and goes on with a spare.
 //
 // The benchmarks whose name ends in Ratio run both fleets in turns, so that they
