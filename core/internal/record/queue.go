@@ -94,14 +94,8 @@ func (q *Queue) DropFloor() { q.FloorMilli = 0 }
 // CompareEntries is the order of service, whatever the queues: higher rank first, whole gangs
 // before what others grow by, then age, and names last.
 func CompareEntries(a, b *Entry) int {
-	if c := CompareRank(b.Rep, a.Rep); c != 0 {
-		return c
-	}
-	if c := CompareBool(a.Grows, b.Grows); c != 0 {
-		return c
-	}
-	if c := cmp.Compare(a.Rep.Created, b.Rep.Created); c != 0 { // names are farther away
-		return c
+	if c := cmp.Or(CompareRank(b.Rep, a.Rep), CompareBool(a.Grows, b.Grows), cmp.Compare(a.Rep.Created, b.Rep.Created)); c != 0 {
+		return c // names are farther away
 	}
 	return cmp.Or(CompareReplicas(a.Rep, b.Rep), cmp.Compare(a.Group, b.Group))
 }
@@ -109,8 +103,5 @@ func CompareEntries(a, b *Entry) int {
 // CompareRank compares two replicas of one queue by class and priority.
 func CompareRank(a, b *Replica) int {
 	x, y := &a.Job.Spec, &b.Job.Spec
-	if x.Class != y.Class {
-		return cmp.Compare(x.Class, y.Class)
-	}
-	return cmp.Compare(x.Priority, y.Priority)
+	return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority))
 }

@@ -28,15 +28,10 @@ func (q *Queue) note(e *Entry, comes bool) {
 	}
 }
 
-// RankingInStep reports whether the ranking of a queue, if there is one, has what waits, in order.
-func (q *Queue) RankingInStep() bool {
+// Ranked lists what is ranked; false: nothing is.
+func (q *Queue) Ranked() ([]*Entry, bool) {
 	if q.ranking == nil {
-		return true
+		return nil, false
 	}
-	all, waiting := q.ranking.Items(), 0
-	for _, b := range q.List {
-		waiting += b.Entries.Len()
-	}
-	return len(all) == waiting && slices.IsSortedFunc(all, CompareEntries) &&
-		!slices.ContainsFunc(all, func(e *Entry) bool { return e.Slot < 0 || e.Bucket.Entries.Items()[e.Slot] != e })
+	return q.ranking.Items(), true
 }
