@@ -35,6 +35,9 @@ type Config struct {
 	// is no data, and so in no snapshot or journal: a core that has one is restored with the
 	// same function: core.WithGain.
 	Gain GainFunc `json:"-"`
+	// Scorer ranks the places that members and gangs may go to; nil: the core's own rule. It is
+	// no data either: a snapshot has its name and its books, and core.WithScorer brings it.
+	Scorer Scorer `json:"-"`
 }
 
 // A Fabric says what the links of a fleet are like: which levels have a meaning
@@ -258,6 +261,9 @@ func (c *Config) check() *Error {
 	}
 	if err := c.Limits.check(); err != nil {
 		return err.in("limits")
+	}
+	if err := checkScorer(c.Scorer); err != nil {
+		return err.in("scorer")
 	}
 	return c.Policy.check().in("policy")
 }

@@ -93,3 +93,22 @@ func TestEveryOrderHasALine(t *testing.T) {
 		})
 	}
 }
+
+// What EncodeEvent writes is read in one pass: it allocates what the event consists of, and no more
+// for a job of many groups than for each of them. The way that says what is wrong takes ten times
+// as much.
+func TestEventsAreReadInOnePass(t *testing.T) {
+	for _, groups := range []int{1, 50} {
+		job := berth.Job{ID: "train", Queue: "research"}
+		for i := range groups {
+			job.Groups = append(job.Groups, berth.Group{Name: fmt.Sprint("g", i), Members: 2, Claim: berth.Claim{GPUs: 8, CPUMilli: 1000}})
+		}
+		text, err := berth.EncodeEvent(berth.JobSubmitted{Job: job})
+		require.NoError(t, err)
+		require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
+			if _, err := berth.DecodeEvent(text); err != nil {
+				panic(err)
+			}
+		}), float64(15+groups))
+	}
+}

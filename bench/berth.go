@@ -1,6 +1,10 @@
 package bench
 
-import "slices"
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
 
 // Berth keeps as much room as it can for what is expected, and the more so the less of it there is:
 // a task goes where the fleet loses the least of
@@ -151,6 +155,44 @@ func (p *berthPolicy) begin(f *Fleet, mix Mix) {
 	p.nodes = make([]*room, f.Nodes())
 	p.at = make([]uint32, f.Nodes())
 	p.price(f)
+}
+
+// A savedBerth is what it decides by: the mix that it looked at last, and prices.
+type savedBerth struct {
+	Mix     Mix
+	Prices  []int64
+	Free    [2]int64
+	Changed [2]int64
+}
+
+func (p *berthPolicy) settle(f *Fleet) { p.follow(f) }
+
+func (p *berthPolicy) saved() any {
+	s := &savedBerth{Prices: p.prices, Free: [2]int64{p.free.gpu, p.free.cpu}, Changed: [2]int64{p.changed.gpu, p.changed.cpu}}
+	if p.rooms.outlook != nil {
+		s.Mix = p.rooms.outlook.mix
+	}
+	return s
+}
+
+func (p *berthPolicy) restore(f *Fleet, b []byte) error {
+	var s savedBerth
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	for _, c := range s.Mix {
+		if c.Kind < 0 || int(c.Kind) >= f.Kinds() || c.Count < 0 {
+			return fmt.Errorf("kind %d of the mix, %d times", c.Kind, c.Count)
+		}
+	}
+	p.begin(f, s.Mix)
+	if len(s.Prices) != len(p.prices) {
+		return fmt.Errorf("%d prices, not %d", len(s.Prices), len(p.prices))
+	}
+	_, p.mixes = f.Mix()
+	copy(p.prices, s.Prices)
+	p.free, p.changed = amount{s.Free[0], s.Free[1]}, amount{s.Changed[0], s.Changed[1]}
+	return nil
 }
 
 // price finds the prices: what one more of a typical kind is worth.

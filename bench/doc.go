@@ -12,6 +12,9 @@
 // a Policy: the highest score wins, ties go to the node that comes first, and what was
 // computed for a node is kept until the node changes.
 //
+// Every policy runs in the scheduling core, too: [AsScorer] makes a berth.Scorer of it, and
+// [CoreWith] places as a core that has it does.
+//
 // [Policies] lists the ones that come with the package, from a random draw to berth's own,
 // and the rule of the scheduling core among them. Each says in its comment what it is,
 // exactly, and its source.

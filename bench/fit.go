@@ -15,6 +15,9 @@ func Random(seed int64) Policy {
 
 type random struct{ draw *rand.Rand }
 
+// reseed has it draw anew.
+func (p *random) reseed(seed int64) { p.draw.Seed(seed) }
+
 func (p *random) Choose(f *Fleet, k Kind, feasible []Node) Choice {
 	n := feasible[p.draw.Intn(len(feasible))]
 	return Choice{Place: Place{Node: n, GPUs: p.gpus(f, k, n)}}

@@ -273,9 +273,14 @@ func (f *Fleet) add(k Kind, p Place, sign int64) {
 	for rest := uint64(p.GPUs); rest != 0; rest &= rest - 1 {
 		left[bits.TrailingZeros64(rest)] += int16(sign) * int16(r.Milli)
 	}
-	f.total[n] += int32(sign * r.TotalMilli())
-	f.most[n], f.whole[n] = 0, 0
-	for _, milli := range left {
+	f.sum(n)
+}
+
+// sum counts what the GPUs of a node have left, which has changed.
+func (f *Fleet) sum(n Node) {
+	f.total[n], f.most[n], f.whole[n] = 0, 0, 0
+	for _, milli := range f.Left(n) {
+		f.total[n] += int32(milli)
 		f.most[n] = max(f.most[n], milli)
 		if milli == WholeGPU {
 			f.whole[n]++

@@ -34,14 +34,31 @@ func Policies() []NamedPolicy {
 	}
 }
 
-// New makes a policy of Policies by its name. ErrUnknown for another name.
-func New(name string, seed int64) (Policy, error) {
+// inCore goes before the name of a policy that is the scorer of the scheduling core.
+const inCore = "core-"
+
+// Find returns a policy of Policies by its name, and by "core-" and its name the scheduling core
+// with it (see CoreWith). ErrUnknown for another name.
+func Find(name string) (NamedPolicy, error) {
 	var names []string
+	rule, in := strings.CutPrefix(name, inCore)
 	for _, p := range Policies() {
-		if p.Name == name {
-			return p.New(seed), nil
+		switch {
+		case p.Name == name:
+			return p, nil
+		case in && p.Name == rule && p.Name != "core":
+			return NamedPolicy{name, "the scheduling core with " + rule + " as its scorer", func(seed int64) Policy { return CoreWith(p, seed) }}, nil
 		}
 		names = append(names, p.Name)
 	}
-	return nil, &Error{Subject: fmt.Sprintf("policy %q", name), Reason: "there are " + strings.Join(names, ", "), Kind: ErrUnknown}
+	return NamedPolicy{}, &Error{Subject: fmt.Sprintf("policy %q", name), Reason: "there are " + strings.Join(names, ", "), Kind: ErrUnknown}
+}
+
+// New makes a policy that Find finds.
+func New(name string, seed int64) (Policy, error) {
+	p, err := Find(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.New(seed), nil
 }

@@ -91,6 +91,7 @@ func (c *Core) jobSubmitted(e berth.JobSubmitted) *berth.Error {
 		return refusal.In(err, "job")
 	}
 	c.books.Admit(j)
+	c.scoring.Submitted(j)
 	c.addReplicas(j, record.ReplicasOf(&j.Spec))
 	return nil
 }
@@ -139,6 +140,7 @@ func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 		seen[r.Replica] = true
 	}
 	c.books.Admit(j)
+	c.scoring.Submitted(j)
 	for i := range e.Running {
 		r := &e.Running[i]
 		c.adopt(j, r, held[:len(r.Members)])

@@ -20,31 +20,25 @@ func (c *Core) checkAgenda() error {
 		Blocked: len(c.backlog.Blocked), Limited: len(c.backlog.QuotaBlocked), FreedNodes: len(c.state.FreedNodes), Reservations: len(c.backlog.Reservations), Fresh: len(c.backlog.Fresh),
 	}
 	for _, s := range c.backlog.Blocked {
-		increase(&want.Looking, s.LooksAround)
+		state.CountIf(&want.Looking, s.LooksAround)
 	}
 	for _, n := range c.state.Nodes {
 		if n != nil {
-			increase(&want.Dividing, n.Table != nil)
-			increase(&want.Pliable, n.Pliable())
-			increase(&want.Draining, n.Draining)
+			state.CountIf(&want.Dividing, n.Table != nil)
+			state.CountIf(&want.Pliable, n.Pliable())
+			state.CountIf(&want.Draining, n.Draining)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.state.Jobs)) {
 		for rep := range c.state.Jobs[id].Replicas.All() {
-			increase(&want.Stalled, c.backlog.Stalled(rep))
-			increase(&want.Hopeless, c.backlog.Hopeless(rep))
+			state.CountIf(&want.Stalled, c.backlog.Stalled(rep))
+			state.CountIf(&want.Hopeless, c.backlog.Hopeless(rep))
 		}
 	}
 	if !c.agenda.Agrees(want) {
 		return fmt.Errorf("the agenda is %+v, and the records have %+v", c.agenda, want)
 	}
 	return nil
-}
-
-func increase(n *int, by bool) {
-	if by {
-		*n++
-	}
 }
 
 // Check holds every redundant index of the core against what it is an index of,
@@ -108,8 +102,6 @@ func (c *Core) checkOrders() error {
 func (c *Core) checkPlaces() error {
 	return c.state.EachReplica(func(rep *record.Replica) error {
 		switch {
-		case rep.Bid.RipeAt != 0 && rep.Entries == nil:
-			return fmt.Errorf("others may be worth stopping for it at %d, and it does not wait", rep.Bid.RipeAt)
 		case !setsAside(rep):
 			return fmt.Errorf("what it has set aside is over, or of another kind")
 		case rep.Imagined:

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/life"
 	"github.com/berth-sched/berth/core/internal/losses"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/score"
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/upkeep"
@@ -38,6 +39,7 @@ type Core struct {
 	losses    *losses.Losses
 	agenda    *agenda.Agenda
 	state     *state.State
+	scoring   *score.Scoring
 	books     *books.Books
 	backlog   *backlog.Backlog
 	admission *admission.Admission
@@ -65,6 +67,9 @@ func New(config berth.Config) (*Core, error) {
 		return nil, &berth.Error{Event: "config", Field: "levels", Kind: berth.ErrInvalid, Reason: err.Error()}
 	}
 	c := build(config, fleet)
+	if err := c.books.UseScorer(config.Scorer); err != nil {
+		return nil, &berth.Error{Event: "config", Field: "scorer", Kind: err.Kind, Reason: err.Reason}
+	}
 	c.backlog.EnsureQueue(quota.RootQueue)
 	c.upkeep.SetSpares(config.Policy.HotSpares)
 	return c, nil
@@ -74,7 +79,8 @@ func New(config berth.Config) (*Core, error) {
 func build(config berth.Config, fleet *gang.Fleet) *Core {
 	c := &Core{catalogue: catalogue.New(), losses: losses.New(), agenda: agenda.New()}
 	c.state = state.New(c.catalogue, c.losses, c.agenda, config, fleet)
-	c.books = books.New(c.catalogue, c.agenda, c.state, config)
+	c.scoring = score.New(c.state)
+	c.books = books.New(c.catalogue, c.agenda, c.state, c.scoring, config)
 	c.backlog = backlog.New(c.catalogue, c.agenda, c.state, c.books)
 	c.admission = admission.New(c.catalogue, c.agenda, c.state, c.books, c.backlog)
 	c.upkeep = upkeep.New(c.losses, c.agenda, c.state, c.books, c.backlog)

@@ -34,6 +34,7 @@
 //	admission  checks what is told of jobs, at the door and in a snapshot; it owns nothing
 //	backlog    what waits, by request and in policy order; what is set aside: reservations, GPU holds
 //	books      what members hold in the fleet and queues are charged for it; ledger, capacity
+//	score      asks the embedder's own scorer about places, and tells it what is held
 //	packing    members of several gangs onto nodes at once, exactly; it owns nothing
 //	state      the records by name and in their orders, and questions that one record cannot answer
 //	record     the records themselves: node, replica, job, request, queue, reservation
@@ -64,9 +65,10 @@
 //  6. Relocate (evict): another place for gangs that have to leave theirs.
 //  7. Earmark (backlog): until stage 15 is over, a beneficiary is charged with what it is to
 //     have, so that no other job starts on the quota that is freed for it.
-//  8. TendGPUHolds (search): members start whose GPU hold is clear.
+//  8. TendGPUHolds (search): members start once their GPU hold is clear.
 //  9. TendSpares (upkeep): hot spares are let go, and others found.
-//  10. ServeReserved (search): gangs start whose reservation has come true, or that fit elsewhere.
+//  10. ServeReserved (search): gangs start once their reservation has come true, or they fit
+//     elsewhere.
 //  11. Wake (search): what was blocked and could fit by now is ready.
 //  12. Place (search): what is ready, in policy order, until nothing fits or Policy.PassBudget
 //     is spent.

@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
+	"github.com/berth-sched/berth/quota"
 )
 
 // grower has an elastic gang of queue "own" run on a fleet with fewer members than it wants. It
@@ -128,5 +130,25 @@ func TestL1_AGangGrowsWithinItsGuarantee(t *testing.T) {
 	t.Logf("%d grew, %d of them to their full size; others keep what %d would need; %d would borrow", grown, whole, kept, beyond)
 	if drawn.Many() {
 		require.Positive(t, min(grown, whole, kept, beyond))
+	}
+}
+
+// Each group of a gang that grows bids for itself: that there are no victims for the one says
+// nothing of the other, though a pass looks for victims for one of them only.
+func TestEachGroupThatGrowsBids(t *testing.T) {
+	for bids := 1; bids <= 2; bids++ {
+		d := shared(t, berth.Config{}, func(_, b *quota.Queue) { b.Guarantee = nil })
+		d.pooled("driver", 1)
+		d.runs(one("b", "low", 1, inPool("p")), one("b", "large", 6, inPool("p")))
+		d.tell(one("a", "gang", 1, func(j *berth.Job) {
+			driver, workers := j.Groups[0], j.Groups[0]
+			driver.Name, driver.Members, driver.MinMembers, driver.Selector.Pools = "driver", 2, 1, []string{"driver"}
+			workers.Name, workers.Members, workers.MinMembers, workers.Selector.Pools = "workers", 2, 1, []string{"p"}
+			j.Groups = []berth.Group{driver, workers}
+		}))
+		d.carryOut(d.pass())
+		d.lower(func(b *core.Bounds) { b.Bids = bids })
+		orders := append(d.pass(), d.pass()...)
+		require.Equal(t, []string{"release low reclaimed"}, told(orders), "%d bids", bids)
 	}
 }

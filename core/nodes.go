@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/core/internal/state"
@@ -19,7 +20,7 @@ import (
 // nil: it is unknown. It refuses one product or kind of node too many, before it changes
 // anything: nothing else of a checked node can be.
 func (c *Core) addNode(spec berth.Node, old *record.Node) *berth.Error {
-	key, windows := record.KeyOf(&spec), c.backlog.ReservationsAround(&spec)
+	key, windows := hardware.KeyOf(&spec), c.backlog.ReservationsAround(&spec)
 	key.Fence = record.FenceOf(windows)
 	if err := c.checkKinds(key, old); err != nil {
 		return err
@@ -63,7 +64,7 @@ func (c *Core) addNode(spec berth.Node, old *record.Node) *berth.Error {
 
 // checkKinds refuses a node of one product or kind too many. The node old, unless it is nil, goes
 // before.
-func (c *Core) checkKinds(key record.ClassKey, old *record.Node) *berth.Error {
+func (c *Core) checkKinds(key hardware.Key, old *record.Node) *berth.Error {
 	product, class := quota.NoProduct, -1
 	if old != nil {
 		product, class = old.Product, old.Class

@@ -213,7 +213,7 @@ func TestVictimsOfALargeFleetTakeNoMoreCandidates(t *testing.T) {
 	t.Parallel()
 	for _, queue := range []berth.QueueID{"a", "b"} { // within a queue, and between two
 		for _, gang := range []struct{ members, gathered int }{{1, 64}, {8, 96}} {
-			for _, nodes := range []int{80, 320} {
+			for _, nodes := range []int{80, 160} {
 				d := singles(t, nodes)
 				d.tell(one(queue, "waits", 8, ranks(1), members(gang.members)))
 				require.Len(t, d.pass(), 8*gang.members)

@@ -60,6 +60,10 @@ var roomRules = map[string]roomRule{
 			"Replicas":   "counts those of the jobs",
 			"Orders":     "indexes the replicas by their orders",
 			"Shapes":     "interned from the jobs",
+			"Patterns":   "interned from the jobs",
+			"shapePen":   "writes keys",
+			"patternPen": "writes keys",
+			"key":        "is written anew for each",
 			"Spares":     "from the policy and the nodes",
 			"Returning":  "from the states of replicas, and where they stood",
 			"Leaving":    "from the states of replicas and members, and the victims of plans",
@@ -71,6 +75,13 @@ var roomRules = map[string]roomRule{
 			"Timers":     "from the deadlines of orders, the backoffs and the gang timeouts",
 			"out":        "nil between passes",
 			"changed":    "counted from all nodes", "isChanged": "counted from all nodes",
+		},
+	},
+	"scoring": {
+		as: map[string]string{"scorer": "Scorer", "books": "ScorerBooks"},
+		derived: map[string]string{
+			"domains": "the scorer, which stands beside the snapshot",
+			"places":  "scratch", "left": "scratch", "shown": "scratch", "groups": "scratch",
 		},
 	},
 	"books": {

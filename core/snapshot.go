@@ -10,7 +10,9 @@ import (
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/internal/strict"
 )
 
 // snapshotVersion is the version of the snapshot's format.
@@ -32,8 +34,11 @@ func (c *Core) Snapshot() ([]byte, error) {
 	if lowered := c.state.Bounds; lowered != bounds.Usual() {
 		s.Bounds = &lowered
 	}
+	s.Scorer, s.ScorerBooks = c.scoring.Save()
 	c.saveAgenda(&s)
-	b, err := json.Marshal(&s)
+	// What most nodes and jobs take: a buffer that grows is copied some twenty times.
+	b := make([]byte, 0, 4096+1000*len(s.Nodes)+400*len(s.Jobs))
+	b, err := strict.PenOf[record.Snapshot](strict.Writings{}).Append(b, &s)
 	if err != nil {
 		return nil, &berth.Error{Event: "snapshot", Kind: berth.ErrInvalid, Reason: err.Error()}
 	}
@@ -46,12 +51,17 @@ type Option func(*beside)
 // beside is what stands beside a snapshot.
 type beside struct {
 	gain   berth.GainFunc
+	scorer berth.Scorer
 	tables map[string]*catalogue.Table
 }
 
 // WithGain is for a core that was made with a Config.Gain: the restored one weighs with this
 // function, which is to be the same. Nil: the core had none.
 func WithGain(gain berth.GainFunc) Option { return func(b *beside) { b.gain = gain } }
+
+// WithScorer is for a core that was made with a Config.Scorer: the restored one goes by this one,
+// which has the same name, and gets the books of the snapshot. Nil: the core had none.
+func WithScorer(scorer berth.Scorer) Option { return func(b *beside) { b.scorer = scorer } }
 
 // withTables has the restored core take over tables that another has worked out.
 func withTables(tables map[string]*catalogue.Table) Option {
@@ -61,7 +71,8 @@ func withTables(tables map[string]*catalogue.Table) Option {
 // Restore makes a core of a snapshot. It behaves as the core that gave the
 // snapshot would have, for whatever comes. Any bytes that are no snapshot are
 // refused with a [*berth.Error], and so is a snapshot of a core with a Config.Gain without
-// [WithGain]. Cost: O(state).
+// [WithGain], or of one with a Config.Scorer without [WithScorer] or with another scorer: the field
+// is "scorer". Cost: O(state).
 func Restore(b []byte, options ...Option) (*Core, error) {
 	var beside beside
 	for _, option := range options {
@@ -71,7 +82,7 @@ func Restore(b []byte, options ...Option) (*Core, error) {
 }
 
 func restore(b []byte, beside beside) (*Core, error) {
-	s, err := readSnapshot(b, beside.gain)
+	s, err := readSnapshot(b, beside)
 	if err != nil {
 		return nil, err
 	}
@@ -90,10 +101,10 @@ func restore(b []byte, beside beside) (*Core, error) {
 	return c, nil
 }
 
-// readSnapshot reads a snapshot of this version, for a core with this function for the gain.
-func readSnapshot(b []byte, gain berth.GainFunc) (*record.Snapshot, error) {
-	s := &record.Snapshot{}
-	switch err := refusal.Decode("snapshot", b, s); {
+// readSnapshot reads a snapshot of this version, for a core with what stands beside it.
+func readSnapshot(b []byte, beside beside) (*record.Snapshot, error) {
+	s, err := refusal.Decode[record.Snapshot]("snapshot", b)
+	switch {
 	case err != nil:
 		// A field that is not known is one of another version, if the version is another.
 		if other := versionOf(b); other != 0 && other != snapshotVersion {
@@ -102,11 +113,24 @@ func readSnapshot(b []byte, gain berth.GainFunc) (*record.Snapshot, error) {
 		return nil, err
 	case s.Version != snapshotVersion:
 		return nil, unknownVersion(s.Version)
-	case s.OwnGain != (gain != nil):
+	case s.OwnGain != (beside.gain != nil):
 		return nil, &berth.Error{Event: "snapshot", Field: "ownGain", Kind: berth.ErrInvalid, Reason: fmt.Sprintf("is %v: a core is restored with the function for the gain that it had", s.OwnGain)}
+	case s.Scorer != nameOf(beside.scorer):
+		return nil, &berth.Error{
+			Event: "snapshot", Field: "scorer", Kind: berth.ErrInvalid,
+			Reason: fmt.Sprintf("is %q, not %q: a core is restored with the scorer that it had", errtext.Short(s.Scorer), errtext.Short(nameOf(beside.scorer))),
+		}
 	}
-	s.Config.Gain = gain
+	s.Config.Gain, s.Config.Scorer = beside.gain, beside.scorer
 	return s, nil
+}
+
+// nameOf is the name of a scorer; empty: there is none.
+func nameOf(s berth.Scorer) string {
+	if s == nil {
+		return ""
+	}
+	return s.Name()
 }
 
 // versionOf is the version that a snapshot names, also one of another form; 0: it names none.
@@ -138,6 +162,7 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		c.state.Bounds = *s.Bounds
 	}
 	for _, part := range [...]func() *berth.Error{
+		func() *berth.Error { return c.scoring.RestoreBooks(s.ScorerBooks) },
 		func() *berth.Error { return c.gpus.RestoreTables(s.Tables) },
 		func() *berth.Error { return c.gpus.RestorePools(s.Pools) },
 		func() *berth.Error { return c.restoreNodes(s.Nodes) },

@@ -225,3 +225,25 @@ func TestReservationsDoNotEatSpares(t *testing.T) {
 	require.Equal(t, []berth.NodeID{"a2"}, d.spares().Nodes)
 	require.Equal(t, []berth.NodeID{"a3"}, d.Report().Reservations[0].Nodes)
 }
+
+// A fleet of as many kinds of nodes as there may be has no room for another spare, and is not short
+// of one by mistake. When one kind is gone, the spare is found.
+func TestSparesOfAFleetOfManyKinds(t *testing.T) {
+	d := fleetOf(t)
+	d.tell(berth.PolicyChanged{Policy: kept(500)})
+	for i := range 4096 - 2 {
+		require.NoError(t, d.Apply(0, berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(fmt.Sprint("kind", i)), Pool: fmt.Sprint(i)}}))
+	}
+	for i := range 4 {
+		d.node(berth.NodeID(fmt.Sprint("n", i)), 8, berth.GPUModeWhole)
+	}
+	_, err := d.Schedule(0)
+	require.NoError(t, err)
+	require.Equal(t, 1, d.spares().Free)
+	require.NoError(t, d.Check())
+	d.tell(berth.NodeLost{Node: "kind0"})
+	_, err = d.Schedule(0)
+	require.NoError(t, err)
+	require.Equal(t, 2, d.spares().Free)
+	require.NoError(t, d.Check())
+}

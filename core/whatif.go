@@ -70,5 +70,5 @@ func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, events ...
 
 // restoreTwin makes a core of a snapshot of this one.
 func (c *Core) restoreTwin(b []byte) (*Core, error) {
-	return Restore(b, WithGain(c.state.Config.Gain), withTables(c.catalogue.Tables))
+	return Restore(b, WithGain(c.state.Config.Gain), WithScorer(c.state.Config.Scorer), withTables(c.catalogue.Tables))
 }

@@ -36,9 +36,15 @@ type Fleet struct {
 	// walked is how many nodes a domain may have that is walked for instances; the answer
 	// does not depend on it.
 	walked int
+	// many is more classes than a group may list and be searched a place on all of them, also on
+	// those of which nothing is free; the answer does not depend on it.
+	many int
 
 	// demand for whole domains, by level.
 	demand []int64
+	// scoreMember and scoreDomains are the caller's own, or nil.
+	scoreMember  func(g *Group, places []Place)
+	scoreDomains func(r *Request, places []Place)
 
 	census    census
 	search    search
@@ -113,7 +119,7 @@ func NewFleet(levels ...string) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{tree: tree, walked: maxCompared, demand: make([]int64, tree.NodeLevel()+1)}
+	f := &Fleet{tree: tree, walked: maxCompared, many: manyClasses, demand: make([]int64, tree.NodeLevel()+1)}
 	f.search.bind(f)
 	return f, nil
 }
@@ -356,6 +362,26 @@ func (f *Fleet) ShareLeft(n topology.NodeIndex, gpu int) (milli int32, memoryMiB
 		return 0, 0
 	}
 	return wholeMilli - state.slots[gpu].milli, state.gpuMemory - state.slots[gpu].memory
+}
+
+// AppendLeft appends what ShareLeft says of the compute of each GPU of a node.
+func (f *Fleet) AppendLeft(into []int32, n topology.NodeIndex) []int32 {
+	if f.checkNode(n) != nil {
+		return into
+	}
+	state := &f.nodes[n]
+	out := state.whole | state.divided | ^state.healthy
+	for gpu := range state.slots {
+		left := int32(wholeMilli)
+		switch bit := uint64(1) << gpu; {
+		case out&bit != 0:
+			left = 0
+		case state.shared&bit != 0:
+			left -= state.slots[gpu].milli
+		}
+		into = append(into, left)
+	}
+	return into
 }
 
 // free is the set of healthy undivided GPUs that nobody holds.

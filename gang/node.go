@@ -9,10 +9,19 @@ import (
 // maxLooked bounds how many equally tight nodes are compared for what using them breaks.
 const maxLooked = 16
 
-// onOneNode places the wanted members of some groups on one node, the one with the
+// onOneNode is onNode, by the caller's own score where equally good nodes have one.
+func (f *Fleet) onOneNode(d topology.DomainIndex, scope []int, gpus int) bool {
+	if gpus > 0 && f.scoresDomains(scope) {
+		f.pickNode(d, scope, gpus)
+		defer f.unpick()
+	}
+	return f.onNode(d, scope, gpus)
+}
+
+// onNode places the wanted members of some groups on one node, the one with the
 // fewest free GPUs that has enough, of these the one that breaks least, then the class
 // that comes first; off Strict the one that breaks least comes before all else.
-func (f *Fleet) onOneNode(d topology.DomainIndex, scope []int, gpus int) bool {
+func (f *Fleet) onNode(d topology.DomainIndex, scope []int, gpus int) bool {
 	s := &f.search
 	s.scope = scope
 	s.one = oneNode{node: -1, gpus: gpus}
@@ -31,7 +40,7 @@ func (f *Fleet) onOneNode(d topology.DomainIndex, scope []int, gpus int) bool {
 	return s.one.node >= 0 && f.putAll(s.one.node)
 }
 
-// A oneNode is what onOneNode has seen so far.
+// A oneNode is what onNode has seen so far.
 type oneNode struct {
 	node   topology.NodeIndex // the best, or -1
 	broken int64              // what using it breaks
@@ -41,10 +50,13 @@ type oneNode struct {
 	placed bool
 }
 
-// tryAll is the visit of onOneNode. It ends the search with the first node that breaks
+// tryAll is the visit of onNode. It ends the search with the first node that breaks
 // nothing, which is nearly always the first one, or when it has seen enough.
 func (f *Fleet) tryAll(n topology.NodeIndex) bool {
 	one := &f.search.one
+	if !f.search.picks.leaves(n) {
+		return false
+	}
 	if lead := &f.search.request.Groups[f.search.scope[0]].Claim; one.gpus == 0 && lead.Share.GPUMilli == 0 { // the host alone, or instances
 		return f.tryHosts(n, lead)
 	}
@@ -76,7 +88,7 @@ func (f *Fleet) tryHosts(n topology.NodeIndex, lead *Claim) bool {
 	return one.looked >= maxHosts
 }
 
-// fitsAll reports whether a node would take all that onOneNode wants.
+// fitsAll reports whether a node would take all that onNode wants.
 func (f *Fleet) fitsAll(n topology.NodeIndex) bool {
 	s := &f.search
 	if group := s.scope[0]; len(s.scope) == 1 { // fillNode places as many as fit
@@ -88,7 +100,7 @@ func (f *Fleet) fitsAll(n topology.NodeIndex) bool {
 	return ok
 }
 
-// putAll places all that onOneNode wants on a node, or nothing.
+// putAll places all that onNode wants on a node, or nothing.
 func (f *Fleet) putAll(n topology.NodeIndex) bool {
 	s := &f.search
 	mark := len(s.placement.Members)
@@ -104,6 +116,9 @@ func (f *Fleet) putAll(n topology.NodeIndex) bool {
 // admits reports whether a node will do for a group, whatever is free there.
 func (f *Fleet) admits(group int, n topology.NodeIndex) bool {
 	g := &f.search.request.Groups[group]
+	if !f.search.picks.leaves(n) {
+		return false
+	}
 	if len(f.search.scope) > 1 && !slices.Contains(g.Classes, f.nodes[n].class) {
 		return false
 	}

@@ -21,8 +21,10 @@ const (
 // A search is the scratch of one Place. It stays with the fleet so that a call
 // allocates nothing once it has grown.
 type search struct {
-	request   *Request
-	placement *Placement
+	// request is what is asked for, or that without the classes of which nothing is free: see lean.
+	// asked is all of it.
+	request, asked *Request
+	placement      *Placement
 	// counts are the members wanted, placed those that are, both by group.
 	counts, placed []int
 	// identity is 0, 1, 2, ...; order has the groups hardest first, trial is an
@@ -34,6 +36,10 @@ type search struct {
 	// being close.
 	gpus int
 	near bool
+	// byMember: each member goes where it fits best by itself. picks are those of its places that
+	// have the highest score.
+	byMember bool
+	picks    picks
 	// cost is that of what placeIn found last, if costKnown.
 	cost      placementCost
 	costKnown bool
@@ -72,6 +78,7 @@ type search struct {
 	withinLevel topology.Level
 	// The visits, bound once because a method value allocates.
 	visitAll, visitHost, visitOpen func(topology.NodeIndex) bool
+	visitPlaces                    func(topology.NodeIndex) bool
 	visitShared                    btree.ItemIteratorG[shareKey]
 	visitPart                      btree.ItemIteratorG[partKey]
 
@@ -80,11 +87,15 @@ type search struct {
 	bid  bid
 	bids []bid
 	part partKey
+
+	// leaner is the request that lean made, free the classes in it.
+	leaner Request
+	free   []topology.NodeClass
 }
 
 func (s *search) bind(f *Fleet) {
 	s.visitAll, s.visitHost, s.visitOpen = f.tryAll, f.tryHost, f.tryOpen
-	s.visitShared, s.visitPart = f.tryShared, f.tryPart
+	s.visitShared, s.visitPart, s.visitPlaces = f.tryShared, f.tryPart, f.tryPlaces
 }
 
 // Place finds room for a gang and holds it, or holds nothing and returns false. See
@@ -114,6 +125,7 @@ func (f *Fleet) placeAsIs(r *Request, p *Placement) bool {
 	p.Domain, p.Level = topology.RootDomain, topology.LevelFleet
 	f.begin(r, p)
 	defer f.end()
+	f.search.request = f.lean(r)
 	short := false
 	for i := range r.Groups {
 		f.search.counts[i] = r.Groups[i].Members
@@ -144,7 +156,7 @@ func compareMembers(a, b Member) int {
 
 func (f *Fleet) begin(r *Request, p *Placement) {
 	s := &f.search
-	s.request, s.placement = r, p
+	s.request, s.asked, s.placement = r, r, p
 	s.candidates, s.stashed = s.candidates[:0], s.stashed[:0]
 	s.surveyed, s.growing = -1, false
 	s.counts, s.placed, s.order, s.trial = s.counts[:0], s.placed[:0], s.order[:0], s.trial[:0]
@@ -171,9 +183,46 @@ func (f *Fleet) begin(r *Request, p *Placement) {
 	}
 }
 
+// manyClasses is from how many classes on a group is searched a place without those of which no GPU
+// is free: each domain that is looked at takes a look at each class.
+const manyClasses = 9
+
+// lean is a request without the classes of which no GPU is free, where a group lists many. A group
+// that is spread or balanced counts nodes on which nothing is free, and keeps all of its own.
+// O(classes log classes).
+func (f *Fleet) lean(r *Request) *Request {
+	s, some := &f.search, false
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		if len(g.Classes) < f.many || g.Claim.GPUs == 0 || g.Spread != 0 || g.Balance != 0 || len(g.Kinds) > 0 {
+			continue
+		}
+		if !some {
+			some = true
+			groups := append(s.leaner.Groups[:0], r.Groups...)
+			s.leaner, s.free = *r, s.free[:0]
+			s.leaner.Groups = groups
+		}
+		from := len(s.free)
+		for _, c := range g.Classes {
+			if f.tree.FreeOfClass(r.Within, c) > 0 {
+				s.free = append(s.free, c)
+			}
+		}
+		s.leaner.Groups[i].Classes = s.free[from:len(s.free):len(s.free)]
+	}
+	if !some {
+		return r
+	}
+	return &s.leaner
+}
+
 // end lets go of what belongs to the caller.
 func (f *Fleet) end() {
-	f.search.request, f.search.placement, f.search.scope = nil, nil, nil
+	s := &f.search
+	s.request, s.asked, s.placement, s.scope = nil, nil, nil, nil
+	s.leaner.Variant = nil
+	clear(s.leaner.Groups)
 }
 
 // harder reports whether group a is placed before group b: more GPUs a member
@@ -197,10 +246,13 @@ func (f *Fleet) placeRequest() bool {
 	s := &f.search
 	r := s.request
 	s.gpus, s.near = 0, false
+	members := 0
 	for i := range r.Groups {
+		members += s.counts[i]
 		s.near = s.near || r.Groups[i].Claim.GPUs > 0 || f.close(i)
 		s.gpus += s.counts[i] * r.Groups[i].Claim.GPUs
 	}
+	s.byMember = !s.near || members == 1
 	required, preferred := r.Required, r.Preferred
 	if len(r.Groups) == 1 {
 		// The levels of the only group are the gang's as well.

@@ -175,6 +175,27 @@ func TestOneGroupAgreesWithItsTwin(t *testing.T) {
 	})
 }
 
+// TestManyClassesAreNoOthers: a request is placed in the same places whether or not it is searched
+// for on the classes of which nothing is free.
+func TestManyClassesAreNoOthers(t *testing.T) {
+	drawn.Check(t, func(t *rapid.T) {
+		w := drawFleet(t)
+		r := w.drawRequest(t, rapid.IntRange(1, 3).Draw(t, "groups"), 4)
+		r.Locality = rapid.SampledFrom([]Locality{LocalityStrict, LocalityBalanced, LocalityLoose}).Draw(t, "locality")
+		var found [2][]Member
+		for i, many := range []int{0, manyClasses} {
+			w.fleet.many = many
+			var p Placement
+			if w.fleet.Place(r, &p) {
+				found[i] = slices.Clone(p.Members)
+				require.NotEmpty(t, found[i])
+				require.NoError(t, w.fleet.ReleaseAll(&p))
+			}
+		}
+		require.True(t, slices.Equal(found[0], found[1]), "%v and %v", found[0], found[1])
+	})
+}
+
 func (w *world) tryOneGroup(t *rapid.T, r *Request) {
 	g := &r.Groups[0]
 	start, widest := w.bounds(r)

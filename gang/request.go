@@ -86,6 +86,8 @@ type Group struct {
 	// Match, unless nil, tells which nodes of these classes will do. It must give
 	// the same answer for the same node as long as a call lasts.
 	Match func(topology.NodeIndex) bool
+	// Tag is for the functions of SetScorer: the search does not look at it.
+	Tag any
 	// Required and Preferred are as in Request, for the members of this group among
 	// themselves.
 	Required, Preferred topology.Level

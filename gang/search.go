@@ -14,6 +14,8 @@ type candidate struct {
 	size int
 	// outer is what using the domain breaks, of itself and the domains around it.
 	outer int64
+	// score is the caller's own, which counts after both.
+	score int64
 	// position in the order of paths settles ties.
 	position int
 }
@@ -29,11 +31,8 @@ func (f *Fleet) place(d topology.DomainIndex, scope []int, required, preferred t
 		gpus += s.counts[group] * s.request.Groups[group].Claim.GPUs
 	}
 	widest := max(required, f.tree.DomainLevel(d))
-	if total == 1 { // on one node, whatever the levels
-		if gpus == 0 {
-			return f.fill(d, scope[0]) == 1
-		}
-		return f.onOneNode(d, scope, gpus)
+	if total == 1 {
+		return f.placeSingle(d, scope, gpus)
 	}
 	start := preferred
 	switch {
@@ -54,6 +53,18 @@ func (f *Fleet) place(d topology.DomainIndex, scope []int, required, preferred t
 		}
 	}
 	return false
+}
+
+// placeSingle places one member, on one node, whatever the levels.
+func (f *Fleet) placeSingle(d topology.DomainIndex, scope []int, gpus int) bool {
+	if f.search.request.Groups[scope[0]].Claim.Share.GPUMilli == 0 { // else placeShare picks
+		f.pickFor(d, scope[0])
+		defer f.unpick()
+	}
+	if gpus == 0 {
+		return f.fill(d, scope[0]) == 1
+	}
+	return f.onNode(d, scope, gpus)
 }
 
 // allClose reports whether groups without whole GPUs ask to be close.
@@ -146,6 +157,9 @@ func (f *Fleet) inOneDomain(d topology.DomainIndex, scope []int, level topology.
 	if base == end {
 		return false
 	}
+	if end-base > 1 && f.scoresDomains(scope) {
+		f.scoreCandidates(s.candidates[base:end])
+	}
 	// Nearly always the first choice has room, so nothing is sorted for it.
 	first := base
 	for i := base + 1; i < end; i++ {
@@ -184,7 +198,7 @@ func (s *search) compare(a, b *candidate) int {
 	if s.request.Locality != LocalityStrict {
 		tight, whole = whole, tight
 	}
-	return cmp.Or(tight, whole, cmp.Compare(a.position, b.position))
+	return cmp.Or(tight, whole, cmp.Compare(b.score, a.score), cmp.Compare(a.position, b.position))
 }
 
 // comparable reports whether a placement may be compared with what other candidates
@@ -243,7 +257,7 @@ func (f *Fleet) isFloor(c placementCost, scope []int) bool {
 	if len(scope) > 1 {
 		return false
 	}
-	g := &s.request.Groups[scope[0]]
+	g := &s.asked.Groups[scope[0]]
 	if g.Claim.GPUs == 0 || len(s.placement.Members) == 0 {
 		return false
 	}

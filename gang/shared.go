@@ -133,6 +133,8 @@ func (s *nodeState) chooseGPU(share *Share) int {
 func (f *Fleet) placeShare(d topology.DomainIndex, group int) bool {
 	s := &f.search
 	g := &s.request.Groups[group]
+	f.pickFor(d, group)
+	defer f.unpick()
 	s.group, s.scope = group, nil
 	s.within, s.withinLevel, s.found = d, f.tree.DomainLevel(d), false
 	for _, c := range g.Classes {
@@ -158,6 +160,7 @@ func (f *Fleet) tryShared(key shareKey) bool {
 	case f.tree.DomainOf(key.node, s.withinLevel) != s.within,
 		f.nodes[key.node].sharesIn(int(key.gpu), &g.Claim.Share) == 0,
 		!f.hasHost(key.node, &g.Claim),
+		!s.picks.leavesGPU(key.node, int(key.gpu)),
 		!f.admits(s.group, key.node):
 		return true
 	}
@@ -170,7 +173,7 @@ func (f *Fleet) tryOpen(n topology.NodeIndex) bool {
 	s := &f.search
 	c := &s.request.Groups[s.group].Claim
 	gpu := bits.TrailingZeros64(f.nodes[n].free())
-	if f.nodes[n].sharesIn(gpu, &c.Share) == 0 || !f.hasHost(n, c) || !f.admits(s.group, n) {
+	if !s.picks.leavesGPU(n, gpu) || f.nodes[n].sharesIn(gpu, &c.Share) == 0 || !f.hasHost(n, c) || !f.admits(s.group, n) {
 		return false
 	}
 	f.putShare(n, gpu, s.group)

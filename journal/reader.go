@@ -2,10 +2,12 @@ package journal
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -40,13 +42,14 @@ type Entry struct {
 type Reader struct {
 	in     *bufio.Reader
 	line   int
+	buffer []byte // the line
 	config berth.Config
 }
 
 // NewReader reads the first line.
 func NewReader(r io.Reader) (*Reader, error) {
 	in := &Reader{in: bufio.NewReaderSize(r, 1<<16)}
-	text, err := in.next()
+	text, err := in.nextLine()
 	if errors.Is(err, io.EOF) {
 		in.line = 1
 		return nil, in.malformed("", "the journal is empty; its first line is the configuration", nil)
@@ -78,10 +81,78 @@ func (r *Reader) Config() berth.Config { return r.config }
 // Next reads a line. It returns io.EOF behind the last one, and an *Error about a
 // line that is malformed; the next call goes on with the line after it.
 func (r *Reader) Next() (Entry, error) {
-	text, err := r.next()
+	e, err := r.next()
+	if err == nil && e.Text != nil {
+		e, err = r.readOrder(e)
+	}
+	return e, err
+}
+
+// next is Next that leaves an order as it is written, in the buffer of the line.
+func (r *Reader) next() (Entry, error) {
+	text, err := r.nextLine()
 	if err != nil {
 		return Entry{}, err
 	}
+	if e, ok := r.readAsWritten(text); ok {
+		return e, nil
+	}
+	return r.readAny(text)
+}
+
+// readOrder decodes the order of the line, and gives it a text of its own.
+func (r *Reader) readOrder(e Entry) (Entry, error) {
+	order, err := berth.DecodeOrder(e.Text)
+	if err != nil { // it is none, or something stands beside it
+		if e, err = r.readAny(r.buffer); err != nil {
+			return Entry{}, err
+		}
+		if order, err = berth.DecodeOrder(e.Text); err != nil {
+			return Entry{}, r.malformed("order", "", err)
+		}
+	}
+	e.Order, e.Text = order, bytes.Clone(e.Text)
+	return e, nil
+}
+
+// readAsWritten reads a line as a Writer writes it. Whatever else is a line, or is none, is for
+// readAny.
+func (r *Reader) readAsWritten(text []byte) (Entry, bool) {
+	e := Entry{Line: r.line}
+	if rest, ok := between(text, `{"order":`); ok {
+		e.Text = rest
+		return e, rest[0] == '{' && rest[len(rest)-1] == '}'
+	}
+	rest, ok := between(text, `{"now":`)
+	if !ok {
+		return e, false
+	}
+	digits, rest, _ := bytes.Cut(rest, []byte(","))
+	now, err := strconv.ParseInt(string(digits), 10, 64)
+	if err != nil || string(digits) != strconv.FormatInt(now, 10) {
+		return e, false
+	}
+	e.Now = berth.Time(now)
+	if e.Pass = string(rest) == `"pass":true`; e.Pass {
+		return e, true
+	}
+	if body, ok := bytes.CutPrefix(rest, []byte(`"event":`)); ok {
+		e.Event, err = berth.DecodeEvent(body)
+		return e, err == nil
+	}
+	return e, false
+}
+
+// between is what stands between the head of a line and the brace at its end.
+func between(text []byte, head string) ([]byte, bool) {
+	if len(text) < len(head)+2 || string(text[:len(head)]) != head || text[len(text)-1] != '}' {
+		return nil, false
+	}
+	return text[len(head) : len(text)-1], true
+}
+
+// readAny reads any line, and says what is wrong with one that is none.
+func (r *Reader) readAny(text []byte) (Entry, error) {
 	w, err := r.decode(text)
 	if err != nil {
 		return Entry{}, err
@@ -90,10 +161,6 @@ func (r *Reader) Next() (Entry, error) {
 	switch fields := w.fields(); {
 	case w.Order != nil && fields == 1:
 		e.Text = w.Order
-		e.Order, err = berth.DecodeOrder(w.Order)
-		if err != nil {
-			return Entry{}, r.malformed("order", "", err)
-		}
 	case w.Event != nil && w.Now != nil && fields == 2:
 		e.Now = *w.Now
 		e.Event, err = berth.DecodeEvent(w.Event)
@@ -142,10 +209,10 @@ func (r *Reader) decode(text []byte) (*envelope, error) {
 	return w, nil
 }
 
-// next returns the next line without its end. A line that is too long is read
-// past, and not kept.
-func (r *Reader) next() ([]byte, error) {
-	var text []byte
+// nextLine returns the next line without its end, until it is called again. A line that is too
+// long is read past, and not kept.
+func (r *Reader) nextLine() ([]byte, error) {
+	text := r.buffer[:0]
 	long := false
 	for {
 		part, err := r.in.ReadSlice('\n')
@@ -168,7 +235,8 @@ func (r *Reader) next() ([]byte, error) {
 		case long:
 			return nil, r.malformed("", fmt.Sprintf("is longer than %d bytes", MaxLineBytes), nil)
 		}
-		return text[:len(text)-1], nil
+		r.buffer = text[:len(text)-1]
+		return r.buffer, nil
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-sched/berth/bench/experiments/openb"
 	"github.com/berth-sched/berth/bench/experiments/philly"
 	"github.com/berth-sched/berth/bench/experiments/preempt"
+	"github.com/berth-sched/berth/bench/experiments/scale"
 	"github.com/berth-sched/berth/bench/experiments/topo"
 	"github.com/berth-sched/berth/bench/experiments/traces"
 	"github.com/berth-sched/berth/bench/study"
@@ -54,6 +55,7 @@ var experiments = []experiment{
 	{"philly", "how long jobs wait over three months of Philly's trace, by policy, on a shared fleet and on private shares", phillyFlags, philly.Help},
 	{"preempt", "the victims of bursts of inference on a full fleet, and what preemption costs, by policy", preemptFlags, preempt.Help},
 	{"expected", "by how much expected starts err over a week of the reference day, by how far ahead was asked", expectedFlags, expected.Help},
+	{"scale", "what decisions, answers and snapshots cost on fleets of up to a million GPUs", scaleFlags, scale.Help},
 	{"traces", "what traces hold, and whether they can be read to their end", tracesFlags, traces.Help},
 }
 
@@ -233,6 +235,17 @@ func expectedFlags(f *flag.FlagSet) conduct {
 	f.IntVar(&o.Most, "most", o.Most, "jobs that are asked about at a time, at the most")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the workload")
 	return with(&o, &o.Output, expected.Run)
+}
+
+func scaleFlags(f *flag.FlagSet) conduct {
+	o := scale.Defaults()
+	f.BoolVar(&o.Short, "short", false, "small fleets alone, in some seconds")
+	f.StringVar(&o.Only, "only", "", "only states whose name holds this")
+	f.DurationVar(&o.Time, "time", o.Time, "how long to measure each figure")
+	f.StringVar(&o.Save, "save", "", "write the figures to this file, for -against")
+	f.StringVar(&o.Against, "against", "", "compare with the figures of this file")
+	f.BoolVar(&o.Verify, "verify", false, "exit with 1 if a target is missed")
+	return with(&o, &o.Output, scale.Run)
 }
 
 func tracesFlags(f *flag.FlagSet) conduct {

@@ -19,9 +19,9 @@ type book struct {
 	held     [categories]int64
 	rows     [categories]Row
 	policy   berth.Policy
-	// scaled lists the jobs that were scaled down since the latest pass, last the orders whose
-	// deadline frees something: Releases that are given for the last time, and Binds of which
-	// members died.
+	// scaled lists the jobs that were scaled down since the latest pass. last lists the orders that
+	// free something at their deadline: Releases that are given for the last time, and Binds of
+	// which members died.
 	scaled []*jobBook
 	last   []berth.OrderID
 	// tables that were told, the modes of GPUs as told or last ordered, and the
@@ -398,7 +398,7 @@ func (b *book) scheduled(now berth.Time, actions []berth.Order) {
 		}
 		switch a := a.(type) {
 		case berth.Bind:
-			b.shrink(j)
+			b.shrink(now, j)
 			if r := j.replicas[h.Replica]; r != nil { // the Bind before it is over, reported or not
 				b.dropFailed(now, j, r)
 			}
@@ -410,7 +410,7 @@ func (b *book) scheduled(now berth.Time, actions []berth.Order) {
 		}
 	}
 	for _, j := range b.scaled {
-		b.shrink(j)
+		b.shrink(now, j)
 	}
 	b.scaled = b.scaled[:0]
 }
@@ -437,7 +437,7 @@ func (b *book) release(now berth.Time, a *berth.Release) {
 	}
 }
 
-// expire notes the orders that were not reported in time and whose members are taken for dead.
+// expire notes the orders that were not reported in time, so that their members are taken for dead.
 func (b *book) expire(now berth.Time) {
 	b.last = slices.DeleteFunc(b.last, func(id berth.OrderID) bool {
 		order, out := b.orders[id]
@@ -461,9 +461,9 @@ func (b *book) expire(now berth.Time) {
 }
 
 // shrink settles which replicas a service was scaled down by: those of them that
-// ran are being released, the others waited, or were being released before for another
-// reason, and do not come back.
-func (b *book) shrink(j *jobBook) {
+// ran are being released, the others waited, or died while they were being started, or were being
+// released before for another reason, and do not come back.
+func (b *book) shrink(now berth.Time, j *jobBook) {
 	for ; j.fewer > 0 && len(j.asked) > 0; j.fewer-- {
 		j.asked = j.asked[:len(j.asked)-1]
 		b.rows[j.category].Withdrawn++
@@ -475,6 +475,9 @@ func (b *book) shrink(j *jobBook) {
 		r := j.replicas[number]
 		if j.fewer == 0 || r.gone {
 			continue
+		}
+		if !slices.ContainsFunc(r.members, func(p berth.MemberPlacement) bool { return !slices.Contains(r.failed, p.Ref()) }) {
+			b.dropFailed(now, j, r) // none of it is left that would be released
 		}
 		if _, releasing := b.orders[r.order].(berth.Release); len(r.members) == 0 {
 			b.forget(j, number)

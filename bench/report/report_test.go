@@ -234,6 +234,24 @@ func TestUnreportedOrders(t *testing.T) {
 	}
 }
 
+// TestScaledAwayWhileDead: a replica of which all members died while they were being started goes
+// without a Release when its service is scaled down.
+func TestScaledAwayWhileDead(t *testing.T) {
+	b := newBench(t)
+	service := job("svc", 1, 2)
+	service.Class, service.Service = berth.ClassLatencyCritical, &berth.Service{Replicas: 2}
+	b.tell(0, berth.JobSubmitted{Job: service})
+	require.Len(t, b.orders(0), 2)
+	b.tell(1, berth.MemberFailed{Job: "svc", Replica: 1, Incarnation: 1, Members: []berth.MemberRef{{}}})
+	b.tell(1, berth.JobScaled{Job: "svc", Replicas: 1})
+	require.Empty(t, b.orders(1))
+	b.tell(2, berth.JobScaled{Job: "svc", Replicas: 2})
+	require.Len(t, b.orders(2), 1)
+	row := b.finish(2).Rows[0]
+	require.Zero(t, row.Waiting)
+	require.Equal(t, 3, row.Placed, "the replica that came is another one")
+}
+
 // TestFinishTellsOfAMismatch: a collector that was not shown an order says so.
 func TestFinishTellsOfAMismatch(t *testing.T) {
 	b := newBench(t)

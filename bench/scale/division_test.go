@@ -84,8 +84,8 @@ func BenchmarkClaims(b *testing.B) {
 	}
 }
 
-// BenchmarkColdStart is all passes until jobs of mixed sizes fill an empty fleet, and the longest
-// of them.
+// BenchmarkColdStart is all passes in which jobs of mixed sizes find their places on an empty
+// fleet, and the longest of them.
 func BenchmarkColdStart(b *testing.B) {
 	for _, size := range []struct{ gpus, jobs, budget int }{{small, 3125, 10_000}, {large, 100_000, 10_000}, {large, 100_000, 1000}} {
 		b.Run(fmt.Sprintf("gpus=%d/jobs=%d/budget=%d", size.gpus, size.jobs, size.budget), func(b *testing.B) {

@@ -40,6 +40,18 @@ func (z *zoo) wider(members int, nodes ...berth.NodeID) berth.ReservationReport 
 	return r
 }
 
+// stopFor has jobs stop for the gang that grows, and holds a report against that in which it is to
+// get so many members.
+func (z *zoo) stopFor(members int, victims ...berth.JobID) (stops []berth.Order, err error) {
+	for _, id := range victims {
+		stops = append(stops, z.stop(id, berth.CauseReclaimed, "wide"))
+	}
+	z.pass(stops...)
+	r := z.growing(z.wider(members, "n3"))
+	r.Replicas.Running, r.Replicas.Releasing = 6-len(victims), len(victims)
+	return stops, z.c.AgainstReport(r)
+}
+
 var grows = []animal{
 	{check.PromiseS6, "a gang grows at the cost of its own queue", func(z *zoo) error {
 		z.small(6, "own")
@@ -51,24 +63,18 @@ var grows = []animal{
 	}},
 	{check.PromiseS4, "a gang grows at the cost of others beyond its guarantee", func(z *zoo) error {
 		z.small(2, "other")
-		z.pass(z.stop("y", berth.CauseReclaimed, "wide"), z.stop("z", berth.CauseReclaimed, "wide"))
-		r := z.growing(z.wider(2, "n3"))
-		r.Replicas.Running, r.Replicas.Releasing = 4, 2
-		return z.c.AgainstReport(r)
+		_, err := z.stopFor(2, "y", "z")
+		return err
 	}},
 	{check.PromiseS7, "nobody knows how many members a gang is to get", func(z *zoo) error {
 		z.small(4, "other")
-		z.pass(z.stop("z", berth.CauseReclaimed, "wide"))
-		r := z.growing(z.wider(0, "n3"))
-		r.Replicas.Running, r.Replicas.Releasing = 5, 1
-		return z.c.AgainstReport(r)
+		_, err := z.stopFor(0, "z")
+		return err
 	}},
 	{check.PromiseS7, "more go for a gang than it is to get", func(z *zoo) error {
 		z.small(4, "other")
-		z.pass(z.stop("y", berth.CauseReclaimed, "wide"), z.stop("z", berth.CauseReclaimed, "wide"))
-		r := z.growing(z.wider(1, "n3"))
-		r.Replicas.Running, r.Replicas.Releasing = 4, 2
-		return z.c.AgainstReport(r)
+		_, err := z.stopFor(1, "y", "z")
+		return err
 	}},
 	{check.PromiseS7, "a gang gets fewer members than room was made for", func(z *zoo) error {
 		z.widened(2)
@@ -90,20 +96,13 @@ var grows = []animal{
 // widened has the last victims of the gang that grows be gone, by so many.
 func (z *zoo) widened(victims int) {
 	z.small(4, "other")
-	var stops []berth.Order
-	for _, name := range "yz"[2-victims:] {
-		stops = append(stops, z.stop(berth.JobID(name), berth.CauseReclaimed, "wide"))
-	}
-	z.pass(stops...)
-	aside := z.wider(victims, "n3")
-	r := z.growing(aside)
-	r.Replicas.Running, r.Replicas.Releasing = 6-victims, victims
-	require.NoError(z.t, z.c.AgainstReport(r))
+	stops, err := z.stopFor(victims, []berth.JobID{"y", "z"}[2-victims:]...)
+	require.NoError(z.t, err)
 	for _, o := range stops {
 		z.tell(berth.OrderReported{Order: o.Header().ID, Outcome: berth.OutcomeDone})
 	}
 	z.used = z.used[:len(z.used)-victims]
-	r = z.growing(aside)
+	r := z.growing(z.wider(victims, "n3"))
 	r.Replicas.Pending = victims
 	r.Waiting.Capacity += victims
 	for i := range r.Queues {

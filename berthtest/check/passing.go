@@ -3,6 +3,8 @@ package check
 import (
 	"cmp"
 	"math"
+	"reflect"
+	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/quota"
@@ -27,6 +29,27 @@ func (c *Checker) surelyPasses(rep *replica, key gangKey) bool {
 	}
 	_, guaranteed := rep.job.queue.spec.Guarantee[quota.GPUMilli]
 	return !guaranteed || c.preemptions[key] == nil && rep.job.least(c) <= other.job.least(c)
+}
+
+// inRankOrder: a gang is not started where room was made for it while another of its queue waits
+// that ranks above it and asks for the same, for no longer: that may have the place, and goes before
+// it.
+func (c *Checker) inRankOrder(rep *replica, b *berth.Bind) error {
+	if c.ownPolicy || c.policy.BackfillBudget != 0 || len(rep.avoided) > 0 {
+		return nil
+	}
+	for _, other := range c.inQueues()[rep.job.queue] {
+		if c.surelyPasses(other, rep.key()) && asksForNoMore(&other.job.spec, &rep.job.spec) && len(other.avoided) == 0 {
+			return broken(PromiseEligibility, "order %d starts %s where room was made, and %s waits, which ranks above it and asks for the same", b.ID, rep, other)
+		}
+	}
+	return nil
+}
+
+// asksForNoMore reports whether a job certainly fits wherever another does.
+func asksForNoMore(a, b *berth.Job) bool {
+	return reflect.DeepEqual(a.Groups, b.Groups) && reflect.DeepEqual(a.Topology, b.Topology) && slices.Equal(a.SameLabels, b.SameLabels) &&
+		a.Tenant == b.Tenant && a.Class == b.Class && a.Service == nil && b.Service == nil && a.ExpectedRuntime == b.ExpectedRuntime
 }
 
 // withThosePassed lists a replica and the beneficiaries of its queue that it surely passes: what

@@ -145,6 +145,9 @@ func (c *Checker) victimsGone(rep *replica, b *berth.Bind) error {
 		return c.grownWherePlanned(rep, b)
 	}
 	c.saw("started where room was made")
+	if err := c.inRankOrder(rep, b); err != nil {
+		return err
+	}
 	return c.whereAside(rep, b)
 }
 

@@ -37,6 +37,7 @@ func (c *Checker) repartition(r berth.Repartition) error {
 	if err := c.dueBy(r.OrderHeader, c.policy.RepartitionTimeout); err != nil {
 		return err
 	}
+	c.beginRepair(r)
 	n := c.nodes[r.Node]
 	if n == nil || r.GPU < 0 || r.GPU >= len(n.gpus) {
 		return broken(PromiseOrders, "order %d is about GPU %d of node %s, which is not in the fleet", r.ID, r.GPU, r.Node)
@@ -65,6 +66,16 @@ func (c *Checker) repartition(r berth.Repartition) error {
 	g.change = &change{Repartition: r, node: n, fresh: true, switches: r.Mode != g.mode}
 	c.changes[r.ID], c.formerly[r.ID] = g.change, true
 	return nil
+}
+
+// beginRepair: a repair begins with the first order that it takes, so that the members for which it
+// is hold nothing any more, on whatever GPU they died.
+func (c *Checker) beginRepair(r berth.Repartition) {
+	if j := c.jobs[r.Job]; j != nil && j.replicas[r.Replica] != nil {
+		if rep := j.replicas[r.Replica]; rep.state == berth.ReplicaRepairing {
+			c.freeAll(rep, broke, lost)
+		}
+	}
 }
 
 // stepsValid: no instance in use is touched, every layout on the way is a valid one, and

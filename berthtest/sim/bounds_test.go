@@ -23,11 +23,11 @@ func TestLowBounds(t *testing.T) {
 		draw func(*generator) (berth.Config, sim.Options, []sim.Arrival)
 		few  int
 	}{
-		{"world", (*generator).world, 6},
-		{"contended", (*generator).contended, 3},
-		{"drained", (*generator).drained, 3},
-		{"moving", (*generator).moving, 3},
-		{"failing", (*generator).failing, 2},
+		{"world", (*generator).world, 3},
+		{"contended", (*generator).contended, 2},
+		{"drained", (*generator).drained, 2},
+		{"moving", (*generator).moving, 2},
+		{"failing", (*generator).failing, 1},
 	} {
 		for _, low := range []int{1, 2} {
 			for seed := range drawn.Seeds(g.few) {

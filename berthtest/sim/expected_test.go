@@ -183,7 +183,7 @@ func TestExpectedStartIsWhatCanBe(t *testing.T) {
 		name string
 		draw func(*generator) (berth.Config, sim.Options, []sim.Arrival)
 	}{{"steady", (*generator).steady}, {"world", (*generator).world}} {
-		for seed := range drawn.Seeds(15) {
+		for seed := range drawn.Seeds(8) {
 			punctually(t, fmt.Sprintf("%s %d", g.name, seed), newGenerator(seed), g.draw, seen)
 		}
 	}

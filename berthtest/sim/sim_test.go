@@ -107,7 +107,7 @@ func TestWorkloadOutOfOrderIsRefused(t *testing.T) {
 // The same seed gives the same run, with all of its faults; another seed another.
 func TestSeedsDecide(t *testing.T) {
 	journal := func(seed uint64) []string {
-		r := newRunWith(5, func(o *sim.Options) {
+		r := newRunWith(4, func(o *sim.Options) {
 			o.Seed = seed
 			o.Faults.BindFail, o.Faults.MemberDie = 0.3, 0.1
 		})

@@ -7,13 +7,22 @@ package pq
 type Heap[T any] struct {
 	items []T
 	less  func(a, b T) bool
-	// moved tells an item its new position; -1 when it leaves the heap.
+	// moved, unless nil, tells an item its new position; -1 when it leaves the heap.
 	moved func(item T, position int)
 }
 
 // New returns an empty heap.
 func New[T any](less func(a, b T) bool, moved func(item T, position int)) Heap[T] {
 	return Heap[T]{less: less, moved: moved}
+}
+
+// Of makes a heap of items, which it keeps in their slice. O(items).
+func Of[T any](items []T, less func(a, b T) bool) Heap[T] {
+	h := Heap[T]{items: items, less: less}
+	for i := len(items)/2 - 1; i >= 0; i-- {
+		h.down(i)
+	}
+	return h
 }
 
 // Len is the number of items.
@@ -49,7 +58,16 @@ func (h *Heap[T]) Remove(position int) {
 	if position < last {
 		h.Fix(position)
 	}
-	h.moved(item, -1)
+	if h.moved != nil {
+		h.moved(item, -1)
+	}
+}
+
+// Pop takes out the least item of a heap that is not empty. O(log n).
+func (h *Heap[T]) Pop() T {
+	item := h.items[0]
+	h.Remove(0)
+	return item
 }
 
 func (h *Heap[T]) up(i int) {
@@ -88,5 +106,7 @@ func (h *Heap[T]) down(i int) bool {
 
 func (h *Heap[T]) set(i int, item T) {
 	h.items[i] = item
-	h.moved(item, i)
+	if h.moved != nil {
+		h.moved(item, i)
+	}
 }

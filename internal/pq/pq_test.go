@@ -54,3 +54,17 @@ func TestHeapAgainstSorting(t *testing.T) {
 		}
 	})
 }
+
+// A heap made of items gives them in order, with nobody to tell positions to.
+func TestHeapOfItems(t *testing.T) {
+	drawn.Check(t, func(t *rapid.T) {
+		items := rapid.SliceOfN(rapid.IntRange(0, 9), 0, 40).Draw(t, "items")
+		heap := Of(slices.Clone(items), func(a, b int) bool { return a < b })
+		var got []int
+		for heap.Len() > 0 {
+			got = append(got, heap.Pop())
+		}
+		slices.Sort(items)
+		require.True(t, slices.Equal(items, got))
+	})
+}

@@ -28,19 +28,30 @@ func (w *walker) fieldsOf(t reflect.Type) fields {
 func appendFields(known fields, t reflect.Type) fields {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		tag := f.Tag.Get("json")
-		name, _, _ := strings.Cut(tag, ",")
-		switch {
-		case tag == "-" || !f.IsExported() && !f.Anonymous:
-		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+		switch name, embeds := nameOf(&f); {
+		case embeds:
 			known = appendFields(known, f.Type)
-		case name == "":
-			known = append(known, field{f.Name, f.Type})
-		default:
+		case name != "":
 			known = append(known, field{name, f.Type})
 		}
 	}
 	return known
+}
+
+// nameOf is the name of a field in JSON; empty: it has none. The fields of one that embeds stand
+// in its place.
+func nameOf(f *reflect.StructField) (name string, embeds bool) {
+	tag := f.Tag.Get("json")
+	name, _, _ = strings.Cut(tag, ",")
+	switch {
+	case tag == "-" || !f.IsExported() && !f.Anonymous:
+		return "", false
+	case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+		return "", true
+	case name == "":
+		return f.Name, false
+	}
+	return name, false
 }
 
 func (known fields) index(key string) int {

@@ -10,11 +10,11 @@ var doors = map[string]doorsOf{
 	"gang.Fleet": {
 		changes: []string{
 			"AddNode", "Adopt", "Hold", "Place", "Release", "ReleaseAll", "RemoveNode",
-			"SetBreakCost", "SetChooser", "SetClass", "SetHealthy", "SetHost", "SetPartitioning", "SetRanking", "SetSchedulable",
+			"SetBreakCost", "SetChooser", "SetClass", "SetHealthy", "SetHost", "SetPartitioning", "SetRanking", "SetSchedulable", "SetScorer",
 		},
 		asks: []string{
-			"Check", "CheckHolds", "Diagnose", "DiagnoseLevels", "Fits", "FreeMask", "Healthy",
-			"HostFree", "Partitioning", "Schedulable", "ShareLeft", "Tree", "Validate",
+			"AppendLeft", "Check", "CheckHolds", "Diagnose", "DiagnoseLevels", "EachFaulty", "Fits", "FreeMask", "Healthy", "Idle",
+			"HostFree", "Partitioning", "Plain", "Schedulable", "ShareLeft", "Sound", "Taken", "Tree", "Validate",
 		},
 	},
 	"quota.Tree": {
@@ -83,14 +83,13 @@ var notByOwners = map[string]string{
 	"core/internal/admission.Admission.restoreJob: core/internal/record.JobPart":          restores,
 	"core/internal/admission.Admission.restoreMember: core/internal/record.StartPart":     restores,
 	"core/internal/admission.Admission.restoreOrder: core/internal/state.State":           restores,
-	"core/internal/admission.Admission.restoreReplica: core/internal/record.BidPart":      restores,
 	"core/internal/admission.Admission.restoreReplica: core/internal/record.LifePart":     restores,
 	"core/internal/admission.Admission.restoreReplica: core/internal/record.LookPart":     restores,
 	"core/internal/admission.Admission.restoreReplica: core/internal/record.ReleasePart":  restores,
 	"core/internal/admission.Admission.restoreReplica: core/internal/record.ReservePart":  restores,
 	"core/internal/admission.Admission.restoreReplica: core/internal/record.RetryPart":    restores,
 	"core/internal/admission.Admission.restoreReplica: core/internal/record.EvictionPart": restores,
-	"core/internal/backlog.Backlog.RestoreBids: core/internal/record.BidPart":             restores,
+	"core/internal/backlog.Backlog.restoreBid: core/internal/record.BidPart":              restores,
 	"core/internal/backlog.Backlog.RestoreStalled: core/internal/record.ReservePart":      restores,
 	"core/internal/backlog.Backlog.restoreGangReservation: core/internal/record.SpanPart": restores,
 	"core/internal/gpus.GPUs.RestoreLooked: core/internal/record.LookPart":                restores,

@@ -26,7 +26,8 @@ const Help = `usage: berthbench openb [flags]
 The experiment of Weng et al., "Beware of Fragmentation" (USENIX ATC 2023), by policy of placement: tasks
 arrive at a fleet in an order drawn from a seed, and never leave, until they have asked for 130 % of its
 GPUs. How many GPUs are left over? See go doc ./bench/openb for every rule, go doc ./bench for the policies.
-Lists of the published trace are named as there (default, cpu050, ...), others by a path. The exit status
+Lists of the published trace are named as there (default, cpu050, ...), others by a path. Policy core-NAME
+is the scheduling core with a policy as its scorer, which learns the mix from what is submitted. The exit status
 is 1 if a published figure is not met.
 
 `
@@ -39,7 +40,7 @@ type Options struct {
 	// Pods are the lists of tasks: names of the published trace (default, cpu050, ...), paths, or
 	// "all" alone for those of the directory.
 	Pods []string
-	// Policies to play, each once; "all" stands for all of package bench.
+	// Policies to play, each once, by bench.Find; "all" stands for all of bench.Policies.
 	Policies []string
 	// Seeds to draw, each once.
 	Seeds []int64
@@ -106,15 +107,15 @@ type trace struct {
 
 func (b *experiment) configure() error {
 	for _, name := range b.Policies {
-		found := false
-		for _, p := range bench.Policies() {
-			if name == "all" || name == p.Name {
-				b.policies, found = append(b.policies, p), true
-			}
+		if name == "all" {
+			b.policies = append(b.policies, bench.Policies()...)
+			continue
 		}
-		if !found {
+		p, err := bench.Find(name)
+		if err != nil {
 			return study.Misused("there is no policy %q", name)
 		}
+		b.policies = append(b.policies, p)
 	}
 	if len(b.policies) == 0 || len(b.Seeds) == 0 || len(b.Pods) == 0 {
 		return study.Misused("a policy, a seed and a list of tasks are needed")

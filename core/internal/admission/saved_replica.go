@@ -21,10 +21,10 @@ const memberStateNames enum.Names = "MemberState: absent|binding|running|failed|
 func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 	saved := record.SavedReplica{
 		LifePart: rep.LifePart, RetryPart: rep.Retry, ReleasePart: rep.Release,
-		ReservePart: rep.Reserve, LookPart: rep.Look, EvictionPart: rep.Eviction, BidPart: rep.Bid,
+		ReservePart: rep.Reserve, LookPart: rep.Look, EvictionPart: rep.Eviction,
 		Sought: rep.SoughtAt == ad.agenda.MoveTurn, Stalled: ad.backlog.Stalled(rep), Hopeless: ad.backlog.Hopeless(rep),
-		Looked: rep.Look.Turn == ad.agenda.ReshapeTurn, Bid: rep.Bid.Turn == ad.agenda.PreemptTurn,
-		EndsAt: rep.EndsAt, Leaves: rep.Leaves, Active: rep.ActiveMilli, FailedBids: rep.FailedBids, GPUHold: rep.SaveGPUHold(),
+		Looked: rep.Look.Turn == ad.agenda.ReshapeTurn,
+		EndsAt: rep.EndsAt, Leaves: rep.Leaves, Active: rep.ActiveMilli, FailedBids: rep.FailedBids, BidsAt: rep.BidsAt, GPUHold: rep.SaveGPUHold(),
 	}
 	for flat := range rep.Members {
 		if state := rep.Members[flat].State; state != record.MemberAbsent {
@@ -37,6 +37,7 @@ func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 		saved.Order = (*record.SavedOrder)(&order)
 	}
 	backlog.SaveWaiting(rep, &saved)
+	ad.backlog.SaveBids(rep, &saved)
 	ad.backlog.SaveGangReservations(rep, &saved)
 	return saved
 }
@@ -62,8 +63,8 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 	}
 	rep := ad.state.NewReplicaAt(j, s.Number)
 	rep.LifePart, rep.Retry, rep.Release = s.LifePart, s.RetryPart, s.ReleasePart
-	rep.Reserve, rep.Look, rep.Eviction, rep.Bid = s.ReservePart, s.LookPart, s.EvictionPart, s.BidPart
-	rep.ActiveMilli, rep.FailedBids = min(max(s.Active, 0), 1000), s.FailedBids
+	rep.Reserve, rep.Look, rep.Eviction = s.ReservePart, s.LookPart, s.EvictionPart
+	rep.ActiveMilli, rep.FailedBids, rep.BidsAt = min(max(s.Active, 0), 1000), s.FailedBids, s.BidsAt
 	if s.Sought {
 		rep.SoughtAt = ad.agenda.MoveTurn
 	}
@@ -119,18 +120,15 @@ func (ad *Admission) checkReplica(j *record.Job, s *record.SavedReplica) *berth.
 		return record.RefuseCounter()
 	case s.Incarnation > 2*limits.MaxIncarnation:
 		return refusal.Of(berth.ErrInvalid, "incarnation", fmt.Sprintf("%d exceeds %d", s.Incarnation, berth.Incarnation(2*limits.MaxIncarnation)))
-	case s.EndsAt < 0 || s.ReservePart.At < 0:
-		return refusal.Of(berth.ErrInvalid, "endsAt", "is before the epoch, or reserveAt is")
+	case s.EndsAt < 0 || s.ReservePart.At < 0 || s.BidsAt < 0:
+		return refusal.Of(berth.ErrInvalid, "endsAt", "is before the epoch, or reserveAt or bidAt is")
 	case ad.state.Replicas+s.Alike >= ad.state.Config.Limits.Replicas:
 		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("there are more than %d replicas, see Limits.Replicas", ad.state.Config.Limits.Replicas))
 	}
 	if err := s.RetryPart.Check(s.State); err != nil {
 		return err
 	}
-	if err := s.EvictionPart.Check(ad.state.Now); err != nil {
-		return err
-	}
-	return s.BidPart.Check()
+	return s.EvictionPart.Check(ad.state.Now)
 }
 
 // restoreEnd restores when a replica is expected to end.

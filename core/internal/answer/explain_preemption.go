@@ -11,6 +11,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/quota"
@@ -91,7 +92,7 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 	case t.Cut:
 		reason.CutShort = true
 		reason.Preemption = "the search for victims was cut short: some that it did not look at might make room"
-	case victim.Earlier(t.ProtectedUntil, t.Limited) != 0:
+	case state.Earlier(t.ProtectedUntil, t.Limited) != 0:
 		reason.Preemption = an.describeProtection(t)
 	case e.Grows && !t.WithinGuarantee():
 		reason.Preemption = an.overGuarantee(e.Rep.Job.Queue, asked)
@@ -154,7 +155,7 @@ func (an *Answers) overGuarantee(q quota.QueueIndex, asked int64) string {
 
 // describeProtection says for how long every possible victim is protected.
 func (an *Answers) describeProtection(t *victim.Search) string {
-	at := victim.Earlier(t.ProtectedUntil, t.Limited)
+	at := state.Earlier(t.ProtectedUntil, t.Limited)
 	if at == t.ProtectedUntil {
 		return fmt.Sprintf("no running job may be preempted for it yet: the first minimum run time or cooldown ends in %v", at.Sub(an.state.Now))
 	}
@@ -186,8 +187,8 @@ func (an *Answers) potentialVictims(e *record.Entry) (t *victim.Search, victims 
 			protected = an.victims.Protections(e)
 		}
 		t.Cut = t.Cut || among.Cut
-		victims, t.ProtectedUntil = nil, victim.Earlier(t.ProtectedUntil, among.ProtectedUntil)
-		t.Limited = victim.Earlier(t.Limited, among.Limited)
+		victims, t.ProtectedUntil = nil, state.Earlier(t.ProtectedUntil, among.ProtectedUntil)
+		t.Limited = state.Earlier(t.Limited, among.Limited)
 	}
 	return t, victims, both, protected
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/victim"
 )
 
 // startSentence says in a sentence what would start a job, by victims, moves or, together, by both.
@@ -57,7 +56,7 @@ func (an *Answers) wouldMove(e *record.Entry) *evict.Bid {
 func (an *Answers) describeMoves(b *evict.Bid) []berth.Move {
 	var list []berth.Move
 	for _, m := range b.Moves {
-		move := berth.Move{Job: m.Rep.Job.Spec.ID, Replica: m.Rep.Number, Queue: m.Rep.Job.Spec.Queue, GPUMilli: victim.ChargedOf(record.Piece{Rep: m.Rep})}
+		move := berth.Move{Job: m.Rep.Job.Spec.ID, Replica: m.Rep.Number, Queue: m.Rep.Job.Spec.Queue, GPUMilli: record.Piece{Rep: m.Rep}.GPUMilli()}
 		for flat := range m.Rep.Members {
 			if at := &m.Rep.Members[flat]; at.State.Holds() {
 				move.From = append(move.From, at.Node.Spec.ID)

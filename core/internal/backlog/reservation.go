@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/contract"
+	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -234,7 +235,7 @@ func (bl *Backlog) emptiest(r *berth.Reservation, old *record.Reservation, nodes
 	for _, n := range nodes {
 		mine := len(n.Reservations) == 0 || len(n.Reservations) == 1 && n.Reservations[0] == old
 		if n.Closed() || len(n.Spec.GPUs) == 0 || !mine ||
-			!record.KeyOf(&n.Spec).Admits(&group) || !n.MatchesLabels(labels) {
+			!hardware.KeyOf(&n.Spec).Admits(&group) || !n.MatchesLabels(labels) {
 			continue
 		}
 		at := bl.state.Now

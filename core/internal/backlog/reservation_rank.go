@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/quota"
@@ -123,7 +124,7 @@ func (bl *Backlog) Spoil(n *record.Node) {
 
 // MaySetAside reports whether there are classes left to set these nodes aside.
 func (bl *Backlog) MaySetAside(nodes []*record.Node) bool {
-	kinds := map[record.ClassKey]bool{}
+	kinds := map[hardware.Key]bool{}
 	for _, n := range nodes {
 		kinds[n.Key()] = true
 	}
@@ -169,6 +170,23 @@ func (bl *Backlog) mayTake(by record.Taker, rep *record.Replica, w *record.Reser
 		return bl.Claims(rep, w.Rep)
 	}
 	return bl.Outranks(rep, w.Rep)
+}
+
+// Takers lists the buckets of a gang's queue of which the first entry may take what is set aside
+// for the gang, in policy order. O(buckets of the queue).
+func (bl *Backlog) Takers(w *record.Reservation) (list []*record.Bucket) {
+	for _, b := range bl.books.Queues[w.Rep.Job.Queue].List {
+		if bl.Takes(b.Entries.Min(), w) {
+			list = append(list, b)
+		}
+	}
+	slices.SortFunc(list, func(a, b *record.Bucket) int { return record.CompareEntries(a.Entries.Min(), b.Entries.Min()) })
+	return list
+}
+
+// Takes reports whether an entry that has nothing set aside may take what is for another.
+func (bl *Backlog) Takes(e *record.Entry, w *record.Reservation) bool {
+	return e.Rep.Reserved == nil && bl.mayTake(w.Kind.Rule().Taker, e.Rep, w)
 }
 
 // Claims reports whether a replica may take what is kept for another by claim.

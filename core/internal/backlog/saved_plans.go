@@ -141,17 +141,6 @@ func countGroup(members []gang.Member, group int) int {
 	return n
 }
 
-// RestoreBids marks the replicas for which nothing has changed since victims were looked for,
-// after all that Restore itself has changed.
-func (bl *Backlog) RestoreBids(jobs []record.SavedJob) *berth.Error {
-	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
-		if s.Bid {
-			rep.Bid.Turn = bl.agenda.PreemptTurn
-		}
-		return nil
-	})
-}
-
 // Lookup finds a replica, or returns nil.
 func (bl *Backlog) Lookup(ref berth.ReplicaRef) *record.Replica {
 	j := bl.state.Jobs[ref.Job]

@@ -1,11 +1,13 @@
 package backlog
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // SaveWaiting saves what is known of what a replica waits for.
@@ -23,12 +25,48 @@ func SaveWaiting(rep *record.Replica, s *record.SavedReplica) {
 	}
 }
 
+// SaveBids saves what is known of what a replica bids.
+func (bl *Backlog) SaveBids(rep *record.Replica, s *record.SavedReplica) {
+	for _, e := range rep.Entries {
+		bid := record.SavedBid{Group: e.Group, BidPart: e.Bid, InVain: e.Bid.Turn == bl.agenda.PreemptTurn}
+		if bid.InVain || bid.RipeAt != 0 || bid.At != 0 || bid.Round != 0 {
+			s.Bids = append(s.Bids, bid)
+		}
+	}
+}
+
+// RestoreBids restores what is known of what replicas bid, after all that Restore itself has
+// changed.
+func (bl *Backlog) RestoreBids(jobs []record.SavedJob) *berth.Error {
+	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+		for i := range s.Bids {
+			if err := bl.restoreBid(rep, &s.Bids[i]); err != nil {
+				return refusal.In(err, errtext.Index("bids", i))
+			}
+		}
+		return nil
+	})
+}
+
+func (bl *Backlog) restoreBid(rep *record.Replica, s *record.SavedBid) *berth.Error {
+	at := slices.IndexFunc(rep.Entries, func(e *record.Entry) bool { return e.Group == s.Group })
+	switch {
+	case at < 0:
+		return refusal.Of(berth.ErrInvalid, "group", fmt.Sprintf("%d does not wait", s.Group))
+	case s.RipeAt < 0 || s.At < 0:
+		return refusal.Of(berth.ErrInvalid, "ripeAt", "is before the epoch, or at is")
+	}
+	bid := &rep.Entries[at].Bid
+	if *bid = s.BidPart; s.InVain {
+		bid.Turn = bl.agenda.PreemptTurn
+	}
+	return nil
+}
+
 // RestoreWaiting enters replicas into the pending index.
 func (bl *Backlog) RestoreWaiting(jobs []record.SavedJob) *berth.Error {
 	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
-		if bl.Await(rep); rep.Bid.RipeAt != 0 && rep.Entries == nil {
-			return refusal.Of(berth.ErrInvalid, "ripeAt", "is set for a replica that does not wait")
-		}
+		bl.Await(rep)
 		bl.AwaitBatch(rep)
 		return nil
 	})

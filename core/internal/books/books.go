@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/score"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
@@ -25,6 +26,7 @@ type Books struct {
 	catalogue *catalogue.Catalogue
 	agenda    *agenda.Agenda
 	state     *state.State
+	scoring   *score.Scoring
 
 	// Placement is what Place has found last; its memory is used again.
 	Placement gang.Placement
@@ -51,13 +53,13 @@ type Books struct {
 }
 
 // New returns books in which nothing is held.
-func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.State, config berth.Config) *Books {
+func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.State, scoring *score.Scoring, config berth.Config) *Books {
 	tree := state.Quota
 	shares, err := quota.NewShares(tree, quota.GPUMilli, 1000)
 	invariant.Must(err)
 	invariant.Must(tree.SetHalfLife(int64(config.Policy.UsageHalfLife)))
 	bk := &Books{
-		catalogue: catalogue, agenda: agenda, state: state,
+		catalogue: catalogue, agenda: agenda, state: state, scoring: scoring,
 		Capacities: map[quota.Resource]int64{}, Shares: shares.WithoutPast(),
 	}
 	if config.Ledger {

@@ -65,9 +65,7 @@ func (bk *Books) CheckLots() error {
 				elastic++
 				return true
 			}
-			milli := int64(0)
-			rep.EachHold(func(h *gang.Hold, n *record.Node) { milli += record.ChargeOf(h, n).GPUMilli })
-			lots = AddLot(lots, milli, 1)
+			lots = AddLot(lots, record.Piece{Rep: rep}.GPUMilli(), 1)
 			return true
 		})
 		if !slices.Equal(lots, q.Lots) || elastic != q.Elastic.Len() {

@@ -1,6 +1,7 @@
 package books
 
 import (
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
@@ -228,6 +229,15 @@ func (bk *Books) Divide(n *record.Node, gpu int, division gang.Partitioning, exi
 
 // SetRanking says how the places on GPUs of a lattice are weighed.
 func (bk *Books) SetRanking(l *mig.Lattice, r *mig.Ranking) { bk.state.Fleet.SetRanking(l, r) }
+
+// UseScorer has places chosen by the scorer of a config.
+func (bk *Books) UseScorer(s berth.Scorer) *berth.Error {
+	if err := bk.scoring.Use(s); err != nil {
+		return err
+	}
+	bk.state.Fleet.SetScorer(bk.scoring.Functions())
+	return nil
+}
 
 // SetDemand tells how many whole domains of a level waiting work wants.
 func (bk *Books) SetDemand(level topology.Level, n int) { bk.state.Fleet.SetBreakCost(level, n) }

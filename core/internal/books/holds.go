@@ -12,12 +12,11 @@ import (
 )
 
 // Lose ends the holds of those members of a node that are meant, and notes what hardware
-// took: what waits for a GPU that did not change has a Bind out, whose report tells of it. It
+// took: what waits for a GPU that did not change has a Bind out, and its report tells of it. It
 // returns the replicas it hit, in order, for Life.SettleAll.
 func (bk *Books) Lose(n *record.Node, cause berth.Cause, meant func(*record.Member) bool) []*record.Replica {
 	var lost []lostMember
-	for i := len(n.Members) - 1; i >= 0; i-- {
-		at := n.Members[i]
+	for _, at := range n.Members {
 		m := &at.Rep.Members[at.Index]
 		if !meant(m) {
 			continue
@@ -26,8 +25,11 @@ func (bk *Books) Lose(n *record.Node, cause berth.Cause, meant func(*record.Memb
 		if at.Rep.State == berth.ReplicaBinding || at.Rep.State == berth.ReplicaRepairing || m.State == record.MemberBinding {
 			after = record.MemberLost
 		}
-		lost = append(lost, lostMember{at, bk.state.PlacementOf(at.Rep, at.Index)})
-		bk.Unbook(at.Rep, at.Index, after)
+		lost = append(lost, lostMember{at, bk.state.PlacementOf(at.Rep, at.Index), after})
+	}
+	slices.SortFunc(lost, lostMember.compare) // those of a node are in no order, and a scorer is told of each
+	for _, m := range lost {
+		bk.Unbook(m.Rep, m.Index, m.after)
 	}
 	return bk.noteLost(lost, cause)
 }
@@ -77,6 +79,9 @@ func (bk *Books) enter(rep *record.Replica, flat int, hold gang.Hold, state reco
 	rep.Members[flat] = record.Member{State: state, Hold: hold, Node: n, Slot: len(n.Members)}
 	n.Members = append(n.Members, record.MemberAt{Rep: rep, Index: flat})
 	bk.state.NoteChanged(n.Index)
+	if !bk.Restoring {
+		bk.scoring.Held(rep, flat, &hold)
+	}
 	if n.Trust.HotSpare {
 		bk.agenda.WantSpares()
 	}
@@ -105,6 +110,7 @@ func (bk *Books) Vacate(rep *record.Replica, flat int, state record.MemberState)
 func (bk *Books) leave(rep *record.Replica, flat int, state record.MemberState) {
 	m := rep.Members[flat]
 	invariant.Must(bk.state.Fleet.Release(m.Hold))
+	bk.scoring.Released(rep, flat, &m.Hold)
 	m.Node.Leave(m.Slot)
 	bk.state.NoteChanged(m.Node.Index)
 	bk.catalogue.Owners.ReleaseShare(m.Hold.Share)

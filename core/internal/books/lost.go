@@ -2,7 +2,6 @@ package books
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
@@ -13,20 +12,20 @@ import (
 
 // What hardware took is kept for the embedder until the next pass: no order names it.
 
-// A lostMember is a member that hardware takes, and what it held.
+// A lostMember is a member that hardware takes, what it held, and what becomes of it.
 type lostMember struct {
 	record.MemberAt
-	held berth.MemberPlacement
+	held  berth.MemberPlacement
+	after record.MemberState
 }
 
 func (m lostMember) compare(n lostMember) int {
 	return cmp.Or(record.CompareReplicas(m.Rep, n.Rep), cmp.Compare(m.Index, n.Index))
 }
 
-// noteLost keeps what one thing took, by replica, if that was hardware. It returns the replicas,
-// in order.
+// noteLost keeps what one thing took, in order, if that was hardware. It returns the replicas, in
+// order.
 func (bk *Books) noteLost(lost []lostMember, cause berth.Cause) []*record.Replica {
-	slices.SortFunc(lost, lostMember.compare)
 	var hit []*record.Replica
 	for i, m := range lost {
 		first := i == 0 || m.Rep != lost[i-1].Rep

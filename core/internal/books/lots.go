@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -17,8 +16,7 @@ func (bk *Books) Enter(rep *record.Replica) {
 		q.Elastic.ReplaceOrInsert(rep)
 		return
 	}
-	rep.RunsMilli = 0
-	rep.EachHold(func(h *gang.Hold, n *record.Node) { rep.RunsMilli += record.ChargeOf(h, n).GPUMilli })
+	rep.RunsMilli = record.Piece{Rep: rep}.GPUMilli()
 	bk.CountLot(rep, 1)
 }
 

@@ -26,7 +26,7 @@ func (bk *Books) Enclose(n *record.Node, w *record.Reservation) {
 func (bk *Books) reclass(n *record.Node) {
 	old := n.Class
 	n.Class = bk.state.Classes.Add(n.Key(), n.Table, n.Reservations)
-	bk.state.Classes.Drop(old)
+	bk.state.DropClass(old)
 	invariant.Must(bk.state.Fleet.SetClass(n.Index, topology.NodeClass(n.Class)))
 }
 

@@ -63,7 +63,7 @@ func (bk *Books) RestoreUse(s *record.UsePart) *berth.Error {
 	return bk.restoreLedger(s.Ledger)
 }
 
-// restoreLedger takes over a ledger whose rates are those of what is held.
+// restoreLedger takes over a ledger, and refuses other rates than those of what is held.
 func (bk *Books) restoreLedger(state *quota.LedgerState) *berth.Error {
 	if (state != nil) != (bk.Ledger != nil) {
 		return refusal.Of(berth.ErrInvalid, "ledger", "is there, or is not, against the configuration")
@@ -88,7 +88,7 @@ func (bk *Books) restoreLedger(state *quota.LedgerState) *berth.Error {
 	return nil
 }
 
-// checkEntries refuses entries whose rates are not those of what is held.
+// checkEntries refuses entries with other rates than those of what is held.
 func (bk *Books) checkEntries(list []quota.LedgerEntry) *berth.Error {
 	type rates struct{ allocated, active int64 }
 	held := map[quota.LedgerKey]rates{}
@@ -118,7 +118,7 @@ func (bk *Books) checkEntries(list []quota.LedgerEntry) *berth.Error {
 	return nil
 }
 
-// checkQueueTimes refuses queues whose rates are not those of what they use.
+// checkQueueTimes refuses queues with other rates than those of what they use.
 func (bk *Books) checkQueueTimes(list []quota.LedgerSplit) *berth.Error {
 	following := 0
 	for _, q := range list {

@@ -38,8 +38,8 @@ func (ev *Evict) imagineAll() *imagination {
 	}
 }
 
-// Imagine leaves out departing members and puts in beneficiaries. It returns the beneficiaries
-// whose plan does not hold any more.
+// Imagine leaves out departing members and puts in beneficiaries. It returns the reservations
+// of which the plan does not hold any more.
 func (ev *Evict) Imagine() (im *imagination, broken []*record.Reservation) {
 	im = &imagination{core: ev}
 	ev.state.Leaving.Ascend(func(rep *record.Replica) bool {

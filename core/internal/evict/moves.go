@@ -13,7 +13,7 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// BidForMoves looks for a few gangs whose moves would start an entry: among those on the
+// BidForMoves looks for a few gangs that start an entry by moving: among those on the
 // nodes that are the cheapest to clear. It imagines the moves; nil: there are none.
 func (im *imagination) BidForMoves(e *record.Entry) *Bid {
 	c := im.core

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/preempt"
@@ -76,7 +77,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 		if b != nil && !behind[e.Bucket] {
 			behind[e.Bucket] = true
 			for _, other := range ev.backlog.First(e.Bucket, ev.state.Bounds.Bids) {
-				if other != e && other.Bids() && ev.LooksFor(other.Rep) <= ev.state.Now {
+				if other != e && other.Bids() && ev.LooksFor(other) <= ev.state.Now {
 					r.Add(other)
 				}
 			}
@@ -133,8 +134,8 @@ func (ev *Evict) bid(im *imagination, e *record.Entry) *Bid {
 
 // bidInVain notes that no preemption and no move starts an entry, as things are.
 func (ev *Evict) bidInVain(e *record.Entry) {
-	e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, 0
-	ev.state.DeferBid(e.Rep, 3)
+	e.Bid.Turn, e.Bid.RipeAt = ev.agenda.PreemptTurn, 0
+	e.Bid.At = ev.state.DeferBid(e.Rep, 3)
 }
 
 // pays reports whether moves gain more than they cost.
@@ -151,7 +152,7 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	}
 	switch {
 	case t.Waits: // until that is over
-		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, 0
+		e.Bid.Turn, e.Bid.RipeAt = ev.agenda.PreemptTurn, 0
 		return nil
 	case !ok && im.VictimSearches <= 0 && !im.first: // cut short: it comes first in the next pass, with all of them
 		ev.agenda.PreemptBy(ev.state.Now)
@@ -159,12 +160,12 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	case !ok && !how.partsOnly:
 		return ev.bidForBoth(im, e, t)
 	case !ok:
-		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, ready
+		e.Bid.Turn, e.Bid.RipeAt = ev.agenda.PreemptTurn, ready
 		ev.agenda.PreemptBy(ready)
 		return nil
 	}
 	if len(victims) == 0 {
-		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, 0 // until something changes
+		e.Bid.Turn, e.Bid.RipeAt = ev.agenda.PreemptTurn, 0 // until something changes
 	} else if !ev.meters(e, victims) {
 		return nil
 	}
@@ -182,12 +183,12 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 // among other gangs each time, until it has been among all of them.
 func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *victim.Search) *Bid {
 	before := im.extent()
-	b, both, next := im.BidToRearrange(e, &ev.chooser, e.Rep.Bid.Round)
+	b, both, next := im.BidToRearrange(e, &ev.chooser, e.Bid.Round)
 	if b == nil && im.VictimSearches <= 0 && !im.first { // cut short, as a search for victims alone
 		ev.agenda.PreemptBy(ev.state.Now)
 		return nil
 	}
-	e.Rep.Bid.Round = next
+	e.Bid.Round = next
 	switch {
 	case b != nil && ev.meters(e, b.victims):
 		return b
@@ -197,8 +198,8 @@ func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *victim.Search) 
 		ev.agenda.PreemptBy(ev.state.Now)
 	default:
 		ev.bidInVain(e)
-		e.Rep.Bid.RipeAt = victim.Earlier(t.RipeAt(e.Rep.Bid.At), both.RipeAt(e.Rep.Bid.At))
-		ev.agenda.PreemptBy(ev.LooksFor(e.Rep))
+		e.Bid.RipeAt = state.Earlier(t.RipeAt(e.Bid.At), both.RipeAt(e.Bid.At))
+		ev.agenda.PreemptBy(ev.LooksFor(e))
 	}
 	return nil
 }
@@ -208,7 +209,7 @@ func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *victim.Search) 
 func (ev *Evict) meters(e *record.Entry, victims []record.Piece) bool {
 	at := ev.life.MeterVictims(victim.Wholes(victims))
 	if at > ev.state.Now {
-		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, at
+		e.Bid.Turn, e.Bid.RipeAt = ev.agenda.PreemptTurn, at
 		ev.agenda.PreemptBy(at)
 	}
 	return at <= ev.state.Now
@@ -257,14 +258,14 @@ type Seeking struct {
 	Chooser   *preempt.Chooser
 }
 
-// LooksFor is when to look again for victims of a replica; never: when something changes.
-func (ev *Evict) LooksFor(rep *record.Replica) berth.Time {
+// LooksFor is when to look again for victims of an entry; never: when something changes.
+func (ev *Evict) LooksFor(e *record.Entry) berth.Time {
 	at := agenda.Never
-	if rep.Bid.Turn != ev.agenda.PreemptTurn {
-		at = rep.Bid.At
+	if e.Bid.Turn != ev.agenda.PreemptTurn {
+		at = max(e.Bid.At, e.Rep.BidsAt)
 	}
-	if rep.Bid.RipeAt != 0 {
-		at = min(at, rep.Bid.RipeAt)
+	if e.Bid.RipeAt != 0 {
+		at = min(at, e.Bid.RipeAt)
 	}
 	return at
 }
@@ -309,7 +310,7 @@ func (ev *Evict) makeRoom(b *Bid) *record.Reservation {
 		return nil
 	}
 	w.Plan = ev.backlog.NewPlan(b.where)
-	rep.Reserved, rep.Bid.RipeAt = w, 0
+	rep.Reserved, b.Bid.RipeAt = w, 0
 	ev.backlog.AddReservation(w)
 	return w
 }
@@ -361,7 +362,7 @@ func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
 				if e == nil {
 					continue
 				}
-				switch at := ev.LooksFor(e.Rep); {
+				switch at := ev.LooksFor(e); {
 				case at == agenda.Never || !ev.mayBid(e, room, guarantee, some && books.MayPreempt(e.Rep, least)):
 				case at > ev.state.Now:
 					next = min(next, at)

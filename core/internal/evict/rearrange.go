@@ -36,7 +36,7 @@ import (
 //   - Of no more gangs than Policy.Defragmentation.MaxMoves.
 //   - For gangs that ask for whole GPUs and for no topology, of one node or of several, on up to
 //     packing.MaxNodes nodes with room. Any other gang is placed where a search for it alone puts
-//     it, after the beneficiary and the gangs whose members ask for more; so are all, if one of
+//     it, after the beneficiary and the gangs that ask for more a member; so are all, if one of
 //     those that are chosen is such a gang, or there are more nodes. No other order and no other
 //     place is tried.
 //   - Within the bounds of one choice: its trials, the steps of package preempt for a part that may
@@ -162,7 +162,7 @@ func (r *rearrangement) listAll(options *preempt.Options) {
 	if len(r.movers) > r.im.core.state.Config.Policy.Defragmentation.MaxMoves { // so that they count as scarce
 		limit = 0
 		for _, rep := range r.movers {
-			limit += victim.ChargedOf(record.Piece{Rep: rep})
+			limit += record.Piece{Rep: rep}.GPUMilli()
 		}
 	}
 	for _, rep := range r.movers {
@@ -249,7 +249,7 @@ func (r *rearrangement) displace(rep *record.Replica) *displaced {
 			d.members[rep.Job.Group(flat)]++
 		}
 	}
-	d.milli = victim.ChargedOf(d.rest)
+	d.milli = d.rest.GPUMilli()
 	return d
 }
 

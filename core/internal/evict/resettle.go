@@ -78,8 +78,8 @@ func (im *imagination) fillIn(rep *record.Replica, dead []berth.MemberPlacement)
 	return membersOf(half), kept
 }
 
-// standAgain imagines a gang whose members died, and that is left out, with all of its members
-// where they stood; nil: not all of that is free.
+// standAgain imagines a gang of which members died, and that is left out, with all of its
+// members where they stood; nil: not all of that is free.
 func (im *imagination) standAgain(rep *record.Replica) []gang.Member {
 	if len(rep.Retry.Stood) == 0 {
 		return nil

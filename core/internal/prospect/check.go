@@ -17,7 +17,7 @@ func (p *Prospects) Check() error {
 	for i := range p.nodes {
 		f := &p.nodes[i]
 		places += len(f.refs)
-		increase(&ends, f.until != 0)
+		state.CountIf(&ends, f.until != 0)
 		for _, r := range f.refs {
 			if int(r.at) >= len(r.tier.places) || int(r.tier.places[r.at].node) != i || p.tiers[r.tier.tierKey] != r.tier {
 				return fmt.Errorf("node %d: a place is not where it should be", i)
@@ -56,10 +56,4 @@ func (p *Prospects) checkNode(i topology.NodeIndex) error {
 		}
 	}
 	return nil
-}
-
-func increase(n *int, by bool) {
-	if by {
-		*n++
-	}
 }

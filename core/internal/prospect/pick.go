@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/pq"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -15,7 +16,8 @@ type Pick struct {
 	suits     func(topology.NodeIndex) bool
 	// buffer has all spots; heap has those of them that were not given yet, the cheapest on top,
 	// where members may be anywhere.
-	buffer, heap []spot
+	buffer []spot
+	heap   pq.Heap[spot]
 	// list has the nodes in order, where they have to be together.
 	list []topology.NodeIndex
 	// Until is the first instant at which one more replica may be stopped; 0: there is none.
@@ -31,10 +33,7 @@ func (p *Prospects) Pick(q *Question, w *Want) *Pick {
 	list, until := p.spots(q, w)
 	pick := &Pick{prospects: p, buffer: list, suits: w.Suits, Until: until, Hopeless: !w.Loose && len(list) < w.Members}
 	if w.Region == nil && w.Segment <= 1 && !w.Empty {
-		pick.heap = list
-		for i := len(list)/2 - 1; i >= 0; i-- {
-			pick.down(i)
-		}
+		pick.heap = pq.Of(list, func(a, b spot) bool { return p.compare(a, b) < 0 })
 		return pick
 	}
 	if w.Suits != nil {
@@ -55,12 +54,8 @@ func (k *Pick) Close() {
 
 // Next gives the next node; false: that was all.
 func (k *Pick) Next() (topology.NodeIndex, bool) {
-	for len(k.heap) > 0 {
-		s := k.heap[0]
-		last := len(k.heap) - 1
-		k.heap[0] = k.heap[last]
-		k.heap = k.heap[:last]
-		k.down(0)
+	for k.heap.Len() > 0 {
+		s := k.heap.Pop()
 		if s.level >= 0 && (k.suits == nil || k.suits(s.node)) {
 			return s.node, true
 		}
@@ -79,24 +74,6 @@ func (p *Prospects) compare(a, b spot) int {
 		return c
 	}
 	return cmp.Or(cmp.Compare(p.state.Nodes[a.node].Spec.ID, p.state.Nodes[b.node].Spec.ID), cmp.Compare(a.nth, b.nth))
-}
-
-// down restores the order of the heap below a position.
-func (k *Pick) down(i int) {
-	for {
-		child := 2*i + 1
-		if child >= len(k.heap) {
-			return
-		}
-		if child+1 < len(k.heap) && k.prospects.compare(k.heap[child+1], k.heap[child]) < 0 {
-			child++
-		}
-		if k.prospects.compare(k.heap[i], k.heap[child]) <= 0 {
-			return
-		}
-		k.heap[i], k.heap[child] = k.heap[child], k.heap[i]
-		i = child
-	}
 }
 
 // A bundle is spots that are of use together: a segment of a gang, or a region that has room for

@@ -85,8 +85,8 @@ type place struct {
 	// cost is that of all of them at time 0, in thousandths of a GPU-millisecond, without the
 	// wait that follows; the sum wraps around, and is right at the time at hand.
 	cost int64
-	// fixed and grows are the least costs of a thousandth: of those whose cost stands, and at
-	// time 0 of those whose cost grows; none is the largest number.
+	// fixed and grows are the least costs of a thousandth: where time does not change it and, at
+	// time 0, where it grows with time; none is the largest number.
 	fixed, grows int64
 	// until is the first instant at which one of those that are protected, and left out, may be
 	// stopped; 0: there are none.
@@ -206,12 +206,12 @@ func (p *Prospects) stand(i topology.NodeIndex) (until berth.Time) {
 		s := p.standingOf(at.Rep, i)
 		held := int32(1000 * berth.GPUSet(m.Hold.GPUs).Len())
 		if least := p.protectedUntil(at.Rep); least > p.state.Now && !s.key.elastic {
-			s.until = earlier(s.until, least)
-			until = earlier(until, least)
+			s.until = state.Earlier(s.until, least)
+			until = state.Earlier(until, least)
 			continue
 		}
 		each, grows, next := costOf(at.Rep, p.state.Now)
-		until = earlier(until, next)
+		until = state.Earlier(until, next)
 		s.add(held, int32(record.ChargeOf(&m.Hold, n).GPUMilli), each, grows)
 	}
 	return until
@@ -296,12 +296,4 @@ func costOf(rep *record.Replica, now berth.Time) (each int64, grows bool, next b
 	}
 	since = now.Add(-(now.Sub(since) % c.Interval))
 	return each - int64(since), true, since.Add(c.Interval)
-}
-
-// earlier is the first of two instants, of which 0 is none.
-func earlier(a, b berth.Time) berth.Time {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
@@ -165,7 +166,7 @@ func (p *Prospects) spots(q *Question, w *Want) (list []spot, until berth.Time) 
 		for i := range s.places {
 			pl := &s.places[i]
 			if c := p.countOf(w, pl.node); c.usable {
-				until = earlier(until, pl.until)
+				until = state.Earlier(until, pl.until)
 				if pl.fixed != none || pl.grows != none {
 					list = w.add(list, pl, c, s.level, int64(p.state.Now), queueing)
 				}
@@ -223,7 +224,7 @@ func (p *Prospects) countOf(w *Want, i topology.NodeIndex) *count {
 	tree := p.state.Fleet.Tree()
 	class, free := int(tree.NodeClass(i)), tree.Free(i)
 	*c = count{epoch: p.epoch, lacks: w.Milli}
-	c.usable = free >= 0 && p.allowed[min(class, len(p.allowed)-1)] && class < len(p.allowed) &&
+	c.usable = free >= 0 && class < len(p.allowed) && p.allowed[class] &&
 		(w.Within == topology.RootDomain || tree.DomainOf(i, tree.DomainLevel(w.Within)) == w.Within)
 	if c.usable && w.Milli > 0 && !w.Loose && !w.Empty {
 		milli := 1000 * int64(free)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/internal/unordered"
@@ -255,8 +256,8 @@ func (n *Node) Sound() bool {
 }
 
 // Key is the class of a node with the reservations it is in.
-func (n *Node) Key() ClassKey {
-	k := KeyOf(&n.Spec)
+func (n *Node) Key() hardware.Key {
+	k := hardware.KeyOf(&n.Spec)
 	k.Fence = FenceOf(n.Reservations)
 	return k
 }
@@ -271,4 +272,16 @@ func (n *Node) Leave(slot int) {
 // else in proportion.
 func (n *Node) ShareMemory(s *berth.Share) int64 {
 	return cmp.Or(s.MemoryMiB, n.Spec.GPUs[0].MemoryMiB*int64(s.GPUMilli)/1000)
+}
+
+// CompareBool orders false before true.
+func CompareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
 }

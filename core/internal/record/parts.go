@@ -105,12 +105,13 @@ type EvictionPart struct {
 	Evictions int `json:"evictions,omitempty"`
 }
 
-// A BidPart is when to look for victims of a waiting replica again.
+// A BidPart is when to look for victims of an entry again. Each group of a gang that grows has one
+// of its own: they find other victims.
 type BidPart struct {
 	// RipeAt: from then on it is looked at even if nothing has changed since; zero: never.
 	RipeAt berth.Time `json:"ripeAt,omitempty"`
 	// At is when to look again, at the earliest, as it was in vain at Turn.
-	At   berth.Time  `json:"bidAt,omitempty"`
+	At   berth.Time  `json:"at,omitempty"`
 	Turn agenda.Turn `json:"-"`
 	// Round says among which gangs it looks next for some to move, beside victims.
 	Round int `json:"round,omitempty"`
@@ -181,16 +182,15 @@ type SpanPart struct {
 }
 
 // LookAnew forgets what was found out while a replica waited.
-func (rep *Replica) LookAnew() { rep.Look, rep.Bid = LookPart{}, BidPart{} }
+func (rep *Replica) LookAnew() { rep.Look, rep.BidsAt = LookPart{}, 0 }
 
-// DeferBid has a replica bid again from an instant on, once more in vain.
-func (rep *Replica) DeferBid(until berth.Time) {
-	rep.Bid.At = until
+// CountFailedBid notes that a replica bid once more in vain.
+func (rep *Replica) CountFailedBid() {
 	rep.FailedBids = min(rep.FailedBids+1, limits.MaxAttempts)
 }
 
-// Forget has a bid be looked at again as soon as it may be.
-func (p *BidPart) Forget() { p.Turn, p.RipeAt = 0, 0 }
+// Forget has a bid be looked at again as soon as its replica may bid.
+func (p *BidPart) Forget() { p.Turn, p.RipeAt, p.At = 0, 0, 0 }
 
 // MarkFreed notes whether a node stands in the list of those on which something became free.
 func (n *Node) MarkFreed(freed bool) { n.Freed = freed }

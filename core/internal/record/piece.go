@@ -34,6 +34,13 @@ func (p Piece) EachHold(use func(*gang.Hold, *Node)) {
 	}
 }
 
+// GPUMilli is what a part is charged of GPUs, in thousandths.
+func (p Piece) GPUMilli() int64 {
+	milli := int64(0)
+	p.EachHold(func(h *gang.Hold, n *Node) { milli += ChargeOf(h, n).GPUMilli })
+	return milli
+}
+
 // Imagine notes whether a part is imagined gone.
 func (p Piece) Imagine(gone bool) {
 	if p.Whole() {

@@ -55,6 +55,7 @@ type Entry struct {
 	Slot, handy int
 	Grows       bool
 	Group       int // which group grows; 0 for a whole gang
+	Bid         BidPart
 	// FreshAt is the position in Backlog.Fresh, or -1.
 	FreshAt int
 	// Batch is what waits behind the entry; nil: nothing.
@@ -94,8 +95,15 @@ func (q *Queue) DropFloor() { q.FloorMilli = 0 }
 // CompareEntries is the order of service, whatever the queues: higher rank first, whole gangs
 // before what others grow by, then age, and names last.
 func CompareEntries(a, b *Entry) int {
-	if c := cmp.Or(CompareRank(b.Rep, a.Rep), CompareBool(a.Grows, b.Grows), cmp.Compare(a.Rep.Created, b.Rep.Created)); c != 0 {
-		return c // names are farther away
+	// One by one: most is decided before it comes to names.
+	if d := CompareRank(b.Rep, a.Rep); d != 0 {
+		return d
+	}
+	if d := CompareBool(a.Grows, b.Grows); d != 0 {
+		return d
+	}
+	if d := cmp.Compare(a.Rep.Created, b.Rep.Created); d != 0 {
+		return d
 	}
 	return cmp.Or(CompareReplicas(a.Rep, b.Rep), cmp.Compare(a.Group, b.Group))
 }
@@ -103,5 +111,8 @@ func CompareEntries(a, b *Entry) int {
 // CompareRank compares two replicas of one queue by class and priority.
 func CompareRank(a, b *Replica) int {
 	x, y := &a.Job.Spec, &b.Job.Spec
-	return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority))
+	if x.Class != y.Class {
+		return cmp.Compare(x.Class, y.Class)
+	}
+	return cmp.Compare(x.Priority, y.Priority)
 }

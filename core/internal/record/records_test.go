@@ -27,14 +27,14 @@ var recordRules = []recordRule{
 	{
 		record: Replica{}, saved: SavedReplica{},
 		as: map[string]string{
-			"EndsAt": "EndsAt", "Leaves": "Leaves", "SoughtAt": "Sought", "ActiveMilli": "Active", "FailedBids": "FailedBids",
+			"EndsAt": "EndsAt", "Leaves": "Leaves", "SoughtAt": "Sought", "ActiveMilli": "Active", "FailedBids": "FailedBids", "BidsAt": "BidsAt",
 			"Reserved": "Reserved", "Moving": "Moving", "Exclusive": "Exclusive", "GPUHold": "GPUHold",
-			"Reserve.StalledAt": "Stalled", "Reserve.HopelessAt": "Hopeless", "Look.Turn": "Looked", "Bid.Turn": "Bid",
+			"Reserve.StalledAt": "Stalled", "Reserve.HopelessAt": "Hopeless", "Look.Turn": "Looked",
 			"Members": "Members", "Order": "Order",
 		},
 		derived: map[string]string{
 			"Job":         "the job that the saved form stands in",
-			"Entries":     "from its state and members; what is known of them is saved as NoCapacity, NoQuota and Fresh",
+			"Entries":     "from its state and members; what is known of them is saved as NoCapacity, NoQuota, Fresh and Bids",
 			"Beneficiary": "from the victims of plans",
 			"RunsMilli":   "from what its members hold", "Imagined": "false between passes",
 		},
@@ -55,6 +55,7 @@ var recordRules = []recordRule{
 			"claims":  "from the description",
 			"Shape":   "compiled from the description",
 			"Offsets": "from the groups of the description",
+			"Pattern": "interned from the description",
 			"Live":    "counts replicas",
 		},
 	},
@@ -120,7 +121,8 @@ var recordRules = []recordRule{
 			"Buckets": "from the entries", "List": "from the entries", "Ready": "from the entries, and what is blocked",
 			"Waiting": "counts replicas with entries", "Running": "from the states of replicas", "Elastic": "from the states of replicas", "Lots": "counts replicas", "WaitingMilli": "sums entries",
 			"Over": "from the tree", "Keeps": "from the tree", "Touched": "shares are counted from nothing",
-			"FloorMilli": "saved with the leaf's name, see SavedFloor", "ranking": "from the entries, when somebody asks",
+			"ranking":    "from the entries, when somebody asks",
+			"FloorMilli": "saved with the leaf's name, see SavedFloor",
 		},
 	},
 	{

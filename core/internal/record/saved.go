@@ -47,6 +47,8 @@ type SavedJob struct {
 	Job berth.Job `json:"job"`
 	JobPart
 	Replicas []SavedReplica `json:"replicas"`
+	// Restored is what was made of it.
+	Restored *Job `json:"-"`
 }
 
 // A RatesPart is when the rate limits of the fleet, and of queues, are full again.
@@ -113,10 +115,17 @@ type SavedReplica struct {
 	// Looked: nothing has changed since its Turn.
 	Looked bool `json:"looked,omitempty"`
 	EvictionPart
+	Bids       []SavedBid `json:"bids,omitempty"`
+	BidsAt     berth.Time `json:"bidAt,omitempty"`
+	FailedBids int        `json:"failedBids,omitempty"`
+}
+
+// A SavedBid is what is known of a bid of a replica, or of one of its groups, that grows.
+type SavedBid struct {
+	Group int `json:"group"`
 	BidPart
-	// Bid: nothing has changed since its Turn.
-	Bid        bool `json:"bid,omitempty"`
-	FailedBids int  `json:"failedBids,omitempty"`
+	// InVain: nothing has changed since its Turn.
+	InVain bool `json:"inVain,omitempty"`
 }
 
 // A SavedMember is a member, and what it holds.
@@ -135,8 +144,8 @@ func (s *SavedReplica) Plain() bool {
 		s.ReadyAt != 0 || s.LostHardware || s.Backfilled || s.Attempts != 0 || s.Repairs != 0 || s.Crashes != 0 || len(s.Avoid)+len(s.Stood) > 0 ||
 		s.ReleasePart != ReleasePart{} || s.EvictionPart != EvictionPart{} ||
 		// Turns are not saved: Stalled and the like say what they mean.
-		s.ReservePart != ReservePart{StalledAt: s.StalledAt, HopelessAt: s.HopelessAt} || s.LookPart != LookPart{Turn: s.LookPart.Turn} || s.BidPart != BidPart{Turn: s.BidPart.Turn} ||
-		s.Sought || s.Stalled || s.Hopeless || s.Looked || s.Bid || s.FailedBids != 0
+		s.ReservePart != ReservePart{StalledAt: s.StalledAt, HopelessAt: s.HopelessAt} || s.LookPart != LookPart{Turn: s.LookPart.Turn} ||
+		s.Sought || s.Stalled || s.Hopeless || s.Looked || len(s.Bids) > 0 || s.BidsAt != 0 || s.FailedBids != 0
 	holds := len(s.Members) > 0 || s.Order != nil || s.EndsAt != 0 || s.Reserved != nil || s.Moving != nil || s.Leaves ||
 		s.Active != 0 || len(s.Exclusive) > 0 || s.GPUHold != nil
 	return !noted && !holds
@@ -171,14 +180,6 @@ func (p *RetryPart) Check(state berth.ReplicaState) *berth.Error {
 // Check refuses a counter out of range, and a checkpoint that is yet to come.
 func (p *EvictionPart) Check(now berth.Time) *berth.Error {
 	if !InRange(p.Evictions) || p.Checkpointed < 0 || p.Checkpointed > now {
-		return RefuseCounter()
-	}
-	return nil
-}
-
-// Check refuses instants before the epoch.
-func (p *BidPart) Check() *berth.Error {
-	if p.At < 0 || p.RipeAt < 0 {
 		return RefuseCounter()
 	}
 	return nil
@@ -259,7 +260,11 @@ type Snapshot struct {
 
 	RatesPart
 	// OwnGain: it has a function of its own that says what a beneficiary gains.
-	OwnGain  bool `json:"ownGain,omitempty"`
+	OwnGain bool `json:"ownGain,omitempty"`
+	// Scorer is the name of the scorer that it has, and ScorerBooks what that keeps.
+	Scorer      string `json:"scorer,omitempty"`
+	ScorerBooks []byte `json:"scorerBooks,omitempty"`
+
 	Lessened bool `json:"lessened,omitempty"`
 
 	// Nodes that were lost, in order of name, and whether to look for spares.

@@ -16,13 +16,16 @@ func (se *Search) Backfill() {
 		return
 	}
 	if se.agenda.BackfillDue && len(se.backlog.Reservations) > 0 {
+		free := se.openFree()
 		for _, w := range se.backlog.Reservations {
-			if w.IsAwaitedPlan() { // it need not be the first of its bucket
-				se.backlog.Freshen(se.backlog.EntryOf(w))
+			if !w.IsAwaitedPlan() {
+				continue
+			}
+			if e := se.backlog.EntryOf(w); e.Bucket.Shape.GPUs() <= free { // it need not be the first of its bucket
+				se.backlog.Freshen(e)
 			}
 		}
 		se.freshenLostHardware(nil)
-		free := se.openFree()
 		for _, s := range se.backlog.Blocked {
 			if s.GPUs() <= free {
 				se.freshenShape(s)

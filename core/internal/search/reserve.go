@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/quota"
 )
 
 // A gang that keeps losing to smaller work gets a reservation: the nodes on which it
@@ -362,9 +363,14 @@ func (se *Search) ServeReserved() {
 		}
 	}
 	slices.SortFunc(list, record.CompareEntries)
+	budget := se.state.Config.Policy.BackfillBudget
 	for _, e := range list {
+		if w := e.Rep.Reserved; w != nil {
+			budget = se.serveTakers(w, budget)
+		}
 		switch w := e.Rep.Reserved; {
 		case w == nil: // one that was placed before took its nodes
+		case w.IsPlanned() && !se.mayServe(e):
 		case w.IsPlanned():
 			se.backlog.WithoutEarmark(e.Rep, func() { se.serveBeneficiary(e) })
 		default:
@@ -377,21 +383,82 @@ func (se *Search) ServeReserved() {
 	}
 }
 
-// tryReserved places a gang that has a reservation, if it fits. Its shape may be blocked,
-// for others.
+// serveTakers starts what waits in the queue of a gang and ranks above it, before the gang has its
+// place: what came while the victims of the gang stopped would else find the place taken, and evict
+// the gang from there. Other queues have their turn afterwards: what is guaranteed to them they
+// reclaim. It tries what something has become free for, as often as the budget allows, and returns
+// what is left of that. O(buckets of the queue), and a search for each that may fit now.
+func (se *Search) serveTakers(w *record.Reservation, budget int) int {
+	for _, b := range se.backlog.Takers(w) {
+		for budget > 0 && b.Entries.Len() > 0 && se.backlog.Takes(b.Entries.Min(), w) && se.mayFitNow(b, w) {
+			e := b.Entries.Min()
+			budget--
+			se.backlog.WithoutEarmark(e.Rep, func() { se.tryTaker(e) })
+			if b.Entries.Len() > 0 && b.Entries.Min() == e {
+				break
+			}
+		}
+	}
+	return budget
+}
+
+// mayFitNow reports whether the first of a bucket has not been tried since it came, or since
+// something has become free on nodes that are set aside, or of use to it elsewhere.
+func (se *Search) mayFitNow(b *record.Bucket, w *record.Reservation) bool {
+	freed := func(n *record.Node) bool { return n.Freed }
+	return b.Slot >= 0 || b.Entries.Min().FreshAt >= 0 || b.QuotaSlot >= 0 && se.agenda.QuotaFreed || slices.ContainsFunc(w.Nodes, freed) ||
+		slices.ContainsFunc(se.state.FreedNodes, func(n *record.Node) bool { return se.backlog.Helps(n, b.Shape) })
+}
+
+// tryTaker places a gang that may take what is set aside for another, if it fits: there, if it
+// fits nowhere else.
+func (se *Search) tryTaker(e *record.Entry) {
+	if request, ok := se.requestNow(e); ok && se.try(e, request) != Fits {
+		if lifted, some := se.Lift(e, request); some {
+			se.try(e, lifted)
+		}
+	}
+}
+
+// mayServe reports whether a beneficiary may start, or its plan may be over, since a pass served it
+// last: its victims are gone, or its place is free all the same, or something became free that a
+// member of it fits in. Nodes that are set aside for others meanwhile are none the freer for it.
+func (se *Search) mayServe(e *record.Entry) bool {
+	w, s := e.Rep.Reserved, e.Bucket.Shape
+	se.state.Compile(s)
+	limited := e.Bucket.QuotaSlot >= 0 || s.Least.Product == quota.NoProduct // limits on one of several products are noted nowhere
+	if len(w.Plan.Victims) == 0 || s.LooksAround || se.agenda.QuotaFreed && limited {
+		return true
+	}
+	if se.books.Hold(w.Plan.Where) {
+		se.books.GiveBack(w.Plan.Where)
+		return true
+	}
+	return slices.ContainsFunc(se.state.FreedNodes, func(n *record.Node) bool {
+		return slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool { return se.state.Fleet.Fits(n.Index, &g.Claim) > 0 })
+	})
+}
+
+// tryReserved places a gang that has a reservation, if it fits.
 func (se *Search) tryReserved(e *record.Entry) {
+	if request, ok := se.requestNow(e); ok {
+		request, _ = se.Lift(e, request)
+		se.try(e, request)
+	}
+}
+
+// requestNow is what an entry may have now by its quota, which a search is to be made for. Its shape
+// may be blocked, for others.
+func (se *Search) requestNow(e *record.Entry) (*gang.Request, bool) {
 	b := e.Bucket
 	se.state.Compile(b.Shape)
 	request, ok := se.affordable(b)
-	if !ok {
-		if b.QuotaSlot < 0 {
-			se.backlog.QuotaBlock(b)
-		}
-		return
+	if ok {
+		se.state.Totals.PlacementAttempts++
+	} else if b.QuotaSlot < 0 {
+		se.backlog.QuotaBlock(b)
 	}
-	se.state.Totals.PlacementAttempts++
-	request, _ = se.Lift(e, request)
-	se.try(e, request)
+	return request, ok
 }
 
 // serveBeneficiary starts a beneficiary, on its planned nodes or elsewhere, as soon as it fits. A
@@ -466,8 +533,10 @@ func (se *Search) takePlace(e *record.Entry, p *record.Plan, cause berth.CauseCo
 // FailBid notes a plan that did not come true: the replica waits before the next one, longer each
 // time, so that no job is evicted for it over and over.
 func (se *Search) FailBid(rep *record.Replica) {
-	rep.Bid.Forget()
-	se.state.DeferBid(rep, 8)
+	for _, e := range rep.Entries {
+		e.Bid.Forget()
+	}
+	rep.BidsAt = se.state.DeferBid(rep, 8)
 }
 
 // EndReservations ends what is over.

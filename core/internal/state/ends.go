@@ -120,3 +120,11 @@ func (st *State) Going(rep *record.Replica) record.Piece {
 	}
 	return p
 }
+
+// Earlier is the first of two instants, of which 0 is none.
+func Earlier(a, b berth.Time) berth.Time {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}

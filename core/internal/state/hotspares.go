@@ -84,7 +84,7 @@ func (st *State) NewSpread(p *record.SparePool) *spread {
 			list = append(list, n)
 		}
 	}
-	slices.SortFunc(list, record.CompareReadiness)
+	slices.SortFunc(list, compareReadiness)
 	at := map[topology.DomainIndex]int{}
 	for _, n := range list {
 		d := s.domain(n, s.levels)
@@ -135,7 +135,7 @@ func (s *spread) compare(a, b *record.Node) int {
 			return d
 		}
 	}
-	return record.CompareReadiness(a, b)
+	return compareReadiness(a, b)
 }
 
 // Count counts a node in a state that it entered, or out of one that it left.
@@ -167,4 +167,9 @@ func (st *State) NoteLoss(id berth.NodeID) {
 	r.Until = st.Now.Add(h.Within)
 	st.losses.Add(r)
 	st.losses.Forget(st.Now, st.Config.Limits.Nodes)
+}
+
+// compareReadiness orders candidates that are equally far from other spares.
+func compareReadiness(a, b *record.Node) int {
+	return cmp.Or(record.CompareBool(len(a.Reservations) > 0, len(b.Reservations) > 0), record.CompareNodes(a, b))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/internal/limits"
 )
 
 // AddNode makes a node known.
@@ -25,7 +26,16 @@ func (st *State) RemoveNode(n *record.Node) {
 	}
 	st.Nodes[n.Index] = nil
 	delete(st.NodeByID, n.Spec.ID)
-	st.Classes.Drop(n.Class)
+	st.DropClass(n.Class)
+}
+
+// DropClass counts a node of a class no longer. A fleet of as many kinds of nodes as there may be
+// has no room for more hot spares until one of the kinds is gone.
+func (st *State) DropClass(class int) {
+	full := len(st.Classes.ByKey) >= limits.MaxKinds
+	if st.Classes.Drop(class); full && len(st.Spares) > 0 {
+		st.agenda.WantSpares()
+	}
 }
 
 // SetClock turns the clock, back too where an event is refused.
@@ -34,7 +44,7 @@ func (st *State) SetClock(now berth.Time) { st.Now = now }
 // SetPolicy puts a policy in force. Requests carry the locality.
 func (st *State) SetPolicy(p berth.Policy) {
 	st.Config.Policy = p
-	st.Classes.Version++
+	st.Classes.Outdate()
 }
 
 // SetSpares says of which pools spares are kept, in order of name.

@@ -1,11 +1,13 @@
 package state
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
@@ -15,10 +17,11 @@ import (
 // shapeOf returns the shape of a spec, and makes it if it is new. It does not
 // count the user.
 func (st *State) shapeOf(spec record.ShapeSpec) *record.Shape {
-	key := spec.Key()
-	if s := st.Shapes[key]; s != nil {
+	written := st.ShapeKey(&spec)
+	if s := st.Shapes[string(written)]; s != nil {
 		return s
 	}
+	key := string(written)
 	s := &record.Shape{Key: key, Spec: spec, Levels: st.levelsOf(&spec), BlockedAt: -1, Version: -1}
 	s.LooksAround = spec.Topology.Exclusive != "" || spec.Like != "" ||
 		slices.ContainsFunc(spec.Groups, func(g berth.Group) bool { return g.Topology.Spread != "" })
@@ -30,6 +33,15 @@ func (st *State) shapeOf(spec record.ShapeSpec) *record.Shape {
 	}
 	st.Compile(s)
 	return s
+}
+
+// ShapeKey is the same for two requests if and only if they are alike in all that placement looks
+// at. It is good until the next key is asked for.
+func (st *State) ShapeKey(spec *record.ShapeSpec) []byte {
+	var err error
+	st.key, err = st.shapePen.Append(st.key[:0], spec)
+	invariant.Must(err) // a checked job has its JSON
+	return st.key
 }
 
 // levelsOf lists the levels that a request names for the gang, a group or a segment to be
@@ -97,8 +109,7 @@ func (st *State) SpansNodes(s *record.Shape) bool {
 // spansNodes is SpansNodes, by a look at all classes.
 func (st *State) spansNodes(s *record.Shape) bool {
 	most := 0
-	for i := range st.Classes.List {
-		class := &st.Classes.List[i]
+	for _, class := range st.Classes.List {
 		if class.Nodes > 0 && slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return class.Key.Admits(&g) }) {
 			most = max(most, class.Key.GPUs)
 		}
@@ -126,7 +137,7 @@ func (st *State) Request(spec *record.ShapeSpec) gang.Request {
 		r.Groups = append(r.Groups, gang.Group{
 			Members: g.Members, MinMembers: record.Least(g), Claim: st.claim(spec.TrustDomain, &g.Claim, classes),
 			Classes: classes, Kinds: st.Kinds(g, classes),
-			Match: st.matcher(spec, g), Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
+			Match: st.matcher(spec, g), Tag: g, Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
 			Balance: level(g.Topology.Balance), Spread: level(g.Topology.Spread), MaxSkew: g.Topology.MaxSkew,
 		})
 		if t := &g.Topology; t.Spread != "" && t.MaxSkew == 0 {
@@ -144,7 +155,7 @@ func (st *State) Request(spec *record.ShapeSpec) gang.Request {
 
 func (st *State) claim(domain catalogue.TrustDomain, cl *berth.Claim, classes []topology.NodeClass) gang.Claim {
 	out := gang.Claim{
-		GPUs: cl.GPUs, Host: cl.Host(), Instances: st.Classes.Instances(cl, classes),
+		GPUs: cl.GPUs, Host: cl.Host(), Instances: st.instances(cl, classes),
 	}
 	if cl.Share != nil {
 		out.Share = gang.Share{
@@ -268,7 +279,7 @@ func (st *State) Widen(groups []berth.Group, r *gang.Request, open func(*record.
 			return !slices.ContainsFunc(list, closed)
 		})
 		lifted.Groups[i].Kinds = st.Kinds(&groups[i], lifted.Groups[i].Classes)
-		lifted.Groups[i].Claim.Instances = st.Classes.Instances(&groups[i].Claim, lifted.Groups[i].Classes)
+		lifted.Groups[i].Claim.Instances = st.instances(&groups[i].Claim, lifted.Groups[i].Classes)
 	}
 	return &lifted
 }
@@ -312,7 +323,28 @@ func (st *State) all(d topology.DomainIndex, test func(*record.Node) bool) bool 
 func (st *State) leastMilli(g *gang.Group) int64 {
 	least := int64(1000)
 	for _, profile := range g.Claim.Instances {
-		least = min(least, int64(st.Classes.List[profile.Class].Table.Lattice.GPUMilli(profile.Index)))
+		least = min(least, int64(st.instanceMilli(profile)))
 	}
 	return least
+}
+
+// instances lists the profiles that serve a claim on some classes, those that cost the
+// least first.
+func (st *State) instances(cl *berth.Claim, classes []topology.NodeClass) []gang.ClassProfile {
+	if !cl.WantsInstance() {
+		return nil
+	}
+	var list []gang.ClassProfile
+	for _, class := range classes {
+		for _, p := range st.Classes.List[class].Table.Profiles(cl) {
+			list = append(list, gang.ClassProfile{Class: class, Index: p})
+		}
+	}
+	// Stable: by cost, then as the classes and the tables have it.
+	slices.SortStableFunc(list, func(a, b gang.ClassProfile) int { return cmp.Compare(st.instanceMilli(a), st.instanceMilli(b)) })
+	return list
+}
+
+func (st *State) instanceMilli(p gang.ClassProfile) int {
+	return st.Classes.List[p.Class].Table.Lattice.GPUMilli(p.Index)
 }

@@ -58,6 +58,13 @@ type Tally struct {
 	Is, Expected int
 }
 
+// CountIf counts one more where a condition holds.
+func CountIf(n *int, condition bool) {
+	if condition {
+		*n++
+	}
+}
+
 // Agree checks tallies.
 func Agree(list ...Tally) error {
 	for _, t := range list {
@@ -84,10 +91,12 @@ func (st *State) LeftBehind(rep *record.Replica, held []gang.Hold) {
 	}
 }
 
-// DeferBid puts off the next search for victims of a replica, twice as long each time, up to a
-// bound.
-func (st *State) DeferBid(rep *record.Replica, doublings int) {
-	rep.DeferBid(st.Now.Add(preemptEvery << min(rep.FailedBids, doublings)))
+// DeferBid is when to search for victims of a replica again, once more in vain: twice as long each
+// time, up to a bound.
+func (st *State) DeferBid(rep *record.Replica, doublings int) berth.Time {
+	at := st.Now.Add(preemptEvery << min(rep.FailedBids, doublings))
+	rep.CountFailedBid()
+	return at
 }
 
 // LeavingFrom reports whether something that is to go holds something on the nodes of a
@@ -101,7 +110,7 @@ func (st *State) LeavingFrom(w *record.Reservation) bool {
 // EachSaved calls a function for every replica that was restored, and its saved form.
 func (st *State) EachSaved(jobs []record.SavedJob, restore func(*record.Replica, *record.SavedReplica) *berth.Error) *berth.Error {
 	for i := range jobs {
-		j := st.Jobs[jobs[i].Job.ID]
+		j := jobs[i].Restored
 		for k := range jobs[i].Replicas {
 			s := &jobs[i].Replicas[k]
 			if err := restore(j.Replicas.At(s.Number), s); err != nil {

@@ -91,7 +91,7 @@ func (u *Upkeep) SparesAmiss() bool {
 // could be one.
 func (u *Upkeep) mayTend(p *record.SparePool) bool {
 	return p.Free() > p.Wanted() || p.Free() < p.Wanted() && slices.ContainsFunc(u.state.Nodes, func(n *record.Node) bool {
-		return n != nil && n.Spec.Pool == p.Pool && u.state.MayStandBy(n)
+		return n != nil && n.Spec.Pool == p.Pool && u.state.MayStandBy(n) && u.mayKeep(n)
 	})
 }
 

@@ -86,13 +86,17 @@ func (u *Upkeep) findSpares(p *record.SparePool) {
 	s := u.state.NewSpread(p)
 	for p.Free() < p.Wanted() {
 		n := s.Next()
-		if n == nil || !u.backlog.MaySetAside([]*record.Node{n}) { // else the fleet has thousands of kinds of nodes
+		if n == nil || !u.mayKeep(n) {
 			return
 		}
 		u.keepSpare(n)
 		s.Note(n)
 	}
 }
+
+// mayKeep reports whether a node may be set aside: the fleet may have thousands of kinds of nodes.
+// Once it has fewer, spares are looked for again.
+func (u *Upkeep) mayKeep(n *record.Node) bool { return u.backlog.MaySetAside([]*record.Node{n}) }
 
 // keepSpare makes a node a spare.
 func (u *Upkeep) keepSpare(n *record.Node) {

@@ -3,9 +3,9 @@ package victim
 import (
 	"slices"
 
-	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
 )
 
 // The part of a victim search about what of a replica may be taken now.
@@ -39,7 +39,7 @@ func (t *Search) mayTake(victim *record.Replica) bool {
 // TooLarge reports whether a part holds too much to be stopped for what is asked.
 func (t *Search) TooLarge(p record.Piece) bool {
 	ratio := int64(t.core.state.Config.Policy.Preemption.MaxRatio)
-	return ratio > 0 && ChargedOf(p)/ratio > max(t.Asked.GPUMilli, 1000)
+	return ratio > 0 && p.GPUMilli()/ratio > max(t.Asked.GPUMilli, 1000)
 }
 
 // MayBeVictim reports whether a replica can be evicted now, as a whole.
@@ -58,19 +58,11 @@ func (t *Search) MayBeVictim(victim *record.Replica) bool {
 	case at <= c.state.Now:
 		return true
 	case spared > limited:
-		t.ProtectedUntil = Earlier(t.ProtectedUntil, at)
+		t.ProtectedUntil = state.Earlier(t.ProtectedUntil, at)
 	default:
-		t.Limited = Earlier(t.Limited, at)
+		t.Limited = state.Earlier(t.Limited, at)
 	}
 	return false
-}
-
-// Earlier is the first of two instants, of which 0 is none.
-func Earlier(a, b berth.Time) berth.Time {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // lend discharges as many of the replicas of the sources from a position on as may go together, in

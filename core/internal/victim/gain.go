@@ -160,7 +160,7 @@ func (v *Victims) CostToMove(rep *record.Replica) preempt.GPUMilliseconds {
 func (v *Victims) priced(p record.Piece, queueing berth.Duration) preempt.Candidate {
 	spec := &p.Rep.Job.Spec
 	candidate := preempt.Candidate{
-		Class: int(spec.Class), Priority: spec.Priority, Started: int64(p.Rep.CameAt), GPUMilli: ChargedOf(p),
+		Class: int(spec.Class), Priority: spec.Priority, Started: int64(p.Rep.CameAt), GPUMilli: p.GPUMilli(),
 		RestartCost: int64(spec.Checkpoint.RestartCost), Surplus: !p.Whole(),
 	}
 	if !candidate.Surplus {

@@ -82,7 +82,7 @@ func (t *Search) newKeep(s *quota.Stake, above int, reason quota.ReclaimReason, 
 				return true
 			}
 			for _, p := range t.pieces(rep) {
-				add(ChargedOf(p), 1)
+				add(p.GPUMilli(), 1)
 			}
 			return true
 		})
@@ -193,7 +193,7 @@ func (t *Search) allowanceOf(y *Offer) int {
 	at := t.keepOf[y.Rep.Job.Queue]
 	for at > 0 {
 		k := t.keeps[at-1]
-		if k.kept > 0 || !slices.ContainsFunc(y.pieces, func(p record.Piece) bool { return ChargedOf(p) > k.share() }) {
+		if k.kept > 0 || !slices.ContainsFunc(y.pieces, func(p record.Piece) bool { return p.GPUMilli() > k.share() }) {
 			return at
 		}
 		at = k.above
@@ -240,7 +240,7 @@ func (t *Search) noteTaken(chosen []int) (minimums bool) {
 func (t *Search) noteTake(q quota.QueueIndex, pieces []record.Piece, sign int64) {
 	for at := t.keepOf[q]; at > 0; at = t.keeps[at-1].above {
 		for _, p := range pieces {
-			t.keeps[at-1].taken = books.AddLot(t.keeps[at-1].taken, ChargedOf(p), sign)
+			t.keeps[at-1].taken = books.AddLot(t.keeps[at-1].taken, p.GPUMilli(), sign)
 		}
 	}
 }
@@ -304,9 +304,7 @@ func (t *Search) opens(chosen []int) bool {
 		}
 		lent = t.give(lent, y)
 	}
-	for _, p := range lent {
-		t.core.books.ChargeAll(p)
-	}
+	t.takeBack(lent)
 	return ok
 }
 
@@ -330,9 +328,7 @@ func (t *Search) areOpened(chosen []int) bool {
 			lent = t.give(lent, &t.Offers[sorted[from]])
 		}
 	}
-	for _, p := range lent {
-		t.core.books.ChargeAll(p)
-	}
+	t.takeBack(lent)
 	return ok
 }
 
@@ -358,6 +354,13 @@ func (t *Search) give(lent []record.Piece, y *Offer) []record.Piece {
 		lent = append(lent, p)
 	}
 	return lent
+}
+
+// takeBack charges what is lent.
+func (t *Search) takeBack(lent []record.Piece) {
+	for _, p := range lent {
+		t.core.books.ChargeAll(p)
+	}
 }
 
 // chargeOut charges what is imagined gone now, until the next choice is imagined.

@@ -69,16 +69,7 @@ func (v *Victims) NewSearch(e *record.Entry, avoid []berth.NodeID) *Search {
 // NewSearchFor begins one for a request of a replica that will start at an instant. It may use
 // nodes of beneficiaries as well, beside what they will hold, which is imagined.
 func (v *Victims) NewSearchFor(rep *record.Replica, spec *record.ShapeSpec, least quota.Charge, r *gang.Request, avoid []berth.NodeID, start berth.Time) *Search {
-	end, exclusive := v.state.EndIfStarted(rep, start), spec.Topology.Exclusive != ""
-	return &Search{
-		core: v, Rep: rep, Queue: rep.Job.Queue, Asked: least,
-		Request: v.search.Avoiding(avoid, v.state.Widen(spec.Groups, r, func(w *record.Reservation) bool {
-			if w.IsPlanned() && w.Rep != rep {
-				return !exclusive && w.Rep.Job.Spec.Topology.Exclusive == ""
-			}
-			return v.backlog.Admits(w, rep, end)
-		})),
-	}
+	return v.newSearch(Search{Rep: rep, Asked: least}, spec, r, avoid, v.state.EndIfStarted(rep, start))
 }
 
 // NewSearchToGrow begins one for so many further members of an entry that grows.
@@ -89,16 +80,22 @@ func (v *Victims) NewSearchToGrow(e *record.Entry, members int, avoid []berth.No
 	request.Groups = slices.Clone(s.Minimum.Groups)
 	units := members / request.Groups[0].Members
 	request.Groups[0].Members, request.Groups[0].MinMembers = members, members
-	end, exclusive := v.state.EndIfPlaced(rep), s.Spec.Topology.Exclusive != ""
-	return &Search{
-		core: v, Rep: rep, grows: true, Queue: rep.Job.Queue, Asked: s.Least.Times(int64(units)),
-		Request: v.search.Avoiding(avoid, v.state.Widen(s.Spec.Groups, &request, func(w *record.Reservation) bool {
-			if w.IsPlanned() && w.Rep != rep {
-				return !exclusive && w.Rep.Job.Spec.Topology.Exclusive == ""
-			}
-			return v.backlog.Admits(w, rep, end) && !w.IsSpares()
-		})),
-	}
+	t := Search{Rep: rep, grows: true, Asked: s.Least.Times(int64(units))}
+	return v.newSearch(t, &s.Spec, &request, avoid, v.state.EndIfPlaced(rep))
+}
+
+// newSearch completes one for a replica that will hold what it finds until an instant. What grows
+// takes no spares.
+func (v *Victims) newSearch(t Search, spec *record.ShapeSpec, r *gang.Request, avoid []berth.NodeID, until berth.Time) *Search {
+	t.core, t.Queue = v, t.Rep.Job.Queue
+	exclusive := spec.Topology.Exclusive != ""
+	t.Request = v.search.Avoiding(avoid, v.state.Widen(spec.Groups, r, func(w *record.Reservation) bool {
+		if w.IsPlanned() && w.Rep != t.Rep {
+			return !exclusive && w.Rep.Job.Spec.Topology.Exclusive == ""
+		}
+		return v.backlog.Admits(w, t.Rep, until) && !(t.grows && w.IsSpares())
+	}))
+	return &t
 }
 
 // WithinGuarantee reports whether what is asked is within the guarantee of the queue that asks.
@@ -109,10 +106,10 @@ func (t *Search) WithinGuarantee() bool { return t.withinGuarantee }
 func (t *Search) RipeAt(after berth.Time) berth.Time {
 	at := t.Limited
 	if t.ProtectedUntil != 0 {
-		at = Earlier(at, max(t.ProtectedUntil, after))
+		at = state.Earlier(at, max(t.ProtectedUntil, after))
 	}
 	if t.Weighing != nil {
-		at = Earlier(at, t.Weighing.From)
+		at = state.Earlier(at, t.Weighing.From)
 	}
 	return at
 }
@@ -232,9 +229,7 @@ func (t *Search) askLenders() {
 			lent = t.lend(lent, from)
 		}
 	}
-	for _, p := range lent {
-		c.books.ChargeAll(p)
-	}
+	t.takeBack(lent)
 }
 
 // fits reports whether the replica would fit if the candidates with these indexes were gone,

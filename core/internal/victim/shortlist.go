@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/prospect"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
@@ -64,7 +65,7 @@ func (t *Search) newPlaces() *places {
 			before := c.prospects.Looked
 			pick := c.prospects.Pick(q, w)
 			pl.cost += c.prospects.Looked - before
-			t.ProtectedUntil = Earlier(t.ProtectedUntil, pick.Until)
+			t.ProtectedUntil = state.Earlier(t.ProtectedUntil, pick.Until)
 			hopeless = hopeless || pick.Hopeless
 			picks = append(picks, pick)
 		}
@@ -100,7 +101,7 @@ func (t *Search) question() *prospect.Question {
 	for _, s := range t.sources {
 		ready := c.books.Queues[s.queue].Evictions.Ready(limit, c.state.Now, 1)
 		if ready > c.state.Now {
-			t.Limited = Earlier(t.Limited, ready)
+			t.Limited = state.Earlier(t.Limited, ready)
 		}
 		q.Sources = append(q.Sources, prospect.Source{Queue: s.queue, Rank: s.rank, Limited: ready > c.state.Now})
 		if s.queue == t.Queue {

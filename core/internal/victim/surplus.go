@@ -8,13 +8,6 @@ import (
 	"github.com/berth-sched/berth/gang"
 )
 
-// ChargedOf is what a part is charged of GPUs, in thousandths.
-func ChargedOf(p record.Piece) int64 {
-	milli := int64(0)
-	p.EachHold(func(h *gang.Hold, n *record.Node) { milli += record.ChargeOf(h, n).GPUMilli })
-	return milli
-}
-
 // Wholes lists the replicas that go as a whole.
 func Wholes(list []record.Piece) []*record.Replica {
 	var reps []*record.Replica
@@ -105,7 +98,7 @@ func (v *Victims) arrange(s *surplus, rep *record.Replica, r *gang.Request) {
 			}
 		}
 		if room[n] >= 0 {
-			room[n] += ChargedOf(record.Piece{Rep: rep, Flats: unit})
+			room[n] += record.Piece{Rep: rep, Flats: unit}.GPUMilli()
 		}
 	}
 	slices.SortStableFunc(s.units, func(a, b []int) int {

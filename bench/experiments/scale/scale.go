@@ -1,0 +1,99 @@
+// Package scale is the experiment that measures the core on fleets of up to a million GPUs and
+// prints every figure beside its target, an earlier run, and what other schedulers need. The
+// states are those of the benchmarks of bench/scale.
+package scale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/berth-sched/berth/bench/scale"
+	"github.com/berth-sched/berth/bench/study"
+)
+
+// Help is what its figures mean, and what they do not measure.
+const Help = `The states are those of the benchmarks of bench/scale. Each figure is the median of as many
+repetitions as -time allows, or the longest of all, or exact where it counts. Sizes and targets
+are those of docs/performance.md. It does not measure orchestrators: what carries orders out,
+and how long that takes, is no part of it.
+Times depend on the machine and on what else it does: compare runs of one quiet machine.
+
+`
+
+// Options say what is measured.
+type Options struct {
+	study.Output
+	// Short: small fleets alone, in some seconds.
+	Short bool
+	// Only states whose name holds this; empty: all.
+	Only string
+	// Time is how long to measure each figure.
+	Time time.Duration
+	// Save is a file to write the figures to, and Against one that was written so, to compare with.
+	Save, Against string
+	// Verify has targets that are missed end in an error.
+	Verify bool
+}
+
+// Defaults are the options that berthbench has by default.
+func Defaults() Options { return Options{Time: time.Second} }
+
+// Run takes all figures, and writes them to w as one table. The error says which states did not
+// do what they should, and with Verify, how many targets were missed.
+func Run(ctx context.Context, o Options, w io.Writer) error {
+	if o.Time <= 0 || o.Time > time.Hour {
+		return study.Misused("-time: %v is out of range", o.Time)
+	}
+	earlier, err := read(o.Against)
+	if err != nil {
+		return study.Misused("-against: %v", err)
+	}
+	out := o.To(w)
+	figures, failed := o.take(ctx, out)
+	if len(figures) == 0 && failed == nil {
+		return study.Misused("-only: no state has %q in its name", o.Only)
+	}
+	if err := print(out, figures, earlier); err != nil {
+		return err
+	}
+	return errors.Join(failed, save(o.Save, figures), o.verdict(figures))
+}
+
+// take goes through the states, one after the other.
+func (o *Options) take(ctx context.Context, out *study.Printer) (figures []scale.Figure, failed error) {
+	budget := o.Time
+	if o.Short {
+		budget = min(budget, 50*time.Millisecond)
+	}
+	for _, c := range scale.Cases(o.Short) {
+		if !strings.Contains(c.Name, o.Only) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return figures, errors.Join(failed, err)
+		}
+		began := time.Now()
+		taken, err := c.Take(budget)
+		figures, failed = append(figures, taken...), errors.Join(failed, err)
+		out.Say("%s: %.1f s", c.Name, time.Since(began).Seconds())
+	}
+	return figures, failed
+}
+
+// verdict counts the targets that were missed.
+func (o *Options) verdict(figures []scale.Figure) error {
+	missed := 0
+	for i := range figures {
+		if !figures[i].Met() {
+			missed++
+		}
+	}
+	if missed == 0 || !o.Verify {
+		return nil
+	}
+	return fmt.Errorf("%d of %d figures miss their target", missed, len(figures))
+}

@@ -1,0 +1,116 @@
+package scale
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// The question of this file: what it takes to place a gang of 512 GPUs, 64 members of
+// 8, that must stay in one block, on fleets of 500 and 4,000 nodes of 8 GPUs with 16
+// nodes to a rack and 16 racks to a block. Of the schedulers that were measured on it,
+// the fastest needs 0.22 ms and 1.5 ms of processor time.
+const (
+	nodesPerRack  = 16
+	racksPerBlock = 16
+)
+
+var blockFleets = []int{500, 4000}
+
+func blockDomains(i int) []string {
+	rack := i / nodesPerRack
+	return []string{fmt.Sprintf("block-%02d", rack/racksPerBlock), fmt.Sprintf("rack-%03d", rack)}
+}
+
+// fillBlocks says how many GPUs of each node are free. Idle: all. Busy: 28 nodes in 100
+// are wholly free, a sixth of the others have 1 GPU left, all of them scattered, so that
+// 70 % of the GPUs are held.
+func fillBlocks(nodes int, busy bool) []int {
+	random := rand.New(rand.NewPCG(5, uint64(nodes)))
+	free := make([]int, nodes)
+	for at, i := range random.Perm(nodes) {
+		switch {
+		case !busy, at < nodes*28/100:
+			free[i] = gpusPerNode
+		case at%6 == 0:
+			free[i] = 1
+		}
+	}
+	return free
+}
+
+// blockGang is the gang as package gang sees it.
+func blockGang() *gang.Request {
+	request := gangOf(64, 8)
+	request.Required = topology.Level(1)
+	return request
+}
+
+// searchingBlocks places the gang and gives the place back, by package gang alone.
+func searchingBlocks(tb builder, free []int) decision {
+	tb.Helper()
+	fleet, err := gang.NewFleet("block", "rack")
+	must(tb, err)
+	for i := range free {
+		n, err := fleet.AddNode(gang.NodeSpec{
+			Name: nodeName(i), Path: blockDomains(i), GPUs: gpusPerNode, GPUMemoryMiB: 80 << 10,
+			Host: host.Amounts{host.CPUMilli: cpuMilli, host.MemoryMiB: memoryMiB},
+		})
+		must(tb, err)
+		if held := gpusPerNode - free[i]; held > 0 {
+			must(tb, fleet.Hold(gang.Hold{Node: n, GPUs: 1<<held - 1, Host: host.Amounts{host.CPUMilli: int64(held) * 12_000, host.MemoryMiB: int64(held) << 17}}))
+		}
+	}
+	request, placement := blockGang(), gang.Placement{}
+	return func() bool { return fleet.Place(request, &placement) && fleet.ReleaseAll(&placement) == nil }
+}
+
+// newBlocks makes a core with that fleet, in which a job runs on each node that is not free.
+func newBlocks(tb builder, free []int) *core.Core {
+	tb.Helper()
+	sched, err := core.New(berth.Config{Levels: []string{"block", "rack"}})
+	must(tb, err)
+	tell(tb, sched, berth.QueueSet{Queue: quota.Queue{Name: "running"}})
+	for i := range free {
+		name, node := nodeName(i), nodeOf(i)
+		node.Domains = blockDomains(i)
+		tell(tb, sched, berth.NodeJoined{Node: node})
+		if held := gpusPerNode - free[i]; held > 0 {
+			tell(tb, sched, berth.JobObserved{Job: jobOf(name, "running", 1, held), Running: []berth.ObservedReplica{{
+				Incarnation: 1,
+				Members:     []berth.MemberPlacement{{Node: berth.NodeID(name), GPUs: 1<<held - 1}},
+			}}})
+		}
+	}
+	return sched
+}
+
+// livingInBlocks has the gang live a whole life through the core, as living does, and
+// adds up how long the passes took that place it.
+func livingInBlocks(tb builder, free []int) (d decision, passes *time.Duration) {
+	tb.Helper()
+	sched := newBlocks(tb, free)
+	job := jobOf("job", "running", 64, 8)
+	job.Topology.Required = "block"
+	passes = new(time.Duration)
+	return func() bool {
+		tell(tb, sched, berth.JobSubmitted{Job: job})
+		start := time.Now()
+		actions := pass(tb, sched)
+		*passes += time.Since(start)
+		if len(actions) != 1 {
+			return false
+		}
+		bind := actions[0].Header()
+		tell(tb, sched, berth.OrderReported{Order: bind.ID, Outcome: berth.OutcomeDone})
+		tell(tb, sched, berth.JobFinished{Job: job.ID, Incarnation: bind.Incarnation})
+		return true
+	}, passes
+}

@@ -1,0 +1,166 @@
+package scale
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+const (
+	small = 4096
+	large = 131_072
+
+	gpusPerNode   = 8
+	nodesPerLeaf  = 32
+	leavesOfSpine = 16
+	cpuMilli      = 112_000
+	memoryMiB     = 2 << 20
+)
+
+// domains is where node i stands.
+func domains(i int) []string {
+	leaf := i / nodesPerLeaf
+	return []string{fmt.Sprintf("spine-%02d", leaf/leavesOfSpine), fmt.Sprintf("leaf-%03d", leaf)}
+}
+
+func nodeName(i int) string { return fmt.Sprintf("node-%05d", i) }
+
+// fill says how many GPUs of each node are free, a tenth of all: one node in 32 is
+// wholly free, and the rest of the tenth is scattered over the others in pieces
+// of one to three.
+func fill(gpus int) []int {
+	random := rand.New(rand.NewPCG(1, uint64(gpus)))
+	nodes := gpus / gpusPerNode
+	free, left := make([]int, nodes), gpus/10
+	order := random.Perm(nodes)
+	for _, i := range order[:nodes/32] {
+		free[i] = gpusPerNode
+		left -= gpusPerNode
+	}
+	for k := nodes / 32; left > 0; k = max(nodes/32, (k+1)%nodes) {
+		piece := min(left, 1+random.IntN(3))
+		if i := order[k]; free[i]+piece < gpusPerNode {
+			free[i] += piece
+			left -= piece
+		}
+	}
+	return free
+}
+
+// fillForGang leaves exactly 64 nodes free, scattered, and nothing else: what a
+// gang of 512 GPUs needs. On the small fleet a tenth is 409 GPUs, too few for it,
+// so that fleet is 87.5% full here; the large one is filled as ever.
+func fillForGang(gpus int) []int {
+	if gpus > small {
+		return fill(gpus)
+	}
+	free := make([]int, gpus/gpusPerNode)
+	for _, i := range rand.New(rand.NewPCG(2, uint64(gpus))).Perm(len(free))[:64] {
+		free[i] = gpusPerNode
+	}
+	return free
+}
+
+// fillInCrumbs leaves a tenth of the GPUs free, but no more than two on any node.
+func fillInCrumbs(gpus int) []int {
+	random := rand.New(rand.NewPCG(3, uint64(gpus)))
+	free, left := make([]int, gpus/gpusPerNode), gpus/10
+	for left > 0 {
+		if i := random.IntN(len(free)); free[i] < 2 {
+			free[i]++
+			left--
+		}
+	}
+	return free
+}
+
+// newFleet makes a fleet in which all but the free GPUs are held, each by a hold
+// of its own.
+func newFleet(tb builder, free []int) (*gang.Fleet, []gang.Hold) {
+	tb.Helper()
+	fleet, err := gang.NewFleet("spine", "leaf")
+	must(tb, err)
+	var holds []gang.Hold
+	for i := range free {
+		n, err := fleet.AddNode(gang.NodeSpec{
+			Name: nodeName(i), Path: domains(i), GPUs: gpusPerNode, GPUMemoryMiB: 80 << 10,
+			Host: host.Amounts{host.CPUMilli: cpuMilli, host.MemoryMiB: memoryMiB},
+		})
+		must(tb, err)
+		for g := range gpusPerNode - free[i] {
+			h := gang.Hold{Node: n, GPUs: 1 << g, Host: host.Amounts{host.CPUMilli: 12_000, host.MemoryMiB: 128 << 10}}
+			must(tb, fleet.Hold(h))
+			holds = append(holds, h)
+		}
+	}
+	return fleet, holds
+}
+
+// gangOf is a request for a number of like members.
+func gangOf(members, gpus int) *gang.Request {
+	return &gang.Request{Groups: []gang.Group{{
+		Members: members, Classes: []topology.NodeClass{0},
+		Claim: gang.Claim{GPUs: gpus, Host: host.Amounts{host.CPUMilli: int64(gpus) * 12_000, host.MemoryMiB: int64(gpus) << 17}},
+	}}}
+}
+
+// nodeOf is the i-th node of a core's fleet.
+func nodeOf(i int) berth.Node {
+	gpu := berth.GPU{Product: "H100-80GB", MemoryMiB: 80 << 10, ComputeCapability: berth.ComputeCapability{Major: 9}}
+	return berth.Node{
+		ID: berth.NodeID(nodeName(i)), Domains: domains(i), GPUs: berth.EqualGPUs(gpusPerNode, gpu), CPUMilli: cpuMilli, MemoryMiB: memoryMiB,
+	}
+}
+
+// newCore makes a core in which all but the free GPUs are held by jobs that run,
+// one to each node, called like it.
+func newCore(tb builder, free []int) *core.Core {
+	tb.Helper()
+	sched, err := core.New(berth.Config{Levels: []string{"spine", "leaf"}})
+	must(tb, err)
+	// What runs is its queue's own, so that no waiting job may take its place.
+	all := quota.Amounts{quota.GPUMilli: int64(len(free)) * gpusPerNode * 1000}
+	tell(tb, sched, berth.QueueSet{Queue: quota.Queue{Name: "running", Guarantee: all}})
+	for i := range free {
+		name := nodeName(i)
+		tell(tb, sched, berth.NodeJoined{Node: nodeOf(i)})
+		held := gpusPerNode - free[i]
+		if held == 0 {
+			continue
+		}
+		job := jobOf(name, "running", 1, held)
+		tell(tb, sched, berth.JobObserved{Job: job, Running: []berth.ObservedReplica{{
+			Incarnation: 1,
+			Members:     []berth.MemberPlacement{{Node: berth.NodeID(name), GPUs: 1<<held - 1}},
+		}}})
+	}
+	return sched
+}
+
+// jobOf is a job of a number of like members.
+func jobOf(name, queue string, members, gpus int) berth.Job {
+	return berth.Job{ID: berth.JobID(name), Queue: berth.QueueID(queue), Groups: []berth.Group{{
+		Members: members,
+		Claim:   berth.Claim{GPUs: gpus, CPUMilli: int64(gpus) * 12_000, MemoryMiB: int64(gpus) << 17},
+	}}}
+}
+
+func tell(tb builder, sched *core.Core, e berth.Event) {
+	if err := sched.Apply(sched.Now(), e); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func pass(tb builder, sched *core.Core) []berth.Order {
+	actions, err := sched.Schedule(sched.Now())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return actions
+}

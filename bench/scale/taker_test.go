@@ -1,0 +1,43 @@
+package scale
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A case that fails has the figures that were taken before.
+func TestACaseThatFails(t *testing.T) {
+	c := Case{"odd", func(t *Taker) {
+		t.addPass(1, "first", "", time.Second, 0)
+		t.Fatal(3, " victims")
+	}}
+	figures, err := c.Take(time.Millisecond)
+	require.EqualError(t, err, "odd: 3 victims")
+	require.Len(t, figures, 1)
+}
+
+// What stands between StopTimer and StartTimer does not count, neither its time nor what it
+// allocates.
+func TestATakerMeasuresWhatIsAskedFor(t *testing.T) {
+	c := Case{"sleep", func(t *Taker) {
+		var kept [][]byte
+		s := t.repeatTimes(5, func() time.Duration {
+			kept = append(kept, make([]byte, 1000))
+			t.StopTimer()
+			kept = append(kept, make([]byte, 1<<20))
+			time.Sleep(20 * time.Millisecond)
+			t.StartTimer()
+			return time.Duration(len(kept))
+		})
+		t.addMedian(1, "sleep", "", s, time.Millisecond)
+		t.addPass(1, "sleep", "", s.pass, 9)
+	}}
+	figures, err := c.Take(time.Hour)
+	require.NoError(t, err)
+	require.Less(t, figures[0].Value, float64(10*time.Millisecond))
+	require.InDelta(t, 1100, *figures[0].Allocated, 500)
+	require.Equal(t, 10.0, figures[1].Value)
+	require.False(t, figures[1].Met())
+}

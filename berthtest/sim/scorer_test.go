@@ -1,0 +1,121 @@
+package sim_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/drawn"
+)
+
+// A whim is a scorer without reason, and with books: what it says depends on its seed, and on all
+// that it was ever told.
+type whim struct {
+	seed uint64
+	told uint64
+}
+
+func (w *whim) Name() string { return "whim " + strconv.FormatUint(w.seed, 10) }
+
+func (w *whim) fancy(place string) int64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, w.seed, w.told, place)
+	switch w.seed % 3 {
+	case 0:
+		return int64(h.Sum64())
+	case 1: // the ends of the range, and much that is equal
+		return []int64{math.MinInt64, 0, math.MaxInt64}[h.Sum64()%3]
+	}
+	return 42
+}
+
+func (w *whim) Score(g *berth.Group, places []berth.Place) {
+	for i := range places {
+		p := &places[i]
+		p.Score = w.fancy(fmt.Sprint(g.Claim.GPUs, p.Node.ID, p.GPU, p.Left, p.HostLeft))
+	}
+}
+
+func (w *whim) ScoreDomains(groups []berth.Group, domains []berth.Domain) {
+	for i := range domains {
+		domains[i].Score = w.fancy(fmt.Sprint(len(groups), domains[i]))
+	}
+}
+
+func (w *whim) note(what ...any) {
+	h := fnv.New64a()
+	fmt.Fprint(h, w.told, what)
+	w.told = h.Sum64()
+}
+
+func (w *whim) Submitted(j *berth.Job)   { w.note("submitted", j.ID) }
+func (w *whim) Held(h berth.Holding)     { w.note("held", h.Node.ID, h.Group.Claim.GPUs, h.GPUs) }
+func (w *whim) Released(h berth.Holding) { w.note("released", h.Node.ID, h.Group.Claim.GPUs, h.GPUs) }
+func (w *whim) Save() []byte             { return binary.BigEndian.AppendUint64(nil, w.told) }
+
+func (w *whim) Restore(books []byte) (berth.BookkeepingScorer, error) {
+	own := &whim{seed: w.seed}
+	switch len(books) {
+	case 0:
+	case 8:
+		own.told = binary.BigEndian.Uint64(books)
+	default:
+		return nil, fmt.Errorf("%d bytes are no books", len(books))
+	}
+	return own, nil
+}
+
+// TestPromisesHoldWithAnyScorer runs worlds with faults and restores under scorers without reason,
+// and under the checker: all that it holds of a core it holds of one with a scorer. Then what was
+// told is told to a core that is never restored: it gives the same orders (D1, D2), and ends up
+// in the same state.
+func TestPromisesHoldWithAnyScorer(t *testing.T) {
+	t.Parallel()
+	restores := 0
+	for seed := range drawn.Seeds(12) {
+		scorer := &whim{seed: seed}
+		draw := (*generator).world
+		if seed%4 == 3 {
+			draw = (*generator).contended
+		}
+		config, options, list := draw(newGenerator(seed))
+		config.Scorer = scorer
+		options.Faults.Restore = 0.1
+		r := runOf(config, options, list, func(o *sim.Options) {
+			o.Restore = func(b []byte) (berth.Scheduler, error) {
+				restores++
+				return core.Restore(b, core.WithScorer(scorer))
+			}
+		})
+		r.must(t, seed)
+		require.Zero(t, scorer.told, "the scorer of the configuration is nobody's")
+		again := fresh(t, config)
+		for i := range r.log {
+			s := &r.log[i]
+			require.Equal(t, encode(t, s.actions), tell(t, again, s), "seed %d, step %d", seed, i)
+		}
+		sameState(t, snapshot(t, r.sim.Core()), snapshot(t, again), "seed %d", seed)
+	}
+	require.Positive(t, restores)
+}
+
+// TestEqualScoresAreTheCoresOwnRule: a scorer to which all is equal decides nothing.
+func TestEqualScoresAreTheCoresOwnRule(t *testing.T) {
+	t.Parallel()
+	for seed := range drawn.Seeds(3) {
+		config, log := recorded(t, seed)
+		config.Scorer = &whim{seed: 2}
+		sched := fresh(t, config)
+		for i := range log {
+			require.Equal(t, encode(t, log[i].actions), tell(t, sched, &log[i]), "seed %d, step %d", seed, i)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package strict
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A Wide has a field of each sort that a form reads.
+type wide struct {
+	outer
+	Small  int8              `json:"small,omitempty"`
+	Big    uint64            `json:"big"`
+	On     bool              `json:"on"`
+	Names  []string          `json:"names"`
+	Kinds  map[kind][]inner  `json:"kinds"`
+	To     **int             `json:"to"`
+	Number number            `json:"number"`
+	Word   word              `json:"word"`
+	Words  map[string]*inner `json:"words"`
+}
+
+type kind string
+
+// A number reads its own JSON, and a word its own text.
+type number struct{ n int }
+
+func (n *number) UnmarshalJSON(b []byte) error {
+	if n.n = len(b); n.n > 5 {
+		return &ownError{"is long"}
+	}
+	return nil
+}
+
+type word struct{ text string }
+
+func (w *word) UnmarshalText(b []byte) error {
+	if w.text = string(b); w.text == "no" {
+		return &ownError{"is no"}
+	}
+	return nil
+}
+
+const plain = `{"name":"a","inner":{"n":-7},"rows":[{"n":1},{},{"n":2}],"free":{"a":1,"b":2},"next":{"name":"ü"},"Later":[{}, "x]"],"part":1,` +
+	`"small":-128,"big":7, "on" : true ,"names":["x","y"],"kinds":{"k":[{"n":3}],"l":[]},"to":5,"number":12,"word":"yes","words":{"a":null,"b":{"n":1}}}`
+
+// What is plain a form reads by itself, and like Unmarshal.
+func TestAFormReadsLikeUnmarshal(t *testing.T) {
+	form := FormOf[wide](Readings{})
+	var want wide
+	require.NoError(t, Unmarshal([]byte(plain), &want))
+	got, ok := form.Plain([]byte(plain))
+	require.True(t, ok)
+	require.Equal(t, want, *got)
+}
+
+// same asserts that a form takes and refuses a text as Unmarshal does, and says the same of it.
+func same[T any](t *testing.T, form *Form[T], text string) {
+	t.Helper()
+	var want T
+	refusal := Unmarshal([]byte(text), &want)
+	got, err := form.Unmarshal([]byte(text))
+	require.Equal(t, refusal, err, text)
+	if refusal == nil {
+		require.Equal(t, want, *got, text)
+	} else {
+		_, ok := form.Plain([]byte(text))
+		require.False(t, ok, text)
+	}
+}
+
+// Each text that differs from a right one in some bytes is read as Unmarshal reads it.
+func TestAFormRefusesWhatUnmarshalRefuses(t *testing.T) {
+	form := FormOf[wide](Readings{})
+	for i := range plain {
+		same(t, form, plain[:i])
+		same(t, form, plain[:i]+plain[i+1:])
+		for _, c := range []string{`"`, `\`, `0`, `9`, `.`, `e`, `-`, `,`, `:`, `{`, `}`, `[`, `]`, ` `, "\x00", "\x1f", "\xff", `null`, `1e3`, `"no"`, `{}`, `"n":1,`} {
+			same(t, form, plain[:i]+c+plain[i:])
+			same(t, form, plain[:i]+c+plain[i+1:])
+		}
+	}
+	for _, text := range []string{
+		``, ` `, `null`, `{}`, `[]`, `{"big":18446744073709551615}`, `{"big":18446744073709551616}`, `{"part":9223372036854775807}`, `{"part":9223372036854775808}`, `{"part":-9223372036854775808}`, `{"big":-1}`, `{"small":128}`, `{"small":-129}`, `{"part":01}`, `{"part":-}`, `{"part":- 1}`, `{"part":1.0}`,
+		`{"name":"\u00fc"}`, `{"name":"a\"b"}`, `{"name":"\ud800"}`, `{"name":null,"rows":null,"next":null,"free":null,"to":null,"number":null,"word":null,"Later":null}`,
+		`{"number":{"a":1,"a":2}}`, `{"number":123456}`, `{"word":"no"}`, `{"word":1}`, `{"Later":{]}}`, `{"Later":}`, `{"words":{"a":{},"a":{}}}`, `{"names":["x",]}`, `{"names":[,"x"]}`,
+		`{"name":"a"}x`, `{"name":"a"} `, `{"name":"a"}{}`, `{,"name":"a"}`, `{"name":"a",}`, `{"name" "a"}`, `{"next":` + strings.Repeat(`{"next":`, 300) + `{}` + strings.Repeat(`}`, 301),
+	} {
+		same(t, form, text)
+	}
+}
+
+// An entry that stands far from where it is declared is found, and found twice.
+func TestAFormReadsFieldsInAnyOrder(t *testing.T) {
+	var fields []string
+	for key, value := range map[string]string{"name": `"a"`, "part": "1", "on": "true", "big": "2", "names": `["x"]`, "inner": `{"n":1}`, "to": "3"} {
+		fields = append(fields, `"`+key+`":`+value)
+	}
+	form := FormOf[wide](Readings{})
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 50 {
+		r.Shuffle(len(fields), func(i, j int) { fields[i], fields[j] = fields[j], fields[i] })
+		text := "{" + strings.Join(fields, ",") + "}"
+		same(t, form, text)
+		_, ok := form.Plain([]byte(text))
+		require.True(t, ok)
+		same(t, form, "{"+strings.Join(append(fields, fields[0]), ",")+"}")
+	}
+}
+
+// What no form reads is left to Unmarshal.
+func TestAFormLeavesWhatItDoesNotKnow(t *testing.T) {
+	type rare struct {
+		F float64        `json:"f"`
+		A [2]int         `json:"a"`
+		Q int            `json:"q,string"`
+		I any            `json:"i"`
+		M map[int]string `json:"m"`
+	}
+	for _, text := range []string{`{"f":1.5}`, `{"a":[1,2]}`, `{"q":"1"}`, `{"i":[]}`, `{"m":{"1":"x"}}`, `{}`} {
+		same(t, FormOf[rare](Readings{}), text)
+	}
+}
+
+func TestSingle(t *testing.T) {
+	key, body, ok := Single([]byte(` {"a" : {"b":1}}`))
+	require.True(t, ok)
+	require.Equal(t, [2]string{"a", ` {"b":1}`}, [2]string{string(key), string(body)})
+	for _, text := range []string{``, `{`, `{}`, `{"a"`, `{"a":`, `{"a":}`[:5], `{"a":1`, `[1]`, `{"a\n":1}`, `{"a":1} `} {
+		_, _, ok := Single([]byte(text))
+		require.False(t, ok, text)
+	}
+}
+
+// Whatever text comes, a form takes what Unmarshal takes, and nothing else.
+func FuzzForm(f *testing.F) {
+	f.Add([]byte(plain))
+	form := FormOf[wide](Readings{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, ok := form.Plain(b)
+		if !ok {
+			return
+		}
+		var want wide
+		require.NoError(t, Unmarshal(b, &want))
+		require.True(t, json.Valid(b))
+		require.True(t, reflect.DeepEqual(want, *got))
+	})
+}
