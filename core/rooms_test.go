@@ -124,7 +124,7 @@ var roomRules = map[string]roomRule{
 	}},
 	"search": {derived: map[string]string{
 		"minimums": "false between passes", "unbound": "empty between passes", "booked": "scratch",
-		"nodesLooked": "nought when a pass begins to look", "pools": "scratch of one walk",
+		"nodesLooked": "nought when a pass begins to look", "listed": "empty between passes",
 	}},
 	"victims": {derived: map[string]string{"prospects": "from what runs on nodes", "gathered": "counted from nothing"}},
 	"evict":   {derived: map[string]string{"chooser": "scratch"}},

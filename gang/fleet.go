@@ -330,8 +330,8 @@ func (f *Fleet) Idle(n topology.NodeIndex) bool {
 	return f.Sound(n) && f.nodes[n].free() == f.nodes[n].healthy
 }
 
-// Plain counts the GPUs of a node that are free, and those that are held whole; false: it has others
-// beside them, failed, shared or divided, or is not there.
+// Plain counts the GPUs of a node that are free, and those that are held whole; false: it has
+// others beside them, failed, shared or divided, or is not there.
 func (f *Fleet) Plain(n topology.NodeIndex) (free, whole int, ok bool) {
 	if !f.Sound(n) || !f.nodes[n].plain() {
 		return 0, 0, false

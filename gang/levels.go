@@ -48,8 +48,9 @@ type LevelShortfall struct {
 
 // DiagnoseLevels says at each level at which a request is looked for, from the narrowest to the
 // required one, what the domains of that level lack for its minimum. Nil for an invalid
-// request. It leaves the fleet as it is. It is for explanations: it searches each domain
-// several times, O(nodes x levels x groups) at least, and it allocates.
+// request. It leaves the fleet as it is. It is for explanations: it searches each domain that
+// has the GPUs several times, O(domains x conditions of nodes in one x levels x groups) at least,
+// and it allocates.
 func (f *Fleet) DiagnoseLevels(r *Request) []LevelShortfall {
 	if f.Validate(r) != nil {
 		return nil

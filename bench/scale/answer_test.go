@@ -55,7 +55,7 @@ func BenchmarkStartPlan(b *testing.B) {
 	})
 }
 
-// BenchmarkWhatIf is a what-if with an event, and BenchmarkStartPlanIf what it would take then.
+// BenchmarkWhatIf is a what-if with an event.
 func BenchmarkWhatIf(b *testing.B) {
 	benchmarkAnswers(b, func(a asked) error {
 		_, err := a.core.WhatIf(a.core.Now(), berth.NodeCordoned{Node: berth.NodeID(nodeName(7))})

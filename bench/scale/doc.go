@@ -40,12 +40,15 @@
 //
 //   - BenchmarkCompletionToRest: a job finishes, and passes run until nothing is due.
 //
-//   - BenchmarkExplain, BenchmarkStartPlan, BenchmarkWhatIf, BenchmarkReport: questions.
-//
 //   - BenchmarkSnapshot, BenchmarkRestore, BenchmarkReplay, BenchmarkSubmit, BenchmarkHeap:
 //     what is stored, told and kept.
 //
-//   - BenchmarkClaims, BenchmarkColdStart: many at once, of instances and on an empty fleet.
+//   - BenchmarkExplain, BenchmarkStartPlan, BenchmarkWhatIf, BenchmarkReport: the answers, on
+//     fleets with crumbs that serve nobody, with equal shares, with one queue, and with jobs that
+//     may be taken back.
+//
+//   - BenchmarkClaims: all passes until claims of instances of six profiles are served, or have to
+//     wait; BenchmarkColdStart: all until jobs of mixed sizes fill an empty fleet.
 //
 //   - BenchmarkLoss: a gang of 2,048 nodes loses one, is stopped, and goes on with a spare.
 //

@@ -13,8 +13,8 @@ var doors = map[string]doorsOf{
 			"SetBreakCost", "SetChooser", "SetClass", "SetHealthy", "SetHost", "SetPartitioning", "SetRanking", "SetSchedulable", "SetScorer",
 		},
 		asks: []string{
-			"AppendLeft", "Check", "CheckHolds", "Diagnose", "DiagnoseLevels", "EachFaulty", "Fits", "FreeMask", "Healthy",
-			"HostFree", "Partitioning", "Schedulable", "ShareLeft", "Tree", "Validate",
+			"AppendLeft", "Check", "CheckHolds", "Diagnose", "DiagnoseLevels", "EachFaulty", "Fits", "FreeMask", "Healthy", "Idle",
+			"HostFree", "Partitioning", "Plain", "Schedulable", "ShareLeft", "Sound", "Taken", "Tree", "Validate",
 		},
 	},
 	"quota.Tree": {

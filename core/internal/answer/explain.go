@@ -11,9 +11,10 @@ import (
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
-// Explain tells where a job stands: for each replica that waits, why, and what
-// would let it start. It may look at all nodes. Cost: O(nodes x groups) for each
-// distinct request that waits for capacity; replicas that wait and are a number cost nothing.
+// Explain tells where a job stands: for each replica that waits, why, and what would let it start.
+// Cost: for each distinct request that waits for capacity O(domains x conditions of nodes in one x
+// groups), and a search for victims, for moves and for the instant at which it is expected to
+// start; replicas that wait and are a number cost nothing.
 func (an *Answers) Explain(id berth.JobID) (berth.Explanation, error) {
 	j := an.state.Jobs[id]
 	if j == nil {

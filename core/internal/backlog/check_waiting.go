@@ -129,7 +129,7 @@ func (bl *Backlog) checkBuckets(q *record.Queue) error {
 			return fmt.Errorf("a bucket is not where it says in the list")
 		case !b.InStep():
 			return fmt.Errorf("a bucket has its entries by kind otherwise than in their order")
-		case !q.RankingInStep():
+		case !rankingInStep(q):
 			return fmt.Errorf("the queue ranks other entries than wait in it, or in another order")
 		case want != (b.Slot >= 0) || b.Slot >= 0 && q.Ready.Items()[b.Slot] != b:
 			return fmt.Errorf("a bucket that should be ready (%v) is at %d", want, b.Slot)
@@ -146,4 +146,15 @@ func (bl *Backlog) checkBuckets(q *record.Queue) error {
 		return fmt.Errorf("active: %v, with %d ready buckets", ready == 0, ready)
 	}
 	return state.Agree(state.Tally{What: "buckets", Is: len(q.List), Expected: len(q.Buckets)})
+}
+
+// rankingInStep reports whether the ranking of a queue, if there is one, has what waits, in order.
+func rankingInStep(q *record.Queue) bool {
+	all, some := q.Ranked()
+	waiting := 0
+	for _, b := range q.List {
+		waiting += b.Entries.Len()
+	}
+	return !some || len(all) == waiting && slices.IsSortedFunc(all, record.CompareEntries) &&
+		!slices.ContainsFunc(all, func(e *record.Entry) bool { return e.Slot < 0 || e.Bucket.Entries.Items()[e.Slot] != e })
 }

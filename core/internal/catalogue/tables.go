@@ -31,9 +31,9 @@ type Table struct {
 	plans           map[planKey]Plan // looked up, never ranged over
 }
 
-// A Plan is how a GPU gets instances of one profile: the state to which it leads, by how many steps,
-// and the thousandths of the GPU that these destroy or create; no steps: there is none, or it has
-// them.
+// A Plan is how a GPU gets instances of one profile: the state to which it leads, by how many
+// steps, and the thousandths of the GPU that these destroy or create; no steps: there is none, or
+// it has them.
 type Plan struct {
 	To      mig.State
 	Steps   int
@@ -49,8 +49,8 @@ type planKey struct {
 // maxPlans bounds the plans that a table remembers: a lattice has some hundred states.
 const maxPlans = 1 << 14
 
-// Plan is the plan that package mig has, in the state that exists and of which some is held, for so many idle
-// instances of a profile. It is worked out once.
+// Plan is the plan that package mig has, in the state that exists and of which some is held, for
+// so many idle instances of a profile. It is worked out once.
 func (t *Table) Plan(exist, held mig.State, profile, count int) Plan {
 	key := planKey{exist, held, profile, count}
 	plan, known := t.plans[key]

@@ -6,6 +6,7 @@ import (
 	"github.com/google/btree"
 
 	"github.com/berth-sched/berth/core/internal/meter"
+	"github.com/berth-sched/berth/core/internal/roster"
 	"github.com/berth-sched/berth/internal/pq"
 	"github.com/berth-sched/berth/internal/unordered"
 	"github.com/berth-sched/berth/quota"
@@ -82,7 +83,7 @@ type Queue struct {
 	// FloorMilli is what it kept when it last gave GPUs for a guarantee so that less than before
 	// fills its own; 0: nothing, or something has ended by itself since. See package quota.
 	FloorMilli int64
-	ranking    *ranking // nil: nobody asks for it
+	ranking    *roster.Ranking[*Entry] // nil: nobody asks for it
 }
 
 // RaiseFloor notes what a queue kept when it gave.

@@ -46,7 +46,10 @@ func TestRanking(t *testing.T) {
 				}
 			}
 			require.Equal(t, before, q.Before(e))
-			require.True(t, q.RankingInStep())
+			ranked, some := q.Ranked()
+			require.True(t, some)
+			require.Len(t, ranked, len(waiting))
+			require.True(t, slices.IsSortedFunc(ranked, record.CompareEntries))
 		}
 	}
 }

@@ -42,7 +42,6 @@ func (se *Search) holdGPUFor(w *wish) bool {
 // should be already.
 func (se *Search) eachHold(w *wish, use func(o gpus.Offer, from, clear berth.Time, late bool)) {
 	se.nodesLooked += len(se.state.Nodes)
-	se.pools.known = false
 	for _, n := range se.state.Nodes {
 		if n == nil || len(n.Members) == 0 || !n.Pliable() || n.Geometry.HoldLimit < 0 || n.Closed() {
 			continue
@@ -51,7 +50,7 @@ func (se *Search) eachHold(w *wish, use func(o gpus.Offer, from, clear berth.Tim
 		if !se.gpus.Qualifies(n, g) {
 			continue
 		}
-		pool := se.poolChangeable(n)
+		pool := se.gpus.PoolChangeable(n)
 		var alike uint64 // GPUs of which the same is known as of the last one
 		var clear berth.Time
 		var idle int64

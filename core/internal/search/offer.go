@@ -14,7 +14,7 @@ import (
 
 // offers lists what GPUs could become for a wish now, the cheapest first.
 func (se *Search) offers(w *wish) []gpus.Offer {
-	var list []gpus.Offer
+	list := se.listed[:0]
 	inVain := func(pool berth.Time) bool { return pool > se.state.Now && pool >= w.soonest }
 	se.eachOffer(w, inVain, func(o gpus.Offer, from berth.Time) {
 		if from > se.state.Now {
@@ -24,20 +24,20 @@ func (se *Search) offers(w *wish) []gpus.Offer {
 		}
 	})
 	slices.SortFunc(list, gpus.Offer.Compare)
+	se.listed = list
 	return list
 }
 
 // eachOffer calls a function for what GPUs could become for a wish, and from when the rates
-// allow it. The layouts to which they would be divided are yet to be found. It passes over the nodes of
-// pools that may not be changed until an instant with which nothing is gained.
+// allow it; stage finds the layouts. It passes over the nodes of pools that may not be changed
+// before an instant with which nothing is gained.
 func (se *Search) eachOffer(w *wish, inVain func(pool berth.Time) bool, use func(o gpus.Offer, from berth.Time)) {
 	se.nodesLooked += len(se.state.Nodes)
-	se.pools.known = false
 	for _, n := range se.state.Nodes {
 		if n == nil || se.state.Fleet.Taken(n.Index) || !n.Pliable() || n.Closed() {
 			continue
 		}
-		pool := se.poolChangeable(n)
+		pool := se.gpus.PoolChangeable(n)
 		if inVain(pool) {
 			continue
 		}
@@ -69,14 +69,6 @@ func (se *Search) eachOffer(w *wish, inVain func(pool berth.Time) bool, use func
 // allAlike reports whether all GPUs of a node are free and whole, and none was ever changed.
 func (se *Search) allAlike(n *record.Node) bool {
 	return !n.Altered && len(n.Members) == 0 && !n.HasBase() && se.state.Fleet.Idle(n.Index)
-}
-
-// poolChangeable is when GPUs of the pool of a node may be changed, as far as the pool says.
-func (se *Search) poolChangeable(n *record.Node) berth.Time {
-	if p := &se.pools; !p.known || p.pool != n.Spec.Pool || p.least != n.Geometry.PerHour {
-		*p = poolRates{true, n.Spec.Pool, n.Geometry.PerHour, se.gpus.PoolChangeable(n)}
-	}
-	return se.pools.at
 }
 
 // offer is what a GPU could become for members with a claim, and what that costs; become has the

@@ -40,6 +40,10 @@ func (se *Search) Reshape() {
 	}
 	done := false
 	se.nodesLooked = 0
+	defer func() {
+		clear(se.listed)
+		se.listed = se.listed[:0]
+	}()
 	for looked, e := range se.wishes() {
 		if looked == se.state.Bounds.Reshapes || se.nodesLooked > se.state.Bounds.NodesLooked {
 			se.agenda.ReshapeBy(se.state.Now) // the rest in the next pass

@@ -4,7 +4,6 @@
 package search
 
 import (
-	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/backlog"
 	"github.com/berth-sched/berth/core/internal/books"
@@ -39,16 +38,8 @@ type Search struct {
 	booked []int
 	// nodesLooked counts the nodes that were looked at for GPUs to change, or to keep.
 	nodesLooked int
-	pools       poolRates
-}
-
-// poolRates remembers, within one walk over the nodes, when GPUs of the pool of the last one may be
-// changed.
-type poolRates struct {
-	known bool
-	pool  string
-	least int
-	at    berth.Time
+	// listed is scratch: the offers to the wish at hand.
+	listed []gpus.Offer
 }
 
 // New returns one that stands on the rooms below.
