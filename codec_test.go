@@ -27,7 +27,9 @@ func TestEventsRoundTrip(t *testing.T) {
 		t.Run(e.Kind(), func(t *testing.T) {
 			b, err := berth.EncodeEvent(e)
 			require.NoError(t, err)
-			require.Contains(t, string(b), `{"`+e.Kind()+`":`)
+			want, err := json.Marshal(map[string]berth.Event{e.Kind(): e})
+			require.NoError(t, err)
+			require.Equal(t, string(want), string(b))
 			back, err := berth.DecodeEvent(b)
 			require.NoError(t, err)
 			require.Equal(t, e, back)
@@ -43,7 +45,9 @@ func TestActionsRoundTrip(t *testing.T) {
 		t.Run(a.Kind(), func(t *testing.T) {
 			b, err := berth.EncodeOrder(a)
 			require.NoError(t, err)
-			require.Contains(t, string(b), `{"`+a.Kind()+`":`)
+			want, err := json.Marshal(map[string]berth.Order{a.Kind(): a})
+			require.NoError(t, err)
+			require.Equal(t, string(want), string(b))
 			back, err := berth.DecodeOrder(b)
 			require.NoError(t, err)
 			require.Equal(t, a, back)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/bits"
+	"strconv"
 	"strings"
 )
 
@@ -70,7 +71,16 @@ func (s GPUSet) String() string {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (s GPUSet) MarshalJSON() ([]byte, error) { return json.Marshal(s.Indexes()) }
+func (s GPUSet) MarshalJSON() ([]byte, error) {
+	b := append(make([]byte, 0, 2+3*s.Len()), '[')
+	for rest := uint64(s); rest != 0; rest &= rest - 1 {
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(bits.TrailingZeros64(rest)), 10)
+	}
+	return append(b, ']'), nil
+}
 
 // UnmarshalJSON implements json.Unmarshaler. It refuses indexes that are out of
 // range or doubled.

@@ -12,7 +12,7 @@ import (
 )
 
 // eventKinds has the kinds of event, in the order of event.go: one line for each.
-var eventKinds = sum[Event]{"event", func(known strict.Readings) []variant[Event] {
+var eventKinds = sum[Event]{"event", func(known types) []variant[Event] {
 	return []variant[Event]{
 		variantOf[NodeJoined, Event](known),
 		variantOf[NodeUpdated, Event](known),
@@ -41,13 +41,13 @@ var eventKinds = sum[Event]{"event", func(known strict.Readings) []variant[Event
 		variantOf[LedgerSettled, Event](known),
 		variantOf[PolicyChanged, Event](known),
 	}
-}(strict.Readings{})}
+}(types{strict.Readings{}, strict.Writings{}})}
 
 // EventKinds lists the kinds of event as JSON names them, in the order of their types.
 func EventKinds() []string { return eventKinds.kinds() }
 
 // orderKinds has the kinds of order, in the order of order.go: one line for each.
-var orderKinds = sum[Order]{"order", func(known strict.Readings) []variant[Order] {
+var orderKinds = sum[Order]{"order", func(known types) []variant[Order] {
 	return []variant[Order]{
 		variantOf[Bind, Order](known),
 		variantOf[Repartition, Order](known),
@@ -56,7 +56,7 @@ var orderKinds = sum[Order]{"order", func(known strict.Readings) []variant[Order
 		variantOf[Withdraw, Order](known),
 		variantOf[Drop, Order](known),
 	}
-}(strict.Readings{})}
+}(types{strict.Readings{}, strict.Writings{}})}
 
 // A sum is an interface with a closed set of variants, as JSON has it: an object with one
 // key, the kind, as in
@@ -71,24 +71,36 @@ type sum[I any] struct {
 type variant[I any] struct {
 	kind string
 	is   func(I) bool // a value of the variant, and no pointer to one
+	// encode appends the JSON of a value.
+	encode func([]byte, I) ([]byte, error)
 	// plain decodes what is plainly right, and decode says what is wrong with the rest.
 	plain  func([]byte) (I, bool)
 	decode func([]byte) (I, error)
 }
 
+// types have how those within variants are read and written.
+type types struct {
+	strict.Readings
+	strict.Writings
+}
+
 // variantOf is the variant with the values of type V, which implements I.
-func variantOf[V interface{ Kind() string }, I any](known strict.Readings) variant[I] {
+func variantOf[V interface{ Kind() string }, I any](known types) variant[I] {
 	var zero V
-	form := strict.FormOf[V](known)
+	form, pen := strict.FormOf[V](known.Readings), strict.PenOf[V](known.Writings)
 	return variant[I]{
 		kind: zero.Kind(),
 		is:   func(value I) bool { _, ok := any(value).(V); return ok },
+		encode: func(b []byte, value I) ([]byte, error) {
+			v := any(value).(V)
+			return pen.Append(b, &v)
+		},
 		plain: func(b []byte) (value I, ok bool) {
 			v, ok := form.Plain(b)
 			if !ok {
 				return value, false
 			}
-			return any(v).(I), true
+			return any(*v).(I), true
 		},
 		decode: func(b []byte) (I, error) {
 			var v V
@@ -110,11 +122,13 @@ func (s *sum[I]) kinds() []string {
 func (s *sum[I]) encode(value I) ([]byte, error) {
 	for i := range s.variants {
 		if v := &s.variants[i]; v.is(value) {
-			body, err := json.Marshal(value)
+			b := make([]byte, 0, 256)
+			b = append(append(append(b, `{"`...), v.kind...), `":`...)
+			b, err := v.encode(b, value)
 			if err != nil {
 				return nil, err
 			}
-			return slices.Concat([]byte(`{"`+v.kind+`":`), body, []byte("}")), nil
+			return append(b, '}'), nil
 		}
 	}
 	return nil, s.refuse("", fmt.Sprintf("%T is not an %s, which is a value of the package and no pointer to one", value, s.name))

@@ -135,7 +135,7 @@ func (c *Core) replaceNode(n *record.Node, spec berth.Node) *berth.Error {
 func (c *Core) inherit(n, old *record.Node) {
 	for g := range min(len(n.GPUs), len(old.GPUs)) {
 		if n.Table == old.Table {
-			n.GPUs[g].GPUPart = old.GPUs[g].GPUPart
+			n.GPUs[g].GPUPart, n.Altered = old.GPUs[g].GPUPart, n.Altered || old.Altered
 			c.books.SettleGPU(n, g)
 			c.gpus.NoteLayout(n, g)
 		}

@@ -60,6 +60,10 @@ var roomRules = map[string]roomRule{
 			"Replicas":   "counts those of the jobs",
 			"Orders":     "indexes the replicas by their orders",
 			"Shapes":     "interned from the jobs",
+			"Patterns":   "interned from the jobs",
+			"shapePen":   "writes keys",
+			"patternPen": "writes keys",
+			"key":        "is written anew for each",
 			"Spares":     "from the policy and the nodes",
 			"Returning":  "from the states of replicas, and where they stood",
 			"Leaving":    "from the states of replicas and members, and the victims of plans",
@@ -120,6 +124,7 @@ var roomRules = map[string]roomRule{
 	}},
 	"search": {derived: map[string]string{
 		"minimums": "false between passes", "unbound": "empty between passes", "booked": "scratch",
+		"nodesLooked": "nought when a pass begins to look", "pools": "scratch of one walk",
 	}},
 	"victims": {derived: map[string]string{"prospects": "from what runs on nodes", "gathered": "counted from nothing"}},
 	"evict":   {derived: map[string]string{"chooser": "scratch"}},

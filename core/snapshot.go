@@ -12,6 +12,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/internal/strict"
 )
 
 // snapshotVersion is the version of the snapshot's format.
@@ -35,7 +36,9 @@ func (c *Core) Snapshot() ([]byte, error) {
 	}
 	s.Scorer, s.ScorerBooks = c.scoring.Save()
 	c.saveAgenda(&s)
-	b, err := json.Marshal(&s)
+	// What most nodes and jobs take: a buffer that grows is copied some twenty times.
+	b := make([]byte, 0, 4096+1000*len(s.Nodes)+400*len(s.Jobs))
+	b, err := strict.PenOf[record.Snapshot](strict.Writings{}).Append(b, &s)
 	if err != nil {
 		return nil, &berth.Error{Event: "snapshot", Kind: berth.ErrInvalid, Reason: err.Error()}
 	}
@@ -100,8 +103,8 @@ func restore(b []byte, beside beside) (*Core, error) {
 
 // readSnapshot reads a snapshot of this version, for a core with what stands beside it.
 func readSnapshot(b []byte, beside beside) (*record.Snapshot, error) {
-	s := &record.Snapshot{}
-	switch err := refusal.Decode("snapshot", b, s); {
+	s, err := refusal.Decode[record.Snapshot]("snapshot", b)
+	switch {
 	case err != nil:
 		// A field that is not known is one of another version, if the version is another.
 		if other := versionOf(b); other != 0 && other != snapshotVersion {

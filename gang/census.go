@@ -26,6 +26,8 @@ type census struct {
 	at         [][]crowd   // by topology.DomainIndex; of narrowest domains alone
 	stale      []topology.NodeIndex
 	key        []byte
+	// counted is how often a node was counted, asked how often a poll asked a condition: for tests.
+	counted, asked int
 }
 
 // A condition is a state with its GPUs in an order of their own, and how many nodes are in it.
@@ -61,6 +63,7 @@ func (f *Fleet) count() *census {
 	for _, n := range c.stale {
 		r := &c.of[n]
 		r.stale = false
+		c.counted++
 		state := &f.nodes[n]
 		if !state.live {
 			continue

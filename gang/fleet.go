@@ -310,6 +310,35 @@ func (f *Fleet) FreeMask(n topology.NodeIndex) uint64 {
 	return f.nodes[n].free()
 }
 
+// Taken reports whether all GPUs of a node are held whole or in shares, so that none of them can be
+// divided otherwise. A node without GPUs is, and one that is not there.
+func (f *Fleet) Taken(n topology.NodeIndex) bool {
+	if f.checkNode(n) != nil {
+		return true
+	}
+	state := &f.nodes[n]
+	return state.whole|state.shared == lowMask(len(state.slots))
+}
+
+// Sound reports whether all GPUs of a node take newcomers, as far as their health says.
+func (f *Fleet) Sound(n topology.NodeIndex) bool {
+	return f.checkNode(n) == nil && f.nodes[n].healthy == lowMask(len(f.nodes[n].slots))
+}
+
+// Idle reports whether all GPUs of a node are free: healthy, undivided and held by nobody.
+func (f *Fleet) Idle(n topology.NodeIndex) bool {
+	return f.Sound(n) && f.nodes[n].free() == f.nodes[n].healthy
+}
+
+// Plain counts the GPUs of a node that are free, and those that are held whole; false: it has others
+// beside them, failed, shared or divided, or is not there.
+func (f *Fleet) Plain(n topology.NodeIndex) (free, whole int, ok bool) {
+	if !f.Sound(n) || !f.nodes[n].plain() {
+		return 0, 0, false
+	}
+	return bits.OnesCount64(f.nodes[n].free()), bits.OnesCount64(f.nodes[n].whole), true
+}
+
 // HostFree returns what the host of a node has left for members. It is negative where more
 // is held than there is.
 func (f *Fleet) HostFree(n topology.NodeIndex) host.Amounts {
@@ -333,6 +362,26 @@ func (f *Fleet) ShareLeft(n topology.NodeIndex, gpu int) (milli int32, memoryMiB
 		return 0, 0
 	}
 	return wholeMilli - state.slots[gpu].milli, state.gpuMemory - state.slots[gpu].memory
+}
+
+// AppendLeft appends what ShareLeft says of the compute of each GPU of a node.
+func (f *Fleet) AppendLeft(into []int32, n topology.NodeIndex) []int32 {
+	if f.checkNode(n) != nil {
+		return into
+	}
+	state := &f.nodes[n]
+	out := state.whole | state.divided | ^state.healthy
+	for gpu := range state.slots {
+		left := int32(wholeMilli)
+		switch bit := uint64(1) << gpu; {
+		case out&bit != 0:
+			left = 0
+		case state.shared&bit != 0:
+			left -= state.slots[gpu].milli
+		}
+		into = append(into, left)
+	}
+	return into
 }
 
 // free is the set of healthy undivided GPUs that nobody holds.

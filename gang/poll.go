@@ -78,6 +78,7 @@ func (p *poll) fit(of int32) *fit {
 		return a
 	}
 	a.asked = true
+	p.fleet.census.asked++
 	state := &p.fleet.census.conditions[of].nodeState
 	g := p.group
 	if !slices.Contains(g.Classes, state.class) || g.RailLevel > 0 && len(state.slots) > MaxRails {

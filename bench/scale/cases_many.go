@@ -22,7 +22,7 @@ func instanceCases(short bool) (list []Case) {
 
 // instances lets time go on until nothing is due within two hours.
 func (t *Taker) instances(kind berth.GeometryKind, gpus, claims int) {
-	sched := newDivisible(t, gpus, kind, 10_000)
+	sched := newDivisible(t, gpus, berth.Geometry{Kind: kind, PerHour: 10_000})
 	claimParts(t, sched, claims)
 	bound, now := 0, sched.Now()
 	longest, total := time.Duration(0), time.Duration(0)

@@ -3,6 +3,7 @@ package scale
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -99,4 +100,68 @@ func BenchmarkHeap(b *testing.B) {
 			b.ReportMetric(perJob, "B/job")
 		}
 	})
+}
+
+// Lives that are over leave nothing behind: what is in use after many is what was in use after few.
+func TestLivesThatAreOverLeaveNothing(t *testing.T) {
+	live := living(t, small, 1, 1)
+	after := func(lives int) float64 {
+		for range lives {
+			require.True(t, live())
+		}
+		return heap()
+	}
+	few := after(2000)
+	require.InDelta(t, few, after(40_000), 64<<10, "%.0f bytes before", few)
+	runtime.KeepAlive(live)
+}
+
+// What a job keeps does not depend on how many wait, and what jobs have in common is kept once.
+func TestAJobThatWaitsKeepsLittle(t *testing.T) {
+	for _, pending := range []int{5000, 20_000} {
+		sched := newThrong(t, small, 32, 0)
+		before := heap()
+		throngSize{small, 32, shapes, pending}.wait(t, sched)
+		require.Less(t, (heap()-before)/float64(pending), 1350.0, "%d wait", pending)
+		runtime.KeepAlive(sched)
+	}
+}
+
+// A submission allocates what the core keeps of a job, however many wait.
+func TestASubmissionAllocatesWhatIsKept(t *testing.T) {
+	for _, pending := range []int{2000, 20_000} {
+		sched := newThrong(t, small, 32, pending)
+		jobs := make([]berth.Job, 102)
+		for i := range jobs {
+			jobs[i] = jobOf(fmt.Sprintf("more-%07d", i), "queue-00001", 1, 1)
+		}
+		next := 0
+		require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
+			tell(t, sched, berth.JobSubmitted{Job: jobs[next]})
+			next++
+		}), 7.0, "%d wait", pending)
+	}
+}
+
+// A replay, a snapshot and a restore allocate in proportion: for each event, for each job.
+func TestStoringAllocatesInProportion(t *testing.T) {
+	for _, many := range []int{1000, 4000} {
+		text, counts := logOfLives(t, 512, many/50*50, 50)
+		require.Less(t, testing.AllocsPerRun(1, func() {
+			_, err := journal.Replay(bytes.NewReader(text))
+			require.NoError(t, err)
+		})/float64(counts.Events), 16.0)
+		sched := newThrong(t, many*gpusPerNode/4, 32, many)
+		var snapshot []byte
+		jobs := float64(many + many/4)
+		require.Less(t, testing.AllocsPerRun(1, func() {
+			var err error
+			snapshot, err = sched.Snapshot()
+			require.NoError(t, err)
+		})/jobs, 20.0)
+		require.Less(t, testing.AllocsPerRun(1, func() {
+			_, err := core.Restore(snapshot)
+			require.NoError(t, err)
+		})/jobs, 32.0)
+	}
 }

@@ -66,5 +66,5 @@ func lowered(t *testing.T, sched *core.Core, low int) *core.Core {
 
 // boundsOfAPass are those of bounds.Bounds of the core.
 var boundsOfAPass = []string{
-	"moves", "bids", "victimSearches", "candidates", "victims", "movers", "moveTrials", "ahead", "reshapes", "singles", "offers", "ends", "depth",
+	"moves", "bids", "victimSearches", "candidates", "victims", "movers", "moveTrials", "ahead", "reshapes", "singles", "offers", "nodesLooked", "ends", "depth",
 }

@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"reflect"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -26,23 +27,19 @@ type reading func(*source, reflect.Value) bool
 func FormOf[T any](known Readings) *Form[T] { return &Form[T]{known.of(reflect.TypeFor[T]())} }
 
 // Unmarshal reads a text as the function Unmarshal does. Cost: O(len(b)), some 1/20 of that.
-func (f *Form[T]) Unmarshal(b []byte) (T, error) {
-	v, ok := f.Plain(b)
-	if ok {
+func (f *Form[T]) Unmarshal(b []byte) (*T, error) {
+	if v, ok := f.Plain(b); ok {
 		return v, nil
 	}
-	err := Unmarshal(b, &v)
-	return v, err
+	v := new(T)
+	return v, Unmarshal(b, v)
 }
 
 // Plain is Unmarshal without a word about what is wrong: false: it may be wrong, or rare.
-func (f *Form[T]) Plain(b []byte) (v T, ok bool) {
-	s := &source{text: b}
-	if f.read(s, reflect.ValueOf(&v).Elem()) && s.peek() == 0 && s.at == len(b) {
-		return v, true
-	}
-	var zero T
-	return zero, false
+func (f *Form[T]) Plain(b []byte) (*T, bool) {
+	v, s := new(T), &source{text: b}
+	ok := f.read(s, reflect.ValueOf(v).Elem())
+	return v, ok && s.peek() == 0 && s.at == len(b)
 }
 
 // Single takes apart the text of an object with one key, as a sum is written. The body goes to the
@@ -339,29 +336,26 @@ func (s *source) str() ([]byte, bool) {
 	return nil, false
 }
 
-// number reads a whole number of up to 18 digits.
-func (s *source) number() (n int64, ok bool) {
-	negative := s.take('-')
-	if negative && (s.at == len(s.text) || s.text[s.at] < '0' || s.text[s.at] > '9') {
-		return 0, false
-	}
+// number steps over a whole number, and is its digits with the sign.
+func (s *source) number() ([]byte, bool) {
 	s.peek()
 	start := s.at
-	for ; s.at < len(s.text); s.at++ {
-		c := s.text[s.at]
-		if c == '.' || c == 'e' || c == 'E' {
-			return 0, false
-		}
-		if c < '0' || c > '9' {
-			break
-		}
-		n = n*10 + int64(c-'0')
+	if s.at < len(s.text) && s.text[s.at] == '-' {
+		s.at++
 	}
-	if negative {
-		n = -n
+	first := s.at
+	for s.at < len(s.text) && '0' <= s.text[s.at] && s.text[s.at] <= '9' {
+		s.at++
 	}
-	digits := s.at - start
-	return n, digits > 0 && digits <= 18 && (digits == 1 || s.text[start] != '0')
+	if digits := s.at - first; digits == 0 || digits > 1 && s.text[first] == '0' {
+		return nil, false
+	}
+	if s.at < len(s.text) {
+		if c := s.text[s.at]; c == '.' || c == 'e' || c == 'E' {
+			return nil, false
+		}
+	}
+	return s.text[start:s.at], true
 }
 
 // value steps over a value of any kind, and is its text: it may not be JSON.
@@ -406,15 +400,17 @@ func readString(s *source, v reflect.Value) bool {
 }
 
 func readInt(s *source, v reflect.Value) bool {
-	n, ok := s.number()
+	digits, ok := s.number()
+	n, err := strconv.ParseInt(string(digits), 10, 64)
 	v.SetInt(n)
-	return ok && !v.OverflowInt(n)
+	return ok && err == nil && !v.OverflowInt(n)
 }
 
 func readUint(s *source, v reflect.Value) bool {
-	n, ok := s.number()
-	v.SetUint(uint64(n))
-	return ok && n >= 0 && !v.OverflowUint(uint64(n))
+	digits, ok := s.number()
+	n, err := strconv.ParseUint(string(digits), 10, 64)
+	v.SetUint(n)
+	return ok && err == nil && !v.OverflowUint(n)
 }
 
 // readRaw takes over a value that is decoded later.
@@ -430,8 +426,7 @@ func readOwnText(s *source, v reflect.Value) bool {
 	return ok && v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(text) == nil
 }
 
-// readOwnJSON reads a value of a type that reads its own JSON: a number, a string or a list of
-// such.
+// readOwnJSON reads a number, a string or a list of such, which a type reads by itself.
 func readOwnJSON(s *source, v reflect.Value) bool {
 	switch c := s.peek(); {
 	case c == 'n' || c == '{':
@@ -444,8 +439,7 @@ func readOwnJSON(s *source, v reflect.Value) bool {
 		_, ok := s.str()
 		return ok && v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(s.text[start:s.at]) == nil
 	default:
-		start := s.at
-		_, ok := s.number()
-		return ok && v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(s.text[start:s.at]) == nil
+		digits, ok := s.number()
+		return ok && v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(digits) == nil
 	}
 }

@@ -268,14 +268,8 @@ func (ad *Admission) NewJob(spec *berth.Job) (*record.Job, *berth.Error) {
 	if !ad.state.Quota.Leaf(q) {
 		return nil, refusal.Of(berth.ErrInvalid, "queue", fmt.Sprintf("%q has queues below it; jobs go to those", errtext.Short(spec.Queue)))
 	}
-	j := &record.Job{Spec: contract.CloneJob(spec), Queue: q}
-	total := 0
-	for i := range j.Spec.Groups {
-		j.Offsets = append(j.Offsets, total)
-		total += j.Spec.Groups[i].Members
-	}
-	j.Offsets = append(j.Offsets, total)
-	return j, nil
+	p := ad.state.PatternOf(spec)
+	return &record.Job{Spec: contract.CloneJobOf(spec, p.Groups), Queue: q, Pattern: p, Offsets: p.Offsets}, nil
 }
 
 // refuseKnown refuses a job whose ID is taken: by the same job, but for the replicas to which a

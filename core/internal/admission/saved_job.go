@@ -15,7 +15,7 @@ import (
 
 // SaveJobs lists all jobs with their replicas, by ID.
 func (ad *Admission) SaveJobs() []record.SavedJob {
-	list := []record.SavedJob{}
+	list := make([]record.SavedJob, 0, len(ad.state.Jobs))
 	for _, id := range slices.Sorted(maps.Keys(ad.state.Jobs)) {
 		list = append(list, ad.saveJob(ad.state.Jobs[id]))
 	}
@@ -23,7 +23,7 @@ func (ad *Admission) SaveJobs() []record.SavedJob {
 }
 
 func (ad *Admission) saveJob(j *record.Job) record.SavedJob {
-	saved := record.SavedJob{Job: j.Spec, JobPart: j.JobPart, Replicas: []record.SavedReplica{}}
+	saved := record.SavedJob{Job: j.Spec, JobPart: j.JobPart, Replicas: make([]record.SavedReplica, 0, 1)}
 	for rep := range j.Replicas.All() {
 		saved.Replicas = append(saved.Replicas, ad.saveReplica(rep))
 	}
@@ -75,7 +75,7 @@ func (ad *Admission) restoreJob(s *record.SavedJob) *berth.Error {
 	if s.Former > 2*limits.MaxIncarnation {
 		return refusal.Of(berth.ErrInvalid, "former", fmt.Sprintf("%d exceeds %d", s.Former, berth.Incarnation(2*limits.MaxIncarnation)))
 	}
-	j.JobPart = s.JobPart
+	j.JobPart, s.Restored = s.JobPart, j
 	for i, next := 0, 0; i < len(s.Replicas); i++ {
 		r := &s.Replicas[i]
 		if i > 0 && r.Number < next {

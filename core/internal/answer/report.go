@@ -30,6 +30,7 @@ func (an *Answers) Report() berth.FleetReport {
 	an.reportReplicas(&r, waiting)
 	products, tables := map[string]*berth.ProductCount{}, map[string]*berth.PartitionedCount{}
 	needs := an.needs(waiting)
+	var last *berth.ProductCount
 	for _, n := range an.state.Nodes {
 		if n == nil {
 			continue
@@ -38,16 +39,24 @@ func (an *Answers) Report() berth.FleetReport {
 		if len(n.Spec.GPUs) == 0 {
 			continue
 		}
-		count := an.countGPUs(n, len(waiting) > 0, needs, tables)
-		if worst := worstOn(n); worst != nil {
-			r.WorstBlastRadius = worse(r.WorstBlastRadius, worst)
+		count, plain := an.countPlain(n)
+		if !plain {
+			count = an.countGPUs(n, tables)
+			if worst := worstOn(n); worst != nil {
+				r.WorstBlastRadius = worse(r.WorstBlastRadius, worst)
+			}
+		}
+		if count.FreeMilli > 0 && len(waiting) > 0 && !needs.served(n) {
+			count.StrandedMilli = count.FreeMilli
 		}
 		addCount(&r.GPUs, count)
-		name := n.Spec.GPUs[0].Product
-		if products[name] == nil {
-			products[name] = &berth.ProductCount{Product: name}
+		if name := an.state.Classes.List[n.Class].Key.Product; last == nil || last.Product != name {
+			if products[name] == nil {
+				products[name] = &berth.ProductCount{Product: name}
+			}
+			last = products[name]
 		}
-		addCount(&products[name].GPUCount, count)
+		addCount(&last.GPUCount, count)
 		an.countFree(n, &r)
 	}
 	for _, name := range slices.Sorted(maps.Keys(products)) {
@@ -66,8 +75,15 @@ func (an *Answers) Report() berth.FleetReport {
 // Needs counts the requests that Report looks for on nodes: no more if more wait that are harder.
 func (an *Answers) Needs() int { return an.needs(an.waiting()).many }
 
+// countPlain counts the GPUs of a node that takes work and of which each is free or held whole, as
+// nearly all are: without a look at each of them. False: it is another.
+func (an *Answers) countPlain(n *record.Node) (count berth.GPUCount, ok bool) {
+	free, whole, ok := an.state.Fleet.Plain(n.Index)
+	return berth.GPUCount{AllMilli: 1000 * int64(free+whole), HeldMilli: 1000 * int64(whole), FreeMilli: 1000 * int64(free)}, ok && !n.Closed()
+}
+
 // countGPUs counts the GPUs of one node.
-func (an *Answers) countGPUs(n *record.Node, waits bool, needs *needs, tables map[string]*berth.PartitionedCount) berth.GPUCount {
+func (an *Answers) countGPUs(n *record.Node, tables map[string]*berth.PartitionedCount) berth.GPUCount {
 	count := berth.GPUCount{AllMilli: 1000 * int64(len(n.Spec.GPUs))}
 	for _, at := range n.Members {
 		count.HeldMilli += record.ChargeOf(&at.Rep.Members[at.Index].Hold, n).GPUMilli
@@ -85,9 +101,6 @@ func (an *Answers) countGPUs(n *record.Node, waits bool, needs *needs, tables ma
 		}
 	}
 	count.OutOfServiceMilli = count.AllMilli - count.HeldMilli - count.FreeMilli
-	if count.FreeMilli > 0 && waits && !needs.served(n) {
-		count.StrandedMilli = count.FreeMilli
-	}
 	return count
 }
 

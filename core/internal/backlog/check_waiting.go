@@ -86,7 +86,7 @@ func (bl *Backlog) checkEntry(rep *record.Replica, e *record.Entry) error {
 
 func growthKey(c *Backlog, rep *record.Replica, group int) string {
 	spec := c.state.Shortfall(rep, group)
-	return spec.Key()
+	return string(c.state.ShapeKey(&spec))
 }
 
 // CheckQueues checks the buckets of queues, and what is known to be blocked.

@@ -33,6 +33,9 @@ type Bounds struct {
 	Reshapes int `json:"reshapes"`
 	Singles  int `json:"singles"`
 	Offers   int `json:"offers"`
+	// NodesLooked is after how many nodes that were looked at for GPUs to change no further
+	// request has its turn in a pass.
+	NodesLooked int `json:"nodesLooked"`
 	// Ends is how many replicas a plan imagines ended.
 	Ends int `json:"ends"`
 	// Depth is how many jobs of one bucket a change on nodes that are set aside has tried there
@@ -46,14 +49,14 @@ func Usual() Bounds {
 		Moves: 256,
 		Bids:  64, VictimSearches: 2048, Candidates: 512, Victims: 4096,
 		Movers: limits.MaxMovers, MoveTrials: 256, Ahead: 64,
-		Reshapes: 8, Singles: 256, Offers: 1024,
+		Reshapes: 8, Singles: 256, Offers: 1024, NodesLooked: 16_384,
 		Ends: 65_536, Depth: 16,
 	}
 }
 
 // each are the bounds in the order of their fields.
-func (b *Bounds) each() [13]int {
-	return [...]int{b.Moves, b.Bids, b.VictimSearches, b.Candidates, b.Victims, b.Movers, b.MoveTrials, b.Ahead, b.Reshapes, b.Singles, b.Offers, b.Ends, b.Depth}
+func (b *Bounds) each() [14]int {
+	return [...]int{b.Moves, b.Bids, b.VictimSearches, b.Candidates, b.Victims, b.Movers, b.MoveTrials, b.Ahead, b.Reshapes, b.Singles, b.Offers, b.NodesLooked, b.Ends, b.Depth}
 }
 
 // Bad says why a core cannot have these bounds, or "" if it can: one leaves nothing to do, or more

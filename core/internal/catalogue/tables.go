@@ -28,6 +28,48 @@ type Table struct {
 	// Recent counts, by profile, the instances that members got, newer ones for more;
 	// weights are what places are ranked by.
 	Recent, Weights []uint32
+	plans           map[planKey]Plan // looked up, never ranged over
+}
+
+// A Plan is how a GPU gets instances of one profile: the state to which it leads, by how many steps,
+// and the thousandths of the GPU that these destroy or create; no steps: there is none, or it has
+// them.
+type Plan struct {
+	To      mig.State
+	Steps   int
+	Touched int64
+}
+
+// A planKey is what a plan depends on, beside the lattice.
+type planKey struct {
+	exist, held    mig.State
+	profile, count int
+}
+
+// maxPlans bounds the plans that a table remembers: a lattice has some hundred states.
+const maxPlans = 1 << 14
+
+// Plan is the plan that package mig has, in the state that exists and of which some is held, for so many idle
+// instances of a profile. It is worked out once.
+func (t *Table) Plan(exist, held mig.State, profile, count int) Plan {
+	key := planKey{exist, held, profile, count}
+	plan, known := t.plans[key]
+	if known {
+		return plan
+	}
+	counts := make([]int, t.Lattice.Profiles())
+	counts[profile] = count
+	if to, steps, ok := t.Lattice.PlanFor(exist, held, counts); ok {
+		plan = Plan{To: to, Steps: len(steps)}
+		for _, step := range steps {
+			plan.Touched += t.Milli(step.Placement)
+		}
+	}
+	if t.plans == nil || len(t.plans) >= maxPlans {
+		t.plans = map[planKey]Plan{}
+	}
+	t.plans[key] = plan
+	return plan
 }
 
 // NewTable builds a table, or takes the lattice of a core that has it.

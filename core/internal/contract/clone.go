@@ -43,17 +43,28 @@ func CloneNode(n *berth.Node) berth.Node {
 
 // CloneJob returns a copy that shares no memory that the caller could change.
 func CloneJob(j *berth.Job) berth.Job {
+	return CloneJobOf(j, CloneGroups(j.Groups))
+}
+
+// CloneJobOf is CloneJob with groups that are such a copy already.
+func CloneJobOf(j *berth.Job, groups []berth.Group) berth.Job {
 	c := *j
-	c.Groups = slices.Clone(j.Groups)
-	for i := range c.Groups {
-		g := &c.Groups[i]
+	c.Groups = groups
+	c.SameLabels = slices.Clone(j.SameLabels)
+	c.Service = copied(j.Service)
+	return c
+}
+
+// CloneGroups returns a copy that shares no memory that the caller could change.
+func CloneGroups(list []berth.Group) []berth.Group {
+	list = slices.Clone(list)
+	for i := range list {
+		g := &list[i]
 		g.Claim = CloneClaim(g.Claim)
 		g.Selector = CloneSelector(g.Selector)
 		g.Topology.Segments = slices.Clone(g.Topology.Segments)
 	}
-	c.SameLabels = slices.Clone(j.SameLabels)
-	c.Service = copied(j.Service)
-	return c
+	return list
 }
 
 // CloneClaim returns a copy that shares no memory that the caller could change.

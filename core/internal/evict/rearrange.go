@@ -382,31 +382,34 @@ func (r *rearrangement) mayMove(rep *record.Replica) bool {
 // them for each GPU. To look at so many takes as long as some searches.
 func (r *rearrangement) nodesToClear(may func(*record.Replica) bool) []search.NodeToClear {
 	c := r.im.core
-	var list []search.NodeToClear
+	list := make([]search.NodeToClear, 0, len(c.state.Nodes))
+	movers := make([]*record.Replica, 0, len(c.state.Nodes))
 	for _, n := range c.state.Nodes {
 		if n == nil {
 			continue
 		}
-		to := search.NodeToClear{Node: n}
+		to, from := search.NodeToClear{Node: n}, len(movers)
 		for _, at := range n.Members {
 			rep := at.Rep
 			if !may(rep) {
 				continue
 			}
 			to.Milli += record.ChargeOf(&rep.Members[at.Index].Hold, n).GPUMilli
-			if !slices.Contains(to.Movers, rep) {
-				candidate := c.victims.Candidate(record.Piece{Rep: rep}, 0)
-				to.Movers = append(to.Movers, rep)
-				to.Cost += min(candidate.Cost(), math.MaxInt64-to.Cost)
+			if !slices.Contains(movers[from:], rep) {
+				movers = append(movers, rep)
+				to.Cost += min(c.victims.CostToMove(rep), math.MaxInt64-to.Cost)
 			}
 		}
-		if len(to.Movers) > 0 && to.Milli > 0 {
+		if to.Movers = movers[from:len(movers):len(movers)]; len(to.Movers) > 0 && to.Milli > 0 {
 			slices.SortFunc(to.Movers, record.CompareReplicas)
 			list = append(list, to)
 		}
 	}
 	slices.SortFunc(list, func(a, b search.NodeToClear) int {
-		return cmp.Or(cmp.Compare(int64(a.Cost)/a.Milli, int64(b.Cost)/b.Milli), record.CompareNodes(a.Node, b.Node))
+		if c := cmp.Compare(int64(a.Cost)/a.Milli, int64(b.Cost)/b.Milli); c != 0 {
+			return c
+		}
+		return record.CompareNodes(a.Node, b.Node)
 	})
 	r.im.VictimSearches -= len(list) / 16
 	return list

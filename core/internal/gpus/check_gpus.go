@@ -65,6 +65,8 @@ func (gp *GPUs) checkGPU(n *record.Node, gpu int) error {
 		return fmt.Errorf("is held for no job")
 	case s.Order != nil && (gp.Repartitions[s.Order.Order.ID] != s.Order || s.Order.Node != n || s.Order.Order.GPU != gpu):
 		return fmt.Errorf("its order is not in the index")
+	case (s.Order != nil || s.ChangedAt > 0) && !n.Altered:
+		return fmt.Errorf("was changed, and its node was not")
 	case s.Overdue != nil && (!s.Unknown || s.Order != nil):
 		return fmt.Errorf("an order about it is overdue, and it is known how it is, or another is out")
 	case slices.Contains(gp.Astray, GPUAt{n, gpu}) != astray || s.Astray != astray:

@@ -157,7 +157,7 @@ func (gp *GPUs) ClearAt(n *record.Node, gpu int, claim *gang.Claim) (at berth.Ti
 		late bool
 		gang.Hold
 	}
-	var list []held
+	list := make([]held, 0, 8) // as a rule no more hold a GPU, and it stays off the heap
 	idle = 1000
 	n.MembersOn(gpu, func(m *record.Member, rep *record.Replica) {
 		list = append(list, held{gp.state.ExpectedEnd(rep), rep.EndsAt != 0 && rep.EndsAt <= gp.state.Now, m.Hold})
@@ -207,19 +207,25 @@ func (gp *GPUs) NoteLayout(n *record.Node, gpu int) {
 
 // An Offer is what a GPU could become for members that wait.
 type Offer struct {
-	Node   *record.Node
-	GPU    int
-	To     record.Partitioning
-	Cost   int64 // GPU-milliseconds, in thousandths
-	Serves int   // members
+	Node *record.Node
+	GPU  int
+	// Alike is how many GPUs behind it are the same in all but their index.
+	Alike int
+	// To is what it becomes; its instances follow from a planned state, unless that is 0, and the
+	// profile that is asked for.
+	To      record.Partitioning
+	Planned mig.State
+	Profile int
+	Cost    int64 // GPU-milliseconds, in thousandths
+	Serves  int   // members
 }
 
 // Compare orders offers: the cheapest first, then the one that serves more.
 func (o Offer) Compare(p Offer) int {
-	return cmp.Or(
-		cmp.Compare(o.Cost, p.Cost), cmp.Compare(p.Serves, o.Serves),
-		record.CompareNodes(o.Node, p.Node), cmp.Compare(o.GPU, p.GPU),
-	)
+	if o.Cost != p.Cost || o.Serves != p.Serves { // names are farther away
+		return cmp.Or(cmp.Compare(o.Cost, p.Cost), cmp.Compare(p.Serves, o.Serves))
+	}
+	return cmp.Or(record.CompareNodes(o.Node, p.Node), cmp.Compare(o.GPU, p.GPU))
 }
 
 // Qualifies reports whether members of a group may go to a node, and its host has capacity for

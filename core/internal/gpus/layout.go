@@ -55,14 +55,24 @@ func (gp *GPUs) wanted(n *record.Node) bool {
 
 // Changeable is when a GPU may be repartitioned, as far as the rates say.
 func (gp *GPUs) Changeable(n *record.Node, gpu int) berth.Time {
-	at := berth.Time(0)
+	return max(gp.PoolChangeable(n), Rested(n, gpu))
+}
+
+// Rested is when a GPU may be repartitioned, as far as its own last change says.
+func Rested(n *record.Node, gpu int) berth.Time {
 	if s := &n.GPUs[gpu]; s.ChangedAt > 0 {
-		at = s.ChangedAt.Add(n.Geometry.Interval)
+		return s.ChangedAt.Add(n.Geometry.Interval)
 	}
+	return 0
+}
+
+// PoolChangeable is when a GPU of the pool of a node may be repartitioned, as far as the changes of
+// the pool say.
+func (gp *GPUs) PoolChangeable(n *record.Node) berth.Time {
 	if p := gp.catalogue.Pools[n.Spec.Pool]; p != nil {
 		if over := len(p.Changes) - n.Geometry.PerHour; over >= 0 {
-			at = max(at, p.Changes[over].Add(berth.Hour))
+			return max(p.Changes[over].Add(berth.Hour), 0)
 		}
 	}
-	return at
+	return 0
 }

@@ -97,7 +97,7 @@ func without(list, other []mig.Placement) []mig.Placement {
 
 func (gp *GPUs) openRepartition(p *record.Repartition) {
 	gp.Repartitions[p.Order.ID] = p
-	p.Node.GPUs[p.Order.GPU].Order = p
+	p.Node.GPUs[p.Order.GPU].Order, p.Node.Altered = p, true
 	gp.state.SetTimer(record.Timer{At: p.Order.Deadline, Kind: record.TimerRepartition, Repartition: p})
 }
 

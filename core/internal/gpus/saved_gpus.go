@@ -34,7 +34,7 @@ func (gp *GPUs) restoreGPU(n *record.Node, s *record.SavedGPU) *berth.Error {
 	if s.ChangedAt < 0 || s.ChangedAt > gp.state.Now {
 		return refusal.Of(berth.ErrInvalid, "changedAt", "is in the future")
 	}
-	state.GPUPart = s.GPUPart
+	state.GPUPart, n.Altered = s.GPUPart, true
 	if (s.Order != nil) != (s.Before != nil) {
 		return refusal.Of(berth.ErrInvalid, "before", "there is no order without it")
 	}

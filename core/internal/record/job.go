@@ -65,6 +65,7 @@ type Job struct {
 	Spec     berth.Job
 	Queue    quota.QueueIndex
 	Shape    *Shape                 // of the whole gang
+	Pattern  *Pattern               // whose groups it has
 	Offsets  []int                  // flat index of each group's first member; one more: the total
 	Replicas roster.Roster[Replica] // those that are in no batch
 	Batches  []*Batch               // by number

@@ -144,6 +144,8 @@ type Node struct {
 	base     []mig.ProfileName // geometry.Layout in order
 	Home     []mig.Placement   // a layout of these; nil: there is none
 	GPUs     []GPUState
+	// Altered: some of its GPUs may have been repartitioned, or an order about one be out.
+	Altered  bool
 	Capacity Capacity // that it adds to the fleet
 	CordonPart
 	Trust TrustPart

@@ -94,17 +94,24 @@ func (q *Queue) DropFloor() { q.FloorMilli = 0 }
 // CompareEntries is the order of service, whatever the queues: higher rank first, whole gangs
 // before what others grow by, then age, and names last.
 func CompareEntries(a, b *Entry) int {
-	return cmp.Or(
-		CompareRank(b.Rep, a.Rep),
-		CompareBool(a.Grows, b.Grows),
-		cmp.Compare(a.Rep.Created, b.Rep.Created),
-		CompareReplicas(a.Rep, b.Rep),
-		cmp.Compare(a.Group, b.Group),
-	)
+	// One by one: most is decided before it comes to names.
+	if d := CompareRank(b.Rep, a.Rep); d != 0 {
+		return d
+	}
+	if d := CompareBool(a.Grows, b.Grows); d != 0 {
+		return d
+	}
+	if d := cmp.Compare(a.Rep.Created, b.Rep.Created); d != 0 {
+		return d
+	}
+	return cmp.Or(CompareReplicas(a.Rep, b.Rep), cmp.Compare(a.Group, b.Group))
 }
 
 // CompareRank compares two replicas of one queue by class and priority.
 func CompareRank(a, b *Replica) int {
 	x, y := &a.Job.Spec, &b.Job.Spec
-	return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority))
+	if x.Class != y.Class {
+		return cmp.Compare(x.Class, y.Class)
+	}
+	return cmp.Compare(x.Priority, y.Priority)
 }

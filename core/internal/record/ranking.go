@@ -73,10 +73,10 @@ type ranked struct {
 
 // compare is CompareEntries.
 func (a ranked) compare(b ranked) int {
-	if c := cmp.Or(cmp.Compare(b.class, a.class), cmp.Compare(b.priority, a.priority), CompareBool(a.Grows, b.Grows), cmp.Compare(a.created, b.created)); c != 0 {
-		return c
+	if a.class == b.class && a.priority == b.priority && a.created == b.created {
+		return CompareEntries(a.Entry, b.Entry)
 	}
-	return CompareEntries(a.Entry, b.Entry)
+	return cmp.Or(cmp.Compare(b.class, a.class), cmp.Compare(b.priority, a.priority), CompareBool(a.Grows, b.Grows), cmp.Compare(a.created, b.created))
 }
 
 // RankingInStep reports whether the ranking of a queue, if there is one, has what waits there, in

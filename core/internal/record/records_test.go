@@ -55,6 +55,7 @@ var recordRules = []recordRule{
 			"claims":  "from the description",
 			"Shape":   "compiled from the description",
 			"Offsets": "from the groups of the description",
+			"Pattern": "interned from the description",
 			"Live":    "counts replicas",
 		},
 	},
@@ -73,6 +74,7 @@ var recordRules = []recordRule{
 			"Reservations": "from what is set aside",
 			"Members":      "from the replicas",
 			"Planned":      "nought between passes",
+			"Altered":      "from its GPUs",
 		},
 	},
 	{
@@ -126,7 +128,7 @@ var recordRules = []recordRule{
 	{
 		record: catalogue.Table{}, saved: catalogue.SavedTable{},
 		as:      map[string]string{"Product": "Table", "Told": "Table", "Recent": "Recent", "Weights": "Weights"},
-		derived: map[string]string{"Lattice": "from the product", "Nodes": "counts nodes"},
+		derived: map[string]string{"Lattice": "from the product", "Nodes": "counts nodes", "plans": "from the lattice"},
 	},
 	{record: SparePool{}, derived: map[string]string{
 		"Pool": "from the policy", "NodesMilli": "from the policy", "Sound": "counts nodes", "Reservation": "from the nodes that are spares",

@@ -36,15 +36,15 @@ type Replica struct {
 	Beneficiary *Replica
 	// Leaves: it was asked for a checkpoint because it has to go on its own account. Moving
 	// is the place that is kept for it while it still holds another.
-	Leaves   bool
+	Leaves bool
+	// Imagined: a plan in the making imagines it ended.
+	Imagined bool
 	Moving   *Reservation
 	SoughtAt agenda.Turn // the round in which another place was last looked for
 	// FailedBids counts the bids that were in vain, and the plans that did not come true for it,
 	// since it last ran. After such a plan it bids again at BidsAt, at the earliest.
 	FailedBids int
 	BidsAt     berth.Time
-	// Imagined: a plan in the making imagines it ended.
-	Imagined bool
 	// Exclusive has the domains that a gang has for itself.
 	Exclusive *Reservation
 	// RunsMilli is what it is charged of GPUs while it runs, if it has no surplus.

@@ -47,6 +47,8 @@ type SavedJob struct {
 	Job berth.Job `json:"job"`
 	JobPart
 	Replicas []SavedReplica `json:"replicas"`
+	// Restored is what was made of it.
+	Restored *Job `json:"-"`
 }
 
 // A RatesPart is when the rate limits of the fleet, and of queues, are full again.

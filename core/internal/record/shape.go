@@ -1,13 +1,11 @@
 package record
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
-	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
@@ -53,11 +51,24 @@ type ShapeSpec struct {
 	OfReplica int         `json:",omitempty"`
 }
 
-// Key is the same for two requests if and only if they are alike in all that placement looks at.
-func (s *ShapeSpec) Key() string {
-	b, err := json.Marshal(s)
-	invariant.Must(err) // a checked job has its JSON
-	return string(b)
+// A Pattern is what jobs have in common that ask for the same in the same words: their groups, and
+// where these may go. Most jobs of a fleet are of few patterns, so that the groups are kept once,
+// and a job that comes is known to be of a shape without looking at what it asks for.
+type Pattern struct {
+	Key     string
+	Shape   *Shape
+	Groups  []berth.Group
+	Offsets []int // flat index of each group's first member; one more: the total
+	Users   int   // jobs
+}
+
+// A PatternSpec is what a pattern is known by: its JSON is the key.
+type PatternSpec struct {
+	catalogue.TrustDomain // only where a GPU is shared
+
+	Groups     []berth.Group
+	Topology   berth.Topology
+	SameLabels []string `json:",omitempty"`
 }
 
 type label struct{ key, value string }

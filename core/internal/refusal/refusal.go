@@ -55,12 +55,12 @@ func invalid(reason string) *berth.Error {
 
 // Decode decodes one strict JSON value, and turns what is wrong into a *berth.Error of what is
 // decoded.
-func Decode(what string, b []byte, v any) error {
-	err := strict.Unmarshal(b, v)
+func Decode[T any](what string, b []byte) (*T, error) {
+	v, err := strict.FormOf[T](strict.Readings{}).Unmarshal(b)
 	if err == nil {
-		return nil
+		return v, nil
 	}
 	e := &berth.Error{Event: what, Kind: berth.ErrInvalid}
 	e.Field, e.Reason = strict.Describe(err, func(own *berth.Error) string { return own.Reason })
-	return e
+	return nil, e
 }

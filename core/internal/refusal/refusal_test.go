@@ -34,11 +34,12 @@ func TestRefusalsNameTheFieldAndTheKind(t *testing.T) {
 
 // What cannot be decoded is refused as what it was to be, and an Error within keeps its reason.
 func TestDecodeRefusesWithAnErrorOfWhatItDecodes(t *testing.T) {
-	var v struct {
+	type thing struct {
 		N  int       `json:"n"`
 		In carefully `json:"in"`
 	}
-	require.NoError(t, Decode("thing", []byte(`{"n":1}`), &v))
+	v, err := Decode[thing]("thing", []byte(`{"n":1}`))
+	require.NoError(t, err)
 	require.Equal(t, 1, v.N)
 	for text, want := range map[string]berth.Error{
 		`{"m":1}`:   {Event: "thing", Kind: berth.ErrInvalid, Field: "m", Reason: "is not a known field"},
@@ -46,7 +47,8 @@ func TestDecodeRefusesWithAnErrorOfWhatItDecodes(t *testing.T) {
 		`{"in":1}`:  {Event: "thing", Kind: berth.ErrInvalid, Field: "in", Reason: "is never right"},
 	} {
 		var refused *berth.Error
-		require.ErrorAs(t, Decode("thing", []byte(text), &v), &refused)
+		_, err := Decode[thing]("thing", []byte(text))
+		require.ErrorAs(t, err, &refused)
 		require.Equal(t, want, *refused, text)
 	}
 }

@@ -13,12 +13,19 @@ const pageSize = 512
 // are left of many, have numbers far apart. So it is kept in pages, and a page where there is none
 // costs 24 bytes. The zero value is empty.
 //
-// A page ends with its last record, so that the only replica of a job costs no more than itself.
-type Roster[T any] struct{ pages [][]*T }
+// Most jobs have one replica, so that the record with number 0 stands beside the pages. A page ends
+// with its last record.
+type Roster[T any] struct {
+	first *T
+	pages [][]*T
+}
 
 // At is the record with a number; nil: there is none. O(1).
 func (r *Roster[T]) At(number int) *T {
-	if number < 0 || number/pageSize >= len(r.pages) {
+	switch {
+	case number == 0:
+		return r.first
+	case number < 0 || number/pageSize >= len(r.pages):
 		return nil
 	}
 	if page := r.pages[number/pageSize]; number%pageSize < len(page) {
@@ -29,6 +36,10 @@ func (r *Roster[T]) At(number int) *T {
 
 // Add enters a record under a number that no other has, from 0.
 func (r *Roster[T]) Add(number int, record *T) {
+	if number == 0 {
+		r.first = record
+		return
+	}
 	page := at(&r.pages, number/pageSize)
 	*at(page, number%pageSize) = record
 }
@@ -43,6 +54,10 @@ func at[E any](list *[]E, i int) *E {
 
 // Remove takes out the record with a number that has one.
 func (r *Roster[T]) Remove(number int) {
+	if number == 0 {
+		r.first = nil
+		return
+	}
 	page := &r.pages[number/pageSize]
 	(*page)[number%pageSize] = nil
 	for len(*page) > 0 && (*page)[len(*page)-1] == nil {
@@ -80,6 +95,9 @@ func (r *Roster[T]) First(from, end int) int {
 
 // next is the first record from a number on, and its number; nil: there is none.
 func (r *Roster[T]) next(number int) (*T, int) {
+	if number == 0 && r.first != nil {
+		return r.first, 0
+	}
 	for at := number / pageSize; at < len(r.pages); at++ {
 		for page := r.pages[at]; number-at*pageSize < len(page); number++ {
 			if record := page[number-at*pageSize]; record != nil {

@@ -47,7 +47,7 @@ func (se *Search) ExpectedReshape(e *record.Entry) berth.Time {
 	if w.milli == 0 {
 		return at
 	}
-	se.eachOffer(&w, func(o gpus.Offer, from berth.Time) {
+	se.eachOffer(&w, func(pool berth.Time) bool { return pool >= at }, func(o gpus.Offer, from berth.Time) {
 		at = min(at, max(from, w.paysAt(o.Cost, o.Serves), se.state.Now))
 	})
 	se.eachHold(&w, func(o gpus.Offer, from, clear berth.Time, late bool) {

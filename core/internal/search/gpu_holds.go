@@ -41,38 +41,54 @@ func (se *Search) holdGPUFor(w *wish) bool {
 // stands idle meanwhile, from when that pays, and when the GPU is expected to be clear. late: it
 // should be already.
 func (se *Search) eachHold(w *wish, use func(o gpus.Offer, from, clear berth.Time, late bool)) {
+	se.nodesLooked += len(se.state.Nodes)
+	se.pools.known = false
 	for _, n := range se.state.Nodes {
-		if n == nil || !n.Pliable() || n.Geometry.HoldLimit < 0 || n.Closed() {
+		if n == nil || len(n.Members) == 0 || !n.Pliable() || n.Geometry.HoldLimit < 0 || n.Closed() {
 			continue
 		}
 		g := &w.request.Groups[0]
 		if !se.gpus.Qualifies(n, g) {
 			continue
 		}
-		for gpu := range n.Spec.GPUs {
-			if se.gpus.Untouchable(n, gpu) {
+		pool := se.poolChangeable(n)
+		var alike uint64 // GPUs of which the same is known as of the last one
+		var clear berth.Time
+		var idle int64
+		var late, ok bool
+		untouched := !n.Altered && se.state.Fleet.Sound(n.Index)
+		for gpu := range n.GPUs {
+			if untouched && alike>>gpu&1 == 1 {
+				continue // as good as the one before, and behind it
+			}
+			if !untouched && se.gpus.Untouchable(n, gpu) {
 				continue
 			}
-			clear, idle, late, ok := se.gpus.ClearAt(n, gpu, &g.Claim)
+			if alike>>gpu&1 == 0 {
+				clear, idle, late, ok = se.gpus.ClearAt(n, gpu, &g.Claim)
+				if alike = 0; len(n.Members) == 1 { // on all of its GPUs
+					alike = n.Members[0].Rep.Members[n.Members[0].Index].Hold.GPUs
+				}
+			}
 			if !ok {
 				continue
 			}
 			cost := idle * int64(clear.Sub(se.state.Now))
-			use(gpus.Offer{Node: n, GPU: gpu, Cost: cost}, se.holdPaysAt(w, n, gpu, clear, idle), clear, late)
+			use(gpus.Offer{Node: n, GPU: gpu, Cost: cost}, max(se.holdPaysAt(w, n, clear, idle), pool, gpus.Rested(n, gpu)), clear, late)
 		}
 	}
 }
 
-// holdPaysAt is when a GPU may be kept for a wish: when the rates allow it, when it is
+// holdPaysAt is when a GPU may be kept for a wish, whatever the rates allow: when it is
 // clear within the limit from then, and when what the member has waited comes to what
 // stands idle until the GPU is clear, and the change. The one rises and the other
 // falls as time goes by.
-func (se *Search) holdPaysAt(w *wish, n *record.Node, gpu int, clear berth.Time, idle int64) berth.Time {
+func (se *Search) holdPaysAt(w *wish, n *record.Node, clear berth.Time, idle int64) berth.Time {
 	// At t: milli x (t - since) = idle x (clear - t) + cost x 1000
 	since := w.Rep.PendingSince
 	each := w.milli + idle
 	wait := (idle*int64(clear.Sub(since)) + int64(n.Geometry.Cost)*1000 + each - 1) / each
-	return max(since.Add(berth.Duration(wait)), clear.Add(-n.Geometry.HoldLimit), se.gpus.Changeable(n, gpu))
+	return max(since.Add(berth.Duration(wait)), clear.Add(-n.Geometry.HoldLimit))
 }
 
 // TendGPUHolds starts the members whose GPUs are clear, and gives up what took too long.
@@ -116,7 +132,7 @@ func (se *Search) tryHeldGPU(d *record.GPUHold) {
 	if at := se.gpus.Changeable(n, d.GPU); changes && at > se.state.Now {
 		d.RetryAt = at
 	} else if changes {
-		se.gpus.Stage(n, d.GPU, o.To)
+		se.stage(&o)
 		staged = []gpus.Offer{o}
 	}
 	outcome := se.tryStaged(&w)

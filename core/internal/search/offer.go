@@ -15,7 +15,8 @@ import (
 // offers lists what GPUs could become for a wish now, the cheapest first.
 func (se *Search) offers(w *wish) []gpus.Offer {
 	var list []gpus.Offer
-	se.eachOffer(w, func(o gpus.Offer, from berth.Time) {
+	inVain := func(pool berth.Time) bool { return pool > se.state.Now && pool >= w.soonest }
+	se.eachOffer(w, inVain, func(o gpus.Offer, from berth.Time) {
 		if from > se.state.Now {
 			w.later(from)
 		} else {
@@ -27,10 +28,17 @@ func (se *Search) offers(w *wish) []gpus.Offer {
 }
 
 // eachOffer calls a function for what GPUs could become for a wish, and from when the rates
-// allow it.
-func (se *Search) eachOffer(w *wish, use func(o gpus.Offer, from berth.Time)) {
+// allow it. The layouts to which they would be divided are yet to be found. It passes over the nodes of
+// pools that may not be changed until an instant with which nothing is gained.
+func (se *Search) eachOffer(w *wish, inVain func(pool berth.Time) bool, use func(o gpus.Offer, from berth.Time)) {
+	se.nodesLooked += len(se.state.Nodes)
+	se.pools.known = false
 	for _, n := range se.state.Nodes {
-		if n == nil || !n.Pliable() || n.Closed() {
+		if n == nil || se.state.Fleet.Taken(n.Index) || !n.Pliable() || n.Closed() {
+			continue
+		}
+		pool := se.poolChangeable(n)
+		if inVain(pool) {
 			continue
 		}
 		for i := range w.request.Groups {
@@ -38,12 +46,19 @@ func (se *Search) eachOffer(w *wish, use func(o gpus.Offer, from berth.Time)) {
 			if !w.Bucket.Shape.Spec.Groups[i].Claim.WantsDevice() || !se.gpus.Qualifies(n, g) {
 				continue
 			}
+			if se.allAlike(n) {
+				if o, ok := se.offer(w, n, 0, &g.Claim); ok {
+					o.Alike = len(n.Spec.GPUs) - 1
+					use(o, pool)
+				}
+				break
+			}
 			for gpu := range n.Spec.GPUs {
 				if se.gpus.Untouchable(n, gpu) {
 					continue
 				}
 				if o, ok := se.offer(w, n, gpu, &g.Claim); ok {
-					use(o, se.gpus.Changeable(n, gpu))
+					use(o, max(pool, gpus.Rested(n, gpu)))
 				}
 			}
 			break
@@ -51,8 +66,21 @@ func (se *Search) eachOffer(w *wish, use func(o gpus.Offer, from berth.Time)) {
 	}
 }
 
-// offer is what a GPU could become for members with a claim, and what that costs. The
-// claim is for an instance, a whole GPU or a share.
+// allAlike reports whether all GPUs of a node are free and whole, and none was ever changed.
+func (se *Search) allAlike(n *record.Node) bool {
+	return !n.Altered && len(n.Members) == 0 && !n.HasBase() && se.state.Fleet.Idle(n.Index)
+}
+
+// poolChangeable is when GPUs of the pool of a node may be changed, as far as the pool says.
+func (se *Search) poolChangeable(n *record.Node) berth.Time {
+	if p := &se.pools; !p.known || p.pool != n.Spec.Pool || p.least != n.Geometry.PerHour {
+		*p = poolRates{true, n.Spec.Pool, n.Geometry.PerHour, se.gpus.PoolChangeable(n)}
+	}
+	return se.pools.at
+}
+
+// offer is what a GPU could become for members with a claim, and what that costs; become has the
+// layout. The claim is for an instance, a whole GPU or a share.
 func (se *Search) offer(w *wish, n *record.Node, gpu int, claim *gang.Claim) (gpus.Offer, bool) {
 	o := gpus.Offer{Node: n, GPU: gpu, Serves: 1}
 	now := n.Partitioning(gpu)
@@ -87,7 +115,7 @@ func (se *Search) offer(w *wish, n *record.Node, gpu int, claim *gang.Claim) (gp
 	return o, true
 }
 
-// layoutFor finds the layout with instances for as many members as wait, and can be had,
+// layoutFor plans the layout with instances for as many members as wait, and can be had,
 // with the least destroyed. It returns the thousandths of the GPU that are touched
 // for them.
 func (se *Search) layoutFor(w *wish, n *record.Node, exist, held mig.State, claim *gang.Claim, o *gpus.Offer) (touched int64, ok bool) {
@@ -96,18 +124,19 @@ func (se *Search) layoutFor(w *wish, n *record.Node, exist, held mig.State, clai
 	if !ok {
 		return 0, false
 	}
-	counts := make([]int, l.Profiles())
-	counts[p] = min(w.many, l.Free(held, p))
-	to, steps, ok := l.PlanFor(exist, held, counts)
-	if !ok || len(steps) == 0 {
-		return 0, false
+	o.Serves = min(w.many, l.Free(held, p))
+	plan := n.Table.Plan(exist, held, p, o.Serves)
+	o.Profile, o.Planned, o.To.Mode = p, plan.To, berth.GPUModeMIG
+	return plan.Touched, plan.Steps > 0
+}
+
+// stage has the core look at a GPU as it could be by an offer.
+func (se *Search) stage(o *gpus.Offer) {
+	if o.Planned != 0 {
+		l := o.Node.Table.Lattice
+		o.To.Instances = l.Layout(o.Node.Table.Filled(o.Planned, o.Profile))
 	}
-	for _, step := range steps {
-		touched += n.Table.Milli(step.Placement)
-	}
-	o.Serves = counts[p]
-	o.To = record.Partitioning{Mode: berth.GPUModeMIG, Instances: l.Layout(n.Table.Filled(to, p))}
-	return touched, true
+	se.gpus.Stage(o.Node, o.GPU, o.To)
 }
 
 // InPieces reports whether as much is free as the first of an entry's bucket asks for, on

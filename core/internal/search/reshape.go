@@ -1,6 +1,7 @@
 package search
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -38,8 +39,9 @@ func (se *Search) Reshape() {
 		return
 	}
 	done := false
+	se.nodesLooked = 0
 	for looked, e := range se.wishes() {
-		if looked == se.state.Bounds.Reshapes {
+		if looked == se.state.Bounds.Reshapes || se.nodesLooked > se.state.Bounds.NodesLooked {
 			se.agenda.ReshapeBy(se.state.Now) // the rest in the next pass
 			break
 		}
@@ -233,8 +235,7 @@ func (w *wish) paysAt(price int64, members int) berth.Time {
 func (se *Search) tryOffers(w *wish, offers []gpus.Offer) bool {
 	passed, tried := 0, 0
 	var limited []quota.ProductIndex // of which no more is allowed
-	for i := range offers {
-		o := &offers[i]
+	for o := range each(offers) {
 		if se.gpus.Untouchable(o.Node, o.GPU) || slices.Contains(limited, o.Node.Product) {
 			continue
 		}
@@ -242,7 +243,7 @@ func (se *Search) tryOffers(w *wish, offers []gpus.Offer) bool {
 		if !ok {
 			continue // somebody was placed there since the list was made
 		}
-		*o = now
+		o = now
 		if at := max(w.paysAt(o.Cost, o.Serves), se.gpus.Changeable(o.Node, o.GPU)); at > se.state.Now {
 			w.later(at)
 			continue
@@ -255,9 +256,9 @@ func (se *Search) tryOffers(w *wish, offers []gpus.Offer) bool {
 			return false
 		}
 		tried++
-		se.gpus.Stage(o.Node, o.GPU, o.To)
+		se.stage(&o)
 		outcome := se.tryStaged(w)
-		se.unstageRest(offers[i : i+1])
+		se.unstageRest([]gpus.Offer{o})
 		switch outcome {
 		case Fits:
 			return true
@@ -266,6 +267,20 @@ func (se *Search) tryOffers(w *wish, offers []gpus.Offer) bool {
 		}
 	}
 	return false
+}
+
+// each goes through offers, a GPU at a time.
+func each(offers []gpus.Offer) iter.Seq[gpus.Offer] {
+	return func(yield func(gpus.Offer) bool) {
+		for i := range offers {
+			o := offers[i]
+			for o.Alike = 0; o.GPU <= offers[i].GPU+offers[i].Alike; o.GPU++ {
+				if !yield(o) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // tryDomains is tryTogether in one domain of the level that a gang requires after the
@@ -283,12 +298,12 @@ func (se *Search) tryDomains(w *wish, offers []gpus.Offer) bool {
 	}
 	var order []int
 	byDomain := map[int][]gpus.Offer{}
-	for i := range offers {
-		d := domainOf(&offers[i])
+	for o := range each(offers) {
+		d := domainOf(&o)
 		if byDomain[d] == nil {
 			order = append(order, d)
 		}
-		byDomain[d] = append(byDomain[d], offers[i])
+		byDomain[d] = append(byDomain[d], o)
 	}
 	for i, d := range order {
 		if i < w.skip {
@@ -322,7 +337,7 @@ func (se *Search) tryTogether(w *wish, offers []gpus.Offer) bool {
 		}
 		total += o.Cost
 		taken[pool]++
-		se.gpus.Stage(o.Node, o.GPU, o.To)
+		se.stage(o)
 		staged = append(staged, *o)
 		if placed = se.tryStaged(w) == Fits; placed {
 			break

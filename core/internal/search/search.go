@@ -4,6 +4,7 @@
 package search
 
 import (
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/backlog"
 	"github.com/berth-sched/berth/core/internal/books"
@@ -36,6 +37,18 @@ type Search struct {
 	unbound  []Unbound
 	// booked is scratch: the members that bookPlacement has booked so far.
 	booked []int
+	// nodesLooked counts the nodes that were looked at for GPUs to change, or to keep.
+	nodesLooked int
+	pools       poolRates
+}
+
+// poolRates remembers, within one walk over the nodes, when GPUs of the pool of the last one may be
+// changed.
+type poolRates struct {
+	known bool
+	pool  string
+	least int
+	at    berth.Time
 }
 
 // New returns one that stands on the rooms below.

@@ -35,7 +35,7 @@ func (st *State) CheckNodes() error {
 
 // CheckJobs checks jobs and their replicas against each other.
 func (st *State) CheckJobs() error {
-	replicas := 0
+	replicas, users, counted := 0, map[*record.Pattern]int{}, 0
 	for _, id := range slices.Sorted(maps.Keys(st.Jobs)) {
 		j := st.Jobs[id]
 		live := 0
@@ -59,9 +59,15 @@ func (st *State) CheckJobs() error {
 		if st.Shapes[j.Shape.Key] != j.Shape || j.Shape.Users < 1 {
 			return fmt.Errorf("job %s: its shape is not known", id)
 		}
+		if p := j.Pattern; st.Patterns[p.Key] != p || p.Shape != j.Shape || st.gangShape(&j.Spec) != p.Shape {
+			return fmt.Errorf("job %s: its pattern is not known, or has another shape", id)
+		}
+		if users[j.Pattern]++; users[j.Pattern] == 1 {
+			counted += j.Pattern.Users
+		}
 		replicas += live
 	}
-	return Agree(Tally{"replicas", st.Replicas, replicas})
+	return Agree(Tally{"replicas", st.Replicas, replicas}, Tally{"patterns", len(st.Patterns), len(users)}, Tally{"jobs by pattern", counted, len(st.Jobs)})
 }
 
 // CheckMembers checks members against the state of their replica, and the lists of their nodes.

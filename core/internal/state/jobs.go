@@ -4,15 +4,43 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/contract"
+	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
 // Admit makes a new job known.
 func (st *State) Admit(j *record.Job) {
 	st.Jobs[j.Spec.ID] = j
-	j.Shape = st.gangShape(&j.Spec)
+	if j.Pattern.Users == 0 {
+		st.Patterns[j.Pattern.Key] = j.Pattern
+		j.Pattern.Shape = st.gangShape(&j.Spec)
+	}
+	j.Pattern.Users++
+	j.Shape = j.Pattern.Shape
 	j.Shape.Users++
 	st.Totals.JobsAdmitted++
+}
+
+// PatternOf is the pattern of a job, by which some job is known, or a new one.
+func (st *State) PatternOf(j *berth.Job) *record.Pattern {
+	spec := record.PatternSpec{Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels}
+	if slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Share != nil }) {
+		spec.TrustDomain = catalogue.TrustDomainOf(j)
+	}
+	var err error
+	st.key, err = st.patternPen.Append(st.key[:0], &spec)
+	invariant.Must(err) // a checked job has its JSON
+	if p := st.Patterns[string(st.key)]; p != nil {
+		return p
+	}
+	p := &record.Pattern{Key: string(st.key), Groups: contract.CloneGroups(j.Groups), Offsets: make([]int, 1, 1+len(j.Groups))}
+	for i := range j.Groups {
+		p.Offsets = append(p.Offsets, p.Offsets[i]+j.Groups[i].Members)
+	}
+	return p
 }
 
 // NewReplicaAt makes a pending replica with a number that no other has. Its incarnations begin
@@ -87,7 +115,12 @@ func (st *State) RemoveReplica(rep *record.Replica) {
 }
 
 // Dismiss forgets a job without replicas.
-func (st *State) Dismiss(j *record.Job) { delete(st.Jobs, j.Spec.ID) }
+func (st *State) Dismiss(j *record.Job) {
+	delete(st.Jobs, j.Spec.ID)
+	if j.Pattern.Users--; j.Pattern.Users == 0 {
+		delete(st.Patterns, j.Pattern.Key)
+	}
+}
 
 // RemoveShape forgets a shape that nobody has any more.
 func (st *State) RemoveShape(s *record.Shape) { delete(st.Shapes, s.Key) }

@@ -10,7 +10,7 @@ import (
 
 // SaveNodes lists all nodes by ID, with what was told of them since they joined.
 func (st *State) SaveNodes() []record.SavedNode {
-	list := []record.SavedNode{}
+	list := make([]record.SavedNode, 0, len(st.NodeByID))
 	for _, id := range slices.Sorted(maps.Keys(st.NodeByID)) {
 		n := st.NodeByID[id]
 		list = append(list, record.SavedNode{Node: n.Spec, CordonPart: n.CordonPart, GPUs: n.SaveGPUs(), TrustPart: n.Trust})

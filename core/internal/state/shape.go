@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
@@ -16,10 +17,11 @@ import (
 // shapeOf returns the shape of a spec, and makes it if it is new. It does not
 // count the user.
 func (st *State) shapeOf(spec record.ShapeSpec) *record.Shape {
-	key := spec.Key()
-	if s := st.Shapes[key]; s != nil {
+	written := st.ShapeKey(&spec)
+	if s := st.Shapes[string(written)]; s != nil {
 		return s
 	}
+	key := string(written)
 	s := &record.Shape{Key: key, Spec: spec, Levels: st.levelsOf(&spec), BlockedAt: -1, Version: -1}
 	s.LooksAround = spec.Topology.Exclusive != "" || spec.Like != "" ||
 		slices.ContainsFunc(spec.Groups, func(g berth.Group) bool { return g.Topology.Spread != "" })
@@ -31,6 +33,15 @@ func (st *State) shapeOf(spec record.ShapeSpec) *record.Shape {
 	}
 	st.Compile(s)
 	return s
+}
+
+// ShapeKey is the same for two requests if and only if they are alike in all that placement looks
+// at. It is good until the next key is asked for.
+func (st *State) ShapeKey(spec *record.ShapeSpec) []byte {
+	var err error
+	st.key, err = st.shapePen.Append(st.key[:0], spec)
+	invariant.Must(err) // a checked job has its JSON
+	return st.key
 }
 
 // levelsOf lists the levels that a request names for the gang, a group or a segment to be

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/losses"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/strict"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
@@ -47,7 +48,12 @@ type State struct {
 	Jobs      map[berth.JobID]*record.Job
 	Replicas  int // of all jobs
 	Orders    map[berth.OrderID]*record.Replica
-	Shapes    map[string]*record.Shape
+	// Shapes and Patterns by their keys, which the pens write.
+	Shapes     map[string]*record.Shape
+	Patterns   map[string]*record.Pattern
+	shapePen   *strict.Pen[record.ShapeSpec]
+	patternPen *strict.Pen[record.PatternSpec]
+	key        []byte // is written here
 	// Spares are kept of these pools, in order of name.
 	Spares []*record.SparePool
 	// Leaving has the replicas that are being stopped, or will be: victims, moves, drains.
@@ -78,10 +84,12 @@ type State struct {
 
 // New returns the state of an empty fleet.
 func New(catalogue *catalogue.Catalogue, losses *losses.Losses, agenda *agenda.Agenda, config berth.Config, fleet *gang.Fleet) *State {
+	writings := strict.Writings{}
 	return &State{
 		catalogue: catalogue, losses: losses, agenda: agenda,
 		Config: config, Bounds: bounds.Usual(), Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: hardware.NewTable[*record.Reservation](),
 		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.OrderID]*record.Replica{}, Shapes: map[string]*record.Shape{},
+		Patterns: map[string]*record.Pattern{}, shapePen: strict.PenOf[record.ShapeSpec](writings), patternPen: strict.PenOf[record.PatternSpec](writings),
 		Todo: btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, record.Ending.Less),
 		Leaving: btree.NewG(16, record.LessReplica), Returning: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{},
 	}

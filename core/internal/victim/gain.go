@@ -142,18 +142,30 @@ func sinceCheckpoint(rep *record.Replica, at berth.Time) berth.Duration {
 // wait for so long. A gang that gives a unit continues without waiting, so that it loses the cost
 // of resizing alone.
 func (v *Victims) Candidate(p record.Piece, queueing berth.Duration) preempt.Candidate {
-	spec := &p.Rep.Job.Spec
-	candidate := preempt.Candidate{
-		ID: string(spec.ID) + "#" + strconv.Itoa(p.Rep.Number), Class: int(spec.Class), Priority: spec.Priority,
-		Started: int64(p.Rep.CameAt), GPUMilli: p.GPUMilli(),
-		RestartCost: int64(spec.Checkpoint.RestartCost),
-	}
-	if p.Whole() {
-		candidate.Checkpointable, candidate.CheckpointCost = spec.Checkpoint.Supported, int64(spec.Checkpoint.Cost)
-		candidate.SinceCheckpoint, candidate.Queueing = int64(sinceCheckpoint(p.Rep, v.state.Now)), int64(queueing)
-	} else if candidate.Surplus = true; len(p.Flats) > 0 {
+	candidate := v.priced(p, queueing)
+	if candidate.ID = string(p.Rep.Job.Spec.ID) + "#" + strconv.Itoa(p.Rep.Number); candidate.Surplus && len(p.Flats) > 0 {
 		candidate.ID += "/" + strconv.Itoa(p.Flats[0])
 	}
 	state.NoteHolds(&candidate, p)
+	return candidate
+}
+
+// CostToMove is what it costs to move a replica, as a candidate.
+func (v *Victims) CostToMove(rep *record.Replica) preempt.GPUMilliseconds {
+	candidate := v.priced(record.Piece{Rep: rep}, 0)
+	return candidate.Cost()
+}
+
+// priced is a candidate without its name and its place.
+func (v *Victims) priced(p record.Piece, queueing berth.Duration) preempt.Candidate {
+	spec := &p.Rep.Job.Spec
+	candidate := preempt.Candidate{
+		Class: int(spec.Class), Priority: spec.Priority, Started: int64(p.Rep.CameAt), GPUMilli: p.GPUMilli(),
+		RestartCost: int64(spec.Checkpoint.RestartCost), Surplus: !p.Whole(),
+	}
+	if !candidate.Surplus {
+		candidate.Checkpointable, candidate.CheckpointCost = spec.Checkpoint.Supported, int64(spec.Checkpoint.Cost)
+		candidate.SinceCheckpoint, candidate.Queueing = int64(sinceCheckpoint(p.Rep, v.state.Now)), int64(queueing)
+	}
 	return candidate
 }
