@@ -27,10 +27,10 @@ func (t *Taker) instances(kind berth.GeometryKind, gpus, claims int) {
 	bound, now := 0, sched.Now()
 	longest, total := time.Duration(0), time.Duration(0)
 	for {
-		began := instant(t)
+		began := time.Now()
 		orders, err := sched.Schedule(now)
 		must(t, err)
-		took := instant(t) - began
+		took := time.Since(began)
 		longest, total = max(longest, took), total+took
 		for _, o := range orders {
 			if _, ok := o.(berth.Bind); ok {
