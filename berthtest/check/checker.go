@@ -61,7 +61,9 @@ type Checker struct {
 	// losses are what hardware took since the last pass, without the causes.
 	losses []berth.Loss
 	// enlarged: the pass has started a gang that may have got more than its minimum since.
-	enlarged bool
+	// outranked are the gangs that it has started before one that ranks above them.
+	enlarged  bool
+	outranked []outranked
 
 	cases map[string]int
 }
@@ -140,7 +142,7 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Order) error {
 	c.begin()
 	c.beginEvictions()
 	clear(c.lodgers)
-	c.enlarged, c.losses = false, nil
+	c.enlarged, c.losses, c.outranked = false, nil, nil
 	c.expire()
 	for _, a := range actions {
 		if err := c.ordered(a); err != nil {
@@ -148,6 +150,9 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Order) error {
 		}
 	}
 	if err := c.afterPass(); err != nil {
+		return err
+	}
+	if err := c.inRankOrder(actions); err != nil {
 		return err
 	}
 	return c.onCourse()

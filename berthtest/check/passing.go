@@ -31,16 +31,33 @@ func (c *Checker) surelyPasses(rep *replica, key gangKey) bool {
 	return !guaranteed || c.preemptions[key] == nil && rep.job.least(c) <= other.job.least(c)
 }
 
-// inRankOrder: a gang is not started where room was made for it while another of its queue waits
-// that ranks above it and asks for the same, for no longer: that may have the place, and goes before
+// An outranked gang was started where room was made for it. Above ranks above it, waited in its queue
+// and asks for the same: that may have the place.
+type outranked struct{ rep, above *replica }
+
+// noteRankedAbove notes what waits as a gang is started where room was made for it, and ranks above
 // it.
-func (c *Checker) inRankOrder(rep *replica, b *berth.Bind) error {
+func (c *Checker) noteRankedAbove(rep *replica) {
 	if c.ownPolicy || c.policy.BackfillBudget != 0 || len(rep.avoided) > 0 {
-		return nil
+		return
 	}
 	for _, other := range c.inQueues()[rep.job.queue] {
 		if c.surelyPasses(other, rep.key()) && asksForNoMore(&other.job.spec, &rep.job.spec) && len(other.avoided) == 0 {
-			return broken(PromiseEligibility, "order %d starts %s where room was made, and %s waits, which ranks above it and asks for the same", b.ID, rep, other)
+			c.outranked = append(c.outranked, outranked{rep, other})
+		}
+	}
+}
+
+// inRankOrder: no gang is started where room was made for it while another waits on that ranks above
+// it in its queue and asks for the same; but that the other would have fit elsewhere, and what was
+// free there went to others in the pass.
+func (c *Checker) inRankOrder(orders []berth.Order) error {
+	if slices.ContainsFunc(orders, func(o berth.Order) bool { return o.Kind() == "bind" && o.Header().Cause.Code != berth.CauseVictimsGone }) {
+		return nil
+	}
+	for _, o := range c.outranked {
+		if o.above.waits() {
+			return broken(PromiseEligibility, "%s is started where room was made, and %s waits, which ranks above it and asks for the same", o.rep, o.above)
 		}
 	}
 	return nil

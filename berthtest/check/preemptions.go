@@ -145,9 +145,7 @@ func (c *Checker) victimsGone(rep *replica, b *berth.Bind) error {
 		return c.grownWherePlanned(rep, b)
 	}
 	c.saw("started where room was made")
-	if err := c.inRankOrder(rep, b); err != nil {
-		return err
-	}
+	c.noteRankedAbove(rep)
 	return c.whereAside(rep, b)
 }
 

@@ -4,6 +4,7 @@ package hardware
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -82,15 +83,16 @@ func (k Key) Admits(g *berth.Group) bool {
 // Its invariants:
 //
 //  1. A class has a node, and none has the key of another.
-//  2. sorted and open are in the order of the keys, and kinds counts the same classes.
+//  2. sorted has the classes in the order of their keys, and kinds counts the same, which Ordered
+//     verifies.
 type Table[R any] struct {
 	ByKey map[Key]int
 	List  []entry[R]
 	// Version changes with the set of classes that are in no reservation, and with that of all
 	// kinds of hardware: what follows from these is stale if it is of another version.
 	Version int
-	// sorted and open list all classes, and those in no reservation, in the order of their keys.
-	sorted, open []topology.NodeClass
+	// sorted lists the classes in the order of their keys.
+	sorted []topology.NodeClass
 	// kinds counts the classes by their keys without what they are set aside for.
 	kinds map[Key]int
 }
@@ -148,31 +150,35 @@ func (t *Table[R]) Drop(i int) {
 	}
 }
 
-// note enters a class into the orders, or takes it out. O(classes).
+// note enters a class into the order, or takes it out. O(classes).
 func (t *Table[R]) note(i, change int) {
 	key := t.List[i].Key
-	t.sorted = t.withOrWithout(t.sorted, i, change)
+	at, _ := slices.BinarySearchFunc(t.sorted, key, func(c topology.NodeClass, k Key) int { return t.List[c].Key.compare(k) })
+	if change > 0 {
+		t.sorted = slices.Insert(t.sorted, at, topology.NodeClass(i))
+	} else {
+		t.sorted = slices.Delete(t.sorted, at, at+1)
+	}
 	kind := key
 	kind.Fence = ""
 	before := t.kinds[kind]
 	if t.kinds[kind] += change; t.kinds[kind] == 0 {
 		delete(t.kinds, kind)
 	}
-	if key.Fence == "" {
-		t.open = t.withOrWithout(t.open, i, change)
-	}
 	if key.Fence == "" || before == 0 || before+change == 0 {
 		t.Version++
 	}
 }
 
-// withOrWithout puts a class into an order, or takes it out.
-func (t *Table[R]) withOrWithout(order []topology.NodeClass, i, change int) []topology.NodeClass {
-	at, _ := slices.BinarySearchFunc(order, t.List[i].Key, func(c topology.NodeClass, k Key) int { return t.List[c].Key.compare(k) })
-	if change < 0 {
-		return slices.Delete(order, at, at+1)
+// Ordered reports whether the order and the kinds are those of the classes.
+func (t *Table[R]) Ordered() bool {
+	of := Table[R]{List: t.List, kinds: map[Key]int{}}
+	for i := range t.List {
+		if t.List[i].Nodes > 0 {
+			of.note(i, 1)
+		}
 	}
-	return slices.Insert(order, at, topology.NodeClass(i))
+	return slices.Equal(of.sorted, t.sorted) && maps.Equal(of.kinds, t.kinds)
 }
 
 // Outdate makes what follows from the classes stale, where something else has changed by which it
@@ -189,17 +195,12 @@ func (e *entry[R]) admits(g *berth.Group) bool {
 func (t *Table[R]) Admits(i int, g *berth.Group) bool { return t.List[i].admits(g) }
 
 // Matching lists the classes that admit the group, in the order of their keys. Of
-// those that are set aside it lists the open ones. O(classes), and without those O(classes that
-// are in no reservation).
+// those that are set aside it lists the open ones. O(classes).
 func (t *Table[R]) Matching(g *berth.Group, open func([]R) bool) []topology.NodeClass {
-	order := t.sorted
-	if open == nil {
-		order = t.open
-	}
 	var classes []topology.NodeClass
-	for _, i := range order {
+	for _, i := range t.sorted {
 		e := &t.List[i]
-		if e.admits(g) && (e.Key.Fence == "" || open(e.Reservations)) {
+		if e.admits(g) && (e.Key.Fence == "" || open != nil && open(e.Reservations)) {
 			classes = append(classes, i)
 		}
 	}

@@ -410,13 +410,20 @@ func (se *Search) mayFitNow(b *record.Bucket, w *record.Reservation) bool {
 		slices.ContainsFunc(se.state.FreedNodes, func(n *record.Node) bool { return se.backlog.Helps(n, b.Shape) })
 }
 
-// tryTaker places a gang that may take what is set aside for another, if it fits: there, if it
-// fits nowhere else.
+// tryTaker places a gang that may take what is set aside for another there, unless it fits where
+// nothing is: what is free to all is dealt out in the order of queues, and leaves the other its
+// place.
 func (se *Search) tryTaker(e *record.Entry) {
-	if request, ok := se.requestNow(e); ok && se.try(e, request) != Fits {
-		if lifted, some := se.Lift(e, request); some {
-			se.try(e, lifted)
-		}
+	request, ok := se.requestNow(e)
+	if !ok {
+		return
+	}
+	if se.find(request) {
+		se.books.LetGo()
+		return
+	}
+	if lifted, some := se.Lift(e, request); some {
+		se.try(e, lifted)
 	}
 }
 
