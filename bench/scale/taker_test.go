@@ -37,7 +37,8 @@ func TestATakerMeasuresWhatIsAskedFor(t *testing.T) {
 	figures, err := c.Take(time.Hour)
 	require.NoError(t, err)
 	require.Less(t, figures[0].Value, float64(10*time.Millisecond))
-	require.InDelta(t, 1100, *figures[0].Allocated, 500)
+	require.Greater(t, *figures[0].Allocated, 999.0)
+	require.Less(t, *figures[0].Allocated, 100_000.0) // the runtime allocates, too, now and then
 	require.Equal(t, 10.0, figures[1].Value)
 	require.False(t, figures[1].Met())
 }
