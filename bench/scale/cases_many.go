@@ -22,15 +22,15 @@ func instanceCases(short bool) (list []Case) {
 
 // instances lets time go on until nothing is due within two hours.
 func (t *Taker) instances(kind berth.GeometryKind, gpus, claims int) {
-	sched := newDivisible(t, gpus, kind, 10_000)
+	sched := newDivisible(t, gpus, berth.Geometry{Kind: kind, PerHour: 10_000})
 	claimParts(t, sched, claims)
 	bound, now := 0, sched.Now()
 	longest, total := time.Duration(0), time.Duration(0)
 	for {
-		began := instant(t)
+		began := time.Now()
 		orders, err := sched.Schedule(now)
 		must(t, err)
-		took := instant(t) - began
+		took := time.Since(began)
 		longest, total = max(longest, took), total+took
 		for _, o := range orders {
 			if _, ok := o.(berth.Bind); ok {

@@ -116,10 +116,7 @@ func keeping(tb builder, size throngSize) (perGPU, perJob float64) {
 	empty := heap()
 	sched := newThrongOf(tb, nobody)
 	full := heap()
-	for i := range size.pending {
-		tell(tb, sched, berth.JobSubmitted{Job: size.job(i)})
-	}
-	rest(tb, sched)
+	size.wait(tb, sched)
 	waits := heap()
 	runtime.KeepAlive(sched)
 	return (full - empty) / float64(size.gpus), (waits - full) / float64(size.pending)

@@ -8,13 +8,13 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// newDivisible makes a core whose GPUs may be divided, so many an hour (0: the default). None is
-// yet; every second node is empty and the others are held.
-func newDivisible(tb builder, gpus int, kind berth.GeometryKind, perHour int) *core.Core {
+// newDivisible makes a core whose GPUs may be divided. None is yet; every second node is empty and
+// the others are held.
+func newDivisible(tb builder, gpus int, geometry berth.Geometry) *core.Core {
 	tb.Helper()
 	sched, err := core.New(berth.Config{
 		Levels: []string{"spine", "leaf"},
-		Policy: berth.Policy{Geometry: []berth.Geometry{{Kind: kind, PerHour: perHour}}},
+		Policy: berth.Policy{Geometry: []berth.Geometry{geometry}},
 	})
 	must(tb, err)
 	tell(tb, sched, berth.QueueSet{Queue: quota.Queue{Name: "running", Guarantee: quota.Amounts{quota.GPUMilli: int64(gpus) * 1000}}})

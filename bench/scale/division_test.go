@@ -22,7 +22,7 @@ func BenchmarkClaims(b *testing.B) {
 				longest, passes, orders := time.Duration(0), 0, 0
 				for b.Loop() {
 					b.StopTimer()
-					sched := newDivisible(b, size.gpus, geometry.Kind, geometry.PerHour)
+					sched := newDivisible(b, size.gpus, geometry)
 					claimParts(b, sched, size.claims)
 					b.StartTimer()
 					for range 8 { // as long as a wait that outweighs the cost of a change

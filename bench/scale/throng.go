@@ -43,11 +43,17 @@ func newThrongOf(tb builder, size throngSize) *core.Core {
 			Members: []berth.MemberPlacement{{Node: berth.NodeID(name), GPUs: 1<<gpusPerNode - 1}},
 		}}})
 	}
-	for i := range size.pending {
-		tell(tb, sched, berth.JobSubmitted{Job: size.job(i)})
+	size.wait(tb, sched)
+	return sched
+}
+
+// wait adds the jobs that wait.
+func (s throngSize) wait(tb builder, sched *core.Core) {
+	tb.Helper()
+	for i := range s.pending {
+		tell(tb, sched, berth.JobSubmitted{Job: s.job(i)})
 	}
 	rest(tb, sched)
-	return sched
 }
 
 func throngQueue(i int) string { return fmt.Sprintf("queue-%05d", i) }
@@ -89,9 +95,9 @@ func rest(tb builder, sched *core.Core) (passes int, longest time.Duration) {
 	tb.Helper()
 	limit := time.Now().Add(restLimit)
 	for {
-		began := instant(tb)
+		began := time.Now()
 		orders := pass(tb, sched)
-		longest = max(longest, instant(tb)-began)
+		longest = max(longest, time.Since(began))
 		passes++
 		for _, o := range orders {
 			tell(tb, sched, berth.OrderReported{Order: o.Header().ID, Outcome: berth.OutcomeDone})

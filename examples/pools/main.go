@@ -1,8 +1,8 @@
 // The program pools runs eight pools that share nothing, each on a core of its own, first one
 // after the other and then all at once. A core is a state machine for one goroutine at a time, so
 // it is the caller that makes use of several processors, as here with a goroutine for each pool.
-// The orders are the same either way. On a machine with two processors, busy
-// with other work too, it printed
+// The orders are the same either way. On a machine with two processors that other work shared, it
+// printed
 //
 //	pool-0: 6 queues, 2400 jobs
 //	...

@@ -18,10 +18,9 @@ import (
 
 // Help is what its figures mean, and what they do not measure.
 const Help = `berthbench scale measures the core on busy fleets. A figure is the median of as many
-repetitions as -time allows, the longest of all, or exact where it counts. Times are processor
-time of the thread that runs the core where the system tells it (Linux), else wall time. It does
-not measure orchestrators: what carries orders out, and how long that takes, is no part of it.
-Times depend on the machine: compare runs of one.
+repetitions as -time allows, the longest of all, or exact where it counts. It does not measure
+orchestrators: what carries orders out, and how long that takes, is no part of it. Times depend
+on the machine and on what else it does: compare runs of one quiet machine.
 
 `
 
