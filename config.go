@@ -36,7 +36,8 @@ type Config struct {
 	// same function: core.WithGain.
 	Gain GainFunc `json:"-"`
 	// Scorer ranks the places that members and gangs may go to; nil: the core's own rule. It is
-	// no data either: a snapshot has its name and its books, and core.WithScorer brings it.
+	// no data either: a snapshot has its name and its books, and core.WithScorer brings it; a
+	// journal has nothing of it, and is not replayed by package journal.
 	Scorer Scorer `json:"-"`
 }
 

@@ -22,16 +22,15 @@
 //
 //   - Start: [core.Example].
 //   - Recover after a crash: [core.ExampleRestore]; with a journal, [journal.ExampleRecover].
-//   - Preempt batch work for a service: [core.Example_preempt].
-//   - Drain a node: [core.Example_drain].
+//   - Preempt batch work for a service: [core.Example_preempt]. Drain a node: [core.Example_drain].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
 //   - Reserve GPUs in advance: [core.Example_reserve].
 //   - Ask why a job waits: [core.ExampleCore_Explain], [core.ExampleCore_StartPlan].
 //   - Adopt what runs already: [core.Example_adopt].
 //   - Replay an incident: [journal.ExampleReplay].
 //   - Judge a policy: by a workload, [life.Example]; as of now, [core.ExampleCore_WhatIf].
-//   - Read a refusal: [core.Example_refusal].
-//   - Keep a clock: [core.Example_clock].
+//   - Choose among places by a rule of one's own: [core.Example_scorer].
+//   - Read a refusal: [core.Example_refusal]. Keep a clock: [core.Example_clock].
 //
 // docs/ten-minutes.md builds an orchestrator with gangs, preemption, node loss and recovery
 // step by step, and examples/quickstart is the smallest whole program.
@@ -495,6 +494,7 @@
 // [journal.ExampleReplay]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Replay
 // [life.Example]: https://pkg.go.dev/github.com/berth-sched/berth/bench/life#example-package
 // [core.ExampleCore_WhatIf]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.WhatIf
+// [core.Example_scorer]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Scorer
 // [core.Example_refusal]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Refusal
 // [core.Example_clock]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Clock
 package berth

@@ -27,14 +27,17 @@ import (
 // what has happened is in the books of a [BookkeepingScorer].
 //
 // Cost: Score is shown every place with room, where the core's own rule looks at few: O(nodes) for
-// a member, for a share O(GPUs in use), and nothing is allocated for it.
+// a member, for a share O(GPUs in use), besides what Score takes. That is some 100 ns a place on a
+// thousand nodes of eight GPUs, and up to 400 where the fleet is larger than the caches. Nothing is
+// allocated for it.
 type Scorer interface {
 	// Name names the rule with all that it depends on, such as "best-fit" or "typical/7f3a": 1 to
 	// 1,024 bytes. A snapshot has it, and core.Restore refuses a Scorer of another name.
 	Name() string
 	// Score sets the Score of places, two or more, for one member of a group. The group is as it
-	// was submitted but for its name; of a gang that grows, Members are those that it lacks.
-	// Group and places are for reading otherwise, and good until it returns.
+	// was submitted, without its name and with its minimum filled in; of a gang that grows, Members
+	// are those that it lacks. Group and places are for reading otherwise, and good until it
+	// returns.
 	Score(g *Group, places []Place)
 }
 

@@ -14,8 +14,7 @@ import (
 // AsScorer is a policy as the scorer of a scheduling core (berth.Config.Scorer) whose nodes are
 // these, by name. Whatever the policy chooses of the nodes that the core allows has the highest
 // score; a share goes to a GPU with as much left as the one that it chose. Whole GPUs of a node are
-// chosen by the core. Members that claim an instance, or anything else that a Request does not
-// have, are the core's alone.
+// chosen by the core, and so is the place of a member with an instance.
 //
 // The policy knows the mix of all that was submitted to the core, told each time there is an eighth
 // more of it.
@@ -55,9 +54,8 @@ type policyBooks struct {
 	Policy json.RawMessage `json:"policy,omitempty"`
 }
 
-// A settler is a Policy that decides by what happened before, and not by the fleet and the mix
-// alone. After each change it settles what it decides by until the next; that is saved and
-// restored.
+// A settler is a Policy with a state of its own, beside the fleet and the mix. The state changes
+// when settle is called, after each change of these; it is saved and restored.
 type settler interface {
 	settle(f *Fleet)
 	saved() any

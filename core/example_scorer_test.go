@@ -26,7 +26,7 @@ func (leastLeft) Score(_ *berth.Group, places []berth.Place) {
 
 // An embedder's own rule chooses among the places that are allowed. The core alone takes the node
 // with the fewest free GPUs, and of these the first by name.
-func ExampleNew_scorer() {
+func Example_scorer() {
 	for _, scorer := range []berth.Scorer{nil, leastLeft{}} {
 		sched, err := core.New(berth.Config{Scorer: scorer})
 		if err != nil {

@@ -114,6 +114,36 @@ func BenchmarkPlaceAndRelease(b *testing.B) {
 	}
 }
 
+// BenchmarkPlaceByScore is BenchmarkPlaceAndRelease of single members where a scorer ranks the
+// places, at next to no cost of its own.
+func BenchmarkPlaceByScore(b *testing.B) {
+	for _, gpus := range []int{4096, 131_072} {
+		f := loadedFleet(b, gpus)
+		shown := 0
+		f.SetScorer(func(_ *Group, places []Place) {
+			shown = len(places)
+			for i := range places {
+				places[i].Score = int64(places[i].Node % 7)
+			}
+		}, nil)
+		for _, s := range shapes() {
+			if g := s.request.Groups; len(g) > 1 || g[0].Members > 1 {
+				continue
+			}
+			b.Run(fmt.Sprintf("%s/fleet=%d", s.name, gpus), func(b *testing.B) {
+				var p Placement
+				b.ReportAllocs()
+				for b.Loop() {
+					if !f.Place(&s.request, &p) || f.ReleaseAll(&p) != nil {
+						b.Fatal("does not fit any more")
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(shown), "ns/place")
+			})
+		}
+	}
+}
+
 // BenchmarkRefuse is the answer no: to a gang that the counts rule out at once, and to
 // one for which only the host has no room, so that every node has to be looked at.
 func BenchmarkRefuse(b *testing.B) {

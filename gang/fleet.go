@@ -364,6 +364,26 @@ func (f *Fleet) ShareLeft(n topology.NodeIndex, gpu int) (milli int32, memoryMiB
 	return wholeMilli - state.slots[gpu].milli, state.gpuMemory - state.slots[gpu].memory
 }
 
+// AppendLeft appends what ShareLeft says of the compute of each GPU of a node.
+func (f *Fleet) AppendLeft(into []int32, n topology.NodeIndex) []int32 {
+	if f.checkNode(n) != nil {
+		return into
+	}
+	state := &f.nodes[n]
+	out := state.whole | state.divided | ^state.healthy
+	for gpu := range state.slots {
+		left := int32(wholeMilli)
+		switch bit := uint64(1) << gpu; {
+		case out&bit != 0:
+			left = 0
+		case state.shared&bit != 0:
+			left -= state.slots[gpu].milli
+		}
+		into = append(into, left)
+	}
+	return into
+}
+
 // free is the set of healthy undivided GPUs that nobody holds.
 func (s *nodeState) free() uint64 { return s.healthy &^ (s.whole | s.shared | s.divided) }
 

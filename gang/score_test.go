@@ -38,6 +38,12 @@ func TestEqualScoresDecideNothing(t *testing.T) {
 			w.fleet.SetScorer(func(_ *Group, places []Place) {
 				asked++
 				require.Greater(t, len(places), 1)
+				for _, p := range places {
+					for gpu, left := range w.fleet.AppendLeft(nil, p.Node) {
+						milli, _ := w.fleet.ShareLeft(p.Node, gpu)
+						require.Equal(t, milli, left)
+					}
+				}
 			}, func(_ *Request, places []Place) { asked++; require.Greater(t, len(places), 1) })
 			require.Equal(t, ok, w.fleet.Place(r, &scored))
 			w.fleet.SetScorer(nil, nil)

@@ -240,12 +240,18 @@ func expectedFlags(f *flag.FlagSet) conduct {
 func scaleFlags(f *flag.FlagSet) conduct {
 	o := scale.Defaults()
 	f.BoolVar(&o.Short, "short", false, "small fleets alone, in some seconds")
-	f.StringVar(&o.Only, "only", "", "only states whose name holds this")
+	only := f.String("only", "", "only states whose name holds this, or one of these with commas between")
 	f.DurationVar(&o.Time, "time", o.Time, "how long to measure each figure")
 	f.StringVar(&o.Save, "save", "", "write the figures to this file, for -against")
 	f.StringVar(&o.Against, "against", "", "compare with the figures of this file")
+	f.BoolVar(&o.Markdown, "markdown", false, "print the table alone, in Markdown")
 	f.BoolVar(&o.Verify, "verify", false, "exit with 1 if a target is missed")
-	return with(&o, &o.Output, scale.Run)
+	return func(ctx context.Context, out study.Output, w io.Writer) error {
+		if o.Output = out; *only != "" {
+			o.Only = strings.Split(*only, ",")
+		}
+		return scale.Run(ctx, o, w)
+	}
 }
 
 func tracesFlags(f *flag.FlagSet) conduct {

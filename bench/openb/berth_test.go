@@ -26,6 +26,21 @@ func TestBerthLeavesLess(t *testing.T) {
 	}
 }
 
+// So does the scheduling core with berth as its scorer, which learns the mix from what is submitted
+// to it, against fragmentation gradient descent that is told it.
+func TestTheCoreWithBerthLeavesLess(t *testing.T) {
+	trace := openTrace(t, "default")
+	left := map[string]float64{}
+	for _, name := range []string{"fgd", "core-berth"} {
+		policy, err := bench.New(name, 42)
+		require.NoError(t, err)
+		run, err := trace.Draw(42, 101).Play(policy, openb.Options{})
+		require.NoError(t, err)
+		left[name] = run.At(100).Unallocated()
+	}
+	require.Less(t, left["core-berth"], left["fgd"]-0.6)
+}
+
 // The same mix, tasks and fleet give the same placements.
 func TestBerthRepeats(t *testing.T) {
 	trace := openTrace(t, "multigpu20")

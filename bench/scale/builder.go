@@ -1,5 +1,7 @@
 package scale
 
+import "time"
+
 // A builder is told when a state cannot be built or does not do what it should: a test, a
 // benchmark, or a [Taker]. Fatal does not return.
 type builder interface {
@@ -12,6 +14,15 @@ func must(tb builder, err error) {
 	if err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// instant is a time to take differences of: processor time for a [Taker], which keeps to one
+// thread, and else the time of day.
+func instant(tb builder) time.Duration {
+	if _, ok := tb.(*Taker); ok {
+		return threadTime()
+	}
+	return time.Duration(time.Now().UnixNano())
 }
 
 // A bench measures: a benchmark, or a [Taker]. What stands between StopTimer and StartTimer does

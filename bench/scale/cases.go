@@ -49,14 +49,16 @@ func (t *Taker) completions(size throngSize) {
 	}
 	sched := newThrongOf(t, size)
 	finish := finishing(sched)
-	s := t.repeat(func() time.Duration {
+	s := t.repeatTimes(size.gpus/gpusPerNode, func() time.Duration { // each job of the fleet ends once
 		_, longest := finish(t)
 		return longest
 	})
 	const what = "completion to rest"
 	t.addMedian(1, what, size.String(), s, target)
 	t.addPass(1, what, size.String(), s.pass, longestPass)
-	t.addMedian(1, "idle pass", size.String(), t.repeatShort(func() { pass(t, sched) }), 500*time.Nanosecond)
+	if size.shapes == shapes {
+		t.addMedian(1, "idle pass", size.String(), t.repeatShort(func() { pass(t, sched) }), 500*time.Nanosecond)
+	}
 }
 
 func (t *Taker) reservedCompletions(gpus, pending int) {
@@ -123,8 +125,10 @@ func answerCases(short bool) (list []Case) {
 	list = append(list, Case{"answers/crowd", func(t *Taker) {
 		t.answers(fmt.Sprintf("gpus=%d/queues=%d/shapes=%d/pending=%d/crumbs free", gpus, queues, shapes, pending), newCrowd(t, gpus, pending).core, pending)
 	}})
-	throng := throngSize{gpus, max(25, pending/100), shapes, pending}
-	list = append(list, Case{"answers/throng", func(t *Taker) { t.answers(throng.String()+"/full", newThrongOf(t, throng), pending) }})
+	for _, queues := range []int{1, max(25, pending/100)} {
+		throng := throngSize{gpus, queues, shapes, pending}
+		list = append(list, Case{"answers/" + throng.String(), func(t *Taker) { t.answers(throng.String()+"/full", newThrongOf(t, throng), pending) }})
+	}
 	sizes := []struct{ shapes, pending int }{{1000, 1000}}
 	if !short {
 		sizes = []struct{ shapes, pending int }{{1, 1000}, {20, 100_000}, {1000, 100_000}, {100_000, 100_000}}

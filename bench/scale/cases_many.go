@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -21,49 +20,17 @@ func instanceCases(short bool) (list []Case) {
 	return list
 }
 
-// sixProfiles of an H100, as claims have them in turns.
-var sixProfiles = [...]string{"1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb"}
-
-// newDivided makes a core whose GPUs may be divided, all at once, and none is yet; jobs run on
-// every second node. So many claims of an instance wait.
-func newDivided(tb builder, kind berth.GeometryKind, gpus, claims int) *core.Core {
-	tb.Helper()
-	sched, err := core.New(berth.Config{Levels: []string{"spine", "leaf"}, Policy: berth.Policy{
-		Geometry: []berth.Geometry{{Kind: kind, PerHour: 10_000}},
-	}})
-	must(tb, err)
-	tell(tb, sched, berth.QueueSet{Queue: quota.Queue{Name: "running", Guarantee: quota.Amounts{quota.GPUMilli: int64(gpus) * 1000}}})
-	for i := range gpus / gpusPerNode {
-		node := nodeOf(i)
-		for g := range node.GPUs {
-			node.GPUs[g].MIGTable = "H100-80GB"
-		}
-		tell(tb, sched, berth.NodeJoined{Node: node})
-		if i%2 == 1 {
-			tell(tb, sched, berth.JobObserved{Job: jobOf(nodeName(i), "running", 1, gpusPerNode), Running: []berth.ObservedReplica{{
-				Incarnation: 1, Members: []berth.MemberPlacement{{Node: node.ID, GPUs: 1<<gpusPerNode - 1}},
-			}}})
-		}
-	}
-	rest(tb, sched)
-	for i := range claims {
-		job := jobOf(fmt.Sprintf("claim-%05d", i), "running", 1, 0)
-		job.Groups[0].Claim = berth.MIGInstance(sixProfiles[i%len(sixProfiles)]).WithHost(1000, 1000)
-		tell(tb, sched, berth.JobSubmitted{Job: job})
-	}
-	return sched
-}
-
 // instances lets time go on until nothing is due within two hours.
 func (t *Taker) instances(kind berth.GeometryKind, gpus, claims int) {
-	sched := newDivided(t, kind, gpus, claims)
+	sched := newDivisible(t, gpus, kind, 10_000)
+	claimParts(t, sched, claims)
 	bound, now := 0, sched.Now()
 	longest, total := time.Duration(0), time.Duration(0)
 	for {
-		began := time.Now()
+		began := instant(t)
 		orders, err := sched.Schedule(now)
 		must(t, err)
-		took := time.Since(began)
+		took := instant(t) - began
 		longest, total = max(longest, took), total+took
 		for _, o := range orders {
 			if _, ok := o.(berth.Bind); ok {
@@ -92,7 +59,10 @@ func manyCases(short bool) []Case {
 	if short {
 		many = 100
 	}
-	list := []Case{{"cold start", func(t *Taker) { t.coldStart(size) }}}
+	var list []Case
+	for _, queues := range []int{1, size.queues} {
+		list = append(list, Case{fmt.Sprintf("cold start/queues=%d", queues), func(t *Taker) { t.coldStart(size.gpus, queues, size.pending) }})
+	}
 	for _, c := range []struct {
 		what  string
 		event func(i int) berth.Event
@@ -114,27 +84,18 @@ func manyCases(short bool) []Case {
 	return list
 }
 
-// coldStart has all jobs of a throng wait for an empty fleet.
-func (t *Taker) coldStart(size throngSize) {
-	longest := time.Duration(0)
+// coldStart has jobs find their places on an empty fleet.
+func (t *Taker) coldStart(gpus, queues, jobs int) {
 	s := t.repeatTimes(fewest, func() time.Duration {
 		t.StopTimer()
-		sched := newCore(t, nil)
-		for q := range size.queues {
-			tell(t, sched, berth.QueueSet{Queue: quota.Queue{Name: throngQueue(q)}})
-		}
-		for i := range size.gpus / gpusPerNode {
-			tell(t, sched, berth.NodeJoined{Node: nodeOf(i)})
-		}
-		for i := range size.pending {
-			tell(t, sched, berth.JobSubmitted{Job: size.job(i)})
-		}
+		sched := newCold(t, gpus, queues, jobs)
 		t.StartTimer()
-		_, longest = rest(t, sched)
+		_, longest := rest(t, sched)
 		return longest
 	})
-	t.addMedian(7, "cold start", size.String(), s, time.Second)
-	t.addPass(7, "cold start", size.String(), s.pass, 0)
+	size := fmt.Sprintf("gpus=%d/queues=%d/jobs=%d", gpus, queues, jobs)
+	t.addMedian(7, "cold start", size, s, time.Second)
+	t.addPass(7, "cold start", size, s.pass, longestPass)
 }
 
 // atOnce tells a throng many events at one instant, and runs passes until nothing is due.

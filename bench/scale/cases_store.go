@@ -11,7 +11,7 @@ import (
 	"github.com/berth-sched/berth/journal"
 )
 
-// throngOf is the throng of which most is asked.
+// fullest is the throng of which most is asked.
 func fullest(short bool) throngSize {
 	if short {
 		return throngSize{small, 25, shapes, 2500}
@@ -21,14 +21,15 @@ func fullest(short bool) throngSize {
 
 // storeCases are point 4.
 func storeCases(short bool) []Case {
-	size, lives := fullest(short), 20_000
+	size, lives := fullest(short), 64*300
 	if short {
-		lives = 1000
+		lives = 64 * 15
 	}
 	return []Case{
 		{"snapshot/" + size.String(), func(t *Taker) { t.snapshots(size) }},
 		{"submission/" + size.String(), func(t *Taker) { t.submissions(size) }},
-		{"replay", func(t *Taker) { t.replay(lives) }},
+		{"replay/1", func(t *Taker) { t.replay(lives, 1) }},
+		{"replay/64", func(t *Taker) { t.replay(lives, 64) }},
 	}
 }
 
@@ -72,19 +73,17 @@ func (t *Taker) submissions(size throngSize) {
 	t.addMedian(4, "submission", size.String(), s.per(some), 5*time.Microsecond)
 }
 
-// replay is of a journal of whole lives, of which each is three events, a pass and an order, on a
-// fleet of the small size.
-func (t *Taker) replay(lives int) {
-	text := journalOf(t, lives)
-	var counts journal.Counts
+// replay is of a journal of whole lives, each of three events and an order, so many between two
+// passes.
+func (t *Taker) replay(lives, each int) {
+	text, counts := logOfLives(t, small, lives, each)
 	s := t.repeat(func() time.Duration {
-		var err error
-		counts, err = journal.Replay(bytes.NewReader(text))
+		_, err := journal.Replay(bytes.NewReader(text))
 		must(t, err)
 		return 0
 	})
 	t.add(Figure{
-		Point: 4, What: "replay of a journal, events", Size: fmt.Sprintf("gpus=%d/events=%d/passes=%d/orders=%d", small, counts.Events, counts.Passes, counts.Orders),
+		Point: 4, What: "replay of a journal, events", Size: fmt.Sprintf("gpus=%d/lives=%d/to a pass=%d", small, lives, each),
 		Value: float64(counts.Events) / s.median.Seconds(), Unit: PerSecond, Target: 200_000,
 	})
 }
@@ -101,29 +100,35 @@ func memoryCases(short bool) []Case {
 	}
 }
 
-// inUse is what is held after a collection.
-func inUse() float64 {
+// heap is what is in use after a collection, in bytes.
+func heap() float64 {
+	var m runtime.MemStats
 	runtime.GC()
 	runtime.GC() // what has a finalizer is gone after the second
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return float64(stats.HeapAlloc)
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// keeping is what a core keeps of each GPU of a full fleet, and of each job that waits, in bytes.
+func keeping(tb builder, size throngSize) (perGPU, perJob float64) {
+	nobody := size
+	nobody.pending = 0
+	empty := heap()
+	sched := newThrongOf(tb, nobody)
+	full := heap()
+	for i := range size.pending {
+		tell(tb, sched, berth.JobSubmitted{Job: size.job(i)})
+	}
+	rest(tb, sched)
+	waits := heap()
+	runtime.KeepAlive(sched)
+	return (full - empty) / float64(size.gpus), (waits - full) / float64(size.pending)
 }
 
 func (t *Taker) memory(size throngSize) {
-	nobody := size
-	nobody.pending = 0
-	before := inUse()
-	sched := newThrongOf(t, nobody)
-	fleet := inUse()
-	for i := range size.pending {
-		tell(t, sched, berth.JobSubmitted{Job: size.job(i)})
-	}
-	rest(t, sched)
-	all := inUse()
-	runtime.KeepAlive(sched)
-	t.add(Figure{Point: 5, What: "memory of a GPU, with a job on each node", Size: nobody.String(), Value: (fleet - before) / float64(size.gpus), Unit: Bytes, Target: 400})
-	t.add(Figure{Point: 5, What: "memory of a job that waits", Size: size.String(), Value: (all - fleet) / float64(size.pending), Unit: Bytes, Target: 800})
+	perGPU, perJob := keeping(t, size)
+	t.add(Figure{Point: 5, What: "memory of a GPU, with a job on each node", Size: size.String(), Value: perGPU, Unit: Bytes, Target: 400})
+	t.add(Figure{Point: 5, What: "memory of a job that waits", Size: size.String(), Value: perJob, Unit: Bytes, Target: 800})
 }
 
 // churn tells by how much many lives, that leave nothing behind, make the core grow.
@@ -135,7 +140,7 @@ func (t *Taker) churn(lives int) {
 				t.Fatal("it does not fit")
 			}
 		}
-		return inUse()
+		return heap()
 	}
 	before := some(lives / 10)
 	grown := some(lives) - before

@@ -86,10 +86,10 @@ func (c *crowd) reserve(tb builder) {
 // crowd as it is, as many others of their kinds are submitted, from a number on. It returns
 // how long the event and the pass took, and how many were bound.
 func (c *crowd) complete(tb builder, number int) (spent time.Duration, bound int) {
-	start := time.Now()
+	start := instant(tb)
 	c.finish(tb)
 	orders := pass(tb, c.core)
-	spent = time.Since(start)
+	spent = instant(tb) - start
 	c.replace(tb, number, orders)
 	return spent, len(orders)
 }
@@ -99,9 +99,9 @@ func (c *crowd) completeToRest(b bench, number int) (longest time.Duration, boun
 	c.finish(b)
 	var all []berth.Order
 	for at, due := c.core.Now(), true; due && at <= c.core.Now(); at, due = c.core.NextWake() {
-		start := time.Now()
+		start := instant(b)
 		orders := pass(b, c.core)
-		longest = max(longest, time.Since(start))
+		longest = max(longest, instant(b)-start)
 		all = append(all, orders...)
 	}
 	b.StopTimer()

@@ -1,8 +1,10 @@
 // Package scale holds benchmarks of the scheduling core against the size of the
 // fleet and the number of jobs that wait, and the guards that keep what they
-// measure from growing. It has no code of its own.
+// measure from growing. The states that are measured are built outside the tests, and [Cases]
+// lists those of which berthbench makes a table, with the target of each figure.
 //
 //	go test -bench . ./bench/scale
+//	go run ./bench/berthbench scale
 //
 // The fleets have 4,096 and 131,072 GPUs in nodes of 8, with 32 nodes to a leaf
 // and 16 leaves to a spine, and are 90% full in a seeded, scattered pattern (see
@@ -36,10 +38,26 @@
 //     jobs, which began in a random order; BenchmarkVictimsOfMany: all passes until 64 and
 //     1,000 gangs of distinct demands have theirs, and the longest of these passes.
 //
+//   - BenchmarkCompletionToRest: a job finishes, and passes run until nothing is due.
+//
+//   - BenchmarkExplain, BenchmarkStartPlan, BenchmarkWhatIf, BenchmarkReport: questions.
+//
+//   - BenchmarkSnapshot, BenchmarkRestore, BenchmarkReplay, BenchmarkSubmit, BenchmarkHeap:
+//     what is stored, told and kept.
+//
+//   - BenchmarkClaims, BenchmarkColdStart: many at once, of instances and on an empty fleet.
+//
 //   - BenchmarkLoss: a gang of 2,048 nodes loses one, is stopped, and goes on with a spare.
+//
+//   - BenchmarkSubmit, BenchmarkReplay, BenchmarkSnapshot, BenchmarkRestore, BenchmarkHeap: what a
+//     store does and keeps. One more job is told of while 100,000 wait; a journal of whole lives is
+//     replayed; a full fleet for which much waits is saved and restored; and what of it stays in
+//     the heap, for a GPU and for a job that waits.
 //
 // The benchmarks whose name ends in Ratio run both fleets in turns, so that they
 // share whatever else the machine is doing, and report x-large/small.
+//
+// With -short the states that take long to build are left out.
 //
 // The guards are ordinary tests. They count allocations and searches, never time.
 package scale

@@ -10,34 +10,43 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// journalOf is the journal of a small fleet, empty but for one job at a time. Each life is three
-// events, a pass and an order.
-func journalOf(tb builder, lives int) []byte {
+// logOfLives is the journal of a fleet on which jobs come, run and end, so many between two passes.
+func logOfLives(tb builder, gpus, lives, batch int) ([]byte, journal.Counts) {
 	tb.Helper()
-	var text bytes.Buffer
 	sched, err := core.New(berth.Config{Levels: []string{"spine", "leaf"}})
 	must(tb, err)
-	w, err := journal.NewWriter(&text, sched.Config())
+	var out bytes.Buffer
+	w, err := journal.NewWriter(&out, sched.Config())
 	must(tb, err)
-	log := func(e berth.Event) {
-		tell(tb, sched, e)
-		w.Applied(sched.Now(), e, nil)
+	now := berth.Time(0)
+	tell := func(e berth.Event) {
+		err := sched.Apply(now, e)
+		must(tb, err)
+		w.Applied(now, e, err)
 	}
-	log(berth.QueueSet{Queue: quota.Queue{Name: "running"}})
-	for i := range small / gpusPerNode {
-		log(berth.NodeJoined{Node: nodeOf(i)})
+	tell(berth.QueueSet{Queue: quota.Queue{Name: "research"}})
+	for i := range gpus / gpusPerNode {
+		tell(berth.NodeJoined{Node: nodeOf(i)})
 	}
-	for i := range lives {
-		log(berth.JobSubmitted{Job: jobOf(fmt.Sprintf("job-%06d", i), "running", 1, 1<<(i%4))})
-		orders := pass(tb, sched)
-		w.Scheduled(sched.Now(), orders)
-		if len(orders) != 1 {
-			tb.Fatal("it does not fit")
+	for number := 0; number < lives; number += batch {
+		for i := range batch {
+			tell(berth.JobSubmitted{Job: jobOf(fmt.Sprintf("job-%07d", number+i), "research", 1, 1<<((number+i)%4))})
 		}
-		bind := orders[0].Header()
-		log(berth.OrderReported{Order: bind.ID, Outcome: berth.OutcomeDone})
-		log(berth.JobFinished{Job: bind.Job, Incarnation: bind.Incarnation})
+		orders, err := sched.Schedule(now)
+		must(tb, err)
+		if len(orders) != batch {
+			tb.Fatal(len(orders), " of ", batch, " fit")
+		}
+		w.Scheduled(now, orders)
+		now = now.Add(berth.Second)
+		for _, o := range orders {
+			tell(berth.OrderReported{Order: o.Header().ID, Outcome: berth.OutcomeDone})
+		}
+		now = now.Add(berth.Second)
+		for _, o := range orders {
+			tell(berth.JobFinished{Job: o.Header().Job, Incarnation: o.Header().Incarnation})
+		}
 	}
 	must(tb, w.Flush())
-	return text.Bytes()
+	return out.Bytes(), w.Counts()
 }

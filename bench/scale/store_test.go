@@ -11,7 +11,6 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/journal"
-	"github.com/berth-sched/berth/quota"
 )
 
 // BenchmarkSnapshot is a snapshot of a full fleet for which much waits.
@@ -47,6 +46,7 @@ func BenchmarkRestore(b *testing.B) {
 func eachThrong(b *testing.B, run func(*testing.B, *core.Core)) {
 	for _, size := range []struct{ gpus, queues, pending int }{{small, 32, 3125}, {large, 1000, 100_000}} {
 		b.Run(fmt.Sprintf("gpus=%d/pending=%d", size.gpus, size.pending), func(b *testing.B) {
+			leaveOut(b, size.gpus > small)
 			run(b, newThrong(b, size.gpus, size.queues, size.pending))
 		})
 	}
@@ -57,6 +57,7 @@ func eachThrong(b *testing.B, run func(*testing.B, *core.Core)) {
 func BenchmarkSubmit(b *testing.B) {
 	for _, distinct := range []bool{false, true} {
 		b.Run(fmt.Sprintf("pending=100000/distinct=%v", distinct), func(b *testing.B) {
+			leaveOut(b, true)
 			sched := newThrong(b, large, 1000, 100_000)
 			number := 0
 			b.ReportAllocs()
@@ -70,66 +71,6 @@ func BenchmarkSubmit(b *testing.B) {
 			}
 		})
 	}
-}
-
-// wait adds jobs that wait, of 20 shapes in all queues, as newThrong does.
-func wait(tb testing.TB, sched *core.Core, queues, pending int) {
-	tb.Helper()
-	for i := range pending {
-		shape := i / queues % shapes
-		tell(tb, sched, berth.JobSubmitted{Job: jobOf(fmt.Sprintf("waits-%07d", i), fmt.Sprintf("queue-%05d", i%queues), 1+shape/4, 1<<(shape%4))})
-	}
-	rest(tb, sched)
-}
-
-// eightGPUs is what a node has.
-func eightGPUs() []berth.GPU {
-	gpus := make([]berth.GPU, gpusPerNode)
-	for i := range gpus {
-		gpus[i] = berth.GPU{Product: "H100-80GB", MemoryMiB: 80 << 10, ComputeCapability: berth.ComputeCapability{Major: 9}}
-	}
-	return gpus
-}
-
-// logOfLives is the journal of a fleet on which jobs come, run and end, so many between two passes.
-func logOfLives(tb testing.TB, gpus, lives, batch int) ([]byte, journal.Counts) {
-	tb.Helper()
-	sched, err := core.New(berth.Config{Levels: []string{"spine", "leaf"}})
-	require.NoError(tb, err)
-	var out bytes.Buffer
-	w, err := journal.NewWriter(&out, sched.Config())
-	require.NoError(tb, err)
-	now := berth.Time(0)
-	tell := func(e berth.Event) {
-		err := sched.Apply(now, e)
-		require.NoError(tb, err)
-		w.Applied(now, e, err)
-	}
-	tell(berth.QueueSet{Queue: quota.Queue{Name: "research"}})
-	for i := range gpus / gpusPerNode {
-		tell(berth.NodeJoined{Node: berth.Node{
-			ID: berth.NodeID(nodeName(i)), Domains: domains(i), GPUs: eightGPUs(), CPUMilli: cpuMilli, MemoryMiB: memoryMiB,
-		}})
-	}
-	for number := 0; number < lives; number += batch {
-		for i := range batch {
-			tell(berth.JobSubmitted{Job: jobOf(fmt.Sprintf("job-%07d", number+i), "research", 1, 1<<((number+i)%4))})
-		}
-		orders, err := sched.Schedule(now)
-		require.NoError(tb, err)
-		require.Len(tb, orders, batch)
-		w.Scheduled(now, orders)
-		now = now.Add(berth.Second)
-		for _, o := range orders {
-			tell(berth.OrderReported{Order: o.Header().ID, Outcome: berth.OutcomeDone})
-		}
-		now = now.Add(berth.Second)
-		for _, o := range orders {
-			tell(berth.JobFinished{Job: o.Header().Job, Incarnation: o.Header().Incarnation})
-		}
-	}
-	require.NoError(tb, w.Flush())
-	return out.Bytes(), w.Counts()
 }
 
 // BenchmarkReplay replays a journal of whole lives: three events and an order each.
@@ -149,29 +90,12 @@ func BenchmarkReplay(b *testing.B) {
 	}
 }
 
-// heap is what is in use after a collection, in bytes.
-func heap() float64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc)
-}
-
 // BenchmarkHeap is what a core keeps of each GPU of a full fleet, and of each job that waits.
 func BenchmarkHeap(b *testing.B) {
-	eachHeap := func(gpus, queues, pending int) (perGPU, perJob float64) {
-		empty := heap()
-		sched := newThrong(b, gpus, queues, 0)
-		full := heap()
-		wait(b, sched, queues, pending)
-		waits := heap()
-		runtime.KeepAlive(sched)
-		return (full - empty) / float64(gpus), (waits - full) / float64(pending)
-	}
 	b.Run(fmt.Sprintf("gpus=%d/pending=100000", large), func(b *testing.B) {
+		leaveOut(b, true)
 		for b.Loop() {
-			perGPU, perJob := eachHeap(large, 1000, 100_000)
+			perGPU, perJob := keeping(b, throngSize{large, 1000, shapes, 100_000})
 			b.ReportMetric(perGPU, "B/GPU")
 			b.ReportMetric(perJob, "B/job")
 		}
@@ -195,11 +119,8 @@ func TestLivesThatAreOverLeaveNothing(t *testing.T) {
 // What a job keeps does not depend on how many wait, and what jobs have in common is kept once.
 func TestAJobThatWaitsKeepsLittle(t *testing.T) {
 	for _, pending := range []int{5000, 20_000} {
-		sched := newThrong(t, small, 32, 0)
-		before := heap()
-		wait(t, sched, 32, pending)
-		require.Less(t, (heap()-before)/float64(pending), 1350.0, "%d wait", pending)
-		runtime.KeepAlive(sched)
+		_, perJob := keeping(t, throngSize{small, 32, shapes, pending})
+		require.Less(t, perJob, 1350.0, "%d wait", pending)
 	}
 }
 

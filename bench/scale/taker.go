@@ -11,7 +11,7 @@ import (
 type Unit string
 
 const (
-	// Nanoseconds of time: the median, or the longest.
+	// Nanoseconds of processor time: the median, or the longest.
 	Nanoseconds Unit = "ns"
 	// Bytes that are held.
 	Bytes Unit = "B"
@@ -63,6 +63,8 @@ type Taker struct {
 // has time for, and a few where they do not take far more than that. The error says what the core
 // did not do as it should; the figures are then those that were taken before.
 func (c *Case) Take(budget time.Duration) (figures []Figure, err error) {
+	runtime.LockOSThread() // whose processor time is measured
+	defer runtime.UnlockOSThread()
 	t := &Taker{budget: budget}
 	defer func() {
 		figures = t.figures
@@ -93,22 +95,22 @@ func (t *Taker) StartTimer() { t.clock.start() }
 // StopTimer measures nothing until StartTimer.
 func (t *Taker) StopTimer() { t.clock.stop() }
 
-// A stopwatch adds up time, and what is allocated in it.
+// A stopwatch adds up processor time, and what is allocated in it.
 type stopwatch struct {
 	spent         time.Duration
 	bytes, allocs uint64
-	began         time.Time
+	began         time.Duration
 	before        runtime.MemStats
 	running       bool
 }
 
 func (s *stopwatch) start() {
 	runtime.ReadMemStats(&s.before)
-	s.running, s.began = true, time.Now()
+	s.running, s.began = true, threadTime()
 }
 
 func (s *stopwatch) stop() {
-	s.spent += time.Since(s.began)
+	s.spent += threadTime() - s.began
 	var after runtime.MemStats
 	runtime.ReadMemStats(&after)
 	s.bytes += after.TotalAlloc - s.before.TotalAlloc
@@ -137,7 +139,7 @@ func (t *Taker) repeatTimes(times int, what func() time.Duration) sample {
 	var s sample
 	var spans, passes []time.Duration
 	began := time.Now()
-	for len(spans) < times && (time.Since(began) < t.budget || len(spans) < fewest && time.Since(began) < patience*t.budget) {
+	for len(spans) < min(times, most) && (time.Since(began) < t.budget || len(spans) < fewest && time.Since(began) < patience*t.budget) {
 		t.clock = stopwatch{}
 		t.StartTimer()
 		passes = append(passes, what())

@@ -81,13 +81,17 @@ func finishing(sched *core.Core) func(bench) (passes int, longest time.Duration)
 	}
 }
 
+// restLimit is for how long a core is waited for to come to rest.
+const restLimit = 2 * time.Minute
+
 // rest runs passes until nothing is due at this instant, and counts them. What they order is done.
 func rest(tb builder, sched *core.Core) (passes int, longest time.Duration) {
 	tb.Helper()
+	limit := time.Now().Add(restLimit)
 	for {
-		began := time.Now()
+		began := instant(tb)
 		orders := pass(tb, sched)
-		longest = max(longest, time.Since(began))
+		longest = max(longest, instant(tb)-began)
 		passes++
 		for _, o := range orders {
 			tell(tb, sched, berth.OrderReported{Order: o.Header().ID, Outcome: berth.OutcomeDone})
@@ -95,8 +99,8 @@ func rest(tb builder, sched *core.Core) (passes int, longest time.Duration) {
 		if at, due := sched.NextWake(); !due || at > sched.Now() {
 			return passes, longest
 		}
-		if passes == 10_000 {
-			tb.Fatal("it does not rest")
+		if passes == 10_000 || time.Now().After(limit) {
+			tb.Fatal("it does not rest after ", passes, " passes, of which the longest took ", longest)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package strict
 import (
 	"bytes"
 	"encoding"
+	"encoding/base64"
 	"encoding/json"
 	"reflect"
 	"strconv"
@@ -98,7 +99,10 @@ func (m Readings) make(t reflect.Type) reading {
 	case reflect.Pointer:
 		return orNull(m.pointer(t))
 	case reflect.Slice:
-		if t.Elem().Kind() != reflect.Uint8 { // those are base64
+		switch e := t.Elem(); {
+		case e == reflect.TypeFor[byte]():
+			return orNull(readBytes)
+		case e.Kind() != reflect.Uint8: // named bytes are rare
 			return orNull(m.slice(t))
 		}
 	case reflect.Map:
@@ -411,6 +415,14 @@ func readUint(s *source, v reflect.Value) bool {
 	n, err := strconv.ParseUint(string(digits), 10, 64)
 	v.SetUint(n)
 	return ok && err == nil && !v.OverflowUint(n)
+}
+
+// readBytes reads bytes, which are written to the base of 64.
+func readBytes(s *source, v reflect.Value) bool {
+	text, ok := s.str()
+	bytes, err := base64.StdEncoding.DecodeString(string(text))
+	v.SetBytes(bytes)
+	return ok && err == nil
 }
 
 // readRaw takes over a value that is decoded later.

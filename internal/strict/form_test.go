@@ -22,6 +22,7 @@ type wide struct {
 	Number number            `json:"number"`
 	Word   word              `json:"word"`
 	Words  map[string]*inner `json:"words"`
+	Bytes  []byte            `json:"bytes"`
 }
 
 type kind string
@@ -46,7 +47,7 @@ func (w *word) UnmarshalText(b []byte) error {
 }
 
 const plain = `{"name":"a","inner":{"n":-7},"rows":[{"n":1},{},{"n":2}],"free":{"a":1,"b":2},"next":{"name":"ü"},"Later":[{}, "x]"],"part":1,` +
-	`"small":-128,"big":7, "on" : true ,"names":["x","y"],"kinds":{"k":[{"n":3}],"l":[]},"to":5,"number":12,"word":"yes","words":{"a":null,"b":{"n":1}}}`
+	`"small":-128,"big":7, "on" : true ,"names":["x","y"],"kinds":{"k":[{"n":3}],"l":[]},"to":5,"number":12,"word":"yes","words":{"a":null,"b":{"n":1}},"bytes":"AQI="}`
 
 // What is plain a form reads by itself, and like Unmarshal.
 func TestAFormReadsLikeUnmarshal(t *testing.T) {
@@ -88,7 +89,7 @@ func TestAFormRefusesWhatUnmarshalRefuses(t *testing.T) {
 		``, ` `, `null`, `{}`, `[]`, `{"big":18446744073709551615}`, `{"big":18446744073709551616}`, `{"part":9223372036854775807}`, `{"part":9223372036854775808}`, `{"part":-9223372036854775808}`, `{"big":-1}`, `{"small":128}`, `{"small":-129}`, `{"part":01}`, `{"part":-}`, `{"part":- 1}`, `{"part":1.0}`,
 		`{"name":"\u00fc"}`, `{"name":"a\"b"}`, `{"name":"\ud800"}`, `{"name":null,"rows":null,"next":null,"free":null,"to":null,"number":null,"word":null,"Later":null}`,
 		`{"number":{"a":1,"a":2}}`, `{"number":123456}`, `{"word":"no"}`, `{"word":1}`, `{"Later":{]}}`, `{"Later":}`, `{"words":{"a":{},"a":{}}}`, `{"names":["x",]}`, `{"names":[,"x"]}`,
-		`{"name":"a"}x`, `{"name":"a"} `, `{"name":"a"}{}`, `{,"name":"a"}`, `{"name":"a",}`, `{"name" "a"}`, `{"next":` + strings.Repeat(`{"next":`, 300) + `{}` + strings.Repeat(`}`, 301),
+		`{"bytes":""}`, `{"bytes":null}`, `{"bytes":"AQ"}`, `{"bytes":"AQI"}`, `{"bytes":"A QI="}`, `{"bytes":[1,2]}`, `{"name":"a"}x`, `{"name":"a"} `, `{"name":"a"}{}`, `{,"name":"a"}`, `{"name":"a",}`, `{"name" "a"}`, `{"next":` + strings.Repeat(`{"next":`, 300) + `{}` + strings.Repeat(`}`, 301),
 	} {
 		same(t, form, text)
 	}

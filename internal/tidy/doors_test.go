@@ -13,7 +13,7 @@ var doors = map[string]doorsOf{
 			"SetBreakCost", "SetChooser", "SetClass", "SetHealthy", "SetHost", "SetPartitioning", "SetRanking", "SetSchedulable", "SetScorer",
 		},
 		asks: []string{
-			"Check", "CheckHolds", "Diagnose", "DiagnoseLevels", "EachFaulty", "Fits", "FreeMask", "Healthy",
+			"AppendLeft", "Check", "CheckHolds", "Diagnose", "DiagnoseLevels", "EachFaulty", "Fits", "FreeMask", "Healthy",
 			"HostFree", "Partitioning", "Schedulable", "ShareLeft", "Tree", "Validate",
 		},
 	},

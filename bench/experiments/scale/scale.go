@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,11 +17,11 @@ import (
 )
 
 // Help is what its figures mean, and what they do not measure.
-const Help = `The states are those of the benchmarks of bench/scale. Each figure is the median of as many
-repetitions as -time allows, or the longest of all, or exact where it counts. Sizes and targets
-are those of docs/performance.md. It does not measure orchestrators: what carries orders out,
-and how long that takes, is no part of it.
-Times depend on the machine and on what else it does: compare runs of one quiet machine.
+const Help = `berthbench scale measures the core on busy fleets. A figure is the median of as many
+repetitions as -time allows, the longest of all, or exact where it counts. Times are processor
+time of the thread that runs the core where the system tells it (Linux), else wall time. It does
+not measure orchestrators: what carries orders out, and how long that takes, is no part of it.
+Times depend on the machine: compare runs of one.
 
 `
 
@@ -29,12 +30,14 @@ type Options struct {
 	study.Output
 	// Short: small fleets alone, in some seconds.
 	Short bool
-	// Only states whose name holds this; empty: all.
-	Only string
+	// Only states whose name holds one of these; none: all.
+	Only []string
 	// Time is how long to measure each figure.
 	Time time.Duration
 	// Save is a file to write the figures to, and Against one that was written so, to compare with.
 	Save, Against string
+	// Markdown prints the table alone, as one of a document.
+	Markdown bool
 	// Verify has targets that are missed end in an error.
 	Verify bool
 }
@@ -55,9 +58,9 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 	out := o.To(w)
 	figures, failed := o.take(ctx, out)
 	if len(figures) == 0 && failed == nil {
-		return study.Misused("-only: no state has %q in its name", o.Only)
+		return study.Misused("-only: no state has one of %q in its name", o.Only)
 	}
-	if err := print(out, figures, earlier); err != nil {
+	if err := o.print(out, w, tableOf(figures, earlier)); err != nil {
 		return err
 	}
 	return errors.Join(failed, save(o.Save, figures), o.verdict(figures))
@@ -70,18 +73,36 @@ func (o *Options) take(ctx context.Context, out *study.Printer) (figures []scale
 		budget = min(budget, 50*time.Millisecond)
 	}
 	for _, c := range scale.Cases(o.Short) {
-		if !strings.Contains(c.Name, o.Only) {
+		if len(o.Only) > 0 && !slices.ContainsFunc(o.Only, func(part string) bool { return strings.Contains(c.Name, part) }) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return figures, errors.Join(failed, err)
 		}
-		began := time.Now()
-		taken, err := c.Take(budget)
+		taken, err := patiently(out, c, budget)
 		figures, failed = append(figures, taken...), errors.Join(failed, err)
-		out.Say("%s: %.1f s", c.Name, time.Since(began).Seconds())
 	}
 	return figures, failed
+}
+
+// patiently takes the figures of one state, and tells every few seconds that it is at it.
+func patiently(out *study.Printer, c scale.Case, budget time.Duration) (figures []scale.Figure, err error) {
+	began, done := time.Now(), make(chan struct{})
+	go func() {
+		defer close(done)
+		figures, err = c.Take(budget)
+	}()
+	tick := time.NewTicker(5 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			out.Say("%s: %.0f s so far", c.Name, time.Since(began).Seconds())
+		case <-done:
+			out.Say("%s: %.1f s", c.Name, time.Since(began).Seconds())
+			return figures, err
+		}
+	}
 }
 
 // verdict counts the targets that were missed.

@@ -17,6 +17,9 @@ import (
 // The short form goes through all states. Every point has figures, no two have the same name, and
 // what is known of peers stands beside figures that there are.
 func TestShortForm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
 	o := Options{Short: true, Time: time.Millisecond}
 	figures, err := o.take(t.Context(), o.To(&bytes.Buffer{}))
 	require.NoError(t, err)
@@ -56,12 +59,19 @@ func TestTable(t *testing.T) {
 	earlier := someFigures()[:2]
 	earlier[0].Value *= 2
 	var out bytes.Buffer
-	require.NoError(t, print(study.Output{Format: study.CSV}.To(&out), someFigures(), earlier))
+	table, o := tableOf(someFigures(), earlier), Options{Output: study.Output{Format: study.CSV}}
+	require.NoError(t, o.print(o.To(&out), &out, table))
 	require.Equal(t, `table,point,what,size,figure,target,met,B,allocs,peer,against
 scale,2,victims for 64 x 8 GPUs,nodes=4000/between queues,12.3 ms,10 ms,missed,,,"Kueue 0.4 to 3.1 s, a preempting cycle",x0.50
 scale,4,replay,events=9,250000 /s,200000 /s,met,,,,x1.00
 scale,,a life,gpus=8,45.6 ns,,,12,,,
 `, out.String())
+	out.Reset()
+	o.Markdown = true
+	require.NoError(t, o.print(o.To(&out), &out, table))
+	require.Contains(t, out.String(), "| point | what |")
+	require.Contains(t, out.String(), "\n| --- | --- |")
+	require.Contains(t, out.String(), "\n| - | a life | gpus=8 | 45.6 ns | - | - | 12 | - | - | - |\n")
 }
 
 func TestAmounts(t *testing.T) {
@@ -84,13 +94,13 @@ func TestAmounts(t *testing.T) {
 // What one run saves the next one reads.
 func TestAgainst(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "figures.json")
-	o := Options{Short: true, Only: "placement of one-GPU/gpus=4096", Time: time.Millisecond, Save: name}
+	o := Options{Short: true, Only: []string{"placement of one-GPU/gpus=4096", "one-node/gpus=4096"}, Time: time.Millisecond, Save: name}
 	_, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
 	o.Save, o.Against = "", name
 	text, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
-	require.Regexp(t, `placement of one-GPU .* x\d+\.\d\d\n`, text)
+	require.Regexp(t, `placement of one-GPU .* x\d+\.\d\d\n.* one-node .* x\d+\.\d\d\n`, text)
 }
 
 func TestVerdict(t *testing.T) {
@@ -102,7 +112,7 @@ func TestVerdict(t *testing.T) {
 func TestOptions(t *testing.T) {
 	studytest.Refuses(t, Run, Options{Short: true, Time: time.Millisecond},
 		func(o *Options) { o.Time = 0 },
-		func(o *Options) { o.Only = "nothing of the kind" },
+		func(o *Options) { o.Only = []string{"nothing of the kind"} },
 		func(o *Options) { o.Against = filepath.Join(t.TempDir(), "absent") },
 		func(o *Options) { o.Against = "scale.go" })
 }

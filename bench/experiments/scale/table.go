@@ -3,6 +3,7 @@ package scale
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -39,8 +40,8 @@ func beside(f *scale.Figure) any {
 	return nil
 }
 
-// print writes the table.
-func print(out *study.Printer, figures, earlier []scale.Figure) error {
+// tableOf has a line for each figure.
+func tableOf(figures, earlier []scale.Figure) *study.Table {
 	columns := []string{"point", "what", "size", "figure", "target", "met", "B", "allocs", "peer"}
 	if earlier != nil {
 		columns = append(columns, "against")
@@ -60,14 +61,35 @@ func print(out *study.Printer, figures, earlier []scale.Figure) error {
 		}
 		t.Add(row...)
 	}
+	return t
+}
+
+// print writes the table, and below it, for people, what its columns mean.
+func (o *Options) print(out *study.Printer, w io.Writer, t *study.Table) error {
+	if o.Markdown {
+		return markdown(w, t)
+	}
 	if err := out.Print(t); err != nil {
 		return err
 	}
 	out.Note("Peers were measured with drivers of our own on one machine, beside berth: see docs/performance.md.")
-	if earlier != nil {
+	if o.Against != "" {
 		out.Note("against: this figure over the earlier one.")
 	}
 	return nil
+}
+
+// markdown writes a table of a document.
+func markdown(w io.Writer, t *study.Table) error {
+	var out strings.Builder
+	line := func(cells []string) { out.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+	line(t.Columns)
+	line(slices.Repeat([]string{"---"}, len(t.Columns)))
+	for _, cells := range t.Cells() {
+		line(cells)
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
 }
 
 // ratio is a figure over the one of an earlier run, or nil.

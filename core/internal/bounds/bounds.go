@@ -14,7 +14,8 @@ type Bounds struct {
 	// Moves is for how many gangs one pass looks for another place than where they stood.
 	Moves int `json:"moves"`
 	// Bids is for how many entries one pass looks for victims, and VictimSearches how many
-	// searches that takes in all. Up to Candidates running jobs one search looks at all of them,
+	// searches that takes for one of them, or in all: after an eighth of so many searches a pass
+	// looks for no other entry. Up to Candidates running jobs one search looks at all of them,
 	// and where more run it begins with the jobs on no more nodes than that. Victims is how many
 	// it looks at to find out whether farther queues may be asked.
 	Bids           int `json:"bids"`

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
@@ -14,8 +15,10 @@ import (
 // leaves no trace.
 type imagination struct {
 	core *Evict
-	gone []record.Piece
-	here []record.Imagined
+	// departing is what is on its way out anyway; gone is what is left out beside it.
+	departing books.Bill
+	gone      []record.Piece
+	here      []record.Imagined
 	// VictimSearches is how many searches may yet be made in it.
 	VictimSearches int
 	// first: the bid in progress is the first of its pass, so that all of them were for it.
@@ -43,15 +46,31 @@ func (ev *Evict) imagineAll() *imagination {
 func (ev *Evict) Imagine() (im *imagination, broken []*record.Reservation) {
 	im = &imagination{core: ev}
 	ev.state.Leaving.Ascend(func(rep *record.Replica) bool {
-		im.leaveOut(ev.state.Going(rep))
+		p := ev.state.Going(rep)
+		im.departs(p, -1)
+		ev.books.Vanish(p)
+		im.departing.Add(p)
 		return true
 	})
+	ev.books.DischargeBill(&im.departing)
 	for _, w := range ev.backlog.Reservations {
 		if w.IsPlanned() && !im.putIn(w.Rep.Job.Queue, w.Plan.Where) {
 			broken = append(broken, w)
 		}
 	}
 	return im, broken
+}
+
+// departs is count for what is on its way out. What may be taken back is the same with a whole gang
+// of those and without: it notes only where a gang gives a part of its members. What is among the
+// lots runs, and has no surplus.
+func (im *imagination) departs(p record.Piece, change int64) {
+	switch {
+	case p.Whole() && p.Rep.RunsMilli > 0:
+		im.core.books.CountLot(p.Rep, change)
+	case p.Rep.State == berth.ReplicaRunning:
+		im.count(p, change)
+	}
 }
 
 // leaveOut imagines a part of a replica gone, for good.
@@ -72,7 +91,7 @@ func (im *imagination) count(p record.Piece, change int64) {
 
 // takesFrom reports whether a replica, or a part of it, is imagined gone.
 func (im *imagination) takesFrom(rep *record.Replica) bool {
-	return slices.ContainsFunc(im.gone, func(p record.Piece) bool { return p.Rep == rep })
+	return rep.Imagined || slices.ContainsFunc(rep.Members, func(m record.Member) bool { return m.Imagined })
 }
 
 // bringBack undoes leaveOut for the one that was left out last.
@@ -112,7 +131,15 @@ func (im *imagination) takeOut() {
 }
 
 // Forget brings back what is.
-func (im *imagination) Forget() { im.backTo(record.Extent{}) }
+func (im *imagination) Forget() {
+	im.backTo(record.Extent{})
+	im.core.books.ChargeBill(&im.departing)
+	for _, p := range im.departing.Pieces() {
+		im.core.books.Reappear(p)
+		im.departs(p, 1)
+	}
+	im.departing = books.Bill{}
+}
 
 func (im *imagination) extent() record.Extent {
 	return record.Extent{Gone: len(im.gone), Here: len(im.here)}

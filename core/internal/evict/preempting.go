@@ -65,7 +65,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 		if e == nil {
 			return bids
 		}
-		if bid == ev.state.Bounds.Bids || im.VictimSearches <= 0 {
+		if bid == ev.state.Bounds.Bids || im.VictimSearches <= ev.state.Bounds.VictimSearches*7/8 {
 			break // the rest in the next pass
 		}
 		im.first = bid == 0

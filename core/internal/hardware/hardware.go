@@ -4,6 +4,7 @@ package hardware
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -164,6 +165,17 @@ func (t *Table[R]) note(i, change int) {
 	if key.Fence == "" || before == 0 || before+change == 0 {
 		t.Version++
 	}
+}
+
+// Ordered reports whether the orders and the kinds are those of the classes.
+func (t *Table[R]) Ordered() bool {
+	of := Table[R]{List: t.List, kinds: map[Key]int{}}
+	for i := range t.List {
+		if t.List[i].Nodes > 0 {
+			of.note(i, 1)
+		}
+	}
+	return slices.Equal(of.sorted, t.sorted) && slices.Equal(of.open, t.open) && maps.Equal(of.kinds, t.kinds)
 }
 
 // withOrWithout puts a class into an order, or takes it out.

@@ -57,7 +57,12 @@ func (j *Job) OnOneNode() bool {
 
 // IsElastic reports whether some group of a job may run with less than all of it.
 func (j *Job) IsElastic() bool {
-	return slices.ContainsFunc(j.Spec.Groups, func(g berth.Group) bool { return Least(&g) < g.Members })
+	for i := range j.Spec.Groups { // by reference: it is asked often, and a group is large
+		if g := &j.Spec.Groups[i]; Least(g) < g.Members {
+			return true
+		}
+	}
+	return false
 }
 
 // A Job is what the core keeps of a Job.

@@ -92,10 +92,7 @@ func (sc *Scoring) show(p *gang.Place) {
 		return
 	}
 	from := len(sc.left)
-	for gpu := range n.Spec.GPUs {
-		milli, _ := sc.state.Fleet.ShareLeft(p.Node, gpu)
-		sc.left = append(sc.left, milli)
-	}
+	sc.left = sc.state.Fleet.AppendLeft(sc.left, p.Node)
 	sc.places = append(sc.places, berth.Place{
 		Node: &n.Spec, GPU: p.GPU, Left: sc.left[from:len(sc.left):len(sc.left)], HostLeft: sc.state.Fleet.HostFree(p.Node),
 	})

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,6 +30,9 @@ func (st *State) CheckNodes() error {
 	})
 	if err != nil {
 		return err
+	}
+	if !st.Classes.Ordered() {
+		return errors.New("the classes are not in the order of their keys")
 	}
 	return Agree(Tally{"nodes by name", len(st.NodeByID), named})
 }
