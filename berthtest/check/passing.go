@@ -31,8 +31,8 @@ func (c *Checker) surelyPasses(rep *replica, key gangKey) bool {
 	return !guaranteed || c.preemptions[key] == nil && rep.job.least(c) <= other.job.least(c)
 }
 
-// An outranked gang was started where room was made for it. Above ranks above it, waited in its queue
-// and asks for the same: that may have the place.
+// An outranked gang was started where room was made for it. Above ranks above it, waited in its
+// queue and asks for the same: that may have the place.
 type outranked struct{ rep, above *replica }
 
 // noteRankedAbove notes what waits as a gang is started where room was made for it, and ranks above
@@ -48,9 +48,9 @@ func (c *Checker) noteRankedAbove(rep *replica) {
 	}
 }
 
-// inRankOrder: no gang is started where room was made for it while another waits on that ranks above
-// it in its queue and asks for the same; but that the other would have fit elsewhere, and what was
-// free there went to others in the pass.
+// inRankOrder: no gang is started where room was made for it while another waits on that ranks
+// above it in its queue and asks for the same; but that the other would have fit elsewhere, and
+// what was free there went to others in the pass.
 func (c *Checker) inRankOrder(orders []berth.Order) error {
 	if slices.ContainsFunc(orders, func(o berth.Order) bool { return o.Kind() == "bind" && o.Header().Cause.Code != berth.CauseVictimsGone }) {
 		return nil

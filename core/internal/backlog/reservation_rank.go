@@ -186,7 +186,7 @@ func (bl *Backlog) Takers(w *record.Reservation) (list []*record.Bucket) {
 
 // Takes reports whether an entry that has nothing set aside may take what is for another.
 func (bl *Backlog) Takes(e *record.Entry, w *record.Reservation) bool {
-	return e.Rep.Reserved == nil && bl.mayTake(w.Kind.Rule().Taker, e.Rep, w)
+	return e.Rep.Reserved == nil && bl.mayTake(w.Taker(), e.Rep, w)
 }
 
 // Claims reports whether a replica may take what is kept for another by claim.

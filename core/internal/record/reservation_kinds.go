@@ -167,6 +167,9 @@ func (k ReservationKind) Cause() berth.CauseCode {
 	return berth.CauseVictimsGone
 }
 
+// Taker is which gangs that wait may take the place of the holder.
+func (w *Reservation) Taker() Taker { return w.Kind.Rule().Taker }
+
 // IsAwaited reports whether a gang waits for a reservation.
 func (w *Reservation) IsAwaited() bool { return w.Kind.Rule().holder == forWaiting }
 

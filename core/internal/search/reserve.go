@@ -9,7 +9,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/limits"
-	"github.com/berth-sched/berth/quota"
 )
 
 // A gang that keeps losing to smaller work gets a reservation: the nodes on which it
@@ -49,17 +48,17 @@ func (se *Search) Reserve() {
 // it planned for any or put any off: the next list goes on behind those.
 func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 	most := se.state.Config.Policy.ReservedGangs
-	reserved, last := se.reservedGangs(), se.lastReserved(order)
+	reserved, last := se.backlog.ReservedGangs(), se.backlog.LastReserved(order)
 	plans := 2 * most
 	for i, e := range order {
 		if at, ok := se.backlog.DueAt(e); !ok || at > se.state.Now {
 			continue // it has a reservation, or had room made for it until just now
 		}
-		size := se.sizeOf(e.Bucket.Shape)
+		size := se.backlog.SizeOf(e.Bucket.Shape)
 		full := reserved[size] >= most
 		var instead *record.Replica
-		if l := &last[size]; full && l.at > i && se.backlog.Outranks(e.Rep, l.entry.Rep) {
-			instead = l.entry.Rep
+		if l := &last[size]; full && l.At > i && se.backlog.Outranks(e.Rep, l.Entry.Rep) {
+			instead = l.Entry.Rep
 		}
 		switch {
 		case e.Slot < 0, full && instead == nil:
@@ -73,7 +72,7 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 			plans--
 			switch {
 			case se.reserveFor(e, instead):
-				reserved, last = se.reservedGangs(), se.lastReserved(order)
+				reserved, last = se.backlog.ReservedGangs(), se.backlog.LastReserved(order)
 			case se.state.Endings.Len() > se.state.Bounds.Ends: // its plan was cut short, and sees further as time goes by
 				se.planLater(e.Rep)
 			case !se.backlog.Hopeless(e.Rep):
@@ -85,51 +84,6 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 	return some
 }
 
-// A gangSize tells gangs of several nodes from those that fit on one: as many of each kind may have
-// reservations.
-type gangSize int
-
-const (
-	ofOneNode gangSize = iota
-	ofSeveralNodes
-	gangSizes
-)
-
-func (se *Search) sizeOf(s *record.Shape) gangSize {
-	if se.state.SpansNodes(s) {
-		return ofSeveralNodes
-	}
-	return ofOneNode
-}
-
-// A turn is where a gang stands in an order; after all of it, where it is not in it.
-type turn struct {
-	entry *record.Entry
-	at    int
-}
-
-// lastReserved is the last gang of each size that has a reservation and stands in an order, or
-// behind it. O(reservations x order).
-func (se *Search) lastReserved(order []*record.Entry) (last [gangSizes]turn) {
-	for i := range last {
-		last[i].at = -1
-	}
-	for _, w := range se.backlog.Reservations {
-		if !w.GivesWay() {
-			continue
-		}
-		e, l := w.Rep.Entries[0], &last[se.sizeOf(w.Rep.Job.Shape)]
-		at := slices.Index(order, e)
-		if at < 0 {
-			at = len(order)
-		}
-		if at > l.at || at == l.at && record.CompareEntries(l.entry, e) < 0 {
-			*l = turn{e, at}
-		}
-	}
-	return last
-}
-
 // dueEntries lists the first so many entries that may get a reservation now, among those
 // that have one, in policy order, of heads of buckets and those behind them, and reports whether
 // there are more behind them that may get one: none does where as many have one as may, and all of
@@ -137,7 +91,7 @@ func (se *Search) lastReserved(order []*record.Entry) (last [gangSizes]turn) {
 func (se *Search) dueEntries(heads []*record.Entry, many int) (order []*record.Entry, more bool) {
 	r := se.backlog.NewRota(heads)
 	defer r.End()
-	turnouts := se.turnouts(heads)
+	turnouts := se.backlog.Turnouts(heads)
 	for due := 0; due < many; {
 		e := r.Next()
 		if e == nil {
@@ -148,14 +102,14 @@ func (se *Search) dueEntries(heads []*record.Entry, many int) (order []*record.E
 		if e.Rep.Reserved == nil {
 			due++
 		}
-		of := &turnouts[se.sizeOf(e.Bucket.Shape)]
-		of.pass(e)
+		of := &turnouts[se.backlog.SizeOf(e.Bucket.Shape)]
+		of.Pass(e)
 		if e == e.Bucket.Entries.Min() {
-			of.ahead += se.addBehind(r, e.Bucket)
+			of.Ahead += se.addBehind(r, e.Bucket)
 		}
 		r.Drop(e.Rep.Job.Queue, func(other *record.Entry) bool { return other == e })
 	}
-	return order, turnouts[ofOneNode].open() || turnouts[ofSeveralNodes].open()
+	return order, turnouts[backlog.OfOneNode].Open() || turnouts[backlog.OfSeveralNodes].Open()
 }
 
 // dueHeads lists the first of each bucket that may get a reservation now, or has one.
@@ -198,34 +152,6 @@ func (se *Search) addBehind(r *backlog.Rota, b *record.Bucket) (added int) {
 	return added
 }
 
-// A turnout counts the gangs of one size that are yet to come in policy order.
-type turnout struct {
-	ahead, reserved int
-	full            bool // as many have a reservation as may
-}
-
-// turnouts are those of a list, and of what is reserved.
-func (se *Search) turnouts(list []*record.Entry) (of [gangSizes]turnout) {
-	for size, reserved := range se.reservedGangs() {
-		of[size].reserved, of[size].full = reserved, reserved >= se.state.Config.Policy.ReservedGangs
-	}
-	for _, e := range list {
-		of[se.sizeOf(e.Bucket.Shape)].ahead++
-	}
-	return of
-}
-
-// open reports whether one that is yet to come may get a reservation.
-func (t *turnout) open() bool { return t.ahead > 0 && (!t.full || t.reserved > 0) }
-
-// pass notes that an entry has come.
-func (t *turnout) pass(e *record.Entry) {
-	t.ahead--
-	if w := e.Rep.Reserved; w != nil && w.GivesWay() {
-		t.reserved--
-	}
-}
-
 // postpone has the core not think about a reservation for a replica for a while, and not
 // before something has become free.
 func (se *Search) postpone(rep *record.Replica) {
@@ -253,16 +179,6 @@ func (se *Search) planLater(rep *record.Replica) {
 func (se *Search) withinQuota(b *record.Bucket) bool {
 	se.state.Compile(b.Shape)
 	return se.backlog.Affords(b.Queue.Index, b.Shape.Least)
-}
-
-// reservedGangs counts the gangs of each size that have a reservation.
-func (se *Search) reservedGangs() (of [gangSizes]int) {
-	for _, w := range se.backlog.Reservations {
-		if w.GivesWay() {
-			of[se.sizeOf(w.Rep.Job.Shape)]++
-		}
-	}
-	return of
 }
 
 // reserveFor sets nodes aside for a gang, if it is expected ever to fit, and ends the
@@ -348,193 +264,6 @@ func (se *Search) mayEnd(rep, other *record.Replica) bool {
 	}
 	level := se.backlog.WithinGuarantee(rep) == se.backlog.WithinGuarantee(other) && rep.Job.Spec.Class == other.Job.Spec.Class
 	return se.backlog.Outranks(rep, other) && (large == largeOther || !level)
-}
-
-// ServeReserved starts the gangs whose reservation has come true, or that fit
-// elsewhere by now, the first in policy order first.
-func (se *Search) ServeReserved() {
-	if !se.agenda.ReservedDue() {
-		return
-	}
-	var list []*record.Entry
-	for _, w := range se.backlog.Reservations {
-		if w.IsAwaited() {
-			list = append(list, se.backlog.EntryOf(w))
-		}
-	}
-	slices.SortFunc(list, record.CompareEntries)
-	budget := se.state.Config.Policy.BackfillBudget
-	for _, e := range list {
-		if w := e.Rep.Reserved; w != nil {
-			budget = se.serveTakers(w, budget)
-		}
-		switch w := e.Rep.Reserved; {
-		case w == nil: // one that was placed before took its nodes
-		case w.IsPlanned() && !se.mayServe(e):
-		case w.IsPlanned():
-			se.backlog.WithoutEarmark(e.Rep, func() { se.serveBeneficiary(e) })
-		default:
-			se.tryReserved(e)
-		}
-		w := e.Rep.Reserved
-		if w != nil && !w.IsPlanned() && slices.ContainsFunc(w.Nodes, func(n *record.Node) bool { return n.Freed }) {
-			w.From = min(w.From, se.estimate(w))
-		}
-	}
-}
-
-// serveTakers starts what waits in the queue of a gang and ranks above it, before the gang has its
-// place: what came while the victims of the gang stopped would else find the place taken, and evict
-// the gang from there. Other queues have their turn afterwards: what is guaranteed to them they
-// reclaim. It tries what something has become free for, as often as the budget allows, and returns
-// what is left of that. O(buckets of the queue), and a search for each that may fit now.
-func (se *Search) serveTakers(w *record.Reservation, budget int) int {
-	for _, b := range se.backlog.Takers(w) {
-		for budget > 0 && b.Entries.Len() > 0 && se.backlog.Takes(b.Entries.Min(), w) && se.mayFitNow(b, w) {
-			e := b.Entries.Min()
-			budget--
-			se.backlog.WithoutEarmark(e.Rep, func() { se.tryTaker(e) })
-			if b.Entries.Len() > 0 && b.Entries.Min() == e {
-				break
-			}
-		}
-	}
-	return budget
-}
-
-// mayFitNow reports whether the first of a bucket has not been tried since it came, or since
-// something has become free on nodes that are set aside, or of use to it elsewhere.
-func (se *Search) mayFitNow(b *record.Bucket, w *record.Reservation) bool {
-	freed := func(n *record.Node) bool { return n.Freed }
-	return b.Slot >= 0 || b.Entries.Min().FreshAt >= 0 || b.QuotaSlot >= 0 && se.agenda.QuotaFreed || slices.ContainsFunc(w.Nodes, freed) ||
-		slices.ContainsFunc(se.state.FreedNodes, func(n *record.Node) bool { return se.backlog.Helps(n, b.Shape) })
-}
-
-// tryTaker places a gang that may take what is set aside for another there, unless it fits where
-// nothing is: what is free to all is dealt out in the order of queues, and leaves the other its
-// place.
-func (se *Search) tryTaker(e *record.Entry) {
-	request, ok := se.requestNow(e)
-	if !ok {
-		return
-	}
-	if se.find(request) {
-		se.books.LetGo()
-		return
-	}
-	if lifted, some := se.Lift(e, request); some {
-		se.try(e, lifted)
-	}
-}
-
-// mayServe reports whether a beneficiary may start, or its plan may be over, since a pass served it
-// last: its victims are gone, or its place is free all the same, or something became free that a
-// member of it fits in. Nodes that are set aside for others meanwhile are none the freer for it.
-func (se *Search) mayServe(e *record.Entry) bool {
-	w, s := e.Rep.Reserved, e.Bucket.Shape
-	se.state.Compile(s)
-	limited := e.Bucket.QuotaSlot >= 0 || s.Least.Product == quota.NoProduct // limits on one of several products are noted nowhere
-	if len(w.Plan.Victims) == 0 || s.LooksAround || se.agenda.QuotaFreed && limited {
-		return true
-	}
-	if se.books.Hold(w.Plan.Where) {
-		se.books.GiveBack(w.Plan.Where)
-		return true
-	}
-	return slices.ContainsFunc(se.state.FreedNodes, func(n *record.Node) bool {
-		return slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool { return se.state.Fleet.Fits(n.Index, &g.Claim) > 0 })
-	})
-}
-
-// tryReserved places a gang that has a reservation, if it fits.
-func (se *Search) tryReserved(e *record.Entry) {
-	if request, ok := se.requestNow(e); ok {
-		request, _ = se.Lift(e, request)
-		se.try(e, request)
-	}
-}
-
-// requestNow is what an entry may have now by its quota, which a search is to be made for. Its shape
-// may be blocked, for others.
-func (se *Search) requestNow(e *record.Entry) (*gang.Request, bool) {
-	b := e.Bucket
-	se.state.Compile(b.Shape)
-	request, ok := se.affordable(b)
-	if ok {
-		se.state.Totals.PlacementAttempts++
-	} else if b.QuotaSlot < 0 {
-		se.backlog.QuotaBlock(b)
-	}
-	return request, ok
-}
-
-// serveBeneficiary starts a beneficiary, on its planned nodes or elsewhere, as soon as it fits. A
-// plan that cannot come true any more is given up.
-func (se *Search) serveBeneficiary(e *record.Entry) {
-	w := e.Rep.Reserved
-	p := w.Plan
-	if se.takePlace(e, p, w.Kind.Cause()) {
-		return
-	}
-	if e.Grows {
-		se.tryPlanned(e, len(p.Where))
-	}
-	if e.Rep.Reserved == w {
-		se.tryReserved(e)
-	}
-	if e.Rep.Reserved != w || len(p.Victims) > 0 || se.state.LeavingFrom(w) {
-		return
-	}
-	if se.state.Leaving.Len() > 0 && se.books.Hold(p.Where) { // it is quota that it waits for, which others hold yet
-		se.books.GiveBack(p.Where)
-		return
-	}
-	se.FailBid(e.Rep)
-	se.backlog.EndReservation(w)
-}
-
-// tryPlanned places as many further members of a gang as are planned, or more, on the nodes that
-// are set aside for them or elsewhere. Fewer are placed elsewhere alone: those nodes are for all of
-// them.
-func (se *Search) tryPlanned(e *record.Entry, members int) {
-	se.state.Compile(e.Bucket.Shape)
-	request, ok := se.affordable(e.Bucket)
-	if !ok || request.Groups[0].Members < members {
-		return
-	}
-	planned := *request
-	planned.Groups = slices.Clone(request.Groups)
-	planned.Groups[0].MinMembers = members
-	end := se.state.EndIfPlaced(e.Rep)
-	se.state.Totals.PlacementAttempts++
-	se.try(e, se.state.Widen(e.Bucket.Shape.Spec.Groups, &planned, func(w *record.Reservation) bool {
-		return se.backlog.Admits(w, e.Rep, end) && !w.IsSpares()
-	}))
-}
-
-// takePlace starts the beneficiary of a preemption where it was planned, if all of that is
-// free by now. Where a group is spread depends on nodes that it is not on, so that it is
-// searched for anew.
-func (se *Search) takePlace(e *record.Entry, p *record.Plan, cause berth.CauseCode) bool {
-	spec := &e.Bucket.Shape.Spec
-	if slices.ContainsFunc(spec.Groups, func(g berth.Group) bool { return g.Topology.Spread != "" }) {
-		return false
-	}
-	if idle := se.state.Idle(spec); idle != nil && slices.ContainsFunc(p.Where, func(m gang.Member) bool { return !idle(se.state.Nodes[m.Hold.Node]) }) {
-		return false
-	}
-	if se.backlog.InTheWay(e.Rep, p) || !se.books.PlaceAt(p.Where) {
-		return false
-	}
-	if _, ok := se.bookPlacement(e.Rep, 0); !ok {
-		if !e.Grows {
-			e.Rep.Members = nil
-		}
-		return false
-	}
-	se.life.Resume(e.Rep, cause == berth.CauseResumed)
-	se.placed(e, berth.Cause{Code: cause})
-	return true
 }
 
 // FailBid notes a plan that did not come true: the replica waits before the next one, longer each

@@ -1,0 +1,194 @@
+package search
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+)
+
+// ServeReserved starts the gangs whose reservation has come true, or that fit
+// elsewhere by now, the first in policy order first.
+func (se *Search) ServeReserved() {
+	if !se.agenda.ReservedDue() {
+		return
+	}
+	var list []*record.Entry
+	for _, w := range se.backlog.Reservations {
+		if w.IsAwaited() {
+			list = append(list, se.backlog.EntryOf(w))
+		}
+	}
+	slices.SortFunc(list, record.CompareEntries)
+	budget := se.state.Config.Policy.BackfillBudget
+	for _, e := range list {
+		if w := e.Rep.Reserved; w != nil {
+			budget = se.serveTakers(w, budget)
+		}
+		switch w := e.Rep.Reserved; {
+		case w == nil: // one that was placed before took its nodes
+		case w.IsPlanned() && !se.mayServe(e):
+		case w.IsPlanned():
+			se.backlog.WithoutEarmark(e.Rep, func() { se.serveBeneficiary(e) })
+		default:
+			se.tryReserved(e)
+		}
+		w := e.Rep.Reserved
+		if w != nil && !w.IsPlanned() && slices.ContainsFunc(w.Nodes, func(n *record.Node) bool { return n.Freed }) {
+			w.From = min(w.From, se.estimate(w))
+		}
+	}
+}
+
+// serveTakers starts what waits in the queue of a gang and ranks above it, before the gang has its
+// place: what came while its victims stopped would else evict it from there. Other queues reclaim
+// afterwards what is theirs. It returns what is left of the budget of searches. O(buckets).
+func (se *Search) serveTakers(w *record.Reservation, budget int) int {
+	for _, b := range se.backlog.Takers(w) {
+		for budget > 0 && b.Entries.Len() > 0 && se.backlog.Takes(b.Entries.Min(), w) && se.mayFitNow(b, w) {
+			e := b.Entries.Min()
+			budget--
+			se.backlog.WithoutEarmark(e.Rep, func() { se.tryTaker(e) })
+			if b.Entries.Len() > 0 && b.Entries.Min() == e {
+				break
+			}
+		}
+	}
+	return budget
+}
+
+// mayFitNow reports whether the first of a bucket has not been tried since it came, or since
+// something has become free on nodes that are set aside, or of use to it elsewhere.
+func (se *Search) mayFitNow(b *record.Bucket, w *record.Reservation) bool {
+	freed := func(n *record.Node) bool { return n.Freed }
+	return b.Slot >= 0 || b.Entries.Min().FreshAt >= 0 || b.QuotaSlot >= 0 && se.agenda.QuotaFreed || slices.ContainsFunc(w.Nodes, freed) ||
+		slices.ContainsFunc(se.state.FreedNodes, func(n *record.Node) bool { return se.backlog.Helps(n, b.Shape) })
+}
+
+// tryTaker places a gang that may take what is set aside for another there, unless it fits where
+// nothing is: what is free to all is dealt out in the order of queues, and leaves the other its
+// place.
+func (se *Search) tryTaker(e *record.Entry) {
+	request, ok := se.requestNow(e)
+	if !ok {
+		return
+	}
+	if se.find(request) {
+		se.books.LetGo()
+		return
+	}
+	if lifted, some := se.Lift(e, request); some {
+		se.try(e, lifted)
+	}
+}
+
+// mayServe reports whether a beneficiary may start, or its plan may be over, since a pass served it
+// last: its victims are gone, or its place is free all the same, or something became free that a
+// member of it fits in. Nodes that are set aside for others meanwhile are none the freer for it.
+func (se *Search) mayServe(e *record.Entry) bool {
+	w, s := e.Rep.Reserved, e.Bucket.Shape
+	se.state.Compile(s)
+	limited := e.Bucket.QuotaSlot >= 0 || s.Least.Product == quota.NoProduct // limits on one of several products are noted nowhere
+	if len(w.Plan.Victims) == 0 || s.LooksAround || se.agenda.QuotaFreed && limited {
+		return true
+	}
+	if se.books.Hold(w.Plan.Where) {
+		se.books.GiveBack(w.Plan.Where)
+		return true
+	}
+	return slices.ContainsFunc(se.state.FreedNodes, func(n *record.Node) bool {
+		return slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool { return se.state.Fleet.Fits(n.Index, &g.Claim) > 0 })
+	})
+}
+
+// tryReserved places a gang that has a reservation, if it fits.
+func (se *Search) tryReserved(e *record.Entry) {
+	if request, ok := se.requestNow(e); ok {
+		request, _ = se.Lift(e, request)
+		se.try(e, request)
+	}
+}
+
+// requestNow is what an entry may have now by its quota. Its shape may be blocked, for others.
+func (se *Search) requestNow(e *record.Entry) (*gang.Request, bool) {
+	b := e.Bucket
+	se.state.Compile(b.Shape)
+	request, ok := se.affordable(b)
+	if ok {
+		se.state.Totals.PlacementAttempts++
+	} else if b.QuotaSlot < 0 {
+		se.backlog.QuotaBlock(b)
+	}
+	return request, ok
+}
+
+// serveBeneficiary starts a beneficiary, on its planned nodes or elsewhere, as soon as it fits. A
+// plan that cannot come true any more is given up.
+func (se *Search) serveBeneficiary(e *record.Entry) {
+	w := e.Rep.Reserved
+	p := w.Plan
+	if se.takePlace(e, p, w.Kind.Cause()) {
+		return
+	}
+	if e.Grows {
+		se.tryPlanned(e, len(p.Where))
+	}
+	if e.Rep.Reserved == w {
+		se.tryReserved(e)
+	}
+	if e.Rep.Reserved != w || len(p.Victims) > 0 || se.state.LeavingFrom(w) {
+		return
+	}
+	if se.state.Leaving.Len() > 0 && se.books.Hold(p.Where) { // it is quota that it waits for, which others hold yet
+		se.books.GiveBack(p.Where)
+		return
+	}
+	se.FailBid(e.Rep)
+	se.backlog.EndReservation(w)
+}
+
+// tryPlanned places as many further members of a gang as are planned, or more, on the nodes that
+// are set aside for them or elsewhere. Fewer are placed elsewhere alone: those nodes are for all of
+// them.
+func (se *Search) tryPlanned(e *record.Entry, members int) {
+	se.state.Compile(e.Bucket.Shape)
+	request, ok := se.affordable(e.Bucket)
+	if !ok || request.Groups[0].Members < members {
+		return
+	}
+	planned := *request
+	planned.Groups = slices.Clone(request.Groups)
+	planned.Groups[0].MinMembers = members
+	end := se.state.EndIfPlaced(e.Rep)
+	se.state.Totals.PlacementAttempts++
+	se.try(e, se.state.Widen(e.Bucket.Shape.Spec.Groups, &planned, func(w *record.Reservation) bool {
+		return se.backlog.Admits(w, e.Rep, end) && !w.IsSpares()
+	}))
+}
+
+// takePlace starts the beneficiary of a preemption where it was planned, if all of that is
+// free by now. Where a group is spread depends on nodes that it is not on, so that it is
+// searched for anew.
+func (se *Search) takePlace(e *record.Entry, p *record.Plan, cause berth.CauseCode) bool {
+	spec := &e.Bucket.Shape.Spec
+	if slices.ContainsFunc(spec.Groups, func(g berth.Group) bool { return g.Topology.Spread != "" }) {
+		return false
+	}
+	if idle := se.state.Idle(spec); idle != nil && slices.ContainsFunc(p.Where, func(m gang.Member) bool { return !idle(se.state.Nodes[m.Hold.Node]) }) {
+		return false
+	}
+	if se.backlog.InTheWay(e.Rep, p) || !se.books.PlaceAt(p.Where) {
+		return false
+	}
+	if _, ok := se.bookPlacement(e.Rep, 0); !ok {
+		if !e.Grows {
+			e.Rep.Members = nil
+		}
+		return false
+	}
+	se.life.Resume(e.Rep, cause == berth.CauseResumed)
+	se.placed(e, berth.Cause{Code: cause})
+	return true
+}
