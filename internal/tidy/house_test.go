@@ -47,7 +47,7 @@ var floors = [][]room{
 		{"core/internal/roster", "", nil},
 	},
 	{{"core/internal/catalogue", "Catalogue", []string{"gang", "mig", "topology/nodegraph"}}},
-	{{"core/internal/hardware", "Table", []string{"gang", "topology"}}},
+	{{"core/internal/hardware", "Table", []string{"topology"}}},
 	{{"core/internal/record", "", []string{"gang", "host", "mig", "quota", "topology"}}},
 	{{"core/internal/state", "State", []string{"gang", "preempt", "quota", "topology"}}},
 	{
