@@ -330,6 +330,14 @@ func (ev *Evict) NextBid() berth.Time {
 	return max(next, ev.life.EvictionsReady())
 }
 
+// anyMayBid reports whether some entry of a bucket may preempt by what its queue may have at the
+// cost of others, or by its rank: the first has the highest.
+func (ev *Evict) anyMayBid(b *record.Bucket, room int64, least *record.Replica, some bool) bool {
+	ev.state.Compile(b.Shape)
+	asked := b.Shape.Least.GPUMilli
+	return asked > 0 && asked <= room || some && books.MayPreempt(b.Entries.Min().Rep, least)
+}
+
 // contenders lists the first entries of buckets that may preempt or cause moves, as far as that
 // is known without a search, and if it is time to look; next is when it is for one more.
 // O(queues), and O(buckets) of those queues that may.
@@ -355,7 +363,7 @@ func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
 			continue
 		}
 		for _, b := range q.List {
-			if b.Slot >= 0 {
+			if b.Slot >= 0 || !moves && !ev.anyMayBid(b, room, least, some) {
 				continue
 			}
 			for _, e := range [...]*record.Entry{ev.backlog.Bidder(b), ev.backlog.Grower(b)} {
