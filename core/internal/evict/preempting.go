@@ -360,7 +360,7 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 			room = max(room, ev.books.Owed(q))
 		}
 		least, some := q.Running.Min()
-		some = some && mode == berth.PreemptionOn
+		some = some && mode == berth.PreemptionOn && q.MayOutrank(least)
 		if room <= 0 && !some && !moves {
 			continue
 		}

@@ -71,7 +71,7 @@ func (b *Bucket) InStep() bool {
 	}
 	return all == b.Entries.Len() && !slices.ContainsFunc(b.Entries.Items(), func(e *Entry) bool {
 		list := b.kinds[e.kind()].Items()
-		return e.handy >= len(list) || list[e.handy] != e
+		return e.handy >= len(list) || list[e.handy] != e || rankOf(e.Rep).above(b.Queue.top)
 	})
 }
 

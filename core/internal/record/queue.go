@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/btree"
 
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/meter"
 	"github.com/berth-sched/berth/core/internal/roster"
 	"github.com/berth-sched/berth/internal/pq"
@@ -28,7 +29,26 @@ func (e *Entry) Bids() bool {
 // Leave takes a bucket out of the list of its queue.
 func (q *Queue) Leave(b *Bucket) {
 	q.List = unordered.Remove(q.List, b.At, func(b *Bucket, at int) { b.At = at })
+	if len(q.List) == 0 {
+		q.top = rank{}
+	}
 }
+
+// A rank is the class and the priority of a job.
+type rank struct {
+	class    berth.Class
+	priority int32
+}
+
+func rankOf(rep *Replica) rank { return rank{rep.Job.Spec.Class, rep.Job.Spec.Priority} }
+
+func (r rank) above(o rank) bool {
+	return r.class > o.class || r.class == o.class && r.priority > o.priority
+}
+
+// MayOutrank reports whether something that waits may rank above a replica. Where it does not,
+// nothing does. O(1).
+func (q *Queue) MayOutrank(rep *Replica) bool { return q.top.above(rankOf(rep)) }
 
 // IsOneMember reports whether the entry waits for a gang of one member.
 func (e *Entry) IsOneMember() bool {
@@ -84,6 +104,8 @@ type Queue struct {
 	// fills its own; 0: nothing, or something has ended by itself since. See package quota.
 	FloorMilli int64
 	ranking    *roster.Ranking[*Entry] // nil: nobody asks for it
+	// top is not below the rank of anything that waits: the highest that came since nothing did.
+	top rank
 }
 
 // RaiseFloor notes what a queue kept when it gave.

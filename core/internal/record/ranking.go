@@ -21,8 +21,11 @@ func (q *Queue) Before(e *Entry) int {
 	return q.ranking.Before(e)
 }
 
-// note has the ranking of a queue follow a change, if there is one.
+// note has the ranking of a queue follow a change, if there is one, and the bound of its ranks.
 func (q *Queue) note(e *Entry, comes bool) {
+	if r := rankOf(e.Rep); comes && r.above(q.top) {
+		q.top = r
+	}
 	if q.ranking != nil && !q.ranking.Note(e, comes) {
 		q.ranking = nil
 	}
