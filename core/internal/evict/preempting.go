@@ -1,6 +1,7 @@
 package evict
 
 import (
+	"math"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -33,14 +34,14 @@ func (ev *Evict) Preempt() {
 	if _, ready := ev.state.Quota.Next(); ready {
 		return // the budget is spent: what fits comes first
 	}
-	list, next := ev.contenders()
+	list, next := ev.contenders(math.MaxInt)
 	if ev.agenda.PreemptAt(next); len(list) == 0 {
 		return
 	}
 	windows := len(ev.backlog.Reservations)
 	im := ev.imagineAll()
 	if len(ev.backlog.Reservations) < windows {
-		list, _ = ev.contenders() // some of them beneficiaries
+		list, _ = ev.contenders(math.MaxInt) // some of them beneficiaries
 	}
 	bids := ev.bidAll(im, list)
 	im.Forget()
@@ -323,17 +324,26 @@ func (ev *Evict) NextBid() berth.Time {
 	case ev.agenda.NextPreempt > ev.state.Now:
 		return ev.agenda.NextPreempt
 	}
-	list, next := ev.contenders()
+	list, next := ev.contenders(1)
 	if len(list) > 0 {
 		next = ev.state.Now
 	}
 	return max(next, ev.life.EvictionsReady())
 }
 
+// anyMayBid reports whether some entry of a bucket may preempt by what its queue may have at the
+// cost of others, or by its rank: the first has the highest.
+func (ev *Evict) anyMayBid(b *record.Bucket, room int64, least *record.Replica, some bool) bool {
+	ev.state.Compile(b.Shape)
+	asked := b.Shape.Least.GPUMilli
+	return asked > 0 && asked <= room || some && books.MayPreempt(b.Entries.Min().Rep, least)
+}
+
 // contenders lists the first entries of buckets that may preempt or cause moves, as far as that
-// is known without a search, and if it is time to look; next is when it is for one more.
+// is known without a search, and if it is time to look; next is when it is for one more. It ends
+// with the last of so many as are asked for.
 // O(queues), and O(buckets) of those queues that may.
-func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
+func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 	ev.backlog.Demands()
 	mode := ev.state.Config.Policy.Preemption.Mode
 	moves := ev.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOn
@@ -355,7 +365,7 @@ func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
 			continue
 		}
 		for _, b := range q.List {
-			if b.Slot >= 0 {
+			if b.Slot >= 0 || !moves && !ev.anyMayBid(b, room, least, some) {
 				continue
 			}
 			for _, e := range [...]*record.Entry{ev.backlog.Bidder(b), ev.backlog.Grower(b)} {
@@ -367,7 +377,9 @@ func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
 				case at > ev.state.Now:
 					next = min(next, at)
 				default:
-					list = append(list, e)
+					if list = append(list, e); len(list) == most {
+						return list, next
+					}
 				}
 			}
 		}
