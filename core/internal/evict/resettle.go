@@ -253,6 +253,7 @@ func (ev *Evict) findPlaces() (found []search.Relocation, left bool) {
 	defer im.Forget()
 	searches := 0
 	for _, rep := range list {
+		before := im.extent()
 		where := im.standAgain(rep)
 		if where == nil {
 			if searches++; searches > ev.state.Bounds.Moves {
@@ -260,12 +261,30 @@ func (ev *Evict) findPlaces() (found []search.Relocation, left bool) {
 				continue
 			}
 		}
-		found = append(found, search.Relocation{Rep: rep, Where: where})
+		found = append(found, im.relocation(rep, where, before))
 	}
 	for i := range found { // those that need another place take nobody's own
 		if found[i].Where == nil {
-			found[i].Where = im.resettle(found[i].Rep)
+			before := im.extent()
+			found[i] = im.relocation(found[i].Rep, im.resettle(found[i].Rep), before)
 		}
 	}
 	return found, left
+}
+
+// relocation judges a place that was imagined since an extent: to a gang that is being stopped or
+// backs off it is of no use if its queue would not admit it there, once all is gone that is on its
+// way out. Others may have such a place. A gang that runs is where it is, and may go on to be.
+func (im *imagination) relocation(rep *record.Replica, where []gang.Member, before record.Extent) search.Relocation {
+	r := search.Relocation{Rep: rep, Where: where}
+	if where == nil || rep.State == berth.ReplicaRunning {
+		return r
+	}
+	c := im.core
+	im.backTo(before)
+	r.Barred = !c.backlog.AffordsAll(rep.Job.Queue, c.backlog.NewPlan(where).Charges)
+	if !r.Barred {
+		invariant.Hold(im.putIn(rep.Job.Queue, where), "what was found is not free") // it was a moment ago
+	}
+	return r
 }

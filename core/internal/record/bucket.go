@@ -1,11 +1,9 @@
 package record
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/internal/pq"
 )
 
@@ -22,8 +20,10 @@ type Bucket struct {
 	QuotaSlot int
 	// kinds has the entries once more, by what else than their order tells whether they may be on
 	// nodes that are set aside: whether their loss is cheap, and when they end. Of a kind the first
-	// is admitted wherever another is, unless that one ranks above it.
-	kinds [2 * lengths]pq.Heap[*Entry]
+	// is admitted wherever another is, unless that one ranks above it. What gangs grow by ends with
+	// them, whenever it is placed, and so stands in growers instead, unless it never ends.
+	kinds   [2 * lengths]pq.Heap[*Entry]
+	growers [2 * lengths]*growers // nil: there were none
 }
 
 // How long the entries of a kind run: as long as they state, as long as is assumed, or without an
@@ -52,14 +52,22 @@ func (b *Bucket) Waiting() int { return b.Entries.Len() + b.Behind }
 // Add has an entry wait in a bucket. O(log entries).
 func (b *Bucket) Add(e *Entry) {
 	b.Entries.Push(e)
-	b.kinds[e.kind()].Push(e)
+	if kind := e.kind(); e.endsWithGang() {
+		b.growers[kind] = b.growers[kind].add(e)
+	} else {
+		b.kinds[kind].Push(e)
+	}
 	b.Queue.note(e, true)
 }
 
 // Remove has an entry wait there no longer. O(log entries).
 func (b *Bucket) Remove(e *Entry) {
 	b.Entries.Remove(e.Slot)
-	b.kinds[e.kind()].Remove(e.handy)
+	if kind := e.kind(); e.endsWithGang() {
+		b.growers[kind].remove(e)
+	} else {
+		b.kinds[kind].Remove(e.handy)
+	}
 	b.Queue.note(e, false)
 }
 
@@ -67,9 +75,12 @@ func (b *Bucket) Remove(e *Entry) {
 func (b *Bucket) InStep() bool {
 	all := 0
 	for i := range b.kinds {
-		all += b.kinds[i].Len()
+		all += b.kinds[i].Len() + b.growers[i].len()
 	}
 	return all == b.Entries.Len() && !slices.ContainsFunc(b.Entries.Items(), func(e *Entry) bool {
+		if e.endsWithGang() {
+			return !b.growers[e.kind()].has(e)
+		}
 		list := b.kinds[e.kind()].Items()
 		return e.handy >= len(list) || list[e.handy] != e || rankOf(e.Rep).above(b.Queue.top)
 	})
@@ -99,31 +110,34 @@ func lessHandy(a, b *Entry) bool {
 	return CompareEntries(a, b) < 0
 }
 
-// Handy is the first entry of the kind of one that waited there; nil: there is none.
-func (b *Bucket) Handy(like *Entry) *Entry {
-	if h := &b.kinds[like.kind()]; h.Len() > 0 {
-		return h.Min()
-	}
-	return nil
-}
-
-// EachHandy calls a function with the first entry of each kind.
-func (b *Bucket) EachHandy(f func(*Entry)) {
-	for i := range b.kinds {
-		if b.kinds[i].Len() > 0 {
-			f(b.kinds[i].Min())
-		}
+// EachHandy calls a function with the first entries of each kind, at an instant: the first of those
+// that start, and the first of those that grow. Jobs that do not say how long they run take the
+// given time. O(kinds * log entries).
+func (b *Bucket) EachHandy(now berth.Time, otherwise berth.Duration, f func(*Entry)) {
+	for kind := range b.kinds {
+		b.handyStarter(kind, f)
+		b.handyGrowers(kind, now, otherwise, f)
 	}
 }
 
-// Soonest is when the first of the entries would be expected to end that were placed now, if each
-// takes so long that does not say how long it takes.
-func (b *Bucket) Soonest(now berth.Time, otherwise berth.Duration) berth.Time {
-	soonest := agenda.Never
-	b.EachHandy(func(e *Entry) {
-		if j := &e.Rep.Job.Spec; j.Service == nil {
-			soonest = min(soonest, now.Add(cmp.Or(j.ExpectedRuntime, otherwise)))
-		}
-	})
-	return soonest
+// EachAsHandy is EachHandy for the kind of an entry that waited there.
+func (b *Bucket) EachAsHandy(like *Entry, now berth.Time, otherwise berth.Duration, f func(*Entry)) {
+	if like.endsWithGang() {
+		b.handyGrowers(like.kind(), now, otherwise, f)
+	} else {
+		b.handyStarter(like.kind(), f)
+	}
+}
+
+func (b *Bucket) handyStarter(kind int, f func(*Entry)) {
+	if h := &b.kinds[kind]; h.Len() > 0 {
+		f(h.Min())
+	}
+}
+
+func (b *Bucket) handyGrowers(kind int, now berth.Time, otherwise berth.Duration, f func(*Entry)) {
+	if kind%lengths == assumed {
+		now = now.Add(-otherwise) // they stand there by their starts
+	}
+	b.growers[kind].eachSoonest(now, f)
 }

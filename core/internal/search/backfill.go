@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/preempt"
@@ -42,7 +43,7 @@ func (se *Search) freshenShape(s *record.Shape) {
 			for _, e := range se.backlog.First(b, se.state.Bounds.Depth) {
 				se.backlog.Freshen(e)
 			}
-			b.EachHandy(se.backlog.Freshen)
+			b.EachHandy(se.state.Now, se.state.Config.Policy.AssumedRuntime, se.backlog.Freshen)
 		}
 	}
 	se.freshenLostHardware(s)
@@ -69,7 +70,8 @@ func (se *Search) mayBackfill(b *record.Bucket) bool {
 	if first.Reserved != nil || b.Entries.Min().Grows {
 		return true
 	}
-	soonest := b.Soonest(se.state.Now, se.state.Config.Policy.AssumedRuntime)
+	soonest := agenda.Never
+	b.EachHandy(se.state.Now, se.state.Config.Policy.AssumedRuntime, func(e *record.Entry) { soonest = min(soonest, se.state.EndIfPlaced(e.Rep)) })
 	within := se.backlog.WithinGuarantee(first)
 	return slices.ContainsFunc(se.backlog.Reservations, func(w *record.Reservation) bool {
 		if w.IsNodeSet() { // the use of hot spares is decided besides

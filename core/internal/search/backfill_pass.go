@@ -57,8 +57,8 @@ func (se *Search) backfillFrom(e *record.Entry, budget int) int {
 			budget--
 		}
 		waits := e.Slot >= 0
-		if next := e.Bucket.Handy(e); !waits && next != nil {
-			se.backlog.Freshen(next)
+		if !waits {
+			e.Bucket.EachAsHandy(e, se.state.Now, se.state.Config.Policy.AssumedRuntime, se.backlog.Freshen)
 		}
 		switch {
 		case t == nil || t.Len() == 0 && (waits || e == t.Head):

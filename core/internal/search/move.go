@@ -21,10 +21,12 @@ import (
 // stopped or backs off, the reservation is rep.moving; when it waits, it is its reservation, like
 // any other.
 
-// A Relocation is the destination of a gang; where is nil: there is none now.
+// A Relocation is the destination of a gang; where is nil: there is none now. Barred: the queue of
+// the gang does not admit it there.
 type Relocation struct {
-	Rep   *record.Replica
-	Where []gang.Member
+	Rep    *record.Replica
+	Where  []gang.Member
+	Barred bool
 }
 
 // LetStay lets gangs continue that were asked to leave for a destination that is gone, if they
@@ -80,7 +82,7 @@ func (se *Search) DecideMove(r Relocation) {
 	if r.Where != nil {
 		se.backlog.EndMove(rep)
 	}
-	kept := r.Where != nil && se.mayKeep(r) && se.ReserveMove(rep, r.Where)
+	kept := r.Where != nil && !r.Barred && se.ReserveMove(rep, r.Where)
 	by, n := rep.DrainedBy()
 	latest := se.latestToLeave(rep)
 	switch {
@@ -107,19 +109,6 @@ func (se *Search) DecideMove(r Relocation) {
 		se.life.Stay(rep)
 		se.agenda.MoveBy(latest)
 	}
-}
-
-// mayKeep reports whether a place is of use to a gang: to one that is being stopped or backs off it
-// is not if its queue would not admit it there, once what it still holds is gone. One that runs is
-// where it is, and may go on to be.
-func (se *Search) mayKeep(r Relocation) bool {
-	if r.Rep.State == berth.ReplicaRunning {
-		return true
-	}
-	all := record.Piece{Rep: r.Rep}
-	se.books.DischargeAll(all)
-	defer se.books.ChargeAll(all)
-	return se.backlog.AffordsAll(r.Rep.Job.Queue, se.backlog.NewPlan(r.Where).Charges)
 }
 
 // latestToLeave is when a gang has to be asked to leave at the latest; never: there is no
