@@ -82,7 +82,7 @@ func (b *Bucket) InStep() bool {
 			return !b.growers[e.kind()].has(e)
 		}
 		list := b.kinds[e.kind()].Items()
-		return e.handy >= len(list) || list[e.handy] != e || rankOf(e.Rep).above(b.Queue.top)
+		return e.handy >= len(list) || list[e.handy] != e || rankOf(e.Rep).compare(b.Queue.top) > 0
 	})
 }
 

@@ -55,20 +55,3 @@ func LessReplica(a, b *Replica) bool { return CompareReplicas(a, b) < 0 }
 
 // CompareGPUHolds orders GPU holds by the replicas that they are for.
 func CompareGPUHolds(d, e *GPUHold) int { return CompareReplicas(d.Rep, e.Rep) }
-
-// An Ending is when a replica that holds something is expected to hold it no longer.
-type Ending struct {
-	At  berth.Time
-	Rep *Replica
-}
-
-// Less orders endings by instant, then job and replica; the zero value is before all.
-func (e Ending) Less(f Ending) bool {
-	if e.Rep == nil || f.Rep == nil {
-		return e.Rep == nil && f.Rep != nil
-	}
-	if e.At != f.At {
-		return e.At < f.At
-	}
-	return LessReplica(e.Rep, f.Rep)
-}

@@ -42,13 +42,16 @@ type rank struct {
 
 func rankOf(rep *Replica) rank { return rank{rep.Job.Spec.Class, rep.Job.Spec.Priority} }
 
-func (r rank) above(o rank) bool {
-	return r.class > o.class || r.class == o.class && r.priority > o.priority
+func (r rank) compare(o rank) int {
+	if r.class != o.class {
+		return cmp.Compare(r.class, o.class)
+	}
+	return cmp.Compare(r.priority, o.priority)
 }
 
 // MayOutrank reports whether something that waits may rank above a replica. Where it does not,
 // nothing does. O(1).
-func (q *Queue) MayOutrank(rep *Replica) bool { return q.top.above(rankOf(rep)) }
+func (q *Queue) MayOutrank(rep *Replica) bool { return q.top.compare(rankOf(rep)) > 0 }
 
 // IsOneMember reports whether the entry waits for a gang of one member.
 func (e *Entry) IsOneMember() bool {
@@ -131,10 +134,4 @@ func CompareEntries(a, b *Entry) int {
 }
 
 // CompareRank compares two replicas of one queue by class and priority.
-func CompareRank(a, b *Replica) int {
-	x, y := &a.Job.Spec, &b.Job.Spec
-	if x.Class != y.Class {
-		return cmp.Compare(x.Class, y.Class)
-	}
-	return cmp.Compare(x.Priority, y.Priority)
-}
+func CompareRank(a, b *Replica) int { return rankOf(a).compare(rankOf(b)) }

@@ -23,7 +23,7 @@ func (q *Queue) Before(e *Entry) int {
 
 // note has the ranking of a queue follow a change, if there is one, and the bound of its ranks.
 func (q *Queue) note(e *Entry, comes bool) {
-	if r := rankOf(e.Rep); comes && r.above(q.top) {
+	if r := rankOf(e.Rep); comes && r.compare(q.top) > 0 {
 		q.top = r
 	}
 	if q.ranking != nil && !q.ranking.Note(e, comes) {

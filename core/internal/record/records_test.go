@@ -121,7 +121,7 @@ var recordRules = []recordRule{
 			"Buckets": "from the entries", "List": "from the entries", "Ready": "from the entries, and what is blocked",
 			"Waiting": "counts replicas with entries", "Running": "from the states of replicas", "Elastic": "from the states of replicas", "Lots": "counts replicas", "WaitingMilli": "sums entries",
 			"Over": "from the tree", "Keeps": "from the tree", "Touched": "shares are counted from nothing",
-			"ranking":    "from the entries, when somebody asks", "top": "bounds the entries: it saves looks",
+			"ranking": "from the entries, when somebody asks", "top": "bounds the entries: it saves looks",
 			"FloorMilli": "saved with the leaf's name, see SavedFloor",
 		},
 	},

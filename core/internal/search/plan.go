@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/gang"
 )
 
@@ -111,7 +112,7 @@ type planner struct {
 	aside        []parting
 	begun, mixed bool
 	// next is where the list goes on; looked counts those that were looked at.
-	next   record.Ending
+	next   state.Ending
 	looked int
 }
 
@@ -129,7 +130,7 @@ func (p *planner) extend(n int) {
 		return
 	}
 	st, from, more := p.search.state, p.next, false
-	st.Endings.AscendGreaterOrEqual(from, func(e record.Ending) bool {
+	st.Endings.AscendGreaterOrEqual(from, func(e state.Ending) bool {
 		if e == from && p.looked > 0 {
 			return true
 		}

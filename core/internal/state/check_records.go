@@ -114,7 +114,7 @@ func (st *State) CheckEndings() error {
 			endings++
 		}
 		switch {
-		case rep.EndsAt != 0 && !st.Endings.Has(record.Ending{At: rep.EndsAt, Rep: rep}):
+		case rep.EndsAt != 0 && !st.Endings.Has(Ending{At: rep.EndsAt, Rep: rep}):
 			return fmt.Errorf("its end is not in the index")
 		case rep.EndsAt == 0 && rep.Holds() && rep.Job.Spec.Service == nil:
 			return fmt.Errorf("it holds something and is never expected to end")

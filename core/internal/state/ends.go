@@ -8,6 +8,23 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
+// An Ending is when a replica that holds something is expected to hold it no longer.
+type Ending struct {
+	At  berth.Time
+	Rep *record.Replica
+}
+
+// Less orders endings by instant, then job and replica; the zero value is before all.
+func (e Ending) Less(f Ending) bool {
+	if e.Rep == nil || f.Rep == nil {
+		return e.Rep == nil && f.Rep != nil
+	}
+	if e.At != f.At {
+		return e.At < f.At
+	}
+	return record.LessReplica(e.Rep, f.Rep)
+}
+
 // Runtime is how long a replica is expected to run. False: for ever, as services do.
 func (st *State) Runtime(j *record.Job) (berth.Duration, bool) {
 	return cmp.Or(j.Spec.ExpectedRuntime, st.Config.Policy.AssumedRuntime), j.Spec.Service == nil
@@ -44,12 +61,12 @@ func (st *State) notYet(end berth.Time) berth.Time {
 // SetEnd enters the end expected of a replica; never: none.
 func (st *State) SetEnd(rep *record.Replica, at berth.Time) {
 	if rep.EndsAt != 0 {
-		st.Endings.Delete(record.Ending{At: rep.EndsAt, Rep: rep})
+		st.Endings.Delete(Ending{At: rep.EndsAt, Rep: rep})
 	}
 	rep.EndsAt = 0
 	if at != agenda.Never {
 		rep.EndsAt = max(at, 1) // 0 is none
-		st.Endings.ReplaceOrInsert(record.Ending{At: rep.EndsAt, Rep: rep})
+		st.Endings.ReplaceOrInsert(Ending{At: rep.EndsAt, Rep: rep})
 	}
 }
 

@@ -61,7 +61,7 @@ type State struct {
 	// Returning has the replicas that back off and come back to where they stood.
 	Returning *btree.BTreeG[*record.Replica]
 	// Endings are the ends expected of what holds something.
-	Endings *btree.BTreeG[record.Ending]
+	Endings *btree.BTreeG[Ending]
 	// Opened has the nodes on which a reservation ended since the pass in progress has woken what
 	// it wakes: the next pass looks at them, and at FreedNodes, on which something became free.
 	Opened     []*record.Node
@@ -90,7 +90,7 @@ func New(catalogue *catalogue.Catalogue, losses *losses.Losses, agenda *agenda.A
 		Config: config, Bounds: bounds.Usual(), Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: hardware.NewTable[*record.Reservation](),
 		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.OrderID]*record.Replica{}, Shapes: map[string]*record.Shape{},
 		Patterns: map[string]*record.Pattern{}, shapePen: strict.PenOf[record.ShapeSpec](writings), patternPen: strict.PenOf[record.PatternSpec](writings),
-		Todo: btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, record.Ending.Less),
+		Todo: btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, Ending.Less),
 		Leaving: btree.NewG(16, record.LessReplica), Returning: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{},
 	}
 }
