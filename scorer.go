@@ -18,8 +18,8 @@ import (
 // A single member, and each share of a gang that asks for no level, goes to the place with the
 // highest score, whatever Policy.Locality says. A gang is placed by Policy.Locality; see
 // [DomainScorer] for what is left to choose there. A job that returns to its nodes, and one that
-// had its place planned (a reservation, a preemption, a move), goes there; that the plan was made
-// by the same scores is all that a Scorer has a say in.
+// had its place planned (a reservation, a preemption, a move), goes there: a Scorer has its say
+// when the plan is made, and not afterwards.
 //
 // A Scorer has to be pure: equal questions and equal books get equal answers, or equal events would
 // not give equal orders. It has no clock, and calls no method of the core. It is asked about

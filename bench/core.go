@@ -2,7 +2,6 @@ package bench
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -68,7 +67,7 @@ func (p *core) join(f *Fleet) {
 		spec := f.Spec(n)
 		class := slices.Index(p.classes, coreClass{f.Model(n), spec.GPUs})
 		i, err := fleet.AddNode(gang.NodeSpec{
-			Name: fmt.Sprintf("%010d", n), Class: topology.NodeClass(class), GPUs: spec.GPUs,
+			Name: coreNode(n), Class: topology.NodeClass(class), GPUs: spec.GPUs,
 			Host: host.Amounts{host.CPUMilli: spec.CPUMilli, host.MemoryMiB: spec.MemoryMiB},
 		})
 		must(err)

@@ -11,10 +11,10 @@ import (
 	"github.com/berth-sched/berth/host"
 )
 
-// AsScorer is a policy as the scorer of a scheduling core (berth.Config.Scorer) whose nodes are
-// these, by name. Whatever the policy chooses of the nodes that the core allows has the highest
-// score; a share goes to a GPU with as much left as the one that it chose. Whole GPUs of a node are
-// chosen by the core, and so is the place of a member with an instance.
+// AsScorer makes a policy the scorer of a scheduling core (berth.Config.Scorer) with these nodes,
+// by name. Whatever the policy chooses of the nodes that the core allows has the highest score; a
+// share goes to a GPU with as much left as the one that it chose. Whole GPUs of a node are chosen
+// by the core, and so is the place of a member with an instance.
 //
 // The policy knows the mix of all that was submitted to the core, told each time there is an eighth
 // more of it.

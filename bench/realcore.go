@@ -43,6 +43,9 @@ type placed struct {
 
 const onlyQueue = "bench"
 
+// coreNode is the name of a node in a core: the order of names is that of the nodes.
+func coreNode(n Node) string { return fmt.Sprintf("%010d", n) }
+
 // join makes the core, with the nodes of a fleet by the order of their names.
 func (p *realCore) join(f *Fleet) {
 	if p.core != nil {
@@ -51,7 +54,7 @@ func (p *realCore) join(f *Fleet) {
 	specs := slices.Clone(f.specs)
 	config := berth.Config{Policy: berth.Policy{ReservedGangs: berth.Off, Preemption: berth.Preemption{Mode: berth.PreemptionOff}}}
 	for n := range specs {
-		specs[n].Name = fmt.Sprintf("%010d", n)
+		specs[n].Name = coreNode(Node(n))
 	}
 	if p.named.New != nil {
 		scorer, err := AsScorer(specs, p.named, p.seed)
@@ -151,7 +154,7 @@ func (p *realCore) Held(f *Fleet, k Kind, place Place) {
 }
 
 func (p *realCore) placement(f *Fleet, at placed) berth.MemberPlacement {
-	m := berth.MemberPlacement{Node: berth.NodeID(fmt.Sprintf("%010d", at.place.Node)), GPUs: at.place.GPUs}
+	m := berth.MemberPlacement{Node: berth.NodeID(coreNode(at.place.Node)), GPUs: at.place.GPUs}
 	if r := f.Request(at.kind); r.Share() {
 		m.ShareMilli = r.Milli
 	}

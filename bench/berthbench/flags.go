@@ -240,7 +240,7 @@ func expectedFlags(f *flag.FlagSet) conduct {
 func scaleFlags(f *flag.FlagSet) conduct {
 	o := scale.Defaults()
 	f.BoolVar(&o.Short, "short", false, "small fleets alone, in some seconds")
-	only := f.String("only", "", "only states whose name holds this, or one of these with commas between")
+	only := f.String("only", "", "only states with this in the name, or with one of several, separated by commas")
 	f.DurationVar(&o.Time, "time", o.Time, "how long to measure each figure")
 	f.StringVar(&o.Save, "save", "", "write the figures to this file, for -against")
 	f.StringVar(&o.Against, "against", "", "compare with the figures of this file")

@@ -17,8 +17,8 @@ type asked struct {
 }
 
 // worlds are the fleets of which questions are asked: one with crumbs that serve nobody and few
-// shapes in 300 queues, one in which each queue has its share, and one whose jobs may be taken
-// back for the job asked about.
+// shapes in 300 queues, one in which each queue has its share, and one with jobs that may be
+// taken back for the job asked about.
 var worlds = []struct {
 	name string
 	make func(tb testing.TB, gpus, pending int) asked

@@ -103,14 +103,8 @@ func livingInBlocks(tb builder, free []int) (d decision, passes *time.Duration) 
 	return func() bool {
 		tell(tb, sched, berth.JobSubmitted{Job: job})
 		start := time.Now()
-		actions := pass(tb, sched)
+		orders := pass(tb, sched)
 		*passes += time.Since(start)
-		if len(actions) != 1 {
-			return false
-		}
-		bind := actions[0].Header()
-		tell(tb, sched, berth.OrderReported{Order: bind.ID, Outcome: berth.OutcomeDone})
-		tell(tb, sched, berth.JobFinished{Job: job.ID, Incarnation: bind.Incarnation})
-		return true
+		return liveOn(tb, sched, orders)
 	}, passes
 }

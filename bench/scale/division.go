@@ -8,8 +8,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// newDivisible makes a core whose GPUs may be divided. None is yet; every second node is empty and
-// the others are held.
+// newDivisible makes a core with GPUs that may be divided. None is yet; every second node is empty
+// and the others are held.
 func newDivisible(tb builder, gpus int, geometry berth.Geometry) *core.Core {
 	tb.Helper()
 	sched, err := core.New(berth.Config{

@@ -1,6 +1,9 @@
 package scale
 
-import "github.com/berth-sched/berth"
+import (
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
+)
 
 // living submits a job, has a pass bind it, reports that it runs and that it has
 // finished: a whole life through the public API.
@@ -9,19 +12,25 @@ func living(tb builder, gpus, members, each int) decision {
 	if members > 1 {
 		free = fillForGang(gpus)
 	}
-	core := newCore(tb, free)
+	sched := newCore(tb, free)
 	job := jobOf("job", "running", members, each)
 	return func() bool {
-		tell(tb, core, berth.JobSubmitted{Job: job})
-		actions := pass(tb, core)
-		if len(actions) != 1 {
-			return false
-		}
-		bind := actions[0].Header()
-		tell(tb, core, berth.OrderReported{Order: bind.ID, Outcome: berth.OutcomeDone})
-		tell(tb, core, berth.JobFinished{Job: job.ID, Incarnation: bind.Incarnation})
-		return true
+		tell(tb, sched, berth.JobSubmitted{Job: job})
+		return liveOn(tb, sched, pass(tb, sched))
 	}
+}
+
+// liveOn reports that the only order of a pass, a Bind, is carried out and that its job has
+// finished. False: there are more orders, or none.
+func liveOn(tb builder, sched *core.Core, orders []berth.Order) bool {
+	tb.Helper()
+	if len(orders) != 1 {
+		return false
+	}
+	bind := orders[0].Header()
+	tell(tb, sched, berth.OrderReported{Order: bind.ID, Outcome: berth.OutcomeDone})
+	tell(tb, sched, berth.JobFinished{Job: bind.Job, Incarnation: bind.Incarnation})
+	return true
 }
 
 var lives = []struct {

@@ -29,7 +29,7 @@ type Options struct {
 	study.Output
 	// Short: small fleets alone, in some seconds.
 	Short bool
-	// Only states whose name holds one of these; none: all.
+	// Only states with one of these in the name; none: all.
 	Only []string
 	// Time is how long to measure each figure.
 	Time time.Duration

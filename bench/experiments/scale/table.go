@@ -15,7 +15,7 @@ import (
 // A peer is what another scheduler needs for what a figure measures, or for what comes nearest.
 type peer struct{ what, size, says string }
 
-// peers were measured with drivers of our own on the machine whose figures docs/performance.md has.
+// peers were measured with drivers of our own, on the machine of docs/performance.md.
 var peers = [...]peer{
 	{"512 GPUs in a required block, search", "nodes=500", "Kueue 365 us"},
 	{"512 GPUs in a required block, search", "nodes=4000", "Kueue 2.8 ms"},

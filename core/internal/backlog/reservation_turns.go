@@ -29,15 +29,15 @@ func (bl *Backlog) SizeOf(s *record.Shape) GangSize {
 	return OfOneNode
 }
 
-// A Turn is where a gang stands in an order; after all of it, where it is not in it.
-type Turn struct {
+// A Position is where a gang stands in an order; a gang that is not in it stands behind all of it.
+type Position struct {
 	Entry *record.Entry
 	At    int
 }
 
 // LastReserved is the last gang of each size that has a reservation and stands in an order, or
 // behind it. O(reservations x order).
-func (bl *Backlog) LastReserved(order []*record.Entry) (last [gangSizes]Turn) {
+func (bl *Backlog) LastReserved(order []*record.Entry) (last [gangSizes]Position) {
 	for i := range last {
 		last[i].At = -1
 	}
@@ -51,7 +51,7 @@ func (bl *Backlog) LastReserved(order []*record.Entry) (last [gangSizes]Turn) {
 			at = len(order)
 		}
 		if at > l.At || at == l.At && record.CompareEntries(l.Entry, e) < 0 {
-			*l = Turn{e, at}
+			*l = Position{e, at}
 		}
 	}
 	return last

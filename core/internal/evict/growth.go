@@ -62,11 +62,16 @@ func asGroup(e *record.Entry, b *Bid) *Bid {
 // mayBid reports whether an entry may preempt or cause moves, as far as that is known without a
 // search, by what its queue may have at the cost of others, in all and of its guarantee.
 func (ev *Evict) mayBid(e *record.Entry, share, guarantee int64, preempts bool) bool {
-	ev.state.Compile(e.Bucket.Shape)
-	asked := e.Bucket.Shape.Least.GPUMilli
 	if e.Grows {
-		return asked > 0 && asked <= guarantee
+		return ev.asksWithin(e.Bucket, guarantee)
 	}
 	moves := ev.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOn
-	return asked > 0 && asked <= share || preempts || moves && ev.search.InPieces(e)
+	return ev.asksWithin(e.Bucket, share) || preempts || moves && ev.search.InPieces(e)
+}
+
+// asksWithin reports whether entries of a bucket ask for GPUs, and for no more than an amount.
+func (ev *Evict) asksWithin(b *record.Bucket, milli int64) bool {
+	ev.state.Compile(b.Shape)
+	asked := b.Shape.Least.GPUMilli
+	return asked > 0 && asked <= milli
 }

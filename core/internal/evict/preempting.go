@@ -334,9 +334,7 @@ func (ev *Evict) NextBid() berth.Time {
 // anyMayBid reports whether some entry of a bucket may preempt by what its queue may have at the
 // cost of others, or by its rank: the first has the highest.
 func (ev *Evict) anyMayBid(b *record.Bucket, room int64, least *record.Replica, some bool) bool {
-	ev.state.Compile(b.Shape)
-	asked := b.Shape.Least.GPUMilli
-	return asked > 0 && asked <= room || some && books.MayPreempt(b.Entries.Min().Rep, least)
+	return ev.asksWithin(b, room) || some && books.MayPreempt(b.Entries.Min().Rep, least)
 }
 
 // contenders lists the first entries of buckets that may preempt or cause moves, as far as that

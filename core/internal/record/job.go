@@ -70,7 +70,7 @@ type Job struct {
 	Spec     berth.Job
 	Queue    quota.QueueIndex
 	Shape    *Shape                 // of the whole gang
-	Pattern  *Pattern               // whose groups it has
+	Pattern  *Pattern               // that it shares its groups with
 	Offsets  []int                  // flat index of each group's first member; one more: the total
 	Replicas roster.Roster[Replica] // those that are in no batch
 	Batches  []*Batch               // by number

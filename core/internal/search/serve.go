@@ -9,8 +9,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// ServeReserved starts the gangs whose reservation has come true, or that fit
-// elsewhere by now, the first in policy order first.
+// ServeReserved starts gangs that wait with a reservation, as soon as it comes true or they fit
+// elsewhere, in policy order.
 func (se *Search) ServeReserved() {
 	if !se.agenda.ReservedDue() {
 		return
