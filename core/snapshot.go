@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/bounds"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/effort"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -31,7 +31,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 		Tables:       c.catalogue.SaveTables(), Pools: c.catalogue.SavePools(),
 		Lost: c.losses.Save(), LostMembers: c.books.Lost,
 	}
-	if lowered := c.state.Bounds; lowered != bounds.Usual() {
+	if lowered := c.state.Bounds; lowered != effort.Usual() {
 		s.Bounds = &lowered
 	}
 	s.Scorer, s.ScorerBooks = c.scoring.Save()

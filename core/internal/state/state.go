@@ -8,8 +8,8 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
-	"github.com/berth-sched/berth/core/internal/bounds"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/effort"
 	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/losses"
 	"github.com/berth-sched/berth/core/internal/record"
@@ -36,7 +36,7 @@ type State struct {
 
 	Config berth.Config
 	// Bounds are those of the work of a pass.
-	Bounds bounds.Bounds
+	Bounds effort.Bounds
 	Now    berth.Time
 	// LastOrder is the ID of the last order given.
 	LastOrder berth.OrderID
@@ -87,7 +87,7 @@ func New(catalogue *catalogue.Catalogue, losses *losses.Losses, agenda *agenda.A
 	writings := strict.Writings{}
 	return &State{
 		catalogue: catalogue, losses: losses, agenda: agenda,
-		Config: config, Bounds: bounds.Usual(), Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: hardware.NewTable[*record.Reservation](),
+		Config: config, Bounds: effort.Usual(), Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: hardware.NewTable[*record.Reservation](),
 		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.OrderID]*record.Replica{}, Shapes: map[string]*record.Shape{},
 		Patterns: map[string]*record.Pattern{}, shapePen: strict.PenOf[record.ShapeSpec](writings), patternPen: strict.PenOf[record.PatternSpec](writings),
 		Todo: btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, Ending.Less),
