@@ -18,6 +18,13 @@ import (
 // snapshotVersion is the version of the snapshot's format.
 const snapshotVersion = 2
 
+// How a snapshot is written and read is made of its type alone, and never changes. To make these
+// takes several times as long as to write a small snapshot.
+var (
+	snapshotPen  = strict.PenOf[record.Snapshot](strict.Writings{})
+	snapshotForm = strict.FormOf[record.Snapshot](strict.Readings{})
+)
+
 // Snapshot returns the whole state as JSON, which [Restore] reads. Equal states give equal
 // bytes. Cost: O(state).
 func (c *Core) Snapshot() ([]byte, error) {
@@ -38,7 +45,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	c.saveAgenda(&s)
 	// What most nodes and jobs take: a buffer that grows is copied some twenty times.
 	b := make([]byte, 0, 4096+1000*len(s.Nodes)+400*len(s.Jobs))
-	b, err := strict.PenOf[record.Snapshot](strict.Writings{}).Append(b, &s)
+	b, err := snapshotPen.Append(b, &s)
 	if err != nil {
 		return nil, &berth.Error{Event: "snapshot", Kind: berth.ErrInvalid, Reason: err.Error()}
 	}
@@ -103,7 +110,7 @@ func restore(b []byte, beside beside) (*Core, error) {
 
 // readSnapshot reads a snapshot of this version, for a core with what stands beside it.
 func readSnapshot(b []byte, beside beside) (*record.Snapshot, error) {
-	s, err := refusal.Decode[record.Snapshot]("snapshot", b)
+	s, err := refusal.Decode("snapshot", snapshotForm, b)
 	switch {
 	case err != nil:
 		// A field that is not known is one of another version, if the version is another.

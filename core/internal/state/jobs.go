@@ -31,7 +31,7 @@ func (st *State) PatternOf(j *berth.Job) *record.Pattern {
 		spec.TrustDomain = catalogue.TrustDomainOf(j)
 	}
 	var err error
-	st.key, err = st.patternPen.Append(st.key[:0], &spec)
+	st.key, err = patternPen.Append(st.key[:0], &spec)
 	invariant.Must(err) // a checked job has its JSON
 	if p := st.Patterns[string(st.key)]; p != nil {
 		return p
