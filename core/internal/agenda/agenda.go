@@ -42,6 +42,7 @@ import (
 //	contend           .        .        .        .      .        .        .         b
 //	Relook            d        .        .        .      .        .        .         .
 //	Stir              d        .        .        .      .        .        .         b
+//	WantLess          .        .        .        .      .        .        .         b
 //	Changed           .        .        .        .      .        s        .         .
 //	Grew              .        .        .        .      .        h        .         .
 //	Reopened          d        .        w        b      g        .        w         b
@@ -149,9 +150,14 @@ func (a *Agenda) Relook(now berth.Time) {
 
 // Stir notes a change that may open or close a preemption.
 func (a *Agenda) Stir(now berth.Time) {
+	a.WantLess(now)
+	a.Relook(now)
+}
+
+// WantLess notes that a queue wants less than before: the shares of others may be larger.
+func (a *Agenda) WantLess(now berth.Time) {
 	a.PreemptTurn++
 	a.contend(now)
-	a.Relook(now)
 }
 
 // Changed notes that something became free, for the gangs that are stalled.
