@@ -161,10 +161,11 @@ func (bl *Backlog) passes(rep *record.Replica, w *record.Reservation) bool {
 	return rep.Job.Queue == w.Rep.Job.Queue && w.IsAwaitedPlan() && w.Kind.Cause() == berth.CauseVictimsGone && bl.Outranks(rep, w.Rep)
 }
 
-// mayTake reports whether a replica may take what is set aside for another.
+// mayTake reports whether a replica may take what is set aside for another. One that has a place to
+// come back to may not: it may have left its own for that very gang, and would be asked to again.
 func (bl *Backlog) mayTake(by record.Taker, rep *record.Replica, w *record.Reservation) bool {
-	switch {
-	case by == record.Nobody:
+	switch own := rep.PlannedReservation(); {
+	case by == record.Nobody, own != nil && own.Kind.Cause() == berth.CauseResumed:
 		return false
 	case by == record.ByClaim:
 		return bl.Claims(rep, w.Rep)
