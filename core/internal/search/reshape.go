@@ -288,20 +288,30 @@ func each(offers []gpus.Offer) iter.Seq[gpus.Offer] {
 }
 
 // tryDomains is tryTogether in one domain of the level that a gang requires after the
-// other, from the one with the cheapest GPU.
+// other, from the one with the cheapest GPU; of a gang of one group that is to have one product,
+// among the GPUs of one product there. Those of another are of no use to it, and count all the same
+// in what it costs and in what a pool allows.
 func (se *Search) tryDomains(w *wish, offers []gpus.Offer) bool {
 	level := w.request.Required
 	if len(w.request.Groups) == 1 {
 		level = max(level, w.request.Groups[0].Required)
 	}
-	domainOf := func(o *gpus.Offer) int {
-		if level >= se.state.Fleet.Tree().NodeLevel() {
-			return int(o.Node.Index)
-		}
-		return int(se.state.Fleet.Tree().DomainOf(o.Node.Index, level))
+	type domain struct {
+		at      int
+		product quota.ProductIndex
 	}
-	var order []int
-	byDomain := map[int][]gpus.Offer{}
+	alike := len(w.request.Groups) == 1 && w.request.Groups[0].Kinds != nil
+	domainOf := func(o *gpus.Offer) (d domain) {
+		if alike {
+			d.product = o.Node.Product
+		}
+		if d.at = int(o.Node.Index); level < se.state.Fleet.Tree().NodeLevel() {
+			d.at = int(se.state.Fleet.Tree().DomainOf(o.Node.Index, level))
+		}
+		return d
+	}
+	var order []domain
+	byDomain := map[domain][]gpus.Offer{}
 	for o := range each(offers) {
 		d := domainOf(&o)
 		if byDomain[d] == nil {
