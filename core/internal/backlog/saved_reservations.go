@@ -1,6 +1,7 @@
 package backlog
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/berth-sched/berth"
@@ -40,10 +41,7 @@ func (bl *Backlog) restoreReservation(s *record.SavedReservation) *berth.Error {
 	if bl.advance(s.Reservation.ID) != nil {
 		return refusal.Of(berth.ErrDuplicate, "reservation.id", fmt.Sprintf("%q comes twice", errtext.Short(s.Reservation.ID)))
 	}
-	if err := bl.checkReserved(&s.Reservation); err != nil {
-		return refusal.In(err, "reservation")
-	}
-	if err := bl.checkReservationQueue(&s.Reservation); err != nil {
+	if err := cmp.Or(bl.checkReserved(&s.Reservation), bl.checkReservationQueue(&s.Reservation)); err != nil {
 		return refusal.In(err, "reservation")
 	}
 	w := bl.advanceReservation(s.Reservation)
