@@ -296,14 +296,11 @@ func (se *Search) tryDomains(w *wish, offers []gpus.Offer) bool {
 	if len(w.request.Groups) == 1 {
 		level = max(level, w.request.Groups[0].Required)
 	}
-	type domain struct {
-		at      int
-		product quota.ProductIndex
-	}
+	type domain struct{ at, product int }
 	alike := len(w.request.Groups) == 1 && w.request.Groups[0].Kinds != nil
 	domainOf := func(o *gpus.Offer) (d domain) {
 		if alike {
-			d.product = o.Node.Product
+			d.product = int(o.Node.Product)
 		}
 		if d.at = int(o.Node.Index); level < se.state.Fleet.Tree().NodeLevel() {
 			d.at = int(se.state.Fleet.Tree().DomainOf(o.Node.Index, level))
