@@ -35,7 +35,7 @@ func TestNotesMakeDueWhatTheirTableSays(t *testing.T) {
 	stages := map[string]func(*Agenda) bool{
 		"relocate": func(a *Agenda) bool { return a.BeginMoves(now) },
 		"spares":   func(a *Agenda) bool { return a.SparesDue },
-		"reserved": (*Agenda).ReservedDue,
+		"reserved": (*Agenda).BeginReserved,
 		"wake":     (*Agenda).MayWake,
 		"reshape":  func(a *Agenda) bool { return a.BeginReshape(now) },
 		"reserve":  func(a *Agenda) bool { return a.ReserveDue(now) },
