@@ -197,8 +197,8 @@ func (c *Checker) somebodyMoves() bool {
 	return len(c.kept) > 0
 }
 
-// gaveAway reports whether this pass has placed members of others on a node that was kept for a gang:
-// such as rank above it take its place.
+// gaveAway reports whether this pass has placed members of others on a node that was kept for a
+// gang: those that rank above it may take its place.
 func (c *Checker) gaveAway(rep *replica) bool {
 	return slices.ContainsFunc(c.gangs[rep.key()].Nodes, func(id berth.NodeID) bool {
 		n := c.nodes[id]
