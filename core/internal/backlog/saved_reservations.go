@@ -46,11 +46,10 @@ func (bl *Backlog) restoreReservation(s *record.SavedReservation) *berth.Error {
 	}
 	w := bl.advanceReservation(s.Reservation)
 	if s.Reservation.GPUs > 0 {
-		nodes, err := bl.restoreReservationNodes(s.Nodes)
-		if err != nil {
+		var err *berth.Error
+		if w.Nodes, err = bl.restoreReservationNodes(s.Nodes); err != nil {
 			return refusal.In(err, "nodes")
 		}
-		w.Nodes = nodes
 	}
 	if !bl.MaySetAside(w.Nodes) {
 		return refusal.Of(berth.ErrLimit, "nodes", "there are too many kinds of node")
