@@ -33,15 +33,15 @@ func (bl *Backlog) WithinGuarantee(rep *record.Replica) bool {
 		s = rep.Entries[0].Bucket.Shape // of one that grows, the rest of it
 	}
 	bl.state.Compile(s)
-	asked := s.Least
 	w := rep.PlannedReservation()
 	if rep.Moving != nil && rep.Moving.IsBackoff() {
 		w = rep.Moving
 	}
-	if bl.books.Earmarked && w != nil && !w.Unmarked {
-		asked = quota.Charge{Product: quota.NoProduct} // it is charged already
+	if bl.books.Earmarked && w != nil && !w.Unmarked { // it is charged already, and for a surplus too
+		bl.earmarkFor(w, false)
+		defer bl.earmarkFor(w, true)
 	}
-	return bl.state.Quota.Within(rep.Job.Queue, asked)
+	return bl.state.Quota.Within(rep.Job.Queue, s.Least)
 }
 
 // Overrun ends the reservations of gangs in whose stead a replica that ranks above them
