@@ -479,7 +479,7 @@
 //
 // No running job is stopped for a reservation that was made in advance or for a Repartition. A gang
 // moves whole: all of it stops and starts again if one member has to go elsewhere. A node has GPUs
-// of one product. A requirement that cannot be kept is refused with [ErrUnsupported], never ignored.
+// of one product. A requirement that is not kept is refused with [ErrUnsupported], never ignored.
 //
 // [core.Example]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package
 // [core.ExampleRestore]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Restore

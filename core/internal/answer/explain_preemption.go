@@ -51,7 +51,7 @@ func victimsOf(p *record.Plan, rep *record.Replica) []record.Piece {
 }
 
 // explainVictims adds to a reason the victims of an entry, actual or potential, and why there are
-// none. It returns by when potential ones are gone; never: none are; and victims with moves, or nil.
+// none. It returns by when potential ones are gone; never: none are; and victims and moves, or nil.
 func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone berth.Time, both *evict.Bid) {
 	gone = agenda.Never
 	if w := e.Rep.PlannedReservation(); w != nil {

@@ -96,7 +96,7 @@ func (se *Search) tryTaker(e *record.Entry) {
 // mayServe reports whether a beneficiary may start, or its plan may be over, since a pass served it
 // last: its victims are gone, or its place is free all the same, or something became free that a
 // member of it fits in. Nodes that are set aside for others meanwhile are none the freer for it:
-// where it may take these by now, it starts there as backfill, and an elastic gang with its minimum.
+// where it may take these by now, it starts as backfill, and an elastic gang with its minimum.
 func (se *Search) mayServe(e *record.Entry) bool {
 	w, s := e.Rep.Reserved, e.Bucket.Shape
 	se.state.Compile(s)
