@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/internal/pq"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -12,25 +13,25 @@ import (
 // started, and those of one queue in the order of service there. It is used while no
 // queue is active in the quota tree; end leaves no trace.
 type Rota struct {
-	core *Backlog
-	// waiting has the entries by queue: the first in the order of service comes first.
-	waiting [][]*record.Entry
+	core    *Backlog
+	waiting []pq.Heap[*record.Entry] // by queue
 	charged []*record.Entry
 }
 
 // NewRota begins a rota of entries whose shapes are compiled. There is one at a time.
+// O(entries x log entries of a queue).
 func (bl *Backlog) NewRota(list []*record.Entry) *Rota {
 	for len(bl.waiting) < len(bl.books.Queues) {
-		bl.waiting = append(bl.waiting, nil)
+		bl.waiting = append(bl.waiting, pq.New(lessEntry, nil))
 	}
 	r := &Rota{core: bl, waiting: bl.waiting}
 	var queues []quota.QueueIndex
 	for _, e := range list {
 		q := e.Rep.Job.Queue
-		if len(r.waiting[q]) == 0 {
+		if r.waiting[q].Len() == 0 {
 			queues = append(queues, q)
 		}
-		r.waiting[q] = append(r.waiting[q], e)
+		r.waiting[q].Push(e)
 	}
 	for _, q := range queues {
 		r.tell(q)
@@ -38,19 +39,13 @@ func (bl *Backlog) NewRota(list []*record.Entry) *Rota {
 	return r
 }
 
-// tell finds the first entry of a queue, and has the queue stand where that puts it.
+// tell has a queue stand where its first entry puts it.
 func (r *Rota) tell(q quota.QueueIndex) {
-	list := r.waiting[q]
-	if len(list) == 0 {
+	if r.waiting[q].Len() == 0 {
 		r.core.books.Deactivate(q)
-		return
+	} else {
+		r.core.books.SetNext(q, r.waiting[q].Min().Bucket.Shape.Least)
 	}
-	for i, e := range list {
-		if record.CompareEntries(e, list[0]) < 0 {
-			list[0], list[i] = e, list[0]
-		}
-	}
-	r.core.books.SetNext(q, list[0].Bucket.Shape.Least)
 }
 
 // Next is the next entry in turn; nil: there is none left.
@@ -59,13 +54,13 @@ func (r *Rota) Next() *record.Entry {
 	if !some {
 		return nil
 	}
-	return r.waiting[q][0]
+	return r.waiting[q].Min()
 }
 
-// Add has one more entry of a queue wait for its turn.
+// Add has one more entry of a queue wait for its turn. O(log entries).
 func (r *Rota) Add(e *record.Entry) {
 	q := e.Rep.Job.Queue
-	r.waiting[q] = append(r.waiting[q], e)
+	r.waiting[q].Push(e)
 	r.tell(q)
 }
 
@@ -75,9 +70,16 @@ func (r *Rota) Charge(e *record.Entry) {
 	r.charged = append(r.charged, e)
 }
 
-// Drop takes entries of a queue off.
-func (r *Rota) Drop(q quota.QueueIndex, which func(*record.Entry) bool) {
-	r.waiting[q] = slices.DeleteFunc(r.waiting[q], which)
+// Drop takes the entry off that is next in turn. O(log entries).
+func (r *Rota) Drop(e *record.Entry) {
+	q := e.Rep.Job.Queue
+	r.waiting[q].Pop()
+	r.tell(q)
+}
+
+// DropAll takes entries of a queue off. O(entries of the queue).
+func (r *Rota) DropAll(q quota.QueueIndex, which func(*record.Entry) bool) {
+	r.waiting[q] = pq.Of(slices.DeleteFunc(slices.Clone(r.waiting[q].Items()), which), lessEntry)
 	r.tell(q)
 }
 
@@ -87,8 +89,9 @@ func (r *Rota) End() {
 		r.core.books.Discharge(e.Rep.Job.Queue, e.Bucket.Shape.Least)
 	}
 	for q, some := r.core.state.Quota.Next(); some; q, some = r.core.state.Quota.Next() {
-		clear(r.waiting[q])
-		r.waiting[q] = r.waiting[q][:0]
+		for h := &r.waiting[q]; h.Len() > 0; {
+			h.Remove(h.Len() - 1)
+		}
 		r.core.books.Deactivate(q)
 	}
 }

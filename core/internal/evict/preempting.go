@@ -83,7 +83,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 				}
 			}
 		}
-		r.Drop(e.Rep.Job.Queue, func(other *record.Entry) bool {
+		r.DropAll(e.Rep.Job.Queue, func(other *record.Entry) bool {
 			return other == e || b == nil && other.Bucket == e.Bucket && other.Grows == e.Grows
 		})
 		if b != nil && len(b.victims) > 0 {

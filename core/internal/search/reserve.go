@@ -33,6 +33,9 @@ func (se *Search) Reserve() {
 		return
 	}
 	heads := se.dueHeads()
+	if !se.anyMayReserve(heads) {
+		return
+	}
 	for many := 2 * most; ; many *= 2 {
 		order, more := se.dueEntries(heads, many)
 		if some := se.reserveInOrder(order); more && some {
@@ -42,6 +45,25 @@ func (se *Search) Reserve() {
 			return
 		}
 	}
+}
+
+// anyMayReserve reports whether some entry of these heads of buckets, or behind them, may get a
+// reservation: of its size there are fewer than may be, or it outranks a gang that has one. None
+// behind a head outranks a gang that the head does not. O(heads x reservations).
+func (se *Search) anyMayReserve(heads []*record.Entry) bool {
+	reserved := se.backlog.ReservedGangs()
+	var holders [2][]*record.Reservation // by backlog.GangSize
+	for _, w := range se.backlog.Reservations {
+		if w.GivesWay() {
+			size := se.backlog.SizeOf(w.Rep.Job.Shape)
+			holders[size] = append(holders[size], w)
+		}
+	}
+	return slices.ContainsFunc(heads, func(e *record.Entry) bool {
+		size := se.backlog.SizeOf(e.Bucket.Shape)
+		return reserved[size] < se.state.Config.Policy.ReservedGangs ||
+			slices.ContainsFunc(holders[size], func(w *record.Reservation) bool { return se.backlog.Outranks(e.Rep, w.Rep) })
+	})
 }
 
 // reserveInOrder plans for the gangs of a list, as many as one pass plans for. It reports whether
@@ -107,7 +129,7 @@ func (se *Search) dueEntries(heads []*record.Entry, many int) (order []*record.E
 		if e == e.Bucket.Entries.Min() {
 			of.Ahead += se.addBehind(r, e.Bucket)
 		}
-		r.Drop(e.Rep.Job.Queue, func(other *record.Entry) bool { return other == e })
+		r.Drop(e)
 	}
 	return order, turnouts[backlog.OfOneNode].Open() || turnouts[backlog.OfSeveralNodes].Open()
 }
