@@ -53,6 +53,9 @@ func (ev *Evict) Preempt() {
 	}
 }
 
+// repliesOfPass is how many bids for which the answer is known count as one that has to search.
+const repliesOfPass = 16
+
 // bidAll looks for victims for the entries of a list, the queues in the order in which
 // they are served.
 func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
@@ -66,7 +69,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 		if e == nil {
 			return bids
 		}
-		if bid == ev.state.Bounds.Bids || im.VictimSearches <= ev.state.Bounds.VictimSearches*7/8 {
+		if known := im.replies.Given; bid-known == ev.state.Bounds.Bids || known >= repliesOfPass*ev.state.Bounds.Bids || im.VictimSearches <= ev.state.Bounds.VictimSearches*7/8 {
 			break // the rest in the next pass
 		}
 		im.first = bid == 0
@@ -75,6 +78,9 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 			return bids
 		}
 		b := ev.bid(im, e)
+		if b != nil {
+			im.replies.Forget()
+		}
 		if b != nil && !behind[e.Bucket] {
 			behind[e.Bucket] = true
 			for _, other := range ev.backlog.First(e.Bucket, ev.state.Bounds.Bids) {
@@ -121,7 +127,11 @@ func (ev *Evict) bid(im *imagination, e *record.Entry) *Bid {
 	}
 	if !e.Grows && ev.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOn && ev.search.InPieces(e) && ready <= ev.state.Now {
 		before := im.extent()
-		if b := im.BidForMoves(e); b != nil && b.pays() && ev.life.MeterVictims(victim.Wholes(b.victims)) <= ev.state.Now {
+		b := im.BidForMoves(e)
+		if b != nil {
+			im.replies.Forget() // its victims may be held back from now on
+		}
+		if b != nil && b.pays() && ev.life.MeterVictims(victim.Wholes(b.victims)) <= ev.state.Now {
 			return b
 		}
 		im.backTo(before)
@@ -145,7 +155,7 @@ func (b *Bid) pays() bool { return b.Gain > b.Cost }
 // bidForVictims looks for the cheapest victims: for surplus alone, until the rate limit allows an
 // eviction.
 func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Time) *Bid {
-	how := Seeking{Mode: ev.state.Config.Policy.Preemption.Mode, avoid: e.Rep.Retry.Avoid, partsOnly: ready > ev.state.Now, Chooser: &ev.chooser}
+	how := Seeking{Mode: ev.state.Config.Policy.Preemption.Mode, avoid: e.Rep.Retry.Avoid, partsOnly: ready > ev.state.Now, Chooser: &ev.chooser, replies: &im.replies}
 	t, victims, ok := ev.Seek(e, how, &im.VictimSearches)
 	if !ok && len(how.avoid) > 0 && im.VictimSearches > 0 {
 		how.avoid = nil
@@ -167,7 +177,7 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	}
 	if len(victims) == 0 {
 		e.Bid.Turn, e.Bid.RipeAt = ev.agenda.PreemptTurn, 0 // until something changes
-	} else if !ev.meters(e, victims) {
+	} else if !ev.meters(im, e, victims) {
 		return nil
 	}
 	for _, victim := range victims {
@@ -191,7 +201,7 @@ func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *victim.Search) 
 	}
 	e.Bid.Round = next
 	switch {
-	case b != nil && ev.meters(e, b.victims):
+	case b != nil && ev.meters(im, e, b.victims):
 		return b
 	case b != nil:
 		im.backTo(before)
@@ -207,8 +217,9 @@ func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *victim.Search) 
 
 // meters reports whether the rate limits allow the victims of an entry now, and counts them
 // then; or else has it bid again when they do.
-func (ev *Evict) meters(e *record.Entry, victims []record.Piece) bool {
+func (ev *Evict) meters(im *imagination, e *record.Entry, victims []record.Piece) bool {
 	at := ev.life.MeterVictims(victim.Wholes(victims))
+	im.replies.Forget() // they may be held back from now on
 	if at > ev.state.Now {
 		e.Bid.Turn, e.Bid.RipeAt = ev.agenda.PreemptTurn, at
 		ev.agenda.PreemptBy(at)
@@ -221,32 +232,45 @@ func (ev *Evict) meters(e *record.Entry, victims []record.Piece) bool {
 // own queue would let the queue reclaim capacity that it may not have when the victim comes back.
 // The searches that it took are subtracted.
 func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *victim.Search, victims []record.Piece, ok bool) {
-	look := func(gather func(*victim.Search)) {
-		among := ev.victims.NewSearch(e, s.avoid)
-		if t != nil {
-			among.ProtectedUntil, among.Limited, among.Cut = t.ProtectedUntil, t.Limited, t.Cut
-		}
-		t = among
-		t.PartsOnly = s.partsOnly
-		gather(t)
-		victims, ok = t.Choose(s.Chooser, trials)
-	}
 	if e.Grows {
 		return ev.seekToGrow(e, s, trials)
 	}
-	look((*victim.Search).GatherLent)
-	if ok && t.Weighing == nil || t.Waits || s.Mode != berth.PreemptionOn {
-		return t, victims, ok && t.Weighing == nil
+	lent, others, ok := ev.seekLent(e, s, trials)
+	switch pays := ok && lent.Weighing == nil; {
+	case pays || lent.Waits || s.Mode != berth.PreemptionOn:
+		return lent, others, pays
+	case s.replies != nil && !ev.victims.OutranksAny(e.Rep):
+		return lent, others, false
+	case *trials <= 0:
+		lent.Cut = true
+		return lent, others, false
 	}
-	if *trials <= 0 {
-		t.Cut = true
-		return t, victims, false
-	}
-	lent, others := t, victims
-	if look((*victim.Search).GatherOwn); !ok && t.Weighing == nil && lent.Weighing != nil {
+	t = ev.newSearch(e, s)
+	t.ProtectedUntil, t.Limited, t.Cut = lent.ProtectedUntil, lent.Limited, lent.Cut
+	t.GatherOwn()
+	if victims, ok = t.Choose(s.Chooser, trials); !ok && t.Weighing == nil && lent.Weighing != nil {
 		t.Weighing, victims = lent.Weighing, others
 	}
 	return t, victims, ok && t.Weighing == nil
+}
+
+func (ev *Evict) newSearch(e *record.Entry, s Seeking) *victim.Search {
+	t := ev.victims.NewSearch(e, s.avoid)
+	t.PartsOnly = s.partsOnly
+	return t
+}
+
+// seekLent is Seek among what was lent to other queues. It may be known already that it is in vain.
+func (ev *Evict) seekLent(e *record.Entry, s Seeking, trials *int) (t *victim.Search, victims []record.Piece, ok bool) {
+	t = ev.newSearch(e, s)
+	if s.replies.Recall(t) {
+		return t, nil, false
+	}
+	t.GatherLent()
+	if victims, ok = t.Choose(s.Chooser, trials); !ok || t.Weighing != nil {
+		s.replies.Note(t)
+	}
+	return t, victims, ok
 }
 
 // A Seeking says how victims are looked for.
@@ -257,6 +281,8 @@ type Seeking struct {
 	// partsOnly: no whole gang may be evicted just now.
 	partsOnly bool
 	Chooser   *preempt.Chooser
+	// replies of earlier searches; nil: each is made anew.
+	replies *victim.Replies
 }
 
 // LooksFor is when to look again for victims of an entry; never: when something changes.
