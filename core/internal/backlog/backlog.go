@@ -10,7 +10,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
-	"github.com/berth-sched/berth/internal/pq"
 )
 
 // A Backlog has what waits and what is set aside.
@@ -43,7 +42,6 @@ type Backlog struct {
 	Fresh []*record.Entry
 	// LostHardware has the replicas that may use hot spares and wait.
 	LostHardware  *btree.BTreeG[*record.Replica]
-	waiting       []pq.Heap[*record.Entry] // scratch of the rota, by queue: empty but for a rota in progress
 	DemandVersion int
 }
 

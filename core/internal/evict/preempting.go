@@ -54,34 +54,49 @@ func (ev *Evict) Preempt() {
 }
 
 // repliesOfPass is how many bids for which the answer is known count as one that has to search.
-const repliesOfPass = 16
+const repliesOfPass = 256
 
 // bidAll looks for victims for the entries of a list, the queues in the order in which
-// they are served.
+// they are served. Once it has searched enough, it goes on with those that are known to bid in
+// vain: they take nothing from those before them.
 func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
-	r := ev.backlog.NewRota(list)
+	r := ev.books.NewRota(list)
 	defer r.End()
 	var bids []*Bid
 	behind := map[*record.Bucket]bool{} // those behind the first one are in the rota
 	im.VictimSearches = ev.state.Bounds.VictimSearches
-	for bid := 0; ; bid++ {
+	for searched, left := 0, false; ; {
 		e := r.Next()
-		if e == nil {
+		if e == nil && !left {
 			return bids
 		}
-		if known := im.replies.Given; bid-known == ev.state.Bounds.Bids || known >= repliesOfPass*ev.state.Bounds.Bids || im.VictimSearches <= ev.state.Bounds.VictimSearches*7/8 {
+		if e == nil || im.replies.Given >= repliesOfPass*ev.state.Bounds.Bids {
 			break // the rest in the next pass
 		}
-		im.first = bid == 0
+		alike := func(other *record.Entry) bool {
+			return other == e || other.Bucket == e.Bucket && other.Grows == e.Grows
+		}
 		if ready := ev.life.EvictionsReady(); ready > ev.state.Now && ev.life.Stretching == 0 { // the bid that comes first is first then
 			ev.agenda.PreemptAt(ready)
 			return bids
 		}
-		b := ev.bid(im, e)
-		if b != nil {
-			im.replies.Forget()
+		if ev.bidsInVain(im, e) {
+			r.DropAll(e.Rep.Job.Queue, alike)
+			continue
 		}
-		if b != nil && !behind[e.Bucket] {
+		if left = left || searched == ev.state.Bounds.Bids || im.VictimSearches <= ev.state.Bounds.VictimSearches*7/8; left {
+			r.DropAll(e.Rep.Job.Queue, alike)
+			continue
+		}
+		im.first = searched == 0
+		searched++
+		b := ev.bid(im, e)
+		if b == nil {
+			r.DropAll(e.Rep.Job.Queue, alike)
+			continue
+		}
+		im.replies.Forget()
+		if !behind[e.Bucket] {
 			behind[e.Bucket] = true
 			for _, other := range ev.backlog.First(e.Bucket, ev.state.Bounds.Bids) {
 				if other != e && other.Bids() && ev.LooksFor(other) <= ev.state.Now {
@@ -89,10 +104,8 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 				}
 			}
 		}
-		r.DropAll(e.Rep.Job.Queue, func(other *record.Entry) bool {
-			return other == e || b == nil && other.Bucket == e.Bucket && other.Grows == e.Grows
-		})
-		if b != nil && len(b.victims) > 0 {
+		r.Drop(e)
+		if len(b.victims) > 0 {
 			bids = append(bids, b)
 			if e.Rep.Job.Spec.Topology.Exclusive != "" {
 				break // only what is set aside for it keeps others out of its domains
@@ -141,6 +154,30 @@ func (ev *Evict) bid(im *imagination, e *record.Entry) *Bid {
 		return nil
 	}
 	return ev.bidForVictims(im, e, ready)
+}
+
+// bidsInVain reports whether earlier searches tell that no preemption starts an entry, and notes
+// that. Its own queue has nothing that it could take, and what others have does not pay.
+func (ev *Evict) bidsInVain(im *imagination, e *record.Entry) bool {
+	p := &ev.state.Config.Policy
+	if e.Grows || p.Defragmentation.Mode == berth.DefragmentationOn || ev.mayRearrange() && ev.asksWithin(e.Bucket, ev.books.Owed(ev.books.Queues[e.Rep.Job.Queue])) ||
+		p.Preemption.Mode == berth.PreemptionOn && ev.victims.OutranksAny(e.Rep) {
+		return false
+	}
+	t := ev.newSearch(e, Seeking{partsOnly: ev.life.EvictionsReady() > ev.state.Now})
+	if !im.replies.Recall(t) || t.PartsOnly || t.Waits {
+		return false
+	}
+	ev.lookAgain(e, t.RipeAt)
+	return true
+}
+
+// lookAgain notes that no preemption and no move starts an entry, and when one might even if
+// nothing changes.
+func (ev *Evict) lookAgain(e *record.Entry, ripe func(after berth.Time) berth.Time) {
+	ev.bidInVain(e)
+	e.Bid.Round, e.Bid.RipeAt = 0, ripe(e.Bid.At)
+	ev.agenda.PreemptBy(ev.LooksFor(e))
 }
 
 // bidInVain notes that no preemption and no move starts an entry, as things are.
@@ -208,9 +245,7 @@ func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *victim.Search) 
 	case next > 0:
 		ev.agenda.PreemptBy(ev.state.Now)
 	default:
-		ev.bidInVain(e)
-		e.Bid.RipeAt = state.Earlier(t.RipeAt(e.Bid.At), both.RipeAt(e.Bid.At))
-		ev.agenda.PreemptBy(ev.LooksFor(e))
+		ev.lookAgain(e, func(after berth.Time) berth.Time { return state.Earlier(t.RipeAt(after), both.RipeAt(after)) })
 	}
 	return nil
 }

@@ -54,8 +54,8 @@ type Search struct {
 	Cut bool
 	// Waits: the cheapest choice is a gang that gives up other members just now.
 	Waits bool
-	// chosen are the victims of a choice that suffices. Weighing has its gain and its cost if it does
-	// not pay; nil: it pays.
+	// chosen are the victims of a choice that suffices. Weighing has its gain and its cost if it
+	// does not pay; nil: it pays.
 	chosen   []int
 	Weighing *berth.Weighing
 	// weighed is scratch, for candidates with their cost.

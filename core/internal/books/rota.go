@@ -1,4 +1,4 @@
-package backlog
+package books
 
 import (
 	"slices"
@@ -13,18 +13,18 @@ import (
 // started, and those of one queue in the order of service there. It is used while no
 // queue is active in the quota tree; end leaves no trace.
 type Rota struct {
-	core    *Backlog
+	core    *Books
 	waiting []pq.Heap[*record.Entry] // by queue
 	charged []*record.Entry
 }
 
 // NewRota begins a rota of entries whose shapes are compiled. There is one at a time.
 // O(entries x log entries of a queue).
-func (bl *Backlog) NewRota(list []*record.Entry) *Rota {
-	for len(bl.waiting) < len(bl.books.Queues) {
-		bl.waiting = append(bl.waiting, pq.New(lessEntry, nil))
+func (bk *Books) NewRota(list []*record.Entry) *Rota {
+	for len(bk.waiting) < len(bk.Queues) {
+		bk.waiting = append(bk.waiting, pq.New(lessEntry, nil))
 	}
-	r := &Rota{core: bl, waiting: bl.waiting}
+	r := &Rota{core: bk, waiting: bk.waiting}
 	var queues []quota.QueueIndex
 	for _, e := range list {
 		q := e.Rep.Job.Queue
@@ -42,9 +42,9 @@ func (bl *Backlog) NewRota(list []*record.Entry) *Rota {
 // tell has a queue stand where its first entry puts it.
 func (r *Rota) tell(q quota.QueueIndex) {
 	if r.waiting[q].Len() == 0 {
-		r.core.books.Deactivate(q)
+		r.core.Deactivate(q)
 	} else {
-		r.core.books.SetNext(q, r.waiting[q].Min().Bucket.Shape.Least)
+		r.core.SetNext(q, r.waiting[q].Min().Bucket.Shape.Least)
 	}
 }
 
@@ -66,7 +66,7 @@ func (r *Rota) Add(e *record.Entry) {
 
 // Charge imagines an entry to have started.
 func (r *Rota) Charge(e *record.Entry) {
-	r.core.books.Charge(e.Rep.Job.Queue, e.Bucket.Shape.Least)
+	r.core.Charge(e.Rep.Job.Queue, e.Bucket.Shape.Least)
 	r.charged = append(r.charged, e)
 }
 
@@ -86,12 +86,14 @@ func (r *Rota) DropAll(q quota.QueueIndex, which func(*record.Entry) bool) {
 // End takes everything back.
 func (r *Rota) End() {
 	for _, e := range r.charged {
-		r.core.books.Discharge(e.Rep.Job.Queue, e.Bucket.Shape.Least)
+		r.core.Discharge(e.Rep.Job.Queue, e.Bucket.Shape.Least)
 	}
 	for q, some := r.core.state.Quota.Next(); some; q, some = r.core.state.Quota.Next() {
 		for h := &r.waiting[q]; h.Len() > 0; {
 			h.Remove(h.Len() - 1)
 		}
-		r.core.books.Deactivate(q)
+		r.core.Deactivate(q)
 	}
 }
+
+func lessEntry(a, b *record.Entry) bool { return record.CompareEntries(a, b) < 0 }
