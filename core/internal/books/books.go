@@ -51,7 +51,9 @@ type Books struct {
 	Shares        *quota.Shares
 	Touched       []*record.Queue
 	over, Keeping int
-	waiting       []pq.Heap[*record.Entry] // scratch of the rota, by queue: empty but for one in progress
+	// Turns counts the entries that were put into policy order beyond those that are served.
+	Turns   int
+	waiting []pq.Heap[*record.Entry] // scratch of the rota, by queue: empty but for one in progress
 }
 
 // New returns books in which nothing is held.

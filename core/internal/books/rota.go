@@ -66,6 +66,7 @@ func (r *Rota) Add(e *record.Entry) {
 
 // Charge imagines an entry to have started.
 func (r *Rota) Charge(e *record.Entry) {
+	r.core.Turns++
 	r.core.Charge(e.Rep.Job.Queue, e.Bucket.Shape.Least)
 	r.charged = append(r.charged, e)
 }

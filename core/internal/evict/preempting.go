@@ -168,6 +168,9 @@ func (ev *Evict) bidsInVain(im *imagination, e *record.Entry) bool {
 	if !im.replies.Recall(t) || t.PartsOnly || t.Waits {
 		return false
 	}
+	if ev.Replied != nil {
+		ev.Replied(e, t)
+	}
 	ev.lookAgain(e, t.RipeAt)
 	return true
 }
