@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
-	"github.com/berth-sched/berth/core/internal/bounds"
+	"github.com/berth-sched/berth/core/internal/effort"
 	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/victim"
@@ -35,7 +35,7 @@ func UnsetEntries(c *Core) []string {
 }
 
 // Bounds bound the work of a pass.
-type Bounds = bounds.Bounds
+type Bounds = effort.Bounds
 
 // LowerBounds has the passes of a core bounded otherwise.
 func LowerBounds(c *Core, lower func(*Bounds)) { lower(&c.state.Bounds) }

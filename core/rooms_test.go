@@ -61,8 +61,6 @@ var roomRules = map[string]roomRule{
 			"Orders":     "indexes the replicas by their orders",
 			"Shapes":     "interned from the jobs",
 			"Patterns":   "interned from the jobs",
-			"shapePen":   "writes keys",
-			"patternPen": "writes keys",
 			"key":        "is written anew for each",
 			"Spares":     "from the policy and the nodes",
 			"Returning":  "from the states of replicas, and where they stood",

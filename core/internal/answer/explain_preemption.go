@@ -8,10 +8,10 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/quota"
@@ -133,7 +133,7 @@ func describeProtected(list []berth.Protection) string {
 	return "no preemption would free enough for it: " + strings.Join(parts, "; ")
 }
 
-func amountOf(milli int64) string { return contract.Amount(quota.GPUMilli, milli) }
+func amountOf(milli int64) string { return values.Amount(quota.GPUMilli, milli) }
 
 // overShare names the queue that would have more than its fair share, if there is one.
 func (an *Answers) overShare(q quota.QueueIndex, asked int64) string {
