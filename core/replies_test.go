@@ -100,8 +100,8 @@ func TestABidIsAnsweredAsByASearchOfItsOwn(t *testing.T) {
 	require.Greater(t, told, 100, "bids that an earlier search answers")
 }
 
-// newBelowShare is a full fleet of queues of which every second one has twice as much as the others,
-// that are below their shares, and too little to gain by what they wait for.
+// newBelowShare is a full fleet of queues of which every second one has twice as much as the
+// others, that are below their shares, and too little to gain by what they wait for.
 func newBelowShare(t *testing.T, queues int) *core.Core {
 	c, err := core.New(berth.Config{})
 	require.NoError(t, err)

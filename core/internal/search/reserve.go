@@ -34,12 +34,11 @@ func (se *Search) Reserve() {
 		return
 	}
 	heads := se.dueHeads()
-	may := se.mayReserve(heads)
-	if may == [2]bool{} {
+	if !se.anyMayReserve(heads) {
 		return
 	}
 	for many := 2 * most; ; many *= 2 {
-		order, more := se.dueEntries(heads, may, many)
+		order, more := se.dueEntries(heads, many)
 		if some := se.reserveInOrder(order); more && some {
 			se.agenda.ReserveNow(se.state.Now) // those behind have their turn in the next pass
 			return
@@ -49,19 +48,18 @@ func (se *Search) Reserve() {
 	}
 }
 
-// mayReserve reports of which sizes some entry of these heads of buckets, or behind them, may get a
-// reservation: there are fewer than may be, or it outranks a gang that has one. None behind a head
-// outranks a gang that the head does not. O(heads x reservations of gangs).
-func (se *Search) mayReserve(heads []*record.Entry) (may [2]bool) {
+// anyMayReserve reports whether some entry of these heads of buckets, or behind them, may get a
+// reservation: of its size there are fewer than may be, or it outranks a gang that has one. None
+// behind a head outranks a gang that the head does not. O(heads x reservations of gangs).
+func (se *Search) anyMayReserve(heads []*record.Entry) bool {
 	reserved := se.backlog.ReservedGangs()
 	holders := slices.DeleteFunc(slices.Clone(se.backlog.Reservations), func(w *record.Reservation) bool { return !w.GivesWay() })
-	for _, e := range heads {
+	return slices.ContainsFunc(heads, func(e *record.Entry) bool {
 		size := se.backlog.SizeOf(e.Bucket.Shape)
-		may[size] = may[size] || reserved[size] < se.state.Config.Policy.ReservedGangs || slices.ContainsFunc(holders, func(w *record.Reservation) bool {
+		return reserved[size] < se.state.Config.Policy.ReservedGangs || slices.ContainsFunc(holders, func(w *record.Reservation) bool {
 			return se.backlog.Outranks(e.Rep, w.Rep) && se.backlog.SizeOf(w.Rep.Job.Shape) == size
 		})
-	}
-	return may
+	})
 }
 
 // reserveInOrder plans for the gangs of a list, as many as one pass plans for. It reports whether
@@ -108,7 +106,7 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 // that have one, in policy order, of heads of buckets and those behind them, and reports whether
 // there are more behind them that may get one: none does where as many have one as may, and all of
 // those come before. O(buckets) as long as so many are few.
-func (se *Search) dueEntries(heads []*record.Entry, may [2]bool, many int) (order []*record.Entry, more bool) {
+func (se *Search) dueEntries(heads []*record.Entry, many int) (order []*record.Entry, more bool) {
 	r := se.books.NewRota(heads)
 	defer r.End()
 	turnouts := se.backlog.Turnouts(heads)
@@ -129,8 +127,7 @@ func (se *Search) dueEntries(heads []*record.Entry, may [2]bool, many int) (orde
 		}
 		r.Drop(e)
 	}
-	open := func(size backlog.GangSize) bool { return may[size] && turnouts[size].Open() }
-	return order, open(backlog.OfOneNode) || open(backlog.OfSeveralNodes)
+	return order, turnouts[backlog.OfOneNode].Open() || turnouts[backlog.OfSeveralNodes].Open()
 }
 
 // dueHeads lists the first of each bucket that may get a reservation now, or has one.
