@@ -34,7 +34,7 @@ var roomRules = map[string]roomRule{
 	"agenda": {
 		as: map[string]string{
 			"QuotaFreed": "QuotaFreed", "lessened": "Lessened", "BackfillDue": "BackfillDue", "SparesDue": "SparesDue",
-			"Homeless": "Homeless", "MovesLeft": "MovesLeft", "nextRank": "NextRank", "NextMove": "NextMove", "nextReshape": "NextReshape",
+			"Homeless": "Homeless", "MovesLeft": "MovesLeft", "takersLeft": "TakersLeft", "nextRank": "NextRank", "NextMove": "NextMove", "nextReshape": "NextReshape",
 			"nextReserve": "NextReserve", "NextPreempt": "NextPreempt",
 		},
 		derived: map[string]string{

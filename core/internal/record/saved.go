@@ -257,6 +257,7 @@ type Snapshot struct {
 	NextMove    *berth.Time `json:"nextMove,omitempty"`
 	Homeless    bool        `json:"homeless,omitempty"`
 	MovesLeft   bool        `json:"movesLeft,omitempty"`
+	TakersLeft  bool        `json:"takersLeft,omitempty"`
 	BackfillDue bool        `json:"backfillDue,omitempty"`
 
 	RatesPart

@@ -172,6 +172,9 @@ func (se *Search) ReserveMove(rep *record.Replica, where []gang.Member) bool {
 	if w == nil {
 		return false
 	}
+	if rep.Reserved != nil { // it grows no further where it is
+		se.backlog.EndReservation(rep.Reserved)
+	}
 	if rep.State == berth.ReplicaPending {
 		w.KeepThrough(se.backlog.UntilRetried(rep))
 	}

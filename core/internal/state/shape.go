@@ -73,7 +73,8 @@ func (st *State) levelsOf(spec *record.ShapeSpec) []topology.Level {
 
 // gangShape is the shape of a whole gang.
 func (st *State) gangShape(j *berth.Job) *record.Shape {
-	spec := record.ShapeSpec{Topology: j.Topology, Groups: slices.Clone(j.Groups), SameLabels: slices.Sorted(slices.Values(j.SameLabels))}
+	spec := record.ShapeSpec{Topology: j.Topology, Groups: slices.Clone(j.Groups), SameLabels: slices.Clone(j.SameLabels)}
+	slices.Sort(spec.SameLabels)
 	for i := range spec.Groups {
 		g := &spec.Groups[i]
 		g.Name, g.MinMembers = "", record.Least(g)
