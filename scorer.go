@@ -26,7 +26,8 @@ import (
 //  5. the class with less GPU memory, the product, the smaller name.
 //
 // What is typical is learned from jobs that are submitted or observed, by claim, products, pools
-// and what else a selector asks of GPUs, but for labels: the latest some 16,384 members, from 32 on.
+// and what else a selector asks of GPUs, but for labels: from the latest members, some 16,384 of
+// them, as soon as there are 32.
 //
 // A single member, and each share of a gang that asks for no level, goes to the place with the
 // highest score, whatever Policy.Locality says. A gang is placed by Policy.Locality; see
