@@ -23,7 +23,7 @@ func TestRecoverGoesOnFromASnapshot(t *testing.T) {
 	text, counts, sched := record(t)
 	want, err := sched.Snapshot()
 	require.NoError(t, err)
-	lines := strings.SplitAfter(text, "\n")
+	lines := strings.SplitAfter(journal.Bare(text), "\n")
 
 	first, err := journal.Recover(fresh(t), strings.NewReader(text))
 	require.NoError(t, err)
@@ -33,13 +33,13 @@ func TestRecoverGoesOnFromASnapshot(t *testing.T) {
 
 	// The first half into a core, and the second into what is restored of it.
 	half := fresh(t)
-	_, err = journal.Recover(half, strings.NewReader(strings.Join(lines[:6], "")))
+	_, err = journal.Recover(half, strings.NewReader(journal.Seal(strings.Join(lines[:6], ""))))
 	require.NoError(t, err)
 	snapshot, err := half.Snapshot()
 	require.NoError(t, err)
 	restored, err := core.Restore(snapshot)
 	require.NoError(t, err)
-	_, err = journal.Recover(restored, strings.NewReader(lines[0]+strings.Join(lines[6:], "")))
+	_, err = journal.Recover(restored, strings.NewReader(journal.Seal(lines[0]+strings.Join(lines[6:], ""))))
 	require.NoError(t, err)
 	got, err := restored.Snapshot()
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestRecoverTakesATornEnd(t *testing.T) {
 	text, _, sched := record(t)
 	want, err := sched.Snapshot()
 	require.NoError(t, err)
-	begin := strings.LastIndex(text, `{"now":200000,"pass"`)
+	begin := strings.LastIndex(text[:strings.LastIndex(text, `"now":200000,"pass"`)], "{")
 	passed := begin + strings.IndexByte(text[begin:], '\n') + 1
 	require.Less(t, passed, len(text), "the pass gave orders")
 	for cut := begin; cut < len(text); cut++ {
@@ -67,8 +67,8 @@ func TestRecoverTakesATornEnd(t *testing.T) {
 
 func TestRecoverRefusesWhatIsNoTornEnd(t *testing.T) {
 	text, _, _ := record(t)
-	lines := strings.SplitAfter(text, "\n")
-	without := func(i int) string { return strings.Join(lines[:i], "") + strings.Join(lines[i+1:], "") }
+	lines := strings.SplitAfter(journal.Bare(text), "\n")
+	without := func(i int) string { return journal.Seal(strings.Join(lines[:i], "") + strings.Join(lines[i+1:], "")) }
 	at := 0
 	for i, line := range lines {
 		if strings.HasPrefix(line, `{"order":`) {
@@ -78,7 +78,7 @@ func TestRecoverRefusesWhatIsNoTornEnd(t *testing.T) {
 	}
 	_, err := journal.Recover(fresh(t), strings.NewReader(without(at)))
 	require.ErrorIs(t, err, journal.ErrOrdersDiffer)
-	_, err = journal.Recover(fresh(t), strings.NewReader(lines[0]+"{\n"+strings.Join(lines[1:], "")))
+	_, err = journal.Recover(fresh(t), strings.NewReader(journal.Seal(lines[0]+"{\n"+strings.Join(lines[1:], ""))))
 	require.ErrorIs(t, err, journal.ErrMalformed)
 
 	other, err := core.New(berth.Config{})
