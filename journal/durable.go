@@ -152,9 +152,9 @@ func (d *Durable) Position() Position { return d.replica.at }
 // jumps: see [MaxJump].
 func (d *Durable) Now() berth.Time { return max(d.clock.now(), d.replica.core.Now()) }
 
-// Apply tells the core an event, now. An error is a refusal of the core, and nothing has changed; or
-// the error after which the Durable is of no more use. The event is durable when the next Schedule
-// has returned without an error, and is acknowledged then, not earlier.
+// Apply tells the core an event, now. After a refusal of the core nothing has changed; any other
+// error is the one after which the Durable is of no more use. The event is durable when the next
+// Schedule has returned without an error, and is acknowledged then, not earlier.
 func (d *Durable) Apply(e berth.Event) error {
 	if d.failed != nil {
 		return d.failed

@@ -35,3 +35,9 @@ func Seal(text string) string {
 	}
 	return strings.Join(lines, "")
 }
+
+// SealBehind is a record with a bare body behind a position.
+func SealBehind(at Position, body string) string {
+	line, _ := at.appendLine(nil, []byte(body[1:]))
+	return string(line)
+}

@@ -49,8 +49,8 @@ type Store interface {
 	Close() error
 }
 
-// A Source is what of a [Store] is for reading, also by those who do not own the log, such as a
-// [Replica] that stands by.
+// A Source is the part of a [Store] that reads. It is also for a reader that does not own the log,
+// such as a [Replica] that stands by.
 type Source interface {
 	// Head is where the log ends, as far as it is durable; the zero Position in an empty store.
 	Head(ctx context.Context) (Position, error)
