@@ -1,5 +1,6 @@
 // Package boltstore keeps the log of a core in one file: a [journal.Store] on go.etcd.io/bbolt,
-// which writes pages beside those in use, syncs them, and then syncs the page that makes them count.
+// which writes pages beside those in use, syncs them, and writes and syncs the page that makes them
+// count.
 //
 //	store, err := boltstore.Open("/var/lib/orchestrator/log")
 //	...
@@ -26,6 +27,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/berth-sched/berth/journal"
 )
@@ -97,9 +99,9 @@ func open(path string, file func(path string) (*os.File, error)) (db *bolt.DB, e
 		OpenFile: func(path string, _ int, _ fs.FileMode) (*os.File, error) { return file(path) },
 	})
 	switch {
-	case errors.Is(err, bolt.ErrTimeout):
+	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, fmt.Errorf("%w: another process has it open", journal.ErrFenced)
-	case errors.Is(err, bolt.ErrInvalid), errors.Is(err, bolt.ErrChecksum), errors.Is(err, bolt.ErrVersionMismatch):
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
 		return nil, fmt.Errorf("%w: %w", journal.ErrDamaged, err)
 	}
 	return db, err
@@ -112,7 +114,8 @@ func create(path string) (*bolt.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Who else made a file meanwhile had it locked under this name until it had the other.
+	// Another process that made a file meanwhile had it locked under this name until it had the
+	// other.
 	if _, err = os.Lstat(path); err == nil {
 		return nil, errors.Join(fmt.Errorf("%w: another process has made it", journal.ErrFenced), db.Close())
 	}
@@ -175,8 +178,13 @@ func (s *Store) Newest(context.Context) (newest journal.Snapshot, err error) {
 			return err
 		}
 		c := b.Cursor()
+		i := uint64(0)
 		for key, part := c.First(); len(key) == 8; key, part = c.Next() {
+			if !bytes.Equal(key, numberKey(i)) {
+				return fmt.Errorf("%w: part %d of the snapshot is missing", journal.ErrDamaged, i)
+			}
 			newest.Data = append(newest.Data, part...)
+			i++
 		}
 		return nil
 	})
@@ -220,6 +228,9 @@ func (s *Store) some(after uint64) (list [][]byte, err error) {
 		c := tx.Bucket(recordsBucket).Cursor()
 		size := 0
 		for key, record := c.Seek(numberKey(after + 1)); key != nil && size < atOnce; key, record = c.Next() {
+			if next := after + 1 + uint64(len(list)); !bytes.Equal(key, numberKey(next)) {
+				return fmt.Errorf("%w: record %d is missing", journal.ErrDamaged, next)
+			}
 			list = append(list, append([]byte{}, record...))
 			size += len(record)
 		}
@@ -344,19 +355,23 @@ func (s *Store) update(f func(*bolt.Tx) error) error {
 // commit runs a transaction, and returns its number.
 func (s *Store) commit(f func(*bolt.Tx) error) (number int, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer guard(&err)
 	tx, err := s.db.Begin(true)
 	if err != nil {
 		return 0, err
 	}
 	number = tx.ID()
+	defer func() { // also after a panic, or the library waits for its end when it is closed
+		defer guard(&err)
+		_ = tx.Rollback() // of one that is over it is nothing
+	}()
+	defer guard(&err)
 	if err = f(tx); err == nil {
 		err = sign(tx)
 	}
-	if err != nil {
-		return number, errors.Join(err, tx.Rollback())
+	if err == nil {
+		err = tx.Commit()
 	}
-	return number, tx.Commit()
+	return number, err
 }
 
 // sign has the file tell which transaction wrote it.
