@@ -21,7 +21,8 @@
 // example*_test.go of the package that is named, and on pages that are made of it.
 //
 //   - Start: [core.Example].
-//   - Recover after a crash: [core.ExampleRestore]; with a journal, [journal.ExampleRecover].
+//   - Survive a crash: [journal.ExampleDurable]; by hand, [core.ExampleRestore], and with a journal
+//     in a file, [journal.ExampleRecover].
 //   - Preempt batch work for a service: [core.Example_preempt]. Drain a node: [core.Example_drain].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
 //   - Reserve GPUs in advance: [core.Example_reserve].
@@ -61,7 +62,8 @@
 //     before the first pass, and carry out [Scheduler.Outstanding] again, member by member: a
 //     member that runs under that Bind or is gone already is done. [Drop] and [Withdraw] have
 //     no report, so hand them on before the next snapshot. Or start anew and tell what runs
-//     with [JobObserved]; Core.Diff tells what the core and the world disagree about.
+//     with [JobObserved]; Core.Diff tells what the core and the world disagree about. The type
+//     Durable of package journal does all of it, with a file or another store.
 //
 // # The loop
 //
@@ -115,7 +117,8 @@
 // that was set back: base is then Core.Now, and all spans stay right. A reading far ahead of it
 // is an outage, or a wrong clock: an instant told by mistake cannot be taken back, and all
 // orders that are out would expire at once, so bound base by the longest outage that you
-// believe in, as [core.Example_clock] does. Few inputs are instants on the wall rather than
+// believe in, as [core.Example_clock] does. The type Durable of package journal keeps such a
+// clock. Few inputs are instants on the wall rather than
 // spans: [Reservation], the deadline of [NodeDraining], [CheckpointWritten] and
 // [ObservedReplica].
 //
@@ -431,7 +434,7 @@
 //   - Decisions are not stable: another release may give other orders for the same events, and
 //     the changelog says so. So [github.com/berth-sched/berth/journal.Recover] is for the
 //     release that wrote the journal. To upgrade, take a snapshot with the old release,
-//     restore it with the new one, and begin a new journal.
+//     restore it with the new one, and begin a new journal; or end with Durable.Snapshot.
 //   - Sentences ([Reason], [Error], Text and Detail of any answer) are for people, and may change.
 //
 // # Glossary

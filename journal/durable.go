@@ -77,7 +77,7 @@ type Options struct {
 	// where the embedder looks at Core().Lost() before each Schedule.
 	Lost func([]berth.Loss) error
 	// SnapshotRecords and SnapshotBytes are after how many records, or bytes of them, a snapshot
-	// is saved; defaults 100,000 and 64 MiB. What a restart costs grows with the records, and
+	// is saved; defaults 20,000 and 64 MiB. What a restart costs grows with the records, and
 	// what a snapshot costs with the state.
 	SnapshotRecords, SnapshotBytes int
 }
@@ -130,7 +130,7 @@ func (r *Replica) Lead(ctx context.Context, store Store, options Options) (*Dura
 		options.Clock = MachineClock()
 	}
 	if options.SnapshotRecords == 0 {
-		options.SnapshotRecords = 100_000
+		options.SnapshotRecords = 20_000
 	}
 	if options.SnapshotBytes == 0 {
 		options.SnapshotBytes = 64 << 20

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/journal"
+	"github.com/berth-sched/berth/preempt"
 )
 
 // fresh is a core as the one of record was when its journal was begun.
@@ -86,4 +88,45 @@ func TestRecoverRefusesWhatIsNoTornEnd(t *testing.T) {
 	_, err = journal.Recover(other, strings.NewReader(text))
 	require.ErrorIs(t, err, journal.ErrMalformed)
 	require.ErrorContains(t, err, "config")
+}
+
+// TestAScorerAndAGainAreNamed: a journal of a core with them is replayed with them, and with no
+// others.
+func TestAScorerAndAGainAreNamed(t *testing.T) {
+	gain := func(preempt.Beneficiary) preempt.GPUMilliseconds { return 1 }
+	sched, err := core.New(berth.Config{Levels: []string{"leaf"}, Scorer: byName("spread"), Gain: gain})
+	require.NoError(t, err)
+	var out bytes.Buffer
+	w, err := journal.NewWriter(&out, sched.Config())
+	require.NoError(t, err)
+	for _, e := range []berth.Event{nodeOf("n1", 2), queueOf("q"), jobOf("a")} {
+		w.Applied(0, e, sched.Apply(0, e))
+	}
+	orders, err := sched.Schedule(0)
+	require.NoError(t, err)
+	w.Scheduled(0, orders)
+	require.NoError(t, w.Flush())
+	replay := func(complete ...func(*berth.Config)) error {
+		_, err := journal.Replay(bytes.NewReader(out.Bytes()), complete...)
+		return err
+	}
+	both := func(name string) func(*berth.Config) {
+		return func(c *berth.Config) { c.Scorer, c.Gain = byName(name), gain }
+	}
+	require.NoError(t, replay(both("spread")))
+	for field, complete := range map[string][]func(*berth.Config){
+		"scorer":  {both("pack")},
+		"ownGain": {both("spread"), func(c *berth.Config) { c.Gain = nil }},
+	} {
+		var e *journal.Error
+		require.ErrorAs(t, replay(complete...), &e)
+		require.ErrorIs(t, e, journal.ErrConfigDiffers)
+		require.Equal(t, field, e.Field)
+	}
+	require.ErrorIs(t, replay(), journal.ErrConfigDiffers)
+	_, err = journal.Recover(fresh(t), bytes.NewReader(out.Bytes()))
+	require.ErrorIs(t, err, journal.ErrConfigDiffers)
+	text, _, _ := record(t)
+	_, err = journal.Replay(strings.NewReader(text), both("spread"))
+	require.ErrorIs(t, err, journal.ErrConfigDiffers, "one too many")
 }

@@ -39,7 +39,7 @@ func opened(b *testing.B, path string) (*journal.Durable, *boltstore.Store) {
 	s, err := boltstore.Open(path)
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, s.Close()) })
-	d, err := journal.Open(b.Context(), s, journal.Options{})
+	d, err := journal.Open(b.Context(), s, journal.Options{SnapshotRecords: 1 << 30})
 	require.NoError(b, err)
 	require.NoError(b, d.Apply(berth.QueueSet{Queue: quota.Queue{Name: "q"}}))
 	return d, s
@@ -52,13 +52,17 @@ func BenchmarkRecover(b *testing.B) {
 		b.Run(from, func(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "log")
 			d, s := opened(b, path)
-			for job := range 100_000 {
+			jobs := 100_000
+			if testing.Short() {
+				jobs = 1000
+			}
+			for job := range jobs {
 				require.NoError(b, d.Apply(submitted(job)))
 				if job%100 == 99 {
 					_, err := d.Schedule(b.Context())
 					require.NoError(b, err)
 				}
-				if job == 99_899 && from == "snapshot" {
+				if job == jobs-101 && from == "snapshot" {
 					require.NoError(b, d.Snapshot(b.Context()))
 				}
 			}
@@ -70,7 +74,7 @@ func BenchmarkRecover(b *testing.B) {
 				require.NoError(b, err)
 				d, err := journal.Open(b.Context(), s, journal.Options{})
 				require.NoError(b, err)
-				require.Len(b, d.Core().JobIDs(), 100_000)
+				require.Len(b, d.Core().JobIDs(), jobs)
 				b.StopTimer()
 				require.NoError(b, s.Close())
 				b.StartTimer()
