@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 )
@@ -26,10 +26,10 @@ func invalid(reason string) *Error {
 }
 
 // checkHost refuses amounts of a host out of range.
-func checkHost(a host.Amounts) *Error {
+func checkHost(a countable.Amounts) *Error {
 	for r, v := range a {
 		if err := checkAmount(v); err != nil {
-			return err.in(host.Resource(r).Field())
+			return err.in(countable.Resource(r).Field())
 		}
 	}
 	return nil

@@ -343,8 +343,9 @@
 // more. The gang grows again on idle capacity and, as far as its queue and all above it are within
 // their guarantees, in the place of what others borrow: as the beneficiary of a preemption, with
 // all of the members that the guarantee leaves it or else fewer. Nothing of its own queue goes for
-// that, and nothing for a fair share. Of several gangs the first in policy order grows first, to
-// its full size: in turns each would resize, the first end later, and the others no sooner.
+// that, and nothing for a fair share; nor does any gang move, as a stop and a restart of one that
+// keeps its guarantee cost more than a surplus is worth. Of several gangs the first in policy order
+// grows first, to its full size: in turns each would resize, and none end sooner.
 //
 // # Cost, gain and hysteresis
 //
@@ -479,10 +480,9 @@
 //
 // # What this version does not do
 //
-// No running job is stopped for a reservation that was made in advance or for a Repartition, and
-// none is moved for a gang that grows. A gang moves whole: it is stopped, all of it, and started
-// again, also if one of its members alone has to go elsewhere. A node has GPUs of one product. A
-// requirement that this version cannot keep is refused with [ErrUnsupported], never ignored.
+// No running job is stopped for a reservation that was made in advance or for a Repartition. A gang
+// moves whole: all of it stops and starts again if one member has to go elsewhere. A node has GPUs
+// of one product. A requirement that is not kept is refused with [ErrUnsupported], never ignored.
 //
 // [core.Example]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package
 // [core.ExampleRestore]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Restore

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/mig"
@@ -144,8 +144,8 @@ func (cl Claim) WithHost(cpuMilli, memoryMiB int64) Claim {
 }
 
 // Host is what the claim asks of the host.
-func (cl *Claim) Host() host.Amounts {
-	return host.Amounts{host.CPUMilli: cl.CPUMilli, host.MemoryMiB: cl.MemoryMiB}
+func (cl *Claim) Host() countable.Amounts {
+	return countable.Amounts{countable.CPUMilli: cl.CPUMilli, countable.MemoryMiB: cl.MemoryMiB}
 }
 
 // A MinInstance is an instance of a GPU, stated by what it has to have: "at least 30 SMs and
@@ -305,7 +305,7 @@ func (cl *Claim) check(class Class) *Error {
 	if err := checkHost(cl.Host()); err != nil {
 		return err
 	}
-	if !cl.WantsDevice() && cl.Host() == (host.Amounts{}) {
+	if !cl.WantsDevice() && cl.Host() == (countable.Amounts{}) {
 		return refuse(ErrInvalid, "", "asks for nothing")
 	}
 	if err := cl.checkDevice(class); err != nil {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/mig"
@@ -59,8 +59,8 @@ type Node struct {
 }
 
 // Host is what the host has for members.
-func (n *Node) Host() host.Amounts {
-	return host.Amounts{host.CPUMilli: n.CPUMilli, host.MemoryMiB: n.MemoryMiB}
+func (n *Node) Host() countable.Amounts {
+	return countable.Amounts{countable.CPUMilli: n.CPUMilli, countable.MemoryMiB: n.MemoryMiB}
 }
 
 // A GPU is one accelerator of a node. Its index is its position in Node.GPUs.

@@ -3,7 +3,7 @@ package berth
 import (
 	"fmt"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 )
 
 // A Scorer ranks places by a rule of the embedder's own: Config.Scorer. It chooses among what is
@@ -52,7 +52,7 @@ type Place struct {
 	// whole, is divided into instances, or takes no work.
 	Left []int32
 	// HostLeft is what the host has left.
-	HostLeft host.Amounts
+	HostLeft countable.Amounts
 	// Score is 0 when the places are shown.
 	Score int64
 }

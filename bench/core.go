@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -68,7 +68,7 @@ func (p *core) join(f *Fleet) {
 		class := slices.Index(p.classes, coreClass{f.Model(n), spec.GPUs})
 		i, err := fleet.AddNode(gang.NodeSpec{
 			Name: coreNode(n), Class: topology.NodeClass(class), GPUs: spec.GPUs,
-			Host: host.Amounts{host.CPUMilli: spec.CPUMilli, host.MemoryMiB: spec.MemoryMiB},
+			Host: countable.Amounts{countable.CPUMilli: spec.CPUMilli, countable.MemoryMiB: spec.MemoryMiB},
 		})
 		must(err)
 		p.nodes, p.back[i] = append(p.nodes, i), n
@@ -109,7 +109,7 @@ func (p *core) find() (Place, bool) {
 
 func (p *core) claim(f *Fleet, k Kind) gang.Claim {
 	r := f.Request(k)
-	c := gang.Claim{Host: host.Amounts{host.CPUMilli: r.CPUMilli, host.MemoryMiB: r.MemoryMiB}}
+	c := gang.Claim{Host: countable.Amounts{countable.CPUMilli: r.CPUMilli, countable.MemoryMiB: r.MemoryMiB}}
 	if r.Share() {
 		c.Share = gang.Share{GPUMilli: int32(r.Milli), Owner: sharer}
 	} else {

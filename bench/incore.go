@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 )
 
 // AsScorer makes a policy the scorer of a scheduling core (berth.Config.Scorer) with these nodes,
@@ -157,7 +157,7 @@ type shownNode struct {
 func (s *policyScorer) show(n Node, p *berth.Place) {
 	f := s.session.fleet
 	left := f.Left(n)
-	same := f.cpu[n] == p.HostLeft[host.CPUMilli] && f.memory[n] == p.HostLeft[host.MemoryMiB]
+	same := f.cpu[n] == p.HostLeft[countable.CPUMilli] && f.memory[n] == p.HostLeft[countable.MemoryMiB]
 	for g := range left {
 		same = same && left[g] == int16(p.Left[g])
 	}
@@ -165,7 +165,7 @@ func (s *policyScorer) show(n Node, p *berth.Place) {
 		return
 	}
 	s.was = append(s.was, shownNode{n, f.cpu[n], f.memory[n], slices.Clone(left)})
-	f.cpu[n], f.memory[n] = p.HostLeft[host.CPUMilli], p.HostLeft[host.MemoryMiB]
+	f.cpu[n], f.memory[n] = p.HostLeft[countable.CPUMilli], p.HostLeft[countable.MemoryMiB]
 	for g := range left {
 		left[g] = int16(p.Left[g])
 	}

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
@@ -16,7 +16,7 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 		return refusal.In(err, "node")
 	}
 	if n := c.state.NodeByID[e.Node.ID]; n != nil {
-		if spec := asKnown(n, &e.Node); !c.books.Restoring && contract.SameNode(&n.Spec, &spec) {
+		if spec := asKnown(n, &e.Node); !c.books.Restoring && values.SameNode(&n.Spec, &spec) {
 			return nil // its agent registers again
 		}
 		return refusal.Of(berth.ErrDuplicate, "node.id", fmt.Sprintf("node %q is in the fleet already, and described otherwise: tell nodeUpdated", errtext.Short(e.Node.ID)))
@@ -37,7 +37,7 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 
 // described is a node as the core keeps it: a copy in which every GPU has a mode.
 func described(n *berth.Node) berth.Node {
-	spec := contract.CloneNode(n)
+	spec := values.CloneNode(n)
 	for g := range spec.GPUs {
 		if spec.GPUs[g].Mode == berth.GPUModeUnset {
 			spec.GPUs[g].Mode = berth.GPUModeWhole
@@ -225,7 +225,7 @@ func (c *Core) nodeLost(e berth.NodeLost) *berth.Error {
 	c.books.SetSchedulable(n, false) // so that nothing is woken for it
 	c.backlog.Spoil(n)
 	c.state.NoteLoss(n.Spec.ID)
-	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: contract.Detail("node "+string(e.Node)+" lost", e.Reason)}
+	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: values.Detail("node "+string(e.Node)+" lost", e.Reason)}
 	hit := c.books.Lose(n, cause, func(*record.Member) bool { return true })
 	c.gpus.RemoveNode(n)
 	c.backlog.DropEmpty(n.Reservations)
@@ -256,7 +256,7 @@ func (c *Core) condemn(n *record.Node, gpu int, reason string) {
 	c.books.SettleGPU(n, gpu)
 	c.books.Recount(n, n.CapacityNow())
 	c.upkeep.CountSound(n)
-	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: contract.Detail(fmt.Sprintf("GPU %d of node %s failed", gpu, n.Spec.ID), reason)}
+	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: values.Detail(fmt.Sprintf("GPU %d of node %s failed", gpu, n.Spec.ID), reason)}
 	hit := c.books.Lose(n, cause, func(m *record.Member) bool { return berth.GPUSet(m.Hold.GPUs).Has(gpu) })
 	c.agenda.Lessen()
 	c.life.LosePlaces(n.Spec.ID, berth.GPUSetOf(gpu))

@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
@@ -146,7 +146,7 @@ func bindCause(rep *record.Replica, reason string) berth.Cause {
 	if failed == 0 {
 		return rep.Release.Cause
 	}
-	return berth.Cause{Code: berth.CauseBindFailed, Detail: contract.Detail(fmt.Sprintf("%d members failed to start", failed), reason)}
+	return berth.Cause{Code: berth.CauseBindFailed, Detail: values.Detail(fmt.Sprintf("%d members failed to start", failed), reason)}
 }
 
 // releaseReported frees the members that are gone. For the others the order
@@ -201,7 +201,7 @@ func (c *Core) memberFailed(e berth.MemberFailed) *berth.Error {
 	if len(flats) == 0 {
 		return refusal.Of(berth.ErrStale, "members", "none of them runs any more")
 	}
-	c.life.MembersDied(rep, flats, e.Fault, berth.Cause{Code: berth.CauseMemberFailed, Detail: contract.Detail(fmt.Sprintf("%d members died", len(flats)), e.Reason)})
+	c.life.MembersDied(rep, flats, e.Fault, berth.Cause{Code: berth.CauseMemberFailed, Detail: values.Detail(fmt.Sprintf("%d members died", len(flats)), e.Reason)})
 	return nil
 }
 

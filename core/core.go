@@ -11,7 +11,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/backlog"
 	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/catalogue"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/gpus"
 	"github.com/berth-sched/berth/core/internal/life"
@@ -21,6 +20,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/upkeep"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
@@ -59,7 +59,7 @@ func New(config berth.Config) (*Core, error) {
 		err.Event = "config"
 		return nil, err
 	}
-	config = contract.CloneConfig(config)
+	config = values.CloneConfig(config)
 	config.Limits = config.Limits.WithDefaults()
 	config.Policy = config.Policy.WithDefaults()
 	fleet, err := gang.NewFleet(config.Levels...)
@@ -96,7 +96,7 @@ func build(config berth.Config, fleet *gang.Fleet) *Core {
 // Config returns a copy of the configuration in force, with the defaults filled in and the
 // policy of the last [berth.PolicyChanged].
 func (c *Core) Config() berth.Config {
-	return contract.CloneConfig(c.state.Config)
+	return values.CloneConfig(c.state.Config)
 }
 
 // Now is the latest instant that the core has seen; zero before the first call.

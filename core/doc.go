@@ -42,7 +42,7 @@
 //	catalogue  owners, graphs inside nodes, the tables by which GPUs divide; it knows no record
 //	losses, meter, roster               leaves: lost nodes, rates, records by number;
 //	refusal, invariant                  typed errors, broken promises;
-//	contract, bounds                    copies of values of package berth, and words for texts;
+//	values, effort                      copies of values of package berth, and words for texts;
 //	                                    bounds of the work of a pass
 //
 // A bid plans, and a plan never bids: so evict stands above search. Plans are imagined

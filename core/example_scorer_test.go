@@ -3,7 +3,7 @@ package core_test
 import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -16,7 +16,7 @@ func (leastLeft) Name() string { return "least-left" }
 func (leastLeft) Score(_ *berth.Group, places []berth.Place) {
 	for i := range places {
 		p := &places[i]
-		left := p.HostLeft[host.CPUMilli] / 16
+		left := p.HostLeft[countable.CPUMilli] / 16
 		for _, milli := range p.Left {
 			left += int64(milli)
 		}

@@ -7,9 +7,12 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
-	"github.com/berth-sched/berth/core/internal/bounds"
+	"github.com/berth-sched/berth/core/internal/effort"
+	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/preempt"
 )
 
 // AgendaOf is the agenda of a core, to be compared.
@@ -32,7 +35,7 @@ func UnsetEntries(c *Core) []string {
 }
 
 // Bounds bound the work of a pass.
-type Bounds = bounds.Bounds
+type Bounds = effort.Bounds
 
 // LowerBounds has the passes of a core bounded otherwise.
 func LowerBounds(c *Core, lower func(*Bounds)) { lower(&c.state.Bounds) }
@@ -40,6 +43,20 @@ func LowerBounds(c *Core, lower func(*Bounds)) { lower(&c.state.Bounds) }
 // VictimWork is how many places victim searches have looked at so far, and how many candidates they
 // have gathered there.
 func VictimWork(c *Core) (places, candidates int) { return c.victims.Work() }
+
+// Turns is how many entries were put in order so far to find those that get a reservation.
+func Turns(c *Core) int { return c.books.Turns }
+
+// DoubtReplies has each bid search all the same that is in vain as an earlier search tells, and
+// reports whether the answers are equal.
+func DoubtReplies(c *Core, tell func(job berth.JobID, equal bool)) {
+	c.evict.Replied = func(e *record.Entry, t *victim.Search) {
+		trials := c.state.Bounds.VictimSearches
+		u, _, ok := c.evict.Seek(e, evict.Seeking{Mode: c.state.Config.Policy.Preemption.Mode, Chooser: new(preempt.Chooser)}, &trials)
+		later := c.state.Now.Add(berth.Minute)
+		tell(e.Rep.Job.Spec.ID, !ok && !u.Cut && u.RipeAt(later) == t.RipeAt(later))
+	}
+}
 
 // BreakInvariant has a core find out that its books are wrong: it frees what nobody holds.
 func BreakInvariant(c *Core) { c.books.Release(gang.Hold{Node: 7}) }

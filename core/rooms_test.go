@@ -34,7 +34,7 @@ var roomRules = map[string]roomRule{
 	"agenda": {
 		as: map[string]string{
 			"QuotaFreed": "QuotaFreed", "lessened": "Lessened", "BackfillDue": "BackfillDue", "SparesDue": "SparesDue",
-			"Homeless": "Homeless", "MovesLeft": "MovesLeft", "nextRank": "NextRank", "NextMove": "NextMove", "nextReshape": "NextReshape",
+			"Homeless": "Homeless", "MovesLeft": "MovesLeft", "takersLeft": "TakersLeft", "nextRank": "NextRank", "NextMove": "NextMove", "nextReshape": "NextReshape",
 			"nextReserve": "NextReserve", "NextPreempt": "NextPreempt",
 		},
 		derived: map[string]string{
@@ -61,8 +61,6 @@ var roomRules = map[string]roomRule{
 			"Orders":     "indexes the replicas by their orders",
 			"Shapes":     "interned from the jobs",
 			"Patterns":   "interned from the jobs",
-			"shapePen":   "writes keys",
-			"patternPen": "writes keys",
 			"key":        "is written anew for each",
 			"Spares":     "from the policy and the nodes",
 			"Returning":  "from the states of replicas, and where they stood",

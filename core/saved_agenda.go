@@ -10,7 +10,7 @@ import (
 func (c *Core) saveAgenda(s *record.Snapshot) {
 	d := c.agenda.Save()
 	s.QuotaFreed, s.Lessened, s.BackfillDue = d.QuotaFreed, d.Lessened, d.BackfillDue
-	s.SparesDue, s.Homeless, s.MovesLeft = d.SparesDue, d.Homeless, d.MovesLeft
+	s.SparesDue, s.Homeless, s.MovesLeft, s.TakersLeft = d.SparesDue, d.Homeless, d.MovesLeft, d.TakersLeft
 	s.NextRank, s.NextReshape, s.NextReserve, s.NextPreempt = d.NextRank, d.NextReshape, d.NextReserve, d.NextPreempt
 	if d.NextMove != agenda.Never {
 		s.NextMove = &d.NextMove
@@ -23,7 +23,8 @@ func (c *Core) saveAgenda(s *record.Snapshot) {
 func (c *Core) restoreAgenda(s *record.Snapshot) *berth.Error {
 	d := agenda.Dues{
 		QuotaFreed: s.QuotaFreed, Lessened: s.Lessened, BackfillDue: s.BackfillDue, SparesDue: s.SparesDue, Homeless: s.Homeless, MovesLeft: s.MovesLeft,
-		NextRank: s.NextRank, NextReshape: s.NextReshape, NextReserve: s.NextReserve, NextPreempt: s.NextPreempt, NextMove: agenda.Never,
+		TakersLeft: s.TakersLeft,
+		NextRank:   s.NextRank, NextReshape: s.NextReshape, NextReserve: s.NextReserve, NextPreempt: s.NextPreempt, NextMove: agenda.Never,
 	}
 	if s.NextMove != nil {
 		d.NextMove = *s.NextMove

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/bounds"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/effort"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -17,6 +17,13 @@ import (
 
 // snapshotVersion is the version of the snapshot's format.
 const snapshotVersion = 2
+
+// How a snapshot is written and read is made of its type alone, and never changes. To make these
+// takes several times as long as to write a small snapshot.
+var (
+	snapshotPen  = strict.PenOf[record.Snapshot](strict.Writings{})
+	snapshotForm = strict.FormOf[record.Snapshot](strict.Readings{})
+)
 
 // Snapshot returns the whole state as JSON, which [Restore] reads. Equal states give equal
 // bytes. Cost: O(state).
@@ -31,14 +38,14 @@ func (c *Core) Snapshot() ([]byte, error) {
 		Tables:       c.catalogue.SaveTables(), Pools: c.catalogue.SavePools(),
 		Lost: c.losses.Save(), LostMembers: c.books.Lost,
 	}
-	if lowered := c.state.Bounds; lowered != bounds.Usual() {
+	if lowered := c.state.Bounds; lowered != effort.Usual() {
 		s.Bounds = &lowered
 	}
 	s.Scorer, s.ScorerBooks = c.scoring.Save()
 	c.saveAgenda(&s)
 	// What most nodes and jobs take: a buffer that grows is copied some twenty times.
 	b := make([]byte, 0, 4096+1000*len(s.Nodes)+400*len(s.Jobs))
-	b, err := strict.PenOf[record.Snapshot](strict.Writings{}).Append(b, &s)
+	b, err := snapshotPen.Append(b, &s)
 	if err != nil {
 		return nil, &berth.Error{Event: "snapshot", Kind: berth.ErrInvalid, Reason: err.Error()}
 	}
@@ -103,7 +110,7 @@ func restore(b []byte, beside beside) (*Core, error) {
 
 // readSnapshot reads a snapshot of this version, for a core with what stands beside it.
 func readSnapshot(b []byte, beside beside) (*record.Snapshot, error) {
-	s, err := refusal.Decode[record.Snapshot]("snapshot", b)
+	s, err := refusal.Decode("snapshot", snapshotForm, b)
 	switch {
 	case err != nil:
 		// A field that is not known is one of another version, if the version is another.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -124,5 +125,21 @@ func tamper(t *rapid.T, doc any) any {
 		}).Draw(t, "string")
 	default:
 		return v
+	}
+}
+
+// A bid that is saved with an instant before the epoch is refused by the name of that instant.
+func TestR1_AnInstantOfABidIsRefusedByItsName(t *testing.T) {
+	snapshot, err := newCalmCore(t).Snapshot()
+	require.NoError(t, err)
+	for _, field := range []string{"at", "ripeAt"} {
+		_, bid, some := strings.Cut(string(snapshot), `"bids":[{`)
+		require.True(t, some)
+		bid, _, _ = strings.Cut(bid, "}")
+		tampered := strings.Replace(string(snapshot), bid, `"group":0,"`+field+`":-1`, 1)
+		_, err := core.Restore([]byte(tampered))
+		var refused *berth.Error
+		require.ErrorAs(t, err, &refused)
+		require.Regexp(t, `\.bids\[0\]\.`+field+`$`, refused.Field)
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -24,7 +24,7 @@ func loadedFleet(tb testing.TB, gpus int) *Fleet {
 	for i := range gpus / 8 {
 		n, err := f.AddNode(NodeSpec{
 			Name: fmt.Sprintf("n%06d", i), Path: []string{fmt.Sprintf("s%03d", i/512), fmt.Sprintf("l%04d", i/32)},
-			GPUs: 8, GPUMemoryMiB: 81559, Host: host.Amounts{host.CPUMilli: 192_000, host.MemoryMiB: 2 << 20},
+			GPUs: 8, GPUMemoryMiB: 81559, Host: countable.Amounts{countable.CPUMilli: 192_000, countable.MemoryMiB: 2 << 20},
 		})
 		require.NoError(tb, err)
 		held := 8
@@ -37,7 +37,7 @@ func loadedFleet(tb testing.TB, gpus int) *Fleet {
 			held = 7
 		}
 		if held > 0 {
-			require.NoError(tb, f.Hold(Hold{Node: n, GPUs: lowMask(held), Host: host.Amounts{host.CPUMilli: int64(held) * 20_000, host.MemoryMiB: int64(held) << 16}}))
+			require.NoError(tb, f.Hold(Hold{Node: n, GPUs: lowMask(held), Host: countable.Amounts{countable.CPUMilli: int64(held) * 20_000, countable.MemoryMiB: int64(held) << 16}}))
 		}
 	}
 	return f
@@ -51,7 +51,10 @@ type shape struct {
 // shapes are the requests that the benchmarks and the guard on allocations place.
 func shapes() []shape {
 	all := []topology.NodeClass{0}
-	withHost := func(c Claim) Claim { c.Host = host.Amounts{host.CPUMilli: 4_000, host.MemoryMiB: 16 << 10}; return c }
+	withHost := func(c Claim) Claim {
+		c.Host = countable.Amounts{countable.CPUMilli: 4_000, countable.MemoryMiB: 16 << 10}
+		return c
+	}
 	one := func(g Group) Request { g.Classes = all; return Request{Groups: []Group{g}} }
 	segmented := one(Group{Members: 64, Claim: Claim{GPUs: 8}, Segments: []Segment{{2, leafLevel}}})
 	several := Request{Groups: []Group{
@@ -151,7 +154,7 @@ func BenchmarkRefuse(b *testing.B) {
 	f := loadedFleet(b, 131_072)
 	for _, s := range []shape{
 		{"counts", Request{Groups: []Group{{Members: 64, Claim: Claim{GPUs: 8}, Classes: all}}, Required: spineLevel}},
-		{"host", Request{Groups: []Group{{Members: 1, Claim: Claim{GPUs: 1, Host: host.Amounts{host.CPUMilli: 1 << 30}}, Classes: all}}}},
+		{"host", Request{Groups: []Group{{Members: 1, Claim: Claim{GPUs: 1, Host: countable.Amounts{countable.CPUMilli: 1 << 30}}, Classes: all}}}},
 	} {
 		b.Run(s.name, func(b *testing.B) {
 			var p Placement
@@ -174,7 +177,7 @@ func racks(tb testing.TB, nodes int, busy bool) *Fleet {
 		rack := i / 16
 		n, err := f.AddNode(NodeSpec{
 			Name: fmt.Sprintf("n%04d", i), Path: []string{fmt.Sprintf("b%02d", i/256), fmt.Sprintf("r%03d", rack)},
-			GPUs: 8, GPUMemoryMiB: 81559, Host: host.Amounts{host.CPUMilli: 192_000, host.MemoryMiB: 2 << 20},
+			GPUs: 8, GPUMemoryMiB: 81559, Host: countable.Amounts{countable.CPUMilli: 192_000, countable.MemoryMiB: 2 << 20},
 		})
 		require.NoError(tb, err)
 		idle := 1 + rack*5%8

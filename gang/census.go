@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -146,7 +146,7 @@ func (s *nodeState) parts() []part {
 	list := make([]part, len(s.slots))
 	for gpu := range list {
 		list[gpu] = part{s.slots[gpu], s.healthy>>gpu&1 == 1, s.whole>>gpu&1 == 1}
-		list[gpu].hold, list[gpu].host = 0, host.Amounts{}
+		list[gpu].hold, list[gpu].host = 0, countable.Amounts{}
 	}
 	slices.SortFunc(list, func(a, b part) int { return slices.Compare(a.words(), b.words()) })
 	return list
@@ -322,7 +322,7 @@ func (p *poll) fit(of int32) *fit {
 	if state.schedulable {
 		a.now = state.fits(&c)
 	}
-	c.Host = host.Amounts{}
+	c.Host = countable.Amounts{}
 	if state.schedulable {
 		a.device = state.fits(&c)
 	}
@@ -416,7 +416,7 @@ func (p *poll) best(level topology.Level) (members int, at topology.DomainIndex)
 // idle is how many members would fit on a node if nothing were held.
 func (s *nodeState) idle(c *Claim) int {
 	idle := *s
-	idle.whole, idle.shared, idle.seated, idle.hostUsed = 0, 0, 0, host.Amounts{}
+	idle.whole, idle.shared, idle.seated, idle.hostUsed = 0, 0, 0, countable.Amounts{}
 	idle.slots = make([]slot, len(s.slots))
 	for gpu := range idle.slots {
 		idle.slots[gpu].division, idle.slots[gpu].exist = s.slots[gpu].division, s.slots[gpu].exist

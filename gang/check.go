@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -171,7 +171,7 @@ func (f *Fleet) checkState(n topology.NodeIndex) (shared, divided int, err error
 		wrong("the tree has %d GPUs as free, %d are", f.tree.Free(n), want)
 	case state.hostUsed.Floor() != state.hostUsed || state.holds < 0:
 		wrong("less than nothing is held")
-	case state.holds == 0 && (state.hostUsed != host.Amounts{} || state.whole|state.shared|state.seated != 0):
+	case state.holds == 0 && (state.hostUsed != countable.Amounts{} || state.whole|state.shared|state.seated != 0):
 		wrong("something is held without a hold")
 	}
 	whole := uint64(0)

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/topology"
 )
@@ -29,21 +29,21 @@ const (
 	// BottleneckFragmentation: there is enough of each resource, but not of all on the same
 	// nodes, or not in one domain of the required level, or not for all groups at a
 	// time.
-	BottleneckFragmentation = firstHost + Bottleneck(host.NumResources)
+	BottleneckFragmentation = firstHost + Bottleneck(countable.NumResources)
 )
 
 // bottleneckOf is a resource of the nodes' hosts.
-func bottleneckOf(r host.Resource) Bottleneck { return firstHost + Bottleneck(r) }
+func bottleneckOf(r countable.Resource) Bottleneck { return firstHost + Bottleneck(r) }
 
 // Host is the resource of the nodes' hosts that is short; false if it is none of those.
-func (b Bottleneck) Host() (host.Resource, bool) {
-	return host.Resource(b - firstHost), b >= firstHost && b < BottleneckFragmentation
+func (b Bottleneck) Host() (countable.Resource, bool) {
+	return countable.Resource(b - firstHost), b >= firstHost && b < BottleneckFragmentation
 }
 
 // bottleneckNames has the texts; those of hosts are their own.
 func bottleneckNames() enum.Names {
 	names := "Bottleneck: none|nodes|gpus|gpu-shares|gpu-instances"
-	for r := range host.Resource(host.NumResources) {
+	for r := range countable.Resource(countable.NumResources) {
 		names += "|" + r.String()
 	}
 	return enum.Names(names + "|fragmentation")
@@ -294,7 +294,7 @@ func tallyNodes(state *nodeState, nodes int32, c *Claim, s *Shortfall, enough *[
 	fits, left := room, state.hostFree()
 	for r := range left {
 		count := fitHost(math.MaxInt32, left[r], c.Host[r])
-		enough[bottleneckOf(host.Resource(r))] = add(enough[bottleneckOf(host.Resource(r))], times(count, nodes))
+		enough[bottleneckOf(countable.Resource(r))] = add(enough[bottleneckOf(countable.Resource(r))], times(count, nodes))
 		fits = min(fits, count)
 	}
 	s.Members = add(s.Members, times(fits, nodes))

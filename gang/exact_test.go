@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/topology"
 )
@@ -38,7 +38,7 @@ func (r dice) fleet(t require.TestingT) *world {
 	for i := range r.in(1, 12) {
 		s := NodeSpec{
 			Name: fmt.Sprintf("n%02d", i), GPUMemoryMiB: 80,
-			Host: host.Amounts{host.CPUMilli: int64(r.one(2, 4, 8, 16)), host.MemoryMiB: int64(r.one(4, 16))},
+			Host: countable.Amounts{countable.CPUMilli: int64(r.one(2, 4, 8, 16)), countable.MemoryMiB: int64(r.one(4, 16))},
 		}
 		if mixed {
 			s.Class = topology.NodeClass(r.one(0, 0, 1, 2, 3, 4))
@@ -61,7 +61,7 @@ func (r dice) fleet(t require.TestingT) *world {
 			if r.chance(idle) {
 				break
 			}
-			h := Hold{Node: n, GPUs: 1 << gpu, Host: host.Amounts{host.CPUMilli: int64(r.one(0, 0, 0, 1))}}
+			h := Hold{Node: n, GPUs: 1 << gpu, Host: countable.Amounts{countable.CPUMilli: int64(r.one(0, 0, 0, 1))}}
 			if r.chance(40) && f.Hold(h) == nil {
 				w.holds = append(w.holds, h)
 			}
@@ -78,7 +78,7 @@ func (r dice) group(w *world, most int) Group {
 	node := w.levels + 1
 	g := Group{Claim: Claim{GPUs: r.one(0, 1, 1, 2, 2, 3, 4, 8)}, Classes: [][]topology.NodeClass{{0}, {0, 2, 1}, {3, 0, 1, 2, 4}}[r.one(0, 1, 1, 2, 2)]}
 	if r.chance(30) || g.Claim.GPUs == 0 {
-		g.Claim.Host[host.CPUMilli], g.Claim.Host[host.MemoryMiB] = int64(r.in(1, 2)), int64(r.one(0, 1, 2))
+		g.Claim.Host[countable.CPUMilli], g.Claim.Host[countable.MemoryMiB] = int64(r.in(1, 2)), int64(r.one(0, 1, 2))
 	}
 	unit := 1
 	if r.chance(30) {
@@ -405,7 +405,7 @@ func (o *oracle) slack(l topology.Level, d int) int {
 	slack := 0
 	for i := range o.r.Groups {
 		g := &o.r.Groups[i]
-		exact := len(o.r.Groups) == 1 && (g.Claim.GPUs == 0 || (g.Spread > 0 || g.Balance > 0) && (g.Claim.Host[host.CPUMilli] > 0 || g.Claim.Host[host.MemoryMiB] > 0 || g.Match != nil))
+		exact := len(o.r.Groups) == 1 && (g.Claim.GPUs == 0 || (g.Spread > 0 || g.Balance > 0) && (g.Claim.Host[countable.CPUMilli] > 0 || g.Claim.Host[countable.MemoryMiB] > 0 || g.Match != nil))
 		if g.Claim.GPUs > 0 || exact {
 			slack += o.room(i, l, d, exact) - o.counts[i]
 		}

@@ -3,8 +3,8 @@ package gang_test
 import (
 	"fmt"
 
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -19,7 +19,7 @@ func Example() {
 	for i := range 6 {
 		_, err := fleet.AddNode(gang.NodeSpec{
 			Name: fmt.Sprintf("node-%d", i), Path: []string{fmt.Sprintf("leaf-%d", i/3)},
-			Class: h100, GPUs: 8, GPUMemoryMiB: 81_559, Host: host.Amounts{host.CPUMilli: 192_000, host.MemoryMiB: 2 << 20},
+			Class: h100, GPUs: 8, GPUMemoryMiB: 81_559, Host: countable.Amounts{countable.CPUMilli: 192_000, countable.MemoryMiB: 2 << 20},
 		})
 		if err != nil {
 			fmt.Println(err)
@@ -34,7 +34,7 @@ func Example() {
 		request := gang.Request{
 			Groups: []gang.Group{{
 				Members: members, Classes: []topology.NodeClass{h100},
-				Claim: gang.Claim{GPUs: 8, Host: host.Amounts{host.CPUMilli: 96_000, host.MemoryMiB: 1 << 20}},
+				Claim: gang.Claim{GPUs: 8, Host: countable.Amounts{countable.CPUMilli: 96_000, countable.MemoryMiB: 1 << 20}},
 			}},
 			Required: leaf,
 		}

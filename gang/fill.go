@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -42,7 +42,7 @@ func (s *nodeState) fits(c *Claim) int {
 }
 
 // fitsHost is how many of so many members the host has enough for.
-func (s *nodeState) fitsHost(count int, each *host.Amounts) int {
+func (s *nodeState) fitsHost(count int, each *countable.Amounts) int {
 	for r := range each {
 		count = fitHost(count, s.host[r]-s.hostUsed[r], each[r])
 	}
@@ -388,7 +388,7 @@ func (f *Fleet) survey(d topology.DomainIndex, scope []int) {
 		return
 	}
 	g := &s.request.Groups[scope[0]]
-	choosy := g.Claim.Host != host.Amounts{} || g.Match != nil
+	choosy := g.Claim.Host != countable.Amounts{} || g.Match != nil
 	switch {
 	case g.Claim.GPUs > 0 && (g.Balance == 0 && g.Spread == 0 || !choosy):
 		return

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/btree"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -72,7 +72,7 @@ type NodeSpec struct {
 	// allows. 0: as many as there are thousandths.
 	MaxShares int
 	// Host is what the host has for members.
-	Host host.Amounts
+	Host countable.Amounts
 }
 
 // A nodeState is what is free and held on one node.
@@ -83,8 +83,8 @@ type nodeState struct {
 	gpuMemory   int64
 	maxShares   int
 	geometry    *geometry // nil: its GPUs cannot be divided
-	host        host.Amounts
-	hostUsed    host.Amounts // may exceed host after Resize and Adopt
+	host        countable.Amounts
+	hostUsed    countable.Amounts // may exceed host after Resize and Adopt
 	holds       int
 	healthy     uint64
 	whole       uint64 // GPUs held whole
@@ -109,7 +109,7 @@ type slot struct {
 	// The hold whose lowest GPU this is, if it holds whole GPUs. It makes a release
 	// of something else recognisable.
 	hold uint64
-	host host.Amounts
+	host countable.Amounts
 }
 
 // NewFleet returns a fleet without nodes over the levels of a topology, as for
@@ -190,7 +190,7 @@ func (f *Fleet) RemoveNode(n topology.NodeIndex) error {
 // SetHost changes what the host of a node has for members. It may be less than what is
 // held there; nothing more goes there then until enough is released. Refusals:
 // ErrUnknown, ErrInvalid.
-func (f *Fleet) SetHost(n topology.NodeIndex, has host.Amounts) error {
+func (f *Fleet) SetHost(n topology.NodeIndex, has countable.Amounts) error {
 	if err := f.checkNode(n); err != nil {
 		return err
 	}
@@ -341,14 +341,14 @@ func (f *Fleet) Plain(n topology.NodeIndex) (free, whole int, ok bool) {
 
 // HostFree returns what the host of a node has left for members. It is negative where more
 // is held than there is.
-func (f *Fleet) HostFree(n topology.NodeIndex) host.Amounts {
+func (f *Fleet) HostFree(n topology.NodeIndex) countable.Amounts {
 	if f.checkNode(n) != nil {
-		return host.Amounts{}
+		return countable.Amounts{}
 	}
 	return f.nodes[n].hostFree()
 }
 
-func (s *nodeState) hostFree() host.Amounts { return s.host.Minus(s.hostUsed) }
+func (s *nodeState) hostFree() countable.Amounts { return s.host.Minus(s.hostUsed) }
 
 // ShareLeft returns what is left of a GPU for shares: compute in thousandths and memory in
 // MiB. All of it where nobody holds the GPU, nothing where it is held whole, is divided, has
@@ -406,9 +406,9 @@ func (f *Fleet) checkNode(n topology.NodeIndex) error {
 }
 
 // checkHost refuses amounts of a host out of range.
-func checkHost(node string, has host.Amounts) error {
+func checkHost(node string, has countable.Amounts) error {
 	for r, amount := range has {
-		if err := checkAmount(node, host.Resource(r).Field(), amount); err != nil {
+		if err := checkAmount(node, countable.Resource(r).Field(), amount); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -46,7 +46,7 @@ type Claim struct {
 	// that can be had. Empty: none.
 	Instances []ClassProfile
 	// Host is what it needs of the host.
-	Host host.Amounts
+	Host countable.Amounts
 }
 
 // A ClassProfile is a profile of the lattice by which the nodes of a class divide their GPUs:
@@ -77,7 +77,7 @@ type Hold struct {
 	Share Share
 	// Instance is the instance that is held of the one GPU in GPUs; zero: none.
 	Instance mig.Placement
-	Host     host.Amounts
+	Host     countable.Amounts
 }
 
 // Hold takes what a member is to hold on a node that the caller chose. It refuses
@@ -175,7 +175,7 @@ func (f *Fleet) checkShape(h *Hold) error {
 	}
 	for r := range h.Host {
 		if amount := h.Host[r]; amount < 0 || amount > MaxAmount {
-			return f.refuse(ErrInvalid, h.Node, host.Resource(r).Field(), "%d is not within 0 and %d", amount, int64(MaxAmount))
+			return f.refuse(ErrInvalid, h.Node, countable.Resource(r).Field(), "%d is not within 0 and %d", amount, int64(MaxAmount))
 		}
 	}
 	return nil
@@ -334,7 +334,7 @@ func (f *Fleet) give(h *Hold) {
 	slot := &state.slots[gpu]
 	if h.Share.GPUMilli == 0 {
 		state.whole &^= h.GPUs
-		slot.hold, slot.host = 0, host.Amounts{}
+		slot.hold, slot.host = 0, countable.Amounts{}
 		f.recount(h.Node)
 		return
 	}

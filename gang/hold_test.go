@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
@@ -23,7 +23,7 @@ func smallFleet(tb testing.TB) (*Fleet, topology.NodeIndex, topology.NodeIndex) 
 	var nodes [2]topology.NodeIndex
 	for i, name := range []string{"a", "b"} {
 		nodes[i], err = f.AddNode(NodeSpec{
-			Name: name, Path: []string{"leaf"}, GPUs: 4, GPUMemoryMiB: 80_000, Host: host.Amounts{host.CPUMilli: 8_000, host.MemoryMiB: 1_000},
+			Name: name, Path: []string{"leaf"}, GPUs: 4, GPUMemoryMiB: 80_000, Host: countable.Amounts{countable.CPUMilli: 8_000, countable.MemoryMiB: 1_000},
 		})
 		require.NoError(tb, err)
 	}
@@ -48,7 +48,7 @@ func requireRefusal(t *testing.T, f *Fleet, kind error, field string, call func(
 // changes nothing.
 func TestS1_NoSecondHold(t *testing.T) {
 	f, a, b := smallFleet(t)
-	require.NoError(t, f.Hold(Hold{Node: a, GPUs: 0b0011, Host: host.Amounts{host.CPUMilli: 3_000}}))
+	require.NoError(t, f.Hold(Hold{Node: a, GPUs: 0b0011, Host: countable.Amounts{countable.CPUMilli: 3_000}}))
 	require.NoError(t, f.Hold(Hold{Node: a, GPUs: 0b0100, Share: Share{GPUMilli: 600, MemoryMiB: 30_000, Owner: 1}}))
 	f.SetHealthy(b, 3, false)
 	share := func(milli int32, memory int64, owner Owner, gpus uint64) Hold {
@@ -67,14 +67,14 @@ func TestS1_NoSecondHold(t *testing.T) {
 		{"a share beside another owner", ErrHeld, "hold.share.owner", share(100, 0, 2, 0b0100)},
 		{"too much compute", ErrCapacity, "hold.share.gpuMilli", share(401, 0, 1, 0b0100)},
 		{"too much GPU memory", ErrCapacity, "hold.share.memoryMiB", share(100, 50_001, 1, 0b0100)},
-		{"too much CPU", ErrCapacity, "hold.cpuMilli", Hold{Node: a, Host: host.Amounts{host.CPUMilli: 5_001}}},
-		{"too much memory", ErrCapacity, "hold.memoryMiB", Hold{Node: a, Host: host.Amounts{host.MemoryMiB: 1_001}}},
+		{"too much CPU", ErrCapacity, "hold.cpuMilli", Hold{Node: a, Host: countable.Amounts{countable.CPUMilli: 5_001}}},
+		{"too much memory", ErrCapacity, "hold.memoryMiB", Hold{Node: a, Host: countable.Amounts{countable.MemoryMiB: 1_001}}},
 		{"a failed GPU", ErrUnavailable, "hold.gpus", Hold{Node: b, GPUs: 0b1000}},
 		{"no such GPU", ErrUnknown, "hold.gpus", Hold{Node: a, GPUs: 1 << 4}},
 		{"no such node", ErrUnknown, "node", Hold{Node: 2}},
 		{"negative node", ErrUnknown, "node", Hold{Node: -1}},
-		{"negative CPU", ErrInvalid, "hold.cpuMilli", Hold{Node: b, Host: host.Amounts{host.CPUMilli: -1}}},
-		{"negative memory", ErrInvalid, "hold.memoryMiB", Hold{Node: b, Host: host.Amounts{host.MemoryMiB: -1}}},
+		{"negative CPU", ErrInvalid, "hold.cpuMilli", Hold{Node: b, Host: countable.Amounts{countable.CPUMilli: -1}}},
+		{"negative memory", ErrInvalid, "hold.memoryMiB", Hold{Node: b, Host: countable.Amounts{countable.MemoryMiB: -1}}},
 		{"negative share", ErrInvalid, "hold.share.gpuMilli", share(-1, 0, 1, 0b1000)},
 		{"a whole share", ErrInvalid, "hold.share.gpuMilli", share(1000, 0, 1, 0b1000)},
 		{"memory without compute", ErrInvalid, "hold.share.gpuMilli", share(0, 1, 0, 0b1000)},
@@ -103,7 +103,7 @@ func TestS1_SecondHoldIsRefused(t *testing.T) {
 		w.join(t)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			n := &w.nodes[0]
-			h := Hold{Node: n.index, Host: host.Amounts{host.CPUMilli: int64(rapid.IntRange(0, 2).Draw(t, "cpu"))}, GPUs: rapid.Uint64Range(0, lowMask(n.GPUs)).Draw(t, "gpus")}
+			h := Hold{Node: n.index, Host: countable.Amounts{countable.CPUMilli: int64(rapid.IntRange(0, 2).Draw(t, "cpu"))}, GPUs: rapid.Uint64Range(0, lowMask(n.GPUs)).Draw(t, "gpus")}
 			if n.GPUs > 0 && rapid.Bool().Draw(t, "shared") {
 				h.GPUs = 1 << rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu")
 				h.Share = Share{GPUMilli: int32(rapid.IntRange(1, 600).Draw(t, "milli")), MemoryMiB: int64(rapid.IntRange(0, 50).Draw(t, "memory")), Owner: Owner(rapid.IntRange(1, 2).Draw(t, "owner"))}
@@ -121,7 +121,7 @@ func TestS1_SecondHoldIsRefused(t *testing.T) {
 				continue
 			}
 			r, cpuLeft := &w.rooms()[0], false
-			cpuLeft = h.Host[host.CPUMilli] <= max(r.cpu, 0)
+			cpuLeft = h.Host[countable.CPUMilli] <= max(r.cpu, 0)
 			room := cpuLeft && h.GPUs&^r.whole == 0
 			if h.Share.GPUMilli > 0 {
 				for gpu := range n.GPUs {
@@ -150,8 +150,8 @@ func TestS1_SecondHoldIsRefused(t *testing.T) {
 // TestReleaseWantsWhatIsHeld: what is given back must be held, and so.
 func TestReleaseWantsWhatIsHeld(t *testing.T) {
 	f, a, b := smallFleet(t)
-	pair := Hold{Node: a, GPUs: 0b0011, Host: host.Amounts{host.CPUMilli: 3_000, host.MemoryMiB: 10}}
-	single := Hold{Node: a, GPUs: 0b0100, Host: host.Amounts{host.CPUMilli: 3_000, host.MemoryMiB: 10}}
+	pair := Hold{Node: a, GPUs: 0b0011, Host: countable.Amounts{countable.CPUMilli: 3_000, countable.MemoryMiB: 10}}
+	single := Hold{Node: a, GPUs: 0b0100, Host: countable.Amounts{countable.CPUMilli: 3_000, countable.MemoryMiB: 10}}
 	first := Hold{Node: b, GPUs: 1, Share: Share{GPUMilli: 300, MemoryMiB: 10, Owner: 1}}
 	second := Hold{Node: b, GPUs: 1, Share: Share{GPUMilli: 500, MemoryMiB: 20, Owner: 1}}
 	for _, h := range []Hold{pair, single, first, second} {
@@ -164,10 +164,10 @@ func TestReleaseWantsWhatIsHeld(t *testing.T) {
 		hold  Hold
 	}{
 		{"half of it", "hold.gpus", changed(pair, func(h *Hold) { h.GPUs = 0b0001 })},
-		{"two holds as one", "hold.gpus", changed(pair, func(h *Hold) { h.GPUs, h.Host[host.CPUMilli], h.Host[host.MemoryMiB] = 0b0111, 6_000, 20 })},
-		{"other CPU", "hold.gpus", changed(pair, func(h *Hold) { h.Host[host.CPUMilli] = 2_999 })},
-		{"more CPU than all", "hold.cpuMilli", changed(pair, func(h *Hold) { h.Host[host.CPUMilli] = 6_001 })},
-		{"more memory than all", "hold.memoryMiB", changed(pair, func(h *Hold) { h.Host[host.MemoryMiB] = 21 })},
+		{"two holds as one", "hold.gpus", changed(pair, func(h *Hold) { h.GPUs, h.Host[countable.CPUMilli], h.Host[countable.MemoryMiB] = 0b0111, 6_000, 20 })},
+		{"other CPU", "hold.gpus", changed(pair, func(h *Hold) { h.Host[countable.CPUMilli] = 2_999 })},
+		{"more CPU than all", "hold.cpuMilli", changed(pair, func(h *Hold) { h.Host[countable.CPUMilli] = 6_001 })},
+		{"more memory than all", "hold.memoryMiB", changed(pair, func(h *Hold) { h.Host[countable.MemoryMiB] = 21 })},
 		{"a free GPU", "hold.gpus", Hold{Node: a, GPUs: 0b1000}},
 		{"another owner", "hold.share.owner", changed(first, func(h *Hold) { h.Share.Owner = 2 })},
 		{"too much of a share", "hold.share", changed(first, func(h *Hold) { h.Share.GPUMilli = 801 })},
@@ -200,18 +200,18 @@ func TestTheWorldWins(t *testing.T) {
 	f, a, _ := smallFleet(t)
 	f.SetSchedulable(a, false)
 	f.SetHealthy(a, 0, false)
-	require.NoError(t, f.SetHost(a, host.Amounts{host.CPUMilli: 1_000, host.MemoryMiB: 5}))
-	h := Hold{Node: a, GPUs: 0b0001, Host: host.Amounts{host.CPUMilli: 3_000, host.MemoryMiB: 10}}
+	require.NoError(t, f.SetHost(a, countable.Amounts{countable.CPUMilli: 1_000, countable.MemoryMiB: 5}))
+	h := Hold{Node: a, GPUs: 0b0001, Host: countable.Amounts{countable.CPUMilli: 3_000, countable.MemoryMiB: 10}}
 	require.Error(t, f.Hold(h))
 	require.NoError(t, f.Adopt(h))
-	require.Equal(t, host.Amounts{host.CPUMilli: -2_000, host.MemoryMiB: -5}, f.HostFree(a))
+	require.Equal(t, countable.Amounts{countable.CPUMilli: -2_000, countable.MemoryMiB: -5}, f.HostFree(a))
 	require.NoError(t, f.CheckHolds([]Hold{h}))
 	require.ErrorIs(t, f.CheckHolds(nil), ErrNotHeld)
 	require.ErrorIs(t, f.CheckHolds([]Hold{h, h}), ErrHeld)
 
 	// An overfull host takes no member that needs any of it.
 	f.SetSchedulable(a, true)
-	require.Zero(t, f.Fits(a, &Claim{GPUs: 1, Host: host.Amounts{host.CPUMilli: 1}}))
+	require.Zero(t, f.Fits(a, &Claim{GPUs: 1, Host: countable.Amounts{countable.CPUMilli: 1}}))
 	require.Equal(t, 3, f.Fits(a, &Claim{GPUs: 1}))
 	// A failed GPU is not free after its release, until it is healthy again.
 	require.NoError(t, f.Release(h))
@@ -224,19 +224,19 @@ func TestTheWorldWins(t *testing.T) {
 func TestNodesComeAndGo(t *testing.T) {
 	f, a, b := smallFleet(t)
 	requireRefusal(t, f, ErrInvalid, "cpuMilli", func() error {
-		_, err := f.AddNode(NodeSpec{Name: "c", Path: []string{"leaf"}, GPUs: 4, Host: host.Amounts{host.CPUMilli: -1}})
+		_, err := f.AddNode(NodeSpec{Name: "c", Path: []string{"leaf"}, GPUs: 4, Host: countable.Amounts{countable.CPUMilli: -1}})
 		return err
 	})
 	_, err := f.AddNode(NodeSpec{Name: "a", Path: []string{"leaf"}, GPUs: 4})
 	require.ErrorIs(t, err, topology.ErrDuplicate)
 	_, err = f.AddNode(NodeSpec{Name: "c", Path: []string{"leaf"}, GPUs: 2})
 	require.ErrorIs(t, err, topology.ErrConflict)
-	requireRefusal(t, f, ErrInvalid, "memoryMiB", func() error { return f.SetHost(a, host.Amounts{host.MemoryMiB: MaxAmount + 1}) })
-	requireRefusal(t, f, ErrInvalid, "cpuMilli", func() error { return f.SetHost(a, host.Amounts{host.CPUMilli: -1}) })
-	requireRefusal(t, f, ErrUnknown, "node", func() error { return f.SetHost(9, host.Amounts{}) })
+	requireRefusal(t, f, ErrInvalid, "memoryMiB", func() error { return f.SetHost(a, countable.Amounts{countable.MemoryMiB: MaxAmount + 1}) })
+	requireRefusal(t, f, ErrInvalid, "cpuMilli", func() error { return f.SetHost(a, countable.Amounts{countable.CPUMilli: -1}) })
+	requireRefusal(t, f, ErrUnknown, "node", func() error { return f.SetHost(9, countable.Amounts{}) })
 	requireRefusal(t, f, ErrUnknown, "node", func() error { return f.RemoveNode(-1) })
 
-	h := Hold{Node: a, Host: host.Amounts{host.CPUMilli: 1}}
+	h := Hold{Node: a, Host: countable.Amounts{countable.CPUMilli: 1}}
 	require.NoError(t, f.Hold(h))
 	requireRefusal(t, f, ErrInUse, "node", func() error { return f.RemoveNode(a) })
 	require.NoError(t, f.Release(h))

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
@@ -120,7 +120,7 @@ func TestFitsCountsInstances(t *testing.T) {
 			w.divide(t, n)
 			w.seat(t, n)
 		}
-		c := Claim{Host: host.Amounts{host.CPUMilli: int64(rapid.IntRange(0, 1).Draw(t, "cpu"))}}
+		c := Claim{Host: countable.Amounts{countable.CPUMilli: int64(rapid.IntRange(0, 1).Draw(t, "cpu"))}}
 		for range rapid.IntRange(1, 3).Draw(t, "profiles") {
 			c.Instances = append(c.Instances, ClassProfile{n.Class, rapid.IntRange(0, l.Profiles()-1).Draw(t, "profile")})
 		}
@@ -178,7 +178,7 @@ func dividedFleet(t *testing.T) (f *Fleet, a, b topology.NodeIndex, l *mig.Latti
 	f, err := NewFleet()
 	require.NoError(t, err)
 	l = h100(t)
-	a, err = f.AddNode(NodeSpec{Name: "a", GPUs: 4, Lattice: l, GPUMemoryMiB: 80_000, Host: host.Amounts{host.CPUMilli: 8_000, host.MemoryMiB: 1_000}})
+	a, err = f.AddNode(NodeSpec{Name: "a", GPUs: 4, Lattice: l, GPUMemoryMiB: 80_000, Host: countable.Amounts{countable.CPUMilli: 8_000, countable.MemoryMiB: 1_000}})
 	require.NoError(t, err)
 	b, err = f.AddNode(NodeSpec{Name: "b", Class: 1, GPUs: 4, GPUMemoryMiB: 80_000, MaxShares: 2})
 	require.NoError(t, err)
@@ -451,7 +451,7 @@ func TestInstancesThatAskToBeClose(t *testing.T) {
 // TestShortOfInstances: a request that lacks instances is told so.
 func TestShortOfInstances(t *testing.T) {
 	f, a, _, _ := dividedFleet(t)
-	r := &Request{Groups: []Group{{Members: 4, Claim: Claim{Instances: []ClassProfile{{0, 3}}, Host: host.Amounts{host.CPUMilli: 1_000}}, Classes: []topology.NodeClass{0, 1}}}}
+	r := &Request{Groups: []Group{{Members: 4, Claim: Claim{Instances: []ClassProfile{{0, 3}}, Host: countable.Amounts{countable.CPUMilli: 1_000}}, Classes: []topology.NodeClass{0, 1}}}}
 	require.True(t, f.Place(r, &Placement{}))
 	s, ok := f.Diagnose(r)
 	require.True(t, ok)
@@ -487,7 +487,7 @@ func instanceFleet(tb testing.TB, nodes int) *Fleet {
 	for i := range nodes {
 		n, err := f.AddNode(NodeSpec{
 			Name: fmt.Sprintf("n%06d", i), Path: []string{fmt.Sprintf("s%03d", i/512), fmt.Sprintf("l%04d", i/32)},
-			GPUs: 8, GPUMemoryMiB: 81559, Host: host.Amounts{host.CPUMilli: 192_000, host.MemoryMiB: 2 << 20}, Lattice: l,
+			GPUs: 8, GPUMemoryMiB: 81559, Host: countable.Amounts{countable.CPUMilli: 192_000, countable.MemoryMiB: 2 << 20}, Lattice: l,
 		})
 		require.NoError(tb, err)
 		for gpu := range 7 {
@@ -509,7 +509,7 @@ func instanceFleet(tb testing.TB, nodes int) *Fleet {
 
 func instanceShapes() []shape {
 	one := func(count int, profiles ...int) Request {
-		g := Group{Members: count, Claim: Claim{Host: host.Amounts{host.CPUMilli: 1_000, host.MemoryMiB: 1 << 10}}, Classes: []topology.NodeClass{0}}
+		g := Group{Members: count, Claim: Claim{Host: countable.Amounts{countable.CPUMilli: 1_000, countable.MemoryMiB: 1 << 10}}, Classes: []topology.NodeClass{0}}
 		for _, p := range profiles {
 			g.Claim.Instances = append(g.Claim.Instances, ClassProfile{0, p})
 		}

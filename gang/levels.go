@@ -3,7 +3,7 @@ package gang
 import (
 	"slices"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -29,7 +29,7 @@ type LevelShortfall struct {
 	// the level that the group requires.
 	Segments int
 	// Host: each resource of the hosts of the nodes with the GPUs.
-	Host [host.NumResources]int
+	Host [countable.NumResources]int
 	// Rails: not the same GPUs on enough nodes.
 	Rails int
 	// Spread: the numbers would differ by more than the skew.
@@ -249,7 +249,7 @@ func (f *Fleet) anyUnsettled(r *Request, finding *LevelShortfall, polls []*poll,
 func (f *Fleet) judgement(r *Request, finding *LevelShortfall, of func(group int) fit, condition int32) (v judgement) {
 	v.enough = true
 	gpus := 0
-	var ofHost host.Amounts
+	var ofHost countable.Amounts
 	for i := range r.Groups {
 		g, a := &r.Groups[i], of(i)
 		if !a.known {

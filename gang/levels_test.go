@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/topology"
 )
@@ -55,8 +55,8 @@ func TestLevels(t *testing.T) {
 		},
 		{
 			"host CPU and memory",
-			&Request{Required: 1, Preferred: 1, Groups: []Group{{Members: 2, Claim: Claim{GPUs: 8, Host: host.Amounts{host.CPUMilli: 64_001}}, Classes: zero}}}, nil,
-			[]LevelShortfall{{Level: 1, Domains: 2, Enough: 1, GPUs: 1, Host: [host.NumResources]int{host.CPUMilli: 1}, Best: 1, BestNode: -1, BestMembers: 0, Needed: 2}},
+			&Request{Required: 1, Preferred: 1, Groups: []Group{{Members: 2, Claim: Claim{GPUs: 8, Host: countable.Amounts{countable.CPUMilli: 64_001}}, Classes: zero}}}, nil,
+			[]LevelShortfall{{Level: 1, Domains: 2, Enough: 1, GPUs: 1, Host: [countable.NumResources]int{countable.CPUMilli: 1}, Best: 1, BestNode: -1, BestMembers: 0, Needed: 2}},
 		},
 		{
 			"rails",
@@ -114,7 +114,7 @@ func TestLevelsAddUp(t *testing.T) {
 		require.Equal(t, before, fmt.Sprint(w.fleet.nodes))
 		fit := 0
 		for _, l := range findings {
-			sum := l.Fit + l.Health + l.GPUs + l.Segments + l.Host[host.CPUMilli] + l.Host[host.MemoryMiB] + l.Rails + l.Spread + l.Together
+			sum := l.Fit + l.Health + l.GPUs + l.Segments + l.Host[countable.CPUMilli] + l.Host[countable.MemoryMiB] + l.Rails + l.Spread + l.Together
 			require.Equal(t, l.Domains, sum, "seed %d: %+v", i, l)
 			fit += l.Fit
 		}

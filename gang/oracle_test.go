@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -90,14 +90,14 @@ func (o *oracle) search(i, group int) {
 	c := &o.r.Groups[group].Claim
 	before, left := *r, o.left[group]
 	for o.left[group] > 0 {
-		if bits.OnesCount64(r.whole) < c.GPUs || r.cpu < c.Host[host.CPUMilli] && c.Host[host.CPUMilli] > 0 || r.memory < c.Host[host.MemoryMiB] && c.Host[host.MemoryMiB] > 0 {
+		if bits.OnesCount64(r.whole) < c.GPUs || r.cpu < c.Host[countable.CPUMilli] && c.Host[countable.CPUMilli] > 0 || r.memory < c.Host[countable.MemoryMiB] && c.Host[countable.MemoryMiB] > 0 {
 			break
 		}
 		for range c.GPUs {
 			r.whole &= r.whole - 1 // which ones does not matter here
 		}
-		r.cpu -= c.Host[host.CPUMilli]
-		r.memory -= c.Host[host.MemoryMiB]
+		r.cpu -= c.Host[countable.CPUMilli]
+		r.memory -= c.Host[countable.MemoryMiB]
 		o.left[group]--
 		o.at[i][group]++
 		o.search(i, group+1)
@@ -337,11 +337,11 @@ func (o *oracle) roomOn(group, i int, exact bool) int {
 	if g.Match != nil && !g.Match(n.index) {
 		return 0
 	}
-	if g.Claim.Host[host.CPUMilli] > 0 {
-		total = min(total, int(max(r.cpu, 0)/g.Claim.Host[host.CPUMilli]))
+	if g.Claim.Host[countable.CPUMilli] > 0 {
+		total = min(total, int(max(r.cpu, 0)/g.Claim.Host[countable.CPUMilli]))
 	}
-	if g.Claim.Host[host.MemoryMiB] > 0 {
-		total = min(total, int(max(r.memory, 0)/g.Claim.Host[host.MemoryMiB]))
+	if g.Claim.Host[countable.MemoryMiB] > 0 {
+		total = min(total, int(max(r.memory, 0)/g.Claim.Host[countable.MemoryMiB]))
 	}
 	return total
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -98,7 +98,7 @@ func (c *peerCase) place(t *testing.T) string {
 		gpus := int(n.Capacity["gpu"])
 		_, err := f.AddNode(NodeSpec{
 			Name: n.Name, Path: n.Path[:len(named)], Class: topology.NodeClass(gpus), GPUs: gpus,
-			Host: host.Amounts{host.CPUMilli: n.Capacity["cpu_milli"], host.MemoryMiB: n.Capacity["pods"]},
+			Host: countable.Amounts{countable.CPUMilli: n.Capacity["cpu_milli"], countable.MemoryMiB: n.Capacity["pods"]},
 		})
 		require.NoError(t, err)
 		if !slices.Contains(classes, topology.NodeClass(gpus)) {
@@ -110,7 +110,7 @@ func (c *peerCase) place(t *testing.T) string {
 	}
 	var r Request
 	for _, q := range c.Requests {
-		g := Group{Members: q.Count, Classes: classes, Claim: Claim{GPUs: int(q.PerPod["gpu"]), Host: host.Amounts{host.CPUMilli: q.PerPod["cpu_milli"], host.MemoryMiB: 1}}}
+		g := Group{Members: q.Count, Classes: classes, Claim: Claim{GPUs: int(q.PerPod["gpu"]), Host: countable.Amounts{countable.CPUMilli: q.PerPod["cpu_milli"], countable.MemoryMiB: 1}}}
 		for _, s := range q.Slices {
 			g.Segments = append(g.Segments, Segment{s.Size, level(s.Level)})
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/topology"
 )
@@ -35,7 +35,7 @@ func (w *world) occupy(t *rapid.T) {
 		}
 		if n.GPUs > 0 {
 			for range rapid.IntRange(0, 2).Draw(t, "holds") {
-				h := Hold{Node: n.index, GPUs: 1 << rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu"), Host: host.Amounts{host.CPUMilli: int64(rapid.IntRange(0, 1).Draw(t, "cpu"))}}
+				h := Hold{Node: n.index, GPUs: 1 << rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu"), Host: countable.Amounts{countable.CPUMilli: int64(rapid.IntRange(0, 1).Draw(t, "cpu"))}}
 				if rapid.Bool().Draw(t, "shared") {
 					h.Share = Share{GPUMilli: int32(rapid.SampledFrom([]int{200, 500, 700}).Draw(t, "milli")), MemoryMiB: 30, Owner: Owner(rapid.IntRange(1, 2).Draw(t, "owner"))}
 				}
@@ -66,7 +66,7 @@ func (w *world) disturb(t *rapid.T, n *worldNode) {
 			n.failed &^= 1 << gpu
 		}
 	default:
-		n.Host[host.CPUMilli] = int64(rapid.IntRange(0, 8).Draw(t, "cpu"))
+		n.Host[countable.CPUMilli] = int64(rapid.IntRange(0, 8).Draw(t, "cpu"))
 		require.NoError(t, w.fleet.SetHost(n.index, n.Host))
 	}
 }
@@ -76,10 +76,10 @@ func (w *world) drawLevel(t *rapid.T, name string, from topology.Level) topology
 }
 
 func (w *world) drawClaim(t *rapid.T) Claim {
-	c := Claim{Host: host.Amounts{host.CPUMilli: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "cpu")), host.MemoryMiB: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "memory"))}}
+	c := Claim{Host: countable.Amounts{countable.CPUMilli: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "cpu")), countable.MemoryMiB: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "memory"))}}
 	switch rapid.IntRange(0, 6).Draw(t, "claim") {
 	case 0:
-		c.Host[host.CPUMilli]++
+		c.Host[countable.CPUMilli]++
 	case 6:
 		for class := range topology.NodeClass(2) {
 			c.Instances = append(c.Instances, ClassProfile{class, rapid.IntRange(0, worldLattices()[class].Profiles()-1).Draw(t, "profile")})
@@ -224,7 +224,7 @@ func (w *world) tryOneGroup(t *rapid.T, r *Request) {
 		if g.Members == 1 {
 			level = p.Level // one member goes by the rule for nodes
 		}
-		if g.Claim.Host[host.CPUMilli] == 0 && g.Claim.Host[host.MemoryMiB] == 0 && g.Match == nil && g.outermost() == 1 {
+		if g.Claim.Host[countable.CPUMilli] == 0 && g.Claim.Host[countable.MemoryMiB] == 0 && g.Match == nil && g.outermost() == 1 {
 			twin.requireTightest(t, p, level)
 		}
 	default:

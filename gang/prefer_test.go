@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -23,7 +23,7 @@ func fleetOf(tb testing.TB, leaves ...string) *Fleet {
 			var free int
 			_, err := fmt.Sscan(strings.TrimSuffix(node, "s"), &free)
 			require.NoError(tb, err)
-			s := NodeSpec{Path: strings.Split(path, "/"), GPUs: 8, GPUMemoryMiB: 80_000, Host: host.Amounts{host.CPUMilli: 64_000, host.MemoryMiB: 1 << 20}}
+			s := NodeSpec{Path: strings.Split(path, "/"), GPUs: 8, GPUMemoryMiB: 80_000, Host: countable.Amounts{countable.CPUMilli: 64_000, countable.MemoryMiB: 1 << 20}}
 			s.Name = fmt.Sprint(s.Path[1], i)
 			if strings.HasSuffix(node, "s") {
 				s.Class = 1
@@ -96,7 +96,7 @@ func TestPreferences(t *testing.T) {
 		{"no fewer than whole segments", []string{"p/a:8,8,8", "p/b:8"}, with(gpus(4, 8), func(r *Request) { r.Groups[0].Segments = []Segment{{2, leafLevel}} }), "nothing"},
 		{"the minimum, and then what fits", []string{"p/a:8,8", "q/b:8"}, with(gpus(8, 8), func(r *Request) { r.Groups[0].MinMembers = 2 }), "a0 a1 b0 in fleet"},
 		{"the minimum, and then what fits in the required level", []string{"p/a:8,8,8", "q/b:8"}, with(gpus(8, 8), func(r *Request) { r.Groups[0].MinMembers, r.Required = 2, spineLevel }), "a0 a1 a2 in p/a"},
-		{"host members in the lowest domain, where the fewest GPUs are free", []string{"p/a:8,3", "p/b:1"}, Request{Groups: []Group{{Members: 3, Claim: Claim{Host: host.Amounts{host.CPUMilli: 32_000}}, Classes: zero}}}, "a1+ a0 in p/a"},
+		{"host members in the lowest domain, where the fewest GPUs are free", []string{"p/a:8,3", "p/b:1"}, Request{Groups: []Group{{Members: 3, Claim: Claim{Host: countable.Amounts{countable.CPUMilli: 32_000}}, Classes: zero}}}, "a1+ a0 in p/a"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			f := fleetOf(t, c.fleet...)
@@ -187,27 +187,27 @@ func TestTheHostInTheWay(t *testing.T) {
 
 	// The tightest leaf only seems to have room; the next one is the next tightest.
 	f := fleetOf(t, "p/a:8,8", "p/b:8,8,8,8", "p/c:8,8,8")
-	require.NoError(t, f.SetHost(node(f, "a", 1), host.Amounts{}))
-	r := Request{Groups: []Group{{Members: 2, Claim: Claim{GPUs: 8, Host: host.Amounts{host.CPUMilli: 1}}, Classes: zero}}}
+	require.NoError(t, f.SetHost(node(f, "a", 1), countable.Amounts{}))
+	r := Request{Groups: []Group{{Members: 2, Claim: Claim{GPUs: 8, Host: countable.Amounts{countable.CPUMilli: 1}}, Classes: zero}}}
 	require.True(t, f.Place(&r, &p))
 	require.Equal(t, "c0 c1 in p/c", where(f, &p))
 
 	// Segments on a node each: a node with CPU for three members takes two.
 	f = fleetOf(t, "p/a:8,8")
-	require.NoError(t, f.SetHost(node(f, "a", 0), host.Amounts{host.CPUMilli: 3_000}))
-	r = Request{Groups: []Group{{Members: 6, Claim: Claim{GPUs: 1, Host: host.Amounts{host.CPUMilli: 1_000}}, Classes: zero, Segments: []Segment{{2, 3}}}}}
+	require.NoError(t, f.SetHost(node(f, "a", 0), countable.Amounts{countable.CPUMilli: 3_000}))
+	r = Request{Groups: []Group{{Members: 6, Claim: Claim{GPUs: 1, Host: countable.Amounts{countable.CPUMilli: 1_000}}, Classes: zero, Segments: []Segment{{2, 3}}}}}
 	r.Preferred = leafLevel
-	require.NoError(t, f.SetHost(node(f, "a", 1), host.Amounts{host.CPUMilli: 5_000}))
+	require.NoError(t, f.SetHost(node(f, "a", 1), countable.Amounts{countable.CPUMilli: 5_000}))
 	require.True(t, f.Place(&r, &p))
 	require.Equal(t, "a0+ a1+++ in p/a", where(f, &p))
 
 	// The larger group would take the CPU that the other one needs.
 	f = fleetOf(t, "p/a:2,2")
-	require.NoError(t, f.SetHost(node(f, "a", 0), host.Amounts{host.CPUMilli: 8_000}))
-	require.NoError(t, f.SetHost(node(f, "a", 1), host.Amounts{host.CPUMilli: 2_000}))
+	require.NoError(t, f.SetHost(node(f, "a", 0), countable.Amounts{countable.CPUMilli: 8_000}))
+	require.NoError(t, f.SetHost(node(f, "a", 1), countable.Amounts{countable.CPUMilli: 2_000}))
 	r = Request{Groups: []Group{
-		{Members: 2, Claim: Claim{GPUs: 1, Host: host.Amounts{host.CPUMilli: 1_000}}, Classes: zero},
-		{Members: 1, Claim: Claim{GPUs: 1, Host: host.Amounts{host.CPUMilli: 8_000}}, Classes: zero},
+		{Members: 2, Claim: Claim{GPUs: 1, Host: countable.Amounts{countable.CPUMilli: 1_000}}, Classes: zero},
+		{Members: 1, Claim: Claim{GPUs: 1, Host: countable.Amounts{countable.CPUMilli: 8_000}}, Classes: zero},
 	}}
 	require.True(t, f.Place(&r, &p))
 	require.Equal(t, "a1+ a0 in p/a", where(f, &p))
@@ -220,7 +220,7 @@ func TestGroupsOfAGang(t *testing.T) {
 	f := fleetOf(t, "p/a:8,8", "p/b:8,4", "q/c:8,8,8,8")
 	r := Request{
 		Groups: []Group{
-			{Members: 1, Claim: Claim{Host: host.Amounts{host.CPUMilli: 1_000}}, Classes: zero},
+			{Members: 1, Claim: Claim{Host: countable.Amounts{countable.CPUMilli: 1_000}}, Classes: zero},
 			{Members: 2, Claim: Claim{GPUs: 8}, Classes: zero, Required: leafLevel},
 			{Members: 3, Claim: Claim{GPUs: 4}, Classes: zero, Required: leafLevel},
 			{Members: 2, Claim: Claim{Share: Share{GPUMilli: 500, Owner: 1}}, Classes: zero},
@@ -272,12 +272,12 @@ func TestDiagnose(t *testing.T) {
 			Shortfall{Needed: 7, EligibleNodes: 6, FittingNodes: 3, Members: 3, MembersInDomain: 3, IfIdle: 6, Bottleneck: BottleneckGPUs},
 		},
 		{
-			"too little CPU", one(Group{Members: 4, Claim: Claim{GPUs: 1, Host: host.Amounts{host.CPUMilli: 64_001}}}),
-			Shortfall{Needed: 4, EligibleNodes: 6, FittingNodes: 5, Bottleneck: bottleneckOf(host.CPUMilli)},
+			"too little CPU", one(Group{Members: 4, Claim: Claim{GPUs: 1, Host: countable.Amounts{countable.CPUMilli: 64_001}}}),
+			Shortfall{Needed: 4, EligibleNodes: 6, FittingNodes: 5, Bottleneck: bottleneckOf(countable.CPUMilli)},
 		},
 		{
-			"too little memory", one(Group{Members: 1, Claim: Claim{Host: host.Amounts{host.MemoryMiB: 1<<20 + 1}}}),
-			Shortfall{Needed: 1, EligibleNodes: 6, FittingNodes: 6, Bottleneck: bottleneckOf(host.MemoryMiB)},
+			"too little memory", one(Group{Members: 1, Claim: Claim{Host: countable.Amounts{countable.MemoryMiB: 1<<20 + 1}}}),
+			Shortfall{Needed: 1, EligibleNodes: 6, FittingNodes: 6, Bottleneck: bottleneckOf(countable.MemoryMiB)},
 		},
 		{
 			"shares", one(Group{Members: 61, Claim: Claim{Share: Share{GPUMilli: 501, Owner: 1}}}),

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/mig"
@@ -375,7 +375,7 @@ func (c *Claim) validate() *Error {
 	}
 	for r := range c.Host {
 		if amount := c.Host[r]; amount < 0 || amount > MaxAmount {
-			return invalid(host.Resource(r).Field(), "%d is not within 0 and %d", amount, int64(MaxAmount))
+			return invalid(countable.Resource(r).Field(), "%d is not within 0 and %d", amount, int64(MaxAmount))
 		}
 	}
 	for i, p := range c.Instances {

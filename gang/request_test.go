@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -67,8 +67,8 @@ func TestValidate(t *testing.T) {
 		{"groups[1].claim.share.memoryMiB", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.MemoryMiB = -1 }},
 		{"groups[1].claim.share.owner", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.Owner = MaxOwner + 1 }},
 		{"groups[1].claim.share.owner", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.Owner = 0 }},
-		{"groups[1].claim.cpuMilli", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Host[host.CPUMilli] = -1 }},
-		{"groups[1].claim.memoryMiB", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Host[host.MemoryMiB] = MaxAmount + 1 }},
+		{"groups[1].claim.cpuMilli", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Host[countable.CPUMilli] = -1 }},
+		{"groups[1].claim.memoryMiB", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Host[countable.MemoryMiB] = MaxAmount + 1 }},
 	} {
 		t.Run(c.field, func(t *testing.T) {
 			r := valid()
@@ -95,7 +95,7 @@ func TestEdges(t *testing.T) {
 	empty, err := NewFleet()
 	require.NoError(t, err)
 	all := []topology.NodeClass{0}
-	huge := Claim{GPUs: 64, Host: host.Amounts{host.CPUMilli: MaxAmount, host.MemoryMiB: MaxAmount}}
+	huge := Claim{GPUs: 64, Host: countable.Amounts{countable.CPUMilli: MaxAmount, countable.MemoryMiB: MaxAmount}}
 	for _, fleet := range []*Fleet{f, empty} {
 		for _, g := range []Group{
 			{Members: MaxMembers, Claim: huge, Classes: all},
@@ -159,7 +159,7 @@ func TestWorkDoesNotGrow(t *testing.T) {
 			{1, 1, Claim{GPUs: 1}},
 			{1, 1, Claim{GPUs: 8}},
 			{1, 1, Claim{Share: Share{GPUMilli: 500, Owner: 1}}},
-			{1, maxHosts, Claim{Host: host.Amounts{host.CPUMilli: 1_000}}},
+			{1, maxHosts, Claim{Host: countable.Amounts{countable.CPUMilli: 1_000}}},
 			{32, 33, Claim{GPUs: 8}},
 		} {
 			looked := 0

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -144,12 +144,12 @@ func (f *Fleet) slowTallyNode(n topology.NodeIndex, c *Claim, s *Shortfall, enou
 	fits, left := room, state.hostFree()
 	for r := range left {
 		count := fitHost(math.MaxInt32, left[r], c.Host[r])
-		enough[bottleneckOf(host.Resource(r))] = add(enough[bottleneckOf(host.Resource(r))], count)
+		enough[bottleneckOf(countable.Resource(r))] = add(enough[bottleneckOf(countable.Resource(r))], count)
 		fits = min(fits, count)
 	}
 
 	idle := *state
-	idle.whole, idle.shared, idle.seated, idle.hostUsed = 0, 0, 0, host.Amounts{}
+	idle.whole, idle.shared, idle.seated, idle.hostUsed = 0, 0, 0, countable.Amounts{}
 	idle.slots = make([]slot, len(state.slots))
 	for gpu := range idle.slots {
 		idle.slots[gpu].division, idle.slots[gpu].exist = state.slots[gpu].division, state.slots[gpu].exist
@@ -240,7 +240,7 @@ func (f *Fleet) slowShortIn(d topology.DomainIndex, r *Request, i, count int, fi
 func (f *Fleet) slowFindNode(d topology.DomainIndex, n topology.NodeIndex, r *Request, finding *LevelShortfall) {
 	known, enough, members := false, true, 0
 	var gpus int64
-	var ofHost host.Amounts
+	var ofHost countable.Amounts
 	var cause *int
 	for i := range r.Groups {
 		g := &r.Groups[i]
@@ -311,7 +311,7 @@ func (f *Fleet) slowFitOn(n topology.NodeIndex, g *Group, relax int) int {
 	}
 	c := g.Claim
 	if relax&deviceOnly != 0 {
-		c.Host = host.Amounts{}
+		c.Host = countable.Amounts{}
 	}
 	healthy := *state
 	if relax&whenHealthy != 0 {

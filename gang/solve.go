@@ -3,7 +3,7 @@ package gang
 import (
 	"math"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -50,7 +50,7 @@ type solver struct {
 	members []int32
 	present []uint32
 	gpus    []int64
-	host    []host.Amounts
+	host    []countable.Amounts
 	// exits is what a state costs at a level, or never; by level and state.
 	exits []int64
 	// spanUnit and breakUnit weigh the numbers of a Cost, usedUnit each domain over
@@ -334,7 +334,7 @@ func (f *Fleet) listStates() {
 	for state := range v.states {
 		var present uint32
 		var gpus int64
-		var ofHost host.Amounts
+		var ofHost countable.Amounts
 		for i := range v.groups {
 			g := &v.groups[i]
 			members := state / g.stride % (g.total/g.unit + 1) * g.unit

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -49,8 +49,8 @@ func TestWishes(t *testing.T) {
 		{"loose and required", []string{"p/a:8,8,8,8", "q/b:8,4,4", "s/c:8,4,4"}, with(one(Group{Members: 2, Claim: Claim{GPUs: 8}}), func(r *Request) { r.Locality, r.Required = LocalityLoose, 1 }), "a0 a1 in p/a"},
 		{"the leaf that is broken already", []string{"p/a:8,8,8", "p/b:8,8,8,4"}, one(Group{Members: 1, Claim: Claim{GPUs: 8}}), "b0"},
 		{"the leaf that is used up", []string{"p/a:8,8", "p/b:8,8,4", "p/c:8"}, one(Group{Members: 2, Claim: Claim{GPUs: 8}}), "a0 a1 in p/a"},
-		{"host members close by, if they ask for it", []string{"p/a:8,3", "p/b:1,1"}, with(one(Group{Members: 4, Claim: Claim{Host: host.Amounts{host.CPUMilli: 32_000}}}), func(r *Request) { r.Required = 2 }), "a1+ a0+ in p/a"},
-		{"room for segments is what counts for host members, too", []string{"p/a:1,1,1", "p/b:1,1,1", "p/e:1", "q/c:1,1", "q/d:1,1", "q/f:1,1"}, with(one(Group{Members: 4, Claim: Claim{Host: host.Amounts{host.CPUMilli: 64_000}}, Segments: []Segment{{2, 2}}}), func(r *Request) { r.Required = 1 }), "a0 a1 b0 b1 in p"},
+		{"host members close by, if they ask for it", []string{"p/a:8,3", "p/b:1,1"}, with(one(Group{Members: 4, Claim: Claim{Host: countable.Amounts{countable.CPUMilli: 32_000}}}), func(r *Request) { r.Required = 2 }), "a1+ a0+ in p/a"},
+		{"room for segments is what counts for host members, too", []string{"p/a:1,1,1", "p/b:1,1,1", "p/e:1", "q/c:1,1", "q/d:1,1", "q/f:1,1"}, with(one(Group{Members: 4, Claim: Claim{Host: countable.Amounts{countable.CPUMilli: 64_000}}, Segments: []Segment{{2, 2}}}), func(r *Request) { r.Required = 1 }), "a0 a1 b0 b1 in p"},
 		{"a spread group in its own domain, the gang in a lower one than required", []string{"p/a:8,8", "p/b:8,8", "q/c:8", "q/d:8"}, Request{Groups: []Group{
 			{Members: 2, Claim: Claim{GPUs: 8}, Classes: zero, Required: 1, Spread: 2, MaxSkew: 1},
 			{Members: 2, Claim: Claim{GPUs: 8}, Classes: zero},

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -47,7 +47,7 @@ func worldGPUs(c topology.NodeClass) int { return []int{4, 2, 0}[c] }
 func (w *world) join(t *rapid.T) {
 	s := NodeSpec{
 		Name: rapid.StringMatching(`[a-h]`).Draw(t, "name"), Class: topology.NodeClass(rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "class")),
-		GPUMemoryMiB: 80, Host: host.Amounts{host.CPUMilli: int64(rapid.SampledFrom([]int{2, 4, 8, 8}).Draw(t, "cpu")), host.MemoryMiB: 8},
+		GPUMemoryMiB: 80, Host: countable.Amounts{countable.CPUMilli: int64(rapid.SampledFrom([]int{2, 4, 8, 8}).Draw(t, "cpu")), countable.MemoryMiB: 8},
 	}
 	s.GPUs = worldGPUs(s.Class)
 	s.Lattice = worldLattices()[s.Class]
@@ -101,7 +101,7 @@ func (w *world) rooms() []room {
 	for i := range w.nodes {
 		n, r := &w.nodes[i], &list[i]
 		r.node = n
-		r.cpu, r.memory, r.whole = n.Host[host.CPUMilli], n.Host[host.MemoryMiB], lowMask(n.GPUs)&^n.failed
+		r.cpu, r.memory, r.whole = n.Host[countable.CPUMilli], n.Host[countable.MemoryMiB], lowMask(n.GPUs)&^n.failed
 		for gpu := range n.GPUs {
 			r.milli[gpu], r.gpuMemory[gpu] = 1000, n.GPUMemoryMiB
 			if n.failed>>gpu&1 != 0 || n.division[gpu] != PartitioningNone {
@@ -119,8 +119,8 @@ func (w *world) rooms() []room {
 }
 
 func (r *room) take(h *Hold) {
-	r.cpu -= h.Host[host.CPUMilli]
-	r.memory -= h.Host[host.MemoryMiB]
+	r.cpu -= h.Host[countable.CPUMilli]
+	r.memory -= h.Host[countable.MemoryMiB]
 	r.whole &^= h.GPUs
 	for gpu := range 64 {
 		switch {
@@ -140,8 +140,8 @@ func (r *room) take(h *Hold) {
 
 // options are the ways to place a member on a node that differ in what they leave.
 func (r *room) options(n *worldNode, c *Claim) []Hold {
-	h := Hold{Node: n.index, Host: host.Amounts{host.CPUMilli: c.Host[host.CPUMilli], host.MemoryMiB: c.Host[host.MemoryMiB]}, Share: c.Share}
-	if c.Host[host.CPUMilli] > max(r.cpu, 0) || c.Host[host.MemoryMiB] > max(r.memory, 0) {
+	h := Hold{Node: n.index, Host: countable.Amounts{countable.CPUMilli: c.Host[countable.CPUMilli], countable.MemoryMiB: c.Host[countable.MemoryMiB]}, Share: c.Share}
+	if c.Host[countable.CPUMilli] > max(r.cpu, 0) || c.Host[countable.MemoryMiB] > max(r.memory, 0) {
 		return nil
 	}
 	switch {
@@ -174,9 +174,9 @@ func (r *room) options(n *worldNode, c *Claim) []Hold {
 
 // requireRoom asserts that a hold is what a claim asks for, and was there to be held.
 func (r *room) requireRoom(t require.TestingT, n *worldNode, c *Claim, h *Hold) {
-	require.Equal(t, [2]int64{c.Host[host.CPUMilli], c.Host[host.MemoryMiB]}, [2]int64{h.Host[host.CPUMilli], h.Host[host.MemoryMiB]})
-	require.LessOrEqual(t, h.Host[host.CPUMilli], max(r.cpu, 0), "S1: host CPU")
-	require.LessOrEqual(t, h.Host[host.MemoryMiB], max(r.memory, 0), "S1: host memory")
+	require.Equal(t, [2]int64{c.Host[countable.CPUMilli], c.Host[countable.MemoryMiB]}, [2]int64{h.Host[countable.CPUMilli], h.Host[countable.MemoryMiB]})
+	require.LessOrEqual(t, h.Host[countable.CPUMilli], max(r.cpu, 0), "S1: host CPU")
+	require.LessOrEqual(t, h.Host[countable.MemoryMiB], max(r.memory, 0), "S1: host memory")
 	if len(c.Instances) > 0 {
 		require.Equal(t, 1, bits.OnesCount64(h.GPUs))
 		gpu := bits.TrailingZeros64(h.GPUs)
@@ -213,7 +213,7 @@ func (w *world) check(t require.TestingT) {
 	require.NoError(t, w.fleet.CheckHolds(w.holds))
 	for i, r := range w.rooms() {
 		n := &w.nodes[i]
-		require.Equal(t, host.Amounts{host.CPUMilli: r.cpu, host.MemoryMiB: r.memory}, w.fleet.HostFree(n.index))
+		require.Equal(t, countable.Amounts{countable.CPUMilli: r.cpu, countable.MemoryMiB: r.memory}, w.fleet.HostFree(n.index))
 		require.Equal(t, r.whole, w.fleet.FreeMask(n.index))
 		want := bits.OnesCount64(r.whole)
 		if !n.schedulable {

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
@@ -15,10 +15,10 @@ type resourceID int32
 
 const (
 	gpuID        resourceID = 0
-	firstProduct            = 1 + resourceID(host.NumResources)
+	firstProduct            = 1 + resourceID(countable.NumResources)
 )
 
-func hostID(r host.Resource) resourceID { return 1 + resourceID(r) }
+func hostID(r countable.Resource) resourceID { return 1 + resourceID(r) }
 
 // id is the resource that a product is. The first product has the index 1, as 0 is none.
 func (p ProductIndex) id() resourceID { return firstProduct + resourceID(p) - 1 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 )
 
 // bigTree has 10,000 queues: 10 organisations of 27 teams of 36 projects, with
@@ -31,7 +31,7 @@ func bigTree(t testing.TB) (*Tree, []QueueIndex) {
 			for p := range 36 {
 				i := set(fmt.Sprintf("%s-project%d", team, p), team, 8000)
 				leaves = append(leaves, i)
-				require.NoError(t, tree.Charge(i, Charge{GPUMilli: int64(1+(o+m+p)%16) * 1000, Host: host.Amounts{host.CPUMilli: 8}, Product: h100}))
+				require.NoError(t, tree.Charge(i, Charge{GPUMilli: int64(1+(o+m+p)%16) * 1000, Host: countable.Amounts{countable.CPUMilli: 8}, Product: h100}))
 				tree.activateUnknown(i)
 			}
 		}
@@ -44,7 +44,7 @@ func bigTree(t testing.TB) (*Tree, []QueueIndex) {
 // TestDecisionsAllocateNothing guards the steady state.
 func TestDecisionsAllocateNothing(t *testing.T) {
 	tree, leaves := bigTree(t)
-	c := Charge{GPUMilli: 8000, Host: host.Amounts{host.CPUMilli: 1000, host.MemoryMiB: 10}, Product: tree.Product("H100")}
+	c := Charge{GPUMilli: 8000, Host: countable.Amounts{countable.CPUMilli: 1000, countable.MemoryMiB: 10}, Product: tree.Product("H100")}
 	huge := Charge{GPUMilli: 1 << 31, Product: c.Product}
 	verdicts, product := make([]Verdict, 0, 8), GPUMilliOf("H100")
 	n := 0
@@ -91,7 +91,7 @@ func TestDeepTree(t *testing.T) {
 
 func BenchmarkCharge(b *testing.B) {
 	tree, leaves := bigTree(b)
-	c := Charge{GPUMilli: 8000, Host: host.Amounts{host.CPUMilli: 1000, host.MemoryMiB: 10}, Product: tree.Product("H100")}
+	c := Charge{GPUMilli: 8000, Host: countable.Amounts{countable.CPUMilli: 1000, countable.MemoryMiB: 10}, Product: tree.Product("H100")}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -105,7 +105,7 @@ func BenchmarkCharge(b *testing.B) {
 
 func BenchmarkFits(b *testing.B) {
 	tree, leaves := bigTree(b)
-	c := Charge{GPUMilli: 8000, Host: host.Amounts{host.CPUMilli: 1000, host.MemoryMiB: 10}, Product: tree.Product("H100")}
+	c := Charge{GPUMilli: 8000, Host: countable.Amounts{countable.CPUMilli: 1000, countable.MemoryMiB: 10}, Product: tree.Product("H100")}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -116,7 +116,7 @@ func BenchmarkFits(b *testing.B) {
 
 func BenchmarkInTheWay(b *testing.B) {
 	tree, leaves := bigTree(b)
-	huge := Charge{GPUMilli: 1 << 31, Host: host.Amounts{host.CPUMilli: 1 << 31}, Product: tree.Product("H100")}
+	huge := Charge{GPUMilli: 1 << 31, Host: countable.Amounts{countable.CPUMilli: 1 << 31}, Product: tree.Product("H100")}
 	verdicts := make([]Verdict, 0, 16)
 	b.ReportAllocs()
 	n := 0

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 )
 
 // bigShares is bigTree with a capacity that is scarce, demand at every leaf, past
@@ -50,7 +50,7 @@ func flatShares(t testing.TB) (*Tree, *Shares, []QueueIndex) {
 // and the ledger.
 func TestFairnessAllocatesNothing(t *testing.T) {
 	tree, shares, leaves := bigShares(t)
-	c := Charge{GPUMilli: 1000, Host: host.Amounts{host.CPUMilli: 10}, Product: tree.Product("H100")}
+	c := Charge{GPUMilli: 1000, Host: countable.Amounts{countable.CPUMilli: 10}, Product: tree.Product("H100")}
 	ledger := &Ledger{}
 	key := LedgerKey{Queue: "a", Class: "batch", Product: "H100", Tenant: "x"}
 	require.NoError(t, ledger.Add(key, 1, 0))
@@ -89,7 +89,7 @@ func TestFairnessAllocatesNothing(t *testing.T) {
 
 func BenchmarkChargeWithPast(b *testing.B) {
 	tree, _, leaves := bigShares(b)
-	c := Charge{GPUMilli: 8000, Host: host.Amounts{host.CPUMilli: 1000, host.MemoryMiB: 10}, Product: tree.Product("H100")}
+	c := Charge{GPUMilli: 8000, Host: countable.Amounts{countable.CPUMilli: 1000, countable.MemoryMiB: 10}, Product: tree.Product("H100")}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {

@@ -3,7 +3,7 @@ package quota
 import (
 	"fmt"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 )
 
 // maxUsage bounds what the whole tree uses of one resource, so that one more
@@ -18,7 +18,7 @@ type part struct {
 
 // parts is a charge by resource, in the order in which limits are looked at.
 // GPUs of a product count twice: as GPUs, and as GPUs of that product.
-type parts [2 + host.NumResources]part
+type parts [2 + countable.NumResources]part
 
 func (c *Charge) split() (p parts) {
 	p[0] = part{gpuID, c.GPUMilli}
@@ -26,7 +26,7 @@ func (c *Charge) split() (p parts) {
 		p[1] = part{c.Product.id(), c.GPUMilli}
 	}
 	for r := range c.Host {
-		p[2+r] = part{hostID(host.Resource(r)), c.Host[r]}
+		p[2+r] = part{hostID(countable.Resource(r)), c.Host[r]}
 	}
 	return p
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -28,7 +28,7 @@ func TestAllThatIsInTheWay(t *testing.T) {
 	require.NoError(t, tree.SetCapacity(GPUMilli, 16))
 	require.NoError(t, tree.SetCapacity(GPUMilliOf("H100"), 8))
 	require.NoError(t, tree.Charge(team, Charge{GPUMilli: 1, Product: h100}))
-	asked := Charge{GPUMilli: 9, Host: host.Amounts{host.CPUMilli: 3, host.MemoryMiB: 6}, Product: h100}
+	asked := Charge{GPUMilli: 9, Host: countable.Amounts{countable.CPUMilli: 3, countable.MemoryMiB: 6}, Product: h100}
 	all := tree.InTheWay(nil, team, asked)
 	require.Equal(t, []Verdict{
 		{At: team, Resource: GPUMilliOf("H100"), Limit: 4, Used: 1, Asked: 9, Kind: VerdictLimit},
@@ -56,7 +56,7 @@ func TestFitsHugeAmounts(t *testing.T) {
 	tree := NewTree()
 	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPUMilli: MaxAmount}, LendingLimit: Amounts{GPUMilli: 0}})
 	require.NoError(t, tree.SetCapacity(GPUMilli, MaxAmount))
-	for _, c := range []Charge{gpus(MaxAmount + 1), gpus(math.MaxInt64), {Host: host.Amounts{host.CPUMilli: math.MaxInt64}}, {Host: host.Amounts{host.MemoryMiB: math.MaxInt64}}} {
+	for _, c := range []Charge{gpus(MaxAmount + 1), gpus(math.MaxInt64), {Host: countable.Amounts{countable.CPUMilli: math.MaxInt64}}, {Host: countable.Amounts{countable.MemoryMiB: math.MaxInt64}}} {
 		verdict, fits := tree.Fits(a, c)
 		require.False(t, fits)
 		require.Equal(t, NoQueue, verdict.At)
@@ -86,7 +86,7 @@ func TestInTheWayIsAllThatIs(t *testing.T) {
 		for _, r := range []Resource{GPUMilli, CPUMilli, GPUMilliOf("H100")} {
 			require.NoError(t, tree.SetCapacity(r, rapid.Int64Range(-1, 12).Draw(t, "capacity")))
 		}
-		c := Charge{GPUMilli: 3, Host: host.Amounts{host.CPUMilli: 2, host.MemoryMiB: 1}, Product: tree.Product("H100")}
+		c := Charge{GPUMilli: 3, Host: countable.Amounts{countable.CPUMilli: 2, countable.MemoryMiB: 1}, Product: tree.Product("H100")}
 		for range rapid.IntRange(0, 2).Draw(t, "charges") {
 			require.NoError(t, tree.Charge(i, c))
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 )
 
 // FuzzSet: any queue that decodes is taken, and then comes back as it was, or is
@@ -27,7 +27,7 @@ func FuzzSet(f *testing.F) {
 		mustSet(t, tree, Queue{Name: "org", Guarantee: Amounts{GPUMilli: 10_000}, Limit: Amounts{GPUMilli: 20_000}})
 		mustSet(t, tree, Queue{Name: "team", Parent: "org", Guarantee: Amounts{GPUMilli: 4_000}})
 		used := mustSet(t, tree, Queue{Name: "used"})
-		require.NoError(t, tree.Charge(used, Charge{Host: host.Amounts{host.CPUMilli: 5}}))
+		require.NoError(t, tree.Charge(used, Charge{Host: countable.Amounts{countable.CPUMilli: 5}}))
 		before := tree.Queues()
 		require.Empty(t, tree.byProduct)
 

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -115,7 +115,7 @@ func TestSetNextRefuses(t *testing.T) {
 	require.ErrorIs(t, tree.SetNext(RootQueue, gpus(1)), ErrInvalid)
 	require.ErrorIs(t, tree.SetNext(NoQueue, gpus(1)), ErrUnknown)
 	require.ErrorIs(t, tree.SetNext(leaf, gpus(-1)), ErrInvalid)
-	require.ErrorIs(t, tree.SetNext(leaf, Charge{Host: host.Amounts{host.MemoryMiB: MaxAmount + 1}}), ErrInvalid)
+	require.ErrorIs(t, tree.SetNext(leaf, Charge{Host: countable.Amounts{countable.MemoryMiB: MaxAmount + 1}}), ErrInvalid)
 	require.False(t, tree.Active(leaf))
 	require.NoError(t, tree.SetNext(leaf, Charge{GPUMilli: MaxAmount, Product: 99}), "products do not count")
 	require.NoError(t, tree.Check())

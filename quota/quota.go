@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/internal/errtext"
 )
@@ -45,10 +45,10 @@ const productPrefix = "gpuMilli:"
 func GPUMilliOf(product string) Resource { return Resource(productPrefix + product) }
 
 // HostOf is the resource of quotas that counts a resource of hosts, in the same unit.
-func HostOf(r host.Resource) Resource { return Resource(r.Field()) }
+func HostOf(r countable.Resource) Resource { return Resource(r.Field()) }
 
 // Host returns the resource of hosts that r counts, if it is one.
-func (r Resource) Host() (host.Resource, bool) { return host.ResourceByField(string(r)) }
+func (r Resource) Host() (countable.Resource, bool) { return countable.ResourceByField(string(r)) }
 
 // product returns the product of a resource that GPUMilliOf made.
 func (r Resource) product() (string, bool) {
@@ -63,7 +63,7 @@ func (r Resource) check() string {
 	product, ok := r.product()
 	if !ok {
 		known := string(GPUMilli)
-		for h := range host.Resource(host.NumResources) {
+		for h := range countable.Resource(countable.NumResources) {
 			known += ", " + h.Field()
 		}
 		return "is none of " + known + " and " + productPrefix + "PRODUCT"
@@ -142,7 +142,7 @@ const NoProduct ProductIndex = 0
 // not looked at.
 type Charge struct {
 	GPUMilli int64
-	Host     host.Amounts
+	Host     countable.Amounts
 	Product  ProductIndex
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 )
 
 func mustSet(t require.TestingT, tree *Tree, q Queue) QueueIndex {
@@ -28,7 +28,7 @@ func TestSetRefuses(t *testing.T) {
 	busy := mustSet(t, tree, Queue{Name: "busy"})
 	require.NoError(t, tree.Retain(busy))
 	full := mustSet(t, tree, Queue{Name: "full"})
-	require.NoError(t, tree.Charge(full, Charge{Host: host.Amounts{host.CPUMilli: 1}}))
+	require.NoError(t, tree.Charge(full, Charge{Host: countable.Amounts{countable.CPUMilli: 1}}))
 
 	for _, c := range []struct {
 		name  string
@@ -87,9 +87,9 @@ func TestRemoveRefuses(t *testing.T) {
 	require.NoError(t, tree.Release(team))
 	require.ErrorIs(t, tree.Release(team), ErrInvalid)
 
-	require.NoError(t, tree.Charge(team, Charge{Host: host.Amounts{host.MemoryMiB: 1}}))
+	require.NoError(t, tree.Charge(team, Charge{Host: countable.Amounts{countable.MemoryMiB: 1}}))
 	require.ErrorIs(t, tree.Remove("team"), ErrInUse)
-	require.NoError(t, tree.Discharge(team, Charge{Host: host.Amounts{host.MemoryMiB: 1}}))
+	require.NoError(t, tree.Discharge(team, Charge{Host: countable.Amounts{countable.MemoryMiB: 1}}))
 
 	tree.activateUnknown(team)
 	require.NoError(t, tree.Remove("team"))
@@ -113,7 +113,7 @@ func TestLimitLoweredBelowUsage(t *testing.T) {
 	verdict, ok := tree.Fits(a, Charge{GPUMilli: 1, Product: NoProduct})
 	require.False(t, ok)
 	require.Equal(t, Verdict{At: a, Resource: GPUMilli, Limit: 2000, Used: 8000, Asked: 1, Kind: VerdictLimit}, verdict)
-	_, ok = tree.Fits(a, Charge{Host: host.Amounts{host.CPUMilli: 1}})
+	_, ok = tree.Fits(a, Charge{Host: countable.Amounts{countable.CPUMilli: 1}})
 	require.True(t, ok, "another resource is not held back")
 
 	require.NoError(t, tree.Discharge(a, Charge{GPUMilli: 7000, Product: NoProduct}))
@@ -126,18 +126,18 @@ func TestChargeRefuses(t *testing.T) {
 	org := mustSet(t, tree, Queue{Name: "org"})
 	a := mustSet(t, tree, Queue{Name: "a", Parent: "org"})
 	h100 := mustRetain(t, tree, "H100")
-	require.NoError(t, tree.Charge(a, Charge{GPUMilli: 1000, Host: host.Amounts{host.CPUMilli: 10, host.MemoryMiB: 20}, Product: h100}))
+	require.NoError(t, tree.Charge(a, Charge{GPUMilli: 1000, Host: countable.Amounts{countable.CPUMilli: 10, countable.MemoryMiB: 20}, Product: h100}))
 	for name, c := range map[string]struct {
 		at     QueueIndex
 		charge Charge
 		kind   error
 	}{
-		"root":            {RootQueue, Charge{Host: host.Amounts{host.CPUMilli: 1}}, ErrInvalid},
-		"inner":           {org, Charge{Host: host.Amounts{host.CPUMilli: 1}}, ErrInvalid},
-		"none":            {NoQueue, Charge{Host: host.Amounts{host.CPUMilli: 1}}, ErrUnknown},
-		"beyond":          {99, Charge{Host: host.Amounts{host.CPUMilli: 1}}, ErrUnknown},
-		"negative":        {a, Charge{Host: host.Amounts{host.CPUMilli: -1}}, ErrInvalid},
-		"huge":            {a, Charge{Host: host.Amounts{host.MemoryMiB: MaxAmount + 1}}, ErrInvalid},
+		"root":            {RootQueue, Charge{Host: countable.Amounts{countable.CPUMilli: 1}}, ErrInvalid},
+		"inner":           {org, Charge{Host: countable.Amounts{countable.CPUMilli: 1}}, ErrInvalid},
+		"none":            {NoQueue, Charge{Host: countable.Amounts{countable.CPUMilli: 1}}, ErrUnknown},
+		"beyond":          {99, Charge{Host: countable.Amounts{countable.CPUMilli: 1}}, ErrUnknown},
+		"negative":        {a, Charge{Host: countable.Amounts{countable.CPUMilli: -1}}, ErrInvalid},
+		"huge":            {a, Charge{Host: countable.Amounts{countable.MemoryMiB: MaxAmount + 1}}, ErrInvalid},
 		"unknown product": {a, Charge{GPUMilli: 1, Product: 7}, ErrInvalid},
 		"no such product": {a, Charge{GPUMilli: 1, Product: -1}, ErrInvalid},
 	} {
@@ -148,9 +148,9 @@ func TestChargeRefuses(t *testing.T) {
 	for _, c := range []Charge{
 		{GPUMilli: 1001, Product: NoProduct},
 		{GPUMilli: 1, Product: other},
-		{Host: host.Amounts{host.CPUMilli: 11}},
-		{Host: host.Amounts{host.MemoryMiB: 21}},
-		{GPUMilli: 1000, Host: host.Amounts{host.CPUMilli: 10, host.MemoryMiB: 21}, Product: h100},
+		{Host: countable.Amounts{countable.CPUMilli: 11}},
+		{Host: countable.Amounts{countable.MemoryMiB: 21}},
+		{GPUMilli: 1000, Host: countable.Amounts{countable.CPUMilli: 10, countable.MemoryMiB: 21}, Product: h100},
 	} {
 		require.ErrorIs(t, tree.Discharge(a, c), ErrInvalid)
 	}
@@ -239,11 +239,11 @@ func TestConfigIsACopy(t *testing.T) {
 }
 
 func TestResourcesOfHosts(t *testing.T) {
-	require.Equal(t, CPUMilli, HostOf(host.CPUMilli))
-	require.Equal(t, MemoryMiB, HostOf(host.MemoryMiB))
+	require.Equal(t, CPUMilli, HostOf(countable.CPUMilli))
+	require.Equal(t, MemoryMiB, HostOf(countable.MemoryMiB))
 	r, ok := MemoryMiB.Host()
 	require.True(t, ok)
-	require.Equal(t, host.MemoryMiB, r)
+	require.Equal(t, countable.MemoryMiB, r)
 	for _, other := range []Resource{GPUMilli, GPUMilliOf("cpu"), "", "disk"} {
 		_, ok := other.Host()
 		require.False(t, ok, other)

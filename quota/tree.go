@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/pq"
 )
@@ -76,7 +76,7 @@ func NewTree() *Tree {
 		names:       []Resource{GPUMilli},
 		maxProducts: MaxProducts,
 	}
-	for r := range host.Resource(host.NumResources) {
+	for r := range countable.Resource(countable.NumResources) {
 		t.names = append(t.names, HostOf(r))
 	}
 	t.nodes = append(t.nodes, t.newNode(NoQueue))

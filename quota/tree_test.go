@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -32,8 +32,8 @@ func drawAmounts(t *rapid.T, label string) Amounts {
 func drawCharge(t *rapid.T) twinCharge {
 	c := twinCharge{product: rapid.SampledFrom(append(testProducts, "")).Draw(t, "product")}
 	c.GPUMilli = rapid.Int64Range(0, 4).Draw(t, "gpu")
-	c.Host[host.CPUMilli] = rapid.Int64Range(0, 2).Draw(t, "cpu")
-	c.Host[host.MemoryMiB] = rapid.Int64Range(0, 2).Draw(t, "memory")
+	c.Host[countable.CPUMilli] = rapid.Int64Range(0, 2).Draw(t, "cpu")
+	c.Host[countable.MemoryMiB] = rapid.Int64Range(0, 2).Draw(t, "memory")
 	return c
 }
 
@@ -254,7 +254,7 @@ func (p *pair) charge(t *rapid.T) {
 		return
 	}
 	require.NoError(t, err)
-	if c.GPUMilli+c.Host[host.CPUMilli]+c.Host[host.MemoryMiB] > 0 {
+	if c.GPUMilli+c.Host[countable.CPUMilli]+c.Host[countable.MemoryMiB] > 0 {
 		p.twin.charges[name] = append(p.twin.charges[name], c)
 	}
 }
@@ -263,7 +263,7 @@ func (p *pair) discharge(t *rapid.T) {
 	name, i := p.queue(t)
 	have := p.twin.charges[name]
 	if len(have) == 0 {
-		require.Error(t, p.tree.Discharge(i, Charge{Host: host.Amounts{host.CPUMilli: 1}}))
+		require.Error(t, p.tree.Discharge(i, Charge{Host: countable.Amounts{countable.CPUMilli: 1}}))
 		return
 	}
 	at := rapid.IntRange(0, len(have)-1).Draw(t, "which")

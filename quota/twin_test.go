@@ -6,7 +6,7 @@ import (
 	"math/big"
 	"slices"
 
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 )
 
 // A twin is the tree done without any index: it keeps what it was told and works
@@ -68,9 +68,9 @@ func (w *twin) used(name string, r Resource) int64 {
 		case GPUMilli:
 			sum += c.GPUMilli
 		case CPUMilli:
-			sum += c.Host[host.CPUMilli]
+			sum += c.Host[countable.CPUMilli]
 		case MemoryMiB:
-			sum += c.Host[host.MemoryMiB]
+			sum += c.Host[countable.MemoryMiB]
 		case GPUMilliOf(c.product):
 			sum += c.GPUMilli
 		}
@@ -201,7 +201,7 @@ func (w *twin) inTheWay(name string, c twinCharge) []string {
 		for _, p := range []struct {
 			r     Resource
 			asked int64
-		}{{GPUMilli, c.GPUMilli}, {GPUMilliOf(c.product), c.GPUMilli}, {CPUMilli, c.Host[host.CPUMilli]}, {MemoryMiB, c.Host[host.MemoryMiB]}} {
+		}{{GPUMilli, c.GPUMilli}, {GPUMilliOf(c.product), c.GPUMilli}, {CPUMilli, c.Host[countable.CPUMilli]}, {MemoryMiB, c.Host[countable.MemoryMiB]}} {
 			limit, limited := w.queues[at].Limit[p.r]
 			borrowing, borrows := w.queues[at].BorrowingLimit[p.r]
 			if at == "" {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
@@ -61,11 +61,11 @@ func searchingBlocks(tb builder, free []int) decision {
 	for i := range free {
 		n, err := fleet.AddNode(gang.NodeSpec{
 			Name: nodeName(i), Path: blockDomains(i), GPUs: gpusPerNode, GPUMemoryMiB: 80 << 10,
-			Host: host.Amounts{host.CPUMilli: cpuMilli, host.MemoryMiB: memoryMiB},
+			Host: countable.Amounts{countable.CPUMilli: cpuMilli, countable.MemoryMiB: memoryMiB},
 		})
 		must(tb, err)
 		if held := gpusPerNode - free[i]; held > 0 {
-			must(tb, fleet.Hold(gang.Hold{Node: n, GPUs: 1<<held - 1, Host: host.Amounts{host.CPUMilli: int64(held) * 12_000, host.MemoryMiB: int64(held) << 17}}))
+			must(tb, fleet.Hold(gang.Hold{Node: n, GPUs: 1<<held - 1, Host: countable.Amounts{countable.CPUMilli: int64(held) * 12_000, countable.MemoryMiB: int64(held) << 17}}))
 		}
 	}
 	request, placement := blockGang(), gang.Placement{}

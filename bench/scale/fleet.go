@@ -6,8 +6,8 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
@@ -90,11 +90,11 @@ func newFleet(tb builder, free []int) (*gang.Fleet, []gang.Hold) {
 	for i := range free {
 		n, err := fleet.AddNode(gang.NodeSpec{
 			Name: nodeName(i), Path: domains(i), GPUs: gpusPerNode, GPUMemoryMiB: 80 << 10,
-			Host: host.Amounts{host.CPUMilli: cpuMilli, host.MemoryMiB: memoryMiB},
+			Host: countable.Amounts{countable.CPUMilli: cpuMilli, countable.MemoryMiB: memoryMiB},
 		})
 		must(tb, err)
 		for g := range gpusPerNode - free[i] {
-			h := gang.Hold{Node: n, GPUs: 1 << g, Host: host.Amounts{host.CPUMilli: 12_000, host.MemoryMiB: 128 << 10}}
+			h := gang.Hold{Node: n, GPUs: 1 << g, Host: countable.Amounts{countable.CPUMilli: 12_000, countable.MemoryMiB: 128 << 10}}
 			must(tb, fleet.Hold(h))
 			holds = append(holds, h)
 		}
@@ -106,7 +106,7 @@ func newFleet(tb builder, free []int) (*gang.Fleet, []gang.Hold) {
 func gangOf(members, gpus int) *gang.Request {
 	return &gang.Request{Groups: []gang.Group{{
 		Members: members, Classes: []topology.NodeClass{0},
-		Claim: gang.Claim{GPUs: gpus, Host: host.Amounts{host.CPUMilli: int64(gpus) * 12_000, host.MemoryMiB: int64(gpus) << 17}},
+		Claim: gang.Claim{GPUs: gpus, Host: countable.Amounts{countable.CPUMilli: int64(gpus) * 12_000, countable.MemoryMiB: int64(gpus) << 17}},
 	}}}
 }
 

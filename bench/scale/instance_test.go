@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -24,7 +24,7 @@ func instances(tb testing.TB, gpus int) (*gang.Fleet, []gang.Hold, []*gang.Reque
 	for i := range gpus / gpusPerNode {
 		n, err := fleet.AddNode(gang.NodeSpec{
 			Name: nodeName(i), Path: domains(i), GPUs: gpusPerNode, GPUMemoryMiB: 80 << 10,
-			Host: host.Amounts{host.CPUMilli: cpuMilli, host.MemoryMiB: memoryMiB}, Lattice: lattice,
+			Host: countable.Amounts{countable.CPUMilli: cpuMilli, countable.MemoryMiB: memoryMiB}, Lattice: lattice,
 		})
 		require.NoError(tb, err)
 		for g := range gpusPerNode {
@@ -38,7 +38,7 @@ func instances(tb testing.TB, gpus int) (*gang.Fleet, []gang.Hold, []*gang.Reque
 		p, _ := lattice.ProfileIndex(parsed)
 		requests = append(requests, &gang.Request{Groups: []gang.Group{{
 			Members: 1, Classes: []topology.NodeClass{0},
-			Claim: gang.Claim{Instances: []gang.ClassProfile{{Index: p}}, Host: host.Amounts{host.CPUMilli: 1000, host.MemoryMiB: 8 << 10}},
+			Claim: gang.Claim{Instances: []gang.ClassProfile{{Index: p}}, Host: countable.Amounts{countable.CPUMilli: 1000, countable.MemoryMiB: 8 << 10}},
 		}}})
 	}
 	random := rand.New(rand.NewPCG(5, uint64(gpus)))

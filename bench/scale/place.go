@@ -3,8 +3,8 @@ package scale
 import (
 	"math/rand/v2"
 
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/host"
 )
 
 // A decision places something and gives something back.
@@ -51,7 +51,7 @@ func regroup(tb builder, fleet *gang.Fleet, holds []gang.Hold) []gang.Hold {
 			n++
 		}
 		if n == gpusPerNode {
-			h := gang.Hold{Node: holds[0].Node, GPUs: 1<<gpusPerNode - 1, Host: host.Amounts{host.CPUMilli: 96_000, host.MemoryMiB: 1 << 20}}
+			h := gang.Hold{Node: holds[0].Node, GPUs: 1<<gpusPerNode - 1, Host: countable.Amounts{countable.CPUMilli: 96_000, countable.MemoryMiB: 1 << 20}}
 			for _, part := range holds[:n] {
 				must(tb, fleet.Release(part))
 			}

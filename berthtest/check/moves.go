@@ -197,6 +197,17 @@ func (c *Checker) somebodyMoves() bool {
 	return len(c.kept) > 0
 }
 
+// gaveAway reports whether this pass has placed members of others on a node that was kept for a
+// gang: those that rank above it may take its place.
+func (c *Checker) gaveAway(rep *replica) bool {
+	return slices.ContainsFunc(c.gangs[rep.key()].Nodes, func(id berth.NodeID) bool {
+		n := c.nodes[id]
+		return n != nil && slices.ContainsFunc(n.members, func(m *member) bool {
+			return m.rep != rep && m.state == binding && m.rep.order != nil && m.rep.order.Header().At == c.now
+		})
+	})
+}
+
 // resumed: a gang goes on where a place was kept for it, and on those nodes, if it left for
 // that.
 func (c *Checker) resumed(rep *replica, b *berth.Bind) error {
@@ -208,7 +219,7 @@ func (c *Checker) resumed(rep *replica, b *berth.Bind) error {
 	}
 	c.saw("resumed after " + string(rep.left))
 	rep.resumes = true
-	if c.kept[rep.key()] == 0 { // the backoff was over in the pass that found the place
+	if c.kept[rep.key()] == 0 || rep.retriedIn == c.passes && c.gaveAway(rep) { // the backoff was over in the pass that found the place
 		c.saw("a place was kept in the pass in which the gang came back")
 		c.planned = rep
 		return nil

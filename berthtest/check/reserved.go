@@ -70,6 +70,9 @@ func (c *Checker) trespass(rep *replica, n *node) {
 			c.saw("placed on its reservation")
 		case (c.preemptions[key] != nil || c.kept[key] != 0) && c.planned == rep:
 			c.saw("placed beside another beneficiary")
+		case c.planned == rep && rep.retriedIn == c.passes: // as if its members had lived: the other waits for its turn
+			c.saw("came back where another waits")
+			c.ousted[key] = true
 		case c.leavesBy(rep, r.From):
 			c.saw("backfilled onto the reservation of a gang")
 		case c.mayPass(rep, key):

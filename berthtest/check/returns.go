@@ -202,8 +202,10 @@ func (rep *replica) stoodAlike() bool {
 	return len(values) <= 1
 }
 
-// surelyAdmitted reports whether the limits of its queues certainly admit all of a gang.
+// surelyAdmitted reports whether the limits of its queues certainly admit all of a gang beside what
+// is planned for others.
 func (c *Checker) surelyAdmitted(rep *replica) bool {
+	defer c.earmark(rep)()
 	all := func(quota.Resource) bool { return true }
 	if len(rep.job.spec.Groups) != 1 || c.byProduct(rep.job.queue) || c.somebodyKeeps() {
 		return !c.bounds(rep.job.queue, all)

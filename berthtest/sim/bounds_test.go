@@ -23,10 +23,10 @@ func TestLowBounds(t *testing.T) {
 		draw func(*generator) (berth.Config, sim.Options, []sim.Arrival)
 		few  int
 	}{
-		{"world", (*generator).world, 3},
-		{"contended", (*generator).contended, 2},
-		{"drained", (*generator).drained, 2},
-		{"moving", (*generator).moving, 2},
+		{"world", (*generator).world, 2},
+		{"contended", (*generator).contended, 1},
+		{"drained", (*generator).drained, 1},
+		{"moving", (*generator).moving, 1},
 		{"failing", (*generator).failing, 1},
 	} {
 		for _, low := range []int{1, 2} {
@@ -64,7 +64,7 @@ func lowered(t *testing.T, sched *core.Core, low int) *core.Core {
 	return c
 }
 
-// boundsOfAPass are those of bounds.Bounds of the core.
+// boundsOfAPass are those of effort.Bounds of the core.
 var boundsOfAPass = []string{
 	"moves", "bids", "victimSearches", "candidates", "victims", "movers", "moveTrials", "ahead", "reshapes", "singles", "offers", "nodesLooked", "ends", "depth",
 }

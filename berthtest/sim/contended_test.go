@@ -55,7 +55,7 @@ func (g *generator) contended() (berth.Config, sim.Options, []sim.Arrival) {
 // broken, and what is left comes to rest.
 func TestYieldingUnderFaults(t *testing.T) {
 	t.Parallel()
-	swarm(t, 20, (*generator).contended,
+	swarm(t, 14, (*generator).contended,
 		"request done", "request failed", "request expired", "request expired in vain", "request withdrawn",
 		"stale report of a request that was withdrawn",
 		"finished while asked", "cancelled while asked", "scaled down while asked",

@@ -23,7 +23,7 @@ func TestAPassIsAFixpoint(t *testing.T) {
 		name string
 		draw func(*generator) (berth.Config, sim.Options, []sim.Arrival)
 		few  int
-	}{{"world", (*generator).world, 6}, {"contended", (*generator).contended, 2}, {"failing", (*generator).failing, 2}, {"moving", (*generator).moving, 2}} {
+	}{{"world", (*generator).world, 4}, {"contended", (*generator).contended, 1}, {"failing", (*generator).failing, 1}, {"moving", (*generator).moving, 1}} {
 		for seed := range drawn.Seeds(g.few) {
 			config, options, list := g.draw(newGenerator(seed))
 			options.Faults.Restore = 0 // each copy below is one

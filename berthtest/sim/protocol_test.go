@@ -148,7 +148,7 @@ func (r *run) now() berth.Time {
 func TestEveryArrowOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
-	for seed := range drawn.Seeds(10) {
+	for seed := range drawn.Seeds(6) {
 		g := newGenerator(seed)
 		config, options, _ := g.hectic()
 		r := runWith(config, options, func(r *run) sim.Workload { return &tormentor{generator: g, run: r} })

@@ -80,7 +80,7 @@ func (w *whim) Restore(books []byte) (berth.BookkeepingScorer, error) {
 func TestPromisesHoldWithAnyScorer(t *testing.T) {
 	t.Parallel()
 	restores := 0
-	for seed := range drawn.Seeds(12) {
+	for seed := range drawn.Seeds(6) {
 		scorer := &whim{seed: seed}
 		draw := (*generator).world
 		if seed%4 == 3 {

@@ -3,6 +3,8 @@
 //
 //	BERTH_SEEDS=10  ten times as many worlds in every drawn test, as CI does
 //	BERTH_SEED=1234 this one alone, to replay it
+//	BERTH_SEED=20000-22999
+//	                these, first and last included: worlds that no run has drawn
 //
 // A drawn test draws its worlds from the seeds that [Seeds] gives, or with rapid, by
 // [Check]. A test of rapid that fails prints a -rapid.seed, which BERTH_SEED takes too;
@@ -19,6 +21,7 @@ import (
 	"iter"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 
 	"pgregory.net/rapid"
@@ -31,36 +34,36 @@ const Full = 10
 const checks = 25
 
 // Seeds are those of a test that draws a few worlds in every run: from 1 on, as many
-// times few as BERTH_SEEDS says; or the seed that BERTH_SEED names.
+// times few as BERTH_SEEDS says; or those that BERTH_SEED names.
 func Seeds(few int) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
-		if seed, one := replayed(); one {
-			yield(seed)
-			return
+		first, last, named := named()
+		if !named {
+			first, last = 1, uint64(few)*times()
 		}
-		for seed := uint64(1); seed <= uint64(few)*times() && yield(seed); seed++ {
+		for seed := first; seed <= last && yield(seed) && seed < last; seed++ {
 		}
 	}
 }
 
 // Many reports whether so many worlds are drawn that together they must reach all cases.
 func Many() bool {
-	_, one := replayed()
-	return !one && times() >= Full
+	_, _, named := named()
+	return !named && times() >= Full
 }
 
 // Check is rapid.Check with fixed seeds, and as many cases as BERTH_SEEDS says.
 func Check(t rapid.TB, property func(*rapid.T)) {
 	t.Helper()
-	seed, one := replayed() // here and not below: go test keeps results by what tests read
+	first, last, named := named() // here and not below: go test keeps results by what tests read
 	cases := checks * times()
 	once.Do(func() {
-		if one {
-			cases = 1
+		if named {
+			cases = last - first + 1
 		} else {
-			seed = 1
+			first = 1
 		}
-		set("rapid.seed", "RAPID_SEED", seed)
+		set("rapid.seed", "RAPID_SEED", first)
 		set("rapid.checks", "RAPID_CHECKS", cases)
 	})
 	rapid.Check(t, property)
@@ -82,24 +85,39 @@ func set(name, variable string, value any) {
 }
 
 // times is how many times as many worlds are drawn as in a plain run.
-func times() uint64 { return number("BERTH_SEEDS", 1) }
-
-// replayed is the seed of the one world to draw, if there is to be but one.
-func replayed() (seed uint64, one bool) {
-	seed = number("BERTH_SEED", 0)
-	return seed, seed > 0
+func times() uint64 {
+	const name = "BERTH_SEEDS"
+	if text := os.Getenv(name); text != "" {
+		return positive(name, text)
+	}
+	return 1
 }
 
-// number reads a variable. Anything but a positive number is refused: the usual few would
-// pass for the many that were meant.
-func number(name string, otherwise uint64) uint64 {
-	text := os.Getenv(name)
+// named are the first and the last of the seeds that BERTH_SEED names, if it names any.
+func named() (first, last uint64, some bool) {
+	text := os.Getenv(seedVariable)
 	if text == "" {
-		return otherwise
+		return 0, 0, false
 	}
+	from, to, many := strings.Cut(text, "-")
+	first = positive(seedVariable, from)
+	if last = first; many {
+		last = positive(seedVariable, to)
+	}
+	if first > last {
+		panic(fmt.Sprintf("%s=%q ends before it begins", seedVariable, text))
+	}
+	return first, last, true
+}
+
+const seedVariable = "BERTH_SEED"
+
+// positive reads a number of a variable. Anything but a positive one is refused: the usual few
+// would pass for the many that were meant.
+func positive(name, text string) uint64 {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || n == 0 {
-		panic(fmt.Sprintf("%s=%q is no positive number", name, text))
+		panic(fmt.Sprintf("%s: %q is no positive number", name, text))
 	}
 	return n
 }

@@ -20,6 +20,8 @@ func TestSeeds(t *testing.T) {
 		{"10", "", []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}, true},
 		{"10", "77", []uint64{77}, false},
 		{"", "18446744073709551615", []uint64{1<<64 - 1}, false},
+		{"10", "77-80", []uint64{77, 78, 79, 80}, false},
+		{"", "18446744073709551614-18446744073709551615", []uint64{1<<64 - 2, 1<<64 - 1}, false},
 	} {
 		t.Setenv("BERTH_SEEDS", c.times)
 		t.Setenv("BERTH_SEED", c.one)
@@ -32,6 +34,11 @@ func TestSeeds(t *testing.T) {
 func TestSlipsAreRefused(t *testing.T) {
 	for _, slip := range []string{"0", "-1", "many", "1e3"} {
 		t.Setenv("BERTH_SEEDS", slip)
+		require.Panics(t, func() { Many() }, slip)
+	}
+	t.Setenv("BERTH_SEEDS", "")
+	for _, slip := range []string{"0", "-1", "1-", "3-2", "1-2-3", "many"} {
+		t.Setenv("BERTH_SEED", slip)
 		require.Panics(t, func() { Many() }, slip)
 	}
 }

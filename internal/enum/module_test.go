@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/nvmlsrc"
 	"github.com/berth-sched/berth/preempt"
@@ -71,7 +71,7 @@ func enumerations() []enumeration {
 		of(berth.OutcomePartial), of(berth.FaultNode), of(berth.LocalityLoose), of(berth.GeometryPerClaim), of(berth.PreemptionOff),
 		of(berth.DefragmentationOff), of(berth.XidCondemns),
 		of(gang.BottleneckFragmentation), of(gang.PartitioningPerClaim), of(gang.LocalityLoose),
-		of(host.Resource(host.NumResources - 1)),
+		of(countable.Resource(countable.NumResources - 1)),
 		foreign(of(mig.AttributeNoMedia)), foreign(of(mig.PartitionModeCPXNPS4)), of(mig.ConfidenceMeasured),
 		foreign(of(nodegraph.PathNVSwitch)),
 		of(nvmlsrc.ActivitySourceUtilization), of(nvmlsrc.RecoveryIMEX),

@@ -15,14 +15,14 @@ const module = "github.com/berth-sched/berth"
 // No arrow runs back up: a package that is named neither here nor in floors is not
 // importable from here.
 var ground = map[string][]string{
-	"host":               {},
+	"countable":          {},
 	"topology":           {},
 	"topology/nodegraph": {"topology"},
 	"mig":                {},
-	"quota":              {"host"},
-	"gang":               {"host", "topology", "mig"},
+	"quota":              {"countable"},
+	"gang":               {"countable", "topology", "mig"},
 	"preempt":            {},
-	"":                   {"host", "topology", "mig", "quota", "gang", "preempt"},
+	"":                   {"countable", "topology", "mig", "quota", "gang", "preempt"},
 }
 
 // A room is a package of the core. It may import the contract, the packages of the ground
@@ -37,8 +37,8 @@ type room struct {
 // floors are the rooms from the ground up; those on one floor do not know each other.
 var floors = [][]room{
 	{
-		{"core/internal/bounds", "", nil},
-		{"core/internal/contract", "", []string{"quota"}},
+		{"core/internal/effort", "", nil},
+		{"core/internal/values", "", []string{"quota"}},
 		{"core/internal/invariant", "", nil},
 		{"core/internal/refusal", "", nil},
 		{"core/internal/agenda", "Agenda", nil},
@@ -48,23 +48,23 @@ var floors = [][]room{
 	},
 	{{"core/internal/catalogue", "Catalogue", []string{"gang", "mig", "topology/nodegraph"}}},
 	{{"core/internal/hardware", "Table", []string{"topology"}}},
-	{{"core/internal/record", "", []string{"gang", "host", "mig", "quota", "topology"}}},
+	{{"core/internal/record", "", []string{"gang", "countable", "mig", "quota", "topology"}}},
 	{{"core/internal/state", "State", []string{"gang", "preempt", "quota", "topology"}}},
 	{
 		{"core/internal/packing", "", []string{"gang", "topology"}},
 		{"core/internal/score", "Scoring", []string{"gang"}},
 	},
-	{{"core/internal/books", "Books", []string{"gang", "host", "mig", "quota", "topology"}}},
+	{{"core/internal/books", "Books", []string{"gang", "countable", "mig", "quota", "topology"}}},
 	{{"core/internal/backlog", "Backlog", []string{"gang", "mig", "quota", "topology"}}},
 	{{"core/internal/admission", "Admission", []string{"gang", "topology"}}},
 	{{"core/internal/upkeep", "Upkeep", nil}},
 	{{"core/internal/life", "Life", []string{"quota"}}},
 	{{"core/internal/gpus", "GPUs", []string{"gang", "mig"}}},
-	{{"core/internal/prospect", "Prospects", []string{"host", "quota", "topology"}}},
+	{{"core/internal/prospect", "Prospects", []string{"countable", "quota", "topology"}}},
 	{{"core/internal/search", "Search", []string{"gang", "mig", "preempt", "quota", "topology"}}},
 	{{"core/internal/victim", "Victims", []string{"gang", "preempt", "quota", "topology"}}},
 	{{"core/internal/evict", "Evict", []string{"gang", "preempt", "quota", "topology"}}},
-	{{"core/internal/answer", "Answers", []string{"gang", "host", "preempt", "quota", "topology", "topology/nodegraph"}}},
+	{{"core/internal/answer", "Answers", []string{"gang", "countable", "preempt", "quota", "topology", "topology/nodegraph"}}},
 	{{"core", "Core", []string{"gang", "mig", "quota", "topology"}}},
 }
 
@@ -142,9 +142,13 @@ var impure = set(
 // each with the reason why it may stay. The rule against writing to them has no
 // exception.
 var variables = map[string]string{
-	"eventKinds": "the closed set of events, with their decoders",
-	"orderKinds": "the closed set of orders, with their decoders",
-	"host.table": "what differs by resource of a host, indexed by its values",
+	"eventKinds":                     "the closed set of events, with their decoders",
+	"orderKinds":                     "the closed set of orders, with their decoders",
+	"core.snapshotForm":              "how snapshots are read, made of a type alone",
+	"core.snapshotPen":               "how snapshots are written, made of a type alone",
+	"core/internal/state.patternPen": "how keys are written, made of a type alone",
+	"core/internal/state.shapePen":   "how keys are written, made of a type alone",
+	"countable.table":                "what differs by resource of a host, indexed by its values",
 }
 
 // below returns the path of a package below the module, and whether it is ours.

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/topology"
@@ -269,7 +269,7 @@ func (ad *Admission) NewJob(spec *berth.Job) (*record.Job, *berth.Error) {
 		return nil, refusal.Of(berth.ErrInvalid, "queue", fmt.Sprintf("%q has queues below it; jobs go to those", errtext.Short(spec.Queue)))
 	}
 	p := ad.state.PatternOf(spec)
-	return &record.Job{Spec: contract.CloneJobOf(spec, p.Groups), Queue: q, Pattern: p, Offsets: p.Offsets}, nil
+	return &record.Job{Spec: values.CloneJobOf(spec, p.Groups), Queue: q, Pattern: p, Offsets: p.Offsets}, nil
 }
 
 // refuseKnown refuses a job whose ID is taken: by the same job, but for the replicas to which a
@@ -279,7 +279,7 @@ func refuseKnown(known *record.Job, spec *berth.Job) *berth.Error {
 	if told.Service != nil && known.Spec.Service != nil {
 		told.Service = known.Spec.Service
 	}
-	if contract.SameJob(&known.Spec, &told) {
+	if values.SameJob(&known.Spec, &told) {
 		return refusal.Of(berth.ErrRepeated, "id", fmt.Sprintf("job %q is known already, and is the same", errtext.Short(spec.ID)))
 	}
 	return refusal.Of(berth.ErrDuplicate, "id", fmt.Sprintf("job %q is known already, and is another", errtext.Short(spec.ID)))

@@ -42,6 +42,7 @@ import (
 //	contend           .        .        .        .      .        .        .         b
 //	Relook            d        .        .        .      .        .        .         .
 //	Stir              d        .        .        .      .        .        .         b
+//	WantLess          .        .        .        .      .        .        .         b
 //	Changed           .        .        .        .      .        s        .         .
 //	Grew              .        .        .        .      .        h        .         .
 //	Reopened          d        .        w        b      g        .        w         b
@@ -59,8 +60,9 @@ type Agenda struct {
 	// less that others keep away from. BackfillDue: something has changed on nodes that are set
 	// aside. SparesDue: something has changed that matters to hot spares. Homeless: a gang that
 	// has to leave its place found no other the last time. MovesLeft: relocate has not yet looked
-	// at all gangs of its round.
-	QuotaFreed, lessened, BackfillDue, SparesDue, Homeless, MovesLeft bool
+	// at all gangs of its round. takersLeft: the last pass has not looked at all that come before
+	// a gang for which nodes are set aside.
+	QuotaFreed, lessened, BackfillDue, SparesDue, Homeless, MovesLeft, takersLeft bool
 	// Placing: the pass in progress has woken what it wakes. taken: it has placed something since
 	// it last looked at what limits hold back.
 	Placing, taken bool
@@ -149,9 +151,14 @@ func (a *Agenda) Relook(now berth.Time) {
 
 // Stir notes a change that may open or close a preemption.
 func (a *Agenda) Stir(now berth.Time) {
+	a.WantLess(now)
+	a.Relook(now)
+}
+
+// WantLess notes that a queue wants less than before: the shares of others may be larger.
+func (a *Agenda) WantLess(now berth.Time) {
 	a.PreemptTurn++
 	a.contend(now)
-	a.Relook(now)
 }
 
 // Changed notes that something became free, for the gangs that are stalled.
@@ -326,14 +333,20 @@ func (a *Agenda) MayWake() bool {
 // Woken notes that wake has looked at all that became free.
 func (a *Agenda) Woken() { a.freedNodes, a.QuotaFreed, a.lessened = 0, false, false }
 
-// ReservedDue reports whether a gang may fit by now for which nodes are set aside.
-func (a *Agenda) ReservedDue() bool {
-	return a.reservations > 0 && (a.freedNodes > 0 || a.BackfillDue || a.QuotaFreed)
+// BeginReserved reports whether a gang may fit by now for which nodes are set aside, and counts on
+// the pass to look at all that come before it.
+func (a *Agenda) BeginReserved() bool {
+	due := a.reservations > 0 && (a.freedNodes > 0 || a.BackfillDue || a.QuotaFreed || a.takersLeft)
+	a.takersLeft = false
+	return due
 }
+
+// LeaveTakers notes that some of those are left for the next pass.
+func (a *Agenda) LeaveTakers() { a.takersLeft = true }
 
 // DueNow reports whether a pass has something to do at once.
 func (a *Agenda) DueNow() bool {
-	return a.MayWake() || a.BackfillDue || a.fresh > 0 || a.SparesDue || a.MovesLeft
+	return a.MayWake() || a.BackfillDue || a.fresh > 0 || a.SparesDue || a.MovesLeft || a.takersLeft && a.AnySetAside()
 }
 
 // Next is when a pass has something to do though nothing changes, but for preempt, which the
@@ -445,7 +458,7 @@ func (a *Agenda) NextTurns() {
 // Dues are what an agenda says that does not follow from the records: what a snapshot saves.
 type Dues struct {
 	QuotaFreed, Lessened, BackfillDue, SparesDue, Homeless    bool
-	MovesLeft                                                 bool
+	MovesLeft, TakersLeft                                     bool
 	NextRank, NextMove, NextReshape, NextReserve, NextPreempt berth.Time
 }
 
@@ -453,7 +466,7 @@ type Dues struct {
 // the turns only tell whether a record is up to date, and HealthDue is that of the watched nodes.
 func (a *Agenda) Save() Dues {
 	return Dues{
-		QuotaFreed: a.QuotaFreed, Lessened: a.lessened, BackfillDue: a.BackfillDue, SparesDue: a.SparesDue, Homeless: a.Homeless, MovesLeft: a.MovesLeft,
+		QuotaFreed: a.QuotaFreed, Lessened: a.lessened, BackfillDue: a.BackfillDue, SparesDue: a.SparesDue, Homeless: a.Homeless, MovesLeft: a.MovesLeft, TakersLeft: a.takersLeft,
 		NextRank: a.nextRank, NextMove: a.NextMove, NextReshape: a.nextReshape, NextReserve: a.nextReserve, NextPreempt: a.NextPreempt,
 	}
 }
@@ -461,7 +474,7 @@ func (a *Agenda) Save() Dues {
 // Restore takes over what was saved.
 func (a *Agenda) Restore(d Dues) {
 	a.QuotaFreed, a.lessened, a.BackfillDue, a.SparesDue = d.QuotaFreed, d.Lessened, d.BackfillDue, d.SparesDue
-	a.Homeless, a.MovesLeft = d.Homeless, d.MovesLeft
+	a.Homeless, a.MovesLeft, a.takersLeft = d.Homeless, d.MovesLeft, d.TakersLeft
 	a.nextRank, a.NextMove, a.nextReshape, a.nextReserve, a.NextPreempt = d.NextRank, d.NextMove, d.NextReshape, d.NextReserve, d.NextPreempt
 }
 

@@ -21,6 +21,7 @@ func TestNotesMakeDueWhatTheirTableSays(t *testing.T) {
 		"contend":       func(a *Agenda) { a.contend(now) },
 		"Relook":        func(a *Agenda) { a.Relook(now) },
 		"Stir":          func(a *Agenda) { a.Stir(now) },
+		"WantLess":      func(a *Agenda) { a.WantLess(now) },
 		"Changed":       func(a *Agenda) { a.Changed(now) },
 		"Grew":          func(a *Agenda) { a.Grew(now) },
 		"Reopened":      func(a *Agenda) { a.Reopened(true, now) },
@@ -34,7 +35,7 @@ func TestNotesMakeDueWhatTheirTableSays(t *testing.T) {
 	stages := map[string]func(*Agenda) bool{
 		"relocate": func(a *Agenda) bool { return a.BeginMoves(now) },
 		"spares":   func(a *Agenda) bool { return a.SparesDue },
-		"reserved": (*Agenda).ReservedDue,
+		"reserved": (*Agenda).BeginReserved,
 		"wake":     (*Agenda).MayWake,
 		"reshape":  func(a *Agenda) bool { return a.BeginReshape(now) },
 		"reserve":  func(a *Agenda) bool { return a.ReserveDue(now) },

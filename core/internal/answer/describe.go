@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/core/internal/values"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/decimal"
 	"github.com/berth-sched/berth/quota"
 )
@@ -29,7 +29,7 @@ func each(e *record.Entry, group, members int) string {
 	cl := &e.Bucket.Shape.Spec.Groups[group].Claim
 	var parts []string
 	if cl.GPUs > 0 {
-		parts = append(parts, contract.Amount(quota.GPUMilli, int64(cl.GPUs)*1000))
+		parts = append(parts, values.Amount(quota.GPUMilli, int64(cl.GPUs)*1000))
 	}
 	if cl.MIG != "" {
 		parts = append(parts, "one "+cl.MIG+" instance")
@@ -42,7 +42,7 @@ func each(e *record.Entry, group, members int) string {
 	}
 	for r, v := range cl.Host() {
 		if v > 0 {
-			parts = append(parts, contract.Amount(quota.HostOf(host.Resource(r)), v))
+			parts = append(parts, values.Amount(quota.HostOf(countable.Resource(r)), v))
 		}
 	}
 	if members == 1 {
@@ -57,7 +57,7 @@ func describeFraction(f *berth.MinInstance) string {
 	case f.MinMemoryMiB == 0:
 		return fmt.Sprintf("one instance with %d SMs", f.MinSMs)
 	case f.MinSMs == 0:
-		return "one instance with " + contract.Amount(quota.MemoryMiB, f.MinMemoryMiB)
+		return "one instance with " + values.Amount(quota.MemoryMiB, f.MinMemoryMiB)
 	}
-	return fmt.Sprintf("one instance with %d SMs and %s", f.MinSMs, contract.Amount(quota.MemoryMiB, f.MinMemoryMiB))
+	return fmt.Sprintf("one instance with %d SMs and %s", f.MinSMs, values.Amount(quota.MemoryMiB, f.MinMemoryMiB))
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/values"
 )
 
 // memberKey is a member as the world names it.
@@ -70,7 +70,7 @@ func (an *Answers) diffNodes(nodes []berth.Node, list []berth.Difference) []bert
 		if an.state.NodeByID[id] == nil && !there[id] {
 			list = append(list, berth.Difference{
 				Kind: berth.DifferenceNodeUnknown, Node: id, Text: fmt.Sprintf("node %s is not in the core's fleet", id),
-				Event: berth.NodeJoined{Node: contract.CloneNode(&nodes[i])},
+				Event: berth.NodeJoined{Node: values.CloneNode(&nodes[i])},
 			})
 		}
 		there[id] = true

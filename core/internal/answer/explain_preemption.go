@@ -8,10 +8,10 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/quota"
@@ -50,9 +50,8 @@ func victimsOf(p *record.Plan, rep *record.Replica) []record.Piece {
 	return list
 }
 
-// explainVictims adds to a reason the victims of a preemption for an entry, actual or
-// potential, and why there are none. It returns by when those that may yet be asked to go are
-// gone; never: none are expected to be; and victims and moves that would start it together, or nil.
+// explainVictims adds to a reason the victims of an entry, actual or potential, and why there are
+// none. It returns by when potential ones are gone; never: none are; and victims and moves, or nil.
 func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone berth.Time, both *evict.Bid) {
 	gone = agenda.Never
 	if w := e.Rep.PlannedReservation(); w != nil {
@@ -98,6 +97,8 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 		reason.Preemption = an.overGuarantee(e.Rep.Job.Queue, asked)
 	case len(protected) > 0:
 		reason.Protected, reason.Preemption = protected, describeProtected(protected)
+	case e.Grows:
+		reason.Preemption = "no preemption would free enough for it, and no gang is moved so that another grows"
 	default:
 		reason.Preemption = an.overShare(e.Rep.Job.Queue, asked)
 	}
@@ -133,7 +134,7 @@ func describeProtected(list []berth.Protection) string {
 	return "no preemption would free enough for it: " + strings.Join(parts, "; ")
 }
 
-func amountOf(milli int64) string { return contract.Amount(quota.GPUMilli, milli) }
+func amountOf(milli int64) string { return values.Amount(quota.GPUMilli, milli) }
 
 // overShare names the queue that would have more than its fair share, if there is one.
 func (an *Answers) overShare(q quota.QueueIndex, asked int64) string {
@@ -171,9 +172,8 @@ func describeWeighing(w *berth.Weighing, now berth.Time) string {
 	return fmt.Sprintf("preemption does not pay %s: the victims would lose %v of GPU time, and the job would gain %v", when, berth.Duration(w.Cost), berth.Duration(w.Gain))
 }
 
-// potentialVictims looks for the victims of an entry without an effect, also for those that cost
-// more than the preemption gains; where there are none, for victims and moves together, and for
-// what queues keep by their guarantees.
+// potentialVictims looks for victims without an effect, also where they cost more than is gained;
+// where there are none, for victims and moves together, and for what queues keep.
 func (an *Answers) potentialVictims(e *record.Entry) (t *victim.Search, victims []record.Piece, both *evict.Bid, protected []berth.Protection) {
 	an.backlog.Demands()
 	im, _ := an.evict.Imagine()

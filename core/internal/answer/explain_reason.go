@@ -7,9 +7,9 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/life"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 )
@@ -51,27 +51,27 @@ func (an *Answers) quotaReason(asks quota.QueueIndex, limits []quota.Verdict) be
 		switch v.Kind {
 		case quota.VerdictLimit:
 		case quota.VerdictBorrowingLimit:
-			reason.Text += fmt.Sprintf("%squeue %s uses %s of the %s that it is guaranteed or may borrow", also, queue, contract.Amount(v.Resource, v.Used), contract.Amount(v.Resource, v.Limit))
-			reason.Remedy += fmt.Sprintf("%sa borrowing limit for queue %s that is %s higher", also, queue, contract.Amount(v.Resource, v.Used+v.Asked-v.Limit))
+			reason.Text += fmt.Sprintf("%squeue %s uses %s of the %s that it is guaranteed or may borrow", also, queue, values.Amount(v.Resource, v.Used), values.Amount(v.Resource, v.Limit))
+			reason.Remedy += fmt.Sprintf("%sa borrowing limit for queue %s that is %s higher", also, queue, values.Amount(v.Resource, v.Used+v.Asked-v.Limit))
 			continue
 		case quota.VerdictLendingLimit:
 			of, kept := an.state.Quota.WithheldBy(v)
 			part := ""
 			if of != quota.NoQueue && !an.backlog.Below(asks, of) { // a queue uses its own guarantee
-				part = fmt.Sprintf(", %s of these to queue %s", contract.Amount(v.Resource, kept), an.state.Quota.Name(of))
+				part = fmt.Sprintf(", %s of these to queue %s", values.Amount(v.Resource, kept), an.state.Quota.Name(of))
 			}
 			reason.Text += fmt.Sprintf("%sof %s, %s are used and %s are guaranteed to queues that do not lend them%s",
-				also, contract.Amount(v.Resource, v.Limit), contract.Amount(v.Resource, v.Used), contract.Amount(v.Resource, v.Withheld), part)
-			reason.Remedy += fmt.Sprintf("%slending limits that are %s higher", also, contract.Amount(v.Resource, min(v.Withheld, v.Used+v.Asked+v.Withheld-v.Limit)))
+				also, values.Amount(v.Resource, v.Limit), values.Amount(v.Resource, v.Used), values.Amount(v.Resource, v.Withheld), part)
+			reason.Remedy += fmt.Sprintf("%slending limits that are %s higher", also, values.Amount(v.Resource, min(v.Withheld, v.Used+v.Asked+v.Withheld-v.Limit)))
 			continue
 		}
-		reason.Text += fmt.Sprintf("%squeue %s uses %s of its limit of %s", also, queue, contract.Amount(v.Resource, v.Used), contract.Amount(v.Resource, v.Limit))
-		reason.Remedy += fmt.Sprintf("%sa limit of %s for queue %s", also, contract.Amount(v.Resource, v.Used+v.Asked), queue)
+		reason.Text += fmt.Sprintf("%squeue %s uses %s of its limit of %s", also, queue, values.Amount(v.Resource, v.Used), values.Amount(v.Resource, v.Limit))
+		reason.Remedy += fmt.Sprintf("%sa limit of %s for queue %s", also, values.Amount(v.Resource, v.Used+v.Asked), queue)
 		if v.Asked <= v.Limit {
-			reason.Remedy += fmt.Sprintf(" (or the end of jobs that use %s there)", contract.Amount(v.Resource, v.Used+v.Asked-v.Limit))
+			reason.Remedy += fmt.Sprintf(" (or the end of jobs that use %s there)", values.Amount(v.Resource, v.Used+v.Asked-v.Limit))
 		}
 	}
-	reason.Text += fmt.Sprintf("; the job asks for %s", contract.Amount(limits[0].Resource, limits[0].Asked))
+	reason.Text += fmt.Sprintf("; the job asks for %s", values.Amount(limits[0].Resource, limits[0].Asked))
 	return reason
 }
 

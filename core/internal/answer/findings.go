@@ -2,8 +2,8 @@ package answer
 
 import (
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/host"
 )
 
 // noFindings is what there is to tell where no node qualifies.
@@ -42,7 +42,7 @@ func (an *Answers) findings(r *gang.Request) []berth.LevelFinding {
 		lacks("GPUs", f.GPUs)
 		lacks("whole segments", f.Segments)
 		for r, domains := range f.Host {
-			lacks(host.Resource(r).Words(), domains)
+			lacks(countable.Resource(r).Words(), domains)
 		}
 		lacks("rails", f.Rails)
 		lacks("spread", f.Spread)

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -16,7 +16,7 @@ func (an *Answers) Job(id berth.JobID) (berth.JobStatus, bool) {
 	if j == nil {
 		return berth.JobStatus{}, false
 	}
-	s := berth.JobStatus{Job: contract.CloneJob(&j.Spec), Cancelled: j.Cancelled}
+	s := berth.JobStatus{Job: values.CloneJob(&j.Spec), Cancelled: j.Cancelled}
 	for rep := range j.Replicas.All() {
 		s.Replicas = append(s.Replicas, an.replicaStatus(rep))
 	}
@@ -70,7 +70,7 @@ func (an *Answers) Node(id berth.NodeID) (berth.NodeStatus, bool) {
 		return berth.NodeStatus{}, false
 	}
 	s := berth.NodeStatus{
-		Node: contract.CloneNode(&n.Spec), Cordoned: n.Cordoned, Reason: n.Reason, Draining: n.Draining, DrainBy: n.DrainBy,
+		Node: values.CloneNode(&n.Spec), Cordoned: n.Cordoned, Reason: n.Reason, Draining: n.Draining, DrainBy: n.DrainBy,
 		QuarantineUntil: n.Trust.QuarantineUntil, BurnInUntil: n.Trust.BurnInUntil, HotSpare: n.Trust.HotSpare,
 	}
 	there := slices.SortedFunc(slices.Values(n.Members), func(a, b record.MemberAt) int {

@@ -42,7 +42,6 @@ type Backlog struct {
 	Fresh []*record.Entry
 	// LostHardware has the replicas that may use hot spares and wait.
 	LostHardware  *btree.BTreeG[*record.Replica]
-	waiting       [][]*record.Entry // scratch of the rota
 	DemandVersion int
 }
 

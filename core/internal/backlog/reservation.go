@@ -8,10 +8,10 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/quota"
@@ -252,7 +252,7 @@ func (bl *Backlog) emptiest(r *berth.Reservation, old *record.Reservation, nodes
 func cloneReservation(r *berth.Reservation) berth.Reservation {
 	out := *r
 	out.Nodes, out.Domain = slices.Clone(r.Nodes), slices.Clone(r.Domain)
-	out.Selector = contract.CloneSelector(r.Selector)
+	out.Selector = values.CloneSelector(r.Selector)
 	return out
 }
 

@@ -33,15 +33,15 @@ func (bl *Backlog) WithinGuarantee(rep *record.Replica) bool {
 		s = rep.Entries[0].Bucket.Shape // of one that grows, the rest of it
 	}
 	bl.state.Compile(s)
-	asked := s.Least
 	w := rep.PlannedReservation()
 	if rep.Moving != nil && rep.Moving.IsBackoff() {
 		w = rep.Moving
 	}
-	if bl.books.Earmarked && w != nil && !w.Unmarked {
-		asked = quota.Charge{Product: quota.NoProduct} // it is charged already
+	if bl.books.Earmarked && w != nil && !w.Unmarked { // it is charged already, and for a surplus too
+		bl.earmarkFor(w, false)
+		defer bl.earmarkFor(w, true)
 	}
-	return bl.state.Quota.Within(rep.Job.Queue, asked)
+	return bl.state.Quota.Within(rep.Job.Queue, s.Least)
 }
 
 // Overrun ends the reservations of gangs in whose stead a replica that ranks above them
@@ -161,10 +161,11 @@ func (bl *Backlog) passes(rep *record.Replica, w *record.Reservation) bool {
 	return rep.Job.Queue == w.Rep.Job.Queue && w.IsAwaitedPlan() && w.Kind.Cause() == berth.CauseVictimsGone && bl.Outranks(rep, w.Rep)
 }
 
-// mayTake reports whether a replica may take what is set aside for another.
+// mayTake reports whether a replica may take what is set aside for another. One that has a place to
+// come back to may not: it may have left its own for that very gang, and would be asked to again.
 func (bl *Backlog) mayTake(by record.Taker, rep *record.Replica, w *record.Reservation) bool {
-	switch {
-	case by == record.Nobody:
+	switch own := rep.PlannedReservation(); {
+	case by == record.Nobody, own != nil && own.Kind.Cause() == berth.CauseResumed:
 		return false
 	case by == record.ByClaim:
 		return bl.Claims(rep, w.Rep)

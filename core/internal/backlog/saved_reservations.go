@@ -1,6 +1,7 @@
 package backlog
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/berth-sched/berth"
@@ -40,19 +41,15 @@ func (bl *Backlog) restoreReservation(s *record.SavedReservation) *berth.Error {
 	if bl.advance(s.Reservation.ID) != nil {
 		return refusal.Of(berth.ErrDuplicate, "reservation.id", fmt.Sprintf("%q comes twice", errtext.Short(s.Reservation.ID)))
 	}
-	if err := bl.checkReserved(&s.Reservation); err != nil {
-		return refusal.In(err, "reservation")
-	}
-	if err := bl.checkReservationQueue(&s.Reservation); err != nil {
+	if err := cmp.Or(bl.checkReserved(&s.Reservation), bl.checkReservationQueue(&s.Reservation)); err != nil {
 		return refusal.In(err, "reservation")
 	}
 	w := bl.advanceReservation(s.Reservation)
 	if s.Reservation.GPUs > 0 {
-		nodes, err := bl.restoreReservationNodes(s.Nodes)
-		if err != nil {
+		var err *berth.Error
+		if w.Nodes, err = bl.restoreReservationNodes(s.Nodes); err != nil {
 			return refusal.In(err, "nodes")
 		}
-		w.Nodes = nodes
 	}
 	if !bl.MaySetAside(w.Nodes) {
 		return refusal.Of(berth.ErrLimit, "nodes", "there are too many kinds of node")

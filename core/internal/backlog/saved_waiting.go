@@ -53,8 +53,10 @@ func (bl *Backlog) restoreBid(rep *record.Replica, s *record.SavedBid) *berth.Er
 	switch {
 	case at < 0:
 		return refusal.Of(berth.ErrInvalid, "group", fmt.Sprintf("%d does not wait", s.Group))
-	case s.RipeAt < 0 || s.At < 0:
-		return refusal.Of(berth.ErrInvalid, "ripeAt", "is before the epoch, or at is")
+	case s.RipeAt < 0:
+		return refusal.Of(berth.ErrInvalid, "ripeAt", "is before the epoch")
+	case s.At < 0:
+		return refusal.Of(berth.ErrInvalid, "at", "is before the epoch")
 	}
 	bid := &rep.Entries[at].Bid
 	if *bid = s.BidPart; s.InVain {

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/score"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/pq"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -50,6 +51,9 @@ type Books struct {
 	Shares        *quota.Shares
 	Touched       []*record.Queue
 	over, Keeping int
+	// Turns counts the entries that were put into policy order beyond those that are served.
+	Turns   int
+	waiting []pq.Heap[*record.Entry] // scratch of the rota, by queue: empty but for one in progress
 }
 
 // New returns books in which nothing is held.

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/quota"
 )
@@ -29,7 +29,7 @@ func (bk *Books) Recount(n *record.Node, now record.Capacity) {
 	n.Capacity = now
 	bk.addCapacity(quota.GPUMilli, now.GPUMilli-before.GPUMilli)
 	for r, change := range now.Host.Minus(before.Host) {
-		bk.addCapacity(quota.HostOf(host.Resource(r)), change)
+		bk.addCapacity(quota.HostOf(countable.Resource(r)), change)
 	}
 	if before.Product != "" {
 		bk.addCapacity(quota.GPUMilliOf(before.Product), -before.GPUMilli)

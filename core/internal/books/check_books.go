@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -85,7 +85,7 @@ func (bk *Books) CheckCapacities() error {
 		}
 		want[quota.GPUMilli] += has.GPUMilli
 		for r, amount := range has.Host {
-			want[quota.HostOf(host.Resource(r))] += amount
+			want[quota.HostOf(countable.Resource(r))] += amount
 		}
 		if has.Product != "" {
 			want[quota.GPUMilliOf(has.Product)] += has.GPUMilli

@@ -4,8 +4,8 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
@@ -132,7 +132,7 @@ func (bk *Books) ShiftCapacity(n *record.Node, charge quota.Charge, sign int64) 
 	}
 	shift(quota.GPUMilli, charge.GPUMilli)
 	for r, amount := range charge.Host {
-		shift(quota.HostOf(host.Resource(r)), amount)
+		shift(quota.HostOf(countable.Resource(r)), amount)
 	}
 	if charge.GPUMilli > 0 {
 		shift(quota.GPUMilliOf(n.Spec.GPUs[0].Product), charge.GPUMilli)

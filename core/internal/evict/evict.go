@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/backlog"
 	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/life"
+	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/victim"
@@ -24,6 +25,9 @@ type Evict struct {
 	search  *search.Search
 	victims *victim.Victims
 	chooser preempt.Chooser
+	// Replied, unless nil, is told of each bid that is in vain as an earlier search tells, so that
+	// tests can search all the same.
+	Replied func(*record.Entry, *victim.Search)
 }
 
 // New returns one that stands on the rooms below.

@@ -6,6 +6,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 )
@@ -23,6 +24,8 @@ type imagination struct {
 	VictimSearches int
 	// first: the bid in progress is the first of its pass, so that all of them were for it.
 	first bool
+	// replies of the searches in it that were in vain.
+	replies victim.Replies
 }
 
 // imagineAll imagines what is to come, and ends what cannot come true.

@@ -75,10 +75,11 @@ func (r *rearrangement) gatherAround() bool {
 	return false
 }
 
-// movable reports whether a gang may be moved for the one that waits, if that pays. One that has
-// domains for itself is on no node that another may use.
+// movable reports whether a gang may be moved for the one that waits, if that pays. One that is
+// being repaired has yet to get places. One that has domains for itself is on no node that another
+// may use.
 func (r *rearrangement) movable(rep *record.Replica) bool {
-	return rep.Job.Spec.Class != berth.ClassLatencyCritical && r.MayBeVictim(rep) && !r.TooLarge(record.Piece{Rep: rep})
+	return rep.Job.Spec.Class != berth.ClassLatencyCritical && rep.MayMove() && r.MayBeVictim(rep) && !r.TooLarge(record.Piece{Rep: rep})
 }
 
 // reserveMoves sets places aside for the gangs that move for a bid, before any job is asked to

@@ -53,29 +53,50 @@ func (ev *Evict) Preempt() {
 	}
 }
 
+// repliesOfPass is how many bids for which the answer is known count as one that has to search.
+const repliesOfPass = 256
+
 // bidAll looks for victims for the entries of a list, the queues in the order in which
-// they are served.
+// they are served. Once it has searched enough, it goes on with those that are known to bid in
+// vain: they take nothing from those before them.
 func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
-	r := ev.backlog.NewRota(list)
+	r := ev.books.NewRota(list)
 	defer r.End()
 	var bids []*Bid
 	behind := map[*record.Bucket]bool{} // those behind the first one are in the rota
 	im.VictimSearches = ev.state.Bounds.VictimSearches
-	for bid := 0; ; bid++ {
+	for searched, left := 0, false; ; {
 		e := r.Next()
-		if e == nil {
+		if e == nil && !left {
 			return bids
 		}
-		if bid == ev.state.Bounds.Bids || im.VictimSearches <= ev.state.Bounds.VictimSearches*7/8 {
+		if e == nil || im.replies.Given >= repliesOfPass*ev.state.Bounds.Bids {
 			break // the rest in the next pass
 		}
-		im.first = bid == 0
+		alike := func(other *record.Entry) bool {
+			return other == e || other.Bucket == e.Bucket && other.Grows == e.Grows
+		}
 		if ready := ev.life.EvictionsReady(); ready > ev.state.Now && ev.life.Stretching == 0 { // the bid that comes first is first then
 			ev.agenda.PreemptAt(ready)
 			return bids
 		}
+		if ev.bidsInVain(im, e) {
+			r.DropAll(e.Rep.Job.Queue, alike)
+			continue
+		}
+		if left = left || searched == ev.state.Bounds.Bids || im.VictimSearches <= ev.state.Bounds.VictimSearches*7/8; left {
+			r.DropAll(e.Rep.Job.Queue, alike)
+			continue
+		}
+		im.first = searched == 0
+		searched++
 		b := ev.bid(im, e)
-		if b != nil && !behind[e.Bucket] {
+		if b == nil {
+			r.DropAll(e.Rep.Job.Queue, alike)
+			continue
+		}
+		im.replies.Forget()
+		if !behind[e.Bucket] {
 			behind[e.Bucket] = true
 			for _, other := range ev.backlog.First(e.Bucket, ev.state.Bounds.Bids) {
 				if other != e && other.Bids() && ev.LooksFor(other) <= ev.state.Now {
@@ -83,10 +104,8 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 				}
 			}
 		}
-		r.Drop(e.Rep.Job.Queue, func(other *record.Entry) bool {
-			return other == e || b == nil && other.Bucket == e.Bucket && other.Grows == e.Grows
-		})
-		if b != nil && len(b.victims) > 0 {
+		r.Drop(e)
+		if len(b.victims) > 0 {
 			bids = append(bids, b)
 			if e.Rep.Job.Spec.Topology.Exclusive != "" {
 				break // only what is set aside for it keeps others out of its domains
@@ -121,7 +140,11 @@ func (ev *Evict) bid(im *imagination, e *record.Entry) *Bid {
 	}
 	if !e.Grows && ev.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOn && ev.search.InPieces(e) && ready <= ev.state.Now {
 		before := im.extent()
-		if b := im.BidForMoves(e); b != nil && b.pays() && ev.life.MeterVictims(victim.Wholes(b.victims)) <= ev.state.Now {
+		b := im.BidForMoves(e)
+		if b != nil {
+			im.replies.Forget() // its victims may be held back from now on
+		}
+		if b != nil && b.pays() && ev.life.MeterVictims(victim.Wholes(b.victims)) <= ev.state.Now {
 			return b
 		}
 		im.backTo(before)
@@ -131,6 +154,33 @@ func (ev *Evict) bid(im *imagination, e *record.Entry) *Bid {
 		return nil
 	}
 	return ev.bidForVictims(im, e, ready)
+}
+
+// bidsInVain reports whether earlier searches tell that no preemption starts an entry, and notes
+// that. Its own queue has nothing that it could take, and what others have does not pay.
+func (ev *Evict) bidsInVain(im *imagination, e *record.Entry) bool {
+	p := &ev.state.Config.Policy
+	if e.Grows || p.Defragmentation.Mode == berth.DefragmentationOn || ev.mayRearrange() && ev.asksWithin(e.Bucket, ev.books.Owed(ev.books.Queues[e.Rep.Job.Queue])) ||
+		p.Preemption.Mode == berth.PreemptionOn && ev.victims.OutranksAny(e.Rep) {
+		return false
+	}
+	t := ev.newSearch(e, Seeking{partsOnly: ev.life.EvictionsReady() > ev.state.Now})
+	if !im.replies.Recall(t) || t.PartsOnly || t.Waits {
+		return false
+	}
+	if ev.Replied != nil {
+		ev.Replied(e, t)
+	}
+	ev.lookAgain(e, t.RipeAt)
+	return true
+}
+
+// lookAgain notes that no preemption and no move starts an entry, and when one might even if
+// nothing changes.
+func (ev *Evict) lookAgain(e *record.Entry, ripe func(after berth.Time) berth.Time) {
+	ev.bidInVain(e)
+	e.Bid.Round, e.Bid.RipeAt = 0, ripe(e.Bid.At)
+	ev.agenda.PreemptBy(ev.LooksFor(e))
 }
 
 // bidInVain notes that no preemption and no move starts an entry, as things are.
@@ -145,7 +195,7 @@ func (b *Bid) pays() bool { return b.Gain > b.Cost }
 // bidForVictims looks for the cheapest victims: for surplus alone, until the rate limit allows an
 // eviction.
 func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Time) *Bid {
-	how := Seeking{Mode: ev.state.Config.Policy.Preemption.Mode, avoid: e.Rep.Retry.Avoid, partsOnly: ready > ev.state.Now, Chooser: &ev.chooser}
+	how := Seeking{Mode: ev.state.Config.Policy.Preemption.Mode, avoid: e.Rep.Retry.Avoid, partsOnly: ready > ev.state.Now, Chooser: &ev.chooser, replies: &im.replies}
 	t, victims, ok := ev.Seek(e, how, &im.VictimSearches)
 	if !ok && len(how.avoid) > 0 && im.VictimSearches > 0 {
 		how.avoid = nil
@@ -167,7 +217,7 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	}
 	if len(victims) == 0 {
 		e.Bid.Turn, e.Bid.RipeAt = ev.agenda.PreemptTurn, 0 // until something changes
-	} else if !ev.meters(e, victims) {
+	} else if !ev.meters(im, e, victims) {
 		return nil
 	}
 	for _, victim := range victims {
@@ -191,24 +241,23 @@ func (ev *Evict) bidForBoth(im *imagination, e *record.Entry, t *victim.Search) 
 	}
 	e.Bid.Round = next
 	switch {
-	case b != nil && ev.meters(e, b.victims):
+	case b != nil && ev.meters(im, e, b.victims):
 		return b
 	case b != nil:
 		im.backTo(before)
 	case next > 0:
 		ev.agenda.PreemptBy(ev.state.Now)
 	default:
-		ev.bidInVain(e)
-		e.Bid.RipeAt = state.Earlier(t.RipeAt(e.Bid.At), both.RipeAt(e.Bid.At))
-		ev.agenda.PreemptBy(ev.LooksFor(e))
+		ev.lookAgain(e, func(after berth.Time) berth.Time { return state.Earlier(t.RipeAt(after), both.RipeAt(after)) })
 	}
 	return nil
 }
 
 // meters reports whether the rate limits allow the victims of an entry now, and counts them
 // then; or else has it bid again when they do.
-func (ev *Evict) meters(e *record.Entry, victims []record.Piece) bool {
+func (ev *Evict) meters(im *imagination, e *record.Entry, victims []record.Piece) bool {
 	at := ev.life.MeterVictims(victim.Wholes(victims))
+	im.replies.Forget() // they may be held back from now on
 	if at > ev.state.Now {
 		e.Bid.Turn, e.Bid.RipeAt = ev.agenda.PreemptTurn, at
 		ev.agenda.PreemptBy(at)
@@ -221,32 +270,45 @@ func (ev *Evict) meters(e *record.Entry, victims []record.Piece) bool {
 // own queue would let the queue reclaim capacity that it may not have when the victim comes back.
 // The searches that it took are subtracted.
 func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *victim.Search, victims []record.Piece, ok bool) {
-	look := func(gather func(*victim.Search)) {
-		among := ev.victims.NewSearch(e, s.avoid)
-		if t != nil {
-			among.ProtectedUntil, among.Limited, among.Cut = t.ProtectedUntil, t.Limited, t.Cut
-		}
-		t = among
-		t.PartsOnly = s.partsOnly
-		gather(t)
-		victims, ok = t.Choose(s.Chooser, trials)
-	}
 	if e.Grows {
 		return ev.seekToGrow(e, s, trials)
 	}
-	look((*victim.Search).GatherLent)
-	if ok && t.Weighing == nil || t.Waits || s.Mode != berth.PreemptionOn {
-		return t, victims, ok && t.Weighing == nil
+	lent, others, ok := ev.seekLent(e, s, trials)
+	switch pays := ok && lent.Weighing == nil; {
+	case pays || lent.Waits || s.Mode != berth.PreemptionOn:
+		return lent, others, pays
+	case s.replies != nil && !ev.victims.OutranksAny(e.Rep):
+		return lent, others, false
+	case *trials <= 0:
+		lent.Cut = true
+		return lent, others, false
 	}
-	if *trials <= 0 {
-		t.Cut = true
-		return t, victims, false
-	}
-	lent, others := t, victims
-	if look((*victim.Search).GatherOwn); !ok && t.Weighing == nil && lent.Weighing != nil {
+	t = ev.newSearch(e, s)
+	t.ProtectedUntil, t.Limited, t.Cut = lent.ProtectedUntil, lent.Limited, lent.Cut
+	t.GatherOwn()
+	if victims, ok = t.Choose(s.Chooser, trials); !ok && t.Weighing == nil && lent.Weighing != nil {
 		t.Weighing, victims = lent.Weighing, others
 	}
 	return t, victims, ok && t.Weighing == nil
+}
+
+func (ev *Evict) newSearch(e *record.Entry, s Seeking) *victim.Search {
+	t := ev.victims.NewSearch(e, s.avoid)
+	t.PartsOnly = s.partsOnly
+	return t
+}
+
+// seekLent is Seek among what was lent to other queues. It may be known already that it is in vain.
+func (ev *Evict) seekLent(e *record.Entry, s Seeking, trials *int) (t *victim.Search, victims []record.Piece, ok bool) {
+	t = ev.newSearch(e, s)
+	if s.replies.Recall(t) {
+		return t, nil, false
+	}
+	t.GatherLent()
+	if victims, ok = t.Choose(s.Chooser, trials); !ok || t.Weighing != nil {
+		s.replies.Note(t)
+	}
+	return t, victims, ok
 }
 
 // A Seeking says how victims are looked for.
@@ -257,6 +319,8 @@ type Seeking struct {
 	// partsOnly: no whole gang may be evicted just now.
 	partsOnly bool
 	Chooser   *preempt.Chooser
+	// replies of earlier searches; nil: each is made anew.
+	replies *victim.Replies
 }
 
 // LooksFor is when to look again for victims of an entry; never: when something changes.

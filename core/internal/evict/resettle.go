@@ -2,6 +2,7 @@ package evict
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/invariant"
@@ -274,17 +275,49 @@ func (ev *Evict) findPlaces() (found []search.Relocation, left bool) {
 
 // relocation judges a place that was imagined since an extent: to a gang that is being stopped or
 // backs off it is of no use if its queue would not admit it there, once all is gone that is on its
-// way out. Others may have such a place. A gang that runs is where it is, and may go on to be.
+// way out. Others may have such a place, or the part of it that is surplus. A gang that runs is
+// where it is, and may go on to be.
 func (im *imagination) relocation(rep *record.Replica, where []gang.Member, before record.Extent) search.Relocation {
 	r := search.Relocation{Rep: rep, Where: where}
 	if where == nil || rep.State == berth.ReplicaRunning {
 		return r
 	}
-	c := im.core
 	im.backTo(before)
-	r.Barred = !c.backlog.AffordsAll(rep.Job.Queue, c.backlog.NewPlan(where).Charges)
-	if !r.Barred {
-		invariant.Hold(im.putIn(rep.Job.Queue, where), "what was found is not free") // it was a moment ago
+	if admitted := im.admitted(rep, where); admitted != nil {
+		r.Where = admitted
+		invariant.Hold(im.putIn(rep.Job.Queue, admitted), "what was found is not free") // it was a moment ago
+	} else {
+		r.Barred = true
 	}
 	return r
+}
+
+// admitted is as much of a place as the queue of a gang admits: all of it, or with less of the
+// surplus, of which the last goes first; nil: not even the minimum.
+func (im *imagination) admitted(rep *record.Replica, where []gang.Member) []gang.Member {
+	var surplus []int // where it is in the place
+	there := make([]int, len(rep.Job.Spec.Groups))
+	for i := range where {
+		g := where[i].Group
+		group := &rep.Job.Spec.Groups[g]
+		together := record.PlacedTogether(&group.Topology) || record.UnitOf(group) > 1
+		if there[g]++; there[g] > record.Least(group) && !together {
+			surplus = append(surplus, i)
+		}
+	}
+	without := func(n int) []gang.Member {
+		left := slices.Clone(where)
+		for _, i := range slices.Backward(surplus[len(surplus)-n:]) {
+			left = slices.Delete(left, i, i+1)
+		}
+		return left
+	}
+	c := im.core
+	n := sort.Search(len(surplus)+1, func(n int) bool {
+		return c.backlog.AffordsAll(rep.Job.Queue, c.backlog.NewPlan(without(n)).Charges)
+	})
+	if n > len(surplus) {
+		return nil
+	}
+	return without(n)
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/mig"
 )
@@ -122,7 +122,7 @@ func (gp *GPUs) RepartitionReported(p *record.Repartition, e *berth.OrderReporte
 	}
 	gp.CloseRepartition(p)
 	if e.Outcome == berth.OutcomeFailed {
-		gp.revert(p, contract.Detail(fmt.Sprintf("GPU %d of node %s was not repartitioned", p.Order.GPU, p.Order.Node), e.Reason))
+		gp.revert(p, values.Detail(fmt.Sprintf("GPU %d of node %s was not repartitioned", p.Order.GPU, p.Order.Node), e.Reason))
 	}
 	gp.books.SettleGPU(p.Node, p.Order.GPU)
 	gp.state.Freed(p.Node)

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/values"
 )
 
 // How a victim is evicted: it is asked for a checkpoint, if it writes any, then stopped.
@@ -112,7 +112,7 @@ func (l *Life) CheckpointReported(rep *record.Replica, e *berth.OrderReported) *
 	}
 	cause := rep.Order.Header().Cause
 	if e.Outcome == berth.OutcomeFailed {
-		cause.Detail += Separator(cause.Detail) + contract.Detail("it wrote no checkpoint", e.Reason)
+		cause.Detail += Separator(cause.Detail) + values.Detail("it wrote no checkpoint", e.Reason)
 	}
 	l.state.CloseOrder(rep)
 	l.Answered(rep, cause)

@@ -71,7 +71,7 @@ func (p *Packing) place(s position) bool {
 	if s.member == one.Members {
 		return p.place(position{run: s.run + 1, kind: -1})
 	}
-	if p.Steps <= 0 {
+	if !p.hasRoom(s) || p.Steps <= 0 {
 		return false
 	}
 	p.Steps--
@@ -93,6 +93,40 @@ func (p *Packing) place(s position) bool {
 	}
 	p.vain[key] = true
 	return false
+}
+
+// hasRoom reports whether each run has room for its members that are left, as if it were the only
+// one and its members could be of several kinds: else there is nothing to search.
+func (p *Packing) hasRoom(s position) bool {
+	for r := s.run; r < len(p.order); r++ {
+		one := &p.Runs[p.order[r]]
+		left, from := one.Members, 0
+		if r == s.run {
+			left, from = one.Members-s.member, s.from
+		}
+		for i := from; i < len(one.Nodes) && left > 0; i++ {
+			if r > s.run || s.kind < 0 || one.Kinds[i] == s.kind {
+				left -= p.Rooms[one.Nodes[i]].holds(&one.Each, left)
+			}
+		}
+		if left > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// holds is how many members have room on a node together, up to some most.
+func (r *Room) holds(each *Room, most int) int {
+	if each.GPUs > 0 {
+		most = min(most, r.GPUs/each.GPUs)
+	}
+	for i, amount := range each.Host {
+		if amount > 0 {
+			most = int(min(int64(most), r.Host[i]/amount))
+		}
+	}
+	return max(0, most)
 }
 
 // take takes what a member needs of a node, if that has it.

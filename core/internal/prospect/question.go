@@ -9,7 +9,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
-	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
@@ -104,7 +104,7 @@ type Want struct {
 	// Most is how many members at the most one node need have room for.
 	Most  int
 	Milli int64
-	Host  host.Amounts
+	Host  countable.Amounts
 	// Loose: it may be that less does, or more is needed, than Milli says; whatever may be taken
 	// on a node is of use.
 	Loose bool
@@ -239,7 +239,7 @@ func (p *Prospects) countOf(w *Want, i topology.NodeIndex) *count {
 }
 
 // onHost is how many of some members a host has enough for.
-func (w *Want) onHost(members int64, free host.Amounts) int64 {
+func (w *Want) onHost(members int64, free countable.Amounts) int64 {
 	for r, each := range w.Host {
 		if each > 0 && members > 0 {
 			members = max(0, min(members, free[r]/each))

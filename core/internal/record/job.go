@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/roster"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/quota"
 )
@@ -86,7 +86,7 @@ func (j *Job) Claims() []berth.GroupClaim {
 		j.claims = make([]berth.GroupClaim, len(j.Spec.Groups))
 		for i := range j.claims {
 			g := &j.Spec.Groups[i]
-			j.claims[i] = berth.GroupClaim{Group: g.Name, Claim: contract.CloneClaim(g.Claim)}
+			j.claims[i] = berth.GroupClaim{Group: g.Name, Claim: values.CloneClaim(g.Claim)}
 		}
 	}
 	return j.claims

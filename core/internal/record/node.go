@@ -7,8 +7,8 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/hardware"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/internal/unordered"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
@@ -66,7 +66,7 @@ type ProcessKey struct {
 type Capacity struct {
 	Product  string
 	GPUMilli int64
-	Host     host.Amounts
+	Host     countable.Amounts
 }
 
 // CapacityNow is what a node adds to the fleet as it is: all that is sound, or what is in use if

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
@@ -189,7 +189,7 @@ func (rep *Replica) FillsGap() bool {
 // are by product. What it lacks of the host, on nodes of whatever product, counts with the first.
 func (rep *Replica) Shortfall(charges []quota.Charge, i int) quota.Charge {
 	charge := charges[i]
-	charge.Host = host.Amounts{}
+	charge.Host = countable.Amounts{}
 	if i == 0 {
 		for _, c := range charges {
 			charge.Host = charge.Host.Plus(c.Host)

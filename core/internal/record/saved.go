@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/bounds"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/effort"
 	"github.com/berth-sched/berth/core/internal/losses"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/internal/limits"
@@ -256,6 +256,7 @@ type Snapshot struct {
 	NextMove    *berth.Time `json:"nextMove,omitempty"`
 	Homeless    bool        `json:"homeless,omitempty"`
 	MovesLeft   bool        `json:"movesLeft,omitempty"`
+	TakersLeft  bool        `json:"takersLeft,omitempty"`
 	BackfillDue bool        `json:"backfillDue,omitempty"`
 
 	RatesPart
@@ -272,5 +273,5 @@ type Snapshot struct {
 	SparesDue bool            `json:"sparesDue,omitempty"`
 	// LostMembers is what hardware took since the last pass.
 	LostMembers []berth.Loss   `json:"lostMembers,omitempty"`
-	Bounds      *bounds.Bounds `json:"bounds,omitempty"` // nil: the usual ones
+	Bounds      *effort.Bounds `json:"bounds,omitempty"` // nil: the usual ones
 }

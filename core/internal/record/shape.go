@@ -75,6 +75,9 @@ type label struct{ key, value string }
 
 // LabelsOf lists the labels that a group selects by, in order.
 func LabelsOf(g *berth.Group) []label {
+	if len(g.Selector.Labels) == 0 {
+		return nil // to sort nothing allocates
+	}
 	var labels []label
 	for _, key := range slices.Sorted(maps.Keys(g.Selector.Labels)) {
 		labels = append(labels, label{key, g.Selector.Labels[key]})

@@ -53,10 +53,10 @@ func invalid(reason string) *berth.Error {
 	return Of(berth.ErrInvalid, "", reason)
 }
 
-// Decode decodes one strict JSON value, and turns what is wrong into a *berth.Error of what is
-// decoded.
-func Decode[T any](what string, b []byte) (*T, error) {
-	v, err := strict.FormOf[T](strict.Readings{}).Unmarshal(b)
+// Decode decodes one strict JSON value by the form of its type, and turns what is wrong into a
+// *berth.Error of what is decoded.
+func Decode[T any](what string, form *strict.Form[T], b []byte) (*T, error) {
+	v, err := form.Unmarshal(b)
 	if err == nil {
 		return v, nil
 	}

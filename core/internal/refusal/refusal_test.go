@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/internal/strict"
 )
 
 // A check refuses with its kind, and with the path of the field once those around it have added
@@ -38,7 +39,8 @@ func TestDecodeRefusesWithAnErrorOfWhatItDecodes(t *testing.T) {
 		N  int       `json:"n"`
 		In carefully `json:"in"`
 	}
-	v, err := Decode[thing]("thing", []byte(`{"n":1}`))
+	form := strict.FormOf[thing](strict.Readings{})
+	v, err := Decode("thing", form, []byte(`{"n":1}`))
 	require.NoError(t, err)
 	require.Equal(t, 1, v.N)
 	for text, want := range map[string]berth.Error{
@@ -47,7 +49,7 @@ func TestDecodeRefusesWithAnErrorOfWhatItDecodes(t *testing.T) {
 		`{"in":1}`:  {Event: "thing", Kind: berth.ErrInvalid, Field: "in", Reason: "is never right"},
 	} {
 		var refused *berth.Error
-		_, err := Decode[thing]("thing", []byte(text))
+		_, err := Decode("thing", form, []byte(text))
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, want, *refused, text)
 	}

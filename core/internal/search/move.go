@@ -6,8 +6,8 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 )
 
@@ -122,7 +122,7 @@ func (se *Search) latestToLeave(rep *record.Replica) berth.Time {
 
 // DrainCause is why a gang has to leave a node.
 func DrainCause(n *record.Node) berth.Cause {
-	return berth.Cause{Code: berth.CauseDrained, Detail: contract.Detail("node "+string(n.Spec.ID)+" is being drained", n.Reason)}
+	return berth.Cause{Code: berth.CauseDrained, Detail: values.Detail("node "+string(n.Spec.ID)+" is being drained", n.Reason)}
 }
 
 // keepOwn sets aside what a gang has left of its place while it is being stopped and the rest finds
@@ -171,6 +171,9 @@ func (se *Search) ReserveMove(rep *record.Replica, where []gang.Member) bool {
 	w := se.NewGangReservation(se.state.NodesFor(rep, where), record.KindMove, rep, se.state.GraceOf(rep))
 	if w == nil {
 		return false
+	}
+	if rep.Reserved != nil { // it grows no further where it is
+		se.backlog.EndReservation(rep.Reserved)
 	}
 	if rep.State == berth.ReplicaPending {
 		w.KeepThrough(se.backlog.UntilRetried(rep))

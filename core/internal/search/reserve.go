@@ -6,6 +6,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/backlog"
+	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/limits"
@@ -33,6 +34,9 @@ func (se *Search) Reserve() {
 		return
 	}
 	heads := se.dueHeads()
+	if !se.anyMayReserve(heads) {
+		return
+	}
 	for many := 2 * most; ; many *= 2 {
 		order, more := se.dueEntries(heads, many)
 		if some := se.reserveInOrder(order); more && some {
@@ -42,6 +46,20 @@ func (se *Search) Reserve() {
 			return
 		}
 	}
+}
+
+// anyMayReserve reports whether some entry of these heads of buckets, or behind them, may get a
+// reservation: of its size there are fewer than may be, or it outranks a gang that has one. None
+// behind a head outranks a gang that the head does not. O(heads x reservations of gangs).
+func (se *Search) anyMayReserve(heads []*record.Entry) bool {
+	reserved := se.backlog.ReservedGangs()
+	holders := slices.DeleteFunc(slices.Clone(se.backlog.Reservations), func(w *record.Reservation) bool { return !w.GivesWay() })
+	return slices.ContainsFunc(heads, func(e *record.Entry) bool {
+		size := se.backlog.SizeOf(e.Bucket.Shape)
+		return reserved[size] < se.state.Config.Policy.ReservedGangs || slices.ContainsFunc(holders, func(w *record.Reservation) bool {
+			return se.backlog.Outranks(e.Rep, w.Rep) && se.backlog.SizeOf(w.Rep.Job.Shape) == size
+		})
+	})
 }
 
 // reserveInOrder plans for the gangs of a list, as many as one pass plans for. It reports whether
@@ -89,7 +107,7 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 // there are more behind them that may get one: none does where as many have one as may, and all of
 // those come before. O(buckets) as long as so many are few.
 func (se *Search) dueEntries(heads []*record.Entry, many int) (order []*record.Entry, more bool) {
-	r := se.backlog.NewRota(heads)
+	r := se.books.NewRota(heads)
 	defer r.End()
 	turnouts := se.backlog.Turnouts(heads)
 	for due := 0; due < many; {
@@ -107,7 +125,7 @@ func (se *Search) dueEntries(heads []*record.Entry, many int) (order []*record.E
 		if e == e.Bucket.Entries.Min() {
 			of.Ahead += se.addBehind(r, e.Bucket)
 		}
-		r.Drop(e.Rep.Job.Queue, func(other *record.Entry) bool { return other == e })
+		r.Drop(e)
 	}
 	return order, turnouts[backlog.OfOneNode].Open() || turnouts[backlog.OfSeveralNodes].Open()
 }
@@ -138,7 +156,7 @@ func (se *Search) dueHeads() (heads []*record.Entry) {
 // addBehind adds those of a bucket to a rota that come after the first one, as many as one pass
 // plans for, and counts them. All ask for the same: those further behind do not fit where these do
 // not.
-func (se *Search) addBehind(r *backlog.Rota, b *record.Bucket) (added int) {
+func (se *Search) addBehind(r *books.Rota, b *record.Bucket) (added int) {
 	for _, e := range se.backlog.First(b, 2*se.state.Config.Policy.ReservedGangs)[1:] {
 		switch at, ok := se.backlog.DueAt(e); {
 		case e.Grows:

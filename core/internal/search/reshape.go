@@ -288,20 +288,27 @@ func each(offers []gpus.Offer) iter.Seq[gpus.Offer] {
 }
 
 // tryDomains is tryTogether in one domain of the level that a gang requires after the
-// other, from the one with the cheapest GPU.
+// other, from the one with the cheapest GPU; of a gang of one group that is to have one product,
+// among the GPUs of one product there. Those of another are of no use to it, and count all the same
+// in what it costs and in what a pool allows.
 func (se *Search) tryDomains(w *wish, offers []gpus.Offer) bool {
 	level := w.request.Required
 	if len(w.request.Groups) == 1 {
 		level = max(level, w.request.Groups[0].Required)
 	}
-	domainOf := func(o *gpus.Offer) int {
-		if level >= se.state.Fleet.Tree().NodeLevel() {
-			return int(o.Node.Index)
+	type domain struct{ at, product int }
+	alike := len(w.request.Groups) == 1 && w.request.Groups[0].Kinds != nil
+	domainOf := func(o *gpus.Offer) (d domain) {
+		if alike {
+			d.product = int(o.Node.Product)
 		}
-		return int(se.state.Fleet.Tree().DomainOf(o.Node.Index, level))
+		if d.at = int(o.Node.Index); level < se.state.Fleet.Tree().NodeLevel() {
+			d.at = int(se.state.Fleet.Tree().DomainOf(o.Node.Index, level))
+		}
+		return d
 	}
-	var order []int
-	byDomain := map[int][]gpus.Offer{}
+	var order []domain
+	byDomain := map[domain][]gpus.Offer{}
 	for o := range each(offers) {
 		d := domainOf(&o)
 		if byDomain[d] == nil {

@@ -12,7 +12,7 @@ import (
 // ServeReserved starts gangs that wait with a reservation, as soon as it comes true or they fit
 // elsewhere, in policy order.
 func (se *Search) ServeReserved() {
-	if !se.agenda.ReservedDue() {
+	if !se.agenda.BeginReserved() {
 		return
 	}
 	var list []*record.Entry
@@ -24,10 +24,13 @@ func (se *Search) ServeReserved() {
 	slices.SortFunc(list, record.CompareEntries)
 	budget := se.state.Config.Policy.BackfillBudget
 	for _, e := range list {
+		left := false
 		if w := e.Rep.Reserved; w != nil {
-			budget = se.serveTakers(w, budget)
+			budget, left = se.serveTakers(w, budget)
 		}
 		switch w := e.Rep.Reserved; {
+		case left: // they come first, in the next pass
+			se.agenda.LeaveTakers()
 		case w == nil: // one that was placed before took its nodes
 		case w.IsPlanned() && !se.mayServe(e):
 		case w.IsPlanned():
@@ -44,11 +47,17 @@ func (se *Search) ServeReserved() {
 
 // serveTakers starts what waits in the queue of a gang and ranks above it, before the gang has its
 // place: what came while its victims stopped would else evict it from there. Other queues reclaim
-// afterwards what is theirs. It returns what is left of the budget of searches. O(buckets).
-func (se *Search) serveTakers(w *record.Reservation, budget int) int {
+// afterwards what is theirs. It returns the rest of the budget of searches, and whether it was too
+// small for some of them, which stay fresh. O(buckets).
+func (se *Search) serveTakers(w *record.Reservation, budget int) (rest int, left bool) {
 	for _, b := range se.backlog.Takers(w) {
-		for budget > 0 && b.Entries.Len() > 0 && se.backlog.Takes(b.Entries.Min(), w) && se.mayFitNow(b, w) {
+		for b.Entries.Len() > 0 && se.backlog.Takes(b.Entries.Min(), w) && se.mayFitNow(b, w) {
 			e := b.Entries.Min()
+			if budget == 0 {
+				se.backlog.Freshen(e)
+				left = true
+				break
+			}
 			budget--
 			se.backlog.WithoutEarmark(e.Rep, func() { se.tryTaker(e) })
 			if b.Entries.Len() > 0 && b.Entries.Min() == e {
@@ -56,7 +65,7 @@ func (se *Search) serveTakers(w *record.Reservation, budget int) int {
 			}
 		}
 	}
-	return budget
+	return budget, left
 }
 
 // mayFitNow reports whether the first of a bucket has not been tried since it came, or since
@@ -86,7 +95,8 @@ func (se *Search) tryTaker(e *record.Entry) {
 
 // mayServe reports whether a beneficiary may start, or its plan may be over, since a pass served it
 // last: its victims are gone, or its place is free all the same, or something became free that a
-// member of it fits in. Nodes that are set aside for others meanwhile are none the freer for it.
+// member of it fits in. Nodes that are set aside for others meanwhile are none the freer for it:
+// where it may take these by now, it starts as backfill, and an elastic gang with its minimum.
 func (se *Search) mayServe(e *record.Entry) bool {
 	w, s := e.Rep.Reserved, e.Bucket.Shape
 	se.state.Compile(s)

@@ -6,9 +6,9 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/values"
 )
 
 // Admit makes a new job known.
@@ -31,12 +31,12 @@ func (st *State) PatternOf(j *berth.Job) *record.Pattern {
 		spec.TrustDomain = catalogue.TrustDomainOf(j)
 	}
 	var err error
-	st.key, err = st.patternPen.Append(st.key[:0], &spec)
+	st.key, err = patternPen.Append(st.key[:0], &spec)
 	invariant.Must(err) // a checked job has its JSON
 	if p := st.Patterns[string(st.key)]; p != nil {
 		return p
 	}
-	p := &record.Pattern{Key: string(st.key), Groups: contract.CloneGroups(j.Groups), Offsets: make([]int, 1, 1+len(j.Groups))}
+	p := &record.Pattern{Key: string(st.key), Groups: values.CloneGroups(j.Groups), Offsets: make([]int, 1, 1+len(j.Groups))}
 	for i := range j.Groups {
 		p.Offsets = append(p.Offsets, p.Offsets[i]+j.Groups[i].Members)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/strict"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
@@ -35,11 +36,17 @@ func (st *State) shapeOf(spec record.ShapeSpec) *record.Shape {
 	return s
 }
 
+// The pens of keys are made of types alone, and never change.
+var (
+	shapePen   = strict.PenOf[record.ShapeSpec](strict.Writings{})
+	patternPen = strict.PenOf[record.PatternSpec](strict.Writings{})
+)
+
 // ShapeKey is the same for two requests if and only if they are alike in all that placement looks
 // at. It is good until the next key is asked for.
 func (st *State) ShapeKey(spec *record.ShapeSpec) []byte {
 	var err error
-	st.key, err = st.shapePen.Append(st.key[:0], spec)
+	st.key, err = shapePen.Append(st.key[:0], spec)
 	invariant.Must(err) // a checked job has its JSON
 	return st.key
 }
@@ -66,7 +73,8 @@ func (st *State) levelsOf(spec *record.ShapeSpec) []topology.Level {
 
 // gangShape is the shape of a whole gang.
 func (st *State) gangShape(j *berth.Job) *record.Shape {
-	spec := record.ShapeSpec{Topology: j.Topology, Groups: slices.Clone(j.Groups), SameLabels: slices.Sorted(slices.Values(j.SameLabels))}
+	spec := record.ShapeSpec{Topology: j.Topology, Groups: slices.Clone(j.Groups), SameLabels: slices.Clone(j.SameLabels)}
+	slices.Sort(spec.SameLabels)
 	for i := range spec.Groups {
 		g := &spec.Groups[i]
 		g.Name, g.MinMembers = "", record.Least(g)

@@ -8,13 +8,12 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
-	"github.com/berth-sched/berth/core/internal/bounds"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/effort"
 	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/losses"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/internal/strict"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
@@ -36,7 +35,7 @@ type State struct {
 
 	Config berth.Config
 	// Bounds are those of the work of a pass.
-	Bounds bounds.Bounds
+	Bounds effort.Bounds
 	Now    berth.Time
 	// LastOrder is the ID of the last order given.
 	LastOrder berth.OrderID
@@ -49,11 +48,9 @@ type State struct {
 	Replicas  int // of all jobs
 	Orders    map[berth.OrderID]*record.Replica
 	// Shapes and Patterns by their keys, which the pens write.
-	Shapes     map[string]*record.Shape
-	Patterns   map[string]*record.Pattern
-	shapePen   *strict.Pen[record.ShapeSpec]
-	patternPen *strict.Pen[record.PatternSpec]
-	key        []byte // is written here
+	Shapes   map[string]*record.Shape
+	Patterns map[string]*record.Pattern
+	key      []byte // is written here
 	// Spares are kept of these pools, in order of name.
 	Spares []*record.SparePool
 	// Leaving has the replicas that are being stopped, or will be: victims, moves, drains.
@@ -84,13 +81,12 @@ type State struct {
 
 // New returns the state of an empty fleet.
 func New(catalogue *catalogue.Catalogue, losses *losses.Losses, agenda *agenda.Agenda, config berth.Config, fleet *gang.Fleet) *State {
-	writings := strict.Writings{}
 	return &State{
 		catalogue: catalogue, losses: losses, agenda: agenda,
-		Config: config, Bounds: bounds.Usual(), Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: hardware.NewTable[*record.Reservation](),
+		Config: config, Bounds: effort.Usual(), Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: hardware.NewTable[*record.Reservation](),
 		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.OrderID]*record.Replica{}, Shapes: map[string]*record.Shape{},
-		Patterns: map[string]*record.Pattern{}, shapePen: strict.PenOf[record.ShapeSpec](writings), patternPen: strict.PenOf[record.PatternSpec](writings),
-		Todo: btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, Ending.Less),
+		Patterns: map[string]*record.Pattern{},
+		Todo:     btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, Ending.Less),
 		Leaving: btree.NewG(16, record.LessReplica), Returning: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{},
 	}
 }

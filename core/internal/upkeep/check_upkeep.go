@@ -6,8 +6,8 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
-	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/values"
 )
 
 // CheckTrust checks that nodes in quarantine or burn-in are watched, and are in the
@@ -109,5 +109,5 @@ func DescribeXid(x *berth.Xid, reason string) string {
 	if x.Name != "" {
 		what += ", " + x.Name
 	}
-	return contract.Detail(what, reason)
+	return values.Detail(what, reason)
 }

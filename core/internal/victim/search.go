@@ -54,7 +54,9 @@ type Search struct {
 	Cut bool
 	// Waits: the cheapest choice is a gang that gives up other members just now.
 	Waits bool
-	// Weighing has gain and cost of a choice that does not pay; nil: it pays.
+	// chosen are the victims of a choice that suffices. Weighing has its gain and its cost if it
+	// does not pay; nil: it pays.
+	chosen   []int
 	Weighing *berth.Weighing
 	// weighed is scratch, for candidates with their cost.
 	weighed []preempt.Candidate
@@ -177,7 +179,7 @@ func (t *Search) chooseAmong(chooser *preempt.Chooser, trials *int) (victims []r
 	}
 	t.SetBack()
 	if ok = ok && !t.Waits; ok {
-		t.Weighing, t.Gave = t.weigh(taken), t.Floors(taken)
+		t.chosen, t.Weighing, t.Gave = taken, t.weigh(taken), t.Floors(taken)
 	}
 	return MergeParts(victims), ok
 }

@@ -1,5 +1,5 @@
-// Package bounds bounds the work of a pass.
-package bounds
+// Package effort bounds the work of a pass. What an event may say is bounded elsewhere, in limits.
+package effort
 
 import (
 	"fmt"

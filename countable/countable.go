@@ -1,10 +1,10 @@
-// Package host counts what a host has for the members of gangs beside its GPUs: CPU and
-// memory. It is the one place that tells its resources apart; all packages that decide
-// count them by number, and nothing there names one.
+// Package countable has the countable resources of a host beside its GPUs: CPU and memory.
+// It is the one place that tells them apart; all packages that decide count them by number,
+// and nothing there names one.
 //
 // A further countable resource is a constant and a line of the table here, and a field of
 // berth.Node and berth.Claim, which Node.Host and Claim.Host turn into Amounts.
-package host
+package countable
 
 import (
 	"cmp"
@@ -69,7 +69,7 @@ func (r Resource) Unit() (unit string, milli bool) {
 // MarshalText returns String, and an error for what is none of the resources.
 func (r Resource) MarshalText() ([]byte, error) {
 	if r >= NumResources {
-		return nil, errors.New("host: " + r.String() + " is out of range")
+		return nil, errors.New("countable: " + r.String() + " is out of range")
 	}
 	return []byte(r.String()), nil
 }
@@ -78,7 +78,7 @@ func (r Resource) MarshalText() ([]byte, error) {
 func (r *Resource) UnmarshalText(text []byte) error {
 	found, ok := ResourceByField(string(text))
 	if !ok {
-		return fmt.Errorf("host: Resource: %q is no resource of a host", errtext.Short(string(text)))
+		return fmt.Errorf("countable: Resource: %q is no resource of a host", errtext.Short(string(text)))
 	}
 	*r = found
 	return nil

@@ -1,8 +1,8 @@
-// Package contract has what the core does with values of the contract, and no embedder asks for:
+// Package values has what the core does with values of the contract, and no embedder asks for:
 // copies that share nothing, and words for texts.
 //
 // It is a leaf: it holds no state.
-package contract
+package values
 
 import (
 	"maps"

@@ -1,0 +1,100 @@
+package books
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/internal/pq"
+	"github.com/berth-sched/berth/quota"
+)
+
+// A Rota goes through entries of many queues in policy order: the queues in the order in
+// which they would be served, each entry charged when its turn has come as if it had
+// started, and those of one queue in the order of service there. It is used while no
+// queue is active in the quota tree; end leaves no trace.
+type Rota struct {
+	core    *Books
+	waiting []pq.Heap[*record.Entry] // by queue
+	charged []*record.Entry
+}
+
+// NewRota begins a rota of entries whose shapes are compiled. There is one at a time.
+// O(entries x log entries of a queue).
+func (bk *Books) NewRota(list []*record.Entry) *Rota {
+	for len(bk.waiting) < len(bk.Queues) {
+		bk.waiting = append(bk.waiting, pq.New(lessEntry, nil))
+	}
+	r := &Rota{core: bk, waiting: bk.waiting}
+	var queues []quota.QueueIndex
+	for _, e := range list {
+		q := e.Rep.Job.Queue
+		if r.waiting[q].Len() == 0 {
+			queues = append(queues, q)
+		}
+		r.waiting[q].Push(e)
+	}
+	for _, q := range queues {
+		r.tell(q)
+	}
+	return r
+}
+
+// tell has a queue stand where its first entry puts it.
+func (r *Rota) tell(q quota.QueueIndex) {
+	if r.waiting[q].Len() == 0 {
+		r.core.Deactivate(q)
+	} else {
+		r.core.SetNext(q, r.waiting[q].Min().Bucket.Shape.Least)
+	}
+}
+
+// Next is the next entry in turn; nil: there is none left.
+func (r *Rota) Next() *record.Entry {
+	q, some := r.core.state.Quota.Next()
+	if !some {
+		return nil
+	}
+	return r.waiting[q].Min()
+}
+
+// Add has one more entry of a queue wait for its turn. O(log entries).
+func (r *Rota) Add(e *record.Entry) {
+	q := e.Rep.Job.Queue
+	r.waiting[q].Push(e)
+	r.tell(q)
+}
+
+// Charge imagines an entry to have started.
+func (r *Rota) Charge(e *record.Entry) {
+	r.core.Turns++
+	r.core.Charge(e.Rep.Job.Queue, e.Bucket.Shape.Least)
+	r.charged = append(r.charged, e)
+}
+
+// Drop takes the entry off that is next in turn. O(log entries).
+func (r *Rota) Drop(e *record.Entry) {
+	q := e.Rep.Job.Queue
+	r.waiting[q].Pop()
+	r.tell(q)
+}
+
+// DropAll takes entries of a queue off. O(entries of the queue).
+func (r *Rota) DropAll(q quota.QueueIndex, which func(*record.Entry) bool) {
+	r.waiting[q] = pq.Of(slices.DeleteFunc(slices.Clone(r.waiting[q].Items()), which), lessEntry)
+	r.tell(q)
+}
+
+// End takes everything back.
+func (r *Rota) End() {
+	for _, e := range r.charged {
+		r.core.Discharge(e.Rep.Job.Queue, e.Bucket.Shape.Least)
+	}
+	for q, some := r.core.state.Quota.Next(); some; q, some = r.core.state.Quota.Next() {
+		for h := &r.waiting[q]; h.Len() > 0; {
+			h.Remove(h.Len() - 1)
+		}
+		r.core.Deactivate(q)
+	}
+}
+
+func lessEntry(a, b *record.Entry) bool { return record.CompareEntries(a, b) < 0 }

@@ -1,0 +1,165 @@
+package core_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/drawn"
+	"github.com/berth-sched/berth/quota"
+)
+
+// passesToRest runs passes until nothing is due at this instant, and reports what they order done.
+func passesToRest(t *testing.T, c *core.Core) (passes int) {
+	t.Helper()
+	for at, due := c.Now(), true; due && at <= c.Now(); at, due = c.NextWake() {
+		orders, err := c.Schedule(c.Now())
+		require.NoError(t, err)
+		for _, o := range orders {
+			if err := c.Apply(c.Now(), berth.OrderReported{Order: o.Header().ID, Outcome: berth.OutcomeDone}); err != nil {
+				require.ErrorContains(t, err, "not outstanding any more") // the pass that gave it took it back
+			}
+		}
+		passes++
+		require.Less(t, passes, 10_000)
+	}
+	return passes
+}
+
+// Queues that are each a little below their share, of whatever weights, guarantees and limits, ask
+// the same of others: what one of them was told holds for the next, and no bid is told otherwise
+// than by a search of its own.
+func TestABidIsAnsweredAsByASearchOfItsOwn(t *testing.T) {
+	told := 0
+	for seed := range drawn.Seeds(60) {
+		w := rand.New(rand.NewPCG(seed, 11))
+		c, err := core.New(berth.Config{Policy: berth.Policy{Preemption: berth.Preemption{MinRuntime: berth.Duration(w.Int64N(3)) * berth.Hour}}})
+		require.NoError(t, err)
+		tell := func(e berth.Event) { require.NoError(t, c.Apply(c.Now(), e)) }
+		core.DoubtReplies(c, func(job berth.JobID, equal bool) {
+			told++
+			require.True(t, equal, "seed %d: %s", seed, job)
+		})
+		_, err = c.Schedule(berth.Time(4 * berth.Hour))
+		require.NoError(t, err)
+		queues, nodes := 6+w.IntN(24), 16+w.IntN(32)
+		parents := []string{"", "x", "y"}[:1+w.IntN(3)]
+		for _, name := range parents[1:] {
+			tell(berth.QueueSet{Queue: quota.Queue{Name: name}})
+		}
+		name := func(i int) string { return fmt.Sprint("q", i) }
+		for i := range queues {
+			q := quota.Queue{Name: name(i), Parent: parents[w.IntN(len(parents))], Weight: 1 + w.Int64N(2)}
+			if w.IntN(2) == 0 {
+				q.Guarantee = quota.Amounts{quota.GPUMilli: 2000 * (1 + w.Int64N(8))}
+				if w.IntN(2) == 0 {
+					q.LendingLimit = quota.Amounts{quota.GPUMilli: w.Int64N(2) * 4000}
+				}
+			}
+			if w.IntN(4) == 0 {
+				q.Limit = quota.Amounts{quota.GPUMilli: 16_000 + 8000*w.Int64N(4)}
+			}
+			tell(berth.QueueSet{Queue: q})
+		}
+		for i := range nodes {
+			n := berth.Node{ID: berth.NodeID(fmt.Sprintf("n%02d", i)), GPUs: berth.EqualGPUs(8, berth.GPU{Product: "H100"})}
+			tell(berth.NodeJoined{Node: n})
+			each := 1 << (2 + w.IntN(2))
+			for first := 0; first < 8; first += each {
+				job := berth.Job{
+					ID: berth.JobID(fmt.Sprint("runs", i, first)), Queue: berth.QueueID(name(w.IntN(queues))), Class: berth.Class(w.IntN(2)),
+					Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: each}}}, Checkpoint: berth.Checkpoint{Supported: w.IntN(8) == 0, RestartCost: berth.Hour},
+				}
+				tell(berth.JobObserved{Job: job, Running: []berth.ObservedReplica{{
+					Incarnation: 1, Started: berth.Time(w.Int64N(int64(4 * berth.Hour))),
+					Members: []berth.MemberPlacement{{Node: n.ID, GPUs: (1<<each - 1) << first}},
+				}}})
+			}
+		}
+		for i := range 6 * queues {
+			if i%queues == 0 {
+				_, err = c.Schedule(c.Now().Add(berth.Minute))
+				require.NoError(t, err)
+			}
+			tell(berth.JobSubmitted{Job: berth.Job{
+				ID: berth.JobID(fmt.Sprint("waits", i)), Queue: berth.QueueID(name(i % queues)), Class: berth.Class(w.IntN(16) / 15),
+				Groups: []berth.Group{{Members: 1 + w.IntN(2), Claim: berth.Claim{GPUs: 1 << w.IntN(3)}}},
+			}})
+		}
+		for range 4 {
+			passesToRest(t, c)
+			require.NoError(t, c.Check())
+			_, err = c.Schedule(c.Now().Add(10 * berth.Minute))
+			require.NoError(t, err)
+		}
+	}
+	require.Greater(t, told, 100, "bids that an earlier search answers")
+}
+
+// newBelowShare is a full fleet of queues of which every second one has twice as much as the
+// others, that are below their shares, and too little to gain by what they wait for.
+func newBelowShare(t *testing.T, queues int) *core.Core {
+	c, err := core.New(berth.Config{})
+	require.NoError(t, err)
+	tell := func(e berth.Event) { require.NoError(t, c.Apply(c.Now(), e)) }
+	_, err = c.Schedule(berth.Time(4 * berth.Hour))
+	require.NoError(t, err)
+	for i := range queues {
+		tell(berth.QueueSet{Queue: quota.Queue{Name: fmt.Sprint("q", i)}})
+		for k := range 1 + i%2 {
+			id := fmt.Sprintf("n%d-%d", i, k)
+			tell(berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(id), GPUs: berth.EqualGPUs(8, berth.GPU{Product: "H100"})}})
+			tell(berth.JobObserved{
+				Job:     berth.Job{ID: berth.JobID(id), Queue: berth.QueueID(fmt.Sprint("q", i)), Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 8}}}, ExpectedRuntime: 24 * berth.Hour},
+				Running: []berth.ObservedReplica{{Incarnation: 1, Members: []berth.MemberPlacement{{Node: berth.NodeID(id), GPUs: 255}}}},
+			})
+		}
+		for gpus := range 8 {
+			tell(berth.JobSubmitted{Job: berth.Job{
+				ID: berth.JobID(fmt.Sprint("waits", i, gpus)), Queue: berth.QueueID(fmt.Sprint("q", i)), Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1 + gpus}}},
+			}})
+		}
+	}
+	return c
+}
+
+// However many queues are below their shares, they are answered in as few passes and by as few
+// searches: what these look at is what runs, once for each request.
+func TestManyQueuesBelowTheirSharesAreAnsweredTogether(t *testing.T) {
+	var passes, looked [2]int
+	for i, queues := range []int{100, 1000} {
+		c := newBelowShare(t, queues)
+		core.LowerBounds(c, func(b *core.Bounds) { b.Candidates, b.Bids = 16, 8 })
+		passes[i] = passesToRest(t, c)
+		places, _ := core.VictimWork(c)
+		looked[i] = places / queues
+		require.NoError(t, c.Check())
+	}
+	require.LessOrEqual(t, max(passes[0], passes[1]), 4, "passes to rest: %v", passes)
+	require.LessOrEqual(t, looked[1], looked[0], "places that were looked at, for each queue: %v", looked)
+}
+
+// After a completion no more entries are put in order than may get a reservation, however many
+// wait: none, if as many gangs have one as may.
+func TestACompletionPutsFewInOrderForReservations(t *testing.T) {
+	var turns [2]int
+	for i, queues := range []int{50, 500} {
+		c := newBelowShare(t, queues)
+		passesToRest(t, c)
+		_, err := c.Schedule(c.Now().Add(berth.Hour))
+		require.NoError(t, err)
+		passesToRest(t, c)
+		require.NotEmpty(t, c.Report().Reservations)
+		before := core.Turns(c)
+		for k := range 10 {
+			require.NoError(t, c.Apply(c.Now(), berth.JobFinished{Job: berth.JobID(fmt.Sprintf("n%d-0", k)), Incarnation: 1}))
+			passesToRest(t, c)
+		}
+		turns[i] = core.Turns(c) - before
+	}
+	require.LessOrEqual(t, turns[1], 2*turns[0], "entries that were put in order: %v", turns)
+}
