@@ -87,8 +87,8 @@ func fill(t *testing.T, prefix string) {
 	require.FailNow(t, "there is no such file")
 }
 
-// TestAClockThatWasAYearAhead for a moment, while jobs were taken on, does not freeze the backoff of
-// one that is to be run again: not in this process, nor in the next.
+// TestAClockThatWasAYearAhead sets the clock for a moment, while jobs are taken on. The backoff of
+// a job that is to be run again passes all the same, in this process and in the next.
 func TestAClockThatWasAYearAhead(t *testing.T) {
 	b := start(t)
 	b.stop()

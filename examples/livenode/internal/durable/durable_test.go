@@ -31,8 +31,8 @@ func TestWriteReplacesTheWhole(t *testing.T) {
 	require.ErrorIs(t, Write(filepath.Join(path+".d", "file"), nil), fs.ErrNotExist, "there is no such folder")
 }
 
-// TestWriteFollowsNoLink: what is planted under the name that is written first is replaced, and what
-// it leads to is left alone.
+// TestWriteFollowsNoLink plants links under the names that are written first: they are replaced,
+// and the file that they lead to is left alone.
 func TestWriteFollowsNoLink(t *testing.T) {
 	folder := t.TempDir()
 	precious, path := filepath.Join(folder, "precious"), filepath.Join(folder, "file.json")

@@ -1,6 +1,6 @@
-// Package own looks whether files, folders and the other ends of sockets belong to the user as which
-// the process runs, as ssh does with its own: what another user may write, or has put there, is not
-// to be trusted.
+// Package own looks whether folders and the other ends of sockets belong to the user of the
+// process, as ssh does with its own: what another user may write, or has put there, is not to be
+// trusted.
 package own
 
 import (
