@@ -40,6 +40,10 @@ type Bounds = effort.Bounds
 // LowerBounds has the passes of a core bounded otherwise.
 func LowerBounds(c *Core, lower func(*Bounds)) { lower(&c.state.Bounds) }
 
+// LeaveTakers has a core think that its last pass left some over that come before a gang with a
+// reservation.
+func LeaveTakers(c *Core) { c.agenda.LeaveTakers() }
+
 // VictimWork is how many places victim searches have looked at so far, and how many candidates they
 // have gathered there.
 func VictimWork(c *Core) (places, candidates int) { return c.victims.Work() }

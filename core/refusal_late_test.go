@@ -171,6 +171,7 @@ func (c *crowd) stir() {
 	require.NoError(c, err)
 	c.tell(berth.JobCancelled{Job: "large"}, berth.NodeCordoned{Node: "spare-1"})
 	c.job("fresh", "emptied", 3, berth.Claim{GPUs: 2})
+	core.LeaveTakers(c.Core)
 	require.Empty(c, core.UnsetEntries(c.Core))
 }
 

@@ -91,6 +91,7 @@ var roomRules = map[string]roomRule{
 			"Queues":    "from the quota tree, with the meters that are saved",
 			"Earmarked": "false between passes", "uncounted": "from the queues; nil where nothing is earmarked",
 			"Shares": "counted from nothing", "Touched": "shares are counted from nothing",
+			"Turns": "counted from nothing", "waiting": "scratch",
 			"over": "counts queues", "Keeping": "counts queues",
 		},
 	},
@@ -104,7 +105,6 @@ var roomRules = map[string]roomRule{
 			"QuotaBlocked": "from the entries that are saved as NoQuota",
 			"Fresh":        "from the entries that are saved as Fresh",
 			"LostHardware": "from the replicas that lost hardware and wait",
-			"waiting":      "scratch",
 		},
 	},
 	"admission": {},
@@ -125,7 +125,7 @@ var roomRules = map[string]roomRule{
 		"nodesLooked": "nought when a pass begins to look", "listed": "empty between passes",
 	}},
 	"victims": {derived: map[string]string{"prospects": "from what runs on nodes", "gathered": "counted from nothing"}},
-	"evict":   {derived: map[string]string{"chooser": "scratch"}},
+	"evict":   {derived: map[string]string{"chooser": "scratch", "Replied": "of tests"}},
 	"answer":  {},
 }
 

@@ -94,3 +94,23 @@ func (bl *Backlog) ReservedGangs() (of [gangSizes]int) {
 	}
 	return of
 }
+
+// AnyMayReserve reports whether some entry of these heads of buckets, or behind them, may get a
+// reservation: of its size there are fewer than may be, or it outranks a gang that has one. None
+// behind a head outranks a gang that the head does not. O(heads x reservations of gangs).
+func (bl *Backlog) AnyMayReserve(heads []*record.Entry) bool {
+	reserved := bl.ReservedGangs()
+	holders := slices.DeleteFunc(slices.Clone(bl.Reservations), func(w *record.Reservation) bool { return !w.GivesWay() })
+	return slices.ContainsFunc(heads, func(e *record.Entry) bool {
+		size := bl.SizeOf(e.Bucket.Shape)
+		return reserved[size] < bl.state.Config.Policy.ReservedGangs || slices.ContainsFunc(holders, func(w *record.Reservation) bool {
+			return bl.Outranks(e.Rep, w.Rep) && bl.SizeOf(w.Rep.Job.Shape) == size
+		})
+	})
+}
+
+// WithinQuota reports whether the queue of a bucket may have what its entries need at least.
+func (bl *Backlog) WithinQuota(b *record.Bucket) bool {
+	bl.state.Compile(b.Shape)
+	return bl.Affords(b.Queue.Index, b.Shape.Least)
+}

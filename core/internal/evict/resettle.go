@@ -29,11 +29,11 @@ func (im *imagination) resettle(rep *record.Replica) []gang.Member {
 		im.backTo(before)
 		filled, kept = im.fillIn(rep, nil)
 	}
-	if filled != nil && c.search.Closeness(filled) >= c.search.Closeness(kept) {
+	if filled != nil && c.state.Closeness(filled) >= c.state.Closeness(kept) {
 		return filled
 	}
 	im.backTo(before)
-	if anew := im.placeAnew(rep, s); anew != nil && (filled == nil || c.search.Closeness(anew) > c.search.Closeness(filled)) {
+	if anew := im.placeAnew(rep, s); anew != nil && (filled == nil || c.state.Closeness(anew) > c.state.Closeness(filled)) {
 		return anew
 	}
 	im.backTo(before)

@@ -9,7 +9,6 @@ import (
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/quota"
-	"github.com/berth-sched/berth/topology"
 )
 
 // Lift is the request of an entry with the nodes that are set aside but that it may use all the
@@ -84,17 +83,6 @@ func (se *Search) mayBackfill(b *record.Bucket) bool {
 		return (w.IsAwaited() || w.IsBackoff()) && (within || w.Rep.Job.Queue == first.Job.Queue || w.Rep.Job.Spec.Class < first.Job.Spec.Class) &&
 			se.backlog.Outranks(first, w.Rep)
 	})
-}
-
-// openFree sums the free GPUs, set aside or not.
-func (se *Search) openFree() int {
-	free := 0
-	for i := range se.state.Classes.List {
-		if se.state.Classes.List[i].Nodes > 0 {
-			free += se.state.Fleet.Tree().FreeOfClass(topology.RootDomain, topology.NodeClass(i))
-		}
-	}
-	return free
 }
 
 // A NodeToClear is a node with those that could be moved off it.

@@ -16,7 +16,7 @@ func (se *Search) Backfill() {
 		return
 	}
 	if se.agenda.BackfillDue && len(se.backlog.Reservations) > 0 {
-		free := se.openFree()
+		free := se.state.OpenFree()
 		for _, w := range se.backlog.Reservations {
 			if !w.IsAwaitedPlan() {
 				continue

@@ -9,7 +9,6 @@ import (
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
-	"github.com/berth-sched/berth/topology"
 )
 
 // offers lists what GPUs could become for a wish now, the cheapest first.
@@ -145,23 +144,6 @@ func (se *Search) InPieces(e *record.Entry) bool {
 	}
 	total, known := se.state.Quota.Capacity(quota.GPUMilli)
 	return known && len(se.catalogue.Owners.ByKey) > 0 && total-se.state.Quota.Used(quota.RootQueue, quota.GPUMilli) >= s.Least.GPUMilli
-}
-
-// Closeness is the level of the narrowest domain, or the node, in which members are.
-func (se *Search) Closeness(members []gang.Member) topology.Level {
-	tree := se.state.Fleet.Tree()
-	first := members[0].Hold.Node
-	level := tree.NodeLevel()
-	for i := range members {
-		n := members[i].Hold.Node
-		if level == tree.NodeLevel() && n != first {
-			level--
-		}
-		for level < tree.NodeLevel() && level > topology.LevelFleet && tree.DomainOf(n, level) != tree.DomainOf(first, level) {
-			level--
-		}
-	}
-	return level
 }
 
 // later notes an instant at which looking again may pay.

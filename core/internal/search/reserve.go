@@ -34,7 +34,7 @@ func (se *Search) Reserve() {
 		return
 	}
 	heads := se.dueHeads()
-	if !se.anyMayReserve(heads) {
+	if !se.backlog.AnyMayReserve(heads) {
 		return
 	}
 	for many := 2 * most; ; many *= 2 {
@@ -46,20 +46,6 @@ func (se *Search) Reserve() {
 			return
 		}
 	}
-}
-
-// anyMayReserve reports whether some entry of these heads of buckets, or behind them, may get a
-// reservation: of its size there are fewer than may be, or it outranks a gang that has one. None
-// behind a head outranks a gang that the head does not. O(heads x reservations of gangs).
-func (se *Search) anyMayReserve(heads []*record.Entry) bool {
-	reserved := se.backlog.ReservedGangs()
-	holders := slices.DeleteFunc(slices.Clone(se.backlog.Reservations), func(w *record.Reservation) bool { return !w.GivesWay() })
-	return slices.ContainsFunc(heads, func(e *record.Entry) bool {
-		size := se.backlog.SizeOf(e.Bucket.Shape)
-		return reserved[size] < se.state.Config.Policy.ReservedGangs || slices.ContainsFunc(holders, func(w *record.Reservation) bool {
-			return se.backlog.Outranks(e.Rep, w.Rep) && se.backlog.SizeOf(w.Rep.Job.Shape) == size
-		})
-	})
 }
 
 // reserveInOrder plans for the gangs of a list, as many as one pass plans for. It reports whether
@@ -84,7 +70,7 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 		case plans == 0:
 			se.agenda.ReserveNow(se.state.Now) // the rest goes on in the next pass
 			return true
-		case !se.withinQuota(e.Bucket):
+		case !se.backlog.WithinQuota(e.Bucket):
 			se.postpone(e.Rep)
 		default:
 			plans--
@@ -142,7 +128,7 @@ func (se *Search) dueHeads() (heads []*record.Entry) {
 			case e.Grows: // it gets none
 			case ok && at > se.state.Now:
 				se.agenda.ReserveBy(at)
-			case ok && !se.withinQuota(b):
+			case ok && !se.backlog.WithinQuota(b):
 				se.postpone(e.Rep) // it cannot start next, so that it is before nobody in the order
 			case ok, e.Rep.Reserved != nil && b.QuotaSlot < 0: // those behind it may be due
 				se.state.Compile(s)
@@ -192,11 +178,6 @@ func (se *Search) planLater(rep *record.Replica) {
 	}
 	rep.Reserve.Vain++
 	se.agenda.ReserveBy(rep.Reserve.At)
-}
-
-func (se *Search) withinQuota(b *record.Bucket) bool {
-	se.state.Compile(b.Shape)
-	return se.backlog.Affords(b.Queue.Index, b.Shape.Least)
 }
 
 // reserveFor sets nodes aside for a gang, if it is expected ever to fit, and ends the

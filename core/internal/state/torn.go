@@ -6,6 +6,8 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/topology"
 )
 
 // StandsWell reports whether a gang could have been placed where it stands, as far as Torn looks
@@ -128,4 +130,32 @@ func (st *State) TornByOrder(rep *record.Replica) string {
 		return ""
 	}
 	return st.Torn(rep)
+}
+
+// Closeness is the level of the narrowest domain, or the node, in which members are.
+func (st *State) Closeness(members []gang.Member) topology.Level {
+	tree := st.Fleet.Tree()
+	first := members[0].Hold.Node
+	level := tree.NodeLevel()
+	for i := range members {
+		n := members[i].Hold.Node
+		if level == tree.NodeLevel() && n != first {
+			level--
+		}
+		for level < tree.NodeLevel() && level > topology.LevelFleet && tree.DomainOf(n, level) != tree.DomainOf(first, level) {
+			level--
+		}
+	}
+	return level
+}
+
+// OpenFree sums the free GPUs, set aside or not.
+func (st *State) OpenFree() int {
+	free := 0
+	for i := range st.Classes.List {
+		if st.Classes.List[i].Nodes > 0 {
+			free += st.Fleet.Tree().FreeOfClass(topology.RootDomain, topology.NodeClass(i))
+		}
+	}
+	return free
 }
