@@ -37,7 +37,7 @@ type Config struct {
 	Gain GainFunc `json:"-"`
 	// Scorer ranks the places that members and gangs may go to; nil: the core's own rule. It is
 	// no data either: a snapshot has its name and its books, and core.WithScorer brings it; a
-	// journal has nothing of it, and is not replayed by package journal.
+	// journal has its name, and journal.Replay is given it.
 	Scorer Scorer `json:"-"`
 }
 
