@@ -37,8 +37,7 @@ type Config struct {
 	Gain GainFunc `json:"-"`
 	// Scorer ranks the places that members and gangs may go to; nil: what is asked for decides
 	// (see Scorer). It is no data either: a snapshot has its name and its books, and
-	// core.WithScorer brings it; a journal has nothing of it, and is not replayed by package
-	// journal.
+	// core.WithScorer brings it; a journal has its name, and journal.Replay is given it.
 	Scorer Scorer `json:"-"`
 }
 

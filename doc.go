@@ -21,13 +21,13 @@
 // example*_test.go of the package that is named, and on pages that are made of it.
 //
 //   - Start: [core.Example].
-//   - Recover after a crash: [core.ExampleRestore]; with a journal, [journal.ExampleRecover].
+//   - Survive a crash: [journal.ExampleDurable]; by hand, [core.ExampleRestore].
 //   - Preempt batch work for a service: [core.Example_preempt]. Drain a node: [core.Example_drain].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
 //   - Reserve GPUs in advance: [core.Example_reserve].
 //   - Ask why a job waits: [core.ExampleCore_Explain], [core.ExampleCore_StartPlan].
 //   - Adopt what runs already: [core.Example_adopt].
-//   - Replay an incident: [journal.ExampleReplay].
+//   - Replay an incident: [journal.ExampleReplay]. Go on from it: [journal.ExampleRecover].
 //   - Judge a policy: by a workload, [life.Example]; as of now, [core.ExampleCore_WhatIf].
 //   - Choose among places by a rule of one's own: [core.Example_scorer].
 //   - Read a refusal: [core.Example_refusal]. Keep a clock: [core.Example_clock].
@@ -60,8 +60,8 @@
 //     restart: core.Restore, repeat the log, clean up [Scheduler.Lost], report what you find
 //     before the first pass, and carry out [Scheduler.Outstanding] again, member by member: a
 //     member that runs under that Bind or is gone already is done. [Drop] and [Withdraw] have
-//     no report, so hand them on before the next snapshot. Or start anew and tell what runs
-//     with [JobObserved]; Core.Diff tells what the core and the world disagree about.
+//     no report, so hand them on before the next snapshot. Durable of package journal does all of
+//     it. Or start anew and tell what runs with [JobObserved]; Core.Diff tells the differences.
 //
 // # The loop
 //
@@ -115,9 +115,9 @@
 // that was set back: base is then Core.Now, and all spans stay right. A reading far ahead of it
 // is an outage, or a wrong clock: an instant told by mistake cannot be taken back, and all
 // orders that are out would expire at once, so bound base by the longest outage that you
-// believe in, as [core.Example_clock] does. Few inputs are instants on the wall rather than
-// spans: [Reservation], the deadline of [NodeDraining], [CheckpointWritten] and
-// [ObservedReplica].
+// believe in, as [core.Example_clock] does. Durable of package journal keeps such a clock.
+// Few inputs are instants on the wall rather than spans: [Reservation], the deadline of
+// [NodeDraining], [CheckpointWritten] and [ObservedReplica].
 //
 // # Jobs
 //
@@ -430,9 +430,8 @@
 //     [ErrUnsupported], in the field "version". Committed files of each version are read by a
 //     test.
 //   - Decisions are not stable: another release may give other orders for the same events, and
-//     the changelog says so. So [github.com/berth-sched/berth/journal.Recover] is for the
-//     release that wrote the journal. To upgrade, take a snapshot with the old release,
-//     restore it with the new one, and begin a new journal.
+//     the changelog says so. So a journal is recovered by the release that wrote it. To upgrade,
+//     end the old release with a snapshot (Durable.Snapshot), and begin the new one with that.
 //   - Sentences ([Reason], [Error], Text and Detail of any answer) are for people, and may change.
 //
 // # Glossary
@@ -483,6 +482,7 @@
 //
 // [core.Example]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package
 // [core.ExampleRestore]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Restore
+// [journal.ExampleDurable]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Durable
 // [journal.ExampleRecover]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Recover
 // [core.Example_preempt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Preempt
 // [core.Example_drain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Drain

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"strconv"
 
 	"github.com/berth-sched/berth/internal/errtext"
 )
@@ -23,12 +24,37 @@ var (
 	// ErrOrdersDiffer: the core gave another order than the written one, or one more,
 	// or one less.
 	ErrOrdersDiffer = errors.New("orders differ")
+	// ErrDamaged: a record is missing, is there twice, stands in another place or is not as it
+	// was written; or a snapshot is, or is not of this log.
+	ErrDamaged = errors.New("damaged log")
+	// ErrStateDiffers: the core stands elsewhere than the one that wrote the log did.
+	ErrStateDiffers = errors.New("states differ")
+	// ErrConfigDiffers: the log is of a core with another configuration, scorer or gain.
+	ErrConfigDiffers = errors.New("configurations differ")
 )
 
-// An Error is about one line of a journal.
+// What a [Store] answers.
+var (
+	// ErrFenced: another writer owns the log. Nothing was changed, and nothing will be: no
+	// order may be carried out any more.
+	ErrFenced = errors.New("fenced: another writer owns the log")
+	// ErrFull: there is no room. Nothing was changed.
+	ErrFull = errors.New("no room for the log")
+	// ErrUncertain: whether the log was changed is not known. The caller loads again before
+	// it goes on.
+	ErrUncertain = errors.New("uncertain whether the log was changed")
+	// ErrCompacted: records that were asked for are not kept any more. The reader begins again
+	// with the newest snapshot.
+	ErrCompacted = errors.New("compacted: the records are not kept any more")
+)
+
+// An Error is about one line of a journal, or one record of a log.
 type Error struct {
-	// Line counts from 1.
+	// Line counts from 1; 0: it is not about a line.
 	Line int
+	// Record is the number of the record in its log that was read, or that was to come; 0: it is
+	// not about a record of a [Store].
+	Record uint64
 	// Field is the path of the offending field within the line, such as
 	// "event.jobSubmitted.job.groups[1].members"; empty where the line as a whole is at fault.
 	Field string
@@ -44,7 +70,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	text := errtext.Join("journal", errtext.Place("", e.Line, 0), e.Field, e.Reason)
+	place := errtext.Place("", e.Line, 0)
+	if e.Record != 0 {
+		place = "record " + strconv.FormatUint(e.Record, 10)
+	}
+	text := errtext.Join("journal", place, e.Field, e.Reason)
 	if e.Kind == ErrOrdersDiffer {
 		same := 0
 		for same < min(len(e.Journal), len(e.Core)) && e.Journal[same] == e.Core[same] {

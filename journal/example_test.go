@@ -2,11 +2,13 @@ package journal_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/journal"
+	"github.com/berth-sched/berth/journal/storetest"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -101,5 +103,53 @@ func ExampleRecover() {
 	}
 	// Output:
 	// {Events:3 Passes:1 Orders:1} truncated true
+	// again: bind train
+}
+
+// A core whose steps are durable before anything follows from them. The process dies after it
+// was given an order, and the next one is given it again. Package boltstore has such a store
+// in a file.
+func ExampleDurable() {
+	log := storetest.NewFileLog(1)
+	options := journal.Options{Config: berth.Config{}}
+	open := func() *journal.Durable {
+		store, err := log.Open()
+		if err != nil {
+			panic(err)
+		}
+		d, err := journal.Open(context.Background(), store, options)
+		if err != nil {
+			panic(err)
+		}
+		return d
+	}
+	schedule := func(d *journal.Durable) {
+		orders, err := d.Schedule(context.Background())
+		if err != nil {
+			panic(err) // nothing that is not durable was let out
+		}
+		for _, order := range orders {
+			fmt.Println(order.Kind(), order.Header().Job)
+		}
+	}
+	d := open()
+	for _, event := range []berth.Event{
+		berth.NodeJoined{Node: berth.Node{ID: "n1", GPUs: []berth.GPU{{Product: "H100-80GB"}}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "research"}},
+		berth.JobSubmitted{Job: berth.Job{
+			ID: "train", Queue: "research",
+			Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1)}},
+		}},
+	} {
+		if err := d.Apply(event); err != nil {
+			panic(err)
+		}
+	}
+	schedule(d)
+	d = open() // another process
+	fmt.Print("again: ")
+	schedule(d)
+	// Output:
+	// bind train
 	// again: bind train
 }

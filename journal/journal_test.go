@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,6 +128,7 @@ func TestReaderReadsWhatIsWritten(t *testing.T) {
 // noticed on the line where it shows.
 func TestTamperedJournals(t *testing.T) {
 	text, _, _ := record(t)
+	text = journal.Bare(text)
 	lines := strings.SplitAfter(text, "\n")
 	lines = lines[:len(lines)-1]
 	find := func(part string) int {
@@ -163,14 +165,15 @@ func TestTamperedJournals(t *testing.T) {
 		{"an unknown field in an event", edit(submitted, `"queue"`, `"colour":"red","queue"`), journal.ErrMalformed, submitted + 1, "is not a known field"},
 		{"an unknown field in a line", edit(submitted, `"now"`, `"then":1,"now"`), journal.ErrMalformed, submitted + 1, "is not a known field"},
 		{"an unknown kind of event", edit(submitted, `"jobSubmitted"`, `"jobWished"`), journal.ErrMalformed, submitted + 1, "is not a known field"},
-		{"a line that is no JSON", edit(submitted, `{"now"`, `now`), journal.ErrMalformed, submitted + 1, "is not JSON"},
+		{"a line that is no JSON", edit(submitted, `{"now"`, `{now`), journal.ErrMalformed, submitted + 1, "is not JSON"},
 		{"an event and a pass in one", edit(submitted, `{"now"`, `{"pass":true,"now"`), journal.ErrMalformed, submitted + 1, "is none of"},
 		{"a pass that is none", edit(find(`"pass"`), `true`, `false`), journal.ErrMalformed, find(`"pass"`) + 1, "is false"},
 		{"an event without an instant", edit(submitted, `"now":1000,`, ``), journal.ErrMalformed, submitted + 1, "is none of"},
 		{"an instant that is text", edit(submitted, `"now":1000`, `"now":"noon"`), journal.ErrMalformed, submitted + 1, "is not a whole number of milliseconds"},
 		{"two objects on a line", edit(submitted, "\n", " {}\n"), journal.ErrMalformed, submitted + 1, "after its end"},
-		{"an empty line", edit(submitted, lines[submitted], "\n"), journal.ErrMalformed, submitted + 1, "ends before"},
+		{"an empty line", edit(submitted, lines[submitted], "\n"), journal.ErrMalformed, submitted + 1, "does not begin with its number"},
 		{"a last line without its end", strings.TrimSuffix(text, "\n"), journal.ErrTruncated, len(lines), "no end"},
+		{"a state", edit(submitted, lines[submitted], `{"state":"0000000000000000"}`+"\n"), journal.ErrMalformed, submitted + 1, "is in logs alone"},
 		{"no configuration", drop(0), journal.ErrMalformed, 1, "the first line is the version and the configuration"},
 		{"no version", edit(0, `"version":2,`, ``), journal.ErrVersion, 1, "older than version 2"},
 		{"another version", edit(0, `"version":2,`, `"version":3,`), journal.ErrVersion, 1, "is 3, not 2"},
@@ -179,7 +182,7 @@ func TestTamperedJournals(t *testing.T) {
 		{"nothing", "", journal.ErrMalformed, 1, "is empty"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := journal.Replay(strings.NewReader(c.text))
+			_, err := journal.Replay(strings.NewReader(journal.Seal(c.text)))
 			var e *journal.Error
 			require.ErrorAs(t, err, &e)
 			require.ErrorIs(t, err, c.kind)
@@ -199,6 +202,7 @@ func TestTamperedJournals(t *testing.T) {
 // not there.
 func TestMalformedLineChangesNothing(t *testing.T) {
 	text, counts, _ := record(t)
+	text = journal.Bare(text)
 	bad := []struct{ line, field, reason string }{
 		{`{"now":1`, "", "ends before"},
 		{`{"now":200000,"event":{"nodeLost":{"node":"n9"}}}`, "event.nodeLost.node", `"n9" is not in the fleet`},
@@ -207,13 +211,13 @@ func TestMalformedLineChangesNothing(t *testing.T) {
 		{`{"now":200000,"event":{"jobSubmitted":{"job":{"id":"x","queue":"research","groups":[{"members":2,"minMembers":3,"claim":{"gpus":1}}]}}}}`, "event.jobSubmitted.job.groups[0].minMembers", "outside 0..2"},
 		{`{"now":200000,"event":{"jobSubmitted":{"job":{"id":"x","queue":"research","groups":[{"members":2,"claim":{"cpuMilli":-5}}]}}}}`, "event.jobSubmitted.job.groups[0].claim.cpuMilli", "negative"},
 	}
-	bad = append(bad, struct{ line, field, reason string }{`{"now":1,"pass":true}`, "now", "before"}, struct{ line, field, reason string }{`{"now":1,"event":{"nodeLost":{"node":"n2"}}}`, "now", "before"},
+	bad = append(bad, struct{ line, field, reason string }{`{"now":1,"pass":true,"orders":0,"digest":"0000000000000000"}`, "now", "before"}, struct{ line, field, reason string }{`{"now":1,"event":{"nodeLost":{"node":"n2"}}}`, "now", "before"},
 		struct{ line, field, reason string }{`{"now":200000,"noww":1,"pass":true}`, "noww", `did you mean "now"?`}, struct{ line, field, reason string }{`{"now":200000,"now":1,"pass":true}`, "now", "comes twice"})
 	for _, b := range bad {
 		text += b.line + "\n"
 	}
-	text += `{"now":200000,"pass":true}` + "\n"
-	p, err := journal.NewPlayer(strings.NewReader(text))
+	text += `{"now":200000,"pass":true,"orders":0,"digest":"0000000000000000"}` + "\n"
+	p, err := journal.NewPlayer(strings.NewReader(journal.Seal(text)))
 	require.NoError(t, err)
 	for range counts.Events + counts.Passes + counts.Orders {
 		require.NoError(t, p.Step())
@@ -249,7 +253,7 @@ func TestErrorsAreShort(t *testing.T) {
 		`{"now":200000,"event":{"nodeLost":{"node":"` + long + `"}}}`, `{"order":{"drop":{"job":"` + long + `"}}}`,
 		`{"order":{"drop":{"` + long + `":1}}}`, `{"now":200000,"event":{"jobSubmitted":{"job":{"class":"` + long + `"}}}}`,
 	} {
-		p, err := journal.NewPlayer(strings.NewReader(text + line + "\n"))
+		p, err := journal.NewPlayer(strings.NewReader(journal.Seal(journal.Bare(text) + line + "\n")))
 		require.NoError(t, err)
 		for err = p.Step(); err == nil; err = p.Step() {
 		}
@@ -298,14 +302,16 @@ func TestLongLine(t *testing.T) {
 	}
 	head := `{"version":2,"config":{}}` + "\n"
 	long := io.LimitReader(spaces{}, journal.MaxLineBytes+1)
-	r, err := journal.NewReader(io.MultiReader(strings.NewReader(head), long, strings.NewReader("\n"+`{"now":1,"pass":true}`+"\n")))
+	_, last, _ := strings.Cut(journal.Seal(head+`{"now":1,"pass":true,"orders":0,"digest":"0000000000000000"}`), "\n")
+	r, err := journal.NewReader(io.MultiReader(strings.NewReader(head), long, strings.NewReader("\n"+last+"\n")))
 	require.NoError(t, err)
 	_, err = r.Next()
 	require.ErrorIs(t, err, journal.ErrMalformed)
 	require.ErrorContains(t, err, "line 2: is longer than")
 	e, err := r.Next()
 	require.NoError(t, err)
-	require.Equal(t, journal.Entry{Line: 3, Now: 1, Pass: true}, e)
+	require.Equal(t, journal.Entry{Line: 3, Position: e.Position, Now: 1, Pass: true}, e)
+	require.EqualValues(t, 1, e.Position.Number)
 }
 
 type spaces struct{}
@@ -323,6 +329,7 @@ func FuzzReader(f *testing.F) {
 	text, _, _ := record(f)
 	f.Add(text)
 	f.Add(`{"version":2,"config":{}}` + "\n" + `{"now":1,"pass":true}` + "\n" + `{"order":{}}`)
+	f.Add(journal.Seal(`{"version":2,"config":{}}` + "\n" + `{"now":1,"pass":true,"orders":0,"digest":"0000000000000000"}` + "\n" + `{"order":{}}`))
 	f.Add("")
 	f.Add("{}\n")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -347,4 +354,30 @@ func requireTyped(t *testing.T, err error) {
 	require.Positive(t, e.Line)
 	require.NotEmpty(t, e.Reason)
 	require.NotNil(t, e.Kind)
+}
+
+// TestALineThatIsNotWhereItWasWritten: what is dropped, doubled, changed or moved is named at once,
+// also where a core would not notice.
+func TestALineThatIsNotWhereItWasWritten(t *testing.T) {
+	text, _, _ := record(t)
+	lines := strings.SplitAfter(text, "\n")
+	lines = lines[:len(lines)-1]
+	for i := 1; i < len(lines)-1; i++ {
+		for name, mended := range map[string][]string{
+			"dropped": slices.Delete(slices.Clone(lines), i, i+1),
+			"doubled": slices.Insert(slices.Clone(lines), i, lines[i]),
+			"swapped": slices.Concat(lines[:i], []string{lines[i+1], lines[i]}, lines[i+2:]),
+			"changed": slices.Concat(lines[:i], []string{strings.Replace(lines[i], `","`, `", "`, 1)}, lines[i+1:]),
+		} {
+			_, err := journal.Replay(strings.NewReader(strings.Join(mended, "")))
+			var e *journal.Error
+			require.ErrorAs(t, err, &e, "%s line %d", name, i+1)
+			require.ErrorIs(t, err, journal.ErrDamaged)
+			at := i + 1
+			if name == "doubled" {
+				at++
+			}
+			require.Equal(t, at, e.Line, "%s: %v", name, err)
+		}
+	}
 }

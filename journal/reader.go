@@ -22,18 +22,26 @@ const MaxLineBytes = 64 << 20
 // did not say it.
 const version = 2
 
-// An Entry is one line behind the first. Exactly one of Event, Pass and Order
-// is set.
+// An Entry is one line behind the first, or one record of a log. Exactly one of Event, Pass, Order
+// and State is set.
 type Entry struct {
-	// Line counts from 1.
+	// Line counts from 1; 0 for a record of a log.
 	Line int
+	// Position is the one behind it.
+	Position Position
 	// Now is the instant of an event or a pass.
 	Now   berth.Time
 	Event berth.Event
-	Pass  bool
+	// Pass, and how many orders it gave, with the sum of their JSON, a line each.
+	Pass   bool
+	Orders int
+	Digest Sum
+	// Order is in files alone.
 	Order berth.Order
-	// Text is the JSON of the action as it is written, for comparing bytes.
+	// Text is the JSON of the order as it is written, for comparing bytes.
 	Text []byte
+	// State is that of the core, in logs alone: orders of earlier passes are handed on.
+	State *Sum
 }
 
 // A Reader reads a journal line by line. It is strict: a field it does not know,
@@ -42,7 +50,11 @@ type Entry struct {
 type Reader struct {
 	in     *bufio.Reader
 	line   int
+	record uint64 // instead of the line, where a log is read
 	buffer []byte // the line
+	body   []byte // what it says, within the buffer
+	at     Position
+	head   envelope // the first line
 	config berth.Config
 }
 
@@ -57,6 +69,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	in.at.Sum = sumOf(0, text)
 	w, err := in.decode(text)
 	if err != nil {
 		return nil, err
@@ -72,14 +85,17 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if in.config, err = berth.DecodeConfig(w.Config); err != nil {
 		return nil, in.malformed("config", "", err)
 	}
+	in.head = *w
 	return in, nil
 }
 
-// Config is the configuration of the core that the journal is about.
+// Config is the configuration of the core that the journal is about, without what is no data: Gain
+// and Scorer.
 func (r *Reader) Config() berth.Config { return r.config }
 
 // Next reads a line. It returns io.EOF behind the last one, and an *Error about a
-// line that is malformed; the next call goes on with the line after it.
+// line that is malformed, or is not what was written behind the one before ([ErrDamaged]); the next
+// call goes on with the line after it.
 func (r *Reader) Next() (Entry, error) {
 	e, err := r.next()
 	if err == nil && e.Text != nil {
@@ -94,17 +110,30 @@ func (r *Reader) next() (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	if e, ok := r.readAsWritten(text); ok {
+	return r.readLine(text)
+}
+
+// readLine reads a line that is in the buffer, and writes into it.
+func (r *Reader) readLine(line []byte) (Entry, error) {
+	body, at, bad := r.at.follow(line)
+	r.at = at
+	if bad != nil {
+		bad.Line, bad.Record = r.line, r.record
+		return Entry{}, bad
+	}
+	r.body = line[len(line)-len(body)-1:]
+	r.body[0] = '{' // the comma before the body: the body is an object by itself
+	if e, ok := r.readAsWritten(r.body); ok {
 		return e, nil
 	}
-	return r.readAny(text)
+	return r.readAny(r.body)
 }
 
 // readOrder decodes the order of the line, and gives it a text of its own.
 func (r *Reader) readOrder(e Entry) (Entry, error) {
 	order, err := berth.DecodeOrder(e.Text)
 	if err != nil { // it is none, or something stands beside it
-		if e, err = r.readAny(r.buffer); err != nil {
+		if e, err = r.readAny(r.body); err != nil {
 			return Entry{}, err
 		}
 		if order, err = berth.DecodeOrder(e.Text); err != nil {
@@ -118,7 +147,7 @@ func (r *Reader) readOrder(e Entry) (Entry, error) {
 // readAsWritten reads a line as a Writer writes it. Whatever else is a line, or is none, is for
 // readAny.
 func (r *Reader) readAsWritten(text []byte) (Entry, bool) {
-	e := Entry{Line: r.line}
+	e := Entry{Line: r.line, Position: r.at}
 	if rest, ok := between(text, `{"order":`); ok {
 		e.Text = rest
 		return e, rest[0] == '{' && rest[len(rest)-1] == '}'
@@ -133,9 +162,6 @@ func (r *Reader) readAsWritten(text []byte) (Entry, bool) {
 		return e, false
 	}
 	e.Now = berth.Time(now)
-	if e.Pass = string(rest) == `"pass":true`; e.Pass {
-		return e, true
-	}
 	if body, ok := bytes.CutPrefix(rest, []byte(`"event":`)); ok {
 		e.Event, err = berth.DecodeEvent(body)
 		return e, err == nil
@@ -157,7 +183,7 @@ func (r *Reader) readAny(text []byte) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	e := Entry{Line: r.line}
+	e := Entry{Line: r.line, Position: r.at}
 	switch fields := w.fields(); {
 	case w.Order != nil && fields == 1:
 		e.Text = w.Order
@@ -167,13 +193,15 @@ func (r *Reader) readAny(text []byte) (Entry, error) {
 		if err != nil {
 			return Entry{}, r.malformed("event", "", err)
 		}
-	case w.Pass != nil && w.Now != nil && fields == 2:
-		e.Now, e.Pass = *w.Now, true
+	case w.Pass != nil && w.Now != nil && w.Orders != nil && w.Digest != nil && fields == 4:
+		e.Now, e.Pass, e.Orders, e.Digest = *w.Now, true, *w.Orders, *w.Digest
 		if !*w.Pass {
 			return Entry{}, r.malformed("pass", "is false", nil)
 		}
+	case w.State != nil && fields == 1:
+		e.State = w.State
 	default:
-		return Entry{}, r.malformed("", "is none of an event (now, event), a pass (now, pass) and an order (order)", nil)
+		return Entry{}, r.malformed("", "is none of an event (now, event), a pass (now, pass, orders, digest), an order (order) and a state (state)", nil)
 	}
 	return e, nil
 }
@@ -182,16 +210,24 @@ func (r *Reader) readAny(text []byte) (Entry, error) {
 type envelope struct {
 	Version *int            `json:"version"`
 	Config  json.RawMessage `json:"config"`
+	Scorer  string          `json:"scorer"`
+	OwnGain bool            `json:"ownGain"`
 	Now     *berth.Time     `json:"now"`
 	Event   json.RawMessage `json:"event"`
 	Pass    *bool           `json:"pass"`
+	Orders  *int            `json:"orders"`
+	Digest  *Sum            `json:"digest"`
 	Order   json.RawMessage `json:"order"`
+	State   *Sum            `json:"state"`
 }
 
 // fields counts those that are there.
 func (w *envelope) fields() int {
 	n := 0
-	for _, there := range []bool{w.Version != nil, w.Config != nil, w.Now != nil, w.Event != nil, w.Pass != nil, w.Order != nil} {
+	for _, there := range []bool{
+		w.Version != nil, w.Config != nil, w.Now != nil, w.Event != nil, w.Pass != nil,
+		w.Orders != nil, w.Digest != nil, w.Order != nil, w.State != nil,
+	} {
 		if there {
 			n++
 		}
@@ -202,7 +238,7 @@ func (w *envelope) fields() int {
 func (r *Reader) decode(text []byte) (*envelope, error) {
 	w := new(envelope)
 	if err := strict.Unmarshal(text, w); err != nil {
-		e := &Error{Line: r.line, Kind: ErrMalformed, Err: err}
+		e := &Error{Line: r.line, Record: r.record, Kind: ErrMalformed, Err: err}
 		e.Field, e.Reason = strict.Describe(err, func(own *berth.Error) string { return own.Reason })
 		return nil, e
 	}
@@ -247,7 +283,7 @@ func (r *Reader) unknownVersion(reason string) *Error {
 // malformed builds the error about the current line. Where the package berth said
 // what is wrong, field and reason are taken from there.
 func (r *Reader) malformed(field, reason string, err error) *Error {
-	e := &Error{Line: r.line, Field: field, Reason: reason, Kind: ErrMalformed, Err: err}
+	e := &Error{Line: r.line, Record: r.record, Field: field, Reason: reason, Kind: ErrMalformed, Err: err}
 	return e.explain(err)
 }
 

@@ -38,6 +38,9 @@ func resume(sched *core.Core, r io.Reader) (*Player, error) {
 	if !bytes.Equal(written, have) {
 		return nil, in.malformed("config", "is not that of the snapshot", nil)
 	}
+	if err := in.sameRules(sched.Config()); err != nil {
+		return nil, err
+	}
 	return &Player{in: in, core: sched}, nil
 }
 

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/journal"
+	"github.com/berth-sched/berth/preempt"
 )
 
 // fresh is a core as the one of record was when its journal was begun.
@@ -23,7 +25,7 @@ func TestRecoverGoesOnFromASnapshot(t *testing.T) {
 	text, counts, sched := record(t)
 	want, err := sched.Snapshot()
 	require.NoError(t, err)
-	lines := strings.SplitAfter(text, "\n")
+	lines := strings.SplitAfter(journal.Bare(text), "\n")
 
 	first, err := journal.Recover(fresh(t), strings.NewReader(text))
 	require.NoError(t, err)
@@ -33,13 +35,13 @@ func TestRecoverGoesOnFromASnapshot(t *testing.T) {
 
 	// The first half into a core, and the second into what is restored of it.
 	half := fresh(t)
-	_, err = journal.Recover(half, strings.NewReader(strings.Join(lines[:6], "")))
+	_, err = journal.Recover(half, strings.NewReader(journal.Seal(strings.Join(lines[:6], ""))))
 	require.NoError(t, err)
 	snapshot, err := half.Snapshot()
 	require.NoError(t, err)
 	restored, err := core.Restore(snapshot)
 	require.NoError(t, err)
-	_, err = journal.Recover(restored, strings.NewReader(lines[0]+strings.Join(lines[6:], "")))
+	_, err = journal.Recover(restored, strings.NewReader(journal.Seal(lines[0]+strings.Join(lines[6:], ""))))
 	require.NoError(t, err)
 	got, err := restored.Snapshot()
 	require.NoError(t, err)
@@ -51,7 +53,7 @@ func TestRecoverTakesATornEnd(t *testing.T) {
 	text, _, sched := record(t)
 	want, err := sched.Snapshot()
 	require.NoError(t, err)
-	begin := strings.LastIndex(text, `{"now":200000,"pass"`)
+	begin := strings.LastIndex(text[:strings.LastIndex(text, `"now":200000,"pass"`)], "{")
 	passed := begin + strings.IndexByte(text[begin:], '\n') + 1
 	require.Less(t, passed, len(text), "the pass gave orders")
 	for cut := begin; cut < len(text); cut++ {
@@ -67,8 +69,8 @@ func TestRecoverTakesATornEnd(t *testing.T) {
 
 func TestRecoverRefusesWhatIsNoTornEnd(t *testing.T) {
 	text, _, _ := record(t)
-	lines := strings.SplitAfter(text, "\n")
-	without := func(i int) string { return strings.Join(lines[:i], "") + strings.Join(lines[i+1:], "") }
+	lines := strings.SplitAfter(journal.Bare(text), "\n")
+	without := func(i int) string { return journal.Seal(strings.Join(lines[:i], "") + strings.Join(lines[i+1:], "")) }
 	at := 0
 	for i, line := range lines {
 		if strings.HasPrefix(line, `{"order":`) {
@@ -78,7 +80,7 @@ func TestRecoverRefusesWhatIsNoTornEnd(t *testing.T) {
 	}
 	_, err := journal.Recover(fresh(t), strings.NewReader(without(at)))
 	require.ErrorIs(t, err, journal.ErrOrdersDiffer)
-	_, err = journal.Recover(fresh(t), strings.NewReader(lines[0]+"{\n"+strings.Join(lines[1:], "")))
+	_, err = journal.Recover(fresh(t), strings.NewReader(journal.Seal(lines[0]+"{\n"+strings.Join(lines[1:], ""))))
 	require.ErrorIs(t, err, journal.ErrMalformed)
 
 	other, err := core.New(berth.Config{})
@@ -86,4 +88,45 @@ func TestRecoverRefusesWhatIsNoTornEnd(t *testing.T) {
 	_, err = journal.Recover(other, strings.NewReader(text))
 	require.ErrorIs(t, err, journal.ErrMalformed)
 	require.ErrorContains(t, err, "config")
+}
+
+// TestAScorerAndAGainAreNamed: a journal of a core with them is replayed with them, and with no
+// others.
+func TestAScorerAndAGainAreNamed(t *testing.T) {
+	gain := func(preempt.Beneficiary) preempt.GPUMilliseconds { return 1 }
+	sched, err := core.New(berth.Config{Levels: []string{"leaf"}, Scorer: byName("spread"), Gain: gain})
+	require.NoError(t, err)
+	var out bytes.Buffer
+	w, err := journal.NewWriter(&out, sched.Config())
+	require.NoError(t, err)
+	for _, e := range []berth.Event{nodeOf("n1", 2), queueOf("q"), jobOf("a")} {
+		w.Applied(0, e, sched.Apply(0, e))
+	}
+	orders, err := sched.Schedule(0)
+	require.NoError(t, err)
+	w.Scheduled(0, orders)
+	require.NoError(t, w.Flush())
+	replay := func(complete ...func(*berth.Config)) error {
+		_, err := journal.Replay(bytes.NewReader(out.Bytes()), complete...)
+		return err
+	}
+	both := func(name string) func(*berth.Config) {
+		return func(c *berth.Config) { c.Scorer, c.Gain = byName(name), gain }
+	}
+	require.NoError(t, replay(both("spread")))
+	for field, complete := range map[string][]func(*berth.Config){
+		"scorer":  {both("pack")},
+		"ownGain": {both("spread"), func(c *berth.Config) { c.Gain = nil }},
+	} {
+		var e *journal.Error
+		require.ErrorAs(t, replay(complete...), &e)
+		require.ErrorIs(t, e, journal.ErrConfigDiffers)
+		require.Equal(t, field, e.Field)
+	}
+	require.ErrorIs(t, replay(), journal.ErrConfigDiffers)
+	_, err = journal.Recover(fresh(t), bytes.NewReader(out.Bytes()))
+	require.ErrorIs(t, err, journal.ErrConfigDiffers)
+	text, _, _ := record(t)
+	_, err = journal.Replay(strings.NewReader(text), both("spread"))
+	require.ErrorIs(t, err, journal.ErrConfigDiffers, "one too many")
 }

@@ -8,14 +8,15 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // Replay tells a fresh core everything that a journal says and compares its
 // orders with the written ones, byte for byte. It stops at the first line where
 // something is amiss and returns an *Error about it, with what was replayed up to
-// there.
-func Replay(r io.Reader) (Counts, error) {
-	p, err := NewPlayer(r)
+// there. For complete see [NewPlayer].
+func Replay(r io.Reader, complete ...func(*berth.Config)) (Counts, error) {
+	p, err := NewPlayer(r, complete...)
 	if err != nil {
 		return Counts{}, err
 	}
@@ -38,17 +39,47 @@ type Player struct {
 	given []berth.Order
 }
 
-// NewPlayer reads the configuration and makes the core.
-func NewPlayer(r io.Reader) (*Player, error) {
+// NewPlayer reads the configuration and makes the core. A journal of a core with a Scorer or a Gain
+// has that there was one, and of the Scorer the name. Functions complete the configuration with
+// them:
+//
+//	journal.NewPlayer(file, func(c *berth.Config) { c.Scorer = ours })
+//
+// One that is missing, has another name, or is one too many is an [*Error] of the kind
+// [ErrConfigDiffers].
+func NewPlayer(r io.Reader, complete ...func(*berth.Config)) (*Player, error) {
 	in, err := NewReader(r)
 	if err != nil {
 		return nil, err
 	}
-	sched, err := core.New(in.Config())
+	config := in.Config()
+	for _, f := range complete {
+		f(&config)
+	}
+	if err := in.sameRules(config); err != nil {
+		return nil, err
+	}
+	sched, err := core.New(config)
 	if err != nil {
 		return nil, in.malformed("config", "", err)
 	}
 	return &Player{in: in, core: sched}, nil
+}
+
+// sameRules compares what of a configuration is no data, as far as the journal has it.
+func (r *Reader) sameRules(c berth.Config) error {
+	differ := &Error{Line: r.line, Kind: ErrConfigDiffers}
+	switch {
+	case scorerName(c) != r.head.Scorer:
+		differ.Field = "scorer"
+		differ.Reason = fmt.Sprintf("is %q, not %q: the journal is replayed with the scorer of its core", errtext.Short(r.head.Scorer), errtext.Short(scorerName(c)))
+	case (c.Gain != nil) != r.head.OwnGain:
+		differ.Field = "ownGain"
+		differ.Reason = fmt.Sprintf("is %v: the journal is replayed with the function for the gain of its core", r.head.OwnGain)
+	default:
+		return nil
+	}
+	return differ
 }
 
 // Core is the core as it stands behind the lines played so far.
@@ -83,6 +114,9 @@ func (p *Player) Step() error {
 		}
 		p.counts.Passes++
 		return nil
+	}
+	if e.State != nil {
+		return p.in.malformed("state", "is in logs alone", nil)
 	}
 	if err := p.core.Apply(e.Now, e.Event); err != nil {
 		field := "event." + e.Event.Kind()

@@ -19,21 +19,30 @@ type Counts struct {
 // A Writer writes a journal. An error sticks: after the first one nothing more
 // is written, and Flush returns it. So the calls in between need no check.
 type Writer struct {
-	out    *bufio.Writer
-	line   []byte
-	counts Counts
-	err    error
+	out        *bufio.Writer
+	at         Position
+	line, body []byte
+	counts     Counts
+	err        error
 }
 
 // NewWriter begins a journal of a core with its configuration, as Core.Config
-// returns it.
+// returns it. Of Gain and Scorer it has that there is one, and the name.
 func NewWriter(w io.Writer, config berth.Config) (*Writer, error) {
 	text, err := json.Marshal(config)
 	if err != nil {
 		return nil, err
 	}
-	out := &Writer{out: bufio.NewWriterSize(w, 1<<16)}
-	out.put(`{"version":`+strconv.Itoa(version)+`,"config":`, text)
+	head := append([]byte(`{"version":`+strconv.Itoa(version)+`,"config":`), text...)
+	if name := scorerName(config); name != "" {
+		head = append(head, `,"scorer":`+strconv.Quote(name)...)
+	}
+	if config.Gain != nil {
+		head = append(head, `,"ownGain":true`...)
+	}
+	head = append(head, '}')
+	out := &Writer{out: bufio.NewWriterSize(w, 1<<16), at: Position{Sum: sumOf(0, head)}}
+	out.write(head)
 	return out, out.err
 }
 
@@ -43,13 +52,10 @@ func (w *Writer) Applied(now berth.Time, e berth.Event, refusal error) {
 	if refusal != nil || w.err != nil {
 		return
 	}
-	text, err := berth.EncodeEvent(e)
-	if err != nil {
-		w.err = err
-		return
+	if w.body, w.err = eventBody(w.body[:0], now, e); w.err == nil {
+		w.counts.Events++
+		w.put()
 	}
-	w.counts.Events++
-	w.put(`{"now":`+strconv.FormatInt(int64(now), 10)+`,"event":`, text)
 }
 
 // Scheduled writes a pass and the orders it gave.
@@ -57,16 +63,21 @@ func (w *Writer) Scheduled(now berth.Time, orders []berth.Order) {
 	if w.err != nil {
 		return
 	}
-	w.counts.Passes++
-	w.put(`{"now":`+strconv.FormatInt(int64(now), 10)+`,"pass":`, []byte("true"))
-	for _, a := range orders {
-		text, err := berth.EncodeOrder(a)
-		if err != nil {
-			w.err = err
+	var digest Sum
+	texts := make([][]byte, len(orders))
+	for i, order := range orders {
+		if texts[i], w.err = berth.EncodeOrder(order); w.err != nil {
 			return
 		}
+		digest = digest.with(texts[i])
+	}
+	w.counts.Passes++
+	w.body = passBody(w.body[:0], now, len(orders), digest)
+	w.put()
+	for _, text := range texts {
 		w.counts.Orders++
-		w.put(`{"order":`, text)
+		w.body = orderBody(w.body[:0], text)
+		w.put()
 	}
 }
 
@@ -82,10 +93,17 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// put writes one line. Its head is the object up to the value of its last field.
-func (w *Writer) put(head string, value []byte) {
-	w.line = append(append(append(w.line[:0], head...), value...), '}', '\n')
-	if _, err := w.out.Write(w.line); err != nil && w.err == nil {
+// put writes the line of the body.
+func (w *Writer) put() {
+	w.line, w.at = w.at.appendLine(w.line[:0], w.body)
+	w.write(w.line)
+}
+
+func (w *Writer) write(line []byte) {
+	if _, err := w.out.Write(line); err != nil && w.err == nil {
+		w.err = err
+	}
+	if err := w.out.WriteByte('\n'); err != nil && w.err == nil {
 		w.err = err
 	}
 }

@@ -99,7 +99,7 @@ func TestBadCommandLines(t *testing.T) {
 	b.refuses(1, "guarantee", "queue", "q", "-limit", "1", "-guarantee", "2")
 	b.refuses(1, "invalid syntax", "repaired", "two")
 	b.refuses(1, "there are 8 GPUs", "fault", "-gpu", "99")
-	b.refuses(1, "in use", "serve", "-fake", "hgx-h100")
+	b.refuses(1, "another process has it open", "serve", "-fake", "hgx-h100")
 	status, out, _ := b.cli("help")
 	require.Zero(t, status)
 	require.Contains(t, out, "livenode run -- COMMAND...")

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/berth-sched/berth/examples/livenode/internal/own"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -24,7 +25,14 @@ func newClient(folder string) *client {
 	c := &client{folder: folder}
 	c.http.Transport = &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socketFile(folder))
+			c, err := new(net.Dialer).DialContext(ctx, "unix", socketFile(folder))
+			if err != nil {
+				return nil, err
+			}
+			if err := own.CheckPeer(c); err != nil { // it would be told a whole environment
+				return nil, errors.Join(fmt.Errorf("%s: %w", socketFile(folder), err), c.Close())
+			}
+			return c, nil
 		},
 	}
 	return c

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/journal"
 	"github.com/berth-sched/berth/nvmlsrc"
 )
 
@@ -42,6 +43,8 @@ type bench struct {
 	t    *testing.T
 	o    *orchestrator
 	stop func()
+	// clock, if it is not the machine's.
+	clock journal.Clock
 	// fails: it is to end with an error, which is in failure then.
 	fails   bool
 	failure error
@@ -74,7 +77,7 @@ func (b *bench) begin(change ...func(*machineConfig)) {
 	for i := range policy.Geometry {
 		policy.Geometry[i].Cost = 100 * berth.Millisecond
 	}
-	b.o, err = newOrchestrator(b.folder, m, policy, io.Discard)
+	b.o, err = newOrchestrator(b.folder, m, policy, b.clock, io.Discard)
 	require.NoError(b.t, err)
 	listener, err := listen(b.folder)
 	require.NoError(b.t, err)

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -16,37 +19,46 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/examples/livenode/internal/process"
+	"github.com/berth-sched/berth/journal"
+	"github.com/berth-sched/berth/nvmlsrc"
 )
 
-// TestTornJournal: the last line was not written whole when the orchestrator was killed.
-func TestTornJournal(t *testing.T) {
+// TestDamagedLog: livenode does not begin with a log that is not as it was written, and leaves
+// alone what runs.
+func TestDamagedLog(t *testing.T) {
 	b := start(t)
 	b.submits(counts("runs", 4), counts("waits", 8))
 	pid := b.becomes("runs", "running").PID
 	b.stop()
-	files, err := filepath.Glob(filepath.Join(b.folder, "core", "journal-*.jsonl"))
+	whole, err := os.ReadFile(logFile(b.folder))
 	require.NoError(t, err)
-	require.Len(t, files, 1)
-	text, err := os.ReadFile(files[0])
+	text := bytes.ReplaceAll(whole, []byte(`"id":"runs"`), []byte(`"id":"ruin"`))
+	require.NotEqual(t, whole, text)
+	require.NoError(t, os.WriteFile(logFile(b.folder), text, 0o600))
+	m, err := openMachine(machineConfig{box: "hgx-h100", folder: b.folder, every: nvmlsrc.MinInterval})
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(files[0], append(text, `{"now":17`...), 0o600))
+	_, err = newOrchestrator(b.folder, m, policyFor(false), nil, io.Discard)
+	require.ErrorIs(t, err, journal.ErrDamaged)
+	require.NoError(t, m.close())
+	require.True(t, runs(pid))
+	require.NoError(t, os.WriteFile(logFile(b.folder), whole, 0o600))
 	b.begin()
 	require.Equal(t, pid, b.becomes("runs", "running").PID)
 	b.becomes("waits", "pending")
 }
 
-// TestNothingHappensThatIsNotKept: when the disk is full nothing is accepted, nothing is
+// TestNothingHappensThatIsNotKept: when the log cannot be written nothing is accepted, nothing is
 // started, and livenode ends rather than to go on without a memory. What runs goes on.
 func TestNothingHappensThatIsNotKept(t *testing.T) {
 	b := start(t)
 	b.submits(counts("before", 4))
 	pid := b.becomes("before", "running").PID
-	fill(t, filepath.Join(b.folder, "core", "journal-"))
+	fill(t, logFile(b.folder))
 	b.fails = true
 	_, err := b.submit(t.Context(), counts("after", 4))
 	require.Error(t, err)
 	b.stop()
-	require.ErrorIs(t, b.failure, syscall.ENOSPC)
+	require.ErrorIs(t, b.failure, journal.ErrUncertain)
 	require.NoDirExists(t, filepath.Join(b.folder, "jobs", "after", "1"))
 	require.True(t, runs(pid))
 
@@ -56,10 +68,10 @@ func TestNothingHappensThatIsNotKept(t *testing.T) {
 	require.Contains(t, b.becomes("after", stateFailed).Why, "before the job was accepted")
 }
 
-// fill fills the disk, as far as this process's file with such a name is concerned.
+// fill has a disk without room in the place of this process's file with such a name.
 func fill(t *testing.T, prefix string) {
 	t.Helper()
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
 	require.NoError(t, err)
 	defer full.Close()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -73,6 +85,33 @@ func fill(t *testing.T, prefix string) {
 		}
 	}
 	require.FailNow(t, "there is no such file")
+}
+
+// TestAClockThatWasAYearAhead sets the clock for a moment, while jobs are taken on. The backoff of
+// a job that is to be run again passes all the same, in this process and in the next.
+func TestAClockThatWasAYearAhead(t *testing.T) {
+	b := start(t)
+	b.stop()
+	var ahead atomic.Int64
+	machine := journal.MachineClock()
+	b.clock = func() (berth.Time, time.Duration) {
+		wall, elapsed := machine()
+		return wall.Add(berth.Duration(ahead.Load())), elapsed
+	}
+	b.begin()
+	again := func(name string) Submission {
+		return shell(name, `[ "$BERTH_INCARNATION" -gt 2 ] || exit 75`)
+	}
+	ahead.Store(int64(365 * berth.Day))
+	b.submits(again("first"))
+	ahead.Store(0)
+	b.becomes("first", stateEnded)
+	b.stop()
+	ahead.Store(int64(365 * berth.Day))
+	b.begin()
+	ahead.Store(0)
+	b.submits(again("second"))
+	b.becomes("second", stateEnded)
 }
 
 // supervisorOf is the process that started another.

@@ -12,7 +12,9 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
-	"github.com/berth-sched/berth/examples/livenode/internal/store"
+	"github.com/berth-sched/berth/examples/livenode/internal/own"
+	"github.com/berth-sched/berth/journal"
+	"github.com/berth-sched/berth/journal/boltstore"
 	"github.com/berth-sched/berth/nvmlsrc"
 )
 
@@ -26,10 +28,11 @@ import (
 // One round of the loop is: call what was posted, run a pass, put both on disk, answer
 // the clients, and carry out the orders. The sequence of these is duty 7 of an embedder:
 // nothing happens in the world, and nobody is told that something is accepted,
-// before it is on disk.
+// before it is on disk. A journal.Durable sees to it, with a file as its store.
 type orchestrator struct {
-	core    *core.Core
-	store   *store.Store
+	durable *journal.Durable
+	core    *core.Core // of durable, for questions
+	store   *boltstore.Store
 	records *records
 	machine *machine
 	folder  string
@@ -82,17 +85,27 @@ type Decision struct {
 // keptDecisions is how many decisions are kept for people to look at. The journal has all.
 const keptDecisions = 200
 
-// newOrchestrator opens the folder of a machine and finds what runs there.
-func newOrchestrator(folder string, m *machine, policy berth.Policy, log io.Writer) (*orchestrator, error) {
-	s, sched, err := store.Open(filepath.Join(folder, "core"), berth.Config{Policy: policy, Ledger: true})
+// newOrchestrator opens the folder of a machine and finds what runs there. A clock that is nil is
+// the machine's.
+func newOrchestrator(folder string, m *machine, policy berth.Policy, clock journal.Clock, log io.Writer) (*orchestrator, error) {
+	if err := own.MakeFolder(folder); err != nil {
+		return nil, err
+	}
+	s, err := boltstore.Open(logFile(folder))
 	if err != nil {
 		return nil, err
 	}
+	d, err := journal.Open(context.Background(), s, journal.Options{
+		Config: berth.Config{Policy: policy, Ledger: true}, Clock: clock,
+	})
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	o := &orchestrator{
-		core: sched, store: s, machine: m, folder: folder, log: log,
+		durable: d, core: d.Core(), store: s, machine: m, folder: folder, log: log,
 		inbox: make(chan func(), 64),
 		lives: map[berth.JobID]*life{}, dividing: map[berth.OrderID]bool{},
-		failures: map[int]string{},
+		failures: map[int]string{}, changed: true,
 	}
 	o.ending, o.end = context.WithCancel(context.Background())
 	if o.records, err = readRecords(filepath.Join(folder, "jobs")); err == nil {
@@ -105,6 +118,9 @@ func newOrchestrator(folder string, m *machine, policy berth.Policy, log io.Writ
 	return o, nil
 }
 
+// logFile is the log of the core in a state folder.
+func logFile(folder string) string { return filepath.Join(folder, "core.db") }
+
 // close ends what goes on in the background.
 func (o *orchestrator) close() {
 	o.end()
@@ -115,7 +131,6 @@ func (o *orchestrator) close() {
 // with an error, if what is decided cannot be kept.
 func (o *orchestrator) run(ctx context.Context) error {
 	defer o.close()
-	o.carryOut(o.core.Outstanding())
 	for {
 		if err := o.pass(); err != nil {
 			return errors.Join(err, o.store.Close())
@@ -123,7 +138,7 @@ func (o *orchestrator) run(ctx context.Context) error {
 		timer := o.untilDue()
 		select {
 		case <-ctx.Done():
-			return o.store.Close()
+			return errors.Join(o.lastSnapshot(), o.store.Close())
 		case f := <-o.inbox:
 			f()
 			o.drain()
@@ -131,6 +146,15 @@ func (o *orchestrator) run(ctx context.Context) error {
 			o.changed = true // the time has
 		}
 	}
+}
+
+// lastSnapshot has the next start begin with a snapshot, so that another release may decide
+// otherwise. Where there is no room for one, the log does.
+func (o *orchestrator) lastSnapshot() error {
+	if err := o.durable.Snapshot(context.Background()); !errors.Is(err, journal.ErrFull) {
+		return err
+	}
+	return nil
 }
 
 // drain calls what else was posted, so that one pass does for all of it.
@@ -147,28 +171,23 @@ func (o *orchestrator) drain() {
 
 // untilDue is when the core has something to do even if nobody tells it anything.
 func (o *orchestrator) untilDue() <-chan time.Time {
-	wake, ok := o.core.NextWake()
+	wait, ok := o.durable.Wait()
 	if !ok {
 		return nil
 	}
-	return time.After(wake.Sub(o.now()).Std())
+	return time.After(wait)
 }
 
-// now is the time that the core is told: the machine's, unless that was set back.
-func (o *orchestrator) now() berth.Time { return max(berth.TimeOf(time.Now()), o.core.Now()) }
+// now is the time that the core is told, which does not follow a clock that jumps.
+func (o *orchestrator) now() berth.Time { return o.durable.Now() }
 
 // pass runs a pass, if something changed, and carries out its orders.
 func (o *orchestrator) pass() error {
 	for o.changed && o.failed == nil {
 		o.changed = false
-		now := o.now()
-		orders, err := o.core.Schedule(now)
+		orders, err := o.durable.Schedule(context.Background())
 		if err != nil {
-			return err
-		}
-		o.store.Scheduled(now, orders)
-		if err := o.store.Commit(); err != nil {
-			return fmt.Errorf("the journal cannot be written, so the orders are not carried out: %w", err)
+			return fmt.Errorf("no order is carried out that the log does not have: %w", err)
 		}
 		for _, answer := range o.answers {
 			answer()
@@ -178,11 +197,6 @@ func (o *orchestrator) pass() error {
 		o.carryOut(orders)
 		o.resign()
 		o.callWhenEmpty()
-		if o.store.Full() {
-			if err := o.store.Compact(o.core); err != nil {
-				return err
-			}
-		}
 	}
 	return o.failed
 }
@@ -197,9 +211,7 @@ func (o *orchestrator) callWhenEmpty() {
 
 // tell tells the core an event. One that comes too late to matter is no error.
 func (o *orchestrator) tell(event berth.Event) error {
-	now := o.now()
-	err := o.core.Apply(now, event)
-	o.store.Applied(now, event, err)
+	err := o.durable.Apply(event)
 	switch {
 	case err == nil:
 		o.changed = true

@@ -64,7 +64,7 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wr
 		return err
 	}
 	defer m.close()
-	o, err := newOrchestrator(folder, m, policyFor(c.migApply), stdout)
+	o, err := newOrchestrator(folder, m, policyFor(c.migApply), nil, stdout)
 	if err != nil {
 		return err
 	}

@@ -12,11 +12,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/berth-sched/berth/examples/livenode/internal/own"
 	"github.com/berth-sched/berth/quota"
 )
 
 // What clients say and hear: HTTP over a socket in the state folder, which its owner alone
-// may open, so "curl --unix-socket" is a client too.
+// may open, and root, so "curl --unix-socket" is a client too.
 //
 //	POST   /jobs           Submission   the name of the job
 //	GET    /jobs/NAME/why               where it stands, in sentences
@@ -45,14 +46,7 @@ func listen(folder string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	listener, err := net.Listen("unix", path)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(err, listener.Close())
-	}
-	return listener, nil
+	return own.Listen(path)
 }
 
 // serve answers clients until the context is done.

@@ -16,8 +16,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// record writes a journal with one order.
-func record(t *testing.T) string {
+// record writes a journal with one order, which is changed before it is written.
+func record(t *testing.T, change func(*berth.Bind)) string {
 	t.Helper()
 	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
@@ -35,7 +35,9 @@ func record(t *testing.T) string {
 	actions, err := sched.Schedule(2)
 	require.NoError(t, err)
 	require.Len(t, actions, 1)
-	w.Scheduled(2, actions)
+	bind := actions[0].(berth.Bind)
+	change(&bind)
+	w.Scheduled(2, []berth.Order{bind})
 	require.NoError(t, w.Flush())
 	return out.String()
 }
@@ -50,18 +52,25 @@ func replay(t *testing.T, text string) (string, error) {
 }
 
 func TestIdentical(t *testing.T) {
-	output, err := replay(t, record(t))
+	output, err := replay(t, record(t, func(*berth.Bind) {}))
 	require.NoError(t, err)
 	require.Equal(t, "3 events, 1 passes, 1 orders compared: identical\n", output)
 }
 
 func TestDifferent(t *testing.T) {
-	output, err := replay(t, strings.Replace(record(t), `"deadline":120002`, `"deadline":120003`, 1))
+	output, err := replay(t, record(t, func(b *berth.Bind) { b.Deadline++ }))
 	require.ErrorIs(t, err, journal.ErrOrdersDiffer)
 	require.Empty(t, output)
 	require.ErrorContains(t, err, "line 6")
 	require.ErrorContains(t, err, `"deadline":120003`)
 	require.ErrorContains(t, err, `"deadline":120002`)
+}
+
+func TestDamaged(t *testing.T) {
+	text := record(t, func(*berth.Bind) {})
+	_, err := replay(t, strings.Replace(text, `"deadline":120002`, `"deadline":120003`, 1))
+	require.ErrorIs(t, err, journal.ErrDamaged)
+	require.ErrorContains(t, err, "line 6")
 }
 
 func TestBadArguments(t *testing.T) {

@@ -47,7 +47,6 @@ type Demand struct {
 	number  uint32  // of the prices
 	// What was free at these prices, and what changed since.
 	free, changed amount
-	key           []byte
 	sums          []int64
 	left          []int16
 }

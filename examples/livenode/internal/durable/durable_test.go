@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,15 +31,34 @@ func TestWriteReplacesTheWhole(t *testing.T) {
 	require.ErrorIs(t, Write(filepath.Join(path+".d", "file"), nil), fs.ErrNotExist, "there is no such folder")
 }
 
-func TestLock(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	file, err := Lock(path)
+// TestWriteFollowsNoLink plants links under the names that are written first: they are replaced,
+// and the file that they lead to is left alone.
+func TestWriteFollowsNoLink(t *testing.T) {
+	folder := t.TempDir()
+	precious, path := filepath.Join(folder, "precious"), filepath.Join(folder, "file.json")
+	require.NoError(t, os.WriteFile(precious, []byte("precious"), 0o600))
+	require.NoError(t, os.Symlink(precious, path+".new"))
+	require.NoError(t, WriteJSON(path, 1))
+	require.NoError(t, os.Symlink(precious, path+".room"))
+	require.Error(t, Fill(path, 2))
+	require.NoError(t, Reserve(path))
+	require.NoError(t, Fill(path, 3))
+	var got int
+	require.NoError(t, ReadJSON(path, &got))
+	require.Equal(t, 3, got)
+	text, err := os.ReadFile(precious)
 	require.NoError(t, err)
-	_, err = Lock(path)
-	require.ErrorIs(t, err, ErrLocked)
-	require.ErrorContains(t, err, path)
-	require.NoError(t, file.Close())
-	file, err = Lock(path)
-	require.NoError(t, err)
-	require.NoError(t, file.Close())
+	require.Equal(t, "precious", string(text))
+}
+
+func TestReserve(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file.json")
+	require.NoError(t, Fill(path, "without room"))
+	require.NoError(t, Reserve(path))
+	require.Error(t, Fill(path, strings.Repeat("x", 5000)))
+	require.NoError(t, Fill(path, "with room"))
+	var got string
+	require.NoError(t, ReadJSON(path, &got))
+	require.Equal(t, "with room", got)
+	require.NoFileExists(t, path+".room")
 }

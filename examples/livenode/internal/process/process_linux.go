@@ -43,6 +43,13 @@ func Start(folder string, launch Launch) (*Process, error) {
 	if err := durable.WriteJSON(filepath.Join(folder, fileLaunch), launch); err != nil {
 		return nil, err
 	}
+	// How it ends has to be written down also when the disk is full by then, or it would be run
+	// again; and what its process is, or nobody could stop it.
+	for _, name := range []string{fileProgram, fileExit} {
+		if err := durable.Reserve(filepath.Join(folder, name)); err != nil {
+			return nil, err
+		}
+	}
 	pulse := filepath.Join(folder, filePulse)
 	if err := syscall.Mkfifo(pulse, 0o600); err != nil {
 		return nil, fmt.Errorf("%s: %w", pulse, err)

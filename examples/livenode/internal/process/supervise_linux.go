@@ -27,7 +27,7 @@ func Supervise(folder string) error {
 	}
 	var told error
 	if program, err := identify(os.DirFS("/proc"), command.Process.Pid); err == nil { // else it has ended already
-		told = durable.WriteJSON(filepath.Join(folder, fileProgram), program)
+		told = durable.Fill(filepath.Join(folder, fileProgram), program)
 	}
 	_, err = syscall.Write(pulse, []byte{'\n'})
 	exit := wait(command)
@@ -43,7 +43,7 @@ func start(folder string) (*exec.Cmd, error) {
 	if err := durable.ReadJSON(filepath.Join(folder, fileLaunch), &launch); err != nil {
 		return nil, err
 	}
-	output, err := os.OpenFile(launch.Output, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	output, err := os.OpenFile(launch.Output, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +69,13 @@ func wait(command *exec.Cmd) Exit {
 	}
 }
 
+// mostReason is how much is kept of why a program could not be started: there is room for so much.
+const mostReason = 512
+
 func end(folder string, exit Exit) error {
 	exit.At = time.Now()
-	if err := durable.WriteJSON(filepath.Join(folder, fileExit), exit); err != nil {
+	exit.NotStarted = exit.NotStarted[:min(len(exit.NotStarted), mostReason)]
+	if err := durable.Fill(filepath.Join(folder, fileExit), exit); err != nil {
 		return fmt.Errorf("how the program ended is lost: %w", err)
 	}
 	return nil

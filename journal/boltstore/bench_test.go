@@ -1,0 +1,87 @@
+package boltstore_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/journal"
+	"github.com/berth-sched/berth/journal/boltstore"
+	"github.com/berth-sched/berth/quota"
+)
+
+// BenchmarkEvents: events a second that are durable, with so many between two passes.
+func BenchmarkEvents(b *testing.B) {
+	for _, batch := range []int{1, 64, 512} {
+		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
+			d, _ := opened(b, filepath.Join(b.TempDir(), "log"))
+			told := 0
+			for b.Loop() {
+				for range batch {
+					require.NoError(b, d.Apply(submitted(told)))
+					told++
+				}
+				_, err := d.Schedule(b.Context())
+				require.NoError(b, err)
+			}
+			b.ReportMetric(float64(told)/b.Elapsed().Seconds(), "events/s")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+func opened(b *testing.B, path string) (*journal.Durable, *boltstore.Store) {
+	b.Helper()
+	s, err := boltstore.Open(path)
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, s.Close()) })
+	d, err := journal.Open(b.Context(), s, journal.Options{SnapshotRecords: 1 << 30})
+	require.NoError(b, err)
+	require.NoError(b, d.Apply(berth.QueueSet{Queue: quota.Queue{Name: "q"}}))
+	return d, s
+}
+
+// BenchmarkRecover: seconds until a core goes on that has 100,000 jobs, from a snapshot and from
+// the records.
+func BenchmarkRecover(b *testing.B) {
+	for _, from := range []string{"records", "snapshot"} {
+		b.Run(from, func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "log")
+			d, s := opened(b, path)
+			jobs := 100_000
+			if testing.Short() {
+				jobs = 1000
+			}
+			for job := range jobs {
+				require.NoError(b, d.Apply(submitted(job)))
+				if job%100 == 99 {
+					_, err := d.Schedule(b.Context())
+					require.NoError(b, err)
+				}
+				if job == jobs-101 && from == "snapshot" {
+					require.NoError(b, d.Snapshot(b.Context()))
+				}
+			}
+			require.NoError(b, s.Close())
+			info, err := os.Stat(path)
+			require.NoError(b, err)
+			for b.Loop() {
+				s, err := boltstore.Open(path)
+				require.NoError(b, err)
+				d, err := journal.Open(b.Context(), s, journal.Options{})
+				require.NoError(b, err)
+				require.Len(b, d.Core().JobIDs(), jobs)
+				b.StopTimer()
+				require.NoError(b, s.Close())
+				b.StartTimer()
+			}
+			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/recovery")
+			b.ReportMetric(float64(info.Size())/(1<<20), "MiB")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
