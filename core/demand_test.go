@@ -126,8 +126,15 @@ func TestRestoreRefusesWhatIsNoDemand(t *testing.T) {
 		require.ErrorAs(t, err, &refusal, c.put)
 		require.Equal(t, c.field, refusal.Field)
 	}
-	_, err = core.Restore([]byte(strings.Replace(string(b), `"prices":[`, `"prices":[7,`, 1)))
-	var refusal *berth.Error
-	require.ErrorAs(t, err, &refusal)
-	require.Equal(t, "demand.prices", refusal.Field)
+	for _, c := range []struct{ from, to, field string }{
+		{`"prices":[`, `"prices":[7,`, "demand.prices"},
+		{`"free":[`, `"free":[7,`, "demand.free"},
+		{`"free":[`, `"free":[-`, "demand.free[0]"},
+	} {
+		require.Contains(t, string(b), c.from)
+		_, err = core.Restore([]byte(strings.Replace(string(b), c.from, c.to, 1)))
+		var refusal *berth.Error
+		require.ErrorAs(t, err, &refusal, c.to)
+		require.Equal(t, c.field, refusal.Field)
+	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/refusal"
-	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
@@ -22,11 +21,10 @@ type Saved struct {
 	Typical []Kind  `json:"typical,omitempty"`
 	Total   int64   `json:"total,omitempty"`
 	Prices  []int64 `json:"prices,omitempty"`
-	// What was free at these prices, and what changed since: of GPUs in thousandths, and of hosts.
-	FreeGPUMilli    int64             `json:"freeGPUMilli,omitempty"`
-	FreeHost        countable.Amounts `json:"freeHost,omitzero"`
-	ChangedGPUMilli int64             `json:"changedGPUMilli,omitempty"`
-	ChangedHost     countable.Amounts `json:"changedHost,omitzero"`
+	// Free is what was free at these prices, and Changed what changed since: of GPUs in
+	// thousandths, then of hosts by resource; empty: nothing.
+	Free    []int64 `json:"free,omitempty"`
+	Changed []int64 `json:"changed,omitempty"`
 }
 
 // Save returns what a demand goes by.
@@ -34,7 +32,7 @@ func (d *Demand) Save() *Saved {
 	return &Saved{
 		Kinds: d.mix.kinds, Since: d.mix.since, Next: d.mix.next,
 		Typical: d.outlook.kinds, Total: d.outlook.total, Prices: d.prices,
-		FreeGPUMilli: d.free.gpu, FreeHost: d.free.host, ChangedGPUMilli: d.changed.gpu, ChangedHost: d.changed.host,
+		Free: d.free.save(), Changed: d.changed.save(),
 	}
 }
 
@@ -74,14 +72,53 @@ func (d *Demand) Restore(s *Saved) *berth.Error {
 			return invalid(errtext.Index("demand.prices", i), fmt.Sprintf("%d is not within 0 and %d", price, int64(maxPrice)))
 		}
 	}
+	if s.Since < 0 || s.Next < 0 {
+		return invalid("demand.since", "it is negative, or next is")
+	}
+	free, bad := restoreAmount("free", s.Free)
+	if bad != nil {
+		return bad
+	}
+	changed, bad := restoreAmount("changed", s.Changed)
+	if bad != nil {
+		return bad
+	}
 	m.since, m.next = s.Since, s.Next
 	d.mix = m
 	d.outlook.expect(s.Typical, s.Total)
 	d.stands.begin()
 	d.prices = s.Prices
-	d.free, d.changed = amount{s.FreeGPUMilli, s.FreeHost}, amount{s.ChangedGPUMilli, s.ChangedHost}
+	d.free, d.changed = free, changed
 	d.number++
 	return nil
+}
+
+// save lists an amount; nil: it is nothing.
+func (a *amount) save() []int64 {
+	if *a == (amount{}) {
+		return nil
+	}
+	return append([]int64{a.gpu}, a.host[:]...)
+}
+
+// maxAmount is more than any fleet has, and no sum with it overflows.
+const maxAmount = 1 << 58
+
+func restoreAmount(name string, saved []int64) (a amount, bad *berth.Error) {
+	if len(saved) == 0 {
+		return a, nil
+	}
+	if len(saved) != 1+len(a.host) {
+		return a, invalid("demand."+name, fmt.Sprintf("there are %d numbers, not %d", len(saved), 1+len(a.host)))
+	}
+	for i, n := range saved {
+		if n < 0 || n > maxAmount {
+			return a, invalid(errtext.Index("demand."+name, i), fmt.Sprintf("%d is not within 0 and %d", n, int64(maxAmount)))
+		}
+	}
+	a.gpu = saved[0]
+	copy(a.host[:], saved[1:])
+	return a, nil
 }
 
 // group is what a saved kind is of.
