@@ -37,7 +37,16 @@ func (m *Member) follow(ctx context.Context) error {
 			return err
 		}
 		m.log.Info("begins again", "error", err)
-		m.replica = nil
+		began := m.began
+		if err := m.restore(ctx); err != nil {
+			return err
+		}
+		if m.began == began { // what is behind the newest snapshot is kept always
+			return &journal.Error{
+				Record: m.replica.Position().Number + 1, Kind: journal.ErrDamaged,
+				Reason: "is missing, and the newest snapshot is older",
+			}
+		}
 	}
 }
 
@@ -48,6 +57,7 @@ func (m *Member) restore(ctx context.Context) error {
 		return err
 	}
 	m.replica, err = journal.Restore(s, m.options.Journal.Config)
+	m.began = s.At
 	return err
 }
 

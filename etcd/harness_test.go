@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -60,8 +61,17 @@ func startServer(t *testing.T, s *server.Server) *embed.Etcd {
 	t.Helper()
 	e, err := s.Start()
 	require.NoError(t, err)
-	t.Cleanup(func() { e.Close() })
+	t.Cleanup(func() { stopServer(e) })
 	return e
+}
+
+// stopServer stops a server, unless it was stopped.
+func stopServer(e *embed.Etcd) {
+	select {
+	case <-e.Server.StopNotify():
+	default:
+		e.Close()
+	}
 }
 
 // A wire is what goes between a client and etcd; a test harms it.
@@ -146,13 +156,18 @@ func (w *wire) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clien
 	return cutStream{s, w}, nil
 }
 
+// quick has a client look often for a server that is down.
+var quick = grpc.WithConnectParams(grpc.ConnectParams{
+	Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second}, MinConnectTimeout: 3 * time.Second,
+})
+
 // newClient connects, over a wire that a test may harm.
 func newClient(t *testing.T, addresses ...string) (*clientv3.Client, *wire) {
 	t.Helper()
 	w := &wire{}
 	c, err := clientv3.New(clientv3.Config{
 		Endpoints: addresses, DialTimeout: long, Logger: zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(w.unary), grpc.WithChainStreamInterceptor(w.stream)},
+		DialOptions: []grpc.DialOption{quick, grpc.WithChainUnaryInterceptor(w.unary), grpc.WithChainStreamInterceptor(w.stream)},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { w.cut.Store(false); _ = c.Close() })

@@ -88,6 +88,8 @@ type Member struct {
 	log     *slog.Logger
 	// replica follows; nil: there is no log yet, or it is to be begun anew.
 	replica *journal.Replica
+	// began is the position of the snapshot that the replica began with.
+	began journal.Position
 	// compared is the last comparison that was made.
 	compared reached
 
@@ -160,7 +162,9 @@ func (m *Member) Run(ctx context.Context) error {
 			if fatal(err) {
 				return err
 			}
-			m.log.Warn("the log cannot be read", "error", err)
+			if ctx.Err() == nil {
+				m.log.Warn("the log cannot be read", "error", err)
+			}
 			pause(ctx, retryAfter)
 		}
 		select {

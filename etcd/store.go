@@ -284,7 +284,7 @@ func (s *Store) write(ctx context.Context, key string, value []byte, ops ...clie
 		case <-ctx.Done():
 			return 0, s.uncertain(err)
 		case <-time.After(wait):
-			wait = min(2*wait, time.Second)
+			wait = min(2*wait, 250*time.Millisecond)
 		}
 	}
 }
