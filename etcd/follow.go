@@ -112,6 +112,7 @@ func (m *Member) compare(leader reached) error {
 	}
 	m.compared = leader
 	m.note(func(s *Status) { s.Compared++ })
+	m.log.Info("states are equal", "at", leader.At, "state", state, "leader", leader.Term)
 	return nil
 }
 
