@@ -169,7 +169,10 @@ func (c *cluster) expire(name string) {
 // settle has all jobs end, and looks at the whole.
 func (c *cluster) settle() {
 	c.Helper()
-	c.eventually("rest", c.atRest)
+	c.eventually("rest", func() bool {
+		c.auditor.catchUp() // before its records are dropped
+		return c.atRest()
+	})
 	c.auditor.against(c.world)
 	head, err := c.source.Head(c.Context())
 	require.NoError(c, err)

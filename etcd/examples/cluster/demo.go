@@ -233,7 +233,13 @@ func (s *stage) now() (term int64, accepted int) {
 
 // until waits for what has to come, and has the audit go on meanwhile.
 func (s *stage) until(ctx context.Context, what string, is func() bool) error {
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
+	for i, end := 1, time.Now().Add(time.Minute); !is(); i++ {
+		time.Sleep(10 * time.Millisecond)
+		if i%20 == 0 {
+			if err := s.look(ctx); err != nil {
+				return err
+			}
+		}
 		if time.Now().After(end) {
 			return errors.New("it did not come: " + what)
 		}
