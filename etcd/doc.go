@@ -37,10 +37,10 @@
 // # What is safe, and why
 //
 // A log has one writer. Each append is a transaction that etcd does only if the leader's key in
-// the election exists still, with the revision at which it was created, and if the head of the log is
-// where the writer left it. Clocks and timeouts have no part in that: a leader that was paused,
-// or cut off, or that believes that it leads, cannot write. What it cannot write it does not
-// order: [journal.Durable] lets orders out only when their pass is in the log.
+// the election exists still, with the revision at which it was created, and if the head of the
+// log is where the writer left it. Clocks and timeouts have no part in that: a leader that was
+// paused, or cut off, or that believes that it leads, cannot write. What it cannot write it does
+// not order: [journal.Durable] lets orders out only when their pass is in the log.
 //
 // A leader may sleep between the write and the sending, though, and send when the order is long
 // over. So orders go out with the [Leader.Term], and an agent remembers the highest term that it
@@ -54,8 +54,8 @@
 //
 // # Pools
 //
-// A core decides for a pool of nodes. Pools that share nothing each have a prefix, and so a
-// log and an election of their own: one process runs a Member for each, with one client. What dies
-// is replaced pool by pool, and the leaders spread over the processes as they die and return. A job goes
-// to one pool by a rule, and is in the log of that pool alone; README.md has the rule.
+// A core decides for a pool of nodes. Pools that share nothing each have a prefix, and so a log
+// and an election of their own: one process runs a Member for each, with one client. What dies is
+// replaced pool by pool, and the leaders spread over the processes as they die and return. A job
+// goes to one pool by a rule, and is in the log of that pool alone; README.md has the rule.
 package etcd

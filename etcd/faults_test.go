@@ -44,7 +44,8 @@ func TestPausedUntilTheLeaseHasRunOut(t *testing.T) {
 	c.settle()
 }
 
-// An append is on its way for so long that another leader is there before it arrives: etcd refuses it.
+// An append is on its way for so long that another leader is there before it arrives: etcd
+// refuses it.
 func TestAnAppendThatComesTooLate(t *testing.T) {
 	c := newCluster(t, sharedServer(t))
 	old := c.start()
@@ -147,8 +148,8 @@ func TestEtcdIsRestarted(t *testing.T) {
 	c.settle()
 }
 
-// Two of three servers are lost, and come back. Without a quorum the core stands still, and says so:
-// the leader's append is uncertain, and it leads no more. Nothing is lost.
+// Two of three servers are lost, and come back. Without a quorum the core stands still, and says
+// so: the leader's append is uncertain, and it leads no more. Nothing is lost.
 func TestTheQuorumIsLost(t *testing.T) {
 	list, err := server.Cluster(t.TempDir(), 3)
 	require.NoError(t, err)
@@ -195,7 +196,8 @@ func TestTheQuorumIsLost(t *testing.T) {
 	c.settle()
 }
 
-// The quota of etcd is used up: the leader says so, lets nothing out and goes on when there is room.
+// The quota of etcd is used up: the leader says so, lets nothing out and goes on when there is
+// room.
 func TestAFullBackend(t *testing.T) {
 	list, err := server.Cluster(t.TempDir(), 1)
 	require.NoError(t, err)
@@ -230,7 +232,8 @@ func TestAFullBackend(t *testing.T) {
 	require.Equal(t, term, r.Status().Term, "it led all the time")
 }
 
-// A follower that comes to another state than the leader, or reads a log that is not as it was written, stops and says where.
+// A follower that comes to another state than the leader, or reads a log that is not as it was
+// written, stops and says where.
 func TestAMismatchStopsTheMember(t *testing.T) {
 	for name, test := range map[string]struct {
 		key, value string

@@ -9,9 +9,9 @@ import (
 	"github.com/berth-sched/berth/journal"
 )
 
-// A reached is what a leader came to before it wrote anything: a state, by its sum, at a position. It
-// stands in etcd before any later record does, so that a follower that reads a record behind the
-// position has seen it.
+// A reached is what a leader came to before it wrote anything: a state, by its sum, at a
+// position. It stands in etcd before any later record does, so that a follower that reads a
+// record behind the position has seen it.
 type reached struct {
 	At    journal.Position `json:"at"`
 	State journal.Sum      `json:"state"`

@@ -32,8 +32,8 @@ type Options struct {
 	// Name is what others find as the leader, such as the address to which agents are to turn.
 	Name string
 	// TTL is for how long a leader that is not heard of remains the leader, in whole seconds; 0:
-	// 5 s. What dies is replaced after that at the latest, and one second more or so. An
-	// etcd with default settings makes at least 2 s of it. Longer: a network that is slow for a moment
+	// 5 s. What dies is replaced after that at the latest, and one second more or so. An etcd
+	// with default settings makes at least 2 s of it. Longer: a network that is slow for a moment
 	// costs no leader.
 	TTL time.Duration
 	// Journal are the options of the core and its log.
@@ -48,9 +48,9 @@ type Options struct {
 type Leader struct {
 	*journal.Durable
 	// Term is that of the leader: each has a higher one than all before it. It goes with every
-	// order to the agents, and an agent that has seen a higher one refuses the order: so a leader that
-	// slept between the pass and the sending cannot have an order carried out that is
-	// over by now. See the package comment.
+	// order to the agents, and an agent that has seen a higher one refuses the order: so a leader
+	// that slept between the pass and the sending cannot have an order carried out that is over
+	// by now. See the package comment.
 	Term int64
 }
 
@@ -132,12 +132,13 @@ func (m *Member) note(change func(*Status)) {
 	change(&m.status)
 }
 
-// Run follows the log, stands in the election, and leads when it is elected, again and again until
-// the context ends, and returns its error then. An etcd that does not answer is waited for: without a
-// quorum the core stands still. Run returns when all that it has started has ended.
+// Run follows the log, stands in the election, and leads when it is elected, again and again
+// until the context ends, and returns its error then. An etcd that does not answer is waited for:
+// without a quorum the core stands still. Run returns when all that it has started has ended.
 //
-// To lead is to call Serve, when the state is that of the log and nobody else can write any
-// more. The context of Serve ends as soon as the lease may be lost; Serve returns then. What it returns:
+// To lead is to call Serve, when the state is that of the log and nobody else can write any more.
+// The context of Serve ends as soon as the lease may be lost; Serve returns then. What it
+// returns:
 //
 //   - nil, or an error of the context: the member gives the lead back, and follows. So does a
 //     member that is to be stopped after another leads.
@@ -146,8 +147,9 @@ func (m *Member) note(change func(*Status)) {
 //   - any other error: Run gives the lead back and returns it.
 //
 // Run also returns, with a [*journal.Error], when the log is not what this core comes to:
-// [journal.ErrOrdersDiffer] and [journal.ErrStateDiffers] name the record after which it stands elsewhere than the
-// leader did. A core of another release is a likely cause; do not start it again before that is clear.
+// [journal.ErrOrdersDiffer] and [journal.ErrStateDiffers] name the record after which it stands
+// elsewhere than the leader did. A core of another release is a likely cause; do not start it
+// again before that is clear.
 func (m *Member) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	won := make(chan *candidacy)
@@ -218,7 +220,7 @@ func (m *Member) lead(ctx context.Context, c *candidacy) error {
 	return nil
 }
 
-// takeOver fences whoever led, follows the log to its end, tells the others the state to be
+// takeOver fences the former leader, follows the log to its end, tells the others the state to be
 // compared, and goes on from there.
 func (m *Member) takeOver(ctx context.Context, c *candidacy) (*Leader, error) {
 	store, err := Open(ctx, c.session.Ctx(), m.options.Client, m.options.Prefix, c.lock)

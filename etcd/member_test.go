@@ -130,7 +130,8 @@ func (c *cluster) leader(but string) *replica {
 	return led
 }
 
-// kill has the leader die at a stage, and its lease run out: at once, unless the time is to be waited for.
+// kill has the leader die at a stage, and its lease run out: at once, unless the time is to be
+// waited for.
 func (c *cluster) kill(at stage, wait bool) (name string) {
 	c.Helper()
 	c.world.lock.Lock()

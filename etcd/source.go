@@ -41,15 +41,19 @@ func NewSource(client *clientv3.Client, prefix string) (*Source, error) {
 	return &Source{client, k}, err
 }
 
-// ask reads, all at one revision.
+// ask reads, all at one revision. It asks again for a while, as when etcd elects a leader.
 func (s *Source) ask(ctx context.Context, ops ...clientv3.Op) (*clientv3.TxnResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	resp, err := s.client.Txn(ctx).Then(ops...).Commit()
-	if err != nil {
-		return nil, fmt.Errorf("etcd: read %s: %w", s.prefix, err)
+	for {
+		resp, err := s.client.Txn(ctx).Then(ops...).Commit()
+		if err == nil {
+			return resp, nil
+		}
+		if pause(ctx, retryAfter); ctx.Err() != nil || refused(err) || errors.Is(err, rpctypes.ErrCompacted) {
+			return nil, fmt.Errorf("etcd: read %s: %w", s.prefix, err)
+		}
 	}
-	return resp, nil
 }
 
 // found are the keys of one read of an answer.

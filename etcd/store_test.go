@@ -44,7 +44,8 @@ func writes(method string, req any) bool {
 	return false
 }
 
-// seize takes the lock of a log from whoever has it, as an election does when a lease runs out, and opens it.
+// seize takes the lock of a log from its holder, as an election does when a lease runs out,
+// and opens it.
 func seize(ctx context.Context, c *clientv3.Client, prefix string) (*etcd.Store, error) {
 	lock := prefix + "/leader/test"
 	if _, err := c.Delete(ctx, lock); err != nil {

@@ -57,7 +57,7 @@ type world struct {
 	carried map[berth.OrderID]string
 	refused int
 	term    int64
-	// holds has who has a GPU, and runs what runs, since which turn.
+	// holds has the member on each GPU, and runs the jobs that run, since a turn.
 	holds    map[string]berth.MemberRef
 	runs     map[berth.JobID]*run
 	ended    map[berth.JobID]berth.Incarnation

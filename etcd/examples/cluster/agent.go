@@ -14,8 +14,8 @@ import (
 )
 
 // A box is a machine that is pretended: its GPUs, what runs there, and what its agent has to
-// remember. It is a file of lines, one for each thing that happened, so it survives the agent as the
-// programs of a real machine do.
+// remember. It is a file of lines, one for each thing that happened, so it survives the agent as
+// the programs of a real machine do.
 type box struct {
 	node berth.NodeID
 	file *os.File

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/berth-sched/berth/berthtest/check"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/etcd"
+	"github.com/berth-sched/berth/journal"
 )
 
 // An audit reads the log as it grows, comes to the orders by a core of its own, and has the
@@ -33,8 +35,11 @@ func newAudit(source *etcd.Source) (*audit, error) {
 // called now and then.
 func (a *audit) readOn(ctx context.Context) error {
 	for record, err := range a.source.Records(ctx, a.number) {
-		if err != nil {
+		if errors.Is(err, journal.ErrCompacted) {
 			return err
+		}
+		if err != nil {
+			return nil // etcd does not answer: the next call goes on
 		}
 		if err := a.take(record); err != nil {
 			return fmt.Errorf("record %d: %w", a.number+1, err)

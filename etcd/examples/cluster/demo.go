@@ -318,8 +318,8 @@ func (s *stage) takeOver(ctx context.Context, name string, harm func(int), resto
 	return s.look(ctx)
 }
 
-// others kills an etcd server and agents: no replica has to take over, unless etcd loses its leader for
-// longer than the lease.
+// others kills an etcd server and agents: no replica has to take over, unless etcd loses its
+// leader for longer than the lease.
 func (s *stage) others(ctx context.Context, round int) error {
 	e, a := s.etcds[round%len(s.etcds)], s.agents[round%len(s.agents)]
 	e.kill()

@@ -1,15 +1,16 @@
-// The program cluster runs a scheduling core on three replicas, breaks whatever can be broken, and
-// counts. It starts, as processes of their own, three etcd servers, three replicas, and the agents
-// of eight pretended boxes, which talk to the leader over HTTP in lines of JSON. Then it kills the leader with
-// SIGKILL, stops one with SIGSTOP and lets it wake, cuts one off from etcd, kills an etcd server and kills
-// agents, while a client keeps submitting jobs. It ends with a table, and fails unless no job was lost, none
-// ran twice, none that ran was disturbed, and all replicas came to the same states.
+// The program cluster runs a scheduling core on three replicas, breaks whatever can be broken,
+// and counts. It starts, as processes of their own, three etcd servers, three replicas, and the
+// agents of eight pretended boxes, which talk to the leader over HTTP in lines of JSON. Then it
+// kills the leader with SIGKILL, stops one with SIGSTOP and lets it wake, cuts one off from etcd,
+// kills an etcd server and kills agents, while a client keeps submitting jobs. It ends with a
+// table, and fails unless no job was lost, none ran twice, none that ran was disturbed, and all
+// replicas came to the same states.
 //
 //	go run ./examples/cluster           # twelve take-overs, in less than two minutes
 //	go run ./examples/cluster -short    # three
 //
-// It runs from the folder of the module. See audit.go for what is counted, agent.go for what an agent
-// owes to a leader, and replica.go for what a leader does.
+// It runs from the folder of the module. See audit.go for what is counted, agent.go for what an
+// agent owes to a leader, and replica.go for what a leader does.
 package main
 
 import (

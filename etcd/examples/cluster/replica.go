@@ -164,8 +164,8 @@ func (o *orchestrator) durable(told []*request) {
 	}
 }
 
-// hand puts orders where the agents of their nodes find them. Jobs here have one member, and are not
-// preempted, so all orders are Binds of one node.
+// hand puts orders where the agents of their nodes find them. Jobs here have one member, and are
+// not preempted, so all orders are Binds of one node.
 func (o *orchestrator) hand(orders []berth.Order) {
 	o.lock.Lock()
 	defer o.lock.Unlock()
