@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/etcd"
 	"github.com/berth-sched/berth/journal"
@@ -49,6 +51,7 @@ type request struct {
 
 // An orchestrator is a replica: a member, and its door for agents and clients.
 type orchestrator struct {
+	client *clientv3.Client
 	source *etcd.Source
 	inbox  chan *request
 
@@ -68,7 +71,7 @@ func runReplica(listen string, endpoints []string) error {
 	if err != nil {
 		return err
 	}
-	o := &orchestrator{source: source, inbox: make(chan *request, atOnce)}
+	o := &orchestrator{client: client, source: source, inbox: make(chan *request, atOnce)}
 	m, err := etcd.New(etcd.Options{
 		Client: client, Prefix: prefix, Name: listen, TTL: ttl, Serve: o.serve,
 		Journal: journal.Options{Config: config, SnapshotRecords: 500},
@@ -119,20 +122,28 @@ func (o *orchestrator) serve(ctx context.Context, l *etcd.Leader) error {
 			return ctx.Err()
 		case <-due:
 		case r := <-o.inbox:
-			o.apply(l, r)
-			told = append(told, r)
-			for len(told) < atOnce && len(o.inbox) > 0 {
-				r := <-o.inbox
-				o.apply(l, r)
-				told = append(told, r)
+			came := []*request{r}
+			for len(came) < atOnce && len(o.inbox) > 0 {
+				came = append(came, <-o.inbox)
 			}
+			for _, r := range came {
+				if err := o.apply(ctx, l, r); err != nil {
+					return err
+				}
+			}
+			told = append(told, came...)
 		}
 	}
 }
 
 // apply tells the core what a request says. What is known already is told twice, no more.
-func (o *orchestrator) apply(l *etcd.Leader, r *request) {
+func (o *orchestrator) apply(ctx context.Context, l *etcd.Leader, r *request) error {
 	for _, e := range r.events {
+		if over, err := o.over(ctx, l, e); err != nil {
+			return fmt.Errorf("%w: %w", journal.ErrUncertain, err)
+		} else if over {
+			continue
+		}
 		err := l.Apply(e)
 		if err != nil && !errors.Is(err, berth.ErrStale) && !errors.Is(err, berth.ErrDuplicate) && !errors.Is(err, berth.ErrUnknown) {
 			slog.Warn("refused", "event", e.Kind(), "error", err)
@@ -141,6 +152,28 @@ func (o *orchestrator) apply(l *etcd.Leader, r *request) {
 			o.reported(report.Order)
 		}
 	}
+	return nil
+}
+
+// over reports whether a job that is submitted has ended already. A client that got no answer
+// submits its job again, and the core forgets a job when it ends: a name in etcd remembers it,
+// which is written before the core is told the end.
+func (o *orchestrator) over(ctx context.Context, l *etcd.Leader, e berth.Event) (bool, error) {
+	const ended = prefix + "-ended/"
+	ctx, cancel := context.WithTimeout(ctx, ttl)
+	defer cancel()
+	switch e := e.(type) {
+	case berth.JobFinished:
+		_, err := o.client.Put(ctx, ended+string(e.Job), "") // in earnest with a lease of a day
+		return false, err
+	case berth.JobSubmitted:
+		if _, known := l.Core().Job(e.Job.ID); known {
+			return false, nil
+		}
+		resp, err := o.client.Get(ctx, ended+string(e.Job.ID), clientv3.WithCountOnly())
+		return err == nil && resp.Count > 0, err
+	}
+	return false, nil
 }
 
 // reported takes an order off the list of its node.
