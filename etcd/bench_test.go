@@ -13,8 +13,8 @@ import (
 	"github.com/berth-sched/berth/journal"
 )
 
-// BenchmarkAppend is what the log takes, in batches of so many records of 300 bytes, with one server
-// that syncs each write:
+// BenchmarkAppend is what the log takes, in batches of so many records of 300 bytes, with one
+// server that syncs each write:
 //
 //	go test -run '^$' -bench Append .
 func BenchmarkAppend(b *testing.B) {

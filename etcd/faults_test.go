@@ -42,6 +42,7 @@ func TestPausedUntilTheLeaseHasRunOut(t *testing.T) {
 	close(c.awake)
 	c.eventually("the old one to follow", func() bool { return old.Status().Role == etcd.Following })
 	c.settle()
+	require.Positive(t, c.refused, "its orders came when they were over")
 }
 
 // An append is on its way for so long that another leader is there before it arrives: etcd
