@@ -379,6 +379,9 @@ func testFault(t *testing.T, l Log, fault Fault, draw uint64) {
 		}
 	}
 	s.check()
+	if s.Mend != nil {
+		s.Mend(s.store)
+	}
 	s.crash()
 	s.check()
 	s.append("it goes on")
