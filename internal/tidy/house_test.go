@@ -48,11 +48,12 @@ var floors = [][]room{
 	},
 	{{"core/internal/catalogue", "Catalogue", []string{"gang", "mig", "topology/nodegraph"}}},
 	{{"core/internal/hardware", "Table", []string{"topology"}}},
+	{{"core/internal/demand", "Demand", []string{"countable", "gang", "topology"}}},
 	{{"core/internal/record", "", []string{"gang", "countable", "mig", "quota", "topology"}}},
 	{{"core/internal/state", "State", []string{"gang", "preempt", "quota", "topology"}}},
 	{
 		{"core/internal/packing", "", []string{"gang", "topology"}},
-		{"core/internal/score", "Scoring", []string{"gang"}},
+		{"core/internal/score", "Scoring", []string{"gang", "topology"}},
 	},
 	{{"core/internal/books", "Books", []string{"gang", "countable", "mig", "quota", "topology"}}},
 	{{"core/internal/backlog", "Backlog", []string{"gang", "mig", "quota", "topology"}}},
