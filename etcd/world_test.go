@@ -124,7 +124,9 @@ func (w *world) turn(ctx context.Context, l *etcd.Leader, name string, kill func
 	if err != nil {
 		return err
 	}
-	w.asleep(name)
+	if len(orders) > 0 {
+		w.asleep(name)
+	}
 	if w.dies(afterAppend, name, kill) {
 		return errKilled
 	}
