@@ -370,8 +370,15 @@ func (se *Search) backfillEntry(e *record.Entry) bool {
 		return false // another group of the gang grew before it, say, or it is ready again
 	}
 	se.state.Compile(b.Shape)
+	planned := false
+	if w := e.Rep.PlannedReservation(); e.Grows && w != nil {
+		// What was placed since ServeReserved looked may have opened a limit on its queue.
+		if planned = se.tryPlanned(e, len(w.Plan.Where)); e.Rep.Reserved != w {
+			return true
+		}
+	}
 	if _, some := se.Lift(e, &b.Shape.Request); !some {
-		return false // before anything is noted: mayBackfill need not have asked
+		return planned // before anything is noted: mayBackfill need not have asked
 	}
 	request, ok := se.affordable(b)
 	if !ok {

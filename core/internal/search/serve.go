@@ -160,13 +160,13 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 }
 
 // tryPlanned places as many further members of a gang as are planned, or more, on the nodes that
-// are set aside for them or elsewhere. Fewer are placed elsewhere alone: those nodes are for all of
-// them.
-func (se *Search) tryPlanned(e *record.Entry, members int) {
+// are set aside for them or elsewhere, and reports whether that took a search. Fewer are placed
+// elsewhere alone: those nodes are for all of them.
+func (se *Search) tryPlanned(e *record.Entry, members int) (tried bool) {
 	se.state.Compile(e.Bucket.Shape)
 	request, ok := se.affordable(e.Bucket)
 	if !ok || request.Groups[0].Members < members {
-		return
+		return false
 	}
 	planned := *request
 	planned.Groups = slices.Clone(request.Groups)
@@ -176,6 +176,7 @@ func (se *Search) tryPlanned(e *record.Entry, members int) {
 	se.try(e, se.state.Widen(e.Bucket.Shape.Spec.Groups, &planned, func(w *record.Reservation) bool {
 		return se.backlog.Admits(w, e.Rep, end) && !w.IsSpares()
 	}))
+	return true
 }
 
 // takePlace starts the beneficiary of a preemption where it was planned, if all of that is
