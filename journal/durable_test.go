@@ -468,6 +468,30 @@ func TestAReplicaFollows(t *testing.T) {
 	require.ErrorIs(t, stale.CatchUp(t.Context(), store), journal.ErrCompacted)
 }
 
+// TestARecordThatComesWhileTheHeadIsAsked does not disturb a Replica that stands at the head.
+func TestARecordThatComesWhileTheHeadIsAsked(t *testing.T) {
+	h := newHost(t)
+	replica, err := journal.Restore(mustNewest(t, h.store), h.options.Config)
+	require.NoError(t, err)
+	for _, node := range []berth.NodeID{"m", "n"} {
+		late := &growing{h.store, func() { h.tell(nodeOf(node, 4)); h.schedule() }}
+		require.NoError(t, replica.CatchUp(t.Context(), late))
+		require.Equal(t, h.Position(), replica.Position())
+	}
+}
+
+// growing is a log that grows right after somebody has asked for its head.
+type growing struct {
+	journal.Source
+	grow func()
+}
+
+func (s *growing) Head(ctx context.Context) (journal.Position, error) {
+	head, err := s.Source.Head(ctx)
+	s.grow()
+	return head, err
+}
+
 // TestAReplicaThatComesToSomethingElse stops at the record where it shows.
 func TestAReplicaThatComesToSomethingElse(t *testing.T) {
 	h := newHost(t)

@@ -120,7 +120,7 @@ func (r *Replica) CatchUp(ctx context.Context, from Source) error {
 	if err != nil {
 		return err
 	}
-	behind := false // what follows behind the head has the sum of the head in its own
+	behind := r.at == head // what follows behind the head has the sum of the head in its own
 	for record, err := range from.Records(ctx, r.at.Number) {
 		if err != nil {
 			return err
