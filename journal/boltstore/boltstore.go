@@ -305,7 +305,8 @@ func checkSave(tx *bolt.Tx, at journal.Position) error {
 	if err != nil {
 		return err
 	}
-	if at.Number < newest.Number || at.Number > head.Number || at.Number == head.Number && at != head {
+	foreign := at.Number == newest.Number && at != newest || at.Number == head.Number && at != head
+	if foreign || at.Number < newest.Number || at.Number > head.Number {
 		return fmt.Errorf("%w: there is no %v between %v and %v", journal.ErrFenced, at, newest, head)
 	}
 	return nil
