@@ -91,7 +91,7 @@ func Open(ctx context.Context, store Store, options Options) (*Durable, error) {
 		return nil, err
 	}
 	var r *Replica
-	if saved.Data == nil {
+	if len(saved.Data) == 0 {
 		r, err = begin(ctx, store, options.Config)
 	} else {
 		r, err = Restore(saved, options.Config)

@@ -265,6 +265,15 @@ type noSnapshots struct{ journal.Store }
 
 func (noSnapshots) Save(context.Context, journal.Snapshot) error { return journal.ErrFull }
 
+// TestAnEmptyStoreIsOneWithoutData, whether it says so with nil or with no bytes.
+func TestAnEmptyStoreIsOneWithoutData(t *testing.T) {
+	h := newHost(t)
+	empty, err := storetest.NewFileLog(2).Open()
+	require.NoError(t, err)
+	_, err = journal.Open(t.Context(), &tampered{Store: empty, newest: func(s *journal.Snapshot) { s.Data = []byte{} }}, h.options)
+	require.NoError(t, err)
+}
+
 // TestAnotherConfigIsRefused: all but the policy, which events change.
 func TestAnotherConfigIsRefused(t *testing.T) {
 	h := newHost(t)
