@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -49,9 +50,10 @@ type Durable struct {
 	options Options
 	clock   *instants
 
-	// durable is the head of the store, and records are those behind it.
+	// durable is the head of the store, and records are those behind it, of so many bytes.
 	durable Position
 	records [][]byte
+	waiting int
 	// told: an event since the last pass. First: there was no pass yet.
 	told, first bool
 	// held are the orders of a pass that is not durable yet, and passed says that there is one.
@@ -78,7 +80,8 @@ type Options struct {
 	Lost func([]berth.Loss) error
 	// SnapshotRecords and SnapshotBytes are after how many records, or bytes of them, a snapshot
 	// is saved; defaults 20,000 and 64 MiB. What a restart costs grows with the records, and
-	// what a snapshot costs with the state.
+	// what a snapshot costs with the state. SnapshotBytes is also how much waits in memory for a
+	// log without room.
 	SnapshotRecords, SnapshotBytes int
 }
 
@@ -152,12 +155,18 @@ func (d *Durable) Position() Position { return d.replica.at }
 // jumps: see [MaxJump].
 func (d *Durable) Now() berth.Time { return max(d.clock.now(), d.replica.core.Now()) }
 
-// Apply tells the core an event, now. After a refusal of the core nothing has changed; any other
-// error is the one after which the Durable is of no more use. The event is durable when the next
-// Schedule has returned without an error, and is acknowledged then, not earlier.
+// Apply tells the core an event, now. The event is durable when the next Schedule has returned
+// without an error, and is acknowledged then, not earlier.
+//
+// After a refusal of the core nothing has changed. Nor has it after [ErrFull]: the log has no room,
+// and events of Options.SnapshotBytes wait for it; the event is told again when Schedule has found
+// room. Any other error is the one after which the Durable is of no more use.
 func (d *Durable) Apply(e berth.Event) error {
-	if d.failed != nil {
+	switch {
+	case d.failed != nil:
 		return d.failed
+	case d.full && d.waiting >= d.options.SnapshotBytes:
+		return fmt.Errorf("%w: %d bytes wait for it", ErrFull, d.waiting)
 	}
 	now := d.Now()
 	if err := d.replica.core.Apply(now, e); err != nil {
@@ -177,6 +186,7 @@ func (d *Durable) note(body []byte) {
 	r := d.replica
 	record, at := r.at.appendLine(nil, body)
 	d.records = append(d.records, record)
+	d.waiting += len(record)
 	r.at = at
 	r.records++
 	r.bytes += len(record)
@@ -195,8 +205,16 @@ func (d *Durable) commit(ctx context.Context) error {
 	if err != nil {
 		return d.fail(err)
 	}
-	d.durable, d.records = d.replica.at, nil
+	d.durable, d.records, d.waiting = d.replica.at, nil, 0
 	return nil
+}
+
+// commitWhatHadNoRoom comes before anything is added to it.
+func (d *Durable) commitWhatHadNoRoom(ctx context.Context) error {
+	if !d.full {
+		return nil
+	}
+	return d.commit(ctx)
 }
 
 // fail is the end of it.
@@ -228,10 +246,8 @@ func (d *Durable) Schedule(ctx context.Context) ([]berth.Order, error) {
 	if d.passed { // and there was no room for it
 		return d.letOut(ctx)
 	}
-	if d.full {
-		if err := d.commit(ctx); err != nil {
-			return nil, err
-		}
+	if err := d.commitWhatHadNoRoom(ctx); err != nil {
+		return nil, err
 	}
 	if err := d.snapshotIfDue(ctx); err != nil {
 		return nil, err
@@ -344,6 +360,9 @@ func (d *Durable) Snapshot(ctx context.Context) error {
 		return d.failed
 	case d.first || d.passed:
 		return errEarly
+	}
+	if err := d.commitWhatHadNoRoom(ctx); err != nil {
+		return err
 	}
 	r := d.replica
 	state, err := r.core.Snapshot()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"testing"
@@ -221,6 +222,44 @@ func TestNoOrderIsLetOutThatIsNotDurable(t *testing.T) {
 	require.ErrorIs(t, h.Snapshot(t.Context()), journal.ErrUncertain)
 	h.open()
 	require.Equal(t, []berth.OrderID{1, 2, 3}, ids(h.schedule()))
+}
+
+// TestAFullDiskDoesNotFillTheMemory: what waits for room has an end, and is none the less durable
+// when there is room.
+func TestAFullDiskDoesNotFillTheMemory(t *testing.T) {
+	h := newHost(t)
+	h.options.SnapshotBytes = 2000
+	h.open()
+	h.tell(queueOf("q"))
+	h.schedule()
+	h.log.Fail(h.store, storetest.FaultFull, 1)
+	at := h.Position()
+	for range 10 {
+		require.ErrorIs(t, h.Snapshot(t.Context()), journal.ErrFull)
+	}
+	require.LessOrEqual(t, h.Position().Number, at.Number+1, "a snapshot that is tried again adds nothing")
+	taken := 0
+	for ; taken < 100; taken++ {
+		if err := h.Apply(jobOf(berth.JobID(fmt.Sprintf("job%d", taken)))); err != nil {
+			require.ErrorIs(t, err, journal.ErrFull)
+			break
+		}
+		_, err := h.Schedule(t.Context())
+		require.ErrorIs(t, err, journal.ErrFull)
+	}
+	require.Greater(t, taken, 5)
+	require.Less(t, taken, 100)
+	state := h.state()
+	require.ErrorIs(t, h.Apply(queueOf("late")), journal.ErrFull)
+	require.Equal(t, state, h.state(), "what has no room changes nothing")
+	h.log.Mend(h.store)
+	h.schedule()
+	h.tell(queueOf("late"))
+	h.schedule()
+	state = h.state()
+	h.open()
+	require.Equal(t, state, h.state())
+	require.Len(t, h.Core().JobIDs(), taken)
 }
 
 func TestSnapshotsComeAtIntervals(t *testing.T) {
