@@ -82,6 +82,9 @@ func Open(path string) (*Store, error) {
 		}
 		return nil
 	})
+	if err == nil { // also of a file that was there: its maker may have died before it came to this
+		err = syncFolder(filepath.Dir(path))
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), db.Close())
 	}
@@ -132,9 +135,6 @@ func create(path string) (*bolt.DB, error) {
 	})
 	if err == nil {
 		err = os.Rename(fresh, path)
-	}
-	if err == nil {
-		err = syncFolder(filepath.Dir(path))
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
