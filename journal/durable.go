@@ -169,7 +169,10 @@ func (d *Durable) Apply(e berth.Event) error {
 		return fmt.Errorf("%w: %d bytes wait for it", ErrFull, d.waiting)
 	}
 	now := d.Now()
-	if err := d.replica.core.Apply(now, e); err != nil {
+	d.failed = errPanicked
+	err := d.replica.core.Apply(now, e)
+	d.failed = nil
+	if err != nil {
 		return err
 	}
 	body, err := eventBody(nil, now, e)
@@ -217,6 +220,9 @@ func (d *Durable) commitWhatHadNoRoom(ctx context.Context) error {
 	return d.commit(ctx)
 }
 
+// errPanicked: see [berth.BrokenInvariant]. It stands while the core is at work.
+var errPanicked = errors.New("journal: the core has panicked, and is half done: open the store again, and load")
+
 // fail is the end of it.
 func (d *Durable) fail(err error) error {
 	d.failed = err
@@ -259,7 +265,9 @@ func (d *Durable) Schedule(ctx context.Context) ([]berth.Order, error) {
 		return nil, err
 	}
 	now := d.Now()
+	d.failed = errPanicked
 	orders, err := d.replica.core.Schedule(now)
+	d.failed = nil
 	if err != nil {
 		return nil, d.fail(err)
 	}

@@ -361,6 +361,39 @@ func TestAScorerAndAGainAreGivenAtEachStart(t *testing.T) {
 	require.ErrorIs(t, h.tryOpen(), journal.ErrConfigDiffers)
 }
 
+// explosive is a scorer that panics when it is lit.
+type explosive struct{ lit *bool }
+
+func (explosive) Name() string { return "explosive" }
+
+func (s explosive) Score(*berth.Group, []berth.Place) {
+	if *s.lit {
+		panic("a defect")
+	}
+}
+
+// TestACoreThatPanickedIsNotUsedAgain, as it is half done, and the log would have what no other core
+// comes to. Another one is made of the log.
+func TestACoreThatPanickedIsNotUsedAgain(t *testing.T) {
+	h := newHost(t)
+	lit := true
+	h.log = storetest.NewFileLog(2)
+	h.options.Config.Scorer = explosive{&lit}
+	h.open()
+	h.tell(nodeOf("n", 2), nodeOf("m", 2), queueOf("q"), jobOf("a"))
+	require.Panics(t, func() { _, _ = h.Schedule(t.Context()) })
+	at := h.Position()
+	_, err := h.Schedule(t.Context())
+	require.Error(t, err)
+	require.Equal(t, err, h.Apply(queueOf("r")))
+	require.Equal(t, err, h.Snapshot(t.Context()))
+	require.Equal(t, at, h.Position())
+	lit = false
+	h.open()
+	h.tell(nodeOf("n", 2), nodeOf("m", 2), queueOf("q"), jobOf("a"))
+	require.Len(t, h.schedule(), 1)
+}
+
 // tampered is a log as a store might hand it out that is none.
 type tampered struct {
 	journal.Store
