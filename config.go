@@ -35,9 +35,9 @@ type Config struct {
 	// is no data, and so in no snapshot or journal: a core that has one is restored with the
 	// same function: core.WithGain.
 	Gain GainFunc `json:"-"`
-	// Scorer ranks the places that members and gangs may go to; nil: the core's own rule. It is
-	// no data either: a snapshot has its name and its books, and core.WithScorer brings it; a
-	// journal has its name, and journal.Replay is given it.
+	// Scorer ranks the places that members and gangs may go to; nil: what is asked for decides
+	// (see Scorer). It is no data either: a snapshot has its name and its books, and
+	// core.WithScorer brings it; a journal has its name, and journal.Replay is given it.
 	Scorer Scorer `json:"-"`
 }
 

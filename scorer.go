@@ -15,6 +15,20 @@ import (
 // places, and its last word is the smaller name. So the order is total whatever the scores are, and
 // a Scorer that sets none decides as the core does without one.
 //
+// Without a Scorer the core goes by what is asked for. What comes first:
+//
+//  1. what is allowed: see above;
+//  2. for a gang that gains from being close, Policy.Locality, and nothing of the following;
+//  3. for a single member, and each share of a gang that asks for no level, the place that takes
+//     the least room from what is typically submitted; a Scorer takes the place of this;
+//  4. of equal ones the fewest GPUs left over and the fewest whole domains broken, as
+//     Policy.Locality orders these two;
+//  5. the class with less GPU memory, the product, the smaller name.
+//
+// What is typical is learned from jobs that are submitted or observed, by claim, products, pools
+// and what else a selector asks of GPUs, but for labels: from the latest members, some 16,384 of
+// them, as soon as there are 32.
+//
 // A single member, and each share of a gang that asks for no level, goes to the place with the
 // highest score, whatever Policy.Locality says. A gang is placed by Policy.Locality; see
 // [DomainScorer] for what is left to choose there. A job that returns to its nodes, and one that

@@ -47,7 +47,7 @@ func TestMoverMakesRoom(t *testing.T) {
 // is told is what has happened, and a task that gets no place has changed nothing.
 func TestMoverKeepsTheBooks(t *testing.T) {
 	moved, refused := 0, 0
-	for _, policy := range []string{"first-fit", "core", "fgd"} {
+	for _, policy := range []string{"first-fit", "gang", "fgd"} {
 		drawn.Check(t, func(t *rapid.T) {
 			p, err := New(policy, 1)
 			require.NoError(t, err)

@@ -28,25 +28,38 @@ func Policies() []NamedPolicy {
 		{"gpu-packing", "GPUs in use, then nodes in use", plain(GPUPacking)},
 		{"best-fit", "the node with the least left", plain(BestFit)},
 		{"buddy", "the smallest free cell of 1, 2, 4 or 8 GPUs", plain(Buddy)},
-		{"core", "what the scheduling core does", plain(Core)},
+		{"gang", "what the scheduling core does before it knows what is asked for", plain(Gang)},
 		{"fgd", "the node that loses the least for typical requests", plain(FGD)},
 		{"berth", "the node that leaves the most capacity for expected work", plain(Berth)},
 	}
 }
 
-// inCore goes before the name of a policy that is the scorer of the scheduling core.
-const inCore = "core-"
+// justCore is the name of the scheduling core as a policy, and inCore goes before the name of a
+// policy that is its scorer.
+const (
+	justCore = "core"
+	inCore   = "core-"
+)
 
-// Find returns a policy of Policies by its name, and by "core-" and its name the scheduling core
-// with it (see CoreWith). ErrUnknown for another name.
+// InCore is the scheduling core as it comes, which learns what is asked for as tasks arrive (see
+// CoreWith).
+func InCore() NamedPolicy {
+	return NamedPolicy{justCore, "the scheduling core", func(seed int64) Policy { return CoreWith(NamedPolicy{}, seed) }}
+}
+
+// Find returns a policy of Policies by its name, by "core" the scheduling core, and by "core-" and
+// a name the core with that policy (see CoreWith). ErrUnknown for another name.
 func Find(name string) (NamedPolicy, error) {
-	var names []string
+	if name == justCore {
+		return InCore(), nil
+	}
+	names := []string{justCore}
 	rule, in := strings.CutPrefix(name, inCore)
 	for _, p := range Policies() {
 		switch {
 		case p.Name == name:
 			return p, nil
-		case in && p.Name == rule && p.Name != "core":
+		case in && p.Name == rule:
 			return NamedPolicy{name, "the scheduling core with " + rule + " as its scorer", func(seed int64) Policy { return CoreWith(p, seed) }}, nil
 		}
 		names = append(names, p.Name)

@@ -67,7 +67,7 @@ func TestChoices(t *testing.T) {
 		// The pair splits the cell of 4; 3 of b and 1 of c are cells of 1.
 		"buddy": {{"b 3", -1}, {"a 0-1", -4}, {"b 2", 500}, {"c 0", 700}, {"a ", 0}},
 		// b and c have one free GPU each, and P100 comes before T4.
-		"core": {{"c 1", 0}, {"a 0-1", 0}, {"b 2", 0}, {"c 0", 0}, {"c ", 0}},
+		"gang": {{"c 1", 0}, {"a 0-1", 0}, {"b 2", 0}, {"c 0", 0}, {"c ", 0}},
 		// What is left of c is for two tasks, for lack of CPU: its whole GPU goes first, and
 		// the slice goes where CPU is left. A task without GPUs costs nothing on b.
 		"berth": {{"c 1", -42}, {"a 0-1", -265}, {"c 1", -28}, {"b 2", 7}, {"b ", 0}},

@@ -34,10 +34,12 @@
 //	admission  checks what is told of jobs, at the door and in a snapshot; it owns nothing
 //	backlog    what waits, by request and in policy order; what is set aside: reservations, GPU holds
 //	books      what members hold in the fleet and queues are charged for it; ledger, capacity
-//	score      asks the embedder's own scorer about places, and tells it what is held
+//	score      says what decides among places, demand or the embedder's own scorer, and tells it
+//	           what is held
 //	packing    members of several gangs onto nodes at once, exactly; it owns nothing
 //	state      the records by name and in their orders, and questions that one record cannot answer
 //	record     the records themselves: node, replica, job, request, queue, reservation
+//	demand     what the fleet is asked for, and what it costs to take room from that; no record
 //	agenda     what has changed, and which stages of a pass are due when; it knows no record
 //	catalogue  owners, graphs inside nodes, the tables by which GPUs divide; it knows no record
 //	losses, meter, roster               leaves: lost nodes, rates, records by number;

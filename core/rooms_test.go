@@ -76,7 +76,7 @@ var roomRules = map[string]roomRule{
 		},
 	},
 	"scoring": {
-		as: map[string]string{"scorer": "Scorer", "books": "ScorerBooks"},
+		as: map[string]string{"scorer": "Scorer", "books": "ScorerBooks", "demand": "Demand"},
 		derived: map[string]string{
 			"domains": "the scorer, which stands beside the snapshot",
 			"places":  "scratch", "left": "scratch", "shown": "scratch", "groups": "scratch",

@@ -42,6 +42,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 		s.Bounds = &lowered
 	}
 	s.Scorer, s.ScorerBooks = c.scoring.Save()
+	s.Demand = c.scoring.SaveDemand()
 	c.saveAgenda(&s)
 	// What most nodes and jobs take: a buffer that grows is copied some twenty times.
 	b := make([]byte, 0, 4096+1000*len(s.Nodes)+400*len(s.Jobs))
@@ -195,6 +196,7 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		func() *berth.Error { return c.life.RestoreMeters(&s.RatesPart) },
 		func() *berth.Error { return c.books.RestoreUse(&s.UsePart) },
 		func() *berth.Error { return c.books.RestoreLost(s.LostMembers) },
+		func() *berth.Error { return c.scoring.RestoreDemand(s.Demand) },
 	} {
 		if err := part(); err != nil {
 			return err

@@ -56,6 +56,7 @@ func (f *Fleet) touch(n topology.NodeIndex) {
 		r.stale = true
 		f.census.stale = append(f.census.stale, n)
 	}
+	f.stocks.note(n)
 }
 
 // count counts the nodes that changed.

@@ -45,7 +45,7 @@ func (f *Fleet) Check() error {
 	if parts != 0 {
 		found = append(found, fmt.Errorf("gang: the index has %d divided GPUs too many", -parts))
 	}
-	return errors.Join(append(found, f.checkCensus())...)
+	return errors.Join(append(found, f.checkCensus(), f.checkStocks())...)
 }
 
 // checkCensus checks that nodes are counted as they are, but for those that are noted.

@@ -20,7 +20,8 @@
 //     level of the topology lacks for it.
 //  6. Where it matters, say which of its free GPUs a node should give first
 //     ([Fleet.SetChooser]), and what pending work wants ([Fleet.SetBreakCost]).
-//  7. Where another rule than that below is to choose among places, say so ([Fleet.SetScorer]).
+//  7. Where another rule than that below is to choose among places, say so ([Fleet.SetScorer], or
+//     [Fleet.SetLoss], which asks about nodes that are alike once).
 //  8. Where GPUs are divided into instances (package mig), say how nodes divide them
 //     (Lattice of [NodeSpec]), which are divided now ([Fleet.SetPartitioning]), and what the places
 //     on them are worth ([Fleet.SetRanking]).

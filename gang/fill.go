@@ -109,6 +109,9 @@ func (f *Fleet) fill(d topology.DomainIndex, group int) int {
 		}
 		return count
 	}
+	if n, only := s.picks.one(); only {
+		return f.fillNode(n, group, count)
+	}
 	s.group, s.left, s.scope, s.looked, s.host = group, count, nil, 0, -1
 	f.visit(d, g.Classes, 0, s.visitHost)
 	if s.host >= 0 {

@@ -47,6 +47,8 @@ type Fleet struct {
 	scoreDomains func(r *Request, places []Place)
 
 	census    census
+	stocks    stocks
+	losses    losses
 	search    search
 	footprint footprint
 	// seen and epoch find doubled classes in a request.
@@ -152,6 +154,7 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.NodeIndex, error) {
 	for int(n) >= len(f.nodes) {
 		f.nodes = append(f.nodes, nodeState{})
 		f.census.of = append(f.census.of, residence{condition: -1})
+		f.stocks.of = append(f.stocks.of, stocked{stock: -1})
 	}
 	f.ensureClass(s.Class)
 	f.nodes[n] = nodeState{
@@ -182,6 +185,7 @@ func (f *Fleet) RemoveNode(n topology.NodeIndex) error {
 		return err
 	}
 	f.uncount(n)
+	f.stocks.note(n)
 	f.divided[f.nodes[n].class].nodes--
 	f.nodes[n] = nodeState{}
 	return nil

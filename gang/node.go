@@ -24,12 +24,15 @@ func (f *Fleet) onOneNode(d topology.DomainIndex, scope []int, gpus int) bool {
 func (f *Fleet) onNode(d topology.DomainIndex, scope []int, gpus int) bool {
 	s := &f.search
 	s.scope = scope
+	if n, only := s.picks.one(); only {
+		return f.putAll(n)
+	}
 	s.one = oneNode{node: -1, gpus: gpus}
 	classes := s.request.Groups[scope[0]].Classes
 	most := f.mostGPUs(classes)
 	for k := gpus; k <= most; k++ {
 		for _, c := range classes {
-			if f.tree.Visit(d, classes, c, k, s.visitAll) {
+			if s.picks.maySee(c, k) && f.tree.Visit(d, classes, c, k, s.visitAll) {
 				return s.one.placed || f.putAll(s.one.node)
 			}
 		}
@@ -131,7 +134,7 @@ func (f *Fleet) visit(d topology.DomainIndex, classes []topology.NodeClass, gpus
 	most := f.mostGPUs(classes)
 	for k := gpus; k <= most; k++ {
 		for _, c := range classes {
-			if f.tree.Visit(d, classes, c, k, visit) {
+			if f.search.picks.maySee(c, k) && f.tree.Visit(d, classes, c, k, visit) {
 				return true
 			}
 		}

@@ -46,6 +46,14 @@ type picks struct {
 	on    bool
 	epoch uint64
 	marks []pickMark // by node
+
+	// Of a choice by loss: the stocks, else nil; which of them are chosen; the only node left, or
+	// -1; the least that GPUs for shares have left.
+	stocks     *stocks
+	best       []int32
+	stockMarks []stockMark
+	only       topology.NodeIndex
+	least      int16
 }
 
 type pickMark struct {
@@ -57,7 +65,13 @@ type pickMark struct {
 func (f *Fleet) pickFor(d topology.DomainIndex, group int) {
 	s := &f.search
 	g := &s.request.Groups[group]
-	if f.scoreMember == nil || !s.byMember || len(g.Claim.Instances) > 0 {
+	switch {
+	case !s.byMember || len(g.Claim.Instances) > 0:
+		return
+	case f.scoreMember == nil && f.losses.of != nil:
+		f.pickByLoss(d, group)
+		return
+	case f.scoreMember == nil:
 		return
 	}
 	s.group, s.scope, s.picks.places = group, nil, s.picks.places[:0]
@@ -117,7 +131,7 @@ func (p *picks) choose() {
 	for i := range p.places {
 		top = max(top, p.places[i].Score)
 	}
-	p.on = true
+	p.on, p.stocks = true, nil
 	p.epoch++
 	for i := range p.places {
 		at := &p.places[i]
@@ -142,11 +156,19 @@ func (f *Fleet) unpick() { f.search.picks.on = false }
 
 // leaves reports whether a choice by score, if there is one, leaves a node.
 func (p *picks) leaves(n topology.NodeIndex) bool {
+	if p.on && p.stocks != nil {
+		_, left := p.markOf(n)
+		return left
+	}
 	return !p.on || int(n) < len(p.marks) && p.marks[n].epoch == p.epoch
 }
 
-// leavesGPU is leaves for a GPU of a node, for a share.
-func (p *picks) leavesGPU(n topology.NodeIndex, gpu int) bool {
+// leavesGPU is leaves for a GPU of a node with so much left, for a share.
+func (p *picks) leavesGPU(n topology.NodeIndex, gpu int, left int32) bool {
+	if p.on && p.stocks != nil {
+		mark, marked := p.markOf(n)
+		return marked && int32(mark.left) == left
+	}
 	return !p.on || p.leaves(n) && p.marks[n].gpus>>gpu&1 == 1
 }
 

@@ -135,11 +135,15 @@ func (f *Fleet) placeShare(d topology.DomainIndex, group int) bool {
 	g := &s.request.Groups[group]
 	f.pickFor(d, group)
 	defer f.unpick()
+	if n, only := s.picks.one(); only {
+		f.putOnlyShare(n, group)
+		return true
+	}
 	s.group, s.scope = group, nil
 	s.within, s.withinLevel, s.found = d, f.tree.DomainLevel(d), false
 	for _, c := range g.Classes {
 		if int(c) < len(f.shared) && f.shared[c] != nil {
-			from := shareKey{owner: g.Claim.Share.Owner, left: g.Claim.Share.GPUMilli, node: -1}
+			from := shareKey{owner: g.Claim.Share.Owner, left: s.picks.leastLeft(g.Claim.Share.GPUMilli), node: -1}
 			f.shared[c].AscendGreaterOrEqual(from, s.visitShared)
 		}
 	}
@@ -160,7 +164,7 @@ func (f *Fleet) tryShared(key shareKey) bool {
 	case f.tree.DomainOf(key.node, s.withinLevel) != s.within,
 		f.nodes[key.node].sharesIn(int(key.gpu), &g.Claim.Share) == 0,
 		!f.hasHost(key.node, &g.Claim),
-		!s.picks.leavesGPU(key.node, int(key.gpu)),
+		!s.picks.leavesGPU(key.node, int(key.gpu), key.left),
 		!f.admits(s.group, key.node):
 		return true
 	}
@@ -173,7 +177,7 @@ func (f *Fleet) tryOpen(n topology.NodeIndex) bool {
 	s := &f.search
 	c := &s.request.Groups[s.group].Claim
 	gpu := bits.TrailingZeros64(f.nodes[n].free())
-	if !s.picks.leavesGPU(n, gpu) || f.nodes[n].sharesIn(gpu, &c.Share) == 0 || !f.hasHost(n, c) || !f.admits(s.group, n) {
+	if !s.picks.leavesGPU(n, gpu, wholeMilli) || f.nodes[n].sharesIn(gpu, &c.Share) == 0 || !f.hasHost(n, c) || !f.admits(s.group, n) {
 		return false
 	}
 	f.putShare(n, gpu, s.group)

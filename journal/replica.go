@@ -109,6 +109,7 @@ func (r *Replica) compare(was Sum) error {
 		return &Error{Kind: ErrStateDiffers, Field: "state", Reason: fmt.Sprintf("the state has sum %v, and had %v", is, was)}
 	}
 	r.repeat = nil
+	r.records, r.bytes = 0, 0 // a snapshot is saved with it
 	return nil
 }
 

@@ -10,11 +10,11 @@ var doors = map[string]doorsOf{
 	"gang.Fleet": {
 		changes: []string{
 			"AddNode", "Adopt", "Hold", "Place", "Release", "ReleaseAll", "RemoveNode",
-			"SetBreakCost", "SetChooser", "SetClass", "SetHealthy", "SetHost", "SetPartitioning", "SetRanking", "SetSchedulable", "SetScorer",
+			"SetBreakCost", "SetChooser", "SetClass", "SetHealthy", "SetHost", "SetLoss", "SetPartitioning", "SetRanking", "SetSchedulable", "SetScorer",
 		},
 		asks: []string{
 			"AppendLeft", "Check", "CheckHolds", "Diagnose", "DiagnoseLevels", "EachFaulty", "Fits", "FreeMask", "Healthy", "Idle",
-			"HostFree", "Partitioning", "Plain", "Schedulable", "ShareLeft", "Sound", "Taken", "Tree", "Validate",
+			"HostFree", "Partitioning", "Plain", "Schedulable", "ShareLeft", "Sound", "Stocks", "Taken", "Tree", "Validate",
 		},
 	},
 	"quota.Tree": {

@@ -48,11 +48,12 @@ var floors = [][]room{
 	},
 	{{"core/internal/catalogue", "Catalogue", []string{"gang", "mig", "topology/nodegraph"}}},
 	{{"core/internal/hardware", "Table", []string{"topology"}}},
+	{{"core/internal/demand", "Demand", []string{"countable", "gang", "topology"}}},
 	{{"core/internal/record", "", []string{"gang", "countable", "mig", "quota", "topology"}}},
 	{{"core/internal/state", "State", []string{"gang", "preempt", "quota", "topology"}}},
 	{
 		{"core/internal/packing", "", []string{"gang", "topology"}},
-		{"core/internal/score", "Scoring", []string{"gang"}},
+		{"core/internal/score", "Scoring", []string{"gang", "topology"}},
 	},
 	{{"core/internal/books", "Books", []string{"gang", "countable", "mig", "quota", "topology"}}},
 	{{"core/internal/backlog", "Backlog", []string{"gang", "mig", "quota", "topology"}}},
@@ -97,8 +98,9 @@ func siblings(path string) ([]string, bool) {
 }
 
 // upper are the folders that stand on the root. What is in bench and examples may
-// import all of them and everything below; nothing else may import them.
-var upper = []string{"bench", "berthtest", "examples", "journal", "nvmlsrc"}
+// import all of them and everything below; nothing else may import them. The module in etcd may
+// import what examples may.
+var upper = []string{"bench", "berthtest", "etcd", "examples", "journal", "nvmlsrc"}
 
 // forTests are packages that nothing but tests and CI may use; they import what they like.
 var forTests = set("internal/api", "internal/drawn", "internal/sample")

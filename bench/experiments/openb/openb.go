@@ -40,7 +40,8 @@ type Options struct {
 	// Pods are the lists of tasks: names of the published trace (default, cpu050, ...), paths, or
 	// "all" alone for those of the directory.
 	Pods []string
-	// Policies to play, each once, by bench.Find; "all" stands for all of bench.Policies.
+	// Policies to play, each once, by bench.Find; "all" stands for the core and all of
+	// bench.Policies.
 	Policies []string
 	// Seeds to draw, each once.
 	Seeds []int64
@@ -108,7 +109,7 @@ type trace struct {
 func (b *experiment) configure() error {
 	for _, name := range b.Policies {
 		if name == "all" {
-			b.policies = append(b.policies, bench.Policies()...)
+			b.policies = append(append(b.policies, bench.InCore()), bench.Policies()...)
 			continue
 		}
 		p, err := bench.Find(name)

@@ -236,6 +236,9 @@ func (bk *Books) UseScorer(s berth.Scorer) *berth.Error {
 		return err
 	}
 	bk.state.Fleet.SetScorer(bk.scoring.Functions())
+	if losses := bk.scoring.Losses(); losses != nil {
+		bk.state.Fleet.SetLoss(losses)
+	}
 	return nil
 }
 

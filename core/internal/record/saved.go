@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/demand"
 	"github.com/berth-sched/berth/core/internal/effort"
 	"github.com/berth-sched/berth/core/internal/losses"
 	"github.com/berth-sched/berth/core/internal/refusal"
@@ -265,6 +266,8 @@ type Snapshot struct {
 	// Scorer is the name of the scorer that it has, and ScorerBooks what that keeps.
 	Scorer      string `json:"scorer,omitempty"`
 	ScorerBooks []byte `json:"scorerBooks,omitempty"`
+	// Demand is what is known of what is asked for, where there is no scorer.
+	Demand *demand.Saved `json:"demand,omitempty"`
 
 	Lessened bool `json:"lessened,omitempty"`
 

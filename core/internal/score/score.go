@@ -1,4 +1,5 @@
-// Package score asks the embedder's own scorer about places, and tells it what its books are of.
+// Package score says what decides among places: what is asked for, or the embedder's own scorer. It
+// tells both what is held.
 package score
 
 import (
@@ -6,22 +7,27 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/demand"
+	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/topology"
 )
 
 // A Scoring has the scorer of a core.
 //
 // Its invariants:
 //
-//  1. Without a scorer it does nothing.
+//  1. Without a scorer the demand decides, and is told of what members hold; with one nothing is
+//     known of demand.
 //  2. A scorer with books is the core's own, made by Restore, and has been told of what members
 //     hold, and of nothing that a plan imagines.
 type Scoring struct {
 	state   *state.State
+	demand  *demand.Demand // nil: there is a scorer
 	scorer  berth.Scorer
 	domains berth.DomainScorer      // the scorer, if it is one
 	books   berth.BookkeepingScorer // the scorer, if it is one
@@ -39,6 +45,7 @@ func New(state *state.State) *Scoring { return &Scoring{state: state} }
 // Use takes a scorer with empty books. What its Restore refuses is refused.
 func (sc *Scoring) Use(s berth.Scorer) *berth.Error {
 	if s == nil {
+		sc.demand = demand.New(sc.state.Fleet, func(c topology.NodeClass) hardware.Key { return sc.state.Classes.List[c].Key })
 		return nil
 	}
 	sc.adopt(s)
@@ -63,6 +70,14 @@ func (sc *Scoring) Functions() (members func(*gang.Group, []gang.Place), domains
 		domains = sc.scoreDomains
 	}
 	return members, domains
+}
+
+// Losses are what the fleet is to compare places by; nil: a scorer decides.
+func (sc *Scoring) Losses() gang.Losses {
+	if sc.demand == nil {
+		return nil
+	}
+	return sc.demand
 }
 
 // scoreMember asks about the places of one member.
@@ -143,12 +158,18 @@ func (sc *Scoring) Submitted(j *record.Job) {
 	if sc.books != nil {
 		sc.books.Submitted(&j.Spec)
 	}
+	if sc.demand != nil {
+		sc.demand.Submitted(&j.Spec)
+	}
 }
 
 // Held tells that a member holds something, Released that it does so no longer.
 func (sc *Scoring) Held(rep *record.Replica, flat int, h *gang.Hold) {
 	if sc.books != nil {
 		sc.books.Held(sc.holding(rep, flat, h))
+	}
+	if sc.demand != nil {
+		sc.demand.Changed(h)
 	}
 }
 
@@ -157,12 +178,34 @@ func (sc *Scoring) Released(rep *record.Replica, flat int, h *gang.Hold) {
 	if sc.books != nil {
 		sc.books.Released(sc.holding(rep, flat, h))
 	}
+	if sc.demand != nil {
+		sc.demand.Changed(h)
+	}
 }
 
 func (sc *Scoring) holding(rep *record.Replica, flat int, h *gang.Hold) berth.Holding {
 	return berth.Holding{
 		Node: &sc.state.Nodes[h.Node].Spec, Group: &rep.Job.Spec.Groups[rep.Job.Group(flat)], GPUs: berth.GPUSet(h.GPUs),
 	}
+}
+
+// SaveDemand returns what is known of what is asked for.
+func (sc *Scoring) SaveDemand() *demand.Saved {
+	if sc.demand == nil {
+		return nil
+	}
+	return sc.demand.Save()
+}
+
+// RestoreDemand takes that back. A core with a scorer has none.
+func (sc *Scoring) RestoreDemand(s *demand.Saved) *berth.Error {
+	switch {
+	case sc.demand != nil:
+		return sc.demand.Restore(s)
+	case s != nil:
+		return refusal.Of(berth.ErrInvalid, "demand", "a scorer decides, and not what is asked for")
+	}
+	return nil
 }
 
 // Save returns the name of the scorer, and its books.

@@ -10,15 +10,15 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// Core places as the scheduling core does today, by asking the very code: package gang, with a
-// fleet without topology and a gang of one member for each task. Its package comment says where a
-// member goes. In short: to the node with the fewest free GPUs; a share to the fullest GPU that has
-// room for it, and else to a node of that kind.
+// Gang places as the scheduling core does before it knows what is asked for, by asking the very
+// code: package gang, with a fleet without topology and a gang of one member for each task. Its
+// package comment says where a member goes. In short: to the node with the fewest free GPUs; a
+// share to the fullest GPU that has room for it, and else to a node of that kind.
 //
 // Everybody may share a GPU with everybody, and no limit is set on how many do.
-func Core() Policy { return &core{} }
+func Gang() Policy { return &gangRule{} }
 
-type core struct {
+type gangRule struct {
 	fleet   *gang.Fleet
 	nodes   []topology.NodeIndex        // by Node
 	back    map[topology.NodeIndex]Node // the inverse
@@ -47,7 +47,7 @@ func (c coreClass) name(f *Fleet) string {
 const sharer gang.Owner = 1
 
 // join makes the fleet of package gang when it is first needed.
-func (p *core) join(f *Fleet) {
+func (p *gangRule) join(f *Fleet) {
 	if p.fleet != nil {
 		return
 	}
@@ -76,7 +76,7 @@ func (p *core) join(f *Fleet) {
 	p.fits = make([]bool, f.Nodes())
 }
 
-func (p *core) Choose(f *Fleet, k Kind, feasible []Node) Choice {
+func (p *gangRule) Choose(f *Fleet, k Kind, feasible []Node) Choice {
 	p.join(f)
 	p.request = gang.Request{Groups: append(p.request.Groups[:0], gang.Group{
 		Members: 1, Claim: p.claim(f, k), Classes: p.allow(f, k),
@@ -98,7 +98,7 @@ func (p *core) Choose(f *Fleet, k Kind, feasible []Node) Choice {
 }
 
 // find tells where the fleet would place the request, and leaves it as it is.
-func (p *core) find() (Place, bool) {
+func (p *gangRule) find() (Place, bool) {
 	if !p.fleet.Place(&p.request, &p.found) {
 		return Place{}, false
 	}
@@ -107,7 +107,7 @@ func (p *core) find() (Place, bool) {
 	return Place{Node: p.back[h.Node], GPUs: berth.GPUSet(h.GPUs)}, true
 }
 
-func (p *core) claim(f *Fleet, k Kind) gang.Claim {
+func (p *gangRule) claim(f *Fleet, k Kind) gang.Claim {
 	r := f.Request(k)
 	c := gang.Claim{Host: countable.Amounts{countable.CPUMilli: r.CPUMilli, countable.MemoryMiB: r.MemoryMiB}}
 	if r.Share() {
@@ -119,7 +119,7 @@ func (p *core) claim(f *Fleet, k Kind) gang.Claim {
 }
 
 // allow lists the classes whose model suits a kind.
-func (p *core) allow(f *Fleet, k Kind) []topology.NodeClass {
+func (p *gangRule) allow(f *Fleet, k Kind) []topology.NodeClass {
 	list, known := p.allowed[k]
 	if !known {
 		for i, c := range p.classes {
@@ -132,16 +132,16 @@ func (p *core) allow(f *Fleet, k Kind) []topology.NodeClass {
 	return list
 }
 
-func (p *core) Held(f *Fleet, k Kind, place Place) {
+func (p *gangRule) Held(f *Fleet, k Kind, place Place) {
 	p.join(f)
 	must(p.fleet.Hold(p.hold(f, k, place)))
 }
 
-func (p *core) Released(f *Fleet, k Kind, place Place) {
+func (p *gangRule) Released(f *Fleet, k Kind, place Place) {
 	must(p.fleet.Release(p.hold(f, k, place)))
 }
 
-func (p *core) hold(f *Fleet, k Kind, place Place) gang.Hold {
+func (p *gangRule) hold(f *Fleet, k Kind, place Place) gang.Hold {
 	c := p.claim(f, k)
 	return gang.Hold{
 		Node: p.nodes[place.Node], GPUs: uint64(place.GPUs), Share: c.Share, Host: c.Host,

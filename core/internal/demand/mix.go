@@ -1,0 +1,135 @@
+package demand
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+const (
+	// maxKinds bounds the kinds that are known.
+	maxKinds = 256
+	// window is how many members are counted before their weights are halved.
+	window = 1 << 14
+	// fewest is how many members have to be asked for before anything is expected.
+	fewest = 32
+	// maxTotal bounds weights and their sum: what is beyond is not counted.
+	maxTotal = 1 << 32
+)
+
+// A Kind is what members ask for, and how many did: those of long ago count less.
+type Kind struct {
+	Claim    berth.Claim    `json:"claim"`
+	Selector berth.Selector `json:"selector,omitzero"`
+	Weight   int64          `json:"weight"`
+}
+
+// A mix is what was asked for. A kind that is new takes the place of the one with the least weight
+// where there are too many, and its weight, so that weights add up to what was asked for (Metwally,
+// Agrawal and El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams",
+// ICDT 2005): a kind that is asked for often is known, whatever comes between.
+type mix struct {
+	kinds []Kind
+	byKey map[string]int
+	keys  []string
+	total int64
+	// since is how many were added since it was last looked at, and next at how many that is due.
+	since, next int64
+	key         []byte
+}
+
+// newMix is a mix of nothing.
+func newMix() mix { return mix{byKey: map[string]int{}, next: fewest} }
+
+// add counts so many members of a group.
+func (m *mix) add(g *berth.Group, many int64) {
+	if g.Claim.WantsInstance() || many <= 0 {
+		return // a divided GPU has no room for others
+	}
+	many = min(many, maxTotal-m.total)
+	m.key = appendKey(m.key[:0], g)
+	i, known := m.byKey[string(m.key)]
+	switch {
+	case known:
+	case len(m.kinds) < maxKinds:
+		i = len(m.kinds)
+		m.kinds, m.keys = append(m.kinds, Kind{}), append(m.keys, "")
+		m.name(i, g)
+	default:
+		for j := range m.kinds {
+			if m.kinds[j].Weight < m.kinds[i].Weight {
+				i = j
+			}
+		}
+		delete(m.byKey, m.keys[i])
+		m.name(i, g)
+	}
+	m.kinds[i].Weight += many
+	m.total += many
+	m.since += many
+}
+
+// name says what a kind is: that with the key at hand.
+func (m *mix) name(i int, g *berth.Group) {
+	k := &m.kinds[i]
+	k.Claim, k.Selector = g.Claim, g.Selector
+	k.Claim.Share, k.Selector.Labels = nil, nil
+	if g.Claim.Share != nil {
+		k.Claim.Share = &berth.Share{Mode: berth.ShareMPS, GPUMilli: g.Claim.Share.GPUMilli}
+	}
+	k.Selector.Pools, k.Selector.Products = slices.Clone(g.Selector.Pools), slices.Clone(g.Selector.Products)
+	m.keys[i] = string(m.key)
+	m.byKey[m.keys[i]] = i
+}
+
+// age notes that the mix is looked at, next when there is as much again, and halves weights where
+// they have grown large.
+func (m *mix) age() {
+	if m.total >= window {
+		kept := 0
+		m.total = 0
+		for i := range m.kinds {
+			m.kinds[i].Weight /= 2
+			if m.kinds[i].Weight == 0 {
+				delete(m.byKey, m.keys[i])
+				continue
+			}
+			m.total += m.kinds[i].Weight
+			m.kinds[kept], m.keys[kept] = m.kinds[i], m.keys[i]
+			m.byKey[m.keys[kept]] = kept
+			kept++
+		}
+		clear(m.kinds[kept:])
+		m.kinds, m.keys = m.kinds[:kept], m.keys[:kept]
+	}
+	m.since, m.next = 0, m.total
+}
+
+// appendKey appends what tells a kind from all others.
+func appendKey(b []byte, g *berth.Group) []byte {
+	c, s := &g.Claim, &g.Selector
+	b = binary.AppendUvarint(b, uint64(c.GPUs))
+	milli := 0
+	if c.Share != nil {
+		milli = c.Share.GPUMilli
+	}
+	b = binary.AppendUvarint(b, uint64(milli))
+	for _, amount := range c.Host() {
+		b = binary.AppendVarint(b, amount)
+	}
+	links := byte(0)
+	if c.NVLink {
+		links = 1
+	}
+	b = append(b, links, byte(s.MinComputeCapability.Major), byte(s.MinComputeCapability.Minor))
+	b = binary.AppendVarint(b, s.MinGPUMemoryMiB)
+	for _, list := range [...][]string{s.Pools, s.Products} {
+		b = binary.AppendUvarint(b, uint64(len(list)))
+		for _, name := range list {
+			b = binary.AppendUvarint(b, uint64(len(name)))
+			b = append(b, name...)
+		}
+	}
+	return b
+}

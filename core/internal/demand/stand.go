@@ -1,0 +1,218 @@
+package demand
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/berth-sched/berth/countable"
+	"github.com/berth-sched/berth/gang"
+)
+
+// A stand is what a node has left, apart from which node it is, and what that is to typical kinds.
+type stand struct {
+	outlook uint32 // by whose kinds it was measured
+	model   int
+	host    countable.Amounts
+	left    []int16 // of each GPU, in ascending order
+	takes   []take
+	// worth is at the prices of that number.
+	worth  int64
+	priced uint32
+}
+
+// A take is how many of a typical kind a stand takes. The first half of the kinds numbers those
+// alone, the second half those in company.
+type take struct {
+	kind, count uint16
+}
+
+// maxStands bounds how many stands are remembered apart from those of stocks.
+const maxStands = 1 << 15
+
+// stands are those that were measured.
+type stands struct {
+	outlook uint32
+	known   map[string]*stand
+	key     []byte
+	counts  []int32
+	fits    []bool // by typical kind
+	// Of a fill.
+	host  countable.Amounts
+	whole int
+	parts []int16
+}
+
+// begin forgets what was measured for another outlook.
+func (ss *stands) begin() {
+	ss.outlook++
+	if ss.known == nil {
+		ss.known = map[string]*stand{}
+	}
+	clear(ss.known)
+}
+
+// standOf is the stand of a stock, which remembers it.
+func (d *Demand) standOf(s *gang.Stock) *stand {
+	if found, known := s.Tag.(*stand); known && found.outlook == d.stands.outlook {
+		return found
+	}
+	found := d.find(d.outlook.model(d.keyOf(s.Class)), s.Host, s.Left)
+	s.Tag = found
+	return found
+}
+
+// find returns the stand with so much left, of which left is in ascending order.
+func (d *Demand) find(model int, has countable.Amounts, left []int16) *stand {
+	ss := &d.stands
+	key := binary.AppendUvarint(ss.key[:0], uint64(model))
+	for _, amount := range has {
+		key = binary.AppendVarint(key, amount)
+	}
+	for _, milli := range left {
+		key = binary.LittleEndian.AppendUint16(key, uint16(milli))
+	}
+	ss.key = key
+	if s := ss.known[string(key)]; s != nil {
+		return s
+	}
+	if len(ss.known) >= maxStands {
+		clear(ss.known)
+	}
+	s := &stand{outlook: ss.outlook, model: model, host: has, left: slices.Clone(left)}
+	d.measure(s)
+	ss.known[string(key)] = s
+	return s
+}
+
+// measure finds what a stand takes of the typical kinds.
+func (d *Demand) measure(s *stand) {
+	ss, kinds := &d.stands, len(d.outlook.typical)
+	ss.counts = append(ss.counts[:0], make([]int32, 2*kinds)...)
+	if d.alone(s, ss.counts[:kinds]) {
+		d.company(s, ss.counts[kinds:])
+	}
+	takes := 0
+	for _, count := range ss.counts {
+		if count > 0 {
+			takes++
+		}
+	}
+	s.takes = make([]take, 0, takes)
+	for i, count := range ss.counts {
+		if count > 0 {
+			s.takes = append(s.takes, take{uint16(i), uint16(min(count, maxTake))})
+		}
+	}
+}
+
+// alone counts how many of each typical kind fit by themselves, and notes which kinds fit at all.
+// It returns whether one with GPUs does.
+func (d *Demand) alone(s *stand, counts []int32) bool {
+	ss, accepts := &d.stands, d.outlook.models[s.model].accepts
+	whole := 0
+	for i := len(s.left) - 1; i >= 0 && s.left[i] == wholeMilli; i-- {
+		whole++
+	}
+	ss.fits = append(ss.fits[:0], make([]bool, len(counts))...)
+	some := false
+	for i := range d.outlook.typical {
+		e := &d.outlook.typical[i]
+		fit := int64(1)
+		switch {
+		case !accepts[i]:
+			fit = 0
+		case e.milli > 0:
+			fit = 0
+			for _, milli := range s.left {
+				fit += int64(milli / e.milli)
+			}
+		case e.gpus > 0:
+			fit = int64(whole / e.gpus)
+		}
+		for r, each := range e.host {
+			if each > 0 {
+				fit = min(fit, max(s.host[r], 0)/each)
+			}
+		}
+		ss.fits[i] = fit > 0
+		if fit > 0 && e.device() {
+			counts[i], some = int32(fit), true
+		}
+	}
+	return some
+}
+
+// company counts how many of each typical kind are taken when the stand is filled with sequences of
+// members, in all of them together. In a sequence each member that fits gets a place, a share on
+// the GPU where it leaves the least.
+func (d *Demand) company(s *stand, counts []int32) {
+	ss := &d.stands
+	for _, hand := range d.outlook.models[s.model].hands {
+		ss.enter(s)
+		for _, i := range hand {
+			if ss.fits[i] && ss.put(&d.outlook.typical[i]) {
+				counts[i]++
+				if ss.whole == 0 && len(ss.parts) == 0 {
+					break
+				}
+			}
+		}
+	}
+}
+
+// enter begins a fill of a stand.
+func (ss *stands) enter(s *stand) {
+	ss.host, ss.whole, ss.parts = s.host, 0, ss.parts[:0]
+	for _, milli := range s.left {
+		switch milli {
+		case 0:
+		case wholeMilli:
+			ss.whole++
+		default:
+			ss.parts = append(ss.parts, milli)
+		}
+	}
+}
+
+// put gives a member a place in the fill, if there is one.
+func (ss *stands) put(e *expected) bool {
+	for r, each := range e.host {
+		if each > ss.host[r] && each > 0 {
+			return false
+		}
+	}
+	switch {
+	case e.milli > 0:
+		if !ss.putShare(e.milli) {
+			return false
+		}
+	case e.gpus > ss.whole:
+		return false
+	default:
+		ss.whole -= e.gpus
+	}
+	ss.host.Subtract(&e.host)
+	return true
+}
+
+func (ss *stands) putShare(milli int16) bool {
+	best := -1
+	for i, left := range ss.parts {
+		if left >= milli && (best < 0 || left < ss.parts[best]) {
+			best = i
+		}
+	}
+	switch {
+	case best >= 0 && ss.parts[best] == milli:
+		ss.parts[best] = ss.parts[len(ss.parts)-1]
+		ss.parts = ss.parts[:len(ss.parts)-1]
+	case best >= 0:
+		ss.parts[best] -= milli
+	case ss.whole > 0:
+		ss.whole--
+		ss.parts = append(ss.parts, wholeMilli-milli)
+	default:
+		return false
+	}
+	return true
+}

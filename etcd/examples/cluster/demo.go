@@ -1,0 +1,379 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/etcd"
+	"github.com/berth-sched/berth/etcd/internal/server"
+	"github.com/berth-sched/berth/quota"
+)
+
+// A process is a child, which can be started again.
+type process struct {
+	args  []string
+	seen  func(line string) // of what it says
+	lock  sync.Mutex
+	child *exec.Cmd
+}
+
+func (p *process) start() error {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.child = exec.Command(os.Args[0], p.args...)
+	out, err := p.child.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := p.child.Start(); err != nil {
+		return err
+	}
+	go func() {
+		for in := bufio.NewScanner(out); in.Scan(); {
+			p.seen(in.Text())
+		}
+	}()
+	return nil
+}
+
+func (p *process) signal(s syscall.Signal) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	_ = p.child.Process.Signal(s)
+}
+
+// kill has it die at once, and waits for that.
+func (p *process) kill() {
+	p.signal(syscall.SIGKILL)
+	_ = p.child.Wait()
+}
+
+// A stage is the whole of the demonstration.
+type stage struct {
+	dir      string
+	servers  []*server.Server
+	etcds    []*process
+	replicas []*process
+	doors    []string // of the replicas
+	proxies  [][]*proxy
+	agents   []*process
+	nodes    []string
+	source   *etcd.Source
+	audit    *audit
+	verbose  bool
+
+	equal, differ atomic.Int64 // comparisons of states
+	lock          sync.Mutex
+	accepted      []berth.JobID
+	term          int64 // of the last answer
+	tookOver      []time.Duration
+	jobs          int
+}
+
+const boxes, boxesPerProcess = 8, 2
+
+func demo(short, verbose bool) error {
+	began := time.Now()
+	dir, err := os.MkdirTemp("", "cluster")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	s := &stage{dir: dir, verbose: verbose}
+	defer s.stop()
+	if err := s.start(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var submitting sync.WaitGroup
+	enough := make(chan struct{})
+	submitting.Go(func() { s.submit(enough) })
+	rounds := 4
+	if short {
+		rounds = 1
+	}
+	if err := s.play(ctx, rounds); err != nil {
+		return err
+	}
+	close(enough)
+	submitting.Wait()
+	v, err := s.rest(ctx)
+	if err != nil {
+		return err
+	}
+	return s.table(v, time.Since(began))
+}
+
+func (s *stage) say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+
+// start starts all processes, and waits for the first leader.
+func (s *stage) start() error {
+	var err error
+	if s.servers, err = server.Cluster(s.dir, 3); err != nil {
+		return err
+	}
+	var endpoints []string
+	for _, e := range s.servers {
+		endpoints = append(endpoints, e.Client)
+		s.etcds = append(s.etcds, &process{
+			args: []string{"etcd", e.Name, e.Dir, e.Client, e.Peer, strings.Join(e.Cluster, ",")}, seen: s.heard("etcd"),
+		})
+	}
+	if s.doors, err = server.Addresses(3); err != nil {
+		return err
+	}
+	for i := range 3 {
+		var through []*proxy
+		var ways []string
+		for _, e := range s.servers {
+			p, err := startProxy(e.Client)
+			if err != nil {
+				return err
+			}
+			through, ways = append(through, p), append(ways, p.at)
+		}
+		s.proxies = append(s.proxies, through)
+		s.replicas = append(s.replicas, &process{args: []string{"replica", s.doors[i], strings.Join(ways, ",")}, seen: s.heard(fmt.Sprintf("replica %d", i))})
+	}
+	for i := range boxes {
+		s.nodes = append(s.nodes, fmt.Sprintf("box%d", i))
+	}
+	for some := range slices.Chunk(s.nodes, boxesPerProcess) {
+		s.agents = append(s.agents, &process{args: []string{"agents", s.dir, strings.Join(s.doors, ","), strings.Join(some, ",")}, seen: s.heard("agents")})
+	}
+	for _, p := range slices.Concat(s.etcds, s.replicas, s.agents) {
+		if err := p.start(); err != nil {
+			return err
+		}
+	}
+	client, err := connect(endpoints)
+	if err != nil {
+		return err
+	}
+	if s.source, err = etcd.NewSource(client, prefix); err != nil {
+		return err
+	}
+	s.audit, err = newAudit(s.source)
+	return err
+}
+
+// heard is what a child says: the comparisons are counted, and what is no news is left out.
+func (s *stage) heard(of string) func(string) {
+	return func(line string) {
+		switch {
+		case strings.Contains(line, "states are equal"):
+			s.equal.Add(1)
+		case strings.HasPrefix(line, "cluster:"): // a replica stops with a mismatch alone
+			s.differ.Add(1)
+			fmt.Printf("%s: %s\n", of, line)
+			return
+		}
+		if s.verbose {
+			fmt.Printf("%s: %s\n", of, line)
+		}
+	}
+}
+
+func (s *stage) stop() {
+	for _, p := range slices.Concat(s.agents, s.replicas, s.etcds) {
+		if p.child != nil && p.child.Process != nil {
+			p.signal(syscall.SIGCONT)
+			p.kill()
+		}
+	}
+}
+
+// submit submits jobs, one after the other, until it is enough. A job that was not answered is
+// submitted again, by the same name.
+func (s *stage) submit(enough chan struct{}) {
+	events := []berth.Event{berth.QueueSet{Queue: quota.Queue{Name: "team"}}}
+	for {
+		select {
+		case <-enough:
+			return
+		case <-time.After(40 * time.Millisecond):
+		}
+		s.jobs++
+		job := berth.Job{
+			ID: berth.JobID(fmt.Sprintf("job-%05d", s.jobs)), Queue: "team",
+			Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1 << (s.jobs % 3))}},
+		}
+		for told := append(events, berth.JobSubmitted{Job: job}); ; time.Sleep(20 * time.Millisecond) {
+			term, _, err := ask(s.doors, "", told)
+			if err != nil {
+				continue
+			}
+			s.lock.Lock()
+			s.accepted = append(s.accepted, job.ID)
+			s.term = max(s.term, term)
+			s.lock.Unlock()
+			break
+		}
+		events = nil
+	}
+}
+
+func (s *stage) now() (term int64, accepted int) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return s.term, len(s.accepted)
+}
+
+// until waits for what has to come, and has the audit go on meanwhile.
+func (s *stage) until(ctx context.Context, what string, is func() bool) error {
+	for i, end := 1, time.Now().Add(time.Minute); !is(); i++ {
+		time.Sleep(10 * time.Millisecond)
+		if i%20 == 0 {
+			if err := s.look(ctx); err != nil {
+				return err
+			}
+		}
+		if time.Now().After(end) {
+			return errors.New("it did not come: " + what)
+		}
+	}
+	return nil
+}
+
+func (s *stage) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	return s.audit.readOn(ctx)
+}
+
+// leader is the number of the replica that leads.
+func (s *stage) leader(ctx context.Context) (int, error) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if name, _, err := s.source.Leader(ctx); err == nil && name != "" {
+			return slices.Index(s.doors, name), nil
+		}
+	}
+	return 0, errors.New("no replica leads")
+}
+
+// play is what befalls the cluster.
+func (s *stage) play(ctx context.Context, rounds int) error {
+	if err := s.until(ctx, "the first job", func() bool { _, n := s.now(); return n > 0 }); err != nil {
+		return err
+	}
+	for round := range rounds {
+		for _, part := range []struct {
+			name    string
+			harm    func(leader int)
+			restore func(leader int) error
+		}{
+			{"killed with SIGKILL", func(i int) { s.replicas[i].kill() }, func(i int) error { return s.replicas[i].start() }},
+			{"stopped with SIGSTOP, and woken later", func(i int) { s.replicas[i].signal(syscall.SIGSTOP) }, func(i int) error { s.replicas[i].signal(syscall.SIGCONT); return nil }},
+			{"cut off from etcd, and mended later", func(i int) { s.cut(i, true) }, func(i int) error { s.cut(i, false); return nil }},
+		} {
+			if err := s.takeOver(ctx, part.name, part.harm, part.restore); err != nil {
+				return err
+			}
+		}
+		if err := s.others(ctx, round); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stage) cut(replica int, cut bool) {
+	for _, p := range s.proxies[replica] {
+		p.set(cut)
+	}
+}
+
+// takeOver harms the leader, and measures until a job is accepted by another.
+func (s *stage) takeOver(ctx context.Context, name string, harm func(int), restore func(int) error) error {
+	leader, err := s.leader(ctx)
+	if err != nil {
+		return err
+	}
+	before, _ := s.now()
+	began := time.Now()
+	harm(leader)
+	if err := s.until(ctx, "another leader", func() bool { term, _ := s.now(); return term > before }); err != nil {
+		return err
+	}
+	took := time.Since(began)
+	s.tookOver = append(s.tookOver, took)
+	s.say("replica %d led and was %s; a job was accepted by the next one after %.2f s", leader, name, took.Seconds())
+	time.Sleep(300 * time.Millisecond)
+	if err := restore(leader); err != nil {
+		return err
+	}
+	time.Sleep(700 * time.Millisecond)
+	return s.look(ctx)
+}
+
+// others kills an etcd server and agents: no replica has to take over, unless etcd loses its
+// leader for longer than the lease.
+func (s *stage) others(ctx context.Context, round int) error {
+	e, a := s.etcds[round%len(s.etcds)], s.agents[round%len(s.agents)]
+	e.kill()
+	a.kill()
+	_, before := s.now()
+	if err := s.until(ctx, "jobs without that server", func() bool { _, n := s.now(); return n > before+10 }); err != nil {
+		return err
+	}
+	s.say("etcd server %d and the agents of %d boxes were killed; jobs are accepted on, and both are started again", round%len(s.etcds), boxesPerProcess)
+	if err := errors.Join(e.start(), a.start()); err != nil {
+		return err
+	}
+	return s.look(ctx)
+}
+
+// rest waits until all jobs have ended, and judges.
+func (s *stage) rest(ctx context.Context) (verdict, error) {
+	var v verdict
+	for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		if err := s.look(ctx); err != nil {
+			return v, err
+		}
+		lines := map[string][]happened{}
+		for _, node := range s.nodes {
+			var err error
+			if lines[node], err = readBox(s.dir + "/" + node + ".box"); err != nil {
+				return v, err
+			}
+		}
+		v = s.audit.judge(s.accepted, lines)
+		if v.lost+v.disturbed == 0 && len(s.audit.core.Outstanding()) == 0 && s.audit.checker.States()[berth.ReplicaRunning] == 0 || time.Now().After(end) {
+			return v, s.audit.core.Check()
+		}
+	}
+}
+
+// table prints what came of it, and fails if anything is not as it has to be.
+func (s *stage) table(v verdict, took time.Duration) error {
+	slices.Sort(s.tookOver)
+	n := len(s.tookOver)
+	fmt.Printf(`
+take-overs              %8d    median %.2f s, worst %.2f s, with a lease of %v
+events                  %8d
+orders                  %8d
+jobs accepted           %8d
+lost                    %8d
+doubled                 %8d
+running jobs disturbed  %8d
+states compared         %8d    equal; %d replicas stopped as they differ
+seconds in all          %8.0f
+`, n, s.tookOver[n/2].Seconds(), s.tookOver[n-1].Seconds(), ttl, s.audit.events, s.audit.orders, len(s.accepted),
+		v.lost, v.doubled, v.disturbed, s.equal.Load(), s.differ.Load(), took.Seconds())
+	if v.lost+v.doubled+v.disturbed > 0 || s.differ.Load() > 0 || s.equal.Load() == 0 {
+		return fmt.Errorf("it is not as it has to be: %s", v.firstFault)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+// Package server runs etcd servers within a process, for tests and examples: real ones, with a
+// folder each, that can be stopped and started again.
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+)
+
+// A Server is one member of an etcd cluster.
+type Server struct {
+	Name string
+	// Dir is where it keeps its data.
+	Dir string
+	// Client and Peer are its addresses, as in "127.0.0.1:2379".
+	Client, Peer string
+	// Cluster has the names and peer addresses of all members, as in "a=127.0.0.1:2380".
+	Cluster []string
+	// Quota is how many bytes the data may have; 0: 2 GiB.
+	Quota int64
+	// Sync has writes be on disk before they are answered, as in production.
+	Sync bool
+}
+
+// Addresses are free ports of this machine, for the moment.
+func Addresses(n int) ([]string, error) {
+	var list []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		list = append(list, l.Addr().String())
+	}
+	return list, nil
+}
+
+// Start starts it, with what it has in its folder if there is anything. The cluster is not joined
+// yet: see Ready.
+func (s *Server) Start() (*embed.Etcd, error) {
+	c := embed.NewConfig()
+	c.Name, c.Dir = s.Name, s.Dir
+	c.LogLevel, c.LogOutputs = "fatal", []string{"stderr"}
+	c.TickMs, c.ElectionMs = 50, 500
+	c.UnsafeNoFsync = !s.Sync
+	c.QuotaBackendBytes = s.Quota
+	c.AutoCompactionMode, c.AutoCompactionRetention = "revision", "1000"
+	client, peer := address(s.Client), address(s.Peer)
+	c.ListenClientUrls, c.AdvertiseClientUrls = client, client
+	c.ListenPeerUrls, c.AdvertisePeerUrls = peer, peer
+	var members []string
+	for _, member := range s.Cluster {
+		name, at, _ := strings.Cut(member, "=")
+		members = append(members, name+"=http://"+at)
+	}
+	c.InitialCluster = strings.Join(members, ",")
+	return embed.StartEtcd(c)
+}
+
+func address(hostPort string) []url.URL { return []url.URL{{Scheme: "http", Host: hostPort}} }
+
+// Ready waits until a server takes requests.
+func Ready(e *embed.Etcd, within time.Duration) error {
+	select {
+	case <-e.Server.ReadyNotify():
+		return nil
+	case err := <-e.Err():
+		return err
+	case <-time.After(within):
+		return errors.New("the server is not ready")
+	}
+}
+
+// Cluster makes servers of one cluster, each with a folder below dir.
+func Cluster(dir string, n int) ([]*Server, error) {
+	ports, err := Addresses(2 * n)
+	if err != nil {
+		return nil, err
+	}
+	var list []*Server
+	var members []string
+	for i := range n {
+		s := &Server{Name: fmt.Sprintf("etcd%d", i), Client: ports[2*i], Peer: ports[2*i+1]}
+		s.Dir = dir + "/" + s.Name
+		members = append(members, s.Name+"="+s.Peer)
+		list = append(list, s)
+	}
+	for _, s := range list {
+		s.Cluster = members
+	}
+	return list, nil
+}
