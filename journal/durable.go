@@ -175,6 +175,7 @@ func (d *Durable) Apply(e berth.Event) error {
 	if err != nil {
 		return err
 	}
+	d.replica.submittedAgain(e)
 	body, err := eventBody(nil, now, e)
 	if err != nil {
 		return d.fail(err)
@@ -235,9 +236,9 @@ func (d *Durable) fail(err error) error {
 //
 // The first call also gives again what a former process was given: all orders that are outstanding,
 // in the order of their IDs with those of the pass, and each Drop and Withdraw since the last
-// snapshot, as nobody knows whether they were handed on. What was applied until then, such as
-// reports of programs that have ended meanwhile, comes before: orders that it ends are not given
-// again.
+// snapshot, as nobody knows whether they were handed on; not the Drop of a job that was submitted
+// again since. What was applied until then, such as reports of programs that have ended meanwhile,
+// comes before: orders that it ends are not given again.
 //
 // Orders count as handed on when Schedule is called again. A snapshot is saved then, if one is due;
 // one for which there is no room is put off.
@@ -314,14 +315,8 @@ func (d *Durable) letOut(ctx context.Context) ([]berth.Order, error) {
 // again adds to the orders of the first pass those that a former process was given.
 func (d *Durable) again(orders []berth.Order) []berth.Order {
 	r := d.replica
-	for _, order := range r.repeat {
-		if _, there := r.core.Job(order.Header().Job); there && order.Kind() == (berth.Drop{}).Kind() {
-			continue // it was submitted again since
-		}
-		orders = append(orders, order)
-	}
+	orders = append(append(orders, r.repeat...), r.core.Outstanding()...)
 	r.repeat = nil
-	orders = append(orders, r.core.Outstanding()...)
 	byID := func(a, b berth.Order) int { return cmp.Compare(a.Header().ID, b.Header().ID) }
 	slices.SortStableFunc(orders, byID)
 	return slices.CompactFunc(orders, func(a, b berth.Order) bool { return byID(a, b) == 0 })

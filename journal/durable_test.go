@@ -152,6 +152,17 @@ func TestDropsAreHandedOnAgain(t *testing.T) {
 	require.NoError(t, h.Snapshot(t.Context()), "they are handed on")
 	h.open()
 	require.Empty(t, h.schedule())
+
+	h.tell(expiring("c"))
+	h.schedule()
+	h.sleep(2 * time.Minute)
+	require.Equal(t, []string{"drop c"}, kinds(h.schedule()))
+	h.tell(expiring("c"))
+	h.schedule()
+	h.tell(berth.JobCancelled{Job: "c"})
+	h.schedule()
+	h.open()
+	require.Empty(t, h.schedule(), "the Drop is about a former job of that name")
 }
 
 func TestLossesAreHandedOverBeforeTheyAreForgotten(t *testing.T) {
@@ -372,8 +383,8 @@ func (s explosive) Score(*berth.Group, []berth.Place) {
 	}
 }
 
-// TestACoreThatPanickedIsNotUsedAgain, as it is half done, and the log would have what no other core
-// comes to. Another one is made of the log.
+// TestACoreThatPanickedIsNotUsedAgain, as it is half done: another core, made of the log, would
+// come to other orders.
 func TestACoreThatPanickedIsNotUsedAgain(t *testing.T) {
 	h := newHost(t)
 	lit := true
