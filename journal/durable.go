@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -49,9 +50,10 @@ type Durable struct {
 	options Options
 	clock   *instants
 
-	// durable is the head of the store, and records are those behind it.
+	// durable is the head of the store, and records are those behind it, of so many bytes.
 	durable Position
 	records [][]byte
+	waiting int
 	// told: an event since the last pass. First: there was no pass yet.
 	told, first bool
 	// held are the orders of a pass that is not durable yet, and passed says that there is one.
@@ -78,7 +80,8 @@ type Options struct {
 	Lost func([]berth.Loss) error
 	// SnapshotRecords and SnapshotBytes are after how many records, or bytes of them, a snapshot
 	// is saved; defaults 20,000 and 64 MiB. What a restart costs grows with the records, and
-	// what a snapshot costs with the state.
+	// what a snapshot costs with the state. SnapshotBytes is also how much waits in memory for a
+	// log without room.
 	SnapshotRecords, SnapshotBytes int
 }
 
@@ -91,7 +94,7 @@ func Open(ctx context.Context, store Store, options Options) (*Durable, error) {
 		return nil, err
 	}
 	var r *Replica
-	if saved.Data == nil {
+	if len(saved.Data) == 0 {
 		r, err = begin(ctx, store, options.Config)
 	} else {
 		r, err = Restore(saved, options.Config)
@@ -152,17 +155,27 @@ func (d *Durable) Position() Position { return d.replica.at }
 // jumps: see [MaxJump].
 func (d *Durable) Now() berth.Time { return max(d.clock.now(), d.replica.core.Now()) }
 
-// Apply tells the core an event, now. After a refusal of the core nothing has changed; any other
-// error is the one after which the Durable is of no more use. The event is durable when the next
-// Schedule has returned without an error, and is acknowledged then, not earlier.
+// Apply tells the core an event, now. The event is durable when the next Schedule has returned
+// without an error, and is acknowledged then, not earlier.
+//
+// After a refusal of the core nothing has changed. Nor has it after [ErrFull]: the log has no room,
+// and events of Options.SnapshotBytes wait for it; the event is told again when Schedule has found
+// room. Any other error is the one after which the Durable is of no more use.
 func (d *Durable) Apply(e berth.Event) error {
-	if d.failed != nil {
+	switch {
+	case d.failed != nil:
 		return d.failed
+	case d.full && d.waiting >= d.options.SnapshotBytes:
+		return fmt.Errorf("%w: %d bytes wait for it", ErrFull, d.waiting)
 	}
 	now := d.Now()
-	if err := d.replica.core.Apply(now, e); err != nil {
+	d.failed = errPanicked
+	err := d.replica.core.Apply(now, e)
+	d.failed = nil
+	if err != nil {
 		return err
 	}
+	d.replica.submittedAgain(e)
 	body, err := eventBody(nil, now, e)
 	if err != nil {
 		return d.fail(err)
@@ -177,6 +190,7 @@ func (d *Durable) note(body []byte) {
 	r := d.replica
 	record, at := r.at.appendLine(nil, body)
 	d.records = append(d.records, record)
+	d.waiting += len(record)
 	r.at = at
 	r.records++
 	r.bytes += len(record)
@@ -195,9 +209,20 @@ func (d *Durable) commit(ctx context.Context) error {
 	if err != nil {
 		return d.fail(err)
 	}
-	d.durable, d.records = d.replica.at, nil
+	d.durable, d.records, d.waiting = d.replica.at, nil, 0
 	return nil
 }
+
+// commitWhatHadNoRoom comes before anything is added to it.
+func (d *Durable) commitWhatHadNoRoom(ctx context.Context) error {
+	if !d.full {
+		return nil
+	}
+	return d.commit(ctx)
+}
+
+// errPanicked: see [berth.BrokenInvariant]. It stands while the core is at work.
+var errPanicked = errors.New("journal: the core has panicked, and is half done: open the store again, and load")
 
 // fail is the end of it.
 func (d *Durable) fail(err error) error {
@@ -211,9 +236,9 @@ func (d *Durable) fail(err error) error {
 //
 // The first call also gives again what a former process was given: all orders that are outstanding,
 // in the order of their IDs with those of the pass, and each Drop and Withdraw since the last
-// snapshot, as nobody knows whether they were handed on. What was applied until then, such as
-// reports of programs that have ended meanwhile, comes before: orders that it ends are not given
-// again.
+// snapshot, as nobody knows whether they were handed on; not the Drop of a job that was submitted
+// again since. What was applied until then, such as reports of programs that have ended meanwhile,
+// comes before: orders that it ends are not given again.
 //
 // Orders count as handed on when Schedule is called again. A snapshot is saved then, if one is due;
 // one for which there is no room is put off.
@@ -228,10 +253,8 @@ func (d *Durable) Schedule(ctx context.Context) ([]berth.Order, error) {
 	if d.passed { // and there was no room for it
 		return d.letOut(ctx)
 	}
-	if d.full {
-		if err := d.commit(ctx); err != nil {
-			return nil, err
-		}
+	if err := d.commitWhatHadNoRoom(ctx); err != nil {
+		return nil, err
 	}
 	if err := d.snapshotIfDue(ctx); err != nil {
 		return nil, err
@@ -243,7 +266,9 @@ func (d *Durable) Schedule(ctx context.Context) ([]berth.Order, error) {
 		return nil, err
 	}
 	now := d.Now()
+	d.failed = errPanicked
 	orders, err := d.replica.core.Schedule(now)
+	d.failed = nil
 	if err != nil {
 		return nil, d.fail(err)
 	}
@@ -290,14 +315,8 @@ func (d *Durable) letOut(ctx context.Context) ([]berth.Order, error) {
 // again adds to the orders of the first pass those that a former process was given.
 func (d *Durable) again(orders []berth.Order) []berth.Order {
 	r := d.replica
-	for _, order := range r.repeat {
-		if _, there := r.core.Job(order.Header().Job); there && order.Kind() == (berth.Drop{}).Kind() {
-			continue // it was submitted again since
-		}
-		orders = append(orders, order)
-	}
+	orders = append(append(orders, r.repeat...), r.core.Outstanding()...)
 	r.repeat = nil
-	orders = append(orders, r.core.Outstanding()...)
 	byID := func(a, b berth.Order) int { return cmp.Compare(a.Header().ID, b.Header().ID) }
 	slices.SortStableFunc(orders, byID)
 	return slices.CompactFunc(orders, func(a, b berth.Order) bool { return byID(a, b) == 0 })
@@ -344,6 +363,9 @@ func (d *Durable) Snapshot(ctx context.Context) error {
 		return d.failed
 	case d.first || d.passed:
 		return errEarly
+	}
+	if err := d.commitWhatHadNoRoom(ctx); err != nil {
+		return err
 	}
 	r := d.replica
 	state, err := r.core.Snapshot()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"testing"
@@ -151,6 +152,17 @@ func TestDropsAreHandedOnAgain(t *testing.T) {
 	require.NoError(t, h.Snapshot(t.Context()), "they are handed on")
 	h.open()
 	require.Empty(t, h.schedule())
+
+	h.tell(expiring("c"))
+	h.schedule()
+	h.sleep(2 * time.Minute)
+	require.Equal(t, []string{"drop c"}, kinds(h.schedule()))
+	h.tell(expiring("c"))
+	h.schedule()
+	h.tell(berth.JobCancelled{Job: "c"})
+	h.schedule()
+	h.open()
+	require.Empty(t, h.schedule(), "the Drop is about a former job of that name")
 }
 
 func TestLossesAreHandedOverBeforeTheyAreForgotten(t *testing.T) {
@@ -223,6 +235,44 @@ func TestNoOrderIsLetOutThatIsNotDurable(t *testing.T) {
 	require.Equal(t, []berth.OrderID{1, 2, 3}, ids(h.schedule()))
 }
 
+// TestAFullDiskDoesNotFillTheMemory: what waits for room has an end, and is none the less durable
+// when there is room.
+func TestAFullDiskDoesNotFillTheMemory(t *testing.T) {
+	h := newHost(t)
+	h.options.SnapshotBytes = 2000
+	h.open()
+	h.tell(queueOf("q"))
+	h.schedule()
+	h.log.Fail(h.store, storetest.FaultFull, 1)
+	at := h.Position()
+	for range 10 {
+		require.ErrorIs(t, h.Snapshot(t.Context()), journal.ErrFull)
+	}
+	require.LessOrEqual(t, h.Position().Number, at.Number+1, "a snapshot that is tried again adds nothing")
+	taken := 0
+	for ; taken < 100; taken++ {
+		if err := h.Apply(jobOf(berth.JobID(fmt.Sprintf("job%d", taken)))); err != nil {
+			require.ErrorIs(t, err, journal.ErrFull)
+			break
+		}
+		_, err := h.Schedule(t.Context())
+		require.ErrorIs(t, err, journal.ErrFull)
+	}
+	require.Greater(t, taken, 5)
+	require.Less(t, taken, 100)
+	state := h.state()
+	require.ErrorIs(t, h.Apply(queueOf("late")), journal.ErrFull)
+	require.Equal(t, state, h.state(), "what has no room changes nothing")
+	h.log.Mend(h.store)
+	h.schedule()
+	h.tell(queueOf("late"))
+	h.schedule()
+	state = h.state()
+	h.open()
+	require.Equal(t, state, h.state())
+	require.Len(t, h.Core().JobIDs(), taken)
+}
+
 func TestSnapshotsComeAtIntervals(t *testing.T) {
 	for name, set := range map[string]func(*journal.Options){
 		"records": func(o *journal.Options) { o.SnapshotRecords = 10 },
@@ -264,6 +314,15 @@ func TestASnapshotThatHasNoRoomIsPutOff(t *testing.T) {
 type noSnapshots struct{ journal.Store }
 
 func (noSnapshots) Save(context.Context, journal.Snapshot) error { return journal.ErrFull }
+
+// TestAnEmptyStoreIsOneWithoutData, whether it says so with nil or with no bytes.
+func TestAnEmptyStoreIsOneWithoutData(t *testing.T) {
+	h := newHost(t)
+	empty, err := storetest.NewFileLog(2).Open()
+	require.NoError(t, err)
+	_, err = journal.Open(t.Context(), &tampered{Store: empty, newest: func(s *journal.Snapshot) { s.Data = []byte{} }}, h.options)
+	require.NoError(t, err)
+}
 
 // TestAnotherConfigIsRefused: all but the policy, which events change.
 func TestAnotherConfigIsRefused(t *testing.T) {
@@ -311,6 +370,39 @@ func TestAScorerAndAGainAreGivenAtEachStart(t *testing.T) {
 	require.ErrorIs(t, h.tryOpen(), journal.ErrConfigDiffers)
 	h.options.Config.Scorer, h.options.Config.Gain = byName("spread"), nil
 	require.ErrorIs(t, h.tryOpen(), journal.ErrConfigDiffers)
+}
+
+// explosive is a scorer that panics when it is lit.
+type explosive struct{ lit *bool }
+
+func (explosive) Name() string { return "explosive" }
+
+func (s explosive) Score(*berth.Group, []berth.Place) {
+	if *s.lit {
+		panic("a defect")
+	}
+}
+
+// TestACoreThatPanickedIsNotUsedAgain, as it is half done: another core, made of the log, would
+// come to other orders.
+func TestACoreThatPanickedIsNotUsedAgain(t *testing.T) {
+	h := newHost(t)
+	lit := true
+	h.log = storetest.NewFileLog(2)
+	h.options.Config.Scorer = explosive{&lit}
+	h.open()
+	h.tell(nodeOf("n", 2), nodeOf("m", 2), queueOf("q"), jobOf("a"))
+	require.Panics(t, func() { _, _ = h.Schedule(t.Context()) })
+	at := h.Position()
+	_, err := h.Schedule(t.Context())
+	require.Error(t, err)
+	require.Equal(t, err, h.Apply(queueOf("r")))
+	require.Equal(t, err, h.Snapshot(t.Context()))
+	require.Equal(t, at, h.Position())
+	lit = false
+	h.open()
+	h.tell(nodeOf("n", 2), nodeOf("m", 2), queueOf("q"), jobOf("a"))
+	require.Len(t, h.schedule(), 1)
 }
 
 // tampered is a log as a store might hand it out that is none.
@@ -466,6 +558,30 @@ func TestAReplicaFollows(t *testing.T) {
 	stale, err := journal.Restore(newest, h.options.Config)
 	require.NoError(t, err)
 	require.ErrorIs(t, stale.CatchUp(t.Context(), store), journal.ErrCompacted)
+}
+
+// TestARecordThatComesWhileTheHeadIsAsked does not disturb a Replica that stands at the head.
+func TestARecordThatComesWhileTheHeadIsAsked(t *testing.T) {
+	h := newHost(t)
+	replica, err := journal.Restore(mustNewest(t, h.store), h.options.Config)
+	require.NoError(t, err)
+	for _, node := range []berth.NodeID{"m", "n"} {
+		late := &growing{h.store, func() { h.tell(nodeOf(node, 4)); h.schedule() }}
+		require.NoError(t, replica.CatchUp(t.Context(), late))
+		require.Equal(t, h.Position(), replica.Position())
+	}
+}
+
+// growing is a log that grows right after somebody has asked for its head.
+type growing struct {
+	journal.Source
+	grow func()
+}
+
+func (s *growing) Head(ctx context.Context) (journal.Position, error) {
+	head, err := s.Source.Head(ctx)
+	s.grow()
+	return head, err
 }
 
 // TestAReplicaThatComesToSomethingElse stops at the record where it shows.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
@@ -47,7 +48,9 @@ func (r *Replica) Follow(record []byte) error {
 	}
 	switch {
 	case e.Event != nil:
-		err = r.core.Apply(e.Now, e.Event)
+		if err = r.core.Apply(e.Now, e.Event); err == nil {
+			r.submittedAgain(e.Event)
+		}
 	case e.Pass:
 		err = r.pass(&e)
 	case e.State != nil:
@@ -62,6 +65,23 @@ func (r *Replica) Follow(record []byte) error {
 	r.records++
 	r.bytes += len(record)
 	return nil
+}
+
+// submittedAgain forgets that the former job of a name was dropped: its owner has another one now.
+func (r *Replica) submittedAgain(e berth.Event) {
+	var id berth.JobID
+	switch e := e.(type) {
+	case berth.JobSubmitted:
+		id = e.Job.ID
+	case berth.JobObserved:
+		id = e.Job.ID
+	default:
+		return
+	}
+	r.repeat = slices.DeleteFunc(r.repeat, func(order berth.Order) bool {
+		drop, ok := order.(berth.Drop)
+		return ok && drop.Job == id
+	})
 }
 
 // refuse is the error about the record that is next.
@@ -121,7 +141,7 @@ func (r *Replica) CatchUp(ctx context.Context, from Source) error {
 	if err != nil {
 		return err
 	}
-	behind := false // what follows behind the head has the sum of the head in its own
+	behind := r.at == head // what follows behind the head has the sum of the head in its own
 	for record, err := range from.Records(ctx, r.at.Number) {
 		if err != nil {
 			return err

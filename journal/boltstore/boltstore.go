@@ -82,6 +82,9 @@ func Open(path string) (*Store, error) {
 		}
 		return nil
 	})
+	if err == nil { // also of a file that was there: its maker may have died before it came to this
+		err = syncFolder(filepath.Dir(path))
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), db.Close())
 	}
@@ -132,9 +135,6 @@ func create(path string) (*bolt.DB, error) {
 	})
 	if err == nil {
 		err = os.Rename(fresh, path)
-	}
-	if err == nil {
-		err = syncFolder(filepath.Dir(path))
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -305,7 +305,8 @@ func checkSave(tx *bolt.Tx, at journal.Position) error {
 	if err != nil {
 		return err
 	}
-	if at.Number < newest.Number || at.Number > head.Number || at.Number == head.Number && at != head {
+	foreign := at.Number == newest.Number && at != newest || at.Number == head.Number && at != head
+	if foreign || at.Number < newest.Number || at.Number > head.Number {
 		return fmt.Errorf("%w: there is no %v between %v and %v", journal.ErrFenced, at, newest, head)
 	}
 	return nil

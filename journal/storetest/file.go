@@ -118,10 +118,11 @@ func (f *File) Append(_ context.Context, batch journal.Batch) error {
 
 // Save implements [journal.Store].
 func (f *File) Save(_ context.Context, s journal.Snapshot) error {
+	foreign := s.At.Number == f.newest.At.Number && s.At != f.newest.At || s.At.Number == f.head.Number && s.At != f.head
 	switch {
 	case *f.owner != f.self:
 		return fmt.Errorf("%w: it was opened again", journal.ErrFenced)
-	case f.newest.Data != nil && (s.At.Number < f.newest.At.Number || s.At.Number > f.head.Number || s.At.Number == f.head.Number && s.At != f.head):
+	case f.newest.Data != nil && (foreign || s.At.Number < f.newest.At.Number || s.At.Number > f.head.Number):
 		return fmt.Errorf("%w: there is no %v between %v and %v", journal.ErrFenced, s.At, f.newest.At, f.head)
 	}
 	s.Data = append([]byte(nil), s.Data...)

@@ -295,7 +295,8 @@ func testNoPosition(t *testing.T, l Log) {
 	s.append("two")
 	for name, at := range map[string]journal.Position{
 		"before the newest": {Number: 0, Sum: 7}, "behind the head": {Number: 3},
-		"of another log": {Number: s.head.Number, Sum: s.head.Sum + 1},
+		"of another log, at the head":   {Number: s.head.Number, Sum: s.head.Sum + 1},
+		"of another log, at the newest": {Number: s.newest.At.Number, Sum: s.newest.At.Sum + 1},
 	} {
 		require.Error(t, s.store.Save(t.Context(), journal.Snapshot{At: at, Data: []byte("wrong")}), name)
 		s.crash()

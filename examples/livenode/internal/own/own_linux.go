@@ -10,29 +10,26 @@ import (
 	"syscall"
 )
 
-func checkFolder(path string) error {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return err
-	}
-	if err := checkPath(path); err != nil {
+// checkFolder checks a folder, which is one's own or one above that.
+func checkFolder(path string, own bool) error {
+	if err := checkPath(path, own); err != nil {
 		return err
 	}
 	whole, err := filepath.EvalSymlinks(path)
 	if err != nil || whole == path {
 		return err
 	}
-	return checkPath(whole) // where the links above lead to
+	return checkPath(whole, own) // where the links above lead to
 }
 
 // checkPath checks a folder and those above it.
-func checkPath(path string) error {
+func checkPath(path string, own bool) error {
 	for above := path; ; above = filepath.Dir(above) {
 		info, err := os.Lstat(above)
 		if err != nil {
 			return err
 		}
-		if reason := foreign(info, above == path); reason != "" {
+		if reason := foreign(info, own && above == path); reason != "" {
 			return fmt.Errorf("%s: %w: %s", above, ErrForeign, reason)
 		}
 		if above == filepath.Dir(above) {
@@ -41,8 +38,8 @@ func checkPath(path string) error {
 	}
 }
 
-// foreign is what is wrong with a folder, the last of a path or one above it, or with a link.
-func foreign(info fs.FileInfo, last bool) string {
+// foreign is what is wrong with a folder, one's own or one above it, or with a link.
+func foreign(info fs.FileInfo, own bool) string {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	owner := -1
 	if ok {
@@ -50,13 +47,13 @@ func foreign(info fs.FileInfo, last bool) string {
 	}
 	link := info.Mode()&fs.ModeSymlink != 0
 	switch {
-	case last && link:
+	case own && link:
 		return "it is a symbolic link"
-	case owner != os.Geteuid() && (owner != 0 || last):
+	case owner != os.Geteuid() && (owner != 0 || own):
 		return fmt.Sprintf("it belongs to user %d, and this is user %d", owner, os.Geteuid())
 	case link:
 		return ""
-	case info.Mode().Perm()&0o022 != 0 && (last || info.Mode()&fs.ModeSticky == 0):
+	case info.Mode().Perm()&0o022 != 0 && (own || info.Mode()&fs.ModeSticky == 0):
 		return fmt.Sprintf("its mode, %v, lets others write", info.Mode())
 	}
 	return ""

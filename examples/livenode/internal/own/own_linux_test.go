@@ -29,6 +29,7 @@ func TestFolders(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, err, ErrForeign, name)
+		require.NoDirExists(t, filepath.Join(path, "below"), "nothing is made where another user may write")
 	}
 
 	link := filepath.Join(top, "link")
@@ -36,7 +37,8 @@ func TestFolders(t *testing.T) {
 	require.ErrorContains(t, MakeFolder(link), "is a symbolic link")
 	require.NoError(t, MakeFolder(filepath.Join(link, "state")), "one's own link above is none of another's")
 	require.NoError(t, os.Symlink(filepath.Join(top, "group"), filepath.Join(top, "astray")))
-	require.ErrorIs(t, MakeFolder(filepath.Join(top, "astray", "below")), ErrForeign, "where the link leads to")
+	require.ErrorIs(t, MakeFolder(filepath.Join(top, "astray", "deep", "below")), ErrForeign, "where the link leads to")
+	require.NoDirExists(t, filepath.Join(top, "group", "deep"))
 	require.NoError(t, os.WriteFile(filepath.Join(top, "file"), nil, 0o600))
 	require.Error(t, MakeFolder(filepath.Join(top, "file")))
 }
@@ -54,6 +56,7 @@ func TestFoldersOfOthers(t *testing.T) {
 	require.NoError(t, os.Symlink(top, filepath.Join(top, "planted")))
 	require.NoError(t, os.Lchown(filepath.Join(top, "planted"), 12345, 12345))
 	require.ErrorContains(t, MakeFolder(filepath.Join(top, "planted", "below")), "user 12345")
+	require.NoDirExists(t, filepath.Join(top, "below"), "nothing is made where another's link leads to")
 }
 
 // TestPeers connects as this user, and as another.

@@ -6,7 +6,7 @@ import "net"
 
 // Elsewhere livenode runs no programs, and nothing is looked at.
 
-func checkFolder(string) error { return nil }
+func checkFolder(string, bool) error { return nil }
 
 // Listen makes a socket.
 func Listen(path string) (net.Listener, error) { return net.Listen("unix", path) }
