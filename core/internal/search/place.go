@@ -399,6 +399,26 @@ func (se *Search) backfillEntry(e *record.Entry) bool {
 	return true
 }
 
+// tryPlanned places as many further members of a gang as are planned, or more, on the nodes that
+// are set aside for them or elsewhere, and reports whether that took a search. Fewer are placed
+// elsewhere alone: those nodes are for all of them.
+func (se *Search) tryPlanned(e *record.Entry, members int) (tried bool) {
+	se.state.Compile(e.Bucket.Shape)
+	request, ok := se.affordable(e.Bucket)
+	if !ok || request.Groups[0].Members < members {
+		return false
+	}
+	planned := *request
+	planned.Groups = slices.Clone(request.Groups)
+	planned.Groups[0].MinMembers = members
+	end := se.state.EndIfPlaced(e.Rep)
+	se.state.Totals.PlacementAttempts++
+	se.try(e, se.state.Widen(e.Bucket.Shape.Spec.Groups, &planned, func(w *record.Reservation) bool {
+		return se.backlog.Admits(w, e.Rep, end) && !w.IsSpares()
+	}))
+	return true
+}
+
 // Bind gives a Bind for the members that were just booked.
 func (se *Search) Bind(rep *record.Replica, cause berth.Cause) {
 	after := se.gpus.Prepare(rep)
