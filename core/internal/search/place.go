@@ -370,8 +370,15 @@ func (se *Search) backfillEntry(e *record.Entry) bool {
 		return false // another group of the gang grew before it, say, or it is ready again
 	}
 	se.state.Compile(b.Shape)
+	planned := false
+	if w := e.Rep.PlannedReservation(); e.Grows && w != nil {
+		// What was placed since ServeReserved looked may have opened a limit on its queue.
+		if planned = se.tryPlanned(e, len(w.Plan.Where)); e.Rep.Reserved != w {
+			return true
+		}
+	}
 	if _, some := se.Lift(e, &b.Shape.Request); !some {
-		return false // before anything is noted: mayBackfill need not have asked
+		return planned // before anything is noted: mayBackfill need not have asked
 	}
 	request, ok := se.affordable(b)
 	if !ok {
@@ -389,6 +396,26 @@ func (se *Search) backfillEntry(e *record.Entry) bool {
 	case fitsNoLimit:
 		se.backlog.QuotaBlock(b)
 	}
+	return true
+}
+
+// tryPlanned places as many further members of a gang as are planned, or more, on the nodes that
+// are set aside for them or elsewhere, and reports whether that took a search. Fewer are placed
+// elsewhere alone: those nodes are for all of them.
+func (se *Search) tryPlanned(e *record.Entry, members int) (tried bool) {
+	se.state.Compile(e.Bucket.Shape)
+	request, ok := se.affordable(e.Bucket)
+	if !ok || request.Groups[0].Members < members {
+		return false
+	}
+	planned := *request
+	planned.Groups = slices.Clone(request.Groups)
+	planned.Groups[0].MinMembers = members
+	end := se.state.EndIfPlaced(e.Rep)
+	se.state.Totals.PlacementAttempts++
+	se.try(e, se.state.Widen(e.Bucket.Shape.Spec.Groups, &planned, func(w *record.Reservation) bool {
+		return se.backlog.Admits(w, e.Rep, end) && !w.IsSpares()
+	}))
 	return true
 }
 

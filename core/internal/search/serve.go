@@ -159,25 +159,6 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 	se.backlog.EndReservation(w)
 }
 
-// tryPlanned places as many further members of a gang as are planned, or more, on the nodes that
-// are set aside for them or elsewhere. Fewer are placed elsewhere alone: those nodes are for all of
-// them.
-func (se *Search) tryPlanned(e *record.Entry, members int) {
-	se.state.Compile(e.Bucket.Shape)
-	request, ok := se.affordable(e.Bucket)
-	if !ok || request.Groups[0].Members < members {
-		return
-	}
-	planned := *request
-	planned.Groups = slices.Clone(request.Groups)
-	planned.Groups[0].MinMembers = members
-	end := se.state.EndIfPlaced(e.Rep)
-	se.state.Totals.PlacementAttempts++
-	se.try(e, se.state.Widen(e.Bucket.Shape.Spec.Groups, &planned, func(w *record.Reservation) bool {
-		return se.backlog.Admits(w, e.Rep, end) && !w.IsSpares()
-	}))
-}
-
 // takePlace starts the beneficiary of a preemption where it was planned, if all of that is
 // free by now. Where a group is spread depends on nodes that it is not on, so that it is
 // searched for anew.
