@@ -118,6 +118,9 @@ func (c *Checker) bind(rep *replica, b berth.Bind) error {
 	if err := c.uniform(rep); err != nil {
 		return err
 	}
+	if rep.state != berth.ReplicaRunning {
+		rep.stood = nil // it has another place now, and backs off from that if it fails
+	}
 	c.open(rep, b)
 	c.touched.add(rep)
 	return nil
