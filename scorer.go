@@ -13,7 +13,7 @@ import (
 //
 // The highest score wins. Of equal scores the core's own rule decides, as if there were no other
 // places, and its last word is the smaller name. So the order is total whatever the scores are, and
-// a Scorer that sets none decides as the core does without one.
+// a Scorer that sets none decides as the core does before it knows what is asked for.
 //
 // Without a Scorer the core goes by what is asked for. What comes first:
 //

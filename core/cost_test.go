@@ -16,7 +16,7 @@ import (
 // small one, by far.
 func TestALargeNumberInAnEventIsNotAnAllocation(t *testing.T) {
 	// A bit for each replica is more; the race detector allocates twice what a list grows by.
-	const replicas, members, most = 2_000_000, 65_536, 240_000
+	const replicas, members, most = 4_000_000, 65_536, 480_000
 	one := []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}
 	service := func(id berth.JobID, n int) berth.Job {
 		return berth.Job{ID: id, Queue: "a", Service: &berth.Service{Replicas: n}, Groups: one}
@@ -25,7 +25,7 @@ func TestALargeNumberInAnEventIsNotAnAllocation(t *testing.T) {
 		g.Claim = berth.Claim{GPUs: 1}
 		return berth.JobSubmitted{Job: berth.Job{ID: id, Queue: "a", Groups: []berth.Group{g}}}
 	}
-	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
+	d := shared(t, berth.Config{Limits: berth.Limits{Replicas: 1 << 22}}, func(_, _ *quota.Queue) {})
 	for _, e := range []berth.Event{
 		berth.JobSubmitted{Job: service("many", replicas)},
 		berth.JobScaled{Job: "many", Replicas: 1},

@@ -115,10 +115,10 @@ func TestRestoreRefusesWhatIsNoDemand(t *testing.T) {
 	require.NoError(t, err)
 	const known = `{"claim":{"gpus":2},"weight":40}`
 	for _, c := range []struct{ put, field string }{
-		{`{"claim":{"gpus":65},"weight":32}`, "demand.kinds[0].gpus"},
+		{`{"claim":{"gpus":65},"weight":32}`, "demand.kinds[0].claim.gpus"},
 		{`{"claim":{"gpus":2},"weight":0}`, "demand.kinds[0]"},
 		{`{"claim":{"mig":"1g.10gb"},"weight":32}`, "demand.kinds[0]"},
-		{`{"claim":{"gpus":2,"cpuMilli":-1},"weight":32}`, "demand.kinds[0].cpuMilli"},
+		{`{"claim":{"gpus":2,"cpuMilli":-1},"weight":32}`, "demand.kinds[0].claim.cpuMilli"},
 	} {
 		require.Contains(t, string(b), known)
 		_, err := core.Restore([]byte(strings.Replace(string(b), known, c.put, 1)))

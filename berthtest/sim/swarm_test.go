@@ -21,7 +21,7 @@ import (
 //	BERTH_SEED=1234 go test -run TestSwarm ./berthtest/sim
 func TestSwarm(t *testing.T) {
 	t.Parallel()
-	swarm(t, 16, (*generator).world, append(reportsOfBinds(), mattersCases...)...)
+	swarm(t, 24, (*generator).world, append(reportsOfBinds(), mattersCases...)...)
 }
 
 // reportsOfBinds are the cases in which a Bind is reported: as many as the table of replicas has.

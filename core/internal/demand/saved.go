@@ -1,7 +1,6 @@
 package demand
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/berth-sched/berth"
@@ -124,8 +123,11 @@ func restoreAmount(name string, saved []int64) (a amount, bad *berth.Error) {
 // group is what a saved kind is of.
 func (k *Kind) group(list string, i int) (*berth.Group, *berth.Error) {
 	field := errtext.Index("demand."+list, i)
-	if bad := cmp.Or(refusal.From(k.Claim.Check(berth.ClassBatch)), refusal.From(k.Selector.Check())); bad != nil {
-		return nil, refusal.In(bad, field)
+	if bad := refusal.From(k.Claim.Check(berth.ClassBatch)); bad != nil {
+		return nil, refusal.In(bad, field+".claim")
+	}
+	if bad := refusal.From(k.Selector.Check()); bad != nil {
+		return nil, refusal.In(bad, field+".selector")
 	}
 	if k.Claim.WantsInstance() || k.Weight < 1 || k.Weight > maxTotal {
 		return nil, invalid(field, "it is for an instance, or its weight is out of range")
