@@ -99,6 +99,10 @@ func (l *losses) claim(c *Claim, stocks int) *claimLosses {
 			i = len(l.claims)
 			l.claims = append(l.claims, claimLosses{})
 		} else {
+			for _, cut := range l.claims[most:] { // there are more stocks than when these were asked about
+				delete(l.byClaim, cut.key)
+			}
+			clear(l.claims[most:])
 			l.claims = l.claims[:most]
 			for j := range l.claims {
 				if l.claims[j].used < l.claims[i].used {

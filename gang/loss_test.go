@@ -125,3 +125,18 @@ func TestADecisionLooksAtStocks(t *testing.T) {
 	require.Equal(t, asked[0], asked[1])
 	require.Less(t, asked[0], 3*9+1)
 }
+
+// Of more stocks fewer claims are remembered, and each by its own key.
+func TestClaimsAreForgottenWhole(t *testing.T) {
+	var l losses
+	for _, stocks := range []int{1, 2 * knownLosses / knownClaims, knownLosses / 8, 1} {
+		for n := range knownClaims + 1 {
+			c := Claim{GPUs: n}
+			require.Equal(t, n, l.claim(&c, stocks).key.gpus)
+		}
+		require.Len(t, l.byClaim, len(l.claims), "%d stocks", stocks)
+		for key, i := range l.byClaim {
+			require.Equal(t, key, l.claims[i].key)
+		}
+	}
+}
