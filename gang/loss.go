@@ -1,7 +1,6 @@
 package gang
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -252,7 +251,7 @@ func (p *picks) maySee(c topology.NodeClass, free int) bool {
 
 // free is how many GPUs of a node with the stock are free.
 func (s *Stock) free() int {
-	i, _ := slices.BinarySearchFunc(s.Left, wholeMilli, func(left int16, whole int) int { return cmp.Compare(int(left), whole) })
+	i, _ := slices.BinarySearch(s.Left, wholeMilli)
 	return len(s.Left) - i
 }
 

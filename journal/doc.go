@@ -4,8 +4,8 @@
 // # A core that survives
 //
 // A [Store] keeps a log of records and snapshots. Package boltstore has one in a file, and
-// package storetest has the tests for others. A [Durable] is a core whose steps are in a Store
-// before anything follows from them: its comment has the loop of an orchestrator. A [Replica]
+// package storetest has the tests for others. A [Durable] is a core that has each step in a
+// Store before anything follows from it: its comment has the loop of an orchestrator. A [Replica]
 // follows a log, to stand by.
 //
 // A record is a line, as below, without the orders of a pass: a core that comes to the same orders

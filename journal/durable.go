@@ -12,7 +12,7 @@ import (
 	"github.com/berth-sched/berth/core"
 )
 
-// A Durable is a core whose steps are in a [Store] before anything follows from them. It is duty 7
+// A Durable is a core that has each step in a [Store] before anything follows from it. It is duty 7
 // of an embedder, and with it the loop of an orchestrator is:
 //
 //	store, err := boltstore.Open(file)

@@ -106,7 +106,7 @@ func ExampleRecover() {
 	// again: bind train
 }
 
-// A core whose steps are durable before anything follows from them. The process dies after it
+// A core with each step durable before anything follows from it. The process dies after it
 // was given an order, and the next one is given it again. Package boltstore has such a store
 // in a file.
 func ExampleDurable() {

@@ -4,7 +4,7 @@ package boltstore
 
 import "os"
 
-// openOwn opens a file. Whose it is, is not looked at here.
+// openOwn opens a file. Its owner is not looked at here.
 func openOwn(path string, flag int) (*os.File, error) { return os.OpenFile(path, flag, 0) }
 
 // createOwn makes a file, or empties one that a crash has left.

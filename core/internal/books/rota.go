@@ -18,7 +18,7 @@ type Rota struct {
 	charged []*record.Entry
 }
 
-// NewRota begins a rota of entries whose shapes are compiled. There is one at a time.
+// NewRota begins a rota of entries with compiled shapes. There is one at a time.
 // O(entries x log entries of a queue).
 func (bk *Books) NewRota(list []*record.Entry) *Rota {
 	for len(bk.waiting) < len(bk.Queues) {

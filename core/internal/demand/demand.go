@@ -2,6 +2,8 @@
 package demand
 
 import (
+	"math/bits"
+
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/countable"
@@ -83,9 +85,7 @@ func (d *Demand) Submitted(j *berth.Job) {
 func (d *Demand) Changed(h *gang.Hold) {
 	d.changed.gpu += int64(h.Share.GPUMilli)
 	if h.Share.GPUMilli == 0 {
-		for gpus := h.GPUs; gpus != 0; gpus &= gpus - 1 {
-			d.changed.gpu += wholeMilli
-		}
+		d.changed.gpu += wholeMilli * int64(bits.OnesCount64(h.GPUs))
 	}
 	d.changed.host.Add(&h.Host)
 	if len(d.outlook.typical) > 0 && d.stale() {

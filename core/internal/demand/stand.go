@@ -10,7 +10,7 @@ import (
 
 // A stand is what a node has left, apart from which node it is, and what that is to typical kinds.
 type stand struct {
-	outlook uint32 // by whose kinds it was measured
+	outlook uint32 // number of the outlook that it was measured by
 	model   int
 	host    countable.Amounts
 	left    []int16 // of each GPU, in ascending order

@@ -80,11 +80,9 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 			ev.agenda.PreemptAt(ready)
 			return bids
 		}
-		if ev.bidsInVain(im, e) {
-			r.DropAll(e.Rep.Job.Queue, alike)
-			continue
-		}
-		if left = left || searched == ev.state.Bounds.Bids || im.VictimSearches <= ev.state.Bounds.VictimSearches*7/8; left {
+		inVain := ev.bidsInVain(im, e)
+		left = left || !inVain && (searched == ev.state.Bounds.Bids || im.VictimSearches <= ev.state.Bounds.VictimSearches*7/8)
+		if inVain || left {
 			r.DropAll(e.Rep.Job.Queue, alike)
 			continue
 		}
