@@ -107,6 +107,7 @@ type Queue struct {
 	// fills its own; 0: nothing, or something has ended by itself since. See package quota.
 	FloorMilli int64
 	ranking    *roster.Ranking[*Entry] // nil: nobody asks for it
+	Standings
 	// top is not below the rank of anything that waits: the highest that came since nothing did.
 	top rank
 }

@@ -55,7 +55,7 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 	reserved, last := se.backlog.ReservedGangs(), se.backlog.LastReserved(order)
 	plans := 2 * most
 	for i, e := range order {
-		if at, ok := se.backlog.DueAt(e); !ok || at > se.state.Now {
+		if at, ok := se.backlog.Due.At(e); !ok || at > se.state.Now {
 			continue // it has a reservation, or had room made for it until just now
 		}
 		size := se.backlog.SizeOf(e.Bucket.Shape)
@@ -79,8 +79,9 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 				reserved, last = se.backlog.ReservedGangs(), se.backlog.LastReserved(order)
 			case se.state.Endings.Len() > se.state.Bounds.Ends: // its plan was cut short, and sees further as time goes by
 				se.planLater(e.Rep)
-			case !se.backlog.Hopeless(e.Rep):
+			case !se.backlog.Due.Hopeless(e.Rep):
 				e.Rep.Reserve.HopelessAt = se.agenda.Despair()
+				se.backlog.Due.NoteEntries(e.Rep)
 			}
 		}
 		some = true
@@ -124,7 +125,7 @@ func (se *Search) dueHeads() (heads []*record.Entry) {
 		}
 		for _, b := range s.Buckets {
 			e := b.Entries.Min()
-			switch at, ok := se.backlog.DueAt(e); {
+			switch at, ok := se.backlog.Due.At(e); {
 			case e.Grows: // it gets none
 			case ok && at > se.state.Now:
 				se.agenda.ReserveBy(at)
@@ -144,7 +145,7 @@ func (se *Search) dueHeads() (heads []*record.Entry) {
 // not.
 func (se *Search) addBehind(r *books.Rota, b *record.Bucket) (added int) {
 	for _, e := range se.backlog.First(b, 2*se.state.Config.Policy.ReservedGangs)[1:] {
-		switch at, ok := se.backlog.DueAt(e); {
+		switch at, ok := se.backlog.Due.At(e); {
 		case e.Grows:
 		case ok && at > se.state.Now:
 			se.agenda.ReserveBy(at)
@@ -160,9 +161,10 @@ func (se *Search) addBehind(r *books.Rota, b *record.Bucket) (added int) {
 // before something has become free.
 func (se *Search) postpone(rep *record.Replica) {
 	rep.Reserve.At = se.state.Now.Add(max(se.state.Config.Policy.ReserveAfter, berth.Second))
-	if !se.backlog.Stalled(rep) {
+	if !se.backlog.Due.Stalled(rep) {
 		rep.Reserve.StalledAt = se.agenda.Stall()
 	}
+	se.backlog.Due.NoteEntries(rep)
 }
 
 // planLater makes the core plan another reservation for a replica after one did not come true.
@@ -177,6 +179,7 @@ func (se *Search) planLater(rep *record.Replica) {
 		rep.Reserve.At = se.state.Now.Add(wait << doublings)
 	}
 	rep.Reserve.Vain++
+	se.backlog.Due.NoteEntries(rep)
 	se.agenda.ReserveBy(rep.Reserve.At)
 }
 
@@ -197,6 +200,7 @@ func (se *Search) reserveFor(e *record.Entry, instead *record.Replica) bool {
 		se.backlog.Spoil(n) // its former owner plans anew, around this one
 	}
 	e.Rep.Reserved = w
+	se.backlog.Due.NoteEntries(e.Rep)
 	se.backlog.AddReservation(w)
 	se.state.Totals.Reservations++
 	return true
@@ -272,6 +276,7 @@ func (se *Search) FailBid(rep *record.Replica) {
 		e.Bid.Forget()
 	}
 	rep.BidsAt = se.state.DeferBid(rep, 8)
+	se.backlog.Due.NoteEntries(rep)
 }
 
 // EndReservations ends what is over.
