@@ -48,7 +48,7 @@ func (d *Due) Check(queues []*record.Queue, first func(*record.Bucket) [2]*recor
 // A tally counts what stands in the lists.
 type tally struct {
 	later, held, heads, changedHeads, changedBids, sought, bids, queues int
-	sizes                                                              [2]int
+	sizes                                                               [2]int
 }
 
 func (t *tally) count(b *record.Bucket) {

@@ -100,7 +100,7 @@ func (d *Due) place(b *record.Bucket) {
 
 func (d *Due) enterHeads(b *record.Bucket) {
 	q := b.Queue
-	q.Heads.Push(b)
+	q.EnterHead(b)
 	d.count[sizeOf(b)]++
 	if q.Standings.At < 0 {
 		q.Standings.At = len(d.queues)
@@ -116,7 +116,7 @@ func (d *Due) leaveHeads(b *record.Bucket) {
 	case record.HeadHeld:
 		d.held = unordered.Remove(d.held, h.Slot, func(b *record.Bucket, at int) { b.Heading.Slot = at })
 	case record.HeadDue:
-		q.Heads.Remove(h.Slot)
+		q.LeaveHead(b)
 		d.count[sizeOf(b)]--
 		if q.Heads.Len() == 0 {
 			d.queues = unordered.Remove(d.queues, q.Standings.At, func(q *record.Queue, at int) { q.Standings.At = at })

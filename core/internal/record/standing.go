@@ -3,6 +3,7 @@ package record
 import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/internal/pq"
+	"github.com/berth-sched/berth/quota"
 )
 
 // What a bucket is, as package due keeps it: where it stands among those that may get a reservation,
@@ -72,6 +73,10 @@ type Standings struct {
 	Later pq.Heap[*Bidder]
 	// At is the position in the list of queues with heads, or -1.
 	At int
+	// most is what a head asks for at the most, of each resource, if it is worked out; alike: the
+	// heads ask for one product, or for none in particular.
+	most         quota.Charge
+	known, alike bool
 }
 
 // NewStandings returns those of a queue in which nothing waits.
@@ -82,4 +87,39 @@ func NewStandings() Standings {
 		Later: pq.New(func(a, b *Bidder) bool { return a.At < b.At }, func(b *Bidder, slot int) { b.Slot = slot }),
 		At:    -1,
 	}
+}
+
+// EnterHead has a bucket be one of the heads, which is looked at as its Heading says. Its shape is
+// compiled, and changes with no head in place.
+func (s *Standings) EnterHead(b *Bucket) {
+	s.Heads.Push(b)
+	s.known = false
+}
+
+// LeaveHead has a bucket be no head.
+func (s *Standings) LeaveHead(b *Bucket) {
+	s.Heads.Remove(b.Heading.Slot)
+	s.known = false
+}
+
+// Most is what a head asks for at the most, of each resource: a queue that may have it may have what
+// any of its heads asks for. False: they ask for several products, and so there is no such charge.
+// O(heads) after a change, else O(1).
+func (s *Standings) Most() (most quota.Charge, some bool) {
+	if s.known {
+		return s.most, s.alike
+	}
+	s.known, s.alike, s.most = true, true, quota.Charge{}
+	for _, b := range s.Heads.Items() {
+		c := &b.Shape.Least
+		if c.GPUMilli > 0 && c.Product != quota.NoProduct {
+			s.alike = s.alike && (s.most.Product == quota.NoProduct || s.most.Product == c.Product)
+			s.most.Product = c.Product
+		}
+		s.most.GPUMilli = max(s.most.GPUMilli, c.GPUMilli)
+		for r := range s.most.Host {
+			s.most.Host[r] = max(s.most.Host[r], c.Host[r])
+		}
+	}
+	return s.most, s.alike
 }

@@ -33,12 +33,12 @@ func (se *Search) Reserve() {
 	if most <= 0 {
 		return
 	}
-	heads := se.dueHeads()
-	if !se.backlog.AnyMayReserve(heads) {
+	se.lookAtHeads()
+	if !se.backlog.AnyMayReserve() {
 		return
 	}
 	for many := 2 * most; ; many *= 2 {
-		order, more := se.dueEntries(heads, many)
+		order, more := se.dueEntries(many)
 		if some := se.reserveInOrder(order); more && some {
 			se.agenda.ReserveNow(se.state.Now) // those behind have their turn in the next pass
 			return
@@ -92,11 +92,12 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 // dueEntries lists the first so many entries that may get a reservation now, among those
 // that have one, in policy order, of heads of buckets and those behind them, and reports whether
 // there are more behind them that may get one: none does where as many have one as may, and all of
-// those come before. O(buckets) as long as so many are few.
-func (se *Search) dueEntries(heads []*record.Entry, many int) (order []*record.Entry, more bool) {
-	r := se.books.NewRota(heads)
+// those come before. O(queues with heads) as long as so many are few, and O(heads) of those queues
+// that have their turn.
+func (se *Search) dueEntries(many int) (order []*record.Entry, more bool) {
+	r := se.books.NewRotaOfHeads(se.backlog.Due.Queues())
 	defer r.End()
-	turnouts := se.backlog.Turnouts(heads)
+	turnouts := se.backlog.Turnouts()
 	for due := 0; due < many; {
 		e := r.Next()
 		if e == nil {
@@ -117,27 +118,18 @@ func (se *Search) dueEntries(heads []*record.Entry, many int) (order []*record.E
 	return order, turnouts[backlog.OfOneNode].Open() || turnouts[backlog.OfSeveralNodes].Open()
 }
 
-// dueHeads lists the first of each bucket that may get a reservation now, or has one.
-func (se *Search) dueHeads() (heads []*record.Entry) {
-	for _, s := range se.backlog.Blocked {
-		if s.IsSingle() {
-			continue
-		}
-		for _, b := range s.Buckets {
-			e := b.Entries.Min()
-			switch at, ok := se.backlog.Due.At(e); {
-			case e.Grows: // it gets none
-			case ok && at > se.state.Now:
-				se.agenda.ReserveBy(at)
-			case ok && !se.backlog.WithinQuota(b):
-				se.postpone(e.Rep) // it cannot start next, so that it is before nobody in the order
-			case ok, e.Rep.Reserved != nil && b.QuotaSlot < 0: // those behind it may be due
-				se.state.Compile(s)
-				heads = append(heads, e)
-			}
-		}
+// lookAtHeads finds the first of each bucket that may get a reservation now, or has one. One that is
+// not within its quota is put off: it cannot start next, so that it is before nobody in the order.
+// O(what changed), and O(heads) of the queues that quota may hold back.
+func (se *Search) lookAtHeads() {
+	se.agenda.ReserveBy(se.backlog.Due.SyncHeads(se.books.Queues))
+	late := se.backlog.HeadsBeyondQuota()
+	for _, b := range late {
+		se.postpone(b.Heading.Entry.Rep)
 	}
-	return heads
+	if len(late) > 0 {
+		se.backlog.Due.SyncHeads(se.books.Queues) // they wait until something is free
+	}
 }
 
 // addBehind adds those of a bucket to a rota that come after the first one, as many as one pass
