@@ -39,7 +39,7 @@ type message struct {
 	Order json.RawMessage `json:"order,omitempty"`
 }
 
-// A peer is who asks, as its certificate has it. What it says of itself counts for nothing.
+// A peer is the one that asks, by its certificate. What it says of itself counts for nothing.
 type peer struct{ role, name string }
 
 // The roles.

@@ -1,9 +1,9 @@
 // The program cluster runs a scheduling core on three replicas, breaks whatever can be broken,
 // and counts. It starts, as processes of their own, three etcd servers, three replicas, and the
-// agents of eight pretended boxes, which talk to the leader over HTTP in lines of JSON. All talk is by
-// mutual TLS, with certificates that it makes at the start. Then it
-// kills the leader with SIGKILL, stops one with SIGSTOP and lets it wake, cuts one off from etcd,
-// kills an etcd server and kills agents, while a client keeps submitting jobs. It ends with a
+// agents of eight pretended boxes, which talk to the leader over HTTP in lines of JSON. All talk is
+// by mutual TLS, with certificates that it makes at the start. Then it kills the leader with
+// SIGKILL, stops one with SIGSTOP and lets it wake, cuts one off from etcd, kills an etcd server
+// and kills agents, while a client keeps submitting jobs. It ends with a
 // table, and fails unless no job was lost, none ran twice, none that ran was disturbed, and all
 // replicas came to the same states.
 //
@@ -69,8 +69,8 @@ func runEtcd(args []string) error {
 func etcdCerts(folder string) string { return filepath.Join(folder, "etcd-certificates") }
 func doorCerts(folder string) string { return filepath.Join(folder, "door-certificates") }
 
-// connect connects to etcd as a replica should: by mutual TLS; a server that is silent is left within
-// seconds, and one that is down is tried again each second.
+// connect connects to etcd as a replica should: by mutual TLS; a server that is silent is left
+// within seconds, and one that is down is tried again each second.
 func connect(folder, name string, endpoints []string) (*clientv3.Client, error) {
 	config, err := certs.Config(etcdCerts(folder), name)
 	if err != nil {
