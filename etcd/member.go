@@ -51,9 +51,8 @@ type Leader struct {
 	// order to the agents, and an agent that has seen a higher one refuses the order: so a leader
 	// that slept between the pass and the sending cannot have an order carried out that is over
 	// by now. See the package comment.
-	Term int64
-	// lock is what guards the log.
-	lock Lock
+	Term  int64
+	store *Store
 }
 
 // A Role is what a Member does.
@@ -234,7 +233,7 @@ func (m *Member) takeOver(ctx context.Context, c *candidacy) (*Leader, error) {
 	if err := m.follow(ctx); err != nil {
 		return nil, err
 	}
-	l := &Leader{Term: c.lock.Revision, lock: c.lock}
+	l := &Leader{Term: c.lock.Revision, store: store}
 	if m.replica == nil { // it is the first of all
 		l.Durable, err = journal.Open(ctx, store, m.options.Journal)
 		return l, err

@@ -93,7 +93,8 @@ func TestPoolsMove(t *testing.T) {
 
 	first.give[3] <- struct{}{}
 	second.leads(t, 3)
-	// It gives the pool back, and has to stand again; the other one stands there, and lets it go first.
+	// It gives the pool back, and has to stand again; the other one stands there, and lets it go
+	// first.
 	term := second.Members()[3].Status().Term
 	second.give[3] <- struct{}{}
 	for end := time.Now().Add(long); second.Members()[3].Status().Term <= term; time.Sleep(time.Millisecond) {
