@@ -123,6 +123,18 @@ func (o *orchestrator) exchange(w http.ResponseWriter, in *http.Request) {
 	o.answer(w, term, from, berth.OrderID(have))
 }
 
+// clientsOnly lets no agent look.
+func clientsOnly(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
+		role, _, err := certs.Name(in.TLS)
+		if err != nil || role != roleClient {
+			http.Error(w, "for clients", http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, in)
+	})
+}
+
 // tell hands a request to the loop, and waits until it is durable.
 func (o *orchestrator) tell(ctx context.Context, r *request) (status int, err error) {
 	if len(r.events) == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -106,7 +107,7 @@ func TestDoor(t *testing.T) {
 	for _, part := range []struct {
 		name string
 		test func(*testing.T, *single)
-	}{{"a stolen certificate", aStolenCertificate}, {"other certificates", otherCertificates}, {"too much", tooMuch}} {
+	}{{"a stolen certificate", aStolenCertificate}, {"other certificates", otherCertificates}, {"too much", tooMuch}, {"metrics", showsMetrics}} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, &single{T: t, dir: s.dir, etcd: s.etcd, door: s.door}) })
 	}
 }
@@ -253,4 +254,26 @@ func tooMuch(t *testing.T, s *single) {
 	require.Greater(t, time.Since(began), 2500*time.Millisecond, "a thousand at once, and a thousand a second")
 	require.Positive(t, refused.Load())
 	t.Logf("%d events in %v, %d requests refused", told.Load(), time.Since(began), refused.Load())
+}
+
+// The metrics are for clients.
+func showsMetrics(t *testing.T, s *single) {
+	get := func(name string) (int, string) {
+		resp, err := s.as(name).http.Get("https://" + s.door + "/metrics")
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return resp.StatusCode, string(text)
+	}
+	status, text := get("client/demo")
+	require.Equal(t, http.StatusOK, status)
+	for _, line := range []string{
+		`berth_leads{pool="demo"} 1`, `berth_orders_total{cause="fits",kind="bind",pool="demo"} 2`,
+		`berth_nodes{pool="demo",state="all"}`, `berth_journal_behind_records{pool="demo"} 0`,
+	} {
+		require.Contains(t, text, line)
+	}
+	status, _ = get("node/box0")
+	require.Equal(t, http.StatusForbidden, status)
 }

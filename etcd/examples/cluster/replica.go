@@ -10,12 +10,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/time/rate"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/etcd"
 	"github.com/berth-sched/berth/etcd/internal/certs"
+	"github.com/berth-sched/berth/etcd/metrics"
 	"github.com/berth-sched/berth/journal"
 )
 
@@ -33,9 +36,11 @@ type orchestrator struct {
 	client *clientv3.Client
 	inbox  chan *request
 	limits limiter
+	shown  *metrics.Collector
 
 	lock sync.Mutex
 	term int64 // 0: it does not lead
+	head uint64
 	// out has the orders of each node that are not reported.
 	out map[berth.NodeID][]berth.Bind
 }
@@ -72,7 +77,13 @@ func newReplica(name, folder, listen string, endpoints []string) (*etcd.Member, 
 	if err != nil {
 		return nil, nil, err
 	}
+	o.shown = metrics.New("demo", func() metrics.Log { return o.standing(m) })
+	registry := prometheus.NewRegistry()
+	if err := registry.Register(o.shown); err != nil {
+		return nil, nil, err
+	}
 	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", clientsOnly(promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
 	mux.HandleFunc("POST /exchange", o.exchange)
 	return m, &http.Server{
 		Addr: listen, Handler: mux, TLSConfig: config,
@@ -89,9 +100,11 @@ func (o *orchestrator) serve(ctx context.Context, l *etcd.Leader) error {
 		o.lock.Lock()
 		o.term, o.out = 0, nil
 		o.lock.Unlock()
+		o.shown.See(nil)
 	}()
 	var told []*request
 	for {
+		began := time.Now()
 		orders, err := l.Schedule(ctx)
 		switch {
 		case errors.Is(err, journal.ErrFull): // what was told waits with it
@@ -100,7 +113,8 @@ func (o *orchestrator) serve(ctx context.Context, l *etcd.Leader) error {
 		default:
 			o.durable(told)
 			told = nil
-			o.hand(orders)
+			o.hand(orders, l.Position())
+			o.show(l, orders, time.Since(began))
 		}
 		var due <-chan time.Time
 		if wait, ok := l.Wait(); ok {
@@ -196,9 +210,10 @@ func (o *orchestrator) durable(told []*request) {
 
 // hand puts orders where the agents of their nodes find them. Jobs here have one member, and are
 // not preempted, so all orders are Binds of one node.
-func (o *orchestrator) hand(orders []berth.Order) {
+func (o *orchestrator) hand(orders []berth.Order, at journal.Position) {
 	o.lock.Lock()
 	defer o.lock.Unlock()
+	o.head = at.Number
 	for _, order := range orders {
 		bind, ok := order.(berth.Bind)
 		if !ok {
@@ -208,4 +223,26 @@ func (o *orchestrator) hand(orders []berth.Order) {
 		node := bind.Members[0].Node
 		o.out[node] = append(o.out[node], bind)
 	}
+}
+
+// show hands a pass to the metrics.
+func (o *orchestrator) show(l *etcd.Leader, orders []berth.Order, took time.Duration) {
+	o.shown.Pass(l.Core(), orders, took)
+	if o.shown.Due() {
+		o.shown.See(l.Core())
+	}
+}
+
+// standing is where the replica stands in the log, as the metrics have it.
+func (o *orchestrator) standing(m *etcd.Member) metrics.Log {
+	s := m.Status()
+	log := metrics.Log{Leads: s.Role == etcd.Leading, Head: s.Head.Number, Compared: s.Compared}
+	if log.Leads {
+		o.lock.Lock()
+		defer o.lock.Unlock()
+		log.Head = o.head
+	} else if s.At.Number < s.Head.Number {
+		log.Behind = s.Head.Number - s.At.Number
+	}
+	return log
 }
