@@ -16,6 +16,8 @@ type Rota struct {
 	core    *Books
 	waiting []pq.Heap[*record.Entry] // by queue
 	charged []*record.Entry
+	// heads: those of a queue come in when it has its turn.
+	heads bool
 }
 
 // NewRota begins a rota of entries with compiled shapes. There is one at a time.
@@ -39,6 +41,18 @@ func (bk *Books) NewRota(list []*record.Entry) *Rota {
 	return r
 }
 
+// NewRotaOfHeads begins a rota of the heads of all buckets of some queues, which has them all. As
+// NewRota, but for the heads of a queue that has no turn. O(queues x log queues).
+func (bk *Books) NewRotaOfHeads(queues []*record.Queue) *Rota {
+	r := bk.NewRota(nil)
+	r.heads = true
+	for _, q := range queues {
+		bk.state.Compile(q.Heads.Min().Shape)
+		bk.SetNext(q.Index, q.Heads.Min().Shape.Least)
+	}
+	return r
+}
+
 // tell has a queue stand where its first entry puts it.
 func (r *Rota) tell(q quota.QueueIndex) {
 	if r.waiting[q].Len() == 0 {
@@ -53,6 +67,12 @@ func (r *Rota) Next() *record.Entry {
 	q, some := r.core.state.Quota.Next()
 	if !some {
 		return nil
+	}
+	if r.heads && r.waiting[q].Len() == 0 {
+		for _, b := range r.core.Queues[q].Heads.Items() {
+			r.core.state.Compile(b.Shape)
+			r.waiting[q].Push(b.Heading.Entry)
+		}
 	}
 	return r.waiting[q].Min()
 }

@@ -18,6 +18,12 @@ type Bucket struct {
 	Slot    int // position in Queue.Ready, or -1
 	// QuotaSlot is the position in Backlog.QuotaBlocked, or -1.
 	QuotaSlot int
+	// Heading says where the bucket stands by its first entry, Bidders where the first whole gang and
+	// the first entry that grows do; nil: there is none. BidsChanged is the position in the list of
+	// the buckets of which the bidders are to be looked at again, or -1. See package due.
+	Heading     Heading
+	Bidders     [2]*Bidder
+	BidsChanged int
 	// kinds has the entries once more, by what else than their order tells whether they may be on
 	// nodes that are set aside: whether their loss is cheap, and when they end. Of a kind the first
 	// is admitted wherever another is, unless that one ranks above it. What gangs grow by ends with
@@ -37,7 +43,7 @@ const (
 
 // NewBucket returns an empty bucket of a shape in a queue, in neither's list.
 func NewBucket(q *Queue, s *Shape) *Bucket {
-	b := &Bucket{Queue: q, Shape: s, Slot: -1, QuotaSlot: -1, Entries: pq.New(
+	b := &Bucket{Queue: q, Shape: s, Slot: -1, QuotaSlot: -1, Heading: Heading{Slot: -1, Changed: -1}, BidsChanged: -1, Entries: pq.New(
 		func(a, b *Entry) bool { return CompareEntries(a, b) < 0 }, func(e *Entry, slot int) { e.Slot = slot },
 	)}
 	for i := range b.kinds {

@@ -53,6 +53,10 @@ func (r rank) compare(o rank) int {
 // nothing does. O(1).
 func (q *Queue) MayOutrank(rep *Replica) bool { return q.top.compare(rankOf(rep)) > 0 }
 
+// MayBeOfHigherClass reports whether something that waits may be of a higher class than a replica.
+// Where it does not, nothing is. O(1).
+func (q *Queue) MayBeOfHigherClass(rep *Replica) bool { return q.top.class > rep.Job.Spec.Class }
+
 // IsOneMember reports whether the entry waits for a gang of one member.
 func (e *Entry) IsOneMember() bool {
 	groups := e.Rep.Job.Spec.Groups
@@ -107,6 +111,7 @@ type Queue struct {
 	// fills its own; 0: nothing, or something has ended by itself since. See package quota.
 	FloorMilli int64
 	ranking    *roster.Ranking[*Entry] // nil: nobody asks for it
+	Standings
 	// top is not below the rank of anything that waits: the highest that came since nothing did.
 	top rank
 }
