@@ -9,13 +9,13 @@ import (
 
 // A Bucket holds the entries of one shape in one queue.
 type Bucket struct {
-	Queue   *Queue
-	Shape   *Shape
-	Entries pq.Heap[*Entry]
-	Behind  int // how many wait in the batches behind them
-	Others  int // entries of replicas that wait in another bucket before this one
-	At      int // position in Queue.List
-	Slot    int // position in Queue.Ready, or -1
+	Queue     *Queue
+	Shape     *Shape
+	Entries   pq.Heap[*Entry]
+	Behind    int // how many wait in the batches behind them
+	Others    int // entries of replicas that wait in another bucket before this one
+	At        int // position in Queue.List
+	Slot      int // position in Queue.Ready, or -1
 	QuotaSlot int // position in Backlog.QuotaBlocked, or -1
 	Due       int // the number by which package due knows it; 0: it does not
 	// kinds has the entries once more, by what else than their order tells whether they may be on
