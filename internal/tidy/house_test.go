@@ -57,7 +57,7 @@ var floors = [][]room{
 	},
 	{
 		{"core/internal/books", "Books", []string{"gang", "countable", "mig", "quota", "topology"}},
-		{"core/internal/due", "Due", nil},
+		{"core/internal/due", "Due", []string{"quota"}},
 	},
 	{{"core/internal/backlog", "Backlog", []string{"gang", "mig", "quota", "topology"}}},
 	{{"core/internal/admission", "Admission", []string{"gang", "topology"}}},

@@ -48,7 +48,7 @@ func (bl *Backlog) First(b *record.Bucket, n int) []*record.Entry {
 
 // SyncBids brings up to date which entries bid, and when.
 func (bl *Backlog) SyncBids() {
-	bl.Due.SyncBids(bl.books.Queues, bl.bidders)
+	bl.Due.SyncBids(bl.bidders)
 }
 
 // CheckDue holds what is known of when entries are due against the entries.

@@ -22,7 +22,7 @@ func (bl *Backlog) EnsureQueue(i quota.QueueIndex) {
 		return
 	}
 	bl.books.AddQueue(&record.Queue{
-		Index: i, Standings: record.NewStandings(),
+		Index:   i,
 		Buckets: map[*record.Shape]*record.Bucket{},
 		Running: btree.NewG(16, func(a, b *record.Replica) bool { return books.CompareVictims(a, b) < 0 }),
 		Elastic: btree.NewG(16, record.LessReplica),

@@ -95,11 +95,11 @@ func (bl *Backlog) ReservedGangs() (of [gangSizes]int) {
 	return of
 }
 
-// AnyMayReserve reports whether some head of a bucket, or an entry behind it, may get a reservation:
-// of its size there are fewer than may be, or it outranks a gang that has one. None behind a head
-// outranks a gang that the head does not. O(queues with heads), and O(heads x reservations of gangs)
-// of those that may outrank any.
-func (bl *Backlog) AnyMayReserve() bool {
+// AnyMayReserve reports whether some head of a bucket, or an entry behind it, may get a
+// reservation: of its size there are fewer than may be, or it outranks a gang that has one. None
+// behind a head outranks a gang that the head does not. O(queues with heads), and for those that
+// may outrank any O(heads x reservations of gangs).
+func (bl *Backlog) AnyMayReserve() (some bool) {
 	heads := bl.Due.Heads()
 	for size, reserved := range bl.ReservedGangs() {
 		if heads[size] > 0 && reserved < bl.state.Config.Policy.ReservedGangs {
@@ -111,24 +111,30 @@ func (bl *Backlog) AnyMayReserve() bool {
 		return false
 	}
 	may := bl.queuesThatMayOutrank(holders)
-	return slices.ContainsFunc(bl.Due.Queues(), func(q *record.Queue) bool {
-		return may(q) && slices.ContainsFunc(q.Heads.Items(), func(b *record.Bucket) bool {
-			size := bl.SizeOf(b.Shape)
-			return slices.ContainsFunc(holders, func(w *record.Reservation) bool {
-				return bl.Outranks(b.Heading.Entry.Rep, w.Rep) && bl.SizeOf(w.Rep.Job.Shape) == size
+	bl.Due.EachQueue(func(q *record.Queue, _ *record.Entry) bool {
+		if may(q) {
+			bl.Due.EachHead(q.Index, func(e *record.Entry) bool {
+				size := bl.SizeOf(e.Bucket.Shape)
+				some = slices.ContainsFunc(holders, func(w *record.Reservation) bool {
+					return bl.Outranks(e.Rep, w.Rep) && bl.SizeOf(w.Rep.Job.Shape) == size
+				})
+				return !some
 			})
-		})
+		}
+		return !some
 	})
+	return some
 }
 
 // queuesThatMayOutrank tells of a queue whether something that waits there may outrank a gang that
-// has a reservation, as far as the queue tells: what is within its guarantee may, what is of a higher
-// class, and what is of the same queue. Of a queue with an earmark it is not known what it has without.
+// has a reservation, as far as the queue tells: what is within its guarantee may, what is of a
+// higher class, and what is of the same queue. What a queue has without its earmarks it does not
+// tell.
 func (bl *Backlog) queuesThatMayOutrank(holders []*record.Reservation) func(*record.Queue) bool {
 	lowest := slices.MinFunc(holders, func(v, w *record.Reservation) int { return cmp.Compare(v.Rep.Job.Spec.Class, w.Rep.Job.Spec.Class) })
 	known := map[quota.QueueIndex]bool{}
 	for _, w := range bl.Reservations {
-		if w.Rep != nil {
+		if w.IsForGang() {
 			known[w.Rep.Job.Queue] = true
 		}
 	}
@@ -137,19 +143,22 @@ func (bl *Backlog) queuesThatMayOutrank(holders []*record.Reservation) func(*rec
 	}
 }
 
-// HeadsBeyondQuota lists the heads that may get a reservation now, but for their quota. O(queues with
-// heads), and O(heads) of those queues that cannot have the most of each that a head asks for.
-func (bl *Backlog) HeadsBeyondQuota() (late []*record.Bucket) {
-	for _, q := range bl.Due.Queues() {
-		if most, some := q.Most(); some && bl.Affords(q.Index, most) {
-			continue // and so anything less
+// HeadsBeyondQuota lists the heads that may get a reservation now, but for their quota. O(queues
+// with heads), and O(heads) of those queues that cannot have the most of each resource that a head
+// asks for.
+func (bl *Backlog) HeadsBeyondQuota() (late []*record.Entry) {
+	bl.Due.EachQueue(func(q *record.Queue, _ *record.Entry) bool {
+		if most, some := bl.Due.Most(q.Index); some && bl.Affords(q.Index, most) {
+			return true // and so anything less
 		}
-		for _, b := range q.Heads.Items() {
-			if b.Heading.Entry.Rep.Reserved == nil && !bl.WithinQuota(b) {
-				late = append(late, b)
+		bl.Due.EachHead(q.Index, func(e *record.Entry) bool {
+			if e.Rep.Reserved == nil && !bl.WithinQuota(e.Bucket) {
+				late = append(late, e)
 			}
-		}
-	}
+			return true
+		})
+		return true
+	})
 	return late
 }
 

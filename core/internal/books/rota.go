@@ -16,8 +16,8 @@ type Rota struct {
 	core    *Books
 	waiting []pq.Heap[*record.Entry] // by queue
 	charged []*record.Entry
-	// heads: those of a queue come in when it has its turn.
-	heads bool
+	// heads come in queue by queue, as these have their turns; nil: all are here.
+	heads Heads
 }
 
 // NewRota begins a rota of entries with compiled shapes. There is one at a time.
@@ -41,15 +41,23 @@ func (bk *Books) NewRota(list []*record.Entry) *Rota {
 	return r
 }
 
-// NewRotaOfHeads begins a rota of the heads of all buckets of some queues, which has them all. As
-// NewRota, but for the heads of a queue that has no turn. O(queues x log queues).
-func (bk *Books) NewRotaOfHeads(queues []*record.Queue) *Rota {
+// Heads are entries that may have their turn: EachQueue calls a function with each queue of them
+// and its first, EachHead with all of one queue.
+type Heads interface {
+	EachQueue(f func(q *record.Queue, first *record.Entry) bool)
+	EachHead(q quota.QueueIndex, f func(*record.Entry) bool)
+}
+
+// NewRotaOfHeads is NewRota for heads. Those of a queue are looked at when it has its turn.
+// O(queues x log queues).
+func (bk *Books) NewRotaOfHeads(heads Heads) *Rota {
 	r := bk.NewRota(nil)
-	r.heads = true
-	for _, q := range queues {
-		bk.state.Compile(q.Heads.Min().Shape)
-		bk.SetNext(q.Index, q.Heads.Min().Shape.Least)
-	}
+	r.heads = heads
+	heads.EachQueue(func(q *record.Queue, first *record.Entry) bool {
+		bk.state.Compile(first.Bucket.Shape)
+		bk.SetNext(q.Index, first.Bucket.Shape.Least)
+		return true
+	})
 	return r
 }
 
@@ -68,11 +76,12 @@ func (r *Rota) Next() *record.Entry {
 	if !some {
 		return nil
 	}
-	if r.heads && r.waiting[q].Len() == 0 {
-		for _, b := range r.core.Queues[q].Heads.Items() {
-			r.core.state.Compile(b.Shape)
-			r.waiting[q].Push(b.Heading.Entry)
-		}
+	if r.heads != nil && r.waiting[q].Len() == 0 {
+		r.heads.EachHead(q, func(e *record.Entry) bool {
+			r.core.state.Compile(e.Bucket.Shape)
+			r.waiting[q].Push(e)
+			return true
+		})
 	}
 	return r.waiting[q].Min()
 }

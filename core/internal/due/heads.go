@@ -5,9 +5,10 @@ import (
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/internal/unordered"
+	"github.com/berth-sched/berth/quota"
 )
 
-// This file is about the heads: the first entry of each bucket, as far as it may get a reservation.
+// This file is about the heads: the first entries of buckets, as far as they may get a reservation.
 
 // At is when an entry may get a reservation. False: it gets none, since it cannot lose to smaller
 // work, has one, or would not be helped by one.
@@ -30,16 +31,16 @@ func (d *Due) Hopeless(rep *record.Replica) bool { return rep.Reserve.HopelessAt
 // than before. Where no bucket is ready, those that quota does not hold back are blocked: so blocks
 // come and go without a note.
 func (d *Due) NoteHead(b *record.Bucket) {
-	if b.Heading.Changed < 0 && b.Entries.Len() > 0 {
-		b.Heading.Changed = len(d.changedHeads)
-		d.changedHeads = append(d.changedHeads, b)
+	if s := d.standingOf(b); s != nil && s.headNoted < 0 {
+		s.headNoted = len(d.changedHeads)
+		d.changedHeads = append(d.changedHeads, s)
 	}
 }
 
-func (d *Due) unnoteHead(b *record.Bucket) {
-	if at := b.Heading.Changed; at >= 0 {
-		d.changedHeads = unordered.Remove(d.changedHeads, at, func(b *record.Bucket, at int) { b.Heading.Changed = at })
-		b.Heading.Changed = -1
+func (d *Due) unnoteHead(s *standing) {
+	if s.headNoted >= 0 {
+		d.changedHeads = unordered.Remove(d.changedHeads, s.headNoted, func(s *standing, at int) { s.headNoted = at })
+		s.headNoted = -1
 	}
 }
 
@@ -51,101 +52,136 @@ func (d *Due) NoteEntries(rep *record.Replica) {
 	}
 }
 
-// SyncHeads brings the heads up to date, and returns when one more may get a reservation. Nothing is
-// ready then. O(log buckets) for each that was noted, or has become due.
-func (d *Due) SyncHeads(queues []*record.Queue) (next berth.Time) {
+// SyncHeads brings the heads up to date where no bucket is ready, and returns when one more may get
+// a reservation. O(log buckets) for each that was noted, or has become due.
+func (d *Due) SyncHeads() (next berth.Time) {
 	after := d.state.Config.Policy.ReserveAfter
 	if d.headVersion != d.state.Classes.Version || d.reserveAfter != after {
 		d.headVersion, d.reserveAfter = d.state.Classes.Version, after
-		eachBucket(queues, d.NoteHead)
+		d.eachBucket(d.NoteHead)
 	}
 	if d.freed != d.agenda.FreedTurn || d.grown != d.agenda.GrownTurn {
 		d.freed, d.grown = d.agenda.FreedTurn, d.agenda.GrownTurn
-		for _, b := range d.held {
-			d.NoteHead(b)
+		for _, s := range d.held {
+			d.NoteHead(s.bucket)
 		}
 	}
-	for d.later.Len() > 0 && d.later.Min().Heading.At <= d.state.Now {
-		d.place(d.later.Min())
+	for d.later.Len() > 0 && d.later.Min().at <= d.state.Now {
+		d.look(d.later.Min())
 	}
 	for len(d.changedHeads) > 0 {
-		b := d.changedHeads[len(d.changedHeads)-1]
-		d.unnoteHead(b)
-		d.place(b)
+		s := d.changedHeads[len(d.changedHeads)-1]
+		d.unnoteHead(s)
+		d.look(s)
 	}
 	if d.later.Len() == 0 {
 		return agenda.Never
 	}
-	return d.later.Min().Heading.At
+	return d.later.Min().at
 }
 
-// place looks at a bucket.
-func (d *Due) place(b *record.Bucket) {
+// look puts a bucket where its first entry belongs.
+func (d *Due) look(s *standing) {
 	d.Looked++
-	d.leaveHeads(b)
-	e, h := b.Entries.Min(), &b.Heading
+	d.leaveHeads(s)
+	b := s.bucket
+	e := b.Entries.Min()
 	switch at, ok := d.At(e); {
 	case e.Grows || b.QuotaSlot >= 0 || b.Shape.IsSingle(): // it gets none
 	case ok && at > d.state.Now:
-		h.Entry, h.At, h.Place = e, at, record.HeadLater
-		d.later.Push(b)
+		s.entry, s.at, s.place = e, at, inLater
+		d.later.Push(s)
 	case ok || e.Rep.Reserved != nil: // those behind it may be due
-		h.Entry, h.At, h.Place, h.Spans = e, at, record.HeadDue, d.state.SpansNodes(b.Shape)
-		d.enterHeads(b)
+		s.entry, s.place, s.spans = e, inHeads, d.state.SpansNodes(b.Shape)
+		d.enterHeads(s)
 	default:
-		h.Entry, h.Place, h.Slot = e, record.HeadHeld, len(d.held)
-		d.held = append(d.held, b)
+		s.entry, s.place, s.slot = e, inHeld, len(d.held)
+		d.held = append(d.held, s)
 	}
 }
 
-func (d *Due) enterHeads(b *record.Bucket) {
-	q := b.Queue
-	q.EnterHead(b)
-	d.count[sizeOf(b)]++
-	if q.Standings.At < 0 {
-		q.Standings.At = len(d.queues)
-		d.queues = append(d.queues, q)
+func (d *Due) enterHeads(s *standing) {
+	q := d.queueOf(s.bucket.Queue)
+	q.heads.Push(s)
+	q.known = false
+	d.count[s.size()]++
+	if q.at < 0 {
+		q.at = len(d.lines)
+		d.lines = append(d.lines, q)
 	}
 }
 
-func (d *Due) leaveHeads(b *record.Bucket) {
-	h, q := &b.Heading, b.Queue
-	switch h.Place {
-	case record.HeadLater:
-		d.later.Remove(h.Slot)
-	case record.HeadHeld:
-		d.held = unordered.Remove(d.held, h.Slot, func(b *record.Bucket, at int) { b.Heading.Slot = at })
-	case record.HeadDue:
-		q.LeaveHead(b)
-		d.count[sizeOf(b)]--
-		if q.Heads.Len() == 0 {
-			d.queues = unordered.Remove(d.queues, q.Standings.At, func(q *record.Queue, at int) { q.Standings.At = at })
-			q.Standings.At = -1
+func (d *Due) leaveHeads(s *standing) {
+	switch s.place {
+	case inLater:
+		d.later.Remove(s.slot)
+	case inHeld:
+		d.held = unordered.Remove(d.held, s.slot, func(s *standing, at int) { s.slot = at })
+	case inHeads:
+		q := d.queueOf(s.bucket.Queue)
+		q.heads.Remove(s.slot)
+		q.known = false
+		d.count[s.size()]--
+		if q.heads.Len() == 0 {
+			d.lines = unordered.Remove(d.lines, q.at, func(q *queue, at int) { q.at = at })
+			q.at = -1
 		}
 	}
-	h.Entry, h.Place, h.Slot = nil, record.HeadNowhere, -1
+	s.entry, s.place, s.slot = nil, nowhere, -1
 }
 
-func sizeOf(b *record.Bucket) int {
-	if b.Heading.Spans {
+// size is the position in Due.count.
+func (s *standing) size() int {
+	if s.spans {
 		return 1
 	}
 	return 0
 }
 
-// Queues are the queues with heads, in no order that matters. It is in step with the last SyncHeads.
-func (d *Due) Queues() []*record.Queue { return d.queues }
-
 // Heads counts the heads of gangs that fit on one node, and of those that need several.
 func (d *Due) Heads() [2]int { return d.count }
 
-func eachBucket(queues []*record.Queue, f func(*record.Bucket)) {
-	for _, q := range queues {
-		if q == nil {
-			continue
-		}
-		for _, b := range q.List {
-			f(b)
+// EachQueue calls a function with each queue that has heads and with the first of these, in no
+// order that matters, until it returns false. All heads are as they were at the last SyncHeads.
+func (d *Due) EachQueue(f func(q *record.Queue, first *record.Entry) bool) {
+	for _, q := range d.lines {
+		if !f(q.queue, q.heads.Min().entry) {
+			return
 		}
 	}
+}
+
+// EachHead calls a function with each head of a queue, in no order that matters, until it returns
+// false.
+func (d *Due) EachHead(of quota.QueueIndex, f func(*record.Entry) bool) {
+	for _, s := range d.byQueue[of].heads.Items() {
+		d.Looked++
+		if !f(s.entry) {
+			return
+		}
+	}
+}
+
+// Most is what a head of a queue asks for at the most, of each resource: a queue that may have it
+// may have what any of its heads asks for. False: they ask for several products, and so there is no
+// such charge. O(heads of the queue) after a change, else O(1).
+func (d *Due) Most(of quota.QueueIndex) (most quota.Charge, some bool) {
+	q := d.byQueue[of]
+	if q.known {
+		return q.most, q.alike
+	}
+	q.known, q.alike, q.most = true, true, quota.Charge{}
+	for _, s := range q.heads.Items() {
+		d.state.Compile(s.bucket.Shape)
+		c := &s.bucket.Shape.Least
+		if c.GPUMilli > 0 && c.Product != quota.NoProduct {
+			q.alike = q.alike && (q.most.Product == quota.NoProduct || q.most.Product == c.Product)
+			q.most.Product = c.Product
+		}
+		q.most.GPUMilli = max(q.most.GPUMilli, c.GPUMilli)
+		for r := range q.most.Host {
+			q.most.Host[r] = max(q.most.Host[r], c.Host[r])
+		}
+	}
+	return q.most, q.alike
 }

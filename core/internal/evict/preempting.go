@@ -398,7 +398,7 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 	ev.backlog.SyncBids()
 	next = agenda.Never
 	for _, q := range ev.books.Queues {
-		if q == nil || q.Due.Len()+q.Later.Len() == 0 {
+		if q == nil || !ev.backlog.Due.AnyBids(q) {
 			continue
 		}
 		c, some := ev.claimOf(q)
@@ -419,8 +419,8 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 	return list, next
 }
 
-// A claim is what the entries of a queue may bid for: what it may have at the cost of others, in all
-// and of its guarantee, and the first of its own jobs to go.
+// A claim is what the entries of a queue may bid for: what it may have at the cost of others, in
+// all and of its guarantee, and the first of its own jobs to go.
 type claim struct {
 	room, guarantee int64
 	least           *record.Replica // nil: none that anything that waits may outrank

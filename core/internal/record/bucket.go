@@ -9,21 +9,15 @@ import (
 
 // A Bucket holds the entries of one shape in one queue.
 type Bucket struct {
-	Queue   *Queue
-	Shape   *Shape
-	Entries pq.Heap[*Entry]
-	Behind  int // how many wait in the batches behind them
-	Others  int // entries of replicas that wait in another bucket before this one
-	At      int // position in Queue.List
-	Slot    int // position in Queue.Ready, or -1
-	// QuotaSlot is the position in Backlog.QuotaBlocked, or -1.
-	QuotaSlot int
-	// Heading says where the bucket stands by its first entry, Bidders where the first whole gang and
-	// the first entry that grows do; nil: there is none. BidsChanged is the position in the list of
-	// the buckets of which the bidders are to be looked at again, or -1. See package due.
-	Heading     Heading
-	Bidders     [2]*Bidder
-	BidsChanged int
+	Queue     *Queue
+	Shape     *Shape
+	Entries   pq.Heap[*Entry]
+	Behind    int // how many wait in the batches behind them
+	Others    int // entries of replicas that wait in another bucket before this one
+	At        int // position in Queue.List
+	Slot      int // position in Queue.Ready, or -1
+	QuotaSlot int // position in Backlog.QuotaBlocked, or -1
+	Due       int // the number by which package due knows it; 0: it does not
 	// kinds has the entries once more, by what else than their order tells whether they may be on
 	// nodes that are set aside: whether their loss is cheap, and when they end. Of a kind the first
 	// is admitted wherever another is, unless that one ranks above it. What gangs grow by ends with
@@ -43,7 +37,7 @@ const (
 
 // NewBucket returns an empty bucket of a shape in a queue, in neither's list.
 func NewBucket(q *Queue, s *Shape) *Bucket {
-	b := &Bucket{Queue: q, Shape: s, Slot: -1, QuotaSlot: -1, Heading: Heading{Slot: -1, Changed: -1}, BidsChanged: -1, Entries: pq.New(
+	b := &Bucket{Queue: q, Shape: s, Slot: -1, QuotaSlot: -1, Entries: pq.New(
 		func(a, b *Entry) bool { return CompareEntries(a, b) < 0 }, func(e *Entry, slot int) { e.Slot = slot },
 	)}
 	for i := range b.kinds {

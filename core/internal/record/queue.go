@@ -53,8 +53,7 @@ func (r rank) compare(o rank) int {
 // nothing does. O(1).
 func (q *Queue) MayOutrank(rep *Replica) bool { return q.top.compare(rankOf(rep)) > 0 }
 
-// MayBeOfHigherClass reports whether something that waits may be of a higher class than a replica.
-// Where it does not, nothing is. O(1).
+// MayBeOfHigherClass is MayOutrank by class alone.
 func (q *Queue) MayBeOfHigherClass(rep *Replica) bool { return q.top.class > rep.Job.Spec.Class }
 
 // IsOneMember reports whether the entry waits for a gang of one member.
@@ -111,7 +110,6 @@ type Queue struct {
 	// fills its own; 0: nothing, or something has ended by itself since. See package quota.
 	FloorMilli int64
 	ranking    *roster.Ranking[*Entry] // nil: nobody asks for it
-	Standings
 	// top is not below the rank of anything that waits: the highest that came since nothing did.
 	top rank
 }

@@ -95,7 +95,7 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 // those come before. O(queues with heads) as long as so many are few, and O(heads) of those queues
 // that have their turn.
 func (se *Search) dueEntries(many int) (order []*record.Entry, more bool) {
-	r := se.books.NewRotaOfHeads(se.backlog.Due.Queues())
+	r := se.books.NewRotaOfHeads(se.backlog.Due)
 	defer r.End()
 	turnouts := se.backlog.Turnouts()
 	for due := 0; due < many; {
@@ -118,17 +118,17 @@ func (se *Search) dueEntries(many int) (order []*record.Entry, more bool) {
 	return order, turnouts[backlog.OfOneNode].Open() || turnouts[backlog.OfSeveralNodes].Open()
 }
 
-// lookAtHeads finds the first of each bucket that may get a reservation now, or has one. One that is
-// not within its quota is put off: it cannot start next, so that it is before nobody in the order.
-// O(what changed), and O(heads) of the queues that quota may hold back.
+// lookAtHeads finds the first of each bucket that may get a reservation now, or has one. One that
+// is not within its quota is put off: it cannot start next, so that it is before nobody in the
+// order. O(what changed), and O(heads) of the queues that quota may hold back.
 func (se *Search) lookAtHeads() {
-	se.agenda.ReserveBy(se.backlog.Due.SyncHeads(se.books.Queues))
+	se.agenda.ReserveBy(se.backlog.Due.SyncHeads())
 	late := se.backlog.HeadsBeyondQuota()
-	for _, b := range late {
-		se.postpone(b.Heading.Entry.Rep)
+	for _, e := range late {
+		se.postpone(e.Rep)
 	}
 	if len(late) > 0 {
-		se.backlog.Due.SyncHeads(se.books.Queues) // they wait until something is free
+		se.backlog.Due.SyncHeads() // they wait until something is free
 	}
 }
 
