@@ -18,7 +18,6 @@ import (
 // An audit reads the log as it grows, comes to the orders by a core of its own, and has the
 // independent checker look at every event and every pass.
 type audit struct {
-	pool           string
 	source         *etcd.Source
 	core           *core.Core
 	checker        *check.Checker
@@ -32,10 +31,10 @@ type audit struct {
 // A stay is the time of a job in a pool; until 0, it is there.
 type stay struct{ from, until berth.Time }
 
-func newAudit(pool string, source *etcd.Source) (*audit, error) {
+func newAudit(source *etcd.Source) (*audit, error) {
 	c, err := core.New(coreConfig)
 	return &audit{
-		pool: pool, source: source, core: c, checker: check.New(coreConfig),
+		source: source, core: c, checker: check.New(coreConfig),
 		binds: map[berth.OrderID]berth.Bind{}, stays: map[berth.JobID][]stay{},
 	}, err
 }

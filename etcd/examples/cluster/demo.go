@@ -184,7 +184,7 @@ func (s *stage) start() error {
 		if err != nil {
 			return err
 		}
-		if s.audits[pool], err = newAudit(pool, source); err != nil {
+		if s.audits[pool], err = newAudit(source); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/etcd/internal/certs"
+	"github.com/berth-sched/berth/journal"
 )
 
 // What one request may have, and how many events a certificate may tell a second; a request counts
@@ -202,6 +203,9 @@ func (d *replica) tell(ctx context.Context, o *orchestrator, r *request) (status
 	}
 	select {
 	case err := <-r.done:
+		if errors.Is(err, journal.ErrFull) {
+			return http.StatusServiceUnavailable, err
+		}
 		return http.StatusForbidden, err
 	case <-ctx.Done(): // it may be durable, or not: the client asks again
 		return http.StatusServiceUnavailable, errors.New("not known to be durable")

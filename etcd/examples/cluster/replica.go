@@ -161,7 +161,11 @@ func (o *orchestrator) serve(ctx context.Context, l *etcd.Leader) error {
 					r.done <- err
 					continue
 				}
-				if err := o.apply(ctx, l, intake, r); err != nil {
+				switch err := o.apply(ctx, l, intake, r); {
+				case errors.Is(err, journal.ErrFull): // it is told again
+					r.done <- err
+					continue
+				case err != nil:
 					return err
 				}
 				told = append(told, r)
