@@ -15,6 +15,7 @@ import (
 	"github.com/berth-sched/berth/bench/experiments/migsim"
 	"github.com/berth-sched/berth/bench/experiments/nvl72"
 	"github.com/berth-sched/berth/bench/experiments/openb"
+	"github.com/berth-sched/berth/bench/experiments/optimum"
 	"github.com/berth-sched/berth/bench/experiments/philly"
 	"github.com/berth-sched/berth/bench/experiments/preempt"
 	"github.com/berth-sched/berth/bench/experiments/scale"
@@ -53,6 +54,7 @@ var experiments = []experiment{
 	{"goodput", "effective training time of 16,384 GPUs over 54 days of failures, by what the core may do", goodputFlags, goodput.Help},
 	{"fairness", "share against entitlement of three teams over a week, with and without past use", fairnessFlags, fairness.Help},
 	{"openb", "how many GPUs each placement policy leaves unused on the openb trace", openbFlags, openb.Help},
+	{"optimum", "how far the core is from the best that any policy can do that knows the mix, on tiny fleets", optimumFlags, optimum.Help},
 	{"steady", "how long tasks of the openb trace wait that come and leave, by policy of placement in the core", steadyFlags, steady.Help},
 	{"philly", "how long jobs wait over three months of Philly's trace, by policy, on a shared fleet and on private shares", phillyFlags, philly.Help},
 	{"preempt", "the victims of bursts of inference on a full fleet, and what preemption costs, by policy", preemptFlags, preempt.Help},
@@ -193,6 +195,17 @@ func parseSeeds(text string) ([]int64, error) {
 		}
 	}
 	return list, nil
+}
+
+func optimumFlags(f *flag.FlagSet) conduct {
+	o := optimum.Defaults()
+	policies := f.String("policies", strings.Join(o.Policies, ","), "policies to play beside the core, with commas between")
+	f.IntVar(&o.Runs, "runs", o.Runs, "runs of each fleet")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the first run")
+	return func(ctx context.Context, out study.Output, w io.Writer) error {
+		o.Output, o.Policies = out, strings.Split(*policies, ",")
+		return optimum.Run(ctx, o, w)
+	}
 }
 
 func steadyFlags(f *flag.FlagSet) conduct {
