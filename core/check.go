@@ -31,8 +31,8 @@ func (c *Core) checkAgenda() error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.state.Jobs)) {
 		for rep := range c.state.Jobs[id].Replicas.All() {
-			state.CountIf(&want.Stalled, c.backlog.Stalled(rep))
-			state.CountIf(&want.Hopeless, c.backlog.Hopeless(rep))
+			state.CountIf(&want.Stalled, c.backlog.Due.Stalled(rep))
+			state.CountIf(&want.Hopeless, c.backlog.Due.Hopeless(rep))
 		}
 	}
 	if !c.agenda.Agrees(want) {
@@ -51,7 +51,7 @@ func (c *Core) Check() error {
 	for _, check := range [...]func() error{
 		c.state.CheckNodes, c.state.CheckJobs, c.state.CheckMembers, c.state.CheckTopology, c.checkOrders, c.state.CheckEndings,
 		c.books.CheckHolds, c.books.CheckCharges, c.books.CheckCapacities, c.books.CheckLots,
-		c.backlog.CheckWaiting, c.backlog.CheckQueues, c.backlog.CheckReservations, c.checkPlaces,
+		c.backlog.CheckWaiting, c.backlog.CheckQueues, c.backlog.CheckDue, c.backlog.CheckReservations, c.checkPlaces,
 		c.upkeep.CheckTrust, c.upkeep.CheckSpares, c.upkeep.CheckLosses,
 		c.life.CheckLife, c.life.CheckVictims,
 		c.gpus.CheckGPUs, c.gpus.CheckGPUHolds, c.victims.CheckProspects,

@@ -33,6 +33,7 @@
 //	upkeep     trust in hardware: quarantine and burn-in; the hot spares of each pool
 //	admission  checks what is told of jobs, at the door and in a snapshot; it owns nothing
 //	backlog    what waits, by request and in policy order; what is set aside: reservations, GPU holds
+//	due        which entries that wait may get a reservation or bid, and when; it decides nothing
 //	books      what members hold in the fleet and queues are charged for it; ledger, capacity
 //	score      says what decides among places, demand or the embedder's own scorer, and tells it
 //	           what is held

@@ -48,6 +48,10 @@ func LeaveTakers(c *Core) { c.agenda.LeaveTakers() }
 // have gathered there.
 func VictimWork(c *Core) (places, candidates int) { return c.victims.Work() }
 
+// Buckets is how many buckets of queues were looked at so far, and how many bidders, to find out
+// what is due.
+func Buckets(c *Core) int { return c.backlog.Due.Looked }
+
 // Turns is how many entries were put in order so far to find those that get a reservation.
 func Turns(c *Core) int { return c.books.Turns }
 

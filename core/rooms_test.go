@@ -98,7 +98,7 @@ var roomRules = map[string]roomRule{
 	"backlog": {
 		as: map[string]string{"Reservations": "Reservations"},
 		derived: map[string]string{
-			"ToldNext": "before the first version: the tree is told anew", "DemandVersion": "before the first version: demand is counted anew",
+			"Due": "every bucket is looked at anew", "ToldNext": "before the first version: the tree is told anew", "DemandVersion": "before the first version: demand is counted anew",
 			"GPUHolds":     "from the replicas for which GPUs are kept",
 			"Demand":       "counts gangs that wait",
 			"Blocked":      "from the entries that are saved as NoCapacity",

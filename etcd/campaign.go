@@ -52,7 +52,9 @@ func (m *Member) campaign(ctx context.Context) (*candidacy, error) {
 	held, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(session.Ctx(), cancel)()
-	if c.lock.Revision, err = m.enter(held, c); err == nil {
+	if m.pools != nil {
+		err = m.enterVacant(held, c)
+	} else if c.lock.Revision, err = m.enter(held, c); err == nil {
 		err = m.wait(held, c.lock.Revision)
 	}
 	if err != nil {
@@ -74,20 +76,23 @@ func (m *Member) session(ctx context.Context) (*concurrency.Session, error) {
 		concurrency.WithTTL(int(m.options.TTL/time.Second)), concurrency.WithContext(context.WithoutCancel(ctx)))
 }
 
-// enter puts the key, and returns its revision.
-func (m *Member) enter(ctx context.Context, c *candidacy) (int64, error) {
+// enter puts the key, if all that is given holds, and returns its revision; 0: something does not.
+func (m *Member) enter(ctx context.Context, c *candidacy, also ...clientv3.Cmp) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	resp, err := m.options.Client.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(c.lock.Key), "=", 0)).
+		If(append(also, clientv3.Compare(clientv3.CreateRevision(c.lock.Key), "=", 0))...).
 		Then(clientv3.OpPut(c.lock.Key, m.options.Name, clientv3.WithLease(c.session.Lease()))).Commit()
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, fmt.Errorf("etcd: enter the election: %w", err)
+	case !resp.Succeeded:
+		return 0, nil
 	}
 	return resp.Header.Revision, nil // the key is that of a lease of one's own, and was not there
 }
 
-// wait returns when no key is older than that of a revision.
+// wait returns when no key is older than that of a revision; 1<<63 - 1: when there is none.
 func (m *Member) wait(ctx context.Context, revision int64) error {
 	for {
 		resp, err := m.source.ask(ctx, clientv3.OpGet(m.source.leaders(),

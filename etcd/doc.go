@@ -55,7 +55,7 @@
 // # Pools
 //
 // A core decides for a pool of nodes. Pools that share nothing each have a prefix, and so a log
-// and an election of their own: one process runs a Member for each, with one client. What dies is
-// replaced pool by pool, and the leaders spread over the processes as they die and return. A job
-// goes to one pool by a rule, and is in the log of that pool alone; README.md has the rule.
+// and an election of their own: [Pools] runs a member for each in one process, and spreads the
+// leaders over the processes. What dies is replaced pool by pool. A job goes to one pool by a rule,
+// and is in the log of that pool alone: [Router] has the rule for jobs that may overflow.
 package etcd

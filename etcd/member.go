@@ -51,7 +51,8 @@ type Leader struct {
 	// order to the agents, and an agent that has seen a higher one refuses the order: so a leader
 	// that slept between the pass and the sending cannot have an order carried out that is over
 	// by now. See the package comment.
-	Term int64
+	Term  int64
+	store *Store
 }
 
 // A Role is what a Member does.
@@ -86,6 +87,8 @@ type Member struct {
 	options Options
 	source  *Source
 	log     *slog.Logger
+	// pools are those of the process, if it has several.
+	pools *Pools
 	// replica follows; nil: there is no log yet, or it is to be begun anew.
 	replica *journal.Replica
 	// began is the position of the snapshot that the replica began with.
@@ -230,7 +233,7 @@ func (m *Member) takeOver(ctx context.Context, c *candidacy) (*Leader, error) {
 	if err := m.follow(ctx); err != nil {
 		return nil, err
 	}
-	l := &Leader{Term: c.lock.Revision}
+	l := &Leader{Term: c.lock.Revision, store: store}
 	if m.replica == nil { // it is the first of all
 		l.Durable, err = journal.Open(ctx, store, m.options.Journal)
 		return l, err

@@ -79,12 +79,33 @@ func (c *Checker) trespass(rep *replica, n *node) {
 			c.saw("passed the reservation of a gang by rank")
 			c.ousted[key] = true
 		case c.ousted[key]:
+		case c.comeBackTo(r.Nodes): // that ended the reservation, and it may be made anew as it was
+			c.saw("a reservation ended for a gang that comes back")
+			c.ousted[key] = true
 		default:
 			end, _ := c.ends(rep)
 			c.trespasses = append(c.trespasses, trespass{key, nil, broken(PromiseReservations,
 				"%s is placed on node %s, which is reserved for %s from %d; its end is expected at %d", rep, n.spec.ID, key, r.From, end)})
 		}
 	}
+}
+
+// comeBackTo reports whether a place on some nodes was kept, from this pass on, for a gang of which
+// all members died.
+func (c *Checker) comeBackTo(nodes []berth.NodeID) bool {
+	for _, j := range c.jobs {
+		for _, rep := range j.replicas {
+			if rep.state != berth.ReplicaPending || rep.readyAt == 0 || !c.unseen(rep) {
+				continue
+			}
+			for _, s := range rep.stood {
+				if slices.Contains(nodes, s.node.spec.ID) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // againstReservations holds the reservations that a report lists against those that

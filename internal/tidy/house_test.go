@@ -55,7 +55,10 @@ var floors = [][]room{
 		{"core/internal/packing", "", []string{"gang", "topology"}},
 		{"core/internal/score", "Scoring", []string{"gang", "topology"}},
 	},
-	{{"core/internal/books", "Books", []string{"gang", "countable", "mig", "quota", "topology"}}},
+	{
+		{"core/internal/books", "Books", []string{"gang", "countable", "mig", "quota", "topology"}},
+		{"core/internal/due", "Due", []string{"quota"}},
+	},
 	{{"core/internal/backlog", "Backlog", []string{"gang", "mig", "quota", "topology"}}},
 	{{"core/internal/admission", "Admission", []string{"gang", "topology"}}},
 	{{"core/internal/upkeep", "Upkeep", nil}},

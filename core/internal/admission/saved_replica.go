@@ -22,7 +22,7 @@ func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 	saved := record.SavedReplica{
 		LifePart: rep.LifePart, RetryPart: rep.Retry, ReleasePart: rep.Release,
 		ReservePart: rep.Reserve, LookPart: rep.Look, EvictionPart: rep.Eviction,
-		Sought: rep.SoughtAt == ad.agenda.MoveTurn, Stalled: ad.backlog.Stalled(rep), Hopeless: ad.backlog.Hopeless(rep),
+		Sought: rep.SoughtAt == ad.agenda.MoveTurn, Stalled: ad.backlog.Due.Stalled(rep), Hopeless: ad.backlog.Due.Hopeless(rep),
 		Looked: rep.Look.Turn == ad.agenda.ReshapeTurn,
 		EndsAt: rep.EndsAt, Leaves: rep.Leaves, Active: rep.ActiveMilli, FailedBids: rep.FailedBids, BidsAt: rep.BidsAt, GPUHold: rep.SaveGPUHold(),
 	}

@@ -30,7 +30,7 @@ func (an *Answers) expect(rep *record.Replica, s *record.Shape, grows bool, gone
 // pass looks for them again, the longest that one of them may take to write a checkpoint, and a
 // whole attempt to stop it. Never: something has to change before.
 func (an *Answers) goneBy(e *record.Entry, victims []record.Piece, from berth.Time) berth.Time {
-	if from = max(from, an.evict.LooksFor(e), an.evict.NextBid()); from == agenda.Never {
+	if from = max(from, an.backlog.Due.LooksFor(e), an.evict.NextBid()); from == agenda.Never {
 		return from
 	}
 	gone := from

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/due"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
 )
@@ -27,6 +28,8 @@ type Backlog struct {
 	agenda    *agenda.Agenda
 	state     *state.State
 	books     *books.Books
+	// Due knows which entries may get a reservation or bid, and when.
+	Due *due.Due
 
 	// ToldNext is the version of the classes for which the tree knows what is next.
 	ToldNext int
@@ -48,7 +51,7 @@ type Backlog struct {
 // New returns a backlog in which nothing waits.
 func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.State, books *books.Books) *Backlog {
 	return &Backlog{
-		catalogue: catalogue, agenda: agenda, state: state, books: books,
+		catalogue: catalogue, agenda: agenda, state: state, books: books, Due: due.New(agenda, state),
 		ToldNext: -1, DemandVersion: -1, LostHardware: btree.NewG(16, record.LessReplica), Demand: make([]int, state.Fleet.Tree().NodeLevel()+1),
 	}
 }

@@ -46,6 +46,18 @@ func (bl *Backlog) First(b *record.Bucket, n int) []*record.Entry {
 	return list
 }
 
+// SyncBids brings up to date which entries bid, and when.
+func (bl *Backlog) SyncBids() {
+	bl.Due.SyncBids(bl.bidders)
+}
+
+// CheckDue holds what is known of when entries are due against the entries.
+func (bl *Backlog) CheckDue() error { return bl.Due.Check(bl.books.Queues, bl.bidders) }
+
+func (bl *Backlog) bidders(b *record.Bucket) [2]*record.Entry {
+	return [...]*record.Entry{bl.Bidder(b), bl.Grower(b)}
+}
+
 // Bidder is the first entry of a bucket that may bid; nil: there is none.
 func (bl *Backlog) Bidder(b *record.Bucket) *record.Entry {
 	if first := b.Entries.Min(); first.Bids() {

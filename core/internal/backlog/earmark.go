@@ -3,7 +3,6 @@ package backlog
 import (
 	"slices"
 
-	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/quota"
 )
@@ -130,25 +129,4 @@ func (bl *Backlog) EndGPUHold(d *record.GPUHold) {
 	d.Node.GPUs[d.GPU].GPUHold = nil
 	bl.books.SettleGPU(d.Node, d.GPU)
 	bl.state.Reopened(d.Node)
-}
-
-// DueAt is when an entry may get a reservation. False: it gets none, since it cannot lose
-// to smaller work, has one, or would not be helped by one.
-func (bl *Backlog) DueAt(e *record.Entry) (berth.Time, bool) {
-	b := e.Bucket
-	if e.Grows || e.Rep.Reserved != nil || b.QuotaSlot >= 0 || b.Shape.IsSingle() || bl.Stalled(e.Rep) || bl.Hopeless(e.Rep) {
-		return 0, false
-	}
-	return max(e.Rep.PendingSince.Add(bl.state.Config.Policy.ReserveAfter), e.Rep.Reserve.At), true
-}
-
-// Stalled reports whether a reservation was no help to a replica, and nothing became free since.
-func (bl *Backlog) Stalled(rep *record.Replica) bool {
-	return rep.Reserve.StalledAt == bl.agenda.FreedTurn
-}
-
-// Hopeless reports whether a replica would not fit if all that is expected to end had ended, and
-// there is no more to plan with since.
-func (bl *Backlog) Hopeless(rep *record.Replica) bool {
-	return rep.Reserve.HopelessAt == bl.agenda.GrownTurn
 }

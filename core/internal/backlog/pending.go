@@ -82,6 +82,7 @@ func (bl *Backlog) enqueue(e *record.Entry, s *record.Shape) {
 		b.Others++
 	}
 	bl.count(e, 1)
+	bl.noteEntry(e)
 	if b.Slot >= 0 {
 		q.Ready.Fix(b.Slot)
 		bl.tellNext(q)
@@ -95,6 +96,14 @@ func (bl *Backlog) enqueue(e *record.Entry, s *record.Shape) {
 			bl.agenda.FreedQuota() // what is earmarked held back those behind it, and may not hold it back
 		}
 	}
+}
+
+// noteEntry notes an entry that has come, or is about to go.
+func (bl *Backlog) noteEntry(e *record.Entry) {
+	if e.Bucket.Entries.Min() == e {
+		bl.Due.NoteHead(e.Bucket)
+	}
+	bl.Due.NoteBids(e.Bucket)
 }
 
 // count counts what an entry waits for as often as it waits, or waits no longer.
@@ -142,6 +151,7 @@ func (bl *Backlog) dequeue(e *record.Entry) {
 	if e.Batch != nil {
 		bl.Reveal(e.Batch)
 	}
+	bl.noteEntry(e)
 	b.Remove(e)
 	if e != e.Rep.Entries[0] {
 		b.Others--
@@ -152,6 +162,7 @@ func (bl *Backlog) dequeue(e *record.Entry) {
 	case b.Entries.Len() == 0:
 		bl.unready(b)
 		bl.quotaUnblock(b)
+		bl.Due.Forget(b)
 		delete(b.Queue.Buckets, b.Shape)
 		b.Queue.Leave(b)
 		i := slices.Index(b.Shape.Buckets, b)
@@ -178,6 +189,7 @@ func (bl *Backlog) Reveal(t *record.Batch) *record.Entry {
 	}
 	head.Bucket.Behind--
 	head.Bucket.Add(e)
+	bl.noteEntry(e)
 	if t.Fresh {
 		bl.Freshen(e)
 	}
@@ -268,6 +280,7 @@ func (bl *Backlog) QuotaBlock(b *record.Bucket) {
 	bl.unready(b)
 	b.QuotaSlot = len(bl.QuotaBlocked)
 	bl.QuotaBlocked = append(bl.QuotaBlocked, b)
+	bl.Due.NoteHead(b)
 	bl.agenda.Limit(bl.state.Now)
 }
 
@@ -279,6 +292,7 @@ func (bl *Backlog) quotaUnblock(b *record.Bucket) {
 	bl.QuotaBlocked = unordered.Remove(bl.QuotaBlocked, b.QuotaSlot, func(b *record.Bucket, at int) { b.QuotaSlot = at })
 	bl.agenda.Unlimit()
 	b.QuotaSlot = -1
+	bl.Due.NoteHead(b)
 }
 
 // WakeLimited makes the buckets ready that quota holds back and that fit it now:
@@ -377,7 +391,7 @@ func (bl *Backlog) UntilRetried(rep *record.Replica) berth.Time {
 // noteDue has a pass look for gangs to reserve for in time for an entry of a bucket that
 // is blocked.
 func (bl *Backlog) noteDue(e *record.Entry) {
-	if at, ok := bl.DueAt(e); ok {
+	if at, ok := bl.Due.At(e); ok {
 		bl.agenda.ReserveBy(at)
 	}
 }

@@ -28,6 +28,7 @@ func (bl *Backlog) EndReservation(w *record.Reservation) {
 	case w.IsAwaited():
 		planned := w.IsPlanned()
 		w.Disown()
+		bl.Due.NoteEntries(w.Rep)
 		if planned {
 			bl.endPreemption(w)
 		}

@@ -1,9 +1,11 @@
 package backlog
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/quota"
 )
 
 // This file is about which gangs may have a reservation, of those that wait for one: the first of
@@ -63,13 +65,11 @@ type Turnout struct {
 	full            bool // as many have a reservation as may
 }
 
-// Turnouts are those of a list, and of what is reserved.
-func (bl *Backlog) Turnouts(list []*record.Entry) (of [gangSizes]Turnout) {
+// Turnouts are those of the heads of all buckets, and of what is reserved.
+func (bl *Backlog) Turnouts() (of [gangSizes]Turnout) {
+	heads := bl.Due.Heads()
 	for size, reserved := range bl.ReservedGangs() {
-		of[size].reserved, of[size].full = reserved, reserved >= bl.state.Config.Policy.ReservedGangs
-	}
-	for _, e := range list {
-		of[bl.SizeOf(e.Bucket.Shape)].Ahead++
+		of[size] = Turnout{Ahead: heads[size], reserved: reserved, full: reserved >= bl.state.Config.Policy.ReservedGangs}
 	}
 	return of
 }
@@ -95,18 +95,71 @@ func (bl *Backlog) ReservedGangs() (of [gangSizes]int) {
 	return of
 }
 
-// AnyMayReserve reports whether some entry of these heads of buckets, or behind them, may get a
+// AnyMayReserve reports whether some head of a bucket, or an entry behind it, may get a
 // reservation: of its size there are fewer than may be, or it outranks a gang that has one. None
-// behind a head outranks a gang that the head does not. O(heads x reservations of gangs).
-func (bl *Backlog) AnyMayReserve(heads []*record.Entry) bool {
-	reserved := bl.ReservedGangs()
+// behind a head outranks a gang that the head does not. O(queues with heads), and for those that
+// may outrank any O(heads x reservations of gangs).
+func (bl *Backlog) AnyMayReserve() (some bool) {
+	heads := bl.Due.Heads()
+	for size, reserved := range bl.ReservedGangs() {
+		if heads[size] > 0 && reserved < bl.state.Config.Policy.ReservedGangs {
+			return true
+		}
+	}
 	holders := slices.DeleteFunc(slices.Clone(bl.Reservations), func(w *record.Reservation) bool { return !w.GivesWay() })
-	return slices.ContainsFunc(heads, func(e *record.Entry) bool {
-		size := bl.SizeOf(e.Bucket.Shape)
-		return reserved[size] < bl.state.Config.Policy.ReservedGangs || slices.ContainsFunc(holders, func(w *record.Reservation) bool {
-			return bl.Outranks(e.Rep, w.Rep) && bl.SizeOf(w.Rep.Job.Shape) == size
-		})
+	if len(holders) == 0 {
+		return false
+	}
+	may := bl.queuesThatMayOutrank(holders)
+	bl.Due.EachQueue(func(q *record.Queue, _ *record.Entry) bool {
+		if may(q) {
+			bl.Due.EachHead(q.Index, func(e *record.Entry) bool {
+				size := bl.SizeOf(e.Bucket.Shape)
+				some = slices.ContainsFunc(holders, func(w *record.Reservation) bool {
+					return bl.Outranks(e.Rep, w.Rep) && bl.SizeOf(w.Rep.Job.Shape) == size
+				})
+				return !some
+			})
+		}
+		return !some
 	})
+	return some
+}
+
+// queuesThatMayOutrank tells of a queue whether something that waits there may outrank a gang that
+// has a reservation, as far as the queue tells: what is within its guarantee may, what is of a
+// higher class, and what is of the same queue. What a queue has without its earmarks it does not
+// tell.
+func (bl *Backlog) queuesThatMayOutrank(holders []*record.Reservation) func(*record.Queue) bool {
+	lowest := slices.MinFunc(holders, func(v, w *record.Reservation) int { return cmp.Compare(v.Rep.Job.Spec.Class, w.Rep.Job.Spec.Class) })
+	known := map[quota.QueueIndex]bool{}
+	for _, w := range bl.Reservations {
+		if w.IsForGang() {
+			known[w.Rep.Job.Queue] = true
+		}
+	}
+	return func(q *record.Queue) bool {
+		return known[q.Index] || q.MayBeOfHigherClass(lowest.Rep) || bl.state.Quota.Within(q.Index, quota.Charge{})
+	}
+}
+
+// HeadsBeyondQuota lists the heads that may get a reservation now, but for their quota. O(queues
+// with heads), and O(heads) of those queues that cannot have the most of each resource that a head
+// asks for.
+func (bl *Backlog) HeadsBeyondQuota() (late []*record.Entry) {
+	bl.Due.EachQueue(func(q *record.Queue, _ *record.Entry) bool {
+		if most, some := bl.Due.Most(q.Index); some && bl.Affords(q.Index, most) {
+			return true // and so anything less
+		}
+		bl.Due.EachHead(q.Index, func(e *record.Entry) bool {
+			if e.Rep.Reserved == nil && !bl.WithinQuota(e.Bucket) {
+				late = append(late, e)
+			}
+			return true
+		})
+		return true
+	})
+	return late
 }
 
 // WithinQuota reports whether the queue of a bucket may have what its entries need at least.

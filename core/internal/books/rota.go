@@ -16,6 +16,8 @@ type Rota struct {
 	core    *Books
 	waiting []pq.Heap[*record.Entry] // by queue
 	charged []*record.Entry
+	// heads come in queue by queue, as these have their turns; nil: all are here.
+	heads Heads
 }
 
 // NewRota begins a rota of entries with compiled shapes. There is one at a time.
@@ -39,6 +41,26 @@ func (bk *Books) NewRota(list []*record.Entry) *Rota {
 	return r
 }
 
+// Heads are entries that may have their turn: EachQueue calls a function with each queue of them
+// and its first, EachHead with all of one queue.
+type Heads interface {
+	EachQueue(f func(q *record.Queue, first *record.Entry) bool)
+	EachHead(q quota.QueueIndex, f func(*record.Entry) bool)
+}
+
+// NewRotaOfHeads is NewRota for heads. Those of a queue are looked at when it has its turn.
+// O(queues x log queues).
+func (bk *Books) NewRotaOfHeads(heads Heads) *Rota {
+	r := bk.NewRota(nil)
+	r.heads = heads
+	heads.EachQueue(func(q *record.Queue, first *record.Entry) bool {
+		bk.state.Compile(first.Bucket.Shape)
+		bk.SetNext(q.Index, first.Bucket.Shape.Least)
+		return true
+	})
+	return r
+}
+
 // tell has a queue stand where its first entry puts it.
 func (r *Rota) tell(q quota.QueueIndex) {
 	if r.waiting[q].Len() == 0 {
@@ -53,6 +75,13 @@ func (r *Rota) Next() *record.Entry {
 	q, some := r.core.state.Quota.Next()
 	if !some {
 		return nil
+	}
+	if r.heads != nil && r.waiting[q].Len() == 0 {
+		r.heads.EachHead(q, func(e *record.Entry) bool {
+			r.core.state.Compile(e.Bucket.Shape)
+			r.waiting[q].Push(e)
+			return true
+		})
 	}
 	return r.waiting[q].Min()
 }

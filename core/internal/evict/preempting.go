@@ -97,7 +97,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 		if !behind[e.Bucket] {
 			behind[e.Bucket] = true
 			for _, other := range ev.backlog.First(e.Bucket, ev.state.Bounds.Bids) {
-				if other != e && other.Bids() && ev.LooksFor(other) <= ev.state.Now {
+				if other != e && other.Bids() && ev.backlog.Due.LooksFor(other) <= ev.state.Now {
 					r.Add(other)
 				}
 			}
@@ -178,13 +178,20 @@ func (ev *Evict) bidsInVain(im *imagination, e *record.Entry) bool {
 func (ev *Evict) lookAgain(e *record.Entry, ripe func(after berth.Time) berth.Time) {
 	ev.bidInVain(e)
 	e.Bid.Round, e.Bid.RipeAt = 0, ripe(e.Bid.At)
-	ev.agenda.PreemptBy(ev.LooksFor(e))
+	ev.agenda.PreemptBy(ev.backlog.Due.LooksFor(e))
 }
 
 // bidInVain notes that no preemption and no move starts an entry, as things are.
 func (ev *Evict) bidInVain(e *record.Entry) {
 	e.Bid.Turn, e.Bid.RipeAt = ev.agenda.PreemptTurn, 0
 	e.Bid.At = ev.state.DeferBid(e.Rep, 3)
+	ev.backlog.Due.NoteBids(e.Bucket)
+}
+
+// rest has an entry bid no more in this turn before an instant; 0: until something changes.
+func (ev *Evict) rest(e *record.Entry, until berth.Time) {
+	e.Bid.Turn, e.Bid.RipeAt = ev.agenda.PreemptTurn, until
+	ev.backlog.Due.NoteBids(e.Bucket)
 }
 
 // pays reports whether moves gain more than they cost.
@@ -200,8 +207,8 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 		t, victims, ok = ev.Seek(e, how, &im.VictimSearches)
 	}
 	switch {
-	case t.Waits: // until that is over
-		e.Bid.Turn, e.Bid.RipeAt = ev.agenda.PreemptTurn, 0
+	case t.Waits:
+		ev.rest(e, 0) // until that is over
 		return nil
 	case !ok && im.VictimSearches <= 0 && !im.first: // cut short: it comes first in the next pass, with all of them
 		ev.agenda.PreemptBy(ev.state.Now)
@@ -209,12 +216,12 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	case !ok && !how.partsOnly:
 		return ev.bidForBoth(im, e, t)
 	case !ok:
-		e.Bid.Turn, e.Bid.RipeAt = ev.agenda.PreemptTurn, ready
+		ev.rest(e, ready)
 		ev.agenda.PreemptBy(ready)
 		return nil
 	}
 	if len(victims) == 0 {
-		e.Bid.Turn, e.Bid.RipeAt = ev.agenda.PreemptTurn, 0 // until something changes
+		ev.rest(e, 0) // until something changes
 	} else if !ev.meters(im, e, victims) {
 		return nil
 	}
@@ -257,7 +264,7 @@ func (ev *Evict) meters(im *imagination, e *record.Entry, victims []record.Piece
 	at := ev.life.MeterVictims(victim.Wholes(victims))
 	im.replies.Forget() // they may be held back from now on
 	if at > ev.state.Now {
-		e.Bid.Turn, e.Bid.RipeAt = ev.agenda.PreemptTurn, at
+		ev.rest(e, at)
 		ev.agenda.PreemptBy(at)
 	}
 	return at <= ev.state.Now
@@ -321,18 +328,6 @@ type Seeking struct {
 	replies *victim.Replies
 }
 
-// LooksFor is when to look again for victims of an entry; never: when something changes.
-func (ev *Evict) LooksFor(e *record.Entry) berth.Time {
-	at := agenda.Never
-	if e.Bid.Turn != ev.agenda.PreemptTurn {
-		at = max(e.Bid.At, e.Rep.BidsAt)
-	}
-	if e.Bid.RipeAt != 0 {
-		at = min(at, e.Bid.RipeAt)
-	}
-	return at
-}
-
 // grant sets aside what a bid found, and evicts its victims.
 func (ev *Evict) grant(b *Bid) bool {
 	if ev.makeRoom(b) == nil {
@@ -374,6 +369,7 @@ func (ev *Evict) makeRoom(b *Bid) *record.Reservation {
 	}
 	w.Plan = ev.backlog.NewPlan(b.where)
 	rep.Reserved, b.Bid.RipeAt = w, 0
+	ev.backlog.Due.NoteEntries(rep)
 	ev.backlog.AddReservation(w)
 	return w
 }
@@ -393,56 +389,73 @@ func (ev *Evict) NextBid() berth.Time {
 	return max(next, ev.life.EvictionsReady())
 }
 
-// anyMayBid reports whether some entry of a bucket may preempt by what its queue may have at the
-// cost of others, or by its rank: the first has the highest.
-func (ev *Evict) anyMayBid(b *record.Bucket, room int64, least *record.Replica, some bool) bool {
-	return ev.asksWithin(b, room) || some && books.MayPreempt(b.Entries.Min().Rep, least)
-}
-
 // contenders lists the first entries of buckets that may preempt or cause moves, as far as that
 // is known without a search, and if it is time to look; next is when it is for one more. It ends
 // with the last of so many as are asked for.
-// O(queues), and O(buckets) of those queues that may.
+// O(queues), and O(buckets) of those queues that may and of which something is due.
 func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 	ev.backlog.Demands()
-	mode := ev.state.Config.Policy.Preemption.Mode
-	moves := ev.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOn
+	ev.backlog.SyncBids()
 	next = agenda.Never
 	for _, q := range ev.books.Queues {
-		if q == nil || q.Waiting == 0 {
+		if q == nil || !ev.backlog.Due.AnyBids(q) {
 			continue
 		}
-		room, guarantee := int64(0), int64(0)
-		if mode != berth.PreemptionOff {
-			room, guarantee = ev.books.ShareLeft(q)
-		}
-		if ev.mayRearrange() { // though nobody has anything to give back
-			room = max(room, ev.books.Owed(q))
-		}
-		least, some := q.Running.Min()
-		some = some && mode == berth.PreemptionOn && q.MayOutrank(least)
-		if room <= 0 && !some && !moves {
+		c, some := ev.claimOf(q)
+		if !some {
 			continue
 		}
-		for _, b := range q.List {
-			if b.Slot >= 0 || !moves && !ev.anyMayBid(b, room, least, some) {
-				continue
+		ev.backlog.Due.EachDue(q, c.most, func(e *record.Entry) bool {
+			if ev.mayBidNow(e, &c) {
+				list = append(list, e)
 			}
-			for _, e := range [...]*record.Entry{ev.backlog.Bidder(b), ev.backlog.Grower(b)} {
-				if e == nil {
-					continue
-				}
-				switch at := ev.LooksFor(e); {
-				case at == agenda.Never || !ev.mayBid(e, room, guarantee, some && books.MayPreempt(e.Rep, least)):
-				case at > ev.state.Now:
-					next = min(next, at)
-				default:
-					if list = append(list, e); len(list) == most {
-						return list, next
-					}
-				}
-			}
+			return len(list) < most
+		})
+		if len(list) == most {
+			return list, next
 		}
+		next = ev.backlog.Due.NextBid(q, next, func(e *record.Entry) bool { return ev.mayBidNow(e, &c) })
 	}
 	return list, next
+}
+
+// A claim is what the entries of a queue may bid for: what it may have at the cost of others, in
+// all and of its guarantee, and the first of its own jobs to go.
+type claim struct {
+	room, guarantee int64
+	least           *record.Replica // nil: none that anything that waits may outrank
+	// most is what an entry asks for at the most that may bid.
+	most int64
+}
+
+// claimOf is the claim of a queue; false: nothing of it may bid.
+func (ev *Evict) claimOf(q *record.Queue) (c claim, some bool) {
+	p := &ev.state.Config.Policy
+	if p.Preemption.Mode != berth.PreemptionOff {
+		c.room, c.guarantee = ev.books.ShareLeft(q)
+	}
+	if ev.mayRearrange() { // though nobody has anything to give back
+		c.room = max(c.room, ev.books.Owed(q))
+	}
+	if p.Preemption.Mode == berth.PreemptionOn {
+		if least, some := q.Running.Min(); some && q.MayOutrank(least) {
+			c.least = least
+		}
+	}
+	c.most = c.room
+	if c.least != nil || p.Defragmentation.Mode == berth.DefragmentationOn {
+		c.most = math.MaxInt64
+	}
+	return c, c.most > 0
+}
+
+// mayBidNow reports whether an entry may bid by the claim of its queue, and whether it is blocked.
+func (ev *Evict) mayBidNow(e *record.Entry, c *claim) bool {
+	b := e.Bucket
+	if b.Slot >= 0 {
+		return false
+	}
+	moves := ev.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOn
+	outranks := func(rep *record.Replica) bool { return c.least != nil && books.MayPreempt(rep, c.least) }
+	return (moves || ev.asksWithin(b, c.room) || outranks(b.Entries.Min().Rep)) && ev.mayBid(e, c.room, c.guarantee, outranks(e.Rep))
 }

@@ -290,14 +290,23 @@ func (r *rearrangement) settles(d *displaced, where []gang.Member) bool {
 	return milli == d.milli
 }
 
-// placeInTurn imagines the beneficiary in a place, and then those that move, one after the other.
+// placeInTurn imagines the beneficiary in a place, and then those that move, one after the other:
+// none of them in domains that the beneficiary has for itself.
 func (r *rearrangement) placeInTurn(moving []*displaced) bool {
 	r.moves = r.moves[:0]
 	if r.places = r.Place(); r.places == nil || !r.im.putIn(r.Queue, r.places) {
 		return false
 	}
+	var enclosed []berth.NodeID
+	if r.Rep.Job.Spec.Topology.Exclusive != "" {
+		for _, n := range r.im.core.state.NodesFor(r.Rep, r.places) {
+			enclosed = append(enclosed, n.Spec.ID)
+		}
+	}
 	for _, d := range moving {
-		if !r.settles(d, d.search.Place()) {
+		outside := *d.search
+		outside.Request = r.im.core.search.Avoiding(enclosed, d.search.Request)
+		if !r.settles(d, outside.Place()) {
 			return false
 		}
 	}

@@ -242,11 +242,11 @@ func (l *Life) holdsNothing(rep *record.Replica) {
 	l.state.SetEnd(rep, agenda.Never)
 	l.vacated(rep)
 	rep.ActiveMilli, rep.Retry.Backfilled = 0, false
-	if l.backlog.Stalled(rep) {
+	if l.backlog.Due.Stalled(rep) {
 		rep.Reserve.StalledAt.Forget()
 		l.agenda.EndStall()
 	}
-	if l.backlog.Hopeless(rep) {
+	if l.backlog.Due.Hopeless(rep) {
 		rep.Reserve.HopelessAt.Forget()
 		l.agenda.EndDespair()
 	}

@@ -9,15 +9,15 @@ import (
 
 // A Bucket holds the entries of one shape in one queue.
 type Bucket struct {
-	Queue   *Queue
-	Shape   *Shape
-	Entries pq.Heap[*Entry]
-	Behind  int // how many wait in the batches behind them
-	Others  int // entries of replicas that wait in another bucket before this one
-	At      int // position in Queue.List
-	Slot    int // position in Queue.Ready, or -1
-	// QuotaSlot is the position in Backlog.QuotaBlocked, or -1.
-	QuotaSlot int
+	Queue     *Queue
+	Shape     *Shape
+	Entries   pq.Heap[*Entry]
+	Behind    int // how many wait in the batches behind them
+	Others    int // entries of replicas that wait in another bucket before this one
+	At        int // position in Queue.List
+	Slot      int // position in Queue.Ready, or -1
+	QuotaSlot int // position in Backlog.QuotaBlocked, or -1
+	Due       int // the number by which package due knows it; 0: it does not
 	// kinds has the entries once more, by what else than their order tells whether they may be on
 	// nodes that are set aside: whether their loss is cheap, and when they end. Of a kind the first
 	// is admitted wherever another is, unless that one ranks above it. What gangs grow by ends with

@@ -53,6 +53,9 @@ func (r rank) compare(o rank) int {
 // nothing does. O(1).
 func (q *Queue) MayOutrank(rep *Replica) bool { return q.top.compare(rankOf(rep)) > 0 }
 
+// MayBeOfHigherClass is MayOutrank by class alone.
+func (q *Queue) MayBeOfHigherClass(rep *Replica) bool { return q.top.class > rep.Job.Spec.Class }
+
 // IsOneMember reports whether the entry waits for a gang of one member.
 func (e *Entry) IsOneMember() bool {
 	groups := e.Rep.Job.Spec.Groups

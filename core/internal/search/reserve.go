@@ -33,12 +33,12 @@ func (se *Search) Reserve() {
 	if most <= 0 {
 		return
 	}
-	heads := se.dueHeads()
-	if !se.backlog.AnyMayReserve(heads) {
+	se.lookAtHeads()
+	if !se.backlog.AnyMayReserve() {
 		return
 	}
 	for many := 2 * most; ; many *= 2 {
-		order, more := se.dueEntries(heads, many)
+		order, more := se.dueEntries(many)
 		if some := se.reserveInOrder(order); more && some {
 			se.agenda.ReserveNow(se.state.Now) // those behind have their turn in the next pass
 			return
@@ -55,7 +55,7 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 	reserved, last := se.backlog.ReservedGangs(), se.backlog.LastReserved(order)
 	plans := 2 * most
 	for i, e := range order {
-		if at, ok := se.backlog.DueAt(e); !ok || at > se.state.Now {
+		if at, ok := se.backlog.Due.At(e); !ok || at > se.state.Now {
 			continue // it has a reservation, or had room made for it until just now
 		}
 		size := se.backlog.SizeOf(e.Bucket.Shape)
@@ -79,8 +79,9 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 				reserved, last = se.backlog.ReservedGangs(), se.backlog.LastReserved(order)
 			case se.state.Endings.Len() > se.state.Bounds.Ends: // its plan was cut short, and sees further as time goes by
 				se.planLater(e.Rep)
-			case !se.backlog.Hopeless(e.Rep):
+			case !se.backlog.Due.Hopeless(e.Rep):
 				e.Rep.Reserve.HopelessAt = se.agenda.Despair()
+				se.backlog.Due.NoteEntries(e.Rep)
 			}
 		}
 		some = true
@@ -91,11 +92,12 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 // dueEntries lists the first so many entries that may get a reservation now, among those
 // that have one, in policy order, of heads of buckets and those behind them, and reports whether
 // there are more behind them that may get one: none does where as many have one as may, and all of
-// those come before. O(buckets) as long as so many are few.
-func (se *Search) dueEntries(heads []*record.Entry, many int) (order []*record.Entry, more bool) {
-	r := se.books.NewRota(heads)
+// those come before. O(queues with heads) as long as so many are few, and O(heads) of those queues
+// that have their turn.
+func (se *Search) dueEntries(many int) (order []*record.Entry, more bool) {
+	r := se.books.NewRotaOfHeads(se.backlog.Due)
 	defer r.End()
-	turnouts := se.backlog.Turnouts(heads)
+	turnouts := se.backlog.Turnouts()
 	for due := 0; due < many; {
 		e := r.Next()
 		if e == nil {
@@ -116,27 +118,18 @@ func (se *Search) dueEntries(heads []*record.Entry, many int) (order []*record.E
 	return order, turnouts[backlog.OfOneNode].Open() || turnouts[backlog.OfSeveralNodes].Open()
 }
 
-// dueHeads lists the first of each bucket that may get a reservation now, or has one.
-func (se *Search) dueHeads() (heads []*record.Entry) {
-	for _, s := range se.backlog.Blocked {
-		if s.IsSingle() {
-			continue
-		}
-		for _, b := range s.Buckets {
-			e := b.Entries.Min()
-			switch at, ok := se.backlog.DueAt(e); {
-			case e.Grows: // it gets none
-			case ok && at > se.state.Now:
-				se.agenda.ReserveBy(at)
-			case ok && !se.backlog.WithinQuota(b):
-				se.postpone(e.Rep) // it cannot start next, so that it is before nobody in the order
-			case ok, e.Rep.Reserved != nil && b.QuotaSlot < 0: // those behind it may be due
-				se.state.Compile(s)
-				heads = append(heads, e)
-			}
-		}
+// lookAtHeads finds the first of each bucket that may get a reservation now, or has one. One that
+// is not within its quota is put off: it cannot start next, so that it is before nobody in the
+// order. O(what changed), and O(heads) of the queues that quota may hold back.
+func (se *Search) lookAtHeads() {
+	se.agenda.ReserveBy(se.backlog.Due.SyncHeads())
+	late := se.backlog.HeadsBeyondQuota()
+	for _, e := range late {
+		se.postpone(e.Rep)
 	}
-	return heads
+	if len(late) > 0 {
+		se.backlog.Due.SyncHeads() // they wait until something is free
+	}
 }
 
 // addBehind adds those of a bucket to a rota that come after the first one, as many as one pass
@@ -144,7 +137,7 @@ func (se *Search) dueHeads() (heads []*record.Entry) {
 // not.
 func (se *Search) addBehind(r *books.Rota, b *record.Bucket) (added int) {
 	for _, e := range se.backlog.First(b, 2*se.state.Config.Policy.ReservedGangs)[1:] {
-		switch at, ok := se.backlog.DueAt(e); {
+		switch at, ok := se.backlog.Due.At(e); {
 		case e.Grows:
 		case ok && at > se.state.Now:
 			se.agenda.ReserveBy(at)
@@ -160,9 +153,10 @@ func (se *Search) addBehind(r *books.Rota, b *record.Bucket) (added int) {
 // before something has become free.
 func (se *Search) postpone(rep *record.Replica) {
 	rep.Reserve.At = se.state.Now.Add(max(se.state.Config.Policy.ReserveAfter, berth.Second))
-	if !se.backlog.Stalled(rep) {
+	if !se.backlog.Due.Stalled(rep) {
 		rep.Reserve.StalledAt = se.agenda.Stall()
 	}
+	se.backlog.Due.NoteEntries(rep)
 }
 
 // planLater makes the core plan another reservation for a replica after one did not come true.
@@ -177,6 +171,7 @@ func (se *Search) planLater(rep *record.Replica) {
 		rep.Reserve.At = se.state.Now.Add(wait << doublings)
 	}
 	rep.Reserve.Vain++
+	se.backlog.Due.NoteEntries(rep)
 	se.agenda.ReserveBy(rep.Reserve.At)
 }
 
@@ -197,6 +192,7 @@ func (se *Search) reserveFor(e *record.Entry, instead *record.Replica) bool {
 		se.backlog.Spoil(n) // its former owner plans anew, around this one
 	}
 	e.Rep.Reserved = w
+	se.backlog.Due.NoteEntries(e.Rep)
 	se.backlog.AddReservation(w)
 	se.state.Totals.Reservations++
 	return true
@@ -272,6 +268,7 @@ func (se *Search) FailBid(rep *record.Replica) {
 		e.Bid.Forget()
 	}
 	rep.BidsAt = se.state.DeferBid(rep, 8)
+	se.backlog.Due.NoteEntries(rep)
 }
 
 // EndReservations ends what is over.

@@ -113,7 +113,11 @@ func runAgents(dir string, replicas []string, nodes []string) error {
 		if err != nil {
 			return err
 		}
-		group.Go(func() { b.agent(replicas) })
+		c, err := newCaller(doorCerts(dir), "node/"+node, replicas)
+		if err != nil {
+			return err
+		}
+		group.Go(func() { b.agent(c) })
 	}
 	group.Wait()
 	return nil
@@ -121,7 +125,7 @@ func runAgents(dir string, replicas []string, nodes []string) error {
 
 // agent tells the leader what happened, and does what it orders. After an outage, its own or the
 // leader's, it registers again and reports all again that it knows of.
-func (b *box) agent(replicas []string) {
+func (b *box) agent(leader *caller) {
 	var have berth.OrderID
 	var reports []berth.Event
 	registered := false
@@ -146,7 +150,7 @@ func (b *box) agent(replicas []string) {
 			events = append(events, berth.JobFinished{Job: job, Incarnation: h.Incarnation})
 			over = append(over, job)
 		}
-		term, orders, err := ask(replicas, fmt.Sprintf("node=%s&have=%d", b.node, have), events)
+		term, orders, err := leader.ask(have, events)
 		if err != nil || term < b.term {
 			registered, have = false, 0
 			time.Sleep(50 * time.Millisecond)

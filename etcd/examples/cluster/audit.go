@@ -27,8 +27,8 @@ type audit struct {
 }
 
 func newAudit(source *etcd.Source) (*audit, error) {
-	c, err := core.New(config)
-	return &audit{source: source, core: c, checker: check.New(config), binds: map[berth.OrderID]berth.Bind{}}, err
+	c, err := core.New(coreConfig)
+	return &audit{source: source, core: c, checker: check.New(coreConfig), binds: map[berth.OrderID]berth.Bind{}}, err
 }
 
 // readOn looks at the records that came. The log keeps those of one snapshot back, so it has to be

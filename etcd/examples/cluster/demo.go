@@ -16,6 +16,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/etcd"
+	"github.com/berth-sched/berth/etcd/internal/certs"
 	"github.com/berth-sched/berth/etcd/internal/server"
 	"github.com/berth-sched/berth/quota"
 )
@@ -66,6 +67,7 @@ type stage struct {
 	etcds    []*process
 	replicas []*process
 	doors    []string // of the replicas
+	caller   *caller
 	proxies  [][]*proxy
 	agents   []*process
 	nodes    []string
@@ -124,15 +126,21 @@ func (s *stage) start() error {
 	if s.servers, err = server.Cluster(s.dir, 3); err != nil {
 		return err
 	}
+	if s.doors, err = server.Addresses(3); err != nil {
+		return err
+	}
+	for i := range boxes {
+		s.nodes = append(s.nodes, fmt.Sprintf("box%d", i))
+	}
+	if err := s.certify(); err != nil {
+		return err
+	}
 	var endpoints []string
 	for _, e := range s.servers {
 		endpoints = append(endpoints, e.Client)
 		s.etcds = append(s.etcds, &process{
-			args: []string{"etcd", e.Name, e.Dir, e.Client, e.Peer, strings.Join(e.Cluster, ",")}, seen: s.heard("etcd"),
+			args: []string{"etcd", e.Name, e.Dir, e.Client, e.Peer, strings.Join(e.Cluster, ","), etcdCerts(s.dir)}, seen: s.heard("etcd"),
 		})
-	}
-	if s.doors, err = server.Addresses(3); err != nil {
-		return err
 	}
 	for i := range 3 {
 		var through []*proxy
@@ -145,10 +153,9 @@ func (s *stage) start() error {
 			through, ways = append(through, p), append(ways, p.at)
 		}
 		s.proxies = append(s.proxies, through)
-		s.replicas = append(s.replicas, &process{args: []string{"replica", s.doors[i], strings.Join(ways, ",")}, seen: s.heard(fmt.Sprintf("replica %d", i))})
-	}
-	for i := range boxes {
-		s.nodes = append(s.nodes, fmt.Sprintf("box%d", i))
+		s.replicas = append(s.replicas, &process{
+			args: []string{"replica", fmt.Sprint(i), s.dir, s.doors[i], strings.Join(ways, ",")}, seen: s.heard(fmt.Sprintf("replica %d", i)),
+		})
 	}
 	for some := range slices.Chunk(s.nodes, boxesPerProcess) {
 		s.agents = append(s.agents, &process{args: []string{"agents", s.dir, strings.Join(s.doors, ","), strings.Join(some, ",")}, seen: s.heard("agents")})
@@ -158,7 +165,10 @@ func (s *stage) start() error {
 			return err
 		}
 	}
-	client, err := connect(endpoints)
+	if s.caller, err = newCaller(doorCerts(s.dir), "client/demo", s.doors); err != nil {
+		return err
+	}
+	client, err := connect(s.dir, "audit/demo", endpoints)
 	if err != nil {
 		return err
 	}
@@ -167,6 +177,29 @@ func (s *stage) start() error {
 	}
 	s.audit, err = newAudit(s.source)
 	return err
+}
+
+// certify gives a certificate to each process, and to each box.
+func (s *stage) certify() error {
+	inside, err := certs.New(etcdCerts(s.dir))
+	if err != nil {
+		return err
+	}
+	door, err := certs.New(doorCerts(s.dir))
+	if err != nil {
+		return err
+	}
+	for _, e := range s.servers {
+		err = errors.Join(err, inside.Server("etcd/"+e.Name))
+	}
+	for i := range s.doors {
+		name := fmt.Sprintf("replica/%d", i)
+		err = errors.Join(err, inside.Client(name), door.Server(name))
+	}
+	for _, node := range s.nodes {
+		err = errors.Join(err, door.Client("node/"+node))
+	}
+	return errors.Join(err, inside.Client("audit/demo"), door.Client("client/demo"))
 }
 
 // heard is what a child says: the comparisons are counted, and what is no news is left out.
@@ -211,7 +244,7 @@ func (s *stage) submit(enough chan struct{}) {
 			Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1 << (s.jobs % 3))}},
 		}
 		for told := append(events, berth.JobSubmitted{Job: job}); ; time.Sleep(20 * time.Millisecond) {
-			term, _, err := ask(s.doors, "", told)
+			term, _, err := s.caller.ask(0, told)
 			if err != nil {
 				continue
 			}

@@ -1,8 +1,9 @@
 // The program cluster runs a scheduling core on three replicas, breaks whatever can be broken,
 // and counts. It starts, as processes of their own, three etcd servers, three replicas, and the
-// agents of eight pretended boxes, which talk to the leader over HTTP in lines of JSON. Then it
-// kills the leader with SIGKILL, stops one with SIGSTOP and lets it wake, cuts one off from etcd,
-// kills an etcd server and kills agents, while a client keeps submitting jobs. It ends with a
+// agents of eight pretended boxes, which talk to the leader over HTTP in lines of JSON. All talk is
+// by mutual TLS, with certificates that it makes at the start. Then it kills the leader with
+// SIGKILL, stops one with SIGSTOP and lets it wake, cuts one off from etcd, kills an etcd server
+// and kills agents, while a client keeps submitting jobs. It ends with a
 // table, and fails unless no job was lost, none ran twice, none that ran was disturbed, and all
 // replicas came to the same states.
 //
@@ -17,6 +18,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -25,6 +27,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
+	"github.com/berth-sched/berth/etcd/internal/certs"
 	"github.com/berth-sched/berth/etcd/internal/server"
 )
 
@@ -36,10 +39,10 @@ func main() {
 	switch args := flag.Args(); {
 	case len(args) == 0:
 		err = demo(*short, *verbose)
-	case args[0] == "etcd" && len(args) == 6:
+	case args[0] == "etcd" && len(args) == 7:
 		err = runEtcd(args[1:])
-	case args[0] == "replica" && len(args) == 3:
-		err = runReplica(args[1], strings.Split(args[2], ","))
+	case args[0] == "replica" && len(args) == 5:
+		err = runReplica(args[1], args[2], args[3], strings.Split(args[4], ","))
 	case args[0] == "agents" && len(args) == 4:
 		err = runAgents(args[1], strings.Split(args[2], ","), strings.Split(args[3], ","))
 	default:
@@ -53,7 +56,7 @@ func main() {
 
 // runEtcd is the process of one etcd server.
 func runEtcd(args []string) error {
-	s := &server.Server{Name: args[0], Dir: args[1], Client: args[2], Peer: args[3], Cluster: strings.Split(args[4], ",")}
+	s := &server.Server{Name: args[0], Dir: args[1], Client: args[2], Peer: args[3], Cluster: strings.Split(args[4], ","), Certificates: args[5]}
 	e, err := s.Start()
 	if err != nil {
 		return err
@@ -61,11 +64,20 @@ func runEtcd(args []string) error {
 	return <-e.Err()
 }
 
-// connect connects to etcd as a replica should: a server that is silent is left within seconds, and
-// one that is down is tried again each second.
-func connect(endpoints []string) (*clientv3.Client, error) {
+// There are two authorities, each with a folder below that of the demonstration: one for etcd, and
+// one for the doors of the replicas. So no agent is let in by etcd, whatever its certificate says.
+func etcdCerts(folder string) string { return filepath.Join(folder, "etcd-certificates") }
+func doorCerts(folder string) string { return filepath.Join(folder, "door-certificates") }
+
+// connect connects to etcd as a replica should: by mutual TLS; a server that is silent is left
+// within seconds, and one that is down is tried again each second.
+func connect(folder, name string, endpoints []string) (*clientv3.Client, error) {
+	config, err := certs.Config(etcdCerts(folder), name)
+	if err != nil {
+		return nil, err
+	}
 	return clientv3.New(clientv3.Config{
-		Endpoints: endpoints, Logger: zap.NewNop(),
+		Endpoints: endpoints, Logger: zap.NewNop(), TLS: config,
 		DialKeepAliveTime: time.Second, DialKeepAliveTimeout: 2 * time.Second,
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second}, MinConnectTimeout: 2 * time.Second,

@@ -10,7 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/berth-sched/berth/etcd/internal/certs"
 )
 
 // A Server is one member of an etcd cluster.
@@ -26,6 +29,9 @@ type Server struct {
 	Quota int64
 	// Sync has writes be on disk before they are answered, as in production.
 	Sync bool
+	// Certificates is a folder of package certs with a certificate etcd/NAME: then all talk to
+	// this server, of clients and of other servers, is by mutual TLS. Empty: there is none.
+	Certificates string
 }
 
 // Addresses are free ports of this machine, for the moment.
@@ -52,19 +58,28 @@ func (s *Server) Start() (*embed.Etcd, error) {
 	c.UnsafeNoFsync = !s.Sync
 	c.QuotaBackendBytes = s.Quota
 	c.AutoCompactionMode, c.AutoCompactionRetention = "revision", "1000"
-	client, peer := address(s.Client), address(s.Peer)
+	scheme := "http"
+	if s.Certificates != "" {
+		file := certs.File(s.Certificates, "etcd/"+s.Name)
+		c.ClientTLSInfo = transport.TLSInfo{CertFile: file, KeyFile: file, TrustedCAFile: certs.CA(s.Certificates), ClientCertAuth: true}
+		c.PeerTLSInfo = c.ClientTLSInfo
+		scheme = "https"
+	}
+	client, peer := address(scheme, s.Client), address(scheme, s.Peer)
 	c.ListenClientUrls, c.AdvertiseClientUrls = client, client
 	c.ListenPeerUrls, c.AdvertisePeerUrls = peer, peer
 	var members []string
 	for _, member := range s.Cluster {
 		name, at, _ := strings.Cut(member, "=")
-		members = append(members, name+"=http://"+at)
+		members = append(members, name+"="+scheme+"://"+at)
 	}
 	c.InitialCluster = strings.Join(members, ",")
 	return embed.StartEtcd(c)
 }
 
-func address(hostPort string) []url.URL { return []url.URL{{Scheme: "http", Host: hostPort}} }
+func address(scheme, hostPort string) []url.URL {
+	return []url.URL{{Scheme: scheme, Host: hostPort}}
+}
 
 // Ready waits until a server takes requests.
 func Ready(e *embed.Etcd, within time.Duration) error {

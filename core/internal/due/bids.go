@@ -1,0 +1,163 @@
+package due
+
+import (
+	"math"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/internal/unordered"
+)
+
+// This file is about the bidders: of each bucket the first whole gang and the first entry that
+// grows, as far as nothing is planned for them yet.
+
+// LooksFor is when to look again for victims of an entry; never: when something changes.
+func (d *Due) LooksFor(e *record.Entry) berth.Time {
+	at := agenda.Never
+	if e.Bid.Turn != d.agenda.PreemptTurn {
+		at = max(e.Bid.At, e.Rep.BidsAt)
+	}
+	if e.Bid.RipeAt != 0 {
+		at = min(at, e.Bid.RipeAt)
+	}
+	return at
+}
+
+// NoteBids notes that an entry of a bucket came or went, or bids at another instant than before.
+func (d *Due) NoteBids(b *record.Bucket) {
+	if s := d.standingOf(b); s != nil && s.bidsNoted < 0 {
+		s.bidsNoted = len(d.changedBids)
+		d.changedBids = append(d.changedBids, s)
+	}
+}
+
+func (d *Due) unnoteBids(s *standing) {
+	if s.bidsNoted >= 0 {
+		d.changedBids = unordered.Remove(d.changedBids, s.bidsNoted, func(s *standing, at int) { s.bidsNoted = at })
+		s.bidsNoted = -1
+	}
+}
+
+// SyncBids brings the bidders up to date; first finds those of a bucket, nil where there is none.
+// O(log buckets) for each bucket that was noted, or has bid in the last turn.
+func (d *Due) SyncBids(first func(*record.Bucket) [2]*record.Entry) {
+	if d.bidVersion != d.state.Classes.Version {
+		d.bidVersion = d.state.Classes.Version
+		d.eachBucket(d.NoteBids)
+	}
+	if d.turn != d.agenda.PreemptTurn {
+		d.turn = d.agenda.PreemptTurn
+		for _, w := range d.sought {
+			d.NoteBids(w.of.bucket)
+		}
+	}
+	for len(d.changedBids) > 0 {
+		s := d.changedBids[len(d.changedBids)-1]
+		d.unnoteBids(s)
+		d.Looked++
+		for i, e := range first(s.bucket) {
+			d.bid(&s.bidders[i], e)
+		}
+	}
+}
+
+// bid has an entry bid for its bucket; nil: none does.
+func (d *Due) bid(w *bidder, e *record.Entry) {
+	d.drop(w)
+	if e == nil {
+		return
+	}
+	q := d.queueOf(w.of.bucket.Queue)
+	w.entry, w.asks, w.at = e, d.asks(w.of.bucket), d.LooksFor(e)
+	switch {
+	case w.at == agenda.Never:
+	case w.at > d.state.Now:
+		w.place = bidLater
+		q.later.Push(w)
+	default:
+		w.place = bidDue
+		q.due.Push(w)
+	}
+	if e.Bid.Turn == d.agenda.PreemptTurn {
+		w.sought = len(d.sought)
+		d.sought = append(d.sought, w)
+	}
+}
+
+// drop has a bidder stand nowhere.
+func (d *Due) drop(w *bidder) {
+	if w.entry == nil {
+		return
+	}
+	q := d.queueOf(w.of.bucket.Queue)
+	switch w.place {
+	case bidLater:
+		q.later.Remove(w.slot)
+	case bidDue:
+		q.due.Remove(w.slot)
+	}
+	if w.sought >= 0 {
+		d.sought = unordered.Remove(d.sought, w.sought, func(w *bidder, at int) { w.sought = at })
+		w.sought = -1
+	}
+	w.place, w.entry = never, nil
+}
+
+// asks is what a bidder of a bucket asks for.
+func (d *Due) asks(b *record.Bucket) int64 {
+	d.state.Compile(b.Shape)
+	if asked := b.Shape.Least.GPUMilli; asked > 0 {
+		return asked
+	}
+	return math.MaxInt64
+}
+
+// AnyBids reports whether some entry of a queue bids, now or at a known instant.
+func (d *Due) AnyBids(of *record.Queue) bool {
+	if int(of.Index) >= len(d.byQueue) || d.byQueue[of.Index] == nil {
+		return false
+	}
+	q := d.byQueue[of.Index]
+	return q.due.Len()+q.later.Len() > 0
+}
+
+// EachDue calls a function with the bidders of a queue that are due and ask for no more GPUs than
+// an amount, in no order that matters, until it returns false. O(log bidders) for each that
+// becomes due, O(1) for each that it is called with.
+func (d *Due) EachDue(of *record.Queue, most int64, f func(*record.Entry) bool) {
+	q := d.queueOf(of)
+	for q.later.Len() > 0 && q.later.Min().at <= d.state.Now {
+		w := q.later.Pop()
+		w.place = bidDue
+		q.due.Push(w)
+	}
+	d.eachBelow(q.due.Items(), 0, most, f)
+}
+
+// eachBelow is EachDue for the part of a heap below a position, which begins with the least.
+func (d *Due) eachBelow(heap []*bidder, i int, most int64, f func(*record.Entry) bool) bool {
+	if i >= len(heap) || heap[i].asks > most {
+		return true
+	}
+	d.Looked++
+	return f(heap[i].entry) && d.eachBelow(heap, 2*i+1, most, f) && d.eachBelow(heap, 2*i+2, most, f)
+}
+
+// NextBid is the first instant before a given one at which a bidder of a queue becomes due that may
+// bid, as a function tells; else the given one. EachDue came before.
+func (d *Due) NextBid(of *record.Queue, before berth.Time, may func(*record.Entry) bool) berth.Time {
+	return d.nextBelow(d.queueOf(of).later.Items(), 0, before, may)
+}
+
+// nextBelow is NextBid for the part of a heap below a position, which begins with the soonest.
+func (d *Due) nextBelow(heap []*bidder, i int, before berth.Time, may func(*record.Entry) bool) berth.Time {
+	if i >= len(heap) || heap[i].at >= before {
+		return before
+	}
+	d.Looked++
+	if may(heap[i].entry) {
+		return heap[i].at
+	}
+	return d.nextBelow(heap, 2*i+2, d.nextBelow(heap, 2*i+1, before, may), may)
+}

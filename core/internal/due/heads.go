@@ -1,0 +1,187 @@
+package due
+
+import (
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/internal/unordered"
+	"github.com/berth-sched/berth/quota"
+)
+
+// This file is about the heads: the first entries of buckets, as far as they may get a reservation.
+
+// At is when an entry may get a reservation. False: it gets none, since it cannot lose to smaller
+// work, has one, or would not be helped by one.
+func (d *Due) At(e *record.Entry) (berth.Time, bool) {
+	b := e.Bucket
+	if e.Grows || e.Rep.Reserved != nil || b.QuotaSlot >= 0 || b.Shape.IsSingle() || d.Stalled(e.Rep) || d.Hopeless(e.Rep) {
+		return 0, false
+	}
+	return max(e.Rep.PendingSince.Add(d.state.Config.Policy.ReserveAfter), e.Rep.Reserve.At), true
+}
+
+// Stalled reports whether a reservation was no help to a replica, and nothing became free since.
+func (d *Due) Stalled(rep *record.Replica) bool { return rep.Reserve.StalledAt == d.agenda.FreedTurn }
+
+// Hopeless reports whether a replica would not fit if all that is expected to end had ended, and
+// there is no more to plan with since.
+func (d *Due) Hopeless(rep *record.Replica) bool { return rep.Reserve.HopelessAt == d.agenda.GrownTurn }
+
+// NoteHead notes that the first entry of a bucket is another, or may get a reservation otherwise
+// than before. Where no bucket is ready, those that quota does not hold back are blocked: so blocks
+// come and go without a note.
+func (d *Due) NoteHead(b *record.Bucket) {
+	if s := d.standingOf(b); s != nil && s.headNoted < 0 {
+		s.headNoted = len(d.changedHeads)
+		d.changedHeads = append(d.changedHeads, s)
+	}
+}
+
+func (d *Due) unnoteHead(s *standing) {
+	if s.headNoted >= 0 {
+		d.changedHeads = unordered.Remove(d.changedHeads, s.headNoted, func(s *standing, at int) { s.headNoted = at })
+		s.headNoted = -1
+	}
+}
+
+// NoteEntries notes the buckets of all entries of a replica, for reservations and for bids.
+func (d *Due) NoteEntries(rep *record.Replica) {
+	for _, e := range rep.Entries {
+		d.NoteHead(e.Bucket)
+		d.NoteBids(e.Bucket)
+	}
+}
+
+// SyncHeads brings the heads up to date where no bucket is ready, and returns when one more may get
+// a reservation. O(log buckets) for each that was noted, or has become due.
+func (d *Due) SyncHeads() (next berth.Time) {
+	after := d.state.Config.Policy.ReserveAfter
+	if d.headVersion != d.state.Classes.Version || d.reserveAfter != after {
+		d.headVersion, d.reserveAfter = d.state.Classes.Version, after
+		d.eachBucket(d.NoteHead)
+	}
+	if d.freed != d.agenda.FreedTurn || d.grown != d.agenda.GrownTurn {
+		d.freed, d.grown = d.agenda.FreedTurn, d.agenda.GrownTurn
+		for _, s := range d.held {
+			d.NoteHead(s.bucket)
+		}
+	}
+	for d.later.Len() > 0 && d.later.Min().at <= d.state.Now {
+		d.look(d.later.Min())
+	}
+	for len(d.changedHeads) > 0 {
+		s := d.changedHeads[len(d.changedHeads)-1]
+		d.unnoteHead(s)
+		d.look(s)
+	}
+	if d.later.Len() == 0 {
+		return agenda.Never
+	}
+	return d.later.Min().at
+}
+
+// look puts a bucket where its first entry belongs.
+func (d *Due) look(s *standing) {
+	d.Looked++
+	d.leaveHeads(s)
+	b := s.bucket
+	e := b.Entries.Min()
+	switch at, ok := d.At(e); {
+	case e.Grows || b.QuotaSlot >= 0 || b.Shape.IsSingle(): // it gets none
+	case ok && at > d.state.Now:
+		s.entry, s.at, s.place = e, at, inLater
+		d.later.Push(s)
+	case ok || e.Rep.Reserved != nil: // those behind it may be due
+		s.entry, s.place, s.spans = e, inHeads, d.state.SpansNodes(b.Shape)
+		d.enterHeads(s)
+	default:
+		s.entry, s.place, s.slot = e, inHeld, len(d.held)
+		d.held = append(d.held, s)
+	}
+}
+
+func (d *Due) enterHeads(s *standing) {
+	q := d.queueOf(s.bucket.Queue)
+	q.heads.Push(s)
+	q.known = false
+	d.count[s.size()]++
+	if q.at < 0 {
+		q.at = len(d.lines)
+		d.lines = append(d.lines, q)
+	}
+}
+
+func (d *Due) leaveHeads(s *standing) {
+	switch s.place {
+	case inLater:
+		d.later.Remove(s.slot)
+	case inHeld:
+		d.held = unordered.Remove(d.held, s.slot, func(s *standing, at int) { s.slot = at })
+	case inHeads:
+		q := d.queueOf(s.bucket.Queue)
+		q.heads.Remove(s.slot)
+		q.known = false
+		d.count[s.size()]--
+		if q.heads.Len() == 0 {
+			d.lines = unordered.Remove(d.lines, q.at, func(q *queue, at int) { q.at = at })
+			q.at = -1
+		}
+	}
+	s.entry, s.place, s.slot = nil, nowhere, -1
+}
+
+// size is the position in Due.count.
+func (s *standing) size() int {
+	if s.spans {
+		return 1
+	}
+	return 0
+}
+
+// Heads counts the heads of gangs that fit on one node, and of those that need several.
+func (d *Due) Heads() [2]int { return d.count }
+
+// EachQueue calls a function with each queue that has heads and with the first of these, in no
+// order that matters, until it returns false. All heads are as they were at the last SyncHeads.
+func (d *Due) EachQueue(f func(q *record.Queue, first *record.Entry) bool) {
+	for _, q := range d.lines {
+		if !f(q.queue, q.heads.Min().entry) {
+			return
+		}
+	}
+}
+
+// EachHead calls a function with each head of a queue, in no order that matters, until it returns
+// false.
+func (d *Due) EachHead(of quota.QueueIndex, f func(*record.Entry) bool) {
+	for _, s := range d.byQueue[of].heads.Items() {
+		d.Looked++
+		if !f(s.entry) {
+			return
+		}
+	}
+}
+
+// Most is what a head of a queue asks for at the most, of each resource: a queue that may have it
+// may have what any of its heads asks for. False: they ask for several products, and so there is no
+// such charge. O(heads of the queue) after a change, else O(1).
+func (d *Due) Most(of quota.QueueIndex) (most quota.Charge, some bool) {
+	q := d.byQueue[of]
+	if q.known {
+		return q.most, q.alike
+	}
+	q.known, q.alike, q.most = true, true, quota.Charge{}
+	for _, s := range q.heads.Items() {
+		d.state.Compile(s.bucket.Shape)
+		c := &s.bucket.Shape.Least
+		if c.GPUMilli > 0 && c.Product != quota.NoProduct {
+			q.alike = q.alike && (q.most.Product == quota.NoProduct || q.most.Product == c.Product)
+			q.most.Product = c.Product
+		}
+		q.most.GPUMilli = max(q.most.GPUMilli, c.GPUMilli)
+		for r := range q.most.Host {
+			q.most.Host[r] = max(q.most.Host[r], c.Host[r])
+		}
+	}
+	return q.most, q.alike
+}

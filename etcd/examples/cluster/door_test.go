@@ -1,0 +1,279 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/etcd/internal/certs"
+	"github.com/berth-sched/berth/etcd/internal/server"
+	"github.com/berth-sched/berth/quota"
+)
+
+// A single is one replica at one etcd, with certificates as in the demonstration.
+type single struct {
+	*testing.T
+	dir, etcd, door string
+}
+
+func newSingle(t *testing.T) *single {
+	s := &single{T: t, dir: t.TempDir()}
+	list, err := server.Cluster(s.dir, 1)
+	require.NoError(t, err)
+	doors, err := server.Addresses(1)
+	require.NoError(t, err)
+	s.etcd, s.door = list[0].Client, doors[0]
+	require.NoError(t, (&stage{dir: s.dir, servers: list, doors: doors, nodes: []string{"box0", "box1"}}).certify())
+
+	list[0].Certificates = etcdCerts(s.dir)
+	e, err := list[0].Start()
+	require.NoError(t, err)
+	t.Cleanup(e.Close)
+	require.NoError(t, server.Ready(e, time.Minute))
+
+	m, web, err := newReplica("0", s.dir, s.door, []string{s.etcd})
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", s.door)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 2)
+	go func() { ended <- m.Run(ctx) }()
+	go func() { ended <- web.ServeTLS(listener, "", "") }()
+	t.Cleanup(func() {
+		cancel()
+		_ = web.Close()
+		for range cap(ended) {
+			<-ended
+		}
+	})
+	return s
+}
+
+// as is a caller with the certificate of a name.
+func (s *single) as(name string) *caller {
+	s.Helper()
+	c, err := newCaller(doorCerts(s.dir), name, []string{s.door})
+	require.NoError(s, err)
+	return c
+}
+
+// tell tells until the replica leads.
+func (s *single) tell(c *caller, events ...berth.Event) (orders []berth.Bind, err error) {
+	s.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		_, orders, err = c.ask(0, events)
+		var r refusal
+		if !errors.As(err, &r) || r.status != http.StatusServiceUnavailable || time.Now().After(end) {
+			return orders, err
+		}
+	}
+}
+
+func (s *single) refused(status int, text string, c *caller, events ...berth.Event) {
+	s.Helper()
+	_, err := s.tell(c, events...)
+	var r refusal
+	require.ErrorAs(s, err, &r)
+	require.Equal(s, status, r.status)
+	require.Contains(s, r.text, text)
+}
+
+func joins(name string) berth.NodeJoined {
+	return berth.NodeJoined{Node: berth.Node{
+		ID: berth.NodeID(name), Domains: []string{"leaf"}, GPUs: slices.Repeat([]berth.GPU{{Product: "H100-80GB"}}, 8),
+	}}
+}
+
+func work(id string) berth.JobSubmitted {
+	return berth.JobSubmitted{Job: berth.Job{ID: berth.JobID(id), Queue: "team", Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(8)}}}}
+}
+
+func TestDoor(t *testing.T) {
+	s := newSingle(t)
+	for _, part := range []struct {
+		name string
+		test func(*testing.T, *single)
+	}{{"a stolen certificate", aStolenCertificate}, {"other certificates", otherCertificates}, {"too much", tooMuch}, {"metrics", showsMetrics}} {
+		t.Run(part.name, func(t *testing.T) { part.test(t, &single{T: t, dir: s.dir, etcd: s.etcd, door: s.door}) })
+	}
+}
+
+// An agent speaks for its own node alone, whatever it says of itself, and a client for no node.
+func aStolenCertificate(t *testing.T, s *single) {
+	own, other, client := s.as("node/box0"), s.as("node/box1"), s.as("client/demo")
+	const no = "node box1 may not tell this"
+
+	s.refused(http.StatusForbidden, no, other, joins("box0"))
+	s.refused(http.StatusForbidden, no, other, joins("box1"), joins("box0")) // and nothing of it is told
+	s.refused(http.StatusForbidden, no, other, work("a"))
+	s.refused(http.StatusForbidden, no, other, berth.NodeLost{Node: "box0"})
+	s.refused(http.StatusForbidden, "client demo may not", client, joins("box0"))
+
+	_, err := s.tell(client, berth.QueueSet{Queue: quota.Queue{Name: "team"}}, work("a"))
+	require.NoError(t, err)
+	_, err = s.tell(own, joins("box0"))
+	require.NoError(t, err)
+	var orders []berth.Bind
+	for len(orders) == 0 {
+		orders, err = s.tell(own)
+		require.NoError(t, err)
+	}
+	none, err := s.tell(other)
+	require.NoError(t, err)
+	require.Empty(t, none, "it sees no order of another node")
+
+	failed := berth.OrderReported{Order: orders[0].ID, Outcome: berth.OutcomeFailed}
+	done := berth.OrderReported{Order: orders[0].ID, Outcome: berth.OutcomeDone}
+	finished := berth.JobFinished{Job: "a", Incarnation: orders[0].Incarnation}
+	s.refused(http.StatusForbidden, no, other, failed)
+	s.refused(http.StatusForbidden, no, other, finished)
+	s.refused(http.StatusForbidden, "client demo may not", client, finished)
+	_, err = s.tell(other, berth.JobFinished{Job: "b", Incarnation: 1}) // which nobody has submitted
+	require.NoError(t, err)
+	_, err = s.tell(client, work("b"))
+	require.NoError(t, err)
+	_, err = s.tell(own, done, finished)
+	require.NoError(t, err)
+	for {
+		orders, err = s.tell(own)
+		require.NoError(t, err)
+		if len(orders) > 0 {
+			break
+		}
+	}
+	require.Equal(t, berth.JobID("b"), orders[0].Job, "its end was told before its beginning, and marks nothing")
+}
+
+// Without a certificate of the right authority, and for the right use, nobody is talked to.
+func otherCertificates(t *testing.T, s *single) {
+	_, err := s.tell(s.as("node/box0"), joins("box0"))
+	require.NoError(t, err)
+
+	elsewhere := doorCerts(t.TempDir()) // an authority of the same name
+	forger, err := certs.New(elsewhere)
+	require.NoError(t, err)
+	require.NoError(t, forger.Client("node/box0"))
+	authority, err := os.ReadFile(certs.CA(doorCerts(s.dir)))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(certs.CA(elsewhere), authority, 0o600)) // it believes the replica
+	forged, err := newCaller(elsewhere, "node/box0", []string{s.door})
+	require.NoError(t, err)
+	_, _, err = forged.ask(0, nil)
+	require.ErrorContains(t, err, "unknown certificate")
+
+	bare := s.as("node/box0")
+	bare.http.Transport.(*http.Transport).TLSClientConfig.Certificates = nil
+	_, _, err = bare.ask(0, nil)
+	require.ErrorContains(t, err, "certificate required")
+
+	// An agent's certificate does not answer as a replica's.
+	config, err := certs.Config(doorCerts(s.dir), "node/box1")
+	require.NoError(t, err)
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
+	require.NoError(t, err)
+	defer listener.Close()
+	go func() { _ = http.Serve(listener, http.NotFoundHandler()) }()
+	deceived := s.as("node/box0")
+	deceived.replicas = []string{listener.Addr().String()}
+	_, _, err = deceived.ask(0, nil)
+	require.ErrorContains(t, err, "x509")
+
+	// Nor does it open etcd, which has another authority.
+	for dir, name := range map[string]string{etcdCerts(s.dir): "replica/0", doorCerts(s.dir): "node/box0"} {
+		config, err := certs.Config(dir, name)
+		require.NoError(t, err)
+		config.InsecureSkipVerify = true
+		err = reach(s.etcd, config)
+		if dir == etcdCerts(s.dir) {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, "certificate")
+		}
+	}
+}
+
+// reach asks an etcd server for its version.
+func reach(at string, config *tls.Config) error {
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: config}}
+	resp, err := client.Get("https://" + at + "/version")
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// What is too large is refused with the bounds, and a flood waits, or is refused: others do not
+// notice.
+func tooMuch(t *testing.T, s *single) {
+	flooder, other := s.as("client/demo"), s.as("node/box1")
+	_, err := s.tell(other, joins("box1"))
+	require.NoError(t, err)
+
+	_, _, err = flooder.askOne(s.door, 0, strings.Repeat(" ", mostBytes+1))
+	require.EqualError(t, err, "413: a request has 1048576 bytes and 1000 events at most")
+	many := slices.Repeat([]berth.Event{berth.QueueSet{Queue: quota.Queue{Name: "team"}}}, mostEvents+1)
+	s.refused(http.StatusRequestEntityTooLarge, "1000 events at most", flooder, many...)
+
+	const batch = perSecond / 2
+	var told, refused atomic.Int64
+	var group sync.WaitGroup
+	began := time.Now()
+	for range 8 {
+		group.Go(func() {
+			for told.Load() < 4*perSecond {
+				if _, _, err := flooder.ask(0, many[:batch]); err == nil {
+					told.Add(batch)
+				} else if assert.EqualError(t, err, "429: client demo tells more than 1000 events a second") {
+					refused.Add(1)
+					time.Sleep(20 * time.Millisecond)
+				}
+			}
+		})
+	}
+	for told.Load() < 4*perSecond {
+		at := time.Now()
+		_, err := s.tell(other, berth.OrderReported{Order: 1000, Outcome: berth.OutcomeDone})
+		require.NoError(t, err)
+		require.Less(t, time.Since(at), linger+2*time.Second, "a peer that floods slows itself")
+	}
+	group.Wait()
+	require.Greater(t, time.Since(began), 2500*time.Millisecond, "a thousand at once, and a thousand a second")
+	require.Positive(t, refused.Load())
+	t.Logf("%d events in %v, %d requests refused", told.Load(), time.Since(began), refused.Load())
+}
+
+// The metrics are for clients.
+func showsMetrics(t *testing.T, s *single) {
+	get := func(name string) (int, string) {
+		resp, err := s.as(name).http.Get("https://" + s.door + "/metrics")
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return resp.StatusCode, string(text)
+	}
+	status, text := get("client/demo")
+	require.Equal(t, http.StatusOK, status)
+	for _, line := range []string{
+		`berth_leads{pool="demo"} 1`, `berth_orders_total{cause="fits",kind="bind",pool="demo"} 2`,
+		`berth_nodes{pool="demo",state="all"}`, `berth_journal_behind_records{pool="demo"} 0`,
+	} {
+		require.Contains(t, text, line)
+	}
+	status, _ = get("node/box0")
+	require.Equal(t, http.StatusForbidden, status)
+}
