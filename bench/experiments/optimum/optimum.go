@@ -1,5 +1,5 @@
-// Package optimum is the experiment on how far the core is from the best that any policy can do that
-// knows what will be asked for, and not when. Help tells of it.
+// Package optimum is the experiment on how far the core is from the best that a policy can do
+// which knows what will be asked for, and not when. Help tells of it.
 package optimum
 
 import (

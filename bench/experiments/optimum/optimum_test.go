@@ -29,7 +29,7 @@ func TestOptimumByHand(t *testing.T) {
 	require.Equal(t, newNode(2, 0), next[mostNodes-1], "two single GPUs go together, and a whole node is left")
 }
 
-// The mean of what the best policy places is what it expects, and no policy of the core does better.
+// The mean of what the best policy places is what it expects, and the core does no better.
 func TestTheOptimumIsOne(t *testing.T) {
 	for _, f := range fleets() {
 		best, refusing := f.solve(false), f.solve(true)

@@ -25,8 +25,8 @@ func (k kind) milli() float64 {
 // mostGPUs is how many a node has at the most.
 const mostGPUs = 4
 
-// A node is what it has left: of each GPU in thousandths, in ascending order, with those that it has
-// not as full, and of the host.
+// A node is what it has left: of each GPU in thousandths, in ascending order, where those that it
+// has not are full; and of the host.
 type node struct {
 	left  [mostGPUs]int16
 	cores int16
