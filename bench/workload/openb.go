@@ -13,7 +13,9 @@ import (
 // The files of the trace that OpenB reads.
 const (
 	OpenBNodes = "openb_node_list_gpu_node.csv"
-	OpenBTasks = "openb_pod_list_default.csv"
+	// OpenBSource says where the lists are published.
+	OpenBSource = "they are in cluster-trace-gpu-v2023/csv of https://github.com/alibaba/clusterdata"
+	OpenBTasks  = "openb_pod_list_default.csv"
 )
 
 // openBName names the one queue and the one tenant of the trace.

@@ -68,8 +68,6 @@ type Options struct {
 	Warmup, Hours int
 	// Tolerance of the verdict: in minutes of wait, and in percent of the GPUs and of tasks.
 	Tolerance, TolerancePercent float64
-	// Verify fails if another policy is better than the core.
-	Verify bool
 	// HTML is the file of a page with plots. Empty: there is none.
 	HTML string
 }
@@ -77,14 +75,14 @@ type Options struct {
 // Defaults are options that play a tenth of the fleet in a minute or two.
 func Defaults() Options {
 	return Options{
-		Dir: ".", Pods: "default", Policies: []string{"fgd", "berth", "best-fit", "first-fit"},
+		Pods: "default", Policies: []string{"fgd", "berth", "best-fit", "first-fit"},
 		Loads: []int{70, 90, 100, 110}, Seeds: []int64{42, 43, 44, 45, 46}, Nodes: 120, Gangs: 50, Longest: 24,
 		Warmup: 6, Hours: 24, Tolerance: 1, TolerancePercent: 0.1,
 	}
 }
 
-// Run makes the experiment, which Help describes, and writes its results to w. With Verify an error
-// names what another policy is better in than the core.
+// Run makes the experiment, which Help describes, and writes its results to w. Where another policy
+// is better than the core, the error is a [study.ErrFinding].
 func Run(ctx context.Context, o Options, w io.Writer) error {
 	b := &experiment{Options: o}
 	if err := b.configure(); err != nil {
@@ -112,6 +110,9 @@ const mostHours = 10_000
 const own = "core"
 
 func (b *experiment) configure() error {
+	if b.Dir == "" {
+		return study.Missing("dir", "the folder with "+workload.OpenBNodes+" and openb_pod_list_default.csv", workload.OpenBSource)
+	}
 	b.policies = []bench.NamedPolicy{{Name: own, About: "the scheduling core"}}
 	known := bench.Policies()
 	for _, name := range b.Policies {

@@ -208,15 +208,15 @@ func TestComparison(t *testing.T) {
 	require.InDelta(t, 4.303*2/math.Sqrt(3), c.difference.Half, 1e-2, "Student's t for two degrees of freedom")
 	require.True(t, c.better(&f, 1))
 	require.False(t, c.better(&f, 8), "within the tolerance")
-	noise := compare(&f, []*run{minutes(10), minutes(30)}, []*run{minutes(90), minutes(31)})
+	noise := compare(&f, []*run{minutes(10), minutes(30), minutes(7)}, []*run{minutes(90), minutes(31), minutes(90)})
 	require.Less(t, noise.difference.Mean, -40.0)
 	require.False(t, noise.better(&f, 1), "within the interval")
 	back := compare(&f, core, other)
 	require.False(t, back.better(&f, 1), "longer waits are not better")
 	f.more = true
 	require.True(t, back.better(&f, 1))
-	one := compare(&f, core[:1], other[:1])
-	require.False(t, one.better(&f, 0), "one seed tells nothing")
+	two := compare(&f, core[:2], other[:2])
+	require.False(t, two.better(&f, 0), "two seeds have no interval")
 
 	p99 := figures()[slot(t, "1 p99")]
 	values := make([]float64, 200)
@@ -243,7 +243,7 @@ func slot(t *testing.T, name string) int {
 
 // With -verify the experiment fails where another policy is better, and names it.
 func TestVerdict(t *testing.T) {
-	b := &experiment{Options: few("")}
+	b := &experiment{Options: few(t.TempDir())}
 	require.NoError(t, b.configure())
 	b.Loads = []int{90}
 	line := func(minutes float64) []*run {
@@ -257,12 +257,10 @@ func TestVerdict(t *testing.T) {
 	}
 	var out strings.Builder
 	p := study.Output{}.To(&out)
-	b.Verify = true
 	require.NoError(t, b.Verdict(p, [][]*run{line(10), line(10.5), line(30)}))
 	require.Contains(t, out.String(), "first, or level with the first, in all of")
 	err := b.Verdict(p, [][]*run{line(10), line(30), line(5)})
 	require.ErrorContains(t, err, "another policy is better than the core in 2 comparisons")
+	require.ErrorIs(t, err, study.ErrFinding)
 	require.Contains(t, out.String(), "load 90 %, gang p99: best-fit has 6.00, the core 11.0")
-	b.Verify = false
-	require.NoError(t, b.Verdict(p, [][]*run{line(10), line(30), line(5)}))
 }
