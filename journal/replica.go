@@ -129,7 +129,11 @@ func (r *Replica) compare(was Sum) error {
 		return &Error{Kind: ErrStateDiffers, Field: "state", Reason: fmt.Sprintf("the state has sum %v, and had %v", is, was)}
 	}
 	r.repeat = nil
-	r.records, r.bytes = 0, 0 // a snapshot is saved with it
+	// A snapshot is saved with it, or was to be: where the writer died in between, or had no room,
+	// the next one is due an interval later, as for a writer that had no room and goes on. So the
+	// log is longer by an interval for each snapshot that failed. To try at once instead would have
+	// each writer that such a snapshot kills do nothing else before it dies.
+	r.records, r.bytes = 0, 0
 	return nil
 }
 

@@ -68,6 +68,33 @@ func TestNothingHappensThatIsNotKept(t *testing.T) {
 	require.Contains(t, b.becomes("after", stateFailed).Why, "before the job was accepted")
 }
 
+// TestGivenUpAndKilled: livenode was killed when the log had that a job is given up, and before its
+// end was noted. It is not taken for one that was never accepted.
+func TestGivenUpAndKilled(t *testing.T) {
+	b := start(t)
+	b.submits(counts("first", 8))
+	b.becomes("first", "running")
+	late := counts("late", 8)
+	require.NoError(t, b.o.ask(t.Context(), func() error {
+		job := late.job()
+		job.GangTimeout = 50 * berth.Millisecond
+		_, err := b.o.records.add(late)
+		return errors.Join(err, b.o.tell(berth.JobSubmitted{Job: job}))
+	}))
+	const why = "given up: gang-timeout"
+	require.Equal(t, why, b.becomes("late", stateFailed).Why)
+	var log []byte
+	require.NoError(t, b.o.ask(t.Context(), func() (err error) {
+		log, err = os.ReadFile(logFile(b.folder))
+		return err
+	}))
+	b.stop()
+	require.NoError(t, os.WriteFile(logFile(b.folder), log, 0o600))
+	require.NoError(t, os.Remove(filepath.Join(b.folder, "jobs", "late", "end.json")))
+	b.begin()
+	require.Equal(t, why, b.becomes("late", stateFailed).Why)
+}
+
 // fill has a disk without room in the place of this process's file with such a name.
 func fill(t *testing.T, prefix string) {
 	t.Helper()

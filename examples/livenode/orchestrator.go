@@ -70,6 +70,8 @@ type orchestrator struct {
 	answers []func()
 	// decisions are the latest, the oldest first.
 	decisions []Decision
+	// tookUp: the first pass is done.
+	tookUp bool
 	// failed is why nothing may be done any more.
 	failed error
 	// whenEmpty, if set, is called once there is no job that is not over.
@@ -195,6 +197,10 @@ func (o *orchestrator) pass() error {
 		o.answers = nil
 		o.killLost()
 		o.carryOut(orders)
+		if !o.tookUp {
+			o.tookUp = true
+			o.endUnknown()
+		}
 		o.resign()
 		o.callWhenEmpty()
 	}

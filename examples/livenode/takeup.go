@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
+	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
@@ -62,9 +63,6 @@ func wholePolicy(p berth.Policy) berth.Policy {
 func (o *orchestrator) takeUpJob(one *record) error {
 	e, err := o.core.Explain(berth.JobID(one.Name))
 	known := err == nil
-	if !known && one.end == nil {
-		o.finish(berth.JobID(one.Name), false, "livenode ended before the job was accepted")
-	}
 	if known && one.end != nil && e.Replicas[0].State == berth.ReplicaPending {
 		o.must(berth.JobCancelled{Job: e.Job}) // its end was noted, and not told yet
 		return nil
@@ -92,6 +90,16 @@ func (o *orchestrator) takeUpJob(one *record) error {
 		}
 	}
 	return nil
+}
+
+// endUnknown notes the end of jobs that the core does not know. It comes after the first pass: a
+// job that was given up is not known either, and that pass gives the Drop again that says so.
+func (o *orchestrator) endUnknown() {
+	for _, one := range slices.Clone(o.records.list) {
+		if _, err := o.core.Explain(berth.JobID(one.Name)); err != nil {
+			o.finish(berth.JobID(one.Name), false, "livenode ended before the job was accepted")
+		}
+	}
 }
 
 // takeUpLife watches a program that was found where it is to be, or has ended.

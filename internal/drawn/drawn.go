@@ -1,7 +1,7 @@
 // Package drawn says how many worlds the drawn tests draw, and which: the same ones in
 // every run, a few by default, many in CI. It is for tests alone.
 //
-//	BERTH_SEEDS=10  ten times as many worlds in every drawn test, as CI does
+//	BERTH_SEEDS=10  ten times what each drawn test calls few, as CI does; unset: half of it
 //	BERTH_SEED=1234 this one alone, to replay it
 //	BERTH_SEED=20000-22999
 //	                these, first and last included: worlds that no run has drawn
@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,19 +28,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Full is how many times as many worlds CI draws: so many that they reach every case.
+// Full is how many times few worlds CI draws: so many that they reach every case.
 const Full = 10
 
-// checks is how many cases each test of rapid draws in a plain run.
+// checks is what a test of rapid calls few.
 const checks = 25
 
-// Seeds are those of a test that draws a few worlds in every run: from 1 on, as many
-// times few as BERTH_SEEDS says; or those that BERTH_SEED names.
+// Seeds are those of a test that draws a few worlds: from 1 on, as many times few as
+// BERTH_SEEDS says, and half of few in a plain run; or those that BERTH_SEED names.
 func Seeds(few int) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
+		collectLess()
 		first, last, named := named()
 		if !named {
-			first, last = 1, uint64(few)*times()
+			first, last = 1, amount(uint64(few))
 		}
 		for seed := first; seed <= last && yield(seed) && seed < last; seed++ {
 		}
@@ -49,14 +51,15 @@ func Seeds(few int) iter.Seq[uint64] {
 // Many reports whether so many worlds are drawn that together they must reach all cases.
 func Many() bool {
 	_, _, named := named()
-	return !named && times() >= Full
+	return !named && amount(2) >= 2*Full
 }
 
 // Check is rapid.Check with fixed seeds, and as many cases as BERTH_SEEDS says.
 func Check(t rapid.TB, property func(*rapid.T)) {
 	t.Helper()
+	collectLess()
 	first, last, named := named() // here and not below: go test keeps results by what tests read
-	cases := checks * times()
+	cases := amount(checks)
 	once.Do(func() {
 		if named {
 			cases = last - first + 1
@@ -68,6 +71,15 @@ func Check(t rapid.TB, property func(*rapid.T)) {
 	})
 	rapid.Check(t, property)
 }
+
+// collectLess has garbage collected at five times what lives, unless GOGC says otherwise. What
+// is drawn is small and soon gone: collecting as often as usual takes a fifth of the time of
+// these tests. Benchmarks draw nothing, so theirs stays as it is.
+var collectLess = sync.OnceFunc(func() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+})
 
 // once guards rapid's flags, of which there is one set for all tests of a process.
 var once sync.Once
@@ -84,13 +96,13 @@ func set(name, variable string, value any) {
 	}
 }
 
-// times is how many times as many worlds are drawn as in a plain run.
-func times() uint64 {
+// amount is how many worlds are drawn where a test calls so many few.
+func amount(few uint64) uint64 {
 	const name = "BERTH_SEEDS"
 	if text := os.Getenv(name); text != "" {
-		return positive(name, text)
+		return few * positive(name, text)
 	}
-	return 1
+	return (few + 1) / 2
 }
 
 // named are the first and the last of the seeds that BERTH_SEED names, if it names any.

@@ -15,7 +15,8 @@ func TestSeeds(t *testing.T) {
 		seeds      []uint64
 		many       bool
 	}{
-		{"", "", []uint64{1, 2}, false},
+		{"", "", []uint64{1}, false},
+		{"1", "", []uint64{1, 2}, false},
 		{"3", "", []uint64{1, 2, 3, 4, 5, 6}, false},
 		{"10", "", []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}, true},
 		{"10", "77", []uint64{77}, false},

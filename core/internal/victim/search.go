@@ -132,6 +132,22 @@ func (t *Search) Place() []gang.Member {
 	return where
 }
 
+// FitsNow reports whether what is asked for has a place now, within the quota, and what speaks for
+// that place; see score.Scoring.Choice.
+func (t *Search) FitsNow() (*berth.PlaceChoice, bool) {
+	if _, within := t.core.state.Quota.Fits(t.Queue, t.Asked); !within {
+		return nil, false
+	}
+	where := t.Place()
+	if len(where) == 0 {
+		return nil, false
+	}
+	return t.core.books.Choice(t.Request, where[0].Hold.Node, func(r *gang.Request) []gang.Member {
+		t.Request = r
+		return t.Place()
+	}), true
+}
+
 // A source is a queue of which victims may come.
 type source struct {
 	queue quota.QueueIndex
