@@ -73,15 +73,6 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 		if e == nil || im.replies.Given >= repliesOfPass*ev.state.Bounds.Bids {
 			break // the rest in the next pass
 		}
-		dropAlike := func() {
-			if !behind[e.Bucket] {
-				r.Drop(e) // no other of its kind is in the rota
-				return
-			}
-			r.DropAll(e.Rep.Job.Queue, func(other *record.Entry) bool {
-				return other == e || other.Bucket == e.Bucket && other.Grows == e.Grows
-			})
-		}
 		if ready := ev.life.EvictionsReady(); ready > ev.state.Now && ev.life.Stretching == 0 { // the bid that comes first is first then
 			ev.agenda.PreemptAt(ready)
 			return bids
@@ -89,14 +80,14 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 		inVain := ev.bidsInVain(im, e)
 		left = left || !inVain && (searched == ev.state.Bounds.Bids || im.VictimSearches <= ev.state.Bounds.VictimSearches*7/8)
 		if inVain || left {
-			dropAlike()
+			dropAlike(r, e, behind[e.Bucket])
 			continue
 		}
 		im.first = searched == 0
 		searched++
 		b := ev.bid(im, e)
 		if b == nil {
-			dropAlike()
+			dropAlike(r, e, behind[e.Bucket])
 			continue
 		}
 		im.replies.Forget()
@@ -121,6 +112,18 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 	}
 	ev.agenda.PreemptAt(ev.state.Now)
 	return bids
+}
+
+// dropAlike takes the entry off a rota that is next in turn, and those of its bucket that bid as it
+// does: there are none unless those behind the first one are in the rota.
+func dropAlike(r *books.Rota, e *record.Entry, behind bool) {
+	if !behind {
+		r.Drop(e)
+		return
+	}
+	r.DropAll(e.Rep.Job.Queue, func(other *record.Entry) bool {
+		return other == e || other.Bucket == e.Bucket && other.Grows == e.Grows
+	})
 }
 
 // A Bid is an entry with the victims or moves found for it, and what it will hold then.
