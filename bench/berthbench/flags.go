@@ -15,9 +15,11 @@ import (
 	"github.com/berth-sched/berth/bench/experiments/migsim"
 	"github.com/berth-sched/berth/bench/experiments/nvl72"
 	"github.com/berth-sched/berth/bench/experiments/openb"
+	"github.com/berth-sched/berth/bench/experiments/optimum"
 	"github.com/berth-sched/berth/bench/experiments/philly"
 	"github.com/berth-sched/berth/bench/experiments/preempt"
 	"github.com/berth-sched/berth/bench/experiments/scale"
+	"github.com/berth-sched/berth/bench/experiments/steady"
 	"github.com/berth-sched/berth/bench/experiments/topo"
 	"github.com/berth-sched/berth/bench/experiments/traces"
 	"github.com/berth-sched/berth/bench/study"
@@ -52,6 +54,8 @@ var experiments = []experiment{
 	{"goodput", "effective training time of 16,384 GPUs over 54 days of failures, by what the core may do", goodputFlags, goodput.Help},
 	{"fairness", "share against entitlement of three teams over a week, with and without past use", fairnessFlags, fairness.Help},
 	{"openb", "how many GPUs each placement policy leaves unused on the openb trace", openbFlags, openb.Help},
+	{"optimum", "how far the core is from the best that any policy can do that knows the mix, on tiny fleets", optimumFlags, optimum.Help},
+	{"steady", "how long tasks of the openb trace wait that come and leave, by policy of placement in the core", steadyFlags, steady.Help},
 	{"philly", "how long jobs wait over three months of Philly's trace, by policy, on a shared fleet and on private shares", phillyFlags, philly.Help},
 	{"preempt", "the victims of bursts of inference on a full fleet, and what preemption costs, by policy", preemptFlags, preempt.Help},
 	{"expected", "by how much expected starts err over a week of the reference day, by how far ahead was asked", expectedFlags, expected.Help},
@@ -191,6 +195,50 @@ func parseSeeds(text string) ([]int64, error) {
 		}
 	}
 	return list, nil
+}
+
+func optimumFlags(f *flag.FlagSet) conduct {
+	o := optimum.Defaults()
+	policies := f.String("policies", strings.Join(o.Policies, ","), "policies to play beside the core, with commas between")
+	f.IntVar(&o.Runs, "runs", o.Runs, "runs of each fleet")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the first run")
+	return func(ctx context.Context, out study.Output, w io.Writer) error {
+		o.Output, o.Policies = out, strings.Split(*policies, ",")
+		return optimum.Run(ctx, o, w)
+	}
+}
+
+func steadyFlags(f *flag.FlagSet) conduct {
+	o := steady.Defaults()
+	f.StringVar(&o.Dir, "dir", "../shared/data/traces/openb", "the directory of the trace")
+	f.StringVar(&o.Pods, "pods", o.Pods, "the list of tasks, a name or a path; those without times cannot be played")
+	policies := f.String("policies", strings.Join(o.Policies, ","), "policies to compare the core with, with commas between")
+	loads := f.String("loads", "70,90,100,110", "loads in percent of the GPUs, with commas between")
+	seeds := f.String("seeds", fmt.Sprintf("%d-%d", o.Seeds[0], o.Seeds[len(o.Seeds)-1]), "seeds, as 42-51 or 42,44")
+	f.IntVar(&o.Nodes, "nodes", o.Nodes, "nodes, evenly out of the list; 0: all")
+	f.IntVar(&o.Gangs, "gangs", o.Gangs, "percent of the tasks of 8 GPUs that are gangs of 2 to 4 such members")
+	f.IntVar(&o.Longest, "longest", o.Longest, "hours after which a task ends at the latest; 0: as in the trace")
+	f.IntVar(&o.Warmup, "warmup", o.Warmup, "hours to play before those that are measured")
+	f.IntVar(&o.Hours, "hours", o.Hours, "hours to measure")
+	f.Float64Var(&o.Tolerance, "tolerance", o.Tolerance, "minutes of wait by which another policy may be better")
+	f.Float64Var(&o.TolerancePercent, "tolerance-percent", o.TolerancePercent, "by how much it may be better in percentages")
+	f.BoolVar(&o.Verify, "verify", false, "exit with 1 if another policy is better than the core in any figure")
+	f.StringVar(&o.HTML, "html", "", "write a page with plots to this file")
+	return func(ctx context.Context, out study.Output, w io.Writer) error {
+		o.Output, o.Policies, o.Loads = out, strings.Split(*policies, ","), nil
+		for text := range strings.SplitSeq(*loads, ",") {
+			load, err := strconv.Atoi(text)
+			if err != nil {
+				return study.Misused("-loads: %q is no percentage", text)
+			}
+			o.Loads = append(o.Loads, load)
+		}
+		var err error
+		if o.Seeds, err = parseSeeds(*seeds); err != nil {
+			return study.Misused("-seeds %q: %v", *seeds, err)
+		}
+		return steady.Run(ctx, o, w)
+	}
 }
 
 func phillyFlags(f *flag.FlagSet) conduct {

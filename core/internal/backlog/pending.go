@@ -151,7 +151,9 @@ func (bl *Backlog) dequeue(e *record.Entry) {
 	if e.Batch != nil {
 		bl.Reveal(e.Batch)
 	}
-	bl.noteEntry(e)
+	if b.Entries.Len() > 1 {
+		bl.noteEntry(e)
+	}
 	b.Remove(e)
 	if e != e.Rep.Entries[0] {
 		b.Others--

@@ -73,8 +73,14 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 		if e == nil || im.replies.Given >= repliesOfPass*ev.state.Bounds.Bids {
 			break // the rest in the next pass
 		}
-		alike := func(other *record.Entry) bool {
-			return other == e || other.Bucket == e.Bucket && other.Grows == e.Grows
+		dropAlike := func() {
+			if !behind[e.Bucket] {
+				r.Drop(e) // no other of its kind is in the rota
+				return
+			}
+			r.DropAll(e.Rep.Job.Queue, func(other *record.Entry) bool {
+				return other == e || other.Bucket == e.Bucket && other.Grows == e.Grows
+			})
 		}
 		if ready := ev.life.EvictionsReady(); ready > ev.state.Now && ev.life.Stretching == 0 { // the bid that comes first is first then
 			ev.agenda.PreemptAt(ready)
@@ -83,14 +89,14 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 		inVain := ev.bidsInVain(im, e)
 		left = left || !inVain && (searched == ev.state.Bounds.Bids || im.VictimSearches <= ev.state.Bounds.VictimSearches*7/8)
 		if inVain || left {
-			r.DropAll(e.Rep.Job.Queue, alike)
+			dropAlike()
 			continue
 		}
 		im.first = searched == 0
 		searched++
 		b := ev.bid(im, e)
 		if b == nil {
-			r.DropAll(e.Rep.Job.Queue, alike)
+			dropAlike()
 			continue
 		}
 		im.replies.Forget()
@@ -162,7 +168,8 @@ func (ev *Evict) bidsInVain(im *imagination, e *record.Entry) bool {
 		p.Preemption.Mode == berth.PreemptionOn && ev.victims.OutranksAny(e.Rep) {
 		return false
 	}
-	t := ev.newSearch(e, Seeking{partsOnly: ev.life.EvictionsReady() > ev.state.Now})
+	t := im.replies.NewSearch(ev.victims, e)
+	t.PartsOnly = ev.life.EvictionsReady() > ev.state.Now
 	if !im.replies.Recall(t) || t.PartsOnly || t.Waits {
 		return false
 	}
