@@ -44,6 +44,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"mig", "-mixes", "uniform,odd"}, `no mix "odd"`},
 		{[]string{"openb"}, "-dir is missing"},
 		{[]string{"openb", "-dir", "x", "-load", "1"}, "-load: 1 is not between 100 and 1000"},
+		{[]string{"steady"}, "-dir is missing"},
 		{[]string{"week"}, "-jobs is missing"},
 		{[]string{"week", "-jobs", "x", "-gpus", "-1"}, "-gpus: -1 is not between 0 and"},
 		{[]string{"day", "-seeds", "0"}, "-seeds: 0 is not between 1 and 100"},

@@ -11,15 +11,19 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// An Estimate is a mean and half of its 95 % confidence interval, which is zero where there are
-// fewer than fewest values: an interval of two is some thirteen times their deviation, and says
-// nothing.
-type Estimate struct{ Mean, Half float64 }
+// An Estimate is a mean and half of its 95 % confidence interval, of so many values. An interval of
+// two is some thirteen times their deviation: it keeps verdicts from judging by noise, and texts
+// leave it out.
+type Estimate struct {
+	Mean, Half float64
+	Values     int
+}
 
+// fewest values have an interval that is told.
 const fewest = 3
 
 func (e Estimate) String() string {
-	if e.Half == 0 {
+	if e.Values < fewest {
 		return fmt.Sprintf("%.2f", e.Mean)
 	}
 	return fmt.Sprintf("%.2f ±%.2f", e.Mean, e.Half)
@@ -36,7 +40,7 @@ func Intervals(values int) string {
 // Short is an estimate without the interval where that is nothing, and with as many places
 // as its size asks for.
 func (e Estimate) Short() string {
-	if e.Half == 0 {
+	if e.Half == 0 || e.Values < fewest {
 		return Cell(e.Mean)
 	}
 	return Cell(e.Mean) + " ±" + Cell(e.Half)
@@ -46,12 +50,9 @@ func (e Estimate) Short() string {
 // t with one degree of freedom less than there are values.
 func EstimateOf(values []float64) Estimate {
 	mean, deviation := stat.MeanStdDev(values, nil)
-	if len(values) < fewest {
-		return Estimate{Mean: mean}
-	}
 	n := float64(len(values))
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
-	return Estimate{mean, t * deviation / math.Sqrt(n)}
+	return Estimate{mean, t * deviation / math.Sqrt(n), len(values)}
 }
 
 // Each gives a figure of every run.

@@ -26,6 +26,9 @@ func TestEstimate(t *testing.T) {
 	e := EstimateOf([]float64{1, 2, 3, 4})
 	require.InDelta(t, 2.5, e.Mean, 1e-12)
 	require.InDelta(t, 3.1824*1.2910/2, e.Half, 1e-3, "Student's t for three degrees of freedom")
+	require.Equal(t, "2.50 ±2.05", e.String())
+	require.Equal(t, "1.50", EstimateOf([]float64{1, 2}).String(), "no interval of two is told")
+	require.Equal(t, "1.50", EstimateOf([]float64{1, 2}).Short())
 }
 
 func TestJain(t *testing.T) {

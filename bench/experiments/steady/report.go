@@ -73,7 +73,7 @@ func pairs(f *figure, a, b []*run) (first, second []float64) {
 // A comparison is of a policy with the core, seed by seed.
 type comparison struct {
 	mean float64
-	// difference is the policy's figure less the core's.
+	// difference is the policy's figure less the core's. There is none with a single seed.
 	difference study.Estimate
 	seeds      int
 }
@@ -85,7 +85,9 @@ func compare(f *figure, policy, core []*run) comparison {
 		return c
 	}
 	c.mean = stat.Mean(others, nil)
-	c.difference = study.EstimateOf(study.Differences(others, own))
+	if c.seeds > 1 {
+		c.difference = study.EstimateOf(study.Differences(others, own))
+	}
 	return c
 }
 
@@ -95,7 +97,7 @@ func (c *comparison) better(f *figure, tolerance float64) bool {
 	if f.more {
 		gain = -gain
 	}
-	return c.seeds > 2 && gain > c.difference.Half && gain > tolerance
+	return c.seeds > 1 && gain > c.difference.Half && gain > tolerance
 }
 
 // Report prints a table for each load, or all figures where programs read.

@@ -29,8 +29,8 @@ type experiment struct {
 	fleetSays, sharesSay string
 	// shares of the accounts that have jobs, in GPUs, in order of name.
 	shares []share
-	// length is to the last end of a job, as the file tells it, but no more than a day after the last
-	// submission: jobs that run on alone say nothing about a fleet.
+	// length is to the last end of a job, as the file tells it, but no more than a day after the
+	// last submission: jobs that run on alone say nothing about a fleet.
 	length berth.Duration
 	// limits: some job states one.
 	limits bool
