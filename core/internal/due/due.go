@@ -63,7 +63,6 @@ type Due struct {
 // A standing is where a bucket stands.
 type standing struct {
 	bucket *record.Bucket
-	number int
 	// entry is the first entry as it was when the bucket was looked at last, and at is when it may
 	// get a reservation; spans: it needs several nodes.
 	entry *record.Entry
@@ -136,15 +135,15 @@ func (d *Due) standingOf(b *record.Bucket) *standing {
 		return nil
 	case len(d.vacant) == 0:
 		d.vacant = append(d.vacant, len(d.standings))
-		d.standings = append(d.standings, &standing{number: len(d.standings)})
+		d.standings = append(d.standings, new(standing))
 	}
-	s := d.standings[d.vacant[len(d.vacant)-1]]
+	b.Due = d.vacant[len(d.vacant)-1]
 	d.vacant = d.vacant[:len(d.vacant)-1]
-	*s = standing{bucket: b, number: s.number, slot: -1, headNoted: -1, bidsNoted: -1}
+	s := d.standings[b.Due]
+	*s = standing{bucket: b, slot: -1, headNoted: -1, bidsNoted: -1}
 	for i := range s.bidders {
 		s.bidders[i] = bidder{of: s, slot: -1, sought: -1}
 	}
-	b.Due = s.number
 	return s
 }
 
