@@ -402,10 +402,10 @@
 // (Reason.ExpectedStart; docs/results.md has by how much it errs); which victims make room for
 // it, or which would have to if the policy did not forbid it; and for which beneficiary it
 // makes room itself. Core.StartPlan tells what it would take to start a job now: which jobs to
-// move, or to evict, and at what cost; Core.WhatIf what a pass would order. Both may suppose
-// further events. [Scheduler.Report] describes the fleet, Core.BlastRadius what a fault would
-// take down, Core.Ledger the GPU time of each account, and Core.Diff where an observed world
-// differs.
+// move, or to evict, and at what cost, or what speaks for its place (StartPlan.Choice);
+// Core.WhatIf what a pass would order. Both may suppose further events. [Scheduler.Report]
+// describes the fleet, Core.BlastRadius what a fault would take down, Core.Ledger the GPU time of
+// each account, and Core.Diff where an observed world differs.
 //
 // # When an invariant breaks
 //

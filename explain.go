@@ -267,8 +267,33 @@ type StartPlan struct {
 	Cost    preempt.GPUMilliseconds `json:"costGPUMilliseconds,omitempty"`
 	// Reason why it waits, and why nothing helps, if nothing does; nil: it does not wait.
 	Reason *Reason `json:"reason,omitempty"`
+	// Choice is where it would go, if it fits, is of one member, and what is asked for decides that
+	// (see [Scorer]); else nil.
+	Choice *PlaceChoice `json:"choice,omitempty"`
 	// Text is the answer in a sentence.
 	Text string `json:"text"`
+}
+
+// A PlaceChoice says where a member would go, and what speaks for that place.
+type PlaceChoice struct {
+	Node NodeID `json:"node"`
+	// Instead is where it would go if Node, and all that are as good, had no place for it; empty:
+	// there is none.
+	Instead NodeID `json:"instead,omitempty"`
+	// Keeps is the difference that makes to what is typically asked for, what is worth the most
+	// first. It is empty if the kinds fit as often by themselves, and only fewer of them together.
+	Keeps []KeptRoom `json:"keeps,omitempty"`
+	// Text is all that in a sentence.
+	Text string `json:"text"`
+}
+
+// A KeptRoom is room for one kind of members that is typically asked for.
+type KeptRoom struct {
+	Claim    Claim    `json:"claim"`
+	Selector Selector `json:"selector,omitzero"`
+	// Members is how many more of them still fit, if nothing else came, with the choice than with
+	// what it is compared to; negative: fewer.
+	Members int64 `json:"members"`
 }
 
 // A Move takes a gang from the nodes it is on to others.

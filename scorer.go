@@ -27,7 +27,7 @@ import (
 //
 // What is typical is learned from jobs that are submitted or observed, by claim, products, pools
 // and what else a selector asks of GPUs, but for labels: from the latest members, some 16,384 of
-// them, as soon as there are 32.
+// them, as soon as there are 32. [StartPlan.Choice] says what speaks for a place.
 //
 // A single member, and each share of a gang that asks for no level, goes to the place with the
 // highest score, whatever Policy.Locality says. A gang is placed by Policy.Locality; see

@@ -130,6 +130,7 @@ func TestCompactionUnderAFollower(t *testing.T) {
 
 // Etcd is stopped and started again: the core stands still meanwhile, and nothing is lost.
 func TestEtcdIsRestarted(t *testing.T) {
+	t.Parallel() // it waits for etcd most of the time
 	list, err := server.Cluster(t.TempDir(), 1)
 	require.NoError(t, err)
 	e := startServer(t, list[0])
@@ -152,6 +153,7 @@ func TestEtcdIsRestarted(t *testing.T) {
 // Two of three servers are lost, and come back. Without a quorum the core stands still, and says
 // so: the leader's append is uncertain, and it leads no more. Nothing is lost.
 func TestTheQuorumIsLost(t *testing.T) {
+	t.Parallel()
 	list, err := server.Cluster(t.TempDir(), 3)
 	require.NoError(t, err)
 	servers := make([]*embed.Etcd, 3)

@@ -84,6 +84,7 @@ func (l *landlord) leads(t *testing.T, want ...int) {
 // The process that leads fewer pools has a pool that is free first, and the pools of one that dies
 // move to another.
 func TestPoolsMove(t *testing.T) {
+	t.Parallel()
 	prefix := newPrefix()
 	first := startLandlord(t, prefix, "first")
 	first.leads(t, 0, 1, 2, 3)

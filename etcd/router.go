@@ -160,7 +160,8 @@ func decodeRoute(key, text []byte) (Route, error) {
 // [Intake.End]: else the next leader takes it for a job that was never submitted.
 //
 // An error is one after which the leader leads no more, as those of Schedule; after
-// [journal.ErrFull] nothing has changed, and it can be called again.
+// [journal.ErrFull] nothing has changed, and it can be called again. A record that this release
+// cannot read, as a newer one wrote it, is such an error: a member of the newer release is to lead.
 type Intake struct {
 	*Router
 	leader *Leader

@@ -157,6 +157,35 @@ func (f *Fleet) pickByLoss(d topology.DomainIndex, group int) {
 	}
 }
 
+// LossOn is the least that is lost by a member with a claim on a node, which a share does on a GPU
+// with so much left, else -1. False: it has no place there, or nobody says what is lost.
+func (f *Fleet) LossOn(c *Claim, n topology.NodeIndex) (least int64, left int16, ok bool) {
+	if f.losses.of == nil {
+		return 0, -1, false
+	}
+	k := f.stocktake()
+	i := k.of[n].stock
+	if i < 0 || !k.list[i].mayHold(c) {
+		return 0, -1, false
+	}
+	f.losses.version = f.losses.of.Version()
+	at := &f.losses.claim(c, len(k.list)).known[i]
+	if at.birth != k.list[i].birth || at.version != f.losses.version {
+		f.lose(c, &k.list[i], at)
+	}
+	return at.least, at.left, at.least < math.MaxInt64
+}
+
+// StockOf is the stock of a node that takes work, good until the fleet changes; else nil.
+func (f *Fleet) StockOf(n topology.NodeIndex) *Stock {
+	f.takeStock()
+	k := f.stocktake()
+	if i := k.of[n].stock; i >= 0 {
+		return &k.list[i]
+	}
+	return nil
+}
+
 // mayHold reports whether a node with a stock has room for a claim, but for what is left of the
 // memory of GPUs, and of the tenants that share them.
 func (s *Stock) mayHold(c *Claim) bool {

@@ -23,5 +23,6 @@
 // a GPU, services and elastic gangs are refused with an error that wraps
 // berth.ErrUnsupported. Queues are names; what they are guaranteed or limited to is for a
 // policy to know. Required and preferred levels are taken as preferred ones: a gang of
-// several members goes to the narrowest domain that has room. There is no snapshot.
+// several members goes to the narrowest domain that has room. Of a selector pools and products
+// count, and all groups of a job share it. There is no snapshot.
 package baseline

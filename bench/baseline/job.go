@@ -89,6 +89,8 @@ func newJob(spec *berth.Job) (*Job, *berth.Error) {
 		switch {
 		case g.Claim.GPUs < 1 || g.Claim.GPUs > berth.MaxGPUs || g.Claim.Share != nil || g.Claim.MinInstance != nil || g.Claim.MIG != "":
 			return nil, unsupported(field+".claim", "only whole GPUs are placed here")
+		case i > 0 && !sameNodes(&spec.Groups[0].Selector, &g.Selector):
+			return nil, unsupported(field+".selector", "all members go by one selector here, of pools and products")
 		case g.Members < 1 || g.MinMembers != 0 && g.MinMembers != g.Members:
 			return nil, unsupported(field+".minMembers", "gangs are whole here")
 		}
@@ -102,6 +104,21 @@ func newJob(spec *berth.Job) (*Job, *berth.Error) {
 		return nil, &berth.Error{Field: "job.groups", Reason: "is empty", Kind: berth.ErrInvalid}
 	}
 	return j, nil
+}
+
+// sameNodes reports whether two selectors ask for the same pools and products, and for nothing
+// else.
+func sameNodes(a, b *berth.Selector) bool {
+	return slices.Equal(a.Pools, b.Pools) && slices.Equal(a.Products, b.Products)
+}
+
+// may reports whether a node is one of those that the job asks for.
+func (j *Job) may(n *berth.Node) bool {
+	s := &j.Spec.Groups[0].Selector
+	if len(s.Pools) > 0 && !slices.Contains(s.Pools, n.Pool) {
+		return false
+	}
+	return len(s.Products) == 0 || len(n.GPUs) > 0 && slices.Contains(s.Products, n.GPUs[0].Product)
 }
 
 // add counts members by what they ask for.

@@ -165,7 +165,7 @@ func (s *Scheduler) submit(now berth.Time, spec *berth.Job) *berth.Error {
 	}
 	s.count++
 	j.Submitted, j.order = now, s.count
-	key := fmt.Sprint(j.members)
+	key := fmt.Sprint(j.members, spec.Groups[0].Selector.Pools, spec.Groups[0].Selector.Products)
 	if s.shapes[key] == 0 {
 		s.shapes[key] = len(s.shapes) + 1
 	}

@@ -150,6 +150,7 @@ func (f *fleet) divide() [][][]int {
 // the one that has the fewest free GPUs. Members go one after the other, so that of a gang with
 // several groups a place may be missed. Cost: O(levels x nodes + members x nodes).
 func (f *fleet) place(j *Job, free Space) Placement {
+	free = f.open(j, free)
 	if len(j.members) == 1 {
 		if at, found := f.best(j.members[0], nil, free); found {
 			return Placement{at}
@@ -171,6 +172,21 @@ func (f *fleet) place(j *Job, free Space) Placement {
 		}
 	}
 	return nil
+}
+
+// open is the part of a space on the nodes that a job asks for.
+func (f *fleet) open(j *Job, free Space) Space {
+	s := &j.Spec.Groups[0].Selector
+	if len(s.Pools) == 0 && len(s.Products) == 0 {
+		return free
+	}
+	free = slices.Clone(free)
+	for i := range f.nodes {
+		if !j.may(&f.nodes[i].spec) {
+			free[i] = 0
+		}
+	}
+	return free
 }
 
 // room is how many GPUs are free in a domain if its nodes hold as many members as a job has of

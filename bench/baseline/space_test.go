@@ -10,6 +10,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/baseline"
 	"github.com/berth-sched/berth/internal/drawn"
+	"github.com/berth-sched/berth/quota"
 )
 
 // A dumb buddy finds the smallest block, of a power of two of GPUs and aligned to it, that is
@@ -54,4 +55,28 @@ func TestFitsTakeFreeGPUs(t *testing.T) {
 			require.Less(r, 63-bits.LeadingZeros64(uint64(chosen)), first-first%waste+waste, "in one block")
 		}
 	})
+}
+
+// A job goes to the pools and products that it asks for, and waits where these have no room.
+func TestSelectors(t *testing.T) {
+	s := baseline.New(baseline.FIFO{}, baseline.BestFit)
+	for _, n := range []struct{ id, pool, product string }{{"a", "old", "V100"}, {"b", "new", "A100"}, {"c", "new", "V100"}} {
+		gpus := []berth.GPU{{Product: n.product}}
+		require.NoError(t, s.Apply(0, berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(n.id), Pool: n.pool, GPUs: gpus}}))
+	}
+	require.NoError(t, s.Apply(0, berth.QueueSet{Queue: quota.Queue{Name: "q"}}))
+	submit := func(id berth.JobID, selector berth.Selector) {
+		groups := []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}, Selector: selector}}
+		require.NoError(t, s.Apply(0, berth.JobSubmitted{Job: berth.Job{ID: id, Queue: "q", Groups: groups}}))
+	}
+	submit("any old product of the new pool", berth.Selector{Pools: []string{"new"}, Products: []string{"V100"}})
+	submit("new", berth.Selector{Pools: []string{"new"}})
+	submit("a second A100", berth.Selector{Products: []string{"A100"}})
+	orders, err := s.Schedule(0)
+	require.NoError(t, err)
+	var nodes []berth.NodeID
+	for _, o := range orders {
+		nodes = append(nodes, o.(berth.Bind).Members[0].Node)
+	}
+	require.Equal(t, []berth.NodeID{"c", "b"}, nodes, "the third waits, though a is free")
 }

@@ -4,12 +4,12 @@
 //	go run ./bench/berthbench -h
 //	go run ./bench/berthbench topo
 //	go run ./bench/berthbench nvl72 -days 4
-//	go run ./bench/berthbench cases -file ../shared/data/peers/kueue_tas.json
+//	go run ./bench/berthbench cases -file bench/cases/testdata/kueue_tas.json
 //
 // Results go to standard output as tables, or with -csv or -json; what is in progress
 // goes to standard error. The same seed gives the same results, except for what is
-// timed. The exit status is 1 if an experiment finds something wrong, and 2 if it was
-// not asked properly.
+// timed. The exit status is 0 if an experiment ran to its end, 1 if something failed, or with
+// -verify if it does not show what it is for, and 2 if it was not asked properly.
 package main
 
 import (
@@ -42,9 +42,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 		if e.name != args[0] {
 			continue
 		}
-		err := e.run(args[1:], stdout, stderr)
+		verify, err := e.run(args[1:], stdout, stderr)
 		switch {
 		case err == nil, errors.Is(err, flag.ErrHelp):
+			return 0
+		case errors.Is(err, study.ErrFinding) && !verify:
+			fmt.Fprintf(stderr, "berthbench %s: found: %v\n", e.name, err)
 			return 0
 		case errors.Is(err, study.ErrOptions):
 			fmt.Fprintf(stderr, "berthbench %s: %v: see berthbench %s -h\n", e.name, err, e.name)
@@ -57,12 +60,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 2
 }
 
-// run reads the flags of an experiment, and makes it.
-func (e *experiment) run(args []string, stdout, stderr io.Writer) error {
+// run reads the flags of an experiment, and makes it. It also returns whether its findings are to
+// decide the exit status.
+func (e *experiment) run(args []string, stdout, stderr io.Writer) (verify bool, err error) {
 	f := flag.NewFlagSet(e.name, flag.ContinueOnError)
 	f.SetOutput(stderr)
 	csv := f.Bool("csv", false, "print tables as comma-separated values")
 	json := f.Bool("json", false, "print tables as JSON, one to a line")
+	f.BoolVar(&verify, "verify", false, "exit with 1 if the experiment does not show what it is for")
 	conduct := e.flags(f)
 	if e.help != "" {
 		f.Usage = func() {
@@ -72,13 +77,13 @@ func (e *experiment) run(args []string, stdout, stderr io.Writer) error {
 	}
 	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
-		return err
+		return verify, err
 	case err != nil:
-		return study.Misused("%v", err)
+		return verify, study.Misused("%v", err)
 	case f.NArg() > 0:
-		return study.Misused("%q is no flag", f.Arg(0))
+		return verify, study.Misused("%q is no flag", f.Arg(0))
 	case *csv && *json:
-		return study.Misused("-csv and -json exclude each other")
+		return verify, study.Misused("-csv and -json exclude each other")
 	}
 	out := study.Output{Progress: stderr}
 	switch {
@@ -87,7 +92,7 @@ func (e *experiment) run(args []string, stdout, stderr io.Writer) error {
 	case *json:
 		out.Format = study.JSON
 	}
-	return conduct(context.Background(), out, stdout)
+	return verify, conduct(context.Background(), out, stdout)
 }
 
 func names() []string {
@@ -103,5 +108,5 @@ func usage(w io.Writer) {
 	for _, e := range experiments {
 		fmt.Fprintf(w, "  %-8s %s\n", e.name, e.summary)
 	}
-	fmt.Fprint(w, "\nberthbench EXPERIMENT -h lists the flags of one.\n")
+	fmt.Fprint(w, "\nberthbench EXPERIMENT -h lists the flags of one. With -verify its findings decide the exit status.\n")
 }

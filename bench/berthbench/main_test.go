@@ -30,27 +30,37 @@ func TestUsage(t *testing.T) {
 	}{
 		{nil, "usage"},
 		{[]string{"moon"}, `no experiment "moon"`},
-		{[]string{"philly"}, "-file has to name the trace"},
+		{[]string{"philly"}, "-file is missing: philly_jobs_sia.csv.gz"},
 		{[]string{"philly", "-file", "x", "-gpus", "7"}, "-gpus: 7 is not between"},
 		{[]string{"philly", "-file", "x", "-policies", "best"}, `there is no "best"; there are FIFO, EASY, LAS, cells, berth`},
 		{[]string{"cases"}, "-file is missing"},
 		{[]string{"cases", "stray"}, `"stray" is no flag`},
 		{[]string{"cases", "-csv", "-json", "-file", "x"}, "exclude"},
 		{[]string{"topo", "-fleet", "moon"}, `no fleet "moon"`},
-		{[]string{"nvl72", "-trays", "3"}, "out of range"},
+		{[]string{"nvl72", "-trays", "3"}, "-trays: 3 is not between 300 and 65536"},
 		{[]string{"nvl72", "-locality", "close"}, "close"},
 		{[]string{"nvl72", "-unknown"}, "unknown"},
 		{[]string{"mig", "-loads", "50,"}, "is no percentage"},
 		{[]string{"mig", "-mixes", "uniform,odd"}, `no mix "odd"`},
+		{[]string{"openb"}, "-dir is missing"},
+		{[]string{"openb", "-dir", "x", "-load", "1"}, "-load: 1 is not between 100 and 1000"},
+		{[]string{"week"}, "-jobs is missing"},
+		{[]string{"week", "-jobs", "x", "-gpus", "-1"}, "-gpus: -1 is not between 0 and"},
+		{[]string{"day", "-seeds", "0"}, "-seeds: 0 is not between 1 and 100"},
+		{[]string{"expected", "-days", "0"}, "-days: 0 is not between 1 and 60"},
+		{[]string{"scale", "-time", "0s"}, "-time: 0s is not between"},
+		{[]string{"traces", "-drawn", "-1"}, "-drawn: -1 is not between 0 and"},
+		{[]string{"mig", "-seeds", "1"}, "-seeds: 1 is less than 2"},
+		{[]string{"topo", "-fleet", "lingjun"}, "-lingjun is missing"},
 		{[]string{"openb", "-seeds", "1-"}, "neither a number nor a range"},
 		{[]string{"openb", "-seeds", "3-1"}, "no range"},
 		{[]string{"openb", "-seeds", "1-999999"}, "no range"},
 		{[]string{"openb", "-mix", "none"}, "neither oracle nor online"},
-		{[]string{"openb", "-policies", "all,fgd"}, `"fgd" is named twice`},
+		{[]string{"openb", "-dir", "x", "-policies", "all,fgd"}, `"fgd" is named twice`},
 		{[]string{"fairness", "-half-life", "soon"}, "soon"},
-		{[]string{"fairness", "-nodes", "7"}, "out of range"},
-		{[]string{"preempt", "-elastic", "101"}, "out of range"},
-		{[]string{"goodput", "-interruptions", "NaN"}, "out of range"},
+		{[]string{"fairness", "-nodes", "7"}, "-nodes: 7 is not between 8 and 1024"},
+		{[]string{"preempt", "-elastic", "101"}, "-elastic: 101 is not between 0 and 100"},
+		{[]string{"goodput", "-interruptions", "NaN"}, "-interruptions: NaN is not between 0 and 100000"},
 		{[]string{"traces"}, "-dir, -sacct, -swf or -drawn is missing"},
 	} {
 		status, out, err := call(c.args...)
@@ -82,7 +92,11 @@ func TestStatus(t *testing.T) {
 	for line := range strings.Lines(out) {
 		require.True(t, json.Valid([]byte(line)))
 	}
-	status, _, err := call("cases", "-file", write(`"failure":{"kueue_message":"no"}`))
+	differs := write(`"failure":{"kueue_message":"no"}`)
+	status, _, err := call("cases", "-file", differs)
+	require.Zero(t, status, "it ran")
+	require.Contains(t, err, "found: 1 of 1 scenarios")
+	status, _, err = call("cases", "-verify", "-file", differs)
 	require.Equal(t, 1, status)
 	require.Contains(t, err, "1 of 1 scenarios")
 }

@@ -41,6 +41,7 @@ type jobBook struct {
 	id        berth.JobID
 	category  Category
 	service   bool
+	gpus      int // of all members, whole
 	wanted    int
 	cancelled bool
 	// asked holds, for each replica that never had a place, since when it waits.
@@ -64,6 +65,8 @@ type replicaBook struct {
 	order berth.OrderID
 	// since is when it lost its last place, if it has none.
 	since berth.Time
+	// evicted: it is being stopped for another.
+	evicted bool
 	// gone: it is to be forgotten when it is stopped.
 	gone bool
 	// failed has the members that died while the Bind that started them was out. They hold
@@ -248,6 +251,9 @@ func (b *book) add(spec *berth.Job) *jobBook {
 		id: spec.ID, category: CategoryOf(spec), service: spec.Service != nil, wanted: replicasOf(spec),
 		replicas: map[int]*replicaBook{},
 	}
+	for i := range spec.Groups {
+		j.gpus += spec.Groups[i].Members * spec.Groups[i].Claim.GPUs
+	}
 	b.jobs[spec.ID] = j
 	return j
 }
@@ -278,7 +284,7 @@ func (b *book) start(now berth.Time, j *jobBook, number int, members []berth.Mem
 	}
 	r.members = append(r.members, members...)
 	delete(b.orders, r.order)
-	r.order = bind
+	r.order, r.evicted = bind, false
 	for i := range members {
 		b.held[j.category] += b.milli(&members[i])
 		r.parts[members[i].Ref()] = b.milli(&members[i])
@@ -299,8 +305,16 @@ func (b *book) drop(now berth.Time, j *jobBook, r *replicaBook, which func(*bert
 			kept = append(kept, r.members[i])
 		}
 	}
-	if r.members = kept; len(kept) == 0 {
-		r.since = now
+	if r.members = kept; len(kept) > 0 {
+		return
+	}
+	r.since = now
+	switch row := &b.rows[j.category]; {
+	case r.gone || j.cancelled:
+	case r.evicted:
+		row.Evicted++
+	default:
+		row.Failed++
 	}
 }
 
@@ -429,7 +443,10 @@ func (b *book) release(now berth.Time, a *berth.Release) {
 	b.dropFailed(now, j, r)
 	delete(b.orders, r.order) // if it was out, this one took its place
 	r.order = a.ID
-	if a.Cause.Code == berth.CauseScaledDown || a.Cause.Code == berth.CauseCancelled {
+	switch a.Cause.Code {
+	case berth.CauseReclaimed, berth.CausePreempted, berth.CauseDrained, berth.CauseMoved:
+		r.evicted = true
+	case berth.CauseScaledDown, berth.CauseCancelled:
 		if !r.gone && j.fewer > 0 {
 			j.fewer--
 		}

@@ -65,6 +65,13 @@ func (c *Collector) Scheduled(now berth.Time, actions []berth.Order) {
 	}
 }
 
+// Stopped sees the end of a life, as sim.Options.Stopped tells it.
+func (c *Collector) Stopped(_ berth.Time, job berth.JobID, ran, brought berth.Duration) {
+	if j := c.book.jobs[job]; j != nil {
+		c.book.rows[j.category].LostGPUHours += float64(ran-brought) / float64(berth.Hour) * float64(j.gpus)
+	}
+}
+
 // advance integrates up to an instant.
 func (c *Collector) advance(now berth.Time) {
 	if !c.begun {
@@ -142,8 +149,21 @@ func (c *Collector) Finish(now berth.Time) (*Run, error) {
 
 func (c *Collector) finishRows() {
 	rows := c.book.rows
-	for _, j := range c.book.jobs {
-		rows[j.category].Waiting += j.waiting()
+	for _, id := range slices.Sorted(maps.Keys(c.book.jobs)) {
+		j := c.book.jobs[id]
+		row := &rows[j.category]
+		if n := j.waiting(); n > 0 {
+			row.Waiting += n
+			row.WaitingFor = max(row.WaitingFor, c.now.Sub(j.waitsSince()))
+		}
+		for _, since := range j.asked {
+			row.SoFar = append(row.SoFar, c.now.Sub(since))
+		}
+		for _, r := range j.replicas {
+			if len(r.members) > 0 && !r.gone {
+				row.Running++
+			}
+		}
 	}
 	for i := range rows {
 		if row := &rows[i]; row.Submitted > 0 {

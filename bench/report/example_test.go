@@ -30,12 +30,13 @@ func Example() {
 	run, _ := c.Finish(end)
 	_ = report.WriteTable(os.Stdout, run)
 	// Output:
-	// jobs and replicas   submitted  placed  waiting  cancelled  restarted  wait p50  p99  max  GPU hours
-	// batch                       1       1        0          0          0        0s   0s   0s          1
-	// all                         1       1        0          0          0        0s   0s   0s          1
+	// jobs and replicas   submitted  finished  running  waiting  so far  evicted  failed  wait p50  p99  max  GPU hours  lost
+	// batch                       1         1        0        0       -        0       0        0s   0s   0s          1     0
+	// all                         1         1        0        0       -        0       0        0s   0s   0s          1     0
 	//
-	// waits are of those that were placed; "cancelled": or scaled down, before that;
-	// "restarted": placed once more after the first place was lost
+	// "finished": or cancelled or scaled down by the owner; "waiting" at the end, the first of them for "so far";
+	// "evicted": lost a place to another job, "failed": to hardware, and waited for the next; a wait is until the first place,
+	// or so far; "lost" GPU hours were held and brought nothing: work since the last checkpoint, and restarts
 	//
 	// GPU allocation    25.0 % on average of 2 GPUs; 1 at the peak
 	// fragmentation     0.0 % on average free, but too fragmented for any waiting job

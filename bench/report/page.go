@@ -25,7 +25,7 @@ func WritePage(w io.Writer, r *Run) error {
 	b.WriteString(`</div>`)
 	section(&b, "The fleet at "+clock(r.Map.At), "The sample with the most GPUs held. A block is an island, a box a node, a cell a GPU; point at one to see the job that holds it.",
 		legend(r, HostOnly, `<span><i class="key-none"></i>free</span><span><i class="key-failed"></i>failed</span><span><i class="key-cordoned"></i>cordoned node</span>`)+fleetPlot(&r.Map))
-	section(&b, "Jobs", "Replicas by kind of job. Percentiles are over those that were placed; \"restarted\" counts places given after one was lost.", rowTable(r))
+	section(&b, "Jobs", "Replicas by kind of job. "+rowNote+".", rowTable(r))
 	section(&b, "Waiting longest", "Jobs that wait at the end, with the reason that the core gives.", waitingTable(r))
 	return closePage(w, &b)
 }

@@ -103,7 +103,12 @@ func TestFiguresByHand(t *testing.T) {
 	require.Equal(t, 1, row.Waiting)
 	require.Equal(t, 1, row.Withdrawn)
 	require.Zero(t, row.Again)
+	require.Equal(t, 3, row.Ended(), "first, second and fourth")
+	require.Equal(t, 1, row.Running)
+	require.Equal(t, 2*berth.Hour, row.WaitingFor)
 	require.Equal(t, []berth.Duration{0, berth.Hour, berth.Hour}, row.Waits)
+	require.Equal(t, []berth.Duration{2 * berth.Hour}, row.SoFar)
+	require.Equal(t, 2*berth.Hour, row.Quantile(0.8), "of all four that did not give up")
 	require.InDelta(t, 6+8+2*4, row.GPUHours, 1e-9)
 	require.InDelta(t, 8000, run.Capacity, 1e-9)
 	require.InDelta(t, (6+8+2*4)*1000/4.0, run.Held, 1e-9)
@@ -133,9 +138,33 @@ func TestLostGangsStartAgain(t *testing.T) {
 	run := b.finish(3 * hour)
 	require.Equal(t, 1, run.Rows[0].Placed)
 	require.Equal(t, 1, run.Rows[0].Again)
+	require.Equal(t, 1, run.Rows[0].Failed)
+	require.Zero(t, run.Rows[0].Evicted)
 	require.Equal(t, []berth.Duration{0}, run.Rows[0].Waits, "the first wait alone")
 	require.InDelta(t, (8000+4000+8000)/3.0, run.Capacity, 1e-9)
 	require.InDelta(t, 8+8, run.Rows[0].GPUHours, 1e-9)
+}
+
+// TestEvicted: a job of a higher class takes the place of another, which is told as an eviction,
+// and what its life did not bring as lost.
+func TestEvicted(t *testing.T) {
+	b := newBench(t)
+	b.tell(0, berth.JobSubmitted{Job: job("low", 2, 4)})
+	b.pass(0)
+	high := job("high", 1, 4)
+	high.Class = berth.ClassLatencyCritical
+	b.tell(hour, berth.JobSubmitted{Job: high})
+	b.pass(hour) // releases it
+	b.Stopped(hour, "low", berth.Hour, berth.Hour/4)
+	b.pass(hour)
+	run := b.finish(2 * hour)
+	row := run.Rows[1]
+	require.Equal(t, report.Batch, row.Category)
+	require.Equal(t, 1, row.Evicted)
+	require.Zero(t, row.Failed)
+	require.Equal(t, 1, row.Waiting)
+	require.Equal(t, berth.Hour, row.WaitingFor)
+	require.InDelta(t, 6, row.LostGPUHours, 1e-9)
 }
 
 func make4(product string) []berth.GPU {
@@ -368,7 +397,7 @@ func TestTable(t *testing.T) {
 	var table strings.Builder
 	require.NoError(t, report.WriteTable(&table, run))
 	lines := strings.Split(table.String(), "\n")
-	require.Equal(t, []string{"batch", "2", "1", "1", "0", "0", "0s", "0s", "0s", "6,000"}, strings.Fields(lines[1]))
+	require.Equal(t, []string{"batch", "2", "0", "1", "1", "62d12h", "0", "0", "0s", "62d12h", "62d12h", "6,000", "0"}, strings.Fields(lines[1]))
 	require.Contains(t, table.String(), "50.0 % on average of 8 GPUs")
 	require.Contains(t, table.String(), "longest wait      two (batch), for 62d12h: ")
 	require.NotContains(t, table.String(), "wall-clock", "nobody timed it")

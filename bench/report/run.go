@@ -27,7 +27,10 @@ type Run struct {
 	// Capacity, Held and Stranded are means over time; Stranded is known at the
 	// samples, and stands until the next. Peak is the most that was held at any instant.
 	Capacity, Held, Stranded float64
-	Peak                     int64
+	// Most is the most that any scheduler could have held with work that is not lost, in the mean
+	// over time; the caller sets it. Zero: not told.
+	Most float64
+	Peak int64
 	// Events that were accepted, and that were refused.
 	Events, Refused int
 	Passes, Orders  int
@@ -41,24 +44,36 @@ type Row struct {
 	// Submitted replicas = Placed + Waiting that never had a place + Withdrawn
 	// before they had one.
 	Submitted, Placed, Withdrawn int
-	// Waiting at the end, for a first place or after they lost one.
-	Waiting int
-	// Again counts the places given after the first one was lost.
-	Again int
-	// Waits of those that were placed, in ascending order.
-	Waits []berth.Duration
-	// GPUHours that were held.
-	GPUHours float64
+	// Waiting at the end, for a first place or after they lost one; WaitingFor is how long the
+	// first of them does. Running at the end: they have a place.
+	Waiting, Running int
+	WaitingFor       berth.Duration
+	// Evicted counts how often one lost its place to another, and Failed how often to hardware or
+	// to a member that died. Again counts the places given after the first one was lost.
+	Evicted, Failed, Again int
+	// Waits of those that were placed, in ascending order, and SoFar those of the ones that were
+	// never placed, until the end.
+	Waits, SoFar []berth.Duration
+	// GPUHours that were held, and those of them that brought nothing: work to be done again, and
+	// restarts. The latter are known where Collector.Stopped is told.
+	GPUHours, LostGPUHours float64
 }
 
-// Quantile returns the shortest wait that a part p of those placed did not
-// exceed (the nearest rank); 0 when none was placed.
+// Ended counts those that finished, and those that their owner cancelled or scaled down:
+// Submitted = Ended + Running + Waiting.
+func (r *Row) Ended() int { return r.Submitted - r.Running - r.Waiting }
+
+// Quantile returns the shortest wait that a part p did not exceed (the nearest rank), of those
+// placed and of those that wait for a first place, which count with their wait so far; 0 where
+// there are none.
 func (r *Row) Quantile(p float64) berth.Duration {
-	if len(r.Waits) == 0 {
+	all := slices.Concat(r.Waits, r.SoFar)
+	if len(all) == 0 {
 		return 0
 	}
-	rank := int(p*float64(len(r.Waits)) + 0.999999)
-	return r.Waits[min(max(rank, 1), len(r.Waits))-1]
+	slices.Sort(all)
+	rank := int(p*float64(len(all)) + 0.999999)
+	return all[min(max(rank, 1), len(all))-1]
 }
 
 // A Sample is the fleet at one instant, after a pass.
@@ -134,15 +149,25 @@ type Holder struct {
 func (r *Run) total() Row {
 	var sum Row
 	for i := range r.Rows {
-		row := &r.Rows[i]
-		sum.Submitted += row.Submitted
-		sum.Placed += row.Placed
-		sum.Withdrawn += row.Withdrawn
-		sum.Waiting += row.Waiting
-		sum.Again += row.Again
-		sum.GPUHours += row.GPUHours
-		sum.Waits = append(sum.Waits, row.Waits...)
+		sum.Add(&r.Rows[i])
 	}
-	slices.Sort(sum.Waits)
 	return sum
+}
+
+// Add counts another row with this one; the category stays.
+func (r *Row) Add(other *Row) {
+	r.Submitted += other.Submitted
+	r.Placed += other.Placed
+	r.Withdrawn += other.Withdrawn
+	r.Waiting += other.Waiting
+	r.Running += other.Running
+	r.WaitingFor = max(r.WaitingFor, other.WaitingFor)
+	r.Evicted += other.Evicted
+	r.Failed += other.Failed
+	r.Again += other.Again
+	r.GPUHours += other.GPUHours
+	r.LostGPUHours += other.LostGPUHours
+	r.Waits = append(r.Waits, other.Waits...)
+	r.SoFar = append(r.SoFar, other.SoFar...)
+	slices.Sort(r.Waits)
 }

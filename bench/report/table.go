@@ -30,7 +30,7 @@ func WriteTable(w io.Writer, r *Run) error {
 	for row := range strings.Lines(rows.String()) {
 		b.WriteString(strings.TrimPrefix(row, "  ")) // the padding of the first column
 	}
-	b.WriteString("\nwaits are of those that were placed; \"cancelled\": or scaled down, before that;\n\"restarted\": placed once more after the first place was lost\n\n")
+	b.WriteString("\n" + rowNote + "\n\n")
 	for _, f := range r.figures() {
 		fmt.Fprintf(&b, "%-16s  %s\n", f.name, f.value+" "+f.rest)
 	}
@@ -42,18 +42,29 @@ func WriteTable(w io.Writer, r *Run) error {
 	return err
 }
 
-var rowHeads = []string{"jobs and replicas", "submitted", "placed", "waiting", "cancelled", "restarted", "wait p50", "p99", "max", "GPU hours"}
+var rowHeads = []string{
+	"jobs and replicas", "submitted", "finished", "running", "waiting", "so far", "evicted", "failed", "wait p50", "p99", "max", "GPU hours", "lost",
+}
+
+// rowNote explains the columns.
+const rowNote = `"finished": or cancelled or scaled down by the owner; "waiting" at the end, the first of them for "so far";
+"evicted": lost a place to another job, "failed": to hardware, and waited for the next; a wait is until the first place,
+or so far; "lost" GPU hours were held and brought nothing: work since the last checkpoint, and restarts`
 
 func (r *Row) cells(name string) []string {
 	wait := func(p float64) string {
-		if len(r.Waits) == 0 {
+		if len(r.Waits)+len(r.SoFar) == 0 {
 			return "-"
 		}
 		return Span(r.Quantile(p))
 	}
+	soFar := "-"
+	if r.Waiting > 0 {
+		soFar = Span(r.WaitingFor)
+	}
 	return []string{
-		name, count(r.Submitted), count(r.Placed), count(r.Waiting), count(r.Withdrawn), count(r.Again),
-		wait(0.5), wait(0.99), wait(1), count(int(r.GPUHours + 0.5)),
+		name, count(r.Submitted), count(r.Ended()), count(r.Running), count(r.Waiting), soFar, count(r.Evicted), count(r.Failed),
+		wait(0.5), wait(0.99), wait(1), count(int(r.GPUHours + 0.5)), count(int(r.LostGPUHours + 0.5)),
 	}
 }
 
@@ -63,7 +74,7 @@ type figure struct{ name, value, rest string }
 func (r *Run) figures() []figure {
 	list := []figure{
 		{"GPU allocation", percent(r.Held, r.Capacity), fmt.Sprintf(
-			"on average of %s; %s at the peak", plural(int(r.Capacity/1000+0.5), "GPU"), count(int(r.Peak/1000)),
+			"on average of %s; %s at the peak%s", plural(int(r.Capacity/1000+0.5), "GPU"), count(int(r.Peak/1000)), r.most(),
 		)},
 		{"fragmentation", percent(r.Stranded, r.Capacity), "on average free, but too fragmented for any waiting job"},
 		{"events", count(r.Events), fmt.Sprintf("accepted, %s refused", count(r.Refused))},
@@ -77,6 +88,14 @@ func (r *Run) figures() []figure {
 		)
 	}
 	return append(list, decisions)
+}
+
+// most says what bounds the allocation, where that is known.
+func (r *Run) most() string {
+	if r.Most == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; as work comes, no scheduler can hold more than %s", percent(r.Most, r.Capacity))
 }
 
 func (w *Waiting) sentence() string {

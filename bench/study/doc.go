@@ -6,7 +6,7 @@
 //	func Run(ctx context.Context, o Options, w io.Writer) error
 //
 // Run writes tables to w in the form that Options.Output asks for. Options that make no sense are
-// refused before anything is written, with an error that is [ErrOptions]; any other error says
-// that something failed, or that the experiment does not show what it is for. Where a context is
-// cancelled, no further run is begun.
+// refused before anything is written, with an error that is [ErrOptions]; one that is [ErrFinding]
+// says that the experiment ran, and does not show what it is for; any other, that something failed.
+// Where a context is cancelled, no further run is begun.
 package study

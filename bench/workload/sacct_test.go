@@ -1,6 +1,8 @@
 package workload_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,10 +77,10 @@ func TestSacctSaysWhatItSkipped(t *testing.T) {
 	_, err = drain(t, trace, err)
 	require.NoError(t, err)
 	require.Equal(t, []workload.Skip{
-		{Reason: "a step of a job", Rows: 2},
-		{Reason: "never ran", Rows: 1},
-		{Reason: "asks for nothing", Rows: 1},
-		{Reason: "asks for MIG instances and other GPUs at once", Rows: 3},
+		{Reason: "a step of a job", Rows: 2, Line: 3},
+		{Reason: "never ran", Rows: 1, Line: 5},
+		{Reason: "asks for nothing", Rows: 1, Line: 6},
+		{Reason: "asks for MIG instances and other GPUs at once", Rows: 3, Line: 7},
 	}, trace.Skipped())
 	require.Equal(t, time.Date(2024, 3, 1, 9, 30, 0, 0, time.UTC), trace.Epoch())
 }
@@ -153,7 +155,7 @@ func TestSacctErrors(t *testing.T) {
 		{"no header", "12|2024-03-01T09:30:00\n", 1, 0, "", workload.ErrHeader, `no column "JobID or JobIDRaw"`},
 		{"no resources", "JobID|Submit|Elapsed|Account\n", 1, 0, "", workload.ErrHeader, `"ReqTRES or AllocTRES"`},
 		{"a sign in a name", sacctHeader + good + "2|a|b\n", 3, 0, "", workload.ErrRow, "has 3 columns instead of 9"},
-		{"not an instant", sacctHeader + "1|Unknown|01:00:00|||a||cpu=1|\n", 2, 3, "Submit", workload.ErrValue, `"Unknown" is no instant`},
+		{"not an instant", sacctHeader + "1|yesterday|01:00:00|||a||cpu=1|\n", 2, 3, "Submit", workload.ErrValue, `"yesterday" is no instant`},
 		{"not a span", sacctHeader + "1|2024-03-01T09:30:00|an hour|||a||cpu=1|\n", 2, 23, "Elapsed", workload.ErrValue, "[D-]HH:MM:SS"},
 		{"half an hour", sacctHeader + "1|2024-03-01T09:30:00|0.5:00:00|||a||cpu=1|\n", 2, 23, "Elapsed", workload.ErrValue, "[D-]HH:MM:SS"},
 		{"not a limit", sacctHeader + "1|2024-03-01T09:30:00|01:00:00|soon||a||cpu=1|\n", 2, 32, "Timelimit", workload.ErrValue, `"soon"`},
@@ -167,13 +169,43 @@ func TestSacctErrors(t *testing.T) {
 		{"too much memory", sacctHeader + sacctLine("1", "mem=4097P", ""), 2, 63, "ReqTRES", workload.ErrValue, "memory of 0 to"},
 		{"too many GPUs of a node", sacctHeader + sacctLine("1", "gres/gpu=65,node=1", ""), 2, 63, "ReqTRES", workload.ErrValue, "65 GPUs are more than 1 nodes can have"},
 		{"too many GPUs", sacctHeader + sacctLine("1", "gres/gpu:a=65536,gres/gpu:b=1", ""), 2, 63, "ReqTRES", workload.ErrValue, "65537 GPUs are more"},
-		{"a duplicate", sacctHeader + good + good, 3, 1, "JobID", workload.ErrValue, "twice"},
+		{"no run time", "JobID|Submit|Start|Account|ReqTRES\n", 1, 0, "", workload.ErrHeader, `"Elapsed or ElapsedRaw or Start and End"`},
+		{"no instant of a start", sacctTimes + "1|2024-03-01T09:30:00|soon|2024-03-01T09:30:00|a|gres/gpu=1|\n", 2, 23, "Start", workload.ErrValue, `"soon" is no instant`},
 	})
+}
+
+// sacctTimes is a header without run times.
+const sacctTimes = "JobID|Submit|Start|End|Account|ReqTRES|NNodes\n"
+
+// TestSacctTolerates: what accounts of real clusters hold, too.
+func TestSacctTolerates(t *testing.T) {
+	trace, err := workload.ReadSacct("f", strings.NewReader(sacctTimes+
+		"1|2024-03-01T09:30:00|2024-03-01T09:40:00|2024-03-01T10:40:00|a|gres/gpu=16|2\n"+
+		"1|2024-03-01T10:40:00|2024-03-01T10:50:00|2024-03-01T10:50:30|a|gres/gpu=16|2\n"+
+		"2|2024-03-01T09:31:00|2024-03-01T09:40:00|Unknown|a|gres/gpu=1|\n"+
+		"3_[1-9]|2024-03-01T09:31:00|Unknown|Unknown|a|gres/gpu=1|1\n"+
+		"4|Unknown|2024-03-01T09:40:00|2024-03-01T10:40:00|a|gres/gpu=1|1\n"+
+		"5|2024-03-01T09:31:00|2024-03-01T11:40:00|2024-03-01T10:40:00|a|gres/gpu=1|1\n"), workload.Options{})
+	require.NoError(t, err)
+	var told []string
+	for a, more := trace.Next(); more; a, more = trace.Next() {
+		if e, is := a.Event.(berth.JobSubmitted); is {
+			told = append(told, fmt.Sprintf("%s at %v for %v on %d", e.Job.ID, a.At.Sub(0), a.Runtime, e.Job.Groups[0].Members))
+		}
+	}
+	require.NoError(t, trace.Err())
+	require.Equal(t, []string{"1 at 0s for 1h0m0s on 2", "2 at 1m0s for 0s on 1", "1#2 at 1h10m0s for 30s on 2"}, told)
+	require.Equal(t, []workload.Skip{
+		{Reason: "never ran", Rows: 1, Line: 5},
+		{Reason: "its submission is not known", Rows: 1, Line: 6},
+		{Reason: "ends before it starts", Rows: 1, Line: 7},
+	}, trace.Skipped())
 }
 
 func FuzzSacct(f *testing.F) {
 	f.Add([]byte(sacctHeader + sacctLine("1", "billing=64,cpu=64,gres/gpu:a100=16,gres/gpu=16,mem=512G,node=2", "") + sacctLine("1.batch", "", "")))
 	f.Add([]byte(sacctHeader + "2_[1-3]|2024-03-01T09:30:00|00:00:00|UNLIMITED|PENDING|a|b|gres/gpu:1g.10gb=2|cpu=1\n"))
 	f.Add([]byte("AllocTRES|ElapsedRaw|TimelimitRaw|Partition|Submit|JobIDRaw|\nmem=1.5T|90|60|short|2024-03-01T09:30:00|7|\n"))
+	f.Add([]byte(sacctTimes + "1|2024-03-01T09:30:00|2024-03-01T09:40:00|Unknown|a|gres/gpu=16|2\n"))
 	f.Fuzz(func(t *testing.T, text []byte) { requireTellable(t, workload.ReadSacct, text) })
 }

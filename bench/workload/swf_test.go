@@ -39,7 +39,7 @@ func TestSWFJobs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, time.Unix(870000000, 0).UTC(), trace.Epoch())
 	require.Equal(t, []workload.Skip{
-		{Reason: "never ran", Rows: 1}, {Reason: "a part of a job", Rows: 1}, {Reason: "asks for no processor", Rows: 1},
+		{Reason: "never ran", Rows: 1, Line: 9}, {Reason: "a part of a job", Rows: 1, Line: 10}, {Reason: "asks for no processor", Rows: 1, Line: 11},
 	}, trace.Skipped())
 	require.Len(t, list, 6, "three jobs, each the first of its queue")
 

@@ -78,10 +78,8 @@ func noTable(file string, err error) *table {
 // column finds a column that has to be there, under the first of its names that is. The
 // others of the table are passed over.
 func (t *table) column(names ...string) column {
-	for _, name := range names {
-		if c := t.optional(name); c != absent {
-			return c
-		}
+	if c := t.either(names...); c != absent {
+		return c
 	}
 	if t.err == nil {
 		t.err = &TraceError{
@@ -102,6 +100,16 @@ func (t *table) optional(name string) column {
 		}
 	}
 	return at
+}
+
+// either finds the first of several columns, of which all may be missing.
+func (t *table) either(names ...string) column {
+	for _, name := range names {
+		if c := t.optional(name); c != absent {
+			return c
+		}
+	}
+	return absent
 }
 
 // next reads a row. It returns false at the end, or when something is wrong.
@@ -154,7 +162,7 @@ func (t *table) skip(reason string) {
 	at := slices.IndexFunc(t.skips, func(s Skip) bool { return s.Reason == reason })
 	if at < 0 {
 		at = len(t.skips)
-		t.skips = append(t.skips, Skip{Reason: reason})
+		t.skips = append(t.skips, Skip{Reason: reason, Line: t.in.line()})
 	}
 	t.skips[at].Rows++
 }

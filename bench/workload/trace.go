@@ -78,6 +78,8 @@ var _ sim.Workload = (*Trace)(nil)
 type Skip struct {
 	Reason string
 	Rows   int
+	// Line of the first.
+	Line int
 }
 
 // newTrace makes the trace of a reader. Window is what the format needs, or zero for all rows.
@@ -164,6 +166,9 @@ func (t *Trace) Next() (sim.Arrival, bool) {
 
 // Err is the *TraceError that ended the jobs early; nil if they ended by themselves.
 func (t *Trace) Err() error { return t.jobs.table.err }
+
+// Line is the number of the line that was read last: in Options.Row, that of the row.
+func (t *Trace) Line() int { return t.jobs.table.in.line() }
 
 // Skipped says which rows were passed over so far, and why.
 func (t *Trace) Skipped() []Skip { return slices.Clone(t.jobs.table.skips) }

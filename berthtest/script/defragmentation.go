@@ -103,6 +103,9 @@ func (s *Session) startPlan(rest string) error {
 
 func (s *Session) printStartPlan(t *berth.StartPlan) {
 	s.print("%s", t.Text)
+	if t.Choice != nil {
+		s.print("  %s", t.Choice.Text)
+	}
 	switch {
 	case len(t.Moves) > 0 && t.MovesGain == 0: // for a guarantee, at any cost
 		s.print("  moving costs %v of GPU time", berth.Duration(t.MovesCost))

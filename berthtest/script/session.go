@@ -18,9 +18,11 @@ type Session struct {
 	Applied   func(now berth.Time, e berth.Event, refused error)
 	Scheduled func(now berth.Time, actions []berth.Order)
 
-	core  *core.Core
-	now   berth.Time
-	watch watch
+	core *core.Core
+	now  berth.Time
+	// watched makes the watch of a new core; nil: nobody watches this session.
+	watched func(berth.Config) watcher
+	watch   watcher
 	// refusal is how the latest event was refused, nil if it was not; orders is
 	// what the latest pass gave.
 	refusal error
@@ -30,8 +32,14 @@ type Session struct {
 
 // NewSession starts at instant 0 with a core of the zero Config; a config command
 // makes another.
-func NewSession() *Session {
-	s := &Session{}
+func NewSession() *Session { return newSession(newWatch) }
+
+// NewUnwatched is NewSession without what is checked at every step, each of which costs
+// O(state): for many steps on large fleets. It prints the same.
+func NewUnwatched() *Session { return newSession(nil) }
+
+func newSession(watched func(berth.Config) watcher) *Session {
+	s := &Session{watched: watched}
 	if err := s.configure(berth.Config{}); err != nil {
 		panic("script: the zero Config is refused: " + err.Error())
 	}
@@ -40,6 +48,36 @@ func NewSession() *Session {
 
 // Core is the core as it stands; snapshot-restore replaces it.
 func (s *Session) Core() *core.Core { return s.core }
+
+// Now is the session's clock, which may be ahead of the core's.
+func (s *Session) Now() berth.Time { return s.now }
+
+// A Saved is where a session stood.
+type Saved struct {
+	snapshot []byte
+	now      berth.Time
+	refusal  error
+	orders   []berth.Order
+}
+
+// Save keeps where the session stands. Cost: O(state).
+func (s *Session) Save() (*Saved, error) {
+	b, err := s.core.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return &Saved{snapshot: b, now: s.now, refusal: s.refusal, orders: s.orders}, nil
+}
+
+// Resume makes an unwatched session that goes on from there, with Applied and Scheduled nil. It
+// may be called any number of times. Cost: O(state).
+func (s *Saved) Resume() (*Session, error) {
+	sched, err := core.Restore(s.snapshot)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{core: sched, now: s.now, refusal: s.refusal, orders: s.orders}, nil
+}
 
 // Do runs one command and returns what it prints, each line indented by two
 // spaces. An error means that the command makes no sense, that an expectation was
@@ -116,7 +154,9 @@ func (s *Session) configure(config berth.Config) error {
 		return err
 	}
 	s.core = sched
-	s.watch = newWatch(config)
+	if s.watched != nil {
+		s.watch = s.watched(config)
+	}
 	return nil
 }
 
@@ -127,7 +167,7 @@ func (s *Session) tell(e berth.Event) error {
 	if err != nil {
 		return violation(err)
 	}
-	before, err := s.core.Snapshot()
+	before, err := s.before()
 	if err != nil {
 		return violation(err)
 	}
@@ -137,9 +177,22 @@ func (s *Session) tell(e berth.Event) error {
 	}
 	if err != nil {
 		s.printRefusal(err)
+	}
+	switch {
+	case s.watch == nil:
+		return nil
+	case err != nil:
 		return s.watch.refused(s, e, err, before)
 	}
 	return s.watch.applied(s, e)
+}
+
+// before is the state that a refused event must leave; nil if nobody watches.
+func (s *Session) before() ([]byte, error) {
+	if s.watch == nil {
+		return nil, nil
+	}
+	return s.core.Snapshot()
 }
 
 // pass runs a pass and checks what must hold afterwards.
@@ -158,11 +211,17 @@ func (s *Session) pass() error {
 		s.Scheduled(s.now, orders)
 	}
 	s.printOrders(orders)
+	if s.watch == nil {
+		return nil
+	}
 	return s.watch.passed(s, twin, orders)
 }
 
-// twin is a core restored from a snapshot of the present one.
+// twin is a core restored from a snapshot of the present one; nil if nobody watches.
 func (s *Session) twin() (*core.Core, error) {
+	if s.watch == nil {
+		return nil, nil
+	}
 	b, err := s.core.Snapshot()
 	if err != nil {
 		return nil, err

@@ -25,13 +25,21 @@ func violation(errs ...error) error {
 	return nil
 }
 
+// A watcher follows the steps of a session. Sessions know no other form of it, so that a
+// program whose sessions nobody watches is built without the checker.
+type watcher interface {
+	applied(s *Session, e berth.Event) error
+	refused(s *Session, e berth.Event, refusal error, before []byte) error
+	passed(s *Session, twin *core.Core, orders []berth.Order) error
+}
+
 // A watch checks what must hold after every step, whatever the script is about.
 type watch struct {
 	checker *check.Checker
 }
 
-func newWatch(config berth.Config) watch {
-	return watch{checker: check.New(config)}
+func newWatch(config berth.Config) watcher {
+	return &watch{checker: check.New(config)}
 }
 
 // applied follows an accepted event.

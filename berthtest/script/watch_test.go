@@ -47,7 +47,7 @@ func TestWatchFindsWhatIsWrong(t *testing.T) {
 	s = started(t, "pass")
 	action := s.orders[0].(berth.Bind)
 	action.Members[0].GPUs = berth.GPUSetOf(0)
-	require.Error(t, s.watch.checker.Scheduled(0, []berth.Order{action}), "given twice")
+	require.Error(t, s.watch.(*watch).checker.Scheduled(0, []berth.Order{action}), "given twice")
 }
 
 func must(actions []berth.Order, err error) []berth.Order {
@@ -55,4 +55,23 @@ func must(actions []berth.Order, err error) []berth.Order {
 		panic(err)
 	}
 	return actions
+}
+
+// An unwatched session prints what a watched one does, also when it goes on from where another
+// was saved.
+func TestUnwatchedSessionsPrintTheSame(t *testing.T) {
+	lines := []string{"node n1..n2", "queue q", "job a queue=q gpus=8", "pass", "report all done", "job b queue=q gpus=9", "advance 1m", "lose n1 because fire", "lose n1", "pass", "explain b"}
+	watched, unwatched := NewSession(), NewUnwatched()
+	for _, line := range lines {
+		want, err := watched.Do(line)
+		require.NoError(t, err)
+		got, err := unwatched.Do(line)
+		require.NoError(t, err)
+		require.Equal(t, want, got, line)
+		saved, err := unwatched.Save()
+		require.NoError(t, err)
+		unwatched, err = saved.Resume()
+		require.NoError(t, err)
+		require.Equal(t, watched.Now(), unwatched.Now())
+	}
 }

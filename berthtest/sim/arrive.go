@@ -96,6 +96,9 @@ func (x *executor) lose(node berth.NodeID, gpus berth.GPUSet, whole bool) {
 			group := g.job.groupOf(flat)
 			g.stop(group, flat-g.job.offsets[group])
 		}
+		if !g.enough() {
+			x.stopped(g)
+		}
 	}
 }
 

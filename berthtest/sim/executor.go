@@ -15,6 +15,8 @@ type executor struct {
 	placed []*gang
 	// changes of GPUs that were ordered, and are not known to be over.
 	changes map[berth.OrderID]*change
+	// stopped is told of every gang that is over, or has less than its minimum.
+	stopped func(*gang)
 }
 
 // A job is what the executor has to know of one.
@@ -22,7 +24,8 @@ type job struct {
 	spec    *berth.Job
 	offsets []int // flat index of each group's first member; one more: the total
 	runtime berth.Duration
-	// written is how much of the run time is in its last checkpoint, with Options.Resume.
+	// written is how much of the run time is in its last checkpoint, with Options.Resume; of those
+	// written unasked since the gang stopped.
 	written   berth.Duration
 	gangs     []*gang // by replica; nil where nothing was ordered
 	cancelled bool
@@ -39,10 +42,11 @@ type gang struct {
 	where  []site
 	counts []int // running members of each group
 	slot   int   // position in executor.placed, or -1
-	// clock: its end is set; since when it makes progress, and from how much.
-	clock bool
-	since berth.Time
-	base  berth.Duration
+	// clock: its end is set; since when its minimum runs, since when it makes progress, and from
+	// how much. halted: its minimum runs no longer.
+	clock, halted bool
+	began, since  berth.Time
+	base          berth.Duration
 	// over: nothing that was ordered matters any more, as its job has finished, or otherwise.
 	over, finished bool
 }
@@ -99,6 +103,7 @@ func (x *executor) end(g *gang) {
 	if g == nil || g.over {
 		return
 	}
+	x.stopped(g)
 	g.over = true
 	g.job.gangs[g.number] = nil
 	if g.slot >= 0 {
@@ -361,7 +366,7 @@ func (s *Simulation) run(g *gang) {
 	if j.runtime == 0 || j.spec.Service != nil {
 		return
 	}
-	g.clock, g.since, g.base = true, s.now, j.written
+	g.clock, g.began, g.since, g.base = true, s.now, s.now, j.written
 	if j.written > 0 {
 		g.since = g.since.Add(j.spec.Checkpoint.RestartCost)
 	}

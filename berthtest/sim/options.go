@@ -63,8 +63,9 @@ type Options struct {
 	// which something happened. Either way no pass is run when there is nothing to do:
 	// nothing was told since the last one, and NextWake of the scheduler is later.
 	PassInterval berth.Duration
-	// Resume: a gang that wrote a checkpoint when it was asked goes on from there in its
-	// next life, after Checkpoint.RestartCost of its job. Otherwise it starts anew.
+	// Resume: a gang goes on from its last checkpoint in its next life, after
+	// Checkpoint.RestartCost of its job: the one that it was asked for, or the last that it wrote
+	// unasked, every Checkpoint.Interval. Otherwise it starts anew.
 	Resume bool
 	// Faults to make, from Seed.
 	Faults Faults
@@ -90,6 +91,10 @@ type Options struct {
 	Scheduled func(now berth.Time, actions []berth.Order)
 	// Restored sees every restore, before anything is asked of the new scheduler.
 	Restored func(now berth.Time)
+	// Stopped sees the end of every life of a gang that has a run time, but of those that were
+	// cancelled: for how long its minimum ran, and how much of the run time that brought. The
+	// difference is lost: work that is to be done again, and restarts.
+	Stopped func(now berth.Time, job berth.JobID, ran, brought berth.Duration)
 }
 
 // Faults are probabilities, from 0 to 1.

@@ -272,3 +272,30 @@ func TestResumeGoesOnFromTheCheckpoint(t *testing.T) {
 	require.Equal(t, []string{"high at 1610", "low at 3610"}, ends(false))
 	require.Equal(t, []string{"high at 1610", "low at 2540"}, ends(true)) // 1610 + 30 + 900
 }
+
+// With Resume a gang that lost a node goes on from the last checkpoint that it wrote unasked, and
+// Stopped is told what was lost.
+func TestResumeGoesOnFromTheInterval(t *testing.T) {
+	run := submit(0, "run", 1000)
+	e := run.Event.(berth.JobSubmitted)
+	e.Job.Checkpoint = berth.Checkpoint{Supported: true, Interval: 300, RestartCost: 30}
+	run.Event = e
+	sched, err := core.New(berth.Config{})
+	require.NoError(t, err)
+	var told []string
+	lost := sim.Arrival{At: 700, Event: berth.NodeLost{Node: "n1"}}
+	back := sim.Arrival{At: 800, Event: berth.NodeJoined{Node: berth.Node{ID: "n1", GPUs: []berth.GPU{{Product: "H100"}}}}}
+	s := sim.New(sched, small(run, lost, back), sim.Options{
+		Resume: true,
+		Applied: func(now berth.Time, e berth.Event, err error) {
+			if f, is := e.(berth.JobFinished); is {
+				told = append(told, fmt.Sprintf("%s ends at %d", f.Job, now))
+			}
+		},
+		Stopped: func(now berth.Time, job berth.JobID, ran, brought berth.Duration) {
+			told = append(told, fmt.Sprintf("%s stops at %d: %d of %d", job, now, brought, ran))
+		},
+	})
+	require.NoError(t, s.Run(berth.Time(berth.Hour)))
+	require.Equal(t, []string{"run stops at 700: 600 of 700", "run ends at 1230", "run stops at 1230: 400 of 430"}, told)
+}

@@ -56,6 +56,7 @@ func New(scheduler berth.Scheduler, w Workload, o Options) *Simulation {
 	s.lastPass, s.speed.from, s.speed.now = s.now-1, s.now, s.now
 	s.executor.jobs = map[berth.JobID]*job{}
 	s.executor.changes = map[berth.OrderID]*change{}
+	s.executor.stopped = s.stopped
 	s.hardware.unsure = map[place]bool{}
 	s.hardware.byID = map[berth.NodeID]int{}
 	s.next, s.more = w.Next()

@@ -2,7 +2,7 @@ package sim
 
 import "github.com/berth-sched/berth"
 
-// This file is what the executor does about requests for checkpoints.
+// This file is what the executor does about checkpoints.
 
 // ask has a gang that runs write a checkpoint: that takes a while.
 func (s *Simulation) ask(r berth.RequestCheckpoint) {
@@ -23,6 +23,26 @@ func (s *Simulation) written(r berth.RequestCheckpoint, g *gang) error {
 		g.job.written = g.base + max(0, s.now.Sub(g.since))
 	}
 	return s.report(g, r.OrderHeader, e)
+}
+
+// stopped notes what a gang that stops leaves behind.
+func (s *Simulation) stopped(g *gang) {
+	j := g.job
+	if !g.clock || g.halted || j.cancelled {
+		return
+	}
+	g.halted = true
+	brought := j.runtime - g.base
+	if !g.finished {
+		if every := j.spec.Checkpoint.Interval; s.options.Resume && every > 0 {
+			progress := max(0, s.now.Sub(g.since))
+			j.written = max(j.written, g.base+progress-progress%every)
+		}
+		brought = j.written - g.base
+	}
+	if s.options.Stopped != nil {
+		s.options.Stopped(s.now, j.spec.ID, s.now.Sub(g.began), brought)
+	}
 }
 
 // withdraw has a gang go on. If the checkpoint was written by then, its report is under way.

@@ -11,6 +11,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/experiments/day"
 	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
@@ -39,6 +41,7 @@ func main() {
 type settings struct {
 	seed          uint64
 	hours         float64
+	alone         bool
 	nodes, load   int
 	html, journal string
 	trace, dir    string
@@ -53,6 +56,7 @@ func run(args []string, stdout, stderr io.Writer) (err error) {
 	flags.Float64Var(&s.hours, "hours", 0, "stop after so many hours; 0: after a day, or at the end of the trace")
 	flags.IntVar(&s.nodes, "nodes", 500, "nodes of the reference fleet")
 	flags.IntVar(&s.load, "load", 100, "demand of the reference day, in percent")
+	flags.BoolVar(&s.alone, "alone", false, "do not play the day under FIFO and EASY backfill, too")
 	flags.StringVar(&s.html, "html", "", "write a page with plots to this file")
 	flags.StringVar(&s.journal, "journal", "", "write events and orders to this file, for examples/replay")
 	flags.StringVar(&s.trace, "trace", "", `run a trace instead of the reference day: "openb"`)
@@ -78,12 +82,27 @@ func run(args []string, stdout, stderr io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	result.Title, result.Subtitle = scene.title, scene.subtitle
+	result.Title, result.Subtitle, result.Most = scene.title, scene.subtitle, scene.most
 	fmt.Fprintf(stdout, "%s\n%s\n\n", result.Title, result.Subtitle)
 	if err := report.WriteTable(stdout, result); err != nil {
 		return err
 	}
+	if err := s.versus(stdout, stderr); err != nil {
+		return err
+	}
 	return s.writePage(result)
+}
+
+// versus compares berth with simpler schedulers on the reference day, and says what bounds the
+// allocation.
+func (s *settings) versus(stdout, stderr io.Writer) error {
+	if s.alone || s.trace != "" {
+		return nil
+	}
+	fmt.Fprintln(stdout)
+	o := day.Options{Nodes: s.nodes, Load: s.load, Seeds: 1, Seed: s.seed, Length: s.length()}
+	o.Progress = stderr
+	return day.Versus(context.Background(), o, stdout)
 }
 
 // simulate runs the scene to its end.
@@ -96,7 +115,7 @@ func (s *settings) simulate(sched *core.Core, scene *scene, stderr io.Writer) (*
 		return nil, err
 	}
 	simulation = sim.New(sched, scene.workload, sim.Options{
-		StartDelay: 10 * berth.Second, StopDelay: 5 * berth.Second, Seed: s.seed,
+		StartDelay: 10 * berth.Second, StopDelay: 5 * berth.Second, Seed: s.seed, Resume: true, Stopped: collector.Stopped,
 		Applied: func(now berth.Time, e berth.Event, err error) {
 			log.Applied(now, e, err)
 			collector.Applied(now, e, err)
@@ -132,6 +151,8 @@ type scene struct {
 	title, subtitle string
 	config          berth.Config
 	workload        sim.Workload
+	// most thousandths of a GPU that any scheduler could hold; zero: not known.
+	most float64
 	// until is when to stop; length, how long that is, or zero if the workload says.
 	until  berth.Time
 	length berth.Duration
@@ -170,18 +191,20 @@ func (s *settings) reference() (*scene, error) {
 	if s.nodes < 1 || s.nodes > 16_384 || s.load < 1 || s.load > 1000 {
 		return nil, errors.New("-nodes or -load is out of range")
 	}
-	day := workload.Reference{
+	ref := workload.Reference{
 		Seed: s.seed, Nodes: s.nodes, LoadPercent: s.load, Span: s.length(),
 	}
 	none := func() error { return nil }
+	config, until := ref.Config(), berth.Time(0).Add(ref.Length())
+	config.Policy = day.Policy()
 	return &scene{
 		title: fmt.Sprintf("The reference fleet: %d nodes of 8 H100", s.nodes),
 		subtitle: fmt.Sprintf(
 			"%s of inference, notebooks, batch jobs and gangs; seed %d, demand %d %%",
-			report.Span(day.Length()), s.seed, s.load,
+			report.Span(ref.Length()), s.seed, s.load,
 		),
-		config: day.Config(), workload: day.Workload(),
-		until: berth.Time(0).Add(day.Length()), length: day.Length(), failed: none, close: none,
+		config: config, workload: ref.Workload(), most: day.Most(ref.Arrivals(), until),
+		until: until, length: ref.Length(), failed: none, close: none,
 	}, nil
 }
 

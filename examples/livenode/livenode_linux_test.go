@@ -92,6 +92,7 @@ func (b *bench) begin(change ...func(*machineConfig)) {
 			b.failure = <-ended
 			require.Equal(b.t, b.fails, b.failure != nil, "%v", b.failure)
 			require.NoError(b.t, m.close())
+			b.http.CloseIdleConnections() // a submission over one would not be tried again
 		}
 	}
 }

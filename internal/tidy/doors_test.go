@@ -14,7 +14,7 @@ var doors = map[string]doorsOf{
 		},
 		asks: []string{
 			"AppendLeft", "Check", "CheckHolds", "Diagnose", "DiagnoseLevels", "EachFaulty", "Fits", "FreeMask", "Healthy", "Idle",
-			"HostFree", "Partitioning", "Plain", "Schedulable", "ShareLeft", "Sound", "Stocks", "Taken", "Tree", "Validate",
+			"HostFree", "LossOn", "Partitioning", "Plain", "Schedulable", "ShareLeft", "Sound", "StockOf", "Stocks", "Taken", "Tree", "Validate",
 		},
 	},
 	"quota.Tree": {

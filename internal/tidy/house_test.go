@@ -38,7 +38,7 @@ type room struct {
 var floors = [][]room{
 	{
 		{"core/internal/effort", "", nil},
-		{"core/internal/values", "", []string{"quota"}},
+		{"core/internal/values", "", []string{"countable", "quota"}},
 		{"core/internal/invariant", "", nil},
 		{"core/internal/refusal", "", nil},
 		{"core/internal/agenda", "Agenda", nil},

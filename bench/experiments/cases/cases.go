@@ -29,7 +29,7 @@ type Options struct {
 // compare. The error says so if some differ without a reason.
 func Run(_ context.Context, o Options, w io.Writer) error {
 	if o.File == "" {
-		return study.Misused("-file is missing, such as bench/cases/testdata/kai.json")
+		return study.Missing("file", "the scenarios", "kai.json, kueue_tas.json and kueue_preemption.json in bench/cases/testdata are some")
 	}
 	list, err := judge(o.File)
 	if err != nil {
@@ -51,7 +51,7 @@ func Run(_ context.Context, o Options, w io.Writer) error {
 		return err
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d of %d scenarios differ without a reason", failed, len(list))
+		return study.Found(fmt.Errorf("%d of %d scenarios differ without a reason", failed, len(list)))
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func verdicts(list []cases.Judgement, verbose bool) *study.Table {
 	if verbose {
 		columns = append(columns, "difference", "sums", "name")
 	}
-	t := study.NewTable("", columns...)
+	t := study.NewTable("Scenarios: does berth decide as the other scheduler does", columns...)
 	for _, j := range list {
 		why := reason(&j)
 		if j.Verdict == cases.Unexplained {
@@ -141,7 +141,7 @@ func document(list []cases.Judgement) string {
 // totals counts verdicts by kind, in the order in which kinds come.
 func totals(list []cases.Judgement) (t *study.Table, failed int) {
 	known := []cases.Verdict{cases.Agrees, cases.Differs, cases.NotYet, cases.Unexplained}
-	t = study.NewTable("totals", "kind", "all", "agree", "differ", "not yet", "unexplained")
+	t = study.NewTable("Scenarios by kind: how many agree with the other scheduler", "kind", "all", "agree", "differ", "not yet", "unexplained")
 	row := map[string]int{}
 	sum := []any{"all", 0, 0, 0, 0, 0}
 	count := func(row []any, v cases.Verdict) {

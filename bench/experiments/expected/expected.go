@@ -15,6 +15,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
@@ -48,17 +49,26 @@ to start, and compares that with when they did. Errors are real less expected, i
 
 // Run makes the experiment, and writes its results to w.
 func Run(ctx context.Context, o Options, w io.Writer) error {
-	if o.Nodes < 1 || o.Nodes > 65_536 || o.Days < 1 || o.Days > 60 || o.Load < 1 || o.Load > 1000 || o.Every < berth.Second || o.Most < 1 {
-		return study.Misused("a flag is out of range")
+	if err := study.First(
+		study.Within("nodes", o.Nodes, 1, 65_536), study.Within("days", o.Days, 1, 60), study.Within("load", o.Load, 1, 1000),
+		study.AtLeast("every", o.Every, berth.Second), study.AtLeast("most", o.Most, 1),
+	); err != nil {
+		return err
 	}
 	reference := workload.Reference{Seed: o.Seed, Nodes: o.Nodes, Span: berth.Duration(o.Days) * berth.Day, LoadPercent: o.Load}
 	sched, err := core.New(reference.Config())
 	if err != nil {
 		return err
 	}
+	bar, shown := report.NewProgress(o.Progress, reference.Length()), berth.Time(0)
+	defer bar.Clear()
 	r := run{options: &o, core: sched, random: rand.New(rand.NewPCG(o.Seed, 1)), open: map[berth.ReplicaRef][]answer{}}
 	r.sim = sim.New(sched, reference.Workload(), sim.Options{
 		StartDelay: 10 * berth.Second, StopDelay: 5 * berth.Second, Seed: o.Seed, Scheduled: r.scheduled,
+		Applied: func(now berth.Time, _ berth.Event, _ error) {
+			bar.Add(now.Sub(shown))
+			shown = now
+		},
 	})
 	end := berth.Time(reference.Length())
 	for at := berth.Time(o.Every); at < end; at = at.Add(o.Every) {

@@ -134,14 +134,12 @@ const (
 )
 
 func newExperiment(o Options) (*experiment, error) {
-	if o.Nodes < 8 || o.Nodes > 1024 || o.Days < 1 || o.Days > 56 || o.Seeds < 2 || o.Seeds > 1000 {
-		return nil, study.Misused("a flag is out of range: 8 to 1024 nodes, 1 to 56 days and 2 to 1000 seeds are possible")
-	}
-	if o.Largest < 1 || o.Largest > 64 || o.Reserved < -1 {
-		return nil, study.Misused("a flag is out of range: -largest is 1 to 64, -reserved -1 or more")
-	}
-	if o.HalfLife < time.Minute || o.HalfLife > 366*24*time.Hour {
-		return nil, study.Misused("-half-life: %v is not between a minute and a year", o.HalfLife)
+	if err := study.First(
+		study.Within("nodes", o.Nodes, 8, 1024), study.Within("days", o.Days, 1, 56), study.Within("seeds", o.Seeds, 2, 1000),
+		study.Within("largest", o.Largest, 1, 64), study.AtLeast("reserved", o.Reserved, -1),
+		study.Within("half-life", o.HalfLife, time.Minute, 366*24*time.Hour),
+	); err != nil {
+		return nil, err
 	}
 	halfLife := berth.Duration(o.HalfLife.Milliseconds())
 	never, reclaim := berth.Preemption{Mode: berth.PreemptionOff}, berth.Preemption{Mode: berth.PreemptionReclaim}
@@ -197,7 +195,7 @@ func (b *experiment) evenPart(team int) float64 {
 
 // Play runs every week under every policy. The result is by policy, then by seed.
 func (b *experiment) Play(ctx context.Context) ([][]*run, error) {
-	return study.PlayAll(ctx, len(b.policies), b.Seeds, func(p, seed int) (*run, error) {
+	return study.PlayRuns(ctx, b.Output, len(b.policies), b.Seeds, func(p, seed int) (*run, error) {
 		return b.run(b.policies[p].policy, b.Seed+uint64(seed))
 	})
 }

@@ -109,7 +109,7 @@ func (b *experiment) summary(runs [][]*run) *study.Table {
 			columns = append(columns, "difference")
 		}
 	}
-	t := study.NewTable(fmt.Sprintf("All teams: means of %d weeks with 95 %% confidence intervals", b.Seeds), columns...)
+	t := study.NewTable(fmt.Sprintf("All teams: means of %d weeks%s", b.Seeds, study.Intervals(b.Seeds)), columns...)
 	for _, figure := range figures {
 		row, first := []any{figure.name}, study.Each(runs[0], figure.of)
 		for p := range b.policies {

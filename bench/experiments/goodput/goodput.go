@@ -132,11 +132,14 @@ const (
 )
 
 func newExperiment(o Options) (*experiment, error) {
-	if o.Nodes < 2*pipeline || o.Nodes > 16_384 || o.Beside < 4 || o.Beside > 4096 || o.Days < 1 || o.Days > 366 || o.Seeds < 2 || o.Seeds > 1000 {
-		return nil, study.Misused("a flag is out of range: 32 to 16384 nodes and 4 to 4096 beside them, 1 to 366 days and 2 to 1000 seeds are possible")
+	if err := study.First(
+		study.Within("nodes", o.Nodes, 2*pipeline, 16_384), study.Within("beside", o.Beside, 4, 4096), study.Within("days", o.Days, 1, 366),
+		study.Within("seeds", o.Seeds, 2, 1000), study.Within("interruptions", o.Interruptions, 0, 1e5),
+	); err != nil {
+		return nil, err
 	}
-	if o.SparesMilli < 1 || o.SparesMilli*(o.Nodes+o.Beside) > 1000*(o.Beside-2) || !(o.Interruptions >= 0 && o.Interruptions <= 1e5) {
-		return nil, study.Misused("a flag is out of range: spares are at least 1, and leave two nodes of those beside; interruptions are up to 100000")
+	if err := study.Within("spares", o.SparesMilli, 1, 1000*(o.Beside-2)/(o.Nodes+o.Beside)); err != nil { // two nodes beside are no spares
+		return nil, err
 	}
 	preempting := berth.Policy{}
 	spares := berth.Policy{HotSpares: []berth.HotSpares{{Pool: poolName, NodesMilli: o.SparesMilli}}}
@@ -154,7 +157,7 @@ func newExperiment(o Options) (*experiment, error) {
 
 // Play makes every run of every line. The result is by line, then by seed.
 func (g *experiment) Play(ctx context.Context) ([][]*run, error) {
-	return study.PlayAll(ctx, len(g.lines), g.Seeds, func(l, seed int) (*run, error) {
+	return study.PlayRuns(ctx, g.Output, len(g.lines), g.Seeds, func(l, seed int) (*run, error) {
 		r, err := g.newRun(&g.lines[l], g.Seed+uint64(seed), nil)
 		if err == nil {
 			err = r.play(g.faults(r.seed))

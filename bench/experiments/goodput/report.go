@@ -87,7 +87,7 @@ func (g *experiment) times(runs [][]*run) *study.Table {
 	for _, figure := range times {
 		columns = append(columns, figure.name)
 	}
-	t := study.NewTable(fmt.Sprintf("Time of the gang, percent of %d days: means of %d runs with 95 %% confidence intervals", g.Days, g.Seeds), columns...)
+	t := study.NewTable(fmt.Sprintf("Time of the gang, percent of %d days: means of %d runs%s", g.Days, g.Seeds, study.Intervals(g.Seeds)), columns...)
 	for l := range g.lines {
 		row := []any{g.lines[l].name}
 		for _, figure := range times {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/mig"
 )
@@ -55,7 +56,7 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 			return err
 		}
 	}
-	return b.verdict(out, cells)
+	return study.Found(b.verdict(out, cells))
 }
 
 // An experiment is made of options that make sense.
@@ -118,8 +119,11 @@ func newExperiment(o Options) (*experiment, error) {
 	if !ok {
 		return nil, study.Misused("-product: there is no product %q", o.Product)
 	}
-	if o.GPUs < 1 || o.Seeds < 2 || o.Cases < 0 || len(o.Mixes) == 0 || len(o.Loads) == 0 {
-		return nil, study.Misused("there must be at least one GPU, two seeds, a mix and a load, and no fewer than no cases")
+	if err := study.First(study.AtLeast("gpus", o.GPUs, 1), study.AtLeast("seeds", o.Seeds, 2), study.AtLeast("cases", o.Cases, 0)); err != nil {
+		return nil, err
+	}
+	if len(o.Mixes) == 0 || len(o.Loads) == 0 {
+		return nil, study.Misused("-mixes and -loads need a mix and a load each")
 	}
 	b := &experiment{Options: o}
 	for _, name := range o.Mixes {
@@ -160,9 +164,12 @@ func (b *experiment) play(ctx context.Context) ([]*cell, error) {
 			cells = append(cells, &cell{mix: mix, load: load})
 		}
 	}
+	bar := report.NewCount(b.Progress, len(cells), "mixes and loads")
+	defer bar.Clear()
 	study.AtOnce(len(cells), func(i int) {
 		if ctx.Err() == nil {
 			b.playCell(cells[i])
+			bar.Count()
 		}
 	})
 	return cells, ctx.Err()

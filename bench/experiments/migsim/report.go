@@ -25,7 +25,7 @@ func (b *experiment) report(out *study.Printer, cells []*cell) error {
 	if out.ForPrograms() {
 		return out.Print(b.long(cells))
 	}
-	out.Note("%d x %s, %d runs of each mix and load; means with 95 %% confidence intervals\n", b.GPUs, b.Product, b.Seeds)
+	out.Note("%d x %s, means of %d runs of each mix and load%s\n", b.GPUs, b.Product, b.Seeds, study.Intervals(b.Seeds))
 	columns := append([]string{"mix", "load"}, policyNames...)
 	acceptance := study.NewTable("Requests accepted, percent", columns...)
 	fragmentation := study.NewTable("Fragmentation: MFI's score of a GPU, mean over time", columns[:len(columns)-1]...)

@@ -37,6 +37,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/machine"
+	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/core"
 )
@@ -72,9 +73,12 @@ func Defaults() Options {
 // Run makes the experiment, and writes its results to w. The error says so if a segment is split
 // with the constraints.
 func Run(ctx context.Context, o Options, w io.Writer) error {
-	if o.Trays < 300 || o.Trays > 65_536 || !(o.Days > 0 && o.Days <= 3660) || !(o.Warmup >= 0 && o.Warmup <= 3660) ||
-		o.Backlog < 1 || o.Backlog > 100_000 || o.Reserved < -1 || o.Backfill < 0 {
-		return study.Misused("a flag is out of range: at least 300 trays and some time are needed")
+	const minute = 1.0 / (24 * 60)
+	if err := study.First(
+		study.Within("trays", o.Trays, 300, 65_536), study.Within("days", o.Days, minute, 3660), study.Within("warmup", o.Warmup, 0, 3660),
+		study.Within("backlog", o.Backlog, 1, 100_000), study.AtLeast("reserved", o.Reserved, -1), study.AtLeast("backfill", o.Backfill, 0),
+	); err != nil {
+		return err
 	}
 	out := o.To(w)
 	if err := out.Print(mixTable()); err != nil {
@@ -198,7 +202,7 @@ func mixTable() *study.Table {
 	for i := range mix {
 		gpuTime += weight(i)
 	}
-	t := study.NewTable("the mix: jobs by size, median run time, and about what share of the GPU time each size asks for",
+	t := study.NewTable("The mix: jobs by size, median run time, and about what share of the GPU time each size asks for",
 		"GPUs", "jobs %", "median min", "GPU time %", "trays", "segment (trays in one block)")
 	for i, m := range mix {
 		g := group(m.gpus, true)
@@ -245,13 +249,13 @@ func (o *Options) report(out *study.Printer, with, without *run) error {
 	cost := 100 * (without.occupancy() - with.occupancy())
 	out.Note("the constraints cost %.2f points of occupancy; the target is 0.5", cost)
 	if with.split > 0 {
-		return fmt.Errorf("%d of %d segments are split", with.split, with.segments)
+		return study.Found(fmt.Errorf("%d of %d segments are split", with.split, with.segments))
 	}
 	return nil
 }
 
 func waitsTable(with, without *run) *study.Table {
-	t := study.NewTable("waits in minutes, of the jobs that started; with constraints and without", "GPUs", "started", "p50", "p95", "max",
+	t := study.NewTable("Waits in minutes, of the jobs that started; with constraints and without", "GPUs", "started", "p50", "p95", "max",
 		"started w/o", "p50 w/o", "p95 w/o", "max w/o")
 	for i, m := range mix {
 		row := []any{m.gpus}
@@ -266,7 +270,9 @@ func waitsTable(with, without *run) *study.Table {
 				row = append(row, minutes(study.Quantile(w, q)))
 			}
 		}
-		t.Add(row...)
+		if len(with.waits[i])+len(without.waits[i]) > 0 {
+			t.Add(row...)
+		}
 	}
 	return t
 }
@@ -282,6 +288,8 @@ func (o *Options) run(ctx context.Context, constrained bool, out *study.Printer)
 	}
 	word := map[bool]string{true: "with", false: "without"}[constrained]
 	out.Say("%s constraints: %d trays, %d jobs waiting", word, o.Trays, o.Backlog)
+	r.bar = report.NewProgress(out.Progress, r.until.Sub(0))
+	defer r.bar.Clear()
 	if err := r.simulate(ctx); err != nil {
 		return nil, err
 	}

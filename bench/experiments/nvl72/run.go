@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/machine"
+	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
 )
@@ -19,6 +20,8 @@ type run struct {
 	core        *core.Core
 	sim         *sim.Simulation
 	broken      error // the first thing that makes no sense
+	bar         *report.Progress
+	shown       berth.Time // on the bar
 
 	from, until berth.Time // of what is measured
 	next        int        // number of the next job
@@ -94,6 +97,10 @@ func (r *run) everyHour(ctx context.Context) error {
 
 // passed keeps the backlog full after every pass.
 func (r *run) passed() error {
+	if r.bar != nil {
+		r.bar.Add(r.sim.Now().Sub(r.shown))
+		r.shown = r.sim.Now()
+	}
 	if r.broken != nil {
 		return r.broken
 	}

@@ -107,6 +107,9 @@ type trace struct {
 }
 
 func (b *experiment) configure() error {
+	if b.Dir == "" {
+		return study.Missing("dir", "the folder with "+workload.OpenBNodes+" and openb_pod_list_default.csv", workload.OpenBSource)
+	}
 	for _, name := range b.Policies {
 		if name == "all" {
 			b.policies = append(append(b.policies, bench.InCore()), bench.Policies()...)
@@ -114,34 +117,27 @@ func (b *experiment) configure() error {
 		}
 		p, err := bench.Find(name)
 		if err != nil {
-			return study.Misused("there is no policy %q", name)
+			return study.Misused("-policies: there is no policy %q", name)
 		}
 		b.policies = append(b.policies, p)
 	}
 	if len(b.policies) == 0 || len(b.Seeds) == 0 || len(b.Pods) == 0 {
-		return study.Misused("a policy, a seed and a list of tasks are needed")
+		return study.Misused("-policies, -seeds and -pods each need a name or a number")
 	}
 	for i, p := range b.policies {
 		if slices.ContainsFunc(b.policies[:i], func(o bench.NamedPolicy) bool { return o.Name == p.Name }) {
-			return study.Misused("policy %q is named twice", p.Name)
+			return study.Misused("-policies: policy %q is named twice", p.Name)
 		}
 	}
-	for _, flag := range []struct {
-		name               string
-		value, least, most int
-	}{
-		{"load", b.Load, 100, 1000},
-		{"queue", b.Play.Queue, 0, 1_000_000},
-		{"moves", b.Play.Moves, 0, 100},
-		{"moves-in-all", b.Play.MovesInAll, 0, 1_000_000_000},
-	} {
-		if flag.value < flag.least || flag.value > flag.most {
-			return study.Misused("-%s %d is not in %d to %d", flag.name, flag.value, flag.least, flag.most)
-		}
+	if err := study.First(
+		study.Within("load", b.Load, 100, 1000), study.Within("queue", b.Play.Queue, 0, 1_000_000),
+		study.Within("moves", b.Play.Moves, 0, 100), study.Within("moves-in-all", b.Play.MovesInAll, 0, 1_000_000_000),
+	); err != nil {
+		return err
 	}
 	for i, seed := range b.Seeds {
 		if slices.Contains(b.Seeds[:i], seed) { // it would count as another sample
-			return study.Misused("seed %d is named twice", seed)
+			return study.Misused("-seeds: seed %d is named twice", seed)
 		}
 	}
 	return nil
@@ -188,7 +184,10 @@ func (b *experiment) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.Join(b.writePage(), b.verdict())
+	if err := b.writePage(); err != nil {
+		return err
+	}
+	return study.Found(b.verdict())
 }
 
 // play makes all runs of a trace.

@@ -137,16 +137,16 @@ func TestOpenBVerdict(t *testing.T) {
 func TestOptions(t *testing.T) {
 	dir := writeOpenB(t, "ours")
 	for says, change := range map[string]func(*Options){
-		`no policy "best"`:              func(o *Options) { o.Policies = []string{"best"} },
-		`policy "fgd" is named twice`:   func(o *Options) { o.Policies = []string{"all", "fgd"} },
-		"a seed and a list of tasks":    func(o *Options) { o.Seeds = nil },
-		"a policy, a seed":              func(o *Options) { o.Policies = nil },
-		"list of tasks are needed":      func(o *Options) { o.Pods = nil },
-		"seed 2 is named twice":         func(o *Options) { o.Seeds = []int64{1, 2, 3, 2} },
-		"-load 0 is not in 100 to 1000": func(o *Options) { o.Load = 0 },
-		"-queue -1 is not in":           func(o *Options) { o.Play.Queue = -1 },
-		"-moves 101 is not in":          func(o *Options) { o.Play.Moves = 101 },
-		"-moves-in-all -1 is not in":    func(o *Options) { o.Play.MovesInAll = -1 },
+		`no policy "best"`:                             func(o *Options) { o.Policies = []string{"best"} },
+		`policy "fgd" is named twice`:                  func(o *Options) { o.Policies = []string{"all", "fgd"} },
+		"-policies, -seeds and -pods each need a name": func(o *Options) { o.Seeds = nil },
+		"-policies, -seeds and -pods":                  func(o *Options) { o.Policies = nil },
+		"-pods each need":                              func(o *Options) { o.Pods = nil },
+		"seed 2 is named twice":                        func(o *Options) { o.Seeds = []int64{1, 2, 3, 2} },
+		"-load: 0 is not between 100 and 1000":         func(o *Options) { o.Load = 0 },
+		"-queue: -1 is not between":                    func(o *Options) { o.Play.Queue = -1 },
+		"-moves: 101 is not between":                   func(o *Options) { o.Play.Moves = 101 },
+		"-moves-in-all: -1 is not between":             func(o *Options) { o.Play.MovesInAll = -1 },
 	} {
 		o := few(dir, 1, 2)
 		change(&o)

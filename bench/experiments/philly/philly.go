@@ -111,13 +111,14 @@ type experiment struct {
 // newExperiment reads the trace, too.
 func newExperiment(o Options) (*experiment, error) {
 	if o.File == "" {
-		return nil, study.Misused("-file has to name the trace")
+		return nil, study.Missing("file", "philly_jobs_sia.csv.gz",
+			"it is made of the trace of https://github.com/msr-fiddle/philly-traces by the artifact of Sia, https://github.com/siasosp23/artifacts")
 	}
-	if o.Compress < 1 || o.Compress > 1000 || o.From < 0 || o.Days < 0 || o.Tolerance < 0 {
-		return nil, study.Misused("a flag is out of range: -compress is 1 to 1000, -from, -days and -tolerance are not negative")
-	}
-	if o.GPUs < 16 || o.GPUs > 65_536 {
-		return nil, study.Misused("-gpus: %d is not between 16 and 65536", o.GPUs)
+	if err := study.First(
+		study.Within("gpus", o.GPUs, 16, 65_536), study.Within("compress", o.Compress, 1, 1000),
+		study.AtLeast("from", o.From, 0), study.AtLeast("days", o.Days, 0), study.AtLeast("tolerance", o.Tolerance, 0),
+	); err != nil {
+		return nil, err
 	}
 	b := &experiment{Options: o, policies: policies()}
 	if len(o.Policies) > 0 {

@@ -76,8 +76,8 @@ func (b *experiment) bySize(runs [][]*run) *study.Table {
 // differences compares each policy with the first one, week by week.
 func (b *experiment) differences(runs [][]*run) *study.Table {
 	first := runs[0][inShared].weeks()
-	t := study.NewTable(fmt.Sprintf("Mean delay by week of submission, minutes: means of %d weeks with 95 %% confidence intervals, and the difference to %s in the same weeks",
-		len(first), b.policies[0].name), "policy", "shared", "difference", "private", "sharing less private")
+	t := study.NewTable(fmt.Sprintf("Mean delay by week of submission, minutes: means of %d weeks%s, and the difference to %s in the same weeks",
+		len(first), study.Intervals(len(first)), b.policies[0].name), "policy", "shared", "difference", "private", "sharing less private")
 	if len(first) < 2 {
 		return t
 	}

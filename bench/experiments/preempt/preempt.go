@@ -117,11 +117,12 @@ const (
 )
 
 func newExperiment(o Options) (*experiment, error) {
-	if o.Nodes < 16 || o.Nodes > 4096 || o.Days < 1 || o.Days > 28 || o.Seeds < 2 || o.Seeds > 100 {
-		return nil, study.Misused("a flag is out of range: 16 to 4096 nodes, 1 to 28 days and 2 to 100 seeds are possible")
-	}
-	if o.Elastic < 0 || o.Elastic > 100 || o.Interval < time.Minute || o.Interval > 24*time.Hour || o.Regroup < 0 || o.Regroup > time.Hour || o.Target < time.Second {
-		return nil, study.Misused("a flag is out of range: -elastic is 0 to 100, -interval a minute to a day, -regroup up to an hour, -target a second or more")
+	if err := study.First(
+		study.Within("nodes", o.Nodes, 16, 4096), study.Within("days", o.Days, 1, 28), study.Within("seeds", o.Seeds, 2, 100),
+		study.Within("elastic", o.Elastic, 0, 100), study.Within("interval", o.Interval, time.Minute, 24*time.Hour),
+		study.Within("regroup", o.Regroup, 0, time.Hour), study.AtLeast("target", o.Target, time.Second),
+	); err != nil {
+		return nil, err
 	}
 	nobody := berth.Config{Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptionOff}}}
 	return &experiment{o, []policy{
@@ -138,7 +139,7 @@ func (b *experiment) gpus() int64 { return int64(b.Nodes) * machine.NodeGPUs }
 
 // Play runs every week under every policy. The result is by policy, then by seed.
 func (b *experiment) Play(ctx context.Context) ([][]*run, error) {
-	return study.PlayAll(ctx, len(b.policies), b.Seeds, func(p, seed int) (*run, error) {
+	return study.PlayRuns(ctx, b.Output, len(b.policies), b.Seeds, func(p, seed int) (*run, error) {
 		r, err := b.newRun(&b.policies[p], b.arrivals(b.Seed+uint64(seed)), nil)
 		if err == nil {
 			err = r.play()

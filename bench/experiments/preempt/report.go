@@ -15,7 +15,7 @@ func (b *experiment) Report(out *study.Printer, runs [][]*run) error {
 		}
 		return out.Print(b.long(runs))
 	}
-	out.Note("%d GPUs; %d runs of each policy, of %d days from seed %d on; means with 95 %% confidence intervals\n", b.gpus(), b.Seeds, b.Days, b.Seed)
+	out.Note("%d GPUs; means of %d runs of each policy, of %d days from seed %d on%s\n", b.gpus(), b.Seeds, b.Days, b.Seed, study.Intervals(b.Seeds))
 	for i := range tables {
 		if err := out.Print(b.table(&tables[i], runs)); err != nil {
 			return err

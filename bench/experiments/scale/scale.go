@@ -47,8 +47,8 @@ func Defaults() Options { return Options{Time: time.Second} }
 // Run takes all figures, and writes them to w as one table. The error says which states did not
 // do what they should, and with Verify, how many targets were missed.
 func Run(ctx context.Context, o Options, w io.Writer) error {
-	if o.Time <= 0 || o.Time > time.Hour {
-		return study.Misused("-time: %v is out of range", o.Time)
+	if err := study.Within("time", o.Time, time.Nanosecond, time.Hour); err != nil {
+		return err
 	}
 	earlier, err := read(o.Against)
 	if err != nil {
@@ -62,7 +62,10 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 	if err := o.print(out, w, tableOf(figures, earlier)); err != nil {
 		return err
 	}
-	return errors.Join(failed, save(o.Save, figures), o.verdict(figures))
+	if err := errors.Join(failed, save(o.Save, figures)); err != nil {
+		return err
+	}
+	return study.Found(o.verdict(figures))
 }
 
 // take goes through the states, one after the other.

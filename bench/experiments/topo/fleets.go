@@ -15,11 +15,11 @@ type maker struct {
 	fleet func() (*fleet, error)
 }
 
-func fleets(lingjun string) []maker {
+func fleets(file string) []maker {
 	return []maker{
 		{"h100", h100Fleet},
 		{"nvl72", nvl72Fleet},
-		{"lingjun", func() (*fleet, error) { return lingjunFleet(lingjun) }},
+		{lingjun, func() (*fleet, error) { return lingjunFleet(file) }},
 		{"mixed", mixedFleet},
 	}
 }

@@ -38,7 +38,7 @@ type Options struct {
 	Seed uint64
 	// Time is how long to measure each gang.
 	Time time.Duration
-	// Lingjun is the file of the Lingjun topology. Where it is absent, that fleet is left out.
+	// Lingjun is the file of the Lingjun topology. Empty, or absent: that fleet is left out.
 	Lingjun string
 }
 
@@ -47,12 +47,22 @@ func Defaults() Options { return Options{Seed: 1, Time: 100 * time.Millisecond} 
 
 // Run makes the experiment, and writes its results to w.
 func Run(ctx context.Context, o Options, w io.Writer) error {
+	if err := study.AtLeast("time", o.Time, 0); err != nil {
+		return err
+	}
 	out, found := o.To(w), false
 	for _, maker := range fleets(o.Lingjun) {
 		if o.Fleet != "" && maker.name != o.Fleet {
 			continue
 		}
 		found = true
+		if maker.name == lingjun && o.Lingjun == "" {
+			out.Say("the fleet %s is left out without -lingjun: topo.csv of the Lingjun trace of https://github.com/alibaba/clusterdata", lingjun)
+			if o.Fleet == "" {
+				continue
+			}
+			return study.Missing("lingjun", "the file topo.csv", "it is in the Lingjun trace of https://github.com/alibaba/clusterdata")
+		}
 		f, err := maker.fleet()
 		if errors.Is(err, fs.ErrNotExist) {
 			out.Say("the fleet %s is left out: %v", maker.name, err)
@@ -66,10 +76,13 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 		}
 	}
 	if !found {
-		return study.Misused("there is no fleet %q", o.Fleet)
+		return study.Misused("-fleet: there is no fleet %q; there are h100, nvl72, lingjun and mixed", o.Fleet)
 	}
 	return nil
 }
+
+// lingjun is the fleet that is read from a file.
+const lingjun = "lingjun"
 
 // sizes are the GPUs of the gangs.
 var sizes = [...]int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}
@@ -86,7 +99,7 @@ func (o *Options) measure(ctx context.Context, out *study.Printer, f *fleet) err
 		columns = append(columns, f.config.Levels[i])
 	}
 	columns = append(columns, "islands broken", "wider broken", "all-reduce GB/s", "best here GB/s", "% of best", "us/gang")
-	t := study.NewTable(f.name, columns...)
+	t := study.NewTable("Where gangs go on "+f.name+", and how fast", columns...)
 	for _, gpus := range sizes {
 		if err := ctx.Err(); err != nil {
 			return err

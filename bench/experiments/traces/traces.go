@@ -86,9 +86,9 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 	case err != nil:
 		return err
 	case len(files) == 0 && o.Dir != "":
-		return study.Misused("there is no trace below %q", o.Dir)
+		return study.Misused("-dir: there is no trace below %q; -h has the folders and files that are looked for", o.Dir)
 	case o.Drawn < 0 || o.Drawn > maxDrawn:
-		return study.Misused("-drawn is outside 0..%d", maxDrawn)
+		return study.Within("drawn", o.Drawn, 0, maxDrawn)
 	case len(files) == 0 && o.Drawn == 0:
 		return study.Misused("-dir, -sacct, -swf or -drawn is missing")
 	}

@@ -70,7 +70,7 @@ func TestTracesReportsWhatIsBroken(t *testing.T) {
 	for says, o := range map[string]Options{
 		"there is no trace below":                 {Dir: dir},
 		"-dir, -sacct, -swf or -drawn is missing": {},
-		"-drawn is outside":                       {Drawn: -1},
+		"-drawn: -1 is not between":               {Drawn: -1},
 	} {
 		_, err := studytest.Tell(Run, o)
 		require.ErrorIs(t, err, study.ErrOptions)

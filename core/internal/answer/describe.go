@@ -7,7 +7,6 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/values"
-	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/decimal"
 	"github.com/berth-sched/berth/quota"
 )
@@ -40,11 +39,7 @@ func each(e *record.Entry, group, members int) string {
 	if cl.Share != nil {
 		parts = append(parts, decimal.Milli(int64(cl.Share.GPUMilli))+" of a GPU")
 	}
-	for r, v := range cl.Host() {
-		if v > 0 {
-			parts = append(parts, values.Amount(quota.HostOf(countable.Resource(r)), v))
-		}
-	}
+	parts = append(parts, values.HostClaim(cl)...)
 	if members == 1 {
 		return strings.Join(parts, ", ")
 	}

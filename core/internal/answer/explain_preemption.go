@@ -204,8 +204,8 @@ func (an *Answers) StartPlan(rep *record.Replica) berth.StartPlan {
 		return berth.StartPlan{Text: fmt.Sprintf("it failed, and backs off for another %v whatever is free", rep.Retry.ReadyAt.Sub(an.state.Now))}
 	}
 	e := rep.Entries[0]
-	if an.fitsNow(e) {
-		return berth.StartPlan{Fits: true, Text: "nothing is in its way: the next pass is expected to start it"}
+	if choice, fits := an.fitsNow(e); fits {
+		return berth.StartPlan{Fits: true, Choice: choice, Text: "nothing is in its way: the next pass is expected to start it"}
 	}
 	reason := an.Reason(e)
 	if reason.Code == berth.ReasonTurn { // no pass has tried it yet

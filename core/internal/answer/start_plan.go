@@ -29,12 +29,11 @@ func startSentence(t *berth.StartPlan, together bool) string {
 	return "no preemption and no move would start it: " + t.Reason.Text
 }
 
-// fitsNow reports whether an entry fits now, within its quota.
-func (an *Answers) fitsNow(e *record.Entry) bool {
+// fitsNow reports whether an entry fits now, within its quota, and what speaks for its place.
+func (an *Answers) fitsNow(e *record.Entry) (*berth.PlaceChoice, bool) {
 	t := an.victims.NewSearch(e, nil)
 	t.Request, _ = an.search.Lift(e, &e.Bucket.Shape.Minimum)
-	_, within := an.state.Quota.Fits(t.Queue, t.Asked)
-	return within && t.Place() != nil
+	return t.FitsNow()
 }
 
 // wouldMove looks for moves that would start an entry, without an effect; nil: there are

@@ -151,7 +151,9 @@ func (bl *Backlog) dequeue(e *record.Entry) {
 	if e.Batch != nil {
 		bl.Reveal(e.Batch)
 	}
-	bl.noteEntry(e)
+	if b.Entries.Len() > 1 {
+		bl.noteEntry(e)
+	}
 	b.Remove(e)
 	if e != e.Rep.Entries[0] {
 		b.Others--
@@ -297,6 +299,11 @@ func (bl *Backlog) quotaUnblock(b *record.Bucket) {
 
 // WakeLimited makes the buckets ready that quota holds back and that fit it now:
 // those for which usage fell, and those of which only one product is limited.
+//
+// The first entry of a bucket answers for those behind it: they ask for as much, of the same queue.
+// They differ in the earmarks that are lifted for them. By rank (passes) none is lifted for one of
+// those that is not for the first, so that only an own earmark remains: and a beneficiary is served
+// as such (ServeReserved), whether or not its bucket is held back.
 func (bl *Backlog) WakeLimited() {
 	for i := len(bl.QuotaBlocked) - 1; i >= 0; i-- {
 		b := bl.QuotaBlocked[i]

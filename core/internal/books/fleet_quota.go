@@ -244,3 +244,8 @@ func (bk *Books) UseScorer(s berth.Scorer) *berth.Error {
 
 // SetDemand tells how many whole domains of a level waiting work wants.
 func (bk *Books) SetDemand(level topology.Level, n int) { bk.state.Fleet.SetBreakCost(level, n) }
+
+// Choice says what speaks for a node on which a request fits; see package score.
+func (bk *Books) Choice(r *gang.Request, at topology.NodeIndex, place func(*gang.Request) []gang.Member) *berth.PlaceChoice {
+	return bk.scoring.Choice(r, at, place)
+}

@@ -154,6 +154,11 @@ func (d *Demand) Loss(c *gang.Claim, s *gang.Stock, left int16) int64 {
 		return 0
 	}
 	from := d.standOf(s)
+	return d.worth(from) - d.worth(d.after(c, from, left))
+}
+
+// after is what a stand comes to with a member with a claim.
+func (d *Demand) after(c *gang.Claim, from *stand, left int16) *stand {
 	d.left = append(d.left[:0], from.left...)
 	switch milli := int16(c.Share.GPUMilli); {
 	case milli > 0:
@@ -170,7 +175,7 @@ func (d *Demand) Loss(c *gang.Claim, s *gang.Stock, left int16) int64 {
 		copy(d.left[c.GPUs:], d.left[:rest])
 		clear(d.left[:c.GPUs])
 	}
-	return d.worth(from) - d.worth(d.find(from.model, from.host.Minus(c.Host), d.left))
+	return d.find(from.model, from.host.Minus(c.Host), d.left)
 }
 
 // worth is what a stand is worth.

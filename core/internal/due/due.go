@@ -62,7 +62,7 @@ type Due struct {
 
 // A standing is where a bucket stands.
 type standing struct {
-	bucket *record.Bucket
+	bucket *record.Bucket // nil: it is nobody's, and stands nowhere
 	// entry is the first entry as it was when the bucket was looked at last, and at is when it may
 	// get a reservation; spans: it needs several nodes.
 	entry *record.Entry
@@ -134,16 +134,17 @@ func (d *Due) standingOf(b *record.Bucket) *standing {
 	case b.Entries.Len() == 0:
 		return nil
 	case len(d.vacant) == 0:
+		s := &standing{slot: -1, headNoted: -1, bidsNoted: -1}
+		for i := range s.bidders {
+			s.bidders[i] = bidder{of: s, slot: -1, sought: -1}
+		}
 		d.vacant = append(d.vacant, len(d.standings))
-		d.standings = append(d.standings, new(standing))
+		d.standings = append(d.standings, s)
 	}
 	b.Due = d.vacant[len(d.vacant)-1]
 	d.vacant = d.vacant[:len(d.vacant)-1]
 	s := d.standings[b.Due]
-	*s = standing{bucket: b, slot: -1, headNoted: -1, bidsNoted: -1}
-	for i := range s.bidders {
-		s.bidders[i] = bidder{of: s, slot: -1, sought: -1}
-	}
+	s.bucket = b
 	return s
 }
 

@@ -31,7 +31,7 @@ func (d *Due) Hopeless(rep *record.Replica) bool { return rep.Reserve.HopelessAt
 // than before. Where no bucket is ready, those that quota does not hold back are blocked: so blocks
 // come and go without a note.
 func (d *Due) NoteHead(b *record.Bucket) {
-	if s := d.standingOf(b); s != nil && s.headNoted < 0 {
+	if s := d.standingOf(b); s != nil && s.headNoted < 0 && !b.Shape.IsSingle() {
 		s.headNoted = len(d.changedHeads)
 		d.changedHeads = append(d.changedHeads, s)
 	}
@@ -113,6 +113,8 @@ func (d *Due) enterHeads(s *standing) {
 
 func (d *Due) leaveHeads(s *standing) {
 	switch s.place {
+	case nowhere:
+		return
 	case inLater:
 		d.later.Remove(s.slot)
 	case inHeld:

@@ -73,9 +73,6 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 		if e == nil || im.replies.Given >= repliesOfPass*ev.state.Bounds.Bids {
 			break // the rest in the next pass
 		}
-		alike := func(other *record.Entry) bool {
-			return other == e || other.Bucket == e.Bucket && other.Grows == e.Grows
-		}
 		if ready := ev.life.EvictionsReady(); ready > ev.state.Now && ev.life.Stretching == 0 { // the bid that comes first is first then
 			ev.agenda.PreemptAt(ready)
 			return bids
@@ -83,14 +80,14 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 		inVain := ev.bidsInVain(im, e)
 		left = left || !inVain && (searched == ev.state.Bounds.Bids || im.VictimSearches <= ev.state.Bounds.VictimSearches*7/8)
 		if inVain || left {
-			r.DropAll(e.Rep.Job.Queue, alike)
+			dropAlike(r, e, behind[e.Bucket])
 			continue
 		}
 		im.first = searched == 0
 		searched++
 		b := ev.bid(im, e)
 		if b == nil {
-			r.DropAll(e.Rep.Job.Queue, alike)
+			dropAlike(r, e, behind[e.Bucket])
 			continue
 		}
 		im.replies.Forget()
@@ -115,6 +112,18 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 	}
 	ev.agenda.PreemptAt(ev.state.Now)
 	return bids
+}
+
+// dropAlike takes the entry off a rota that is next in turn, and those of its bucket that bid as it
+// does: there are none unless those behind the first one are in the rota.
+func dropAlike(r *books.Rota, e *record.Entry, behind bool) {
+	if !behind {
+		r.Drop(e)
+		return
+	}
+	r.DropAll(e.Rep.Job.Queue, func(other *record.Entry) bool {
+		return other == e || other.Bucket == e.Bucket && other.Grows == e.Grows
+	})
 }
 
 // A Bid is an entry with the victims or moves found for it, and what it will hold then.
@@ -162,7 +171,8 @@ func (ev *Evict) bidsInVain(im *imagination, e *record.Entry) bool {
 		p.Preemption.Mode == berth.PreemptionOn && ev.victims.OutranksAny(e.Rep) {
 		return false
 	}
-	t := ev.newSearch(e, Seeking{partsOnly: ev.life.EvictionsReady() > ev.state.Now})
+	t := im.replies.NewSearch(ev.victims, e)
+	t.PartsOnly = ev.life.EvictionsReady() > ev.state.Now
 	if !im.replies.Recall(t) || t.PartsOnly || t.Waits {
 		return false
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/decimal"
 	"github.com/berth-sched/berth/quota"
 )
@@ -25,6 +27,16 @@ func Amount(r quota.Resource, v int64) string {
 		return "1 " + unit
 	}
 	return decimal.Milli(v) + " " + unit + "s"
+}
+
+// HostClaim lists what a claim asks of the host, each in the unit that people use.
+func HostClaim(c *berth.Claim) (parts []string) {
+	for r, v := range c.Host() {
+		if v > 0 {
+			parts = append(parts, Amount(quota.HostOf(countable.Resource(r)), v))
+		}
+	}
+	return parts
 }
 
 // Detail joins an event with the reason that came with it, for a cause.

@@ -16,8 +16,41 @@ import (
 // none.
 type Replies struct {
 	by map[ask]*Search // looked up, never ranged over
+	// requests are those of the searches that asked for a reply, by what is open to them: no
+	// reservation comes or goes meanwhile. Looked up, never ranged over.
+	requests map[opening]*gang.Request
 	// Given counts those that were given.
 	Given int
+}
+
+// An opening is which of the reservations are open to a request, one bit each.
+type opening struct {
+	shape *record.Shape
+	open  uint64
+}
+
+// NewSearch is that of Victims, for entries of which many ask the same.
+func (r *Replies) NewSearch(v *Victims, e *record.Entry) *Search {
+	aside, s := v.backlog.Reservations, e.Bucket.Shape
+	if len(aside) == 0 || len(aside) > 64 {
+		return v.NewSearch(e, nil)
+	}
+	v.state.Compile(s)
+	t := &Search{core: v, Rep: e.Rep, Queue: e.Rep.Job.Queue, Asked: s.Least}
+	open, key := t.open(&s.Spec, v.state.EndIfStarted(e.Rep, v.state.Now)), opening{shape: s}
+	for i, w := range aside {
+		if open(w) {
+			key.open |= 1 << i
+		}
+	}
+	if t.Request = r.requests[key]; t.Request == nil {
+		t.Request = v.state.Widen(s.Spec.Groups, &s.Minimum, open)
+		if r.requests == nil {
+			r.requests = map[opening]*gang.Request{}
+		}
+		r.requests[key] = t.Request
+	}
+	return t
 }
 
 // An ask is what a search among other queues depends on, but for the nodes that are set aside:

@@ -90,14 +90,19 @@ func (v *Victims) NewSearchToGrow(e *record.Entry, members int, avoid []berth.No
 // takes no spares.
 func (v *Victims) newSearch(t Search, spec *record.ShapeSpec, r *gang.Request, avoid []berth.NodeID, until berth.Time) *Search {
 	t.core, t.Queue = v, t.Rep.Job.Queue
+	t.Request = v.search.Avoiding(avoid, v.state.Widen(spec.Groups, r, t.open(spec, until)))
+	return &t
+}
+
+// open tells what a search may use of what is set aside.
+func (t *Search) open(spec *record.ShapeSpec, until berth.Time) func(*record.Reservation) bool {
 	exclusive := spec.Topology.Exclusive != ""
-	t.Request = v.search.Avoiding(avoid, v.state.Widen(spec.Groups, r, func(w *record.Reservation) bool {
+	return func(w *record.Reservation) bool {
 		if w.IsPlanned() && w.Rep != t.Rep {
 			return !exclusive && w.Rep.Job.Spec.Topology.Exclusive == ""
 		}
-		return v.backlog.Admits(w, t.Rep, until) && !(t.grows && w.IsSpares())
-	}))
-	return &t
+		return t.core.backlog.Admits(w, t.Rep, until) && !(t.grows && w.IsSpares())
+	}
 }
 
 // WithinGuarantee reports whether what is asked is within the guarantee of the queue that asks.
@@ -125,6 +130,22 @@ func (t *Search) Place() []gang.Member {
 	where := slices.Clone(t.core.books.Placement.Members)
 	t.core.books.LetGo()
 	return where
+}
+
+// FitsNow reports whether what is asked for has a place now, within the quota, and what speaks for
+// that place; see score.Scoring.Choice.
+func (t *Search) FitsNow() (*berth.PlaceChoice, bool) {
+	if _, within := t.core.state.Quota.Fits(t.Queue, t.Asked); !within {
+		return nil, false
+	}
+	where := t.Place()
+	if len(where) == 0 {
+		return nil, false
+	}
+	return t.core.books.Choice(t.Request, where[0].Hold.Node, func(r *gang.Request) []gang.Member {
+		t.Request = r
+		return t.Place()
+	}), true
 }
 
 // A source is a queue of which victims may come.

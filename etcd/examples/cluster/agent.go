@@ -150,7 +150,7 @@ func (b *box) agent(leader *caller) {
 			events = append(events, berth.JobFinished{Job: job, Incarnation: h.Incarnation})
 			over = append(over, job)
 		}
-		term, orders, err := leader.ask(have, events)
+		term, orders, err := leader.ask(agentPath(have), events)
 		if err != nil || term < b.term {
 			registered, have = false, 0
 			time.Sleep(50 * time.Millisecond)

@@ -30,8 +30,9 @@ func newCaller(folder, name string, replicas []string) (*caller, error) {
 	}, nil
 }
 
-// ask sends events to replicas until one leads, and returns its term and the orders above one.
-func (c *caller) ask(have berth.OrderID, events []berth.Event) (term int64, orders []berth.Bind, err error) {
+// ask sends events to a path of the replicas until one answers, and returns its term and the
+// orders.
+func (c *caller) ask(path string, events []berth.Event) (term int64, orders []berth.Bind, err error) {
 	var body strings.Builder
 	for _, e := range events {
 		text, err := berth.EncodeEvent(e)
@@ -41,7 +42,7 @@ func (c *caller) ask(have berth.OrderID, events []berth.Event) (term int64, orde
 		body.Write(append(text, '\n'))
 	}
 	for _, at := range c.replicas {
-		if term, orders, err = c.askOne(at, have, body.String()); err == nil {
+		if term, orders, err = c.askOne(at, path, body.String()); err == nil {
 			return term, orders, nil
 		}
 	}
@@ -56,8 +57,8 @@ type refusal struct {
 
 func (r refusal) Error() string { return fmt.Sprintf("%d: %s", r.status, r.text) }
 
-func (c *caller) askOne(at string, have berth.OrderID, body string) (int64, []berth.Bind, error) {
-	resp, err := c.http.Post(fmt.Sprintf("https://%s/exchange?have=%d", at, have), "application/jsonl", strings.NewReader(body))
+func (c *caller) askOne(at, path, body string) (int64, []berth.Bind, error) {
+	resp, err := c.http.Post("https://"+at+path, "application/jsonl", strings.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -90,3 +91,10 @@ func readAnswer(body io.Reader) (term int64, orders []berth.Bind, err error) {
 		}
 	}
 }
+
+// The paths: of an agent that has orders, of a client that turns to a pool, and of one that
+// submits.
+func agentPath(have berth.OrderID) string { return fmt.Sprintf("/exchange?have=%d", have) }
+func poolPath(pool string) string         { return "/exchange?pool=" + pool }
+
+const jobsPath = "/jobs"

@@ -24,11 +24,19 @@ type audit struct {
 	number         uint64
 	events, orders int
 	binds          map[berth.OrderID]berth.Bind
+	// stays are the jobs that have come to the pool, and when they left it.
+	stays map[berth.JobID][]stay
 }
+
+// A stay is the time of a job in a pool; until 0, it is there.
+type stay struct{ from, until berth.Time }
 
 func newAudit(source *etcd.Source) (*audit, error) {
 	c, err := core.New(coreConfig)
-	return &audit{source: source, core: c, checker: check.New(coreConfig), binds: map[berth.OrderID]berth.Bind{}}, err
+	return &audit{
+		source: source, core: c, checker: check.New(coreConfig),
+		binds: map[berth.OrderID]berth.Bind{}, stays: map[berth.JobID][]stay{},
+	}, err
 }
 
 // readOn looks at the records that came. The log keeps those of one snapshot back, so it has to be
@@ -69,6 +77,7 @@ func (a *audit) take(record []byte) error {
 			return err
 		}
 		a.events++
+		a.moves(line.Now, event)
 		return a.checker.Applied(line.Now, event)
 	case line.Pass:
 		orders, err := a.core.Schedule(line.Now)
@@ -89,10 +98,34 @@ func (a *audit) take(record []byte) error {
 	return nil
 }
 
+// moves notes the jobs that come and go with an event.
+func (a *audit) moves(now berth.Time, event berth.Event) {
+	switch e := event.(type) {
+	case berth.JobSubmitted:
+		a.stays[e.Job.ID] = append(a.stays[e.Job.ID], stay{from: now})
+	case berth.JobCancelled:
+		a.left(e.Job, now)
+	case berth.JobFinished:
+		a.left(e.Job, now)
+	case berth.OrderReported:
+		if bind, ok := a.binds[e.Order]; ok {
+			a.left(bind.Job, now)
+		}
+	}
+}
+
+// left notes that a job is gone, if the core knows it no more.
+func (a *audit) left(job berth.JobID, now berth.Time) {
+	_, known := a.core.Job(job)
+	if list := a.stays[job]; !known && len(list) > 0 && list[len(list)-1].until == 0 {
+		list[len(list)-1].until = now
+	}
+}
+
 // A verdict is what the boxes show, once all is at rest.
 type verdict struct {
-	started, lost, doubled, disturbed int
-	firstFault                        string
+	started, lost, doubled, disturbed, wentOn int
+	firstFault                                string
 }
 
 func (v *verdict) fault(count *int, format string, args ...any) {
@@ -104,8 +137,9 @@ func (v *verdict) fault(count *int, format string, args ...any) {
 
 // judge compares what happened in the boxes with the jobs that were accepted and with the orders of
 // the log: each job ran once, to its end, where the log has it, on GPUs that nobody else used.
-func (a *audit) judge(accepted []berth.JobID, boxes map[string][]happened) verdict {
+func judge(audits map[string]*audit, accepted []berth.JobID, boxes map[string][]happened) verdict {
 	var v verdict
+	v.stayed(audits, accepted)
 	started, ended := map[berth.JobID]int{}, map[berth.JobID]int{}
 	for node, lines := range boxes {
 		busy := map[int]berth.JobID{}
@@ -115,7 +149,7 @@ func (a *audit) judge(accepted []berth.JobID, boxes map[string][]happened) verdi
 			case "started":
 				started[h.Job]++
 				v.started++
-				bind, ok := a.binds[h.Order]
+				bind, ok := audits[poolOf(node)].binds[h.Order]
 				if !ok || bind.Job != h.Job || string(bind.Members[0].Node) != node || bind.Members[0].GPUs != h.GPUs {
 					v.fault(&v.doubled, "%s was started on %s by order %d, which is in no log", h.Job, node, h.Order)
 				}
@@ -144,4 +178,21 @@ func (a *audit) judge(accepted []berth.JobID, boxes map[string][]happened) verdi
 		}
 	}
 	return v
+}
+
+// stayed looks at where jobs were, by the clocks of the logs: in one pool at a time.
+func (v *verdict) stayed(audits map[string]*audit, accepted []berth.JobID) {
+	for _, job := range accepted {
+		var all []stay
+		for _, pool := range pools {
+			all = append(all, audits[pool].stays[job]...)
+		}
+		slices.SortFunc(all, func(x, y stay) int { return cmp.Compare(x.from, y.from) })
+		for i := 1; i < len(all); i++ {
+			v.wentOn++
+			if before := all[i-1]; before.until == 0 || before.until > all[i].from {
+				v.fault(&v.doubled, "%s is in two pools", job)
+			}
+		}
+	}
 }

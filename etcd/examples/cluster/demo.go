@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -18,7 +19,6 @@ import (
 	"github.com/berth-sched/berth/etcd"
 	"github.com/berth-sched/berth/etcd/internal/certs"
 	"github.com/berth-sched/berth/etcd/internal/server"
-	"github.com/berth-sched/berth/quota"
 )
 
 // A process is a child, which can be started again.
@@ -71,16 +71,15 @@ type stage struct {
 	proxies  [][]*proxy
 	agents   []*process
 	nodes    []string
-	source   *etcd.Source
-	audit    *audit
+	audits   map[string]*audit // by pool
 	verbose  bool
 
 	equal, differ atomic.Int64 // comparisons of states
 	lock          sync.Mutex
 	accepted      []berth.JobID
-	term          int64 // of the last answer
+	terms         map[string]int64 // of the last answers, by pool
 	tookOver      []time.Duration
-	jobs          int
+	jobs, harmed  int
 }
 
 const boxes, boxesPerProcess = 8, 2
@@ -92,7 +91,7 @@ func demo(short, verbose bool) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	s := &stage{dir: dir, verbose: verbose}
+	s := &stage{dir: dir, verbose: verbose, audits: map[string]*audit{}, terms: map[string]int64{}}
 	defer s.stop()
 	if err := s.start(); err != nil {
 		return err
@@ -101,6 +100,14 @@ func demo(short, verbose bool) error {
 	defer cancel()
 	var submitting sync.WaitGroup
 	enough := make(chan struct{})
+	for _, pool := range pools {
+		submitting.Go(func() { s.knock(pool, enough) })
+	}
+	for _, pool := range pools { // which learns its queue before a job comes
+		if err := s.until(ctx, "a leader", func() bool { return s.term(pool) > 0 }); err != nil {
+			return err
+		}
+	}
 	submitting.Go(func() { s.submit(enough) })
 	rounds := 4
 	if short {
@@ -130,7 +137,7 @@ func (s *stage) start() error {
 		return err
 	}
 	for i := range boxes {
-		s.nodes = append(s.nodes, fmt.Sprintf("box%d", i))
+		s.nodes = append(s.nodes, fmt.Sprintf("box-%s-%d", pools[i%len(pools)], i))
 	}
 	if err := s.certify(); err != nil {
 		return err
@@ -172,11 +179,16 @@ func (s *stage) start() error {
 	if err != nil {
 		return err
 	}
-	if s.source, err = etcd.NewSource(client, prefix); err != nil {
-		return err
+	for _, pool := range pools {
+		source, err := etcd.NewSource(client, prefix+"/"+pool)
+		if err != nil {
+			return err
+		}
+		if s.audits[pool], err = newAudit(source); err != nil {
+			return err
+		}
 	}
-	s.audit, err = newAudit(s.source)
-	return err
+	return nil
 }
 
 // certify gives a certificate to each process, and to each box.
@@ -228,42 +240,6 @@ func (s *stage) stop() {
 	}
 }
 
-// submit submits jobs, one after the other, until it is enough. A job that was not answered is
-// submitted again, by the same name.
-func (s *stage) submit(enough chan struct{}) {
-	events := []berth.Event{berth.QueueSet{Queue: quota.Queue{Name: "team"}}}
-	for {
-		select {
-		case <-enough:
-			return
-		case <-time.After(40 * time.Millisecond):
-		}
-		s.jobs++
-		job := berth.Job{
-			ID: berth.JobID(fmt.Sprintf("job-%05d", s.jobs)), Queue: "team",
-			Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1 << (s.jobs % 3))}},
-		}
-		for told := append(events, berth.JobSubmitted{Job: job}); ; time.Sleep(20 * time.Millisecond) {
-			term, _, err := s.caller.ask(0, told)
-			if err != nil {
-				continue
-			}
-			s.lock.Lock()
-			s.accepted = append(s.accepted, job.ID)
-			s.term = max(s.term, term)
-			s.lock.Unlock()
-			break
-		}
-		events = nil
-	}
-}
-
-func (s *stage) now() (term int64, accepted int) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	return s.term, len(s.accepted)
-}
-
 // until waits for what has to come, and has the audit go on meanwhile.
 func (s *stage) until(ctx context.Context, what string, is func() bool) error {
 	for i, end := 1, time.Now().Add(time.Minute); !is(); i++ {
@@ -283,13 +259,18 @@ func (s *stage) until(ctx context.Context, what string, is func() bool) error {
 func (s *stage) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	return s.audit.readOn(ctx)
+	for _, pool := range pools {
+		if err := s.audits[pool].readOn(ctx); err != nil {
+			return fmt.Errorf("pool %s: %w", pool, err)
+		}
+	}
+	return nil
 }
 
-// leader is the number of the replica that leads.
-func (s *stage) leader(ctx context.Context) (int, error) {
+// leader is the number of the replica that leads a pool.
+func (s *stage) leader(ctx context.Context, pool string) (int, error) {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if name, _, err := s.source.Leader(ctx); err == nil && name != "" {
+		if name, _, err := s.audits[pool].source.Leader(ctx); err == nil && name != "" {
 			return slices.Index(s.doors, name), nil
 		}
 	}
@@ -298,7 +279,7 @@ func (s *stage) leader(ctx context.Context) (int, error) {
 
 // play is what befalls the cluster.
 func (s *stage) play(ctx context.Context, rounds int) error {
-	if err := s.until(ctx, "the first job", func() bool { _, n := s.now(); return n > 0 }); err != nil {
+	if err := s.until(ctx, "the first job", func() bool { return s.acceptedSoFar() > 0 }); err != nil {
 		return err
 	}
 	for round := range rounds {
@@ -328,21 +309,32 @@ func (s *stage) cut(replica int, cut bool) {
 	}
 }
 
-// takeOver harms the leader, and measures until a job is accepted by another.
+// takeOver harms a replica that leads, and measures until each pool that it led has another leader,
+// at work.
 func (s *stage) takeOver(ctx context.Context, name string, harm func(int), restore func(int) error) error {
-	leader, err := s.leader(ctx)
+	leader, err := s.leader(ctx, pools[s.harmed%len(pools)])
+	s.harmed++
 	if err != nil {
 		return err
 	}
-	before, _ := s.now()
+	before := map[string]int64{}
+	for _, pool := range pools {
+		if at, err := s.leader(ctx, pool); err != nil {
+			return err
+		} else if at == leader {
+			before[pool] = s.term(pool)
+		}
+	}
 	began := time.Now()
 	harm(leader)
-	if err := s.until(ctx, "another leader", func() bool { term, _ := s.now(); return term > before }); err != nil {
-		return err
+	for _, pool := range slices.Sorted(maps.Keys(before)) {
+		if err := s.until(ctx, "another leader", func() bool { return s.term(pool) > before[pool] }); err != nil {
+			return err
+		}
+		took := time.Since(began)
+		s.tookOver = append(s.tookOver, took)
+		s.say("replica %d led pool %s and was %s; the next one was at work after %.2f s", leader, pool, name, took.Seconds())
 	}
-	took := time.Since(began)
-	s.tookOver = append(s.tookOver, took)
-	s.say("replica %d led and was %s; a job was accepted by the next one after %.2f s", leader, name, took.Seconds())
 	time.Sleep(300 * time.Millisecond)
 	if err := restore(leader); err != nil {
 		return err
@@ -357,8 +349,8 @@ func (s *stage) others(ctx context.Context, round int) error {
 	e, a := s.etcds[round%len(s.etcds)], s.agents[round%len(s.agents)]
 	e.kill()
 	a.kill()
-	_, before := s.now()
-	if err := s.until(ctx, "jobs without that server", func() bool { _, n := s.now(); return n > before+10 }); err != nil {
+	before := s.acceptedSoFar()
+	if err := s.until(ctx, "jobs without that server", func() bool { return s.acceptedSoFar() > before+10 }); err != nil {
 		return err
 	}
 	s.say("etcd server %d and the agents of %d boxes were killed; jobs are accepted on, and both are started again", round%len(s.etcds), boxesPerProcess)
@@ -382,30 +374,50 @@ func (s *stage) rest(ctx context.Context) (verdict, error) {
 				return v, err
 			}
 		}
-		v = s.audit.judge(s.accepted, lines)
-		if v.lost+v.disturbed == 0 && len(s.audit.core.Outstanding()) == 0 && s.audit.checker.States()[berth.ReplicaRunning] == 0 || time.Now().After(end) {
-			return v, s.audit.core.Check()
+		v = judge(s.audits, s.accepted, lines)
+		if quiet := v.lost+v.disturbed == 0 && s.quiet(); quiet || time.Now().After(end) {
+			var err error
+			for _, pool := range pools {
+				err = errors.Join(err, s.audits[pool].core.Check())
+			}
+			return v, err
 		}
 	}
+}
+
+// quiet reports whether nothing is under way in any pool.
+func (s *stage) quiet() bool {
+	for _, a := range s.audits {
+		if len(a.core.JobIDs())+len(a.core.Outstanding()) > 0 || a.checker.States()[berth.ReplicaRunning] > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // table prints what came of it, and fails if anything is not as it has to be.
 func (s *stage) table(v verdict, took time.Duration) error {
 	slices.Sort(s.tookOver)
-	n := len(s.tookOver)
+	n, events, orders := len(s.tookOver), 0, 0
+	for _, a := range s.audits {
+		events, orders = events+a.events, orders+a.orders
+	}
 	fmt.Printf(`
 take-overs              %8d    median %.2f s, worst %.2f s, with a lease of %v
 events                  %8d
 orders                  %8d
-jobs accepted           %8d
+jobs accepted           %8d    %d moves to another pool
 lost                    %8d
 doubled                 %8d
 running jobs disturbed  %8d
 states compared         %8d    equal; %d replicas stopped as they differ
 seconds in all          %8.0f
-`, n, s.tookOver[n/2].Seconds(), s.tookOver[n-1].Seconds(), ttl, s.audit.events, s.audit.orders, len(s.accepted),
+`, n, s.tookOver[n/2].Seconds(), s.tookOver[n-1].Seconds(), ttl, events, orders, len(s.accepted), v.wentOn,
 		v.lost, v.doubled, v.disturbed, s.equal.Load(), s.differ.Load(), took.Seconds())
-	if v.lost+v.doubled+v.disturbed > 0 || s.differ.Load() > 0 || s.equal.Load() == 0 {
+	if v.wentOn == 0 && v.firstFault == "" {
+		v.firstFault = "no job went on to another pool"
+	}
+	if v.lost+v.doubled+v.disturbed > 0 || v.wentOn == 0 || s.differ.Load() > 0 || s.equal.Load() == 0 {
 		return fmt.Errorf("it is not as it has to be: %s", v.firstFault)
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/etcd/internal/certs"
+	"github.com/berth-sched/berth/journal"
 )
 
 // What one request may have, and how many events a certificate may tell a second; a request counts
@@ -87,13 +88,22 @@ func (l *limiter) wait(ctx context.Context, p peer, n int) error {
 
 // exchange takes lines with events from an agent or a client, and answers when they are durable,
 // with orders for the node above the ID that the agent names.
-func (o *orchestrator) exchange(w http.ResponseWriter, in *http.Request) {
+func (d *replica) exchange(w http.ResponseWriter, in *http.Request) {
 	role, name, err := certs.Name(in.TLS)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
 	from := peer{role, name}
+	pool := in.URL.Query().Get("pool")
+	if role == roleNode {
+		pool = poolOf(name)
+	}
+	o := d.desks[pool]
+	if o == nil {
+		http.Error(w, fmt.Sprintf("there is no pool %q", pool), http.StatusNotFound)
+		return
+	}
 	o.lock.Lock()
 	term := o.term
 	o.lock.Unlock()
@@ -101,26 +111,67 @@ func (o *orchestrator) exchange(w http.ResponseWriter, in *http.Request) {
 		http.Error(w, "another replica leads", http.StatusServiceUnavailable)
 		return
 	}
-	if err := o.limits.wait(in.Context(), from, 1); err != nil {
-		http.Error(w, err.Error(), http.StatusTooManyRequests)
+	r, ok := d.read(w, in, from)
+	if !ok {
 		return
+	}
+	if status, err := d.tell(in.Context(), o, r); err != nil {
+		http.Error(w, err.Error(), status)
+		return
+	}
+	have, _ := strconv.ParseUint(in.URL.Query().Get("have"), 10, 64)
+	o.answer(w, term, from, berth.OrderID(have))
+}
+
+// read reads a request within its bounds, or answers why it does not.
+func (d *replica) read(w http.ResponseWriter, in *http.Request, from peer) (*request, bool) {
+	if err := d.limits.wait(in.Context(), from, 1); err != nil {
+		http.Error(w, err.Error(), http.StatusTooManyRequests)
+		return nil, false
 	}
 	r, err := readRequest(from, http.MaxBytesReader(w, in.Body, mostBytes))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large), errors.Is(err, errMany):
 		http.Error(w, fmt.Sprintf("a request has %d bytes and %d events at most", mostBytes, mostEvents), http.StatusRequestEntityTooLarge)
-		return
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadRequest)
+	default:
+		return r, true
+	}
+	return nil, false
+}
+
+// submit takes jobs of a client, and answers when they are durable: they are accepted, whether
+// anybody leads their pools at the moment or not.
+func (d *replica) submit(w http.ResponseWriter, in *http.Request) {
+	role, name, err := certs.Name(in.TLS)
+	if err != nil || role != roleClient {
+		http.Error(w, "for clients", http.StatusForbidden)
 		return
 	}
-	if status, err := o.tell(in.Context(), r); err != nil {
-		http.Error(w, err.Error(), status)
+	r, ok := d.read(w, in, peer{role, name})
+	if !ok {
 		return
 	}
-	have, _ := strconv.ParseUint(in.URL.Query().Get("have"), 10, 64)
-	o.answer(w, term, from, berth.OrderID(have))
+	ctx, cancel := context.WithTimeout(in.Context(), 2*ttl)
+	defer cancel()
+	if err := d.limits.wait(ctx, r.peer, len(r.events)); err != nil {
+		http.Error(w, err.Error(), http.StatusTooManyRequests)
+		return
+	}
+	for _, e := range r.events {
+		job, ok := e.(berth.JobSubmitted)
+		if !ok {
+			http.Error(w, "jobs alone are submitted, and no "+e.Kind(), http.StatusBadRequest)
+			return
+		}
+		if err := d.router.Submit(ctx, job.Job, homes(job.Job.ID)...); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+	}
+	_ = json.NewEncoder(w).Encode(message{})
 }
 
 // clientsOnly lets no agent look.
@@ -136,11 +187,11 @@ func clientsOnly(h http.Handler) http.Handler {
 }
 
 // tell hands a request to the loop, and waits until it is durable.
-func (o *orchestrator) tell(ctx context.Context, r *request) (status int, err error) {
+func (d *replica) tell(ctx context.Context, o *orchestrator, r *request) (status int, err error) {
 	if len(r.events) == 0 {
 		return http.StatusOK, nil
 	}
-	if err := o.limits.wait(ctx, r.peer, len(r.events)); err != nil {
+	if err := d.limits.wait(ctx, r.peer, len(r.events)); err != nil {
 		return http.StatusTooManyRequests, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*ttl)
@@ -152,6 +203,9 @@ func (o *orchestrator) tell(ctx context.Context, r *request) (status int, err er
 	}
 	select {
 	case err := <-r.done:
+		if errors.Is(err, journal.ErrFull) {
+			return http.StatusServiceUnavailable, err
+		}
 		return http.StatusForbidden, err
 	case <-ctx.Done(): // it may be durable, or not: the client asks again
 		return http.StatusServiceUnavailable, errors.New("not known to be durable")
@@ -181,12 +235,12 @@ func readRequest(from peer, body io.Reader) (*request, error) {
 }
 
 // allowed looks at a whole request before any of it is told: an agent speaks for its own node, and
-// a client for jobs and queues.
+// a client for queues, and for jobs at another door.
 func (o *orchestrator) allowed(c *core.Core, r *request) error {
 	for _, e := range r.events {
 		may := false
 		switch e := e.(type) {
-		case berth.JobSubmitted, berth.QueueSet:
+		case berth.QueueSet:
 			may = r.peer.role == roleClient
 		case berth.NodeJoined:
 			may = r.peer.role == roleNode && string(e.Node.ID) == r.peer.name
@@ -216,7 +270,7 @@ func (o *orchestrator) ownOrder(node berth.NodeID, id berth.OrderID) bool {
 }
 
 // ownJob reports whether a job that is said to have finished has a member on the node. What is over
-// already is nobody's: see news.
+// already is nobody's: apply leaves it out.
 func ownJob(c *core.Core, node berth.NodeID, e berth.JobFinished) bool {
 	is, known := current(c, e)
 	if !known {

@@ -37,7 +37,7 @@ func newSingle(t *testing.T) *single {
 	doors, err := server.Addresses(1)
 	require.NoError(t, err)
 	s.etcd, s.door = list[0].Client, doors[0]
-	require.NoError(t, (&stage{dir: s.dir, servers: list, doors: doors, nodes: []string{"box0", "box1"}}).certify())
+	require.NoError(t, (&stage{dir: s.dir, servers: list, doors: doors, nodes: []string{"box-a-0", "box-a-1"}}).certify())
 
 	list[0].Certificates = etcdCerts(s.dir)
 	e, err := list[0].Start()
@@ -45,13 +45,13 @@ func newSingle(t *testing.T) *single {
 	t.Cleanup(e.Close)
 	require.NoError(t, server.Ready(e, time.Minute))
 
-	m, web, err := newReplica("0", s.dir, s.door, []string{s.etcd})
+	r, web, err := newReplica("0", s.dir, s.door, []string{s.etcd})
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", s.door)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
-	go func() { ended <- m.Run(ctx) }()
+	go func() { ended <- r.pools.Run(ctx) }()
 	go func() { ended <- web.ServeTLS(listener, "", "") }()
 	t.Cleanup(func() {
 		cancel()
@@ -74,8 +74,12 @@ func (s *single) as(name string) *caller {
 // tell tells until the replica leads.
 func (s *single) tell(c *caller, events ...berth.Event) (orders []berth.Bind, err error) {
 	s.Helper()
+	path := poolPath("a")
+	if len(events) == 1 && events[0].Kind() == (berth.JobSubmitted{}).Kind() {
+		path = jobsPath
+	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		_, orders, err = c.ask(0, events)
+		_, orders, err = c.ask(path, events)
 		var r refusal
 		if !errors.As(err, &r) || r.status != http.StatusServiceUnavailable || time.Now().After(end) {
 			return orders, err
@@ -114,18 +118,21 @@ func TestDoor(t *testing.T) {
 
 // An agent speaks for its own node alone, whatever it says of itself, and a client for no node.
 func aStolenCertificate(t *testing.T, s *single) {
-	own, other, client := s.as("node/box0"), s.as("node/box1"), s.as("client/demo")
-	const no = "node box1 may not tell this"
+	own, other, client := s.as("node/box-a-0"), s.as("node/box-a-1"), s.as("client/demo")
+	const no = "node box-a-1 may not tell this"
 
-	s.refused(http.StatusForbidden, no, other, joins("box0"))
-	s.refused(http.StatusForbidden, no, other, joins("box1"), joins("box0")) // and nothing of it is told
-	s.refused(http.StatusForbidden, no, other, work("a"))
-	s.refused(http.StatusForbidden, no, other, berth.NodeLost{Node: "box0"})
-	s.refused(http.StatusForbidden, "client demo may not", client, joins("box0"))
+	s.refused(http.StatusForbidden, no, other, joins("box-a-0"))
+	s.refused(http.StatusForbidden, no, other, joins("box-a-1"), joins("box-a-0")) // and nothing of it is told
+	s.refused(http.StatusForbidden, "for clients", other, work("a"))
+	s.refused(http.StatusForbidden, no, other, joins("box-a-1"), work("a"))
+	s.refused(http.StatusForbidden, no, other, berth.NodeLost{Node: "box-a-0"})
+	s.refused(http.StatusForbidden, "client demo may not", client, joins("box-a-0"))
 
-	_, err := s.tell(client, berth.QueueSet{Queue: quota.Queue{Name: "team"}}, work("a"))
+	_, err := s.tell(client, berth.QueueSet{Queue: quota.Queue{Name: "team"}})
 	require.NoError(t, err)
-	_, err = s.tell(own, joins("box0"))
+	_, err = s.tell(client, work("a"))
+	require.NoError(t, err)
+	_, err = s.tell(own, joins("box-a-0"))
 	require.NoError(t, err)
 	var orders []berth.Bind
 	for len(orders) == 0 {
@@ -160,40 +167,40 @@ func aStolenCertificate(t *testing.T, s *single) {
 
 // Without a certificate of the right authority, and for the right use, nobody is talked to.
 func otherCertificates(t *testing.T, s *single) {
-	_, err := s.tell(s.as("node/box0"), joins("box0"))
+	_, err := s.tell(s.as("node/box-a-0"), joins("box-a-0"))
 	require.NoError(t, err)
 
 	elsewhere := doorCerts(t.TempDir()) // an authority of the same name
 	forger, err := certs.New(elsewhere)
 	require.NoError(t, err)
-	require.NoError(t, forger.Client("node/box0"))
+	require.NoError(t, forger.Client("node/box-a-0"))
 	authority, err := os.ReadFile(certs.CA(doorCerts(s.dir)))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(certs.CA(elsewhere), authority, 0o600)) // it believes the replica
-	forged, err := newCaller(elsewhere, "node/box0", []string{s.door})
+	forged, err := newCaller(elsewhere, "node/box-a-0", []string{s.door})
 	require.NoError(t, err)
-	_, _, err = forged.ask(0, nil)
+	_, _, err = forged.ask(agentPath(0), nil)
 	require.ErrorContains(t, err, "unknown certificate")
 
-	bare := s.as("node/box0")
+	bare := s.as("node/box-a-0")
 	bare.http.Transport.(*http.Transport).TLSClientConfig.Certificates = nil
-	_, _, err = bare.ask(0, nil)
+	_, _, err = bare.ask(agentPath(0), nil)
 	require.ErrorContains(t, err, "certificate required")
 
 	// An agent's certificate does not answer as a replica's.
-	config, err := certs.Config(doorCerts(s.dir), "node/box1")
+	config, err := certs.Config(doorCerts(s.dir), "node/box-a-1")
 	require.NoError(t, err)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
 	require.NoError(t, err)
 	defer listener.Close()
 	go func() { _ = http.Serve(listener, http.NotFoundHandler()) }()
-	deceived := s.as("node/box0")
+	deceived := s.as("node/box-a-0")
 	deceived.replicas = []string{listener.Addr().String()}
-	_, _, err = deceived.ask(0, nil)
+	_, _, err = deceived.ask(agentPath(0), nil)
 	require.ErrorContains(t, err, "x509")
 
 	// Nor does it open etcd, which has another authority.
-	for dir, name := range map[string]string{etcdCerts(s.dir): "replica/0", doorCerts(s.dir): "node/box0"} {
+	for dir, name := range map[string]string{etcdCerts(s.dir): "replica/0", doorCerts(s.dir): "node/box-a-0"} {
 		config, err := certs.Config(dir, name)
 		require.NoError(t, err)
 		config.InsecureSkipVerify = true
@@ -219,11 +226,11 @@ func reach(at string, config *tls.Config) error {
 // What is too large is refused with the bounds, and a flood waits, or is refused: others do not
 // notice.
 func tooMuch(t *testing.T, s *single) {
-	flooder, other := s.as("client/demo"), s.as("node/box1")
-	_, err := s.tell(other, joins("box1"))
+	flooder, other := s.as("client/demo"), s.as("node/box-a-1")
+	_, err := s.tell(other, joins("box-a-1"))
 	require.NoError(t, err)
 
-	_, _, err = flooder.askOne(s.door, 0, strings.Repeat(" ", mostBytes+1))
+	_, _, err = flooder.askOne(s.door, poolPath("a"), strings.Repeat(" ", mostBytes+1))
 	require.EqualError(t, err, "413: a request has 1048576 bytes and 1000 events at most")
 	many := slices.Repeat([]berth.Event{berth.QueueSet{Queue: quota.Queue{Name: "team"}}}, mostEvents+1)
 	s.refused(http.StatusRequestEntityTooLarge, "1000 events at most", flooder, many...)
@@ -235,7 +242,7 @@ func tooMuch(t *testing.T, s *single) {
 	for range 8 {
 		group.Go(func() {
 			for told.Load() < 4*perSecond {
-				if _, _, err := flooder.ask(0, many[:batch]); err == nil {
+				if _, _, err := flooder.ask(poolPath("a"), many[:batch]); err == nil {
 					told.Add(batch)
 				} else if assert.EqualError(t, err, "429: client demo tells more than 1000 events a second") {
 					refused.Add(1)
@@ -269,11 +276,11 @@ func showsMetrics(t *testing.T, s *single) {
 	status, text := get("client/demo")
 	require.Equal(t, http.StatusOK, status)
 	for _, line := range []string{
-		`berth_leads{pool="demo"} 1`, `berth_orders_total{cause="fits",kind="bind",pool="demo"} 2`,
-		`berth_nodes{pool="demo",state="all"}`, `berth_journal_behind_records{pool="demo"} 0`,
+		`berth_leads{pool="a"} 1`, `berth_orders_total{cause="fits",kind="bind",pool="a"} 2`,
+		`berth_nodes{pool="a",state="all"}`, `berth_journal_behind_records{pool="a"} 0`,
 	} {
 		require.Contains(t, text, line)
 	}
-	status, _ = get("node/box0")
+	status, _ = get("node/box-a-0")
 	require.Equal(t, http.StatusForbidden, status)
 }

@@ -1,17 +1,18 @@
-// The program cluster runs a scheduling core on three replicas, breaks whatever can be broken,
-// and counts. It starts, as processes of their own, three etcd servers, three replicas, and the
-// agents of eight pretended boxes, which talk to the leader over HTTP in lines of JSON. All talk is
-// by mutual TLS, with certificates that it makes at the start. Then it kills the leader with
-// SIGKILL, stops one with SIGSTOP and lets it wake, cuts one off from etcd, kills an etcd server
-// and kills agents, while a client keeps submitting jobs. It ends with a
-// table, and fails unless no job was lost, none ran twice, none that ran was disturbed, and all
-// replicas came to the same states.
+// The program cluster runs the scheduling cores of two pools on three replicas, breaks whatever can
+// be broken, and counts. It starts, as processes of their own, three etcd servers, three replicas,
+// each of which may lead any of the pools, and the agents of eight pretended boxes, which talk to
+// the leader of their pool over HTTP in lines of JSON. All talk is by mutual TLS, with certificates
+// that it makes at the start. Then it kills leaders with SIGKILL, stops some with SIGSTOP and lets
+// them wake, cuts some off from etcd, kills an etcd server and kills agents, while a client keeps
+// submitting jobs, more than the first pool can take. It ends with a table, and fails unless no job
+// was lost, none ran twice or was in two pools, none that ran was disturbed, and all replicas came
+// to the same states.
 //
 //	go run ./examples/cluster           # twelve take-overs, in less than two minutes
 //	go run ./examples/cluster -short    # three
 //
 // It runs from the folder of the module. See audit.go for what is counted, agent.go for what an
-// agent owes to a leader, and replica.go for what a leader does.
+// agent owes to a leader, replica.go for what a leader does, and door.go for what it lets in.
 package main
 
 import (

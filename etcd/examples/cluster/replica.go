@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/time/rate"
 
 	"github.com/berth-sched/berth"
@@ -27,16 +26,27 @@ const (
 	ttl    = 2 * time.Second
 	// atOnce is how many requests become one transaction.
 	atOnce = 64
+	// lookForJobs is how often the leader of a pool looks for jobs that came.
+	lookForJobs = 50 * time.Millisecond
 )
 
 var coreConfig = berth.Config{Levels: []string{"leaf"}}
 
-// An orchestrator is a replica: a member, and its door for agents and clients.
-type orchestrator struct {
-	client *clientv3.Client
-	inbox  chan *request
+// A replica is a process that may lead any of the pools, and the door of it for agents and clients.
+type replica struct {
+	pools  *etcd.Pools
+	router *etcd.Router
 	limits limiter
+	desks  map[string]*orchestrator // by pool
+}
+
+// An orchestrator is the part of a replica for one pool.
+type orchestrator struct {
+	pool   string
+	router *etcd.Router
+	inbox  chan *request
 	shown  *metrics.Collector
+	passed journal.Position
 
 	lock sync.Mutex
 	term int64 // 0: it does not lead
@@ -47,7 +57,7 @@ type orchestrator struct {
 
 // runReplica is the process of one.
 func runReplica(name, folder, listen string, endpoints []string) error {
-	m, server, err := newReplica(name, folder, listen, endpoints)
+	r, server, err := newReplica(name, folder, listen, endpoints)
 	if err != nil {
 		return err
 	}
@@ -55,11 +65,11 @@ func runReplica(name, folder, listen string, endpoints []string) error {
 		fmt.Fprintln(os.Stderr, "http:", server.ListenAndServeTLS("", ""))
 		os.Exit(1)
 	}()
-	return m.Run(context.Background())
+	return r.pools.Run(context.Background())
 }
 
-// newReplica makes a member, and its door.
-func newReplica(name, folder, listen string, endpoints []string) (*etcd.Member, *http.Server, error) {
+// newReplica makes a member for each pool, and the door.
+func newReplica(name, folder, listen string, endpoints []string) (*replica, *http.Server, error) {
 	client, err := connect(folder, "replica/"+name, endpoints)
 	if err != nil {
 		return nil, nil, err
@@ -68,24 +78,36 @@ func newReplica(name, folder, listen string, endpoints []string) (*etcd.Member, 
 	if err != nil {
 		return nil, nil, err
 	}
-	o := &orchestrator{client: client, inbox: make(chan *request, atOnce), limits: limiter{peers: map[peer]*rate.Limiter{}}}
-	m, err := etcd.New(etcd.Options{
-		Client: client, Prefix: prefix, Name: listen, TTL: ttl, Serve: o.serve,
-		Journal: journal.Options{Config: coreConfig, SnapshotRecords: 500},
-		Log:     slog.New(slog.NewTextHandler(os.Stderr, nil)),
-	})
-	if err != nil {
+	r := &replica{limits: limiter{peers: map[peer]*rate.Limiter{}}, desks: map[string]*orchestrator{}}
+	if r.router, err = etcd.NewRouter(client, prefix+"/jobs", goOn); err != nil {
 		return nil, nil, err
 	}
-	o.shown = metrics.New("demo", func() metrics.Log { return o.standing(m) })
-	registry := prometheus.NewRegistry()
-	if err := registry.Register(o.shown); err != nil {
+	var options []etcd.Options
+	for _, pool := range pools {
+		o := &orchestrator{pool: pool, router: r.router, inbox: make(chan *request, atOnce)}
+		r.desks[pool] = o
+		options = append(options, etcd.Options{
+			Client: client, Prefix: prefix + "/" + pool, Name: listen, TTL: ttl, Serve: o.serve,
+			Journal: journal.Options{Config: coreConfig, SnapshotRecords: 500},
+			Log:     slog.New(slog.NewTextHandler(os.Stderr, nil)).With("pool", pool),
+		})
+	}
+	if r.pools, err = etcd.NewPools(options...); err != nil {
 		return nil, nil, err
 	}
 	mux := http.NewServeMux()
+	mux.HandleFunc("POST /exchange", r.exchange)
+	mux.HandleFunc("POST /jobs", r.submit)
+	registry := prometheus.NewRegistry()
+	for i, m := range r.pools.Members() {
+		o := r.desks[pools[i]]
+		o.shown = metrics.New(o.pool, func() metrics.Log { return o.standing(m) })
+		if err := registry.Register(o.shown); err != nil {
+			return nil, nil, err
+		}
+	}
 	mux.Handle("GET /metrics", clientsOnly(promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
-	mux.HandleFunc("POST /exchange", o.exchange)
-	return m, &http.Server{
+	return r, &http.Server{
 		Addr: listen, Handler: mux, TLSConfig: config,
 		ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10,
 	}, nil
@@ -102,6 +124,7 @@ func (o *orchestrator) serve(ctx context.Context, l *etcd.Leader) error {
 		o.lock.Unlock()
 		o.shown.See(nil)
 	}()
+	intake := o.router.Lead(l, o.pool)
 	var told []*request
 	for {
 		began := time.Now()
@@ -115,9 +138,12 @@ func (o *orchestrator) serve(ctx context.Context, l *etcd.Leader) error {
 			told = nil
 			o.hand(orders, l.Position())
 			o.show(l, orders, time.Since(began))
+			if err := turn(ctx, intake); err != nil {
+				return err
+			}
 		}
-		var due <-chan time.Time
-		if wait, ok := l.Wait(); ok {
+		due := time.After(lookForJobs)
+		if wait, ok := l.Wait(); ok && wait < lookForJobs {
 			due = time.After(wait)
 		}
 		select {
@@ -135,7 +161,11 @@ func (o *orchestrator) serve(ctx context.Context, l *etcd.Leader) error {
 					r.done <- err
 					continue
 				}
-				if err := o.apply(ctx, l, r); err != nil {
+				switch err := o.apply(ctx, l, intake, r); {
+				case errors.Is(err, journal.ErrFull): // it is told again
+					r.done <- err
+					continue
+				case err != nil:
 					return err
 				}
 				told = append(told, r)
@@ -144,13 +174,28 @@ func (o *orchestrator) serve(ctx context.Context, l *etcd.Leader) error {
 	}
 }
 
+// turn takes the jobs that came, and sends on those that have waited for too long.
+func turn(ctx context.Context, intake *etcd.Intake) error {
+	refused, err := intake.Turn(ctx)
+	for _, r := range refused {
+		slog.Warn("refused", "job", r.Job.ID, "error", r.Err)
+	}
+	if errors.Is(err, journal.ErrFull) {
+		return nil // the next one tries again
+	}
+	return err
+}
+
 // apply tells the core what a request says. What is known already is told twice, no more.
-func (o *orchestrator) apply(ctx context.Context, l *etcd.Leader, r *request) error {
+func (o *orchestrator) apply(ctx context.Context, l *etcd.Leader, intake *etcd.Intake, r *request) error {
 	for _, e := range r.events {
-		if over, err := o.over(ctx, l, e); err != nil {
-			return fmt.Errorf("%w: %w", journal.ErrUncertain, err)
-		} else if over {
-			continue
+		if over, ok := e.(berth.JobFinished); ok {
+			if _, known := current(l.Core(), over); !known {
+				continue // it was told before; a job of that name in another life is not over
+			}
+			if err := intake.End(ctx, over.Job); err != nil {
+				return err
+			}
 		}
 		err := l.Apply(e)
 		if err != nil && !errors.Is(err, berth.ErrStale) && !errors.Is(err, berth.ErrDuplicate) && !errors.Is(err, berth.ErrUnknown) {
@@ -161,30 +206,6 @@ func (o *orchestrator) apply(ctx context.Context, l *etcd.Leader, r *request) er
 		}
 	}
 	return nil
-}
-
-// over reports whether a job that is submitted has ended already. A client that got no answer
-// submits its job again, and the core forgets a job when it ends: a name in etcd remembers it,
-// which is written before the core is told the end.
-func (o *orchestrator) over(ctx context.Context, l *etcd.Leader, e berth.Event) (bool, error) {
-	const ended = prefix + "-ended/"
-	ctx, cancel := context.WithTimeout(ctx, ttl)
-	defer cancel()
-	switch e := e.(type) {
-	case berth.JobFinished:
-		if _, known := current(l.Core(), e); !known {
-			return true, nil // it was told before; a name that nobody runs is not to be marked
-		}
-		_, err := o.client.Put(ctx, ended+string(e.Job), "") // in earnest with a lease of a day
-		return false, err
-	case berth.JobSubmitted:
-		if _, known := l.Core().Job(e.Job.ID); known {
-			return false, nil
-		}
-		resp, err := o.client.Get(ctx, ended+string(e.Job.ID), clientv3.WithCountOnly())
-		return err == nil && resp.Count > 0, err
-	}
-	return false, nil
 }
 
 // reported takes an order off the list of its node.
@@ -225,8 +246,12 @@ func (o *orchestrator) hand(orders []berth.Order, at journal.Position) {
 	}
 }
 
-// show hands a pass to the metrics.
+// show hands a pass to the metrics, if there was one.
 func (o *orchestrator) show(l *etcd.Leader, orders []berth.Order, took time.Duration) {
+	if l.Position() == o.passed {
+		return
+	}
+	o.passed = l.Position()
 	o.shown.Pass(l.Core(), orders, took)
 	if o.shown.Due() {
 		o.shown.See(l.Core())

@@ -1,0 +1,174 @@
+package week
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/berthtest/sim"
+)
+
+// A job is one of the file, with whole GPUs.
+type job struct {
+	sim.Arrival
+	spec berth.Job
+	gpus int
+	row
+}
+
+// ended is when the job ended, as the file tells it, or when it could have at the earliest.
+func (j *job) ended() berth.Time { return j.At.Add(max(j.wait, 0)).Add(j.Runtime) }
+
+// A row is what a file tells of a job besides what it asks for.
+type row struct {
+	line      int
+	partition string
+	// wait as it was; unset where the file does not tell.
+	wait berth.Duration
+}
+
+// unset is a wait that is not known.
+const unset berth.Duration = -1
+
+// A source is what a file of jobs holds.
+type source struct {
+	kind string
+	jobs []job
+	// nodes, where the same file has them.
+	nodes []berth.Node
+	// left counts what is not played, and marks what is played as something else than it was.
+	left, marks tally
+	skipped     []workload.Skip
+}
+
+// A tally counts rows by reason, in order of first use, each with the line of the first.
+type tally []workload.Skip
+
+func (t *tally) add(reason string, line int) {
+	i := slices.IndexFunc(*t, func(s workload.Skip) bool { return s.Reason == reason })
+	if i < 0 {
+		i = len(*t)
+		*t = append(*t, workload.Skip{Reason: reason, Line: line})
+	}
+	(*t)[i].Rows++
+	(*t)[i].Line = min((*t)[i].Line, line)
+}
+
+// readJobs reads a file of whichever format.
+func readJobs(o *Options, nodes []berth.Node) (*source, error) {
+	f, err := os.Open(o.Jobs)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	plain, err := unzip(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Jobs, err)
+	}
+	return readFrom(o, plain, nodes)
+}
+
+// unzip undoes a compression that shows in the first bytes.
+func unzip(r io.Reader) (*bufio.Reader, error) {
+	in := bufio.NewReader(r)
+	if start, _ := in.Peek(2); string(start) != "\x1f\x8b" {
+		return in, nil
+	}
+	plain, err := gzip.NewReader(in)
+	return bufio.NewReader(plain), err
+}
+
+func readFrom(o *Options, in *bufio.Reader, nodes []berth.Node) (*source, error) {
+	start, _ := in.Peek(512)
+	first := strings.TrimSpace(strings.TrimPrefix(string(start), "\ufeff"))
+	switch {
+	case strings.HasPrefix(first, "{"):
+		return readKubernetes(o.Jobs, in)
+	case strings.HasPrefix(first, ";"), first != "" && strings.Trim(first[:1], "0123456789") == "" && !strings.Contains(first, "|"):
+		return readTrace(o, in, nodes, "a log in the Standard Workload Format", workload.ReadSWF)
+	}
+	return readTrace(o, in, nodes, "accounts of sacct", workload.ReadSacct)
+}
+
+// readTrace reads a trace of package workload.
+func readTrace(o *Options, in io.Reader, nodes []berth.Node, kind string, read func(string, io.Reader, workload.Options) (*workload.Trace, error)) (*source, error) {
+	s, rows := &source{kind: kind}, map[berth.JobID]row{}
+	starts := map[berth.JobID]time.Time{}
+	last := time.Time{}
+	var trace *workload.Trace
+	trace, err := read(o.Jobs, in, workload.Options{
+		GPUsPerNode: o.NodeGPUs, ProcessorsPerGPU: o.ProcessorsPerGPU, Nodes: nodes,
+		Row: func(id berth.JobID, value func(string) string) {
+			r := row{line: trace.Line(), partition: value("Partition"), wait: recorded(value)}
+			rows[id] = r
+			for _, column := range []string{"Submit", "Start", "End"} {
+				if at, err := time.Parse(slurmTime, value(column)); err == nil {
+					if column == "Start" {
+						starts[id] = at
+					}
+					if at.After(last) {
+						last = at
+					}
+				}
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for a, more := trace.Next(); more; a, more = trace.Next() {
+		if e, is := a.Event.(berth.JobSubmitted); is {
+			if at, known := starts[e.Job.ID]; known && a.Runtime == 0 {
+				a.Runtime = berth.TimeOf(last).Sub(berth.TimeOf(at))
+			}
+			s.take(a, e.Job, rows[e.Job.ID])
+		}
+	}
+	s.skipped = trace.Skipped()
+	return s, trace.Err()
+}
+
+// slurmTime is how sacct writes an instant.
+const slurmTime = "2006-01-02T15:04:05"
+
+// recorded is the wait that a row tells, in seconds or by two instants.
+func recorded(value func(string) string) berth.Duration {
+	if seconds, err := strconv.ParseFloat(value("wait time"), 64); err == nil && seconds >= 0 && seconds < 1e9 {
+		return berth.Duration(seconds * float64(berth.Second))
+	}
+	submit, err := time.Parse(slurmTime, value("Submit"))
+	start, err2 := time.Parse(slurmTime, value("Start"))
+	if errors.Join(err, err2) != nil {
+		return unset
+	}
+	return max(0, berth.TimeOf(start).Sub(berth.TimeOf(submit)))
+}
+
+// take keeps a job with whole GPUs and counts another.
+func (s *source) take(a sim.Arrival, spec berth.Job, r row) {
+	gpus, whole := 0, true
+	for i := range spec.Groups {
+		g := &spec.Groups[i]
+		gpus += g.Members * g.Claim.GPUs
+		whole = whole && g.Claim.GPUs > 0
+	}
+	switch c := &spec.Groups[0].Claim; {
+	case c.MIG != "" || c.Share != nil:
+		s.left.add("holds parts of GPUs", r.line)
+	case !whole:
+		s.left.add("holds no GPU", r.line)
+	case a.Runtime <= 0:
+		s.left.add("had not started, or not ended, and tells no run time", r.line)
+	default:
+		s.jobs = append(s.jobs, job{Arrival: a, spec: spec, gpus: gpus, row: r})
+	}
+}

@@ -1,0 +1,78 @@
+package week
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/life"
+	"github.com/berth-sched/berth/bench/report"
+	"github.com/berth-sched/berth/bench/study"
+)
+
+// writePage draws the schedulers, if that was asked for.
+func (b *experiment) writePage(runs []*run) error {
+	return study.WritePage(b.HTML, func(w io.Writer) error { return report.WriteLines(w, b.page(runs)) })
+}
+
+func (b *experiment) page(runs []*run) *report.Lines {
+	page := &report.Lines{
+		Title:    "Your week under three schedulers",
+		Subtitle: fmt.Sprintf("%d jobs in %s, on %d GPUs in %d nodes (%s).", len(b.jobs), report.Span(b.length), b.gpus(), len(b.nodes), b.fleetSays),
+	}
+	add := func(t *study.Table) {
+		if len(t.Rows) > 0 {
+			page.Sections = append(page.Sections, report.LineSection{Title: t.Title, Head: t.Columns, Rows: t.Cells()})
+		}
+	}
+	add(b.summary(runs))
+	page.Sections = append(page.Sections, b.waitsDrawn(runs),
+		b.overTime(runs, "GPUs in use", "GPUs", func(s *life.Slot) float64 { return s.Held }),
+		b.overTime(runs, "Jobs that wait", "jobs", func(s *life.Slot) float64 { return s.Waiting }))
+	for _, t := range []*study.Table{
+		b.waits("size", sizeOf, runs), b.waits("account", accountOf, runs), b.against(runs), b.worse(runs), b.sensitivity(runs), b.demand(),
+		tallied("What is not played", append(slices.Clone(b.skipped), b.left...)),
+	} {
+		add(t)
+	}
+	return page
+}
+
+// overTime draws what was so by the hour.
+func (b *experiment) overTime(runs []*run, title, unit string, of func(*life.Slot) float64) report.LineSection {
+	s := report.LineSection{Title: title, Note: "Means of an hour.", X: "days", Y: unit, To: float64(b.length) / float64(berth.Day)}
+	_, list := b.columns(runs)
+	for _, r := range list {
+		if r == nil {
+			continue
+		}
+		line := report.Line{Name: r.scheduler}
+		for i, slots := 0, b.slots(r); i < len(slots); i++ {
+			line.X, line.Y = append(line.X, (float64(i)+0.5)/24), append(line.Y, of(&slots[i]))
+		}
+		s.Lines = append(s.Lines, line)
+	}
+	return s
+}
+
+// waitsDrawn draws which part of the jobs waited for no longer than a time.
+func (b *experiment) waitsDrawn(runs []*run) report.LineSection {
+	s := report.LineSection{
+		Title: "Waits", Note: "Which part of the jobs waited for no longer than that.",
+		X: "wait, minutes (logarithmic; the left edge is a minute or less)", Y: "jobs, %", From: 1, To: 10, LogX: true,
+	}
+	names, list := b.columns(runs)
+	for c, r := range list {
+		delays := b.delays(r, all)
+		slices.Sort(delays)
+		line := report.Line{Name: names[c]}
+		for k := 0; k <= 200; k++ {
+			at := min(k*len(delays)/200, len(delays)-1)
+			line.X, line.Y = append(line.X, delays[at]), append(line.Y, 100*float64(at+1)/float64(len(delays)))
+			s.To = max(s.To, delays[at])
+		}
+		s.Lines = append(s.Lines, line)
+	}
+	return s
+}

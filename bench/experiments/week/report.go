@@ -1,0 +1,365 @@
+package week
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/life"
+	"github.com/berth-sched/berth/bench/report"
+	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/bench/workload"
+)
+
+// reportDemand tells what was asked for and what there is, before anything is played.
+func (b *experiment) reportDemand(out *study.Printer) error {
+	out.Note("%s: %s, %d jobs that are played, in %s", b.Jobs, b.kind, len(b.jobs), report.Span(b.length))
+	var err error
+	if len(b.jobs) > 0 {
+		out.Note("The fleet: %d GPUs in %d nodes, %s\n", b.gpus(), len(b.nodes), b.fleetSays)
+		err = out.Print(b.demand())
+		if part := b.asked(func(*job) bool { return true }); part > 100 {
+			out.Note("More is asked for than the fleet can give in that time: waits are those of a fleet that is too small,\nwhatever the scheduler. Are all nodes told?\n")
+		}
+		if peak := b.peak(); peak > b.gpus() {
+			out.Note("At one instant the jobs that are played held %d GPUs, which the fleet does not have. Are all nodes told?\n", peak)
+		}
+	}
+	for _, t := range []struct {
+		title string
+		rows  tally
+	}{
+		{"What is not played", append(slices.Clone(b.skipped), b.left...)},
+		{"What is played as something else than it was", b.marks},
+	} {
+		if err == nil && len(t.rows) > 0 {
+			err = out.Print(tallied(t.title, t.rows))
+		}
+	}
+	return err
+}
+
+func tallied(title string, rows []workload.Skip) *study.Table {
+	t := study.NewTable(title, "why", "rows", "first in line")
+	for _, r := range rows {
+		t.Add(r.Reason, r.Rows, r.Line)
+	}
+	return t
+}
+
+// asked is what jobs ask for, in percent of the GPU time of the week.
+func (b *experiment) asked(which func(*job) bool) float64 {
+	return 100 * b.hours(which) / (float64(b.gpus()) * float64(b.length) / float64(berth.Hour))
+}
+
+// hours are the GPU-hours of some jobs.
+func (b *experiment) hours(which func(*job) bool) (sum float64) {
+	for i := range b.jobs {
+		if j := &b.jobs[i]; which(j) {
+			sum += float64(j.gpus) * float64(j.Runtime) / float64(berth.Hour)
+		}
+	}
+	return sum
+}
+
+// demand has a line for each day of submission, and for the whole.
+func (b *experiment) demand() *study.Table {
+	t := study.NewTable("Demand against capacity: the GPU-hours of the jobs by their day of submission, and what the fleet gives in that time",
+		"day", "jobs", "GPU-hours asked", "GPU-hours there are", "asked, %", "largest job, GPUs")
+	line := func(name string, span berth.Duration, which func(*job) bool) {
+		jobs, largest := 0, 0
+		for i := range b.jobs {
+			if which(&b.jobs[i]) {
+				jobs, largest = jobs+1, max(largest, b.jobs[i].gpus)
+			}
+		}
+		there := float64(b.gpus()) * float64(span) / float64(berth.Hour)
+		t.Add(name, jobs, b.hours(which), there, 100*b.hours(which)/there, largest)
+	}
+	if days := int((b.length + berth.Day - 1) / berth.Day); days > 1 && days <= 31 {
+		for day := range days {
+			line(fmt.Sprint(day+1), min(berth.Day, b.length-berth.Duration(day)*berth.Day), func(j *job) bool { return int(j.At.Sub(0)/berth.Day) == day })
+		}
+	}
+	line("all", b.length, func(*job) bool { return true })
+	return t
+}
+
+// report prints what came of it.
+func (b *experiment) report(out *study.Printer, runs []*run) error {
+	list := []*study.Table{b.summary(runs), b.waits("size", sizeOf, runs), b.waits("account", accountOf, runs)}
+	if len(b.groups(partitionOf)) > 1 {
+		list = append(list, b.waits("partition", partitionOf, runs))
+	}
+	list = append(list, b.against(runs), b.worse(runs), b.sensitivity(runs))
+	for _, t := range list {
+		if len(t.Rows) == 0 {
+			continue
+		}
+		if err := out.Print(t); err != nil {
+			return err
+		}
+	}
+	if worse := b.worse(runs); len(worse.Rows) == 0 {
+		out.Note("Nobody would be worse off under %s: no account waits more than %v longer on average than %s.\n", own, tolerance, b.reference())
+	}
+	out.Note("No such file tells of failures, limits that are not stated, dependencies, features or reservations that jobs asked for,\nand which jobs write checkpoints; run times are those of the file, wherever a job runs. See -h.")
+	return nil
+}
+
+// lives are the jobs of a run in the order of the experiment's.
+func (b *experiment) lives(r *run) map[berth.JobID]*life.Job {
+	byID := make(map[berth.JobID]*life.Job, len(r.Jobs))
+	for _, j := range r.Jobs {
+		byID[j.ID] = j
+	}
+	return byID
+}
+
+// delays are those of some jobs under a run, in minutes; nil as it was, as far as the file tells.
+func (b *experiment) delays(r *run, which func(*job) bool) (list []float64) {
+	lives := map[berth.JobID]*life.Job{}
+	if r != nil {
+		lives = b.lives(r)
+	}
+	for i := range b.jobs {
+		j := &b.jobs[i]
+		switch {
+		case !which(j):
+		case r != nil:
+			list = append(list, minutes(lives[j.spec.ID].Delay()))
+		case j.wait != unset:
+			list = append(list, minutes(j.wait))
+		}
+	}
+	return list
+}
+
+func minutes(d berth.Duration) float64 { return float64(d) / float64(berth.Minute) }
+
+// columns are what is compared with the first guess: as it was, if the file tells, and the
+// schedulers.
+func (b *experiment) columns(runs []*run) (names []string, list []*run) {
+	if len(b.delays(nil, all)) > 0 {
+		names, list = append(names, "as it was"), append(list, nil)
+	}
+	for _, r := range runs {
+		if r.guess == 0 {
+			names, list = append(names, r.scheduler), append(list, r)
+		}
+	}
+	return names, list
+}
+
+func all(*job) bool { return true }
+
+// summary has a line for each figure.
+func (b *experiment) summary(runs []*run) *study.Table {
+	names, list := b.columns(runs)
+	t := study.NewTable("The whole: the wait of a job is all the time between its submission and its end in which it did not run;\nparts of the fleet are over the time of the file", append([]string{""}, names...)...)
+	line := func(name string, of func(*run) any) {
+		row := []any{name}
+		for _, r := range list {
+			row = append(row, of(r))
+		}
+		t.Add(row...)
+	}
+	quantile := func(q float64) func(*run) any {
+		return func(r *run) any { return study.Quantile(b.delays(r, all), q) }
+	}
+	played := func(of func(*run) float64) func(*run) any {
+		return func(r *run) any {
+			if r == nil {
+				return nil
+			}
+			return of(r)
+		}
+	}
+	line("wait mean, min", func(r *run) any { return stat.Mean(b.delays(r, all), nil) })
+	line("wait p50, min", quantile(0.5))
+	line("wait p90, min", quantile(0.9))
+	line("wait p99, min", quantile(0.99))
+	line("allocation, %", played(func(r *run) float64 { return b.part(r, func(s *life.Slot) float64 { return s.Held }) }))
+	line("free though a waiting job asks for as many, %", played(func(r *run) float64 { return b.part(r, func(s *life.Slot) float64 { return s.Idle }) }))
+	line("fragmentation: free where no waiting member fits, %", played(func(r *run) float64 { return b.part(r, func(s *life.Slot) float64 { return s.Stranded }) }))
+	line("preemptions", played(func(r *run) float64 { return sum(r, func(j *life.Job) float64 { return float64(j.Evictions) }) }))
+	line("GPU-hours lost to them", played(func(r *run) float64 {
+		return sum(r, func(j *life.Job) float64 { return float64(j.Lost()) / float64(berth.Hour) })
+	}))
+	line("last job ends after, days", played(func(r *run) float64 { return float64(r.End) / float64(berth.Day) }))
+	return t
+}
+
+func sum(r *run, of func(*life.Job) float64) (sum float64) {
+	for _, j := range r.Jobs {
+		sum += of(j)
+	}
+	return sum
+}
+
+// slots are those of the time of the file.
+func (b *experiment) slots(r *run) []life.Slot {
+	return r.Slots[:min(len(r.Slots), max(1, int(b.length/r.Step)))]
+}
+
+// part is the mean over time of some GPUs, in percent of the fleet.
+func (b *experiment) part(r *run, of func(*life.Slot) float64) float64 {
+	sum, slots := 0.0, b.slots(r)
+	for i := range slots {
+		sum += of(&slots[i])
+	}
+	return 100 * sum / float64(max(len(slots), 1)*b.gpus())
+}
+
+// sizes are the classes of jobs by GPUs.
+var sizes = []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}
+
+func sizeOf(j *job) string {
+	i, _ := slices.BinarySearch(sizes, j.gpus)
+	switch {
+	case i == 0:
+		return "1"
+	case i == len(sizes):
+		return fmt.Sprintf("over %d", sizes[i-1])
+	case sizes[i-1]+1 == sizes[i]:
+		return fmt.Sprint(sizes[i])
+	}
+	return fmt.Sprintf("%d-%d", sizes[i-1]+1, sizes[i])
+}
+
+func accountOf(j *job) string   { return string(j.spec.Queue) }
+func partitionOf(j *job) string { return j.partition }
+
+// groups are the values of something in order of the GPUs of the first job, for sizes, or of name.
+func (b *experiment) groups(of func(*job) string) []string {
+	least := map[string]int{}
+	for i := range b.jobs {
+		name := of(&b.jobs[i])
+		if gpus, known := least[name]; !known || b.jobs[i].gpus < gpus {
+			least[name] = b.jobs[i].gpus
+		}
+	}
+	names := slices.Sorted(maps.Keys(least))
+	if len(b.jobs) > 0 && of(&b.jobs[0]) == sizeOf(&b.jobs[0]) {
+		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(least[a], least[b]) })
+	}
+	return names
+}
+
+// waits has a line for each group of jobs.
+func (b *experiment) waits(what string, of func(*job) string, runs []*run) *study.Table {
+	names, list := b.columns(runs)
+	t := study.NewTable("Waits by "+what+", minutes: mean / 99th percentile", what, "jobs", "GPU-hours")
+	if what == "size" {
+		t.Columns[0] = "GPUs"
+	}
+	t.Columns = append(t.Columns, names...)
+	for _, group := range b.groups(of) {
+		in := func(j *job) bool { return of(j) == group }
+		row := []any{group, len(b.delays(list[len(list)-1], in)), b.hours(in)}
+		for _, r := range list {
+			row = append(row, meanAnd99(b.delays(r, in)))
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+func meanAnd99(delays []float64) any {
+	if len(delays) == 0 {
+		return nil
+	}
+	return fmt.Sprintf("%.0f / %.0f", stat.Mean(delays, nil), study.Quantile(delays, 0.99))
+}
+
+// against tells what each account had against its share.
+func (b *experiment) against(runs []*run) *study.Table {
+	t := study.NewTable("Accounts against their shares, in GPUs. The share of an account is "+b.sharesSay+
+		".\nHeld: on average over the time of the file; short: by how much it was below its share, or below what it wanted if that was less",
+		"account", "share", "wanted")
+	_, list := b.columns(runs)
+	list = slices.DeleteFunc(list, func(r *run) bool { return r == nil })
+	for _, r := range list {
+		t.Columns = append(t.Columns, r.scheduler+": held", "short")
+	}
+	for i, s := range b.shares {
+		wanted := 0.0
+		var cells []any
+		for _, r := range list {
+			held, short := 0.0, 0.0
+			slots := b.slots(r)
+			for k := range slots {
+				q := slots[k].Queues[i]
+				held += q.Held / float64(len(slots))
+				short += max(0, min(s.gpus, q.Wanted)-q.Held) / float64(len(slots))
+				if r == list[0] {
+					wanted += q.Wanted / float64(len(slots))
+				}
+			}
+			cells = append(cells, held, short)
+		}
+		t.Add(append([]any{string(s.account), s.gpus, wanted}, cells...)...)
+	}
+	t.Columns[2] = "wanted under " + list[0].scheduler
+	return t
+}
+
+// tolerance is by how much a mean wait may grow before an account counts as worse off.
+const tolerance = 5 * berth.Minute
+
+// reference is what waits under berth are compared with.
+func (b *experiment) reference() string {
+	if len(b.delays(nil, all)) > 0 {
+		return "as it was"
+	}
+	return "under EASY"
+}
+
+// worse lists the accounts that would be worse off under berth.
+func (b *experiment) worse(runs []*run) *study.Table {
+	t := study.NewTable(fmt.Sprintf("Accounts that would be worse off: their mean wait under %s is more than %v longer than %s, minutes", own, tolerance, b.reference()),
+		"account", "jobs", b.reference(), "under "+own, "longer by", "jobs that end later by more than that, %")
+	names, list := b.columns(runs)
+	mine := list[slices.Index(names, own)]
+	other := list[max(slices.Index(names, "EASY"), 0)]
+	if names[0] == "as it was" {
+		other = nil
+	}
+	for _, s := range b.shares {
+		in := func(j *job) bool { return j.spec.Queue == s.account && (other != nil || j.wait != unset) }
+		now, before := b.delays(mine, in), b.delays(other, in)
+		if len(before) == 0 {
+			continue
+		}
+		later := 0
+		for i := range now {
+			if now[i]-before[i] > minutes(tolerance) {
+				later++
+			}
+		}
+		was, is := stat.Mean(before, nil), stat.Mean(now, nil)
+		if is-was > minutes(tolerance) {
+			t.Add(string(s.account), len(now), was, is, is-was, 100*float64(later)/float64(len(now)))
+		}
+	}
+	return t
+}
+
+// sensitivity tells how much depends on what the schedulers know of run times.
+func (b *experiment) sensitivity(runs []*run) *study.Table {
+	t := study.NewTable("How much depends on what is known of run times: waits in minutes, mean / 99th percentile", "schedulers know", "EASY", own)
+	for g, guess := range b.guesses() {
+		row := []any{guess.name, nil, nil}
+		for _, r := range runs {
+			if at := slices.Index(t.Columns, r.scheduler); r.guess == g && at > 0 {
+				row[at] = meanAnd99(b.delays(r, all))
+			}
+		}
+		t.Add(row...)
+	}
+	return t
+}

@@ -1,0 +1,95 @@
+// Package week plays the jobs of a cluster that somebody has: Help tells of it.
+package week
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/study"
+)
+
+// Help says what the experiment does, what it reads, and what it does not tell.
+const Help = `week plays the GPU jobs that a cluster of yours ran, under FIFO, EASY backfill and berth, and tells which
+would have waited for how long: by size, account and partition, against the waits of the file and the
+share of each account, and which accounts would be worse off. Nothing leaves this machine.
+
+With Slurm, three commands; -nodes, -topology and -shares are optional:
+
+  sacct --allusers --allocations --parsable2 --starttime now-7days --format JobID,User,Account,\
+    Partition,Submit,Start,End,Elapsed,Timelimit,State,ReqTRES,AllocTRES,NNodes > jobs.txt
+  scontrol show node > nodes.txt
+  berthbench week -jobs jobs.txt -nodes nodes.txt -html week.html
+
+  -jobs      what sacct wrote with --parsable2 (columns in any order; JobID, Submit, Account or
+             Partition, Elapsed or Start and End, ReqTRES or AllocTRES are needed), a log in the
+             Standard Workload Format, or what "kubectl get nodes,pods -A -o json" printed
+  -nodes     what "scontrol show node" printed
+  -topology  topology.conf, as Slurm reads it
+  -shares    what "sshare --all --parsable" printed, or lines such as physics|40 under the header
+             Account|Shares; without, the share of an account is its part of the GPU-hours
+
+Files may be compressed with gzip. Without -nodes the fleet is as large as the most that the file
+itself held at an instant, in nodes of -node-gpus; -gpus says another size.
+
+What it cannot tell, as no such file does: failures; limits other than those stated; dependencies,
+reservations, licences, and features that jobs asked for; which jobs write checkpoints (-checkpoint
+takes it that all do); what users would have submitted had they waited for less. Run times are those of
+the file, whatever the placement. Only whole GPUs are played. A table says how much depends on the
+limits. Without stated limits every scheduler knows the run times.
+
+`
+
+// Options say what is played.
+type Options struct {
+	study.Output
+	// Jobs, Nodes, Topology and Shares are files; all but the first may be empty.
+	Jobs, Nodes, Topology, Shares string
+	// GPUs of the fleet in nodes of NodeGPUs, where Nodes is empty. Zero: as many as the file held.
+	GPUs, NodeGPUs int
+	// ProcessorsPerGPU of a log in the Standard Workload Format.
+	ProcessorsPerGPU int
+	// Checkpoint is how long every job takes to write one when it is asked. Zero: none can, and
+	// what is evicted starts anew.
+	Checkpoint time.Duration
+	// HTML is the file of a page with plots. Empty: there is none.
+	HTML string
+}
+
+// Defaults are the options that berthbench has by default, but for the files.
+func Defaults() Options { return Options{NodeGPUs: 8, ProcessorsPerGPU: 1} }
+
+func (o *Options) check() error {
+	if o.Jobs == "" {
+		return study.Missing("jobs", "a file of sacct, in the Standard Workload Format, or of kubectl", "-h has the commands")
+	}
+	return study.First(
+		study.Within("gpus", o.GPUs, 0, 1<<17), study.Within("node-gpus", o.NodeGPUs, 1, berth.MaxGPUs),
+		study.Within("processors-per-gpu", o.ProcessorsPerGPU, 1, 4096), study.Within("checkpoint", o.Checkpoint, 0, 4*time.Minute),
+	)
+}
+
+// Run makes the experiment, which Help describes, and writes its results to w.
+func Run(ctx context.Context, o Options, w io.Writer) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	b, err := load(o)
+	if err != nil {
+		return err
+	}
+	out := o.To(w)
+	if err := b.reportDemand(out); err != nil {
+		return err
+	}
+	if len(b.jobs) == 0 {
+		return errors.New("no job is left to be played")
+	}
+	runs, err := b.play(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(b.report(out, runs), b.writePage(runs))
+}

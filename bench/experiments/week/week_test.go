@@ -1,0 +1,227 @@
+package week
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/bench/workload"
+)
+
+// slurm are the files of a tiny week: two nodes of four GPUs and two accounts with half of them
+// each.
+func slurm() Options {
+	o := Defaults()
+	o.Jobs, o.Nodes = "testdata/jobs.txt", "testdata/nodes.txt"
+	o.Topology, o.Shares = "testdata/topology.conf", "testdata/shares.txt"
+	return o
+}
+
+// waitsOf plays files, and gives the waits of each job in minutes, by scheduler.
+func waitsOf(t *testing.T, o Options) map[string]map[berth.JobID]float64 {
+	b, err := load(o)
+	require.NoError(t, err)
+	runs, err := b.play(context.Background())
+	require.NoError(t, err)
+	waits := map[string]map[berth.JobID]float64{}
+	for _, r := range runs {
+		if r.guess > 0 {
+			continue
+		}
+		waits[r.scheduler] = map[berth.JobID]float64{}
+		for _, j := range r.Jobs {
+			waits[r.scheduler][j.ID] = minutes(j.Wait())
+		}
+	}
+	return waits
+}
+
+// TestTinyWeekByHand: 1 has four GPUs for an hour from 9:00 on; 2 comes at 9:01 and wants all eight
+// for an hour, 3_1 at 9:02 four for half an hour and 3_2 at 9:03 four for an hour.
+//
+// FIFO: 2 blocks what comes after it until 11:00. EASY: 3_1 ends before 2 can start at 10:00, and
+// goes first; 3_2 would not. berth: biology has nothing when 3_1 ends at 9:32, and physics its
+// share: 3_2 goes first, and 2 starts when that ends, at 10:32.
+func TestTinyWeekByHand(t *testing.T) {
+	berths := map[berth.JobID]float64{"1": 0, "2": 91, "3_1": 0, "3_2": 29}
+	require.Equal(t, map[string]map[berth.JobID]float64{
+		"FIFO": {"1": 0, "2": 59, "3_1": 118, "3_2": 117},
+		"EASY": {"1": 0, "2": 59, "3_1": 0, "3_2": 117},
+		tame:   berths, own: berths,
+	}, waitsOf(t, slurm()))
+}
+
+// The same jobs in the Standard Workload Format have one account, so that berth has nothing to
+// share and does as EASY does.
+func TestTinyLog(t *testing.T) {
+	o := Defaults()
+	o.Jobs, o.NodeGPUs = "testdata/jobs.swf", 4
+	waits := waitsOf(t, o)
+	require.Equal(t, map[berth.JobID]float64{"swf-1": 0, "swf-2": 59, "swf-3": 118, "swf-4": 117}, waits["FIFO"])
+	require.Equal(t, map[berth.JobID]float64{"swf-1": 0, "swf-2": 59, "swf-3": 0, "swf-4": 117}, waits["EASY"])
+	require.Equal(t, waits["EASY"], waits[own])
+}
+
+// A pod is a job, those of one PyTorchJob a gang, and one that runs on has the time until the
+// latest instant of the dump.
+func TestTinyDump(t *testing.T) {
+	o := Defaults()
+	o.Jobs = "testdata/pods.json"
+	b, err := load(o)
+	require.NoError(t, err)
+	require.Len(t, b.nodes, 2)
+	var told []string
+	for i := range b.jobs {
+		j := &b.jobs[i]
+		told = append(told, string(j.spec.ID)+" "+j.At.Sub(0).String()+" "+j.Runtime.String()+" "+sizeOf(j))
+	}
+	require.Equal(t, []string{"physics/one 0s 1h0m0s 3-4", "physics/train-0 1m0s 1h0m0s 5-8", "biology/infer 2m0s 1h58m0s 2"}, told)
+	require.Equal(t, tally{{Reason: "holds no GPU", Rows: 1, Line: 19}, {Reason: "had not started", Rows: 1, Line: 20}}, b.left)
+	require.Len(t, b.marks, 1)
+	require.Equal(t, map[berth.JobID]float64{"physics/one": 0, "physics/train-0": 59, "biology/infer": 118}, waitsOf(t, o)["FIFO"])
+}
+
+// What cannot have run is not played, and counted with the line of the first.
+func TestWhatCannotHaveRun(t *testing.T) {
+	b, err := load(slurm())
+	require.NoError(t, err)
+	require.Len(t, b.jobs, 4)
+	require.Equal(t, tally{
+		{Reason: "holds no GPU", Rows: 1, Line: 10},
+		{Reason: "cannot have run: more GPUs than the 8 of the fleet", Rows: 1, Line: 9},
+	}, b.left)
+	require.Contains(t, b.skipped, workload.Skip{Reason: "ends before it starts", Rows: 1, Line: 8})
+}
+
+// A job goes to the nodes of its partition, or to any where none is in it.
+func TestPartitions(t *testing.T) {
+	o := Defaults()
+	o.Jobs = write(t, "JobID|Account|Partition|Submit|Elapsed|ReqTRES\n"+
+		"1|a|big|2024-03-04T09:00:00|10:00:00|gres/gpu=1\n2|a|big|2024-03-04T09:00:00|10:00:00|gres/gpu=4\n"+
+		"3|a|gone|2024-03-04T09:00:00|10:00:00|gres/gpu=1\n4|a|small|2024-03-04T09:00:00|10:00:00|gres/gpu=2\n")
+	o.Nodes = write(t, "NodeName=a Gres=gpu:1 Partitions=small\nNodeName=b Gres=gpu:4 Partitions=big,other\n")
+	b, err := load(o)
+	require.NoError(t, err)
+	require.Equal(t, tally{{Reason: "is of a partition that no node with GPUs is in: played on any node", Rows: 1, Line: 4}}, b.marks)
+	require.Equal(t, tally{{Reason: "cannot have run: no nodes of the fleet are as it asks (GPUs a node, product, partition)", Rows: 1, Line: 5}}, b.left)
+	for _, name := range []string{"EASY", own} {
+		require.Equal(t, map[berth.JobID]float64{"1": 0, "2": 600, "3": 0}, waitsOf(t, o)[name], name)
+	}
+}
+
+func TestTables(t *testing.T) {
+	o := slurm()
+	o.HTML = filepath.Join(t.TempDir(), "week.html")
+	var out bytes.Buffer
+	require.NoError(t, Run(context.Background(), o, &out))
+	for _, line := range []string{
+		`(?m)^ +all +4 +18\.0 +24\.0 +75\.0 +8$`,
+		`(?m)^ +wait mean, min +44\.0 +73\.5 +44\.0 +30\.0 +30\.0$`,
+		`(?m)^ +biology +2 +6\.00 +58 / 117 +118 / 118 +58 / 117 +14 / 29 +14 / 29$`,
+		`(?m)^ +physics +2 +29\.5 +45\.5 +16\.0 +50\.0$`,
+		`(?m)^ +the run time itself +44 / 117 +30 / 91$`,
+	} {
+		require.Regexp(t, line, out.String())
+	}
+	require.Less(t, strings.Index(out.String(), "Demand against capacity"), strings.Index(out.String(), "The whole"))
+	page, err := os.ReadFile(o.HTML)
+	require.NoError(t, err)
+	require.Contains(t, string(page), "Accounts that would be worse off")
+}
+
+// Evictions, and what they cost, are told: an account takes its share back from one that has all.
+func TestPreemptions(t *testing.T) {
+	o := Defaults()
+	o.Jobs, o.NodeGPUs = write(t, "JobID|Account|Submit|Elapsed|ReqTRES\n"+
+		"1|a|2024-03-04T09:00:00|10:00:00|gres/gpu=4,node=1\n2|a|2024-03-04T09:00:00|10:00:00|gres/gpu=4,node=1\n"+
+		"3|b|2024-03-04T10:00:00|10:00:00|gres/gpu=4,node=1\n"), 4
+	_, err := load(o)
+	require.ErrorIs(t, err, study.ErrOptions)
+	require.ErrorContains(t, err, "does not tell when jobs started")
+	o.GPUs, o.Shares = 8, write(t, "Account|Shares\na|1\nb|1\n")
+	waits := waitsOf(t, o)
+	require.InDelta(t, 540, waits[tame]["3"], 1)
+	require.Less(t, waits[own]["3"], 1.0)
+}
+
+func write(t *testing.T, text string) string {
+	name := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	return name
+}
+
+func TestErrors(t *testing.T) {
+	for says, change := range map[string]func(*Options){
+		"-jobs is missing":                       func(o *Options) { o.Jobs = "" },
+		"-gpus: -1 is not between 0 and":         func(o *Options) { o.GPUs = -1 },
+		"-node-gpus: 65 is not between 1 and 64": func(o *Options) { o.NodeGPUs = 65 },
+		"-checkpoint: 5m0s is not between":       func(o *Options) { o.Checkpoint = 5 * 60e9 },
+		"says nothing of node \"gpu1\"":          func(o *Options) { o.Topology = write(t, "SwitchName=s Nodes=other") },
+		"no such file":                           func(o *Options) { o.Jobs = "absent" },
+		`:1: the file is empty`:                  func(o *Options) { o.Jobs = write(t, "") },
+		`there is no column "JobID or JobIDRaw"`: func(o *Options) { o.Jobs = write(t, "a|b\n") },
+		`:2:12: share: "few" is no number`:       func(o *Options) { o.Shares = write(t, "Account|RawShares\nphysics   |few\n") },
+		`no header with "Account"`:               func(o *Options) { o.Shares = write(t, "physics|1\n") },
+		"account \"a\" has two":                  func(o *Options) { o.Shares = write(t, "Account|Shares\na|1\na|2\n") },
+		"no account with a share":                func(o *Options) { o.Shares = write(t, "Account|Shares\n") },
+		`:1:6: expected colon`:                   func(o *Options) { o.Jobs = write(t, `{"a" 1}`) },
+		`there are no "items"`:                   func(o *Options) { o.Jobs = write(t, "{}") },
+		`"items" is no list`:                     func(o *Options) { o.Jobs = write(t, `{"items": 3}`) },
+		`:2: nvidia.com/gpu: "x" of Node "a"`: func(o *Options) {
+			o.Jobs = write(t, "{\"items\": [\n{\"kind\":\"Node\",\"metadata\":{\"name\":\"a\"},\"status\":{\"capacity\":{\"nvidia.com/gpu\":\"x\"}}}]}")
+		},
+		"a year is the most": func(o *Options) {
+			o.Jobs = write(t, "JobID|Account|Submit|Start|End|ReqTRES\n1|a|1990-01-01T00:00:00|1990-01-01T00:00:00|1990-01-01T01:00:00|gres/gpu=1\n2|a|2024-01-01T00:00:00|2024-01-01T00:00:00|2024-01-01T01:00:00|gres/gpu=1\n")
+		},
+	} {
+		o := slurm()
+		change(&o)
+		require.ErrorContains(t, Run(context.Background(), o, io.Discard), says)
+	}
+}
+
+// requireTyped fails on an error that does not say where it is.
+func requireTyped(t *testing.T, err error) {
+	var e *workload.TraceError
+	require.True(t, err == nil || errors.As(err, &e), "%v", err)
+}
+
+func FuzzJobs(f *testing.F) {
+	for _, name := range []string{"jobs.txt", "jobs.swf", "pods.json"} {
+		text, err := os.ReadFile("testdata/" + name)
+		require.NoError(f, err)
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		o := Defaults()
+		s, err := readFrom(&o, bufio.NewReader(bytes.NewReader(text)), nil)
+		requireTyped(t, err)
+		if err != nil {
+			return
+		}
+		for i := range s.jobs {
+			require.Positive(t, s.jobs[i].gpus)
+			require.Positive(t, s.jobs[i].Runtime)
+		}
+	})
+}
+
+func FuzzShares(f *testing.F) {
+	text, err := os.ReadFile("testdata/shares.txt")
+	require.NoError(f, err)
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		_, err := readShares("f", bytes.NewReader(text))
+		requireTyped(t, err)
+	})
+}

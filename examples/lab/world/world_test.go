@@ -1,0 +1,232 @@
+package world
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/script"
+	"github.com/berth-sched/berth/journal"
+)
+
+// A day on two nodes, with all that the executor knows: starts, ends, a checkpoint on request, an
+// eviction, a lost node that comes back.
+const busy = `config levels=leaf
+node n1..n2 at=l0
+queue research guarantee=gpu:8
+queue product guarantee=gpu:8
+job train queue=research members=2 gpus=8 runtime=2h checkpoint=1m
+run 30m
+job chat queue=product gpus=8 runtime=1h
+run 30m
+lose n1 because fire
+run 10m
+node n1 at=l0
+run 5h
+`
+
+func played(t *testing.T, text string) *World {
+	t.Helper()
+	w, err := New(text)
+	require.NoError(t, err)
+	for !w.Done() {
+		require.NoError(t, w.Step())
+	}
+	for _, step := range w.log {
+		require.Empty(t, step.Failed, step.Did)
+	}
+	return w
+}
+
+// Every story of the script tests can be opened, and prints what it prints there.
+func TestStoriesPlayAsTheScriptsDo(t *testing.T) {
+	names, err := filepath.Glob("../../../berthtest/script/testdata/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		want, err := os.ReadFile(name)
+		require.NoError(t, err)
+		var lines []string
+		for line := range strings.Lines(string(want)) {
+			if strings.TrimSpace(line) != "" {
+				lines = append(lines, line)
+			}
+		}
+		require.Equal(t, strings.Join(lines, ""), played(t, string(want)).Transcript(), name)
+	}
+}
+
+// What was played is a plain script, which prints the same when it is run and checked there.
+func TestTranscriptIsAScript(t *testing.T) {
+	w := played(t, busy)
+	out, err := script.Run([]byte(w.Transcript()))
+	require.NoError(t, err, string(out))
+	require.Equal(t, w.Transcript(), string(out))
+	tally := w.annals.tally
+	require.Equal(t, 2, tally.Submitted)
+	require.Equal(t, 2, tally.Finished, w.Transcript())
+	require.Equal(t, 1, tally.Evicted)
+	require.Equal(t, 0, len(w.session.Core().JobIDs()))
+}
+
+// Whatever way a step is reached, the core stands there as it did the first time.
+func TestSeekComesBackToTheSameBytes(t *testing.T) {
+	w, err := New(busy)
+	require.NoError(t, err)
+	var states [][]byte
+	for {
+		b, err := w.session.Core().Snapshot()
+		require.NoError(t, err)
+		states = append(states, b)
+		if w.Done() {
+			break
+		}
+		require.NoError(t, w.Step())
+	}
+	log := append([]Step(nil), w.log...)
+	require.Greater(t, len(log), 2*firstEvery, "or nothing is saved on the way")
+	tally := w.annals.tally
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 60 {
+		step := r.IntN(len(states))
+		require.NoError(t, w.Seek(step))
+		b, err := w.session.Core().Snapshot()
+		require.NoError(t, err)
+		require.Equal(t, string(states[step]), string(b))
+		require.NoError(t, w.Seek(min(step+r.IntN(5), len(log))))
+	}
+	require.NoError(t, w.Seek(len(log)))
+	require.Equal(t, log, w.log)
+	require.Equal(t, tally, w.annals.tally)
+}
+
+// A line that is put in between ends the run there, and a scenario that was changed so plays the
+// same from its text.
+func TestAppendInTheMiddle(t *testing.T) {
+	w, err := New(busy)
+	require.NoError(t, err)
+	lab := Lab{worlds: map[string]*World{"main": w}}
+	status, err := lab.do(&Request{Do: "run", World: "main", Steps: 1000, Until: berth.Time(45 * berth.Minute)})
+	require.NoError(t, err)
+	require.True(t, status.(Status).Reached)
+	require.NoError(t, w.Append(berth.Time(46*berth.Minute), "job late queue=product gpus=1 runtime=5m", false))
+	require.Equal(t, berth.Time(46*berth.Minute), w.session.Now())
+	require.NotContains(t, w.Text(), "lose n1")
+	before := w.Text()
+	require.ErrorContains(t, w.Append(w.session.Now(), "job nonsense qeue=product", true), "qeue")
+	require.ErrorContains(t, w.Append(w.session.Now(), "run soon", true), "soon")
+	require.Equal(t, before, w.Text())
+	require.NoError(t, w.Append(w.session.Now(), "run 3h", true))
+	for !w.Done() {
+		require.NoError(t, w.Step())
+	}
+	require.Equal(t, 3, w.annals.tally.Finished)
+	require.Equal(t, w.Transcript(), played(t, w.Text()).Transcript())
+}
+
+// What was to come comes all the same, if it is kept.
+func TestAppendAndGoOn(t *testing.T) {
+	w := played(t, busy)
+	require.NoError(t, w.Seek(w.StepAt(berth.Time(45*berth.Minute))))
+	require.NoError(t, w.Append(berth.Time(45*berth.Minute), "job late queue=product gpus=1 runtime=5m", true))
+	require.Contains(t, w.Text(), "run 15m0s\njob late queue=product gpus=1 runtime=5m\nrun 15m0s\nlose n1")
+	require.ErrorContains(t, w.Append(w.session.Now(), "job nonsense qeue=product", true), "qeue")
+	for !w.Done() {
+		require.NoError(t, w.Step())
+	}
+	require.Equal(t, 3, w.annals.tally.Finished)
+	require.Equal(t, berth.Time(6*berth.Hour+10*berth.Minute), w.session.Now())
+	require.Equal(t, w.Transcript(), played(t, w.Text()).Transcript())
+}
+
+// The journal replays to the same orders.
+func TestJournalReplays(t *testing.T) {
+	lab := Lab{worlds: map[string]*World{"main": played(t, busy)}}
+	var recorded Recorded
+	for !recorded.Reached {
+		require.NoError(t, json.Unmarshal(lab.Answer([]byte(`{"do":"journal","world":"main","steps":7}`)), &recorded))
+	}
+	require.NotEmpty(t, recorded.Journal)
+	counts, err := journal.Replay(strings.NewReader(recorded.Journal))
+	require.NoError(t, err)
+	require.Positive(t, counts.Orders)
+}
+
+// Two policies meet the same events, also those of a scenario that reports its orders by number.
+func TestDrivenTwice(t *testing.T) {
+	const text = `config defragmentation=off
+node n1..n2
+queue q
+job a queue=q gpus=4 runtime=10h checkpoint=1m restart=2m
+job b queue=q gpus=4 runtime=1h
+job c queue=q gpus=4 runtime=10h checkpoint=1m restart=2m
+pass
+report all done
+advance 2h
+finish b
+job whole queue=q gpus=8 runtime=1h
+pass
+expect whole pending
+`
+	moved := map[string]int{}
+	for _, policy := range []string{"defragmentation=on", "defragmentation=off"} {
+		driven, err := Driven(text, policy, 3*berth.Hour)
+		require.NoError(t, err)
+		moved[policy] = played(t, driven).annals.tally.Moved
+	}
+	require.Equal(t, map[string]int{"defragmentation=on": 1, "defragmentation=off": 0}, moved)
+}
+
+// A topology file becomes a fleet to play on.
+func TestFleetOfATopologyFile(t *testing.T) {
+	text, err := FromTopology("topology.conf", "SwitchName=leaf1 Nodes=n[1-2]\nSwitchName=leaf2 Nodes=n[3-4]\nSwitchName=spine1 Switches=leaf[1-2]\n")
+	require.NoError(t, err)
+	w := played(t, text)
+	nodes := w.Picture().Nodes
+	require.Len(t, nodes, 4)
+	require.Equal(t, []string{"spine1", "leaf2"}, nodes[3].Domains)
+	_, err = FromTopology("topology.yaml", "- topology: a\n")
+	require.Error(t, err)
+	_, err = FromTopology("topology.conf", "SwitchName=a Nodes=n[1-9999]\n")
+	require.ErrorContains(t, err, "at most")
+}
+
+// No request makes the lab panic.
+func TestBadRequests(t *testing.T) {
+	var lab Lab
+	for _, request := range []string{
+		``, `{}`, `[]`, `{"do":"picture"}`, `{"do":"load","world":"main","text":"run 1y"}`,
+		`{"do":"load","world":"main","text":"node n1\nqueue q\njob a queue=q gpus=8\npass\nexpect a running\nnode n2"}`,
+		`{"do":"run","world":"main","steps":100,"until":1000}`, `{"do":"seek","world":"main","to":-1,"steps":9}`,
+		`{"do":"device","world":"main","node":"n1","gpu":8}`, `{"do":"explain","world":"main","job":"b"}`,
+		`{"do":"append","world":"main","text":"a\nb"}`, `{"do":"drive","text":"run -1s"}`,
+	} {
+		require.True(t, json.Valid(lab.Answer([]byte(request))), request)
+	}
+	var status Status
+	require.NoError(t, json.Unmarshal(lab.Answer([]byte(`{"do":"run","world":"main","steps":100,"until":1000}`)), &status))
+	require.Contains(t, status.Failed, "binding")
+	require.True(t, status.Done)
+}
+
+// Every preset plays to its end, and no event of it is refused.
+func TestPresetsPlay(t *testing.T) {
+	names, err := filepath.Glob("../presets/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		w := played(t, string(text))
+		for _, step := range w.log {
+			require.NotContains(t, step.Printed, "refused,", step.Did)
+		}
+		t.Logf("%s: %d steps, %+v", name, len(w.log), w.annals.tally)
+	}
+}
