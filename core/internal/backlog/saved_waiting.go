@@ -62,7 +62,6 @@ func (bl *Backlog) restoreBid(rep *record.Replica, s *record.SavedBid) *berth.Er
 	if *bid = s.BidPart; s.InVain {
 		bid.Turn = bl.agenda.PreemptTurn
 	}
-	bl.Due.NoteBids(rep.Entries[at].Bucket)
 	return nil
 }
 
@@ -108,7 +107,6 @@ func (bl *Backlog) RestoreStalled(jobs []record.SavedJob) *berth.Error {
 		if s.Hopeless {
 			rep.Reserve.HopelessAt = bl.agenda.Despair()
 		}
-		bl.Due.NoteEntries(rep)
 		return nil
 	})
 }

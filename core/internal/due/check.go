@@ -39,6 +39,9 @@ func (d *Due) Check(queues []*record.Queue, first func(*record.Bucket) [2]*recor
 		if (q.heads.Len() > 0) != (q.at >= 0) || q.at >= 0 && d.lines[q.at] != q {
 			return fmt.Errorf("a queue is not where it says among those with heads")
 		}
+		if !d.mostInStep(q) {
+			return fmt.Errorf("the heads of queue %d ask for something else at the most than is noted", q.queue.Index)
+		}
 		if q.at >= 0 {
 			withHeads++
 		}
@@ -47,6 +50,16 @@ func (d *Due) Check(queues []*record.Queue, first func(*record.Bucket) [2]*recor
 		return fmt.Errorf("%d buckets stand in %+v, the lists have %+v", buckets, seen, of)
 	}
 	return nil
+}
+
+// mostInStep reports whether the most that heads of a queue ask for is what is known of it, or they
+// are to be looked at.
+func (d *Due) mostInStep(q *queue) bool {
+	if !q.known || d.headVersion != d.state.Classes.Version {
+		return true
+	}
+	most, alike := d.mostOf(q)
+	return most == q.most && alike == q.alike
 }
 
 // A tally counts what stands in the lists.

@@ -169,21 +169,27 @@ func (d *Due) EachHead(of quota.QueueIndex, f func(*record.Entry) bool) {
 // such charge. O(heads of the queue) after a change, else O(1).
 func (d *Due) Most(of quota.QueueIndex) (most quota.Charge, some bool) {
 	q := d.byQueue[of]
-	if q.known {
-		return q.most, q.alike
+	if !q.known {
+		q.most, q.alike = d.mostOf(q)
+		q.known = true
 	}
-	q.known, q.alike, q.most = true, true, quota.Charge{}
+	return q.most, q.alike
+}
+
+// mostOf is Most, by a look at all heads.
+func (d *Due) mostOf(q *queue) (most quota.Charge, alike bool) {
+	alike = true
 	for _, s := range q.heads.Items() {
 		d.state.Compile(s.bucket.Shape)
 		c := &s.bucket.Shape.Least
 		if c.GPUMilli > 0 && c.Product != quota.NoProduct {
-			q.alike = q.alike && (q.most.Product == quota.NoProduct || q.most.Product == c.Product)
-			q.most.Product = c.Product
+			alike = alike && (most.Product == quota.NoProduct || most.Product == c.Product)
+			most.Product = c.Product
 		}
-		q.most.GPUMilli = max(q.most.GPUMilli, c.GPUMilli)
-		for r := range q.most.Host {
-			q.most.Host[r] = max(q.most.Host[r], c.Host[r])
+		most.GPUMilli = max(most.GPUMilli, c.GPUMilli)
+		for r := range most.Host {
+			most.Host[r] = max(most.Host[r], c.Host[r])
 		}
 	}
-	return q.most, q.alike
+	return most, alike
 }
