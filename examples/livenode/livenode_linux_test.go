@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -24,11 +25,15 @@ import (
 )
 
 // TestMain makes this binary livenode when it is started with one of its commands, as
-// supervisors, workloads and orchestrators that are to be killed are.
+// supervisors, workloads and orchestrators that are to be killed are. Tests mostly wait, so more of
+// them run at once than there are processors.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		main()
 		return
+	}
+	if err := flag.Set("test.parallel", "6"); err != nil { // before the command line is read
+		panic(err)
 	}
 	os.Exit(m.Run())
 }

@@ -48,6 +48,12 @@ func Seeds(few int) iter.Seq[uint64] {
 	}
 }
 
+// Plain reports whether this is a plain run: no variable says how many worlds are drawn, or which.
+func Plain() bool {
+	_, _, named := named()
+	return !named && os.Getenv(countVariable) == ""
+}
+
 // Many reports whether so many worlds are drawn that together they must reach all cases.
 func Many() bool {
 	_, _, named := named()
@@ -98,9 +104,8 @@ func set(name, variable string, value any) {
 
 // amount is how many worlds are drawn where a test calls so many few.
 func amount(few uint64) uint64 {
-	const name = "BERTH_SEEDS"
-	if text := os.Getenv(name); text != "" {
-		return few * positive(name, text)
+	if text := os.Getenv(countVariable); text != "" {
+		return few * positive(countVariable, text)
 	}
 	return (few + 1) / 2
 }
@@ -122,7 +127,10 @@ func named() (first, last uint64, some bool) {
 	return first, last, true
 }
 
-const seedVariable = "BERTH_SEED"
+const (
+	seedVariable  = "BERTH_SEED"
+	countVariable = "BERTH_SEEDS"
+)
 
 // positive reads a number of a variable. Anything but a positive one is refused: the usual few
 // would pass for the many that were meant.
