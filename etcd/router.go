@@ -27,10 +27,10 @@ const remember = 24 * time.Hour
 // A job is never in two pools. It has one record in etcd, below the pool that it is in, and nobody
 // touches the job or the record but the leader of that pool: the record is the baton. To pass it on
 // the leader notes in it that the job is leaving, cancels the job, waits until that is durable and
-// the core knows the job no more, and only then puts the record below the next pool, whose leader
-// submits the job. Whatever dies in between, the next leader of the pool finds the record as it
-// is and goes on. A former leader that sleeps and wakes can do neither: its records are guarded by
-// its key in the election, as its log is. So no transaction over two logs is needed, and no
+// the core knows the job no more, and only then puts the record below the next pool. The leader
+// there submits the job. Whatever dies in between, the next leader of the pool finds the record as
+// it is and goes on. A former leader that sleeps and wakes can do neither: its records are guarded
+// by its key in the election, as its log is. So no transaction over two logs is needed, and no
 // process that routes.
 //
 // A record lives until [Intake.End]; its name is known for a day longer. Methods of a Router may be

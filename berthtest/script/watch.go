@@ -26,7 +26,7 @@ func violation(errs ...error) error {
 }
 
 // A watcher follows the steps of a session. Sessions know no other form of it, so that a
-// program whose sessions nobody watches is built without the checker.
+// program with unwatched sessions alone is built without the checker.
 type watcher interface {
 	applied(s *Session, e berth.Event) error
 	refused(s *Session, e berth.Event, refusal error, before []byte) error

@@ -13,10 +13,10 @@ const LeftOut = "No failures, no shares of a GPU, no jobs of the host alone, no 
 	"that ends when the service is scaled down. FIFO and EASY know no queues, guarantees or priorities, and evict nothing"
 
 // Plain makes a day of jobs that every scheduler of package bench/baseline can run: gangs of whole
-// GPUs on sound hardware, with all their members. Of a service whose replicas hold whole GPUs each
-// replica becomes a job, which its owner cancels when the service is scaled down, the latest first.
-// Jobs wait for as long as it takes. The gangs of the host alone that stand by others are left out
-// with the jobs of the host, and so are jobs and services that take shares of GPUs.
+// GPUs on sound hardware, with all their members. Each replica of a service that holds whole GPUs
+// becomes a job. Its owner cancels it when the service is scaled down, the latest first. Jobs wait
+// for as long as it takes. The gangs of the host alone that stand by others are left out with the
+// jobs of the host, and so are jobs and services that take shares of GPUs.
 func Plain(arrivals []sim.Arrival) []sim.Arrival {
 	p := plain{services: map[berth.JobID]*replicas{}, kept: map[berth.JobID]bool{}, joined: map[berth.NodeID]bool{}}
 	for _, a := range arrivals {

@@ -188,7 +188,7 @@ export class Picture {
   }
 }
 
-// table is the same picture for those who would rather read it.
+// table is the same picture in words.
 export function table(picture) {
   const rows = picture.nodes.map((n) => el('tr', {},
     el('th', { scope: 'row' }, n.id), el('td', {}, (n.domains || []).join('/')), el('td', {}, (n.marks || []).join(', ') || 'in service'),

@@ -11,8 +11,8 @@ import (
 
 // A Lab holds worlds by name, and answers requests about them. The zero value holds none.
 //
-// Each request is a JSON object, whose do names what is asked and whose world says of which; so
-// is each answer, which has error where something is refused. A request takes no longer than the
+// Each request is a JSON object: its do names the question, its world the world. So is each answer;
+// it has an error where the request is refused. A request takes no longer than the
 // number of steps that it allows, so that the page can stop in between.
 type Lab struct {
 	worlds map[string]*World
@@ -143,20 +143,10 @@ func (w *World) status() Status {
 
 // run takes steps as long as the next one is not behind Until.
 func (w *World) run(r *Request) (Status, error) {
-	for n := 0; !w.Done(); n++ {
-		if at, _ := w.NextAt(); at > r.Until {
-			break
-		}
-		if n == r.Steps {
-			s := w.status()
-			s.Reached = false
-			return s, nil
-		}
-		if err := w.Step(); err != nil {
-			return w.status(), err
-		}
-	}
-	return w.status(), nil
+	return w.advance(r.Steps, func() bool {
+		at, _ := w.NextAt()
+		return !w.Done() && at <= r.Until
+	})
 }
 
 // seek goes on towards a step.
@@ -169,8 +159,13 @@ func (w *World) seek(r *Request) (Status, error) {
 	if err := w.Back(to); err != nil {
 		return w.status(), err
 	}
-	for n := 0; w.step < to; n++ {
-		if n == r.Steps {
+	return w.advance(r.Steps, func() bool { return w.step < to })
+}
+
+// advance takes steps while there are more to take, but no more than so many.
+func (w *World) advance(most int, more func() bool) (Status, error) {
+	for n := 0; more(); n++ {
+		if n == most {
 			s := w.status()
 			s.Reached = false
 			return s, nil
