@@ -87,7 +87,7 @@ func TestKilled(t *testing.T) {
 		t.FailNow() // the disk is full, or the like
 	}
 	path := filepath.Join(t.TempDir(), "log")
-	said := -1
+	said, before := -1, 0
 	for seed := range drawn.Seeds(8) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKilled$")
@@ -106,7 +106,9 @@ func TestKilled(t *testing.T) {
 		known, err := jobs(t, path)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, len(known), said+1, "seed %d", seed)
-		require.LessOrEqual(t, len(known), said+2, "and one that was not said yet")
+		// Each process may keep one job that it does not live to say.
+		require.LessOrEqual(t, len(known), max(said+1, before)+1, "seed %d", seed)
+		before = len(known)
 	}
 	require.Positive(t, said)
 }
