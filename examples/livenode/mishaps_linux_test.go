@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -53,10 +54,11 @@ func TestNothingHappensThatIsNotKept(t *testing.T) {
 	b := start(t)
 	b.submits(counts("before", 4))
 	pid := b.becomes("before", "running").PID
-	fill(t, logFile(b.folder))
 	b.fails = true
-	_, err := b.submit(t.Context(), counts("after", 4))
-	require.Error(t, err)
+	require.Error(t, b.o.ask(t.Context(), func() error { // nothing else is written in between
+		_, err := b.o.submit(counts("after", 4))
+		return errors.Join(fill(logFile(b.folder)), err)
+	}))
 	b.stop()
 	require.ErrorIs(t, b.failure, journal.ErrUncertain)
 	require.NoDirExists(t, filepath.Join(b.folder, "jobs", "after", "1"))
@@ -96,22 +98,23 @@ func TestGivenUpAndKilled(t *testing.T) {
 }
 
 // fill has a disk without room in the place of this process's file with such a name.
-func fill(t *testing.T, prefix string) {
-	t.Helper()
+func fill(prefix string) error {
 	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
-	require.NoError(t, err)
+	if err != nil {
+		return err
+	}
 	defer full.Close()
 	entries, err := os.ReadDir("/proc/self/fd")
-	require.NoError(t, err)
+	if err != nil {
+		return err
+	}
 	for _, entry := range entries {
 		if to, err := os.Readlink(filepath.Join("/proc/self/fd", entry.Name())); err == nil && strings.HasPrefix(to, prefix) {
 			fd, err := strconv.Atoi(entry.Name())
-			require.NoError(t, err)
-			require.NoError(t, syscall.Dup3(int(full.Fd()), fd, syscall.O_CLOEXEC))
-			return
+			return errors.Join(err, syscall.Dup3(int(full.Fd()), fd, syscall.O_CLOEXEC))
 		}
 	}
-	require.FailNow(t, "there is no such file")
+	return fmt.Errorf("there is no open file %s", prefix)
 }
 
 // TestAClockThatWasAYearAhead sets the clock for a moment, while jobs are taken on. The backoff of
