@@ -26,10 +26,14 @@ const versus = new Versus(core);
 
 let queue = Promise.resolve();
 
-// inTurn does something once all before it is done, and shows how it fails.
+// inTurn does something once all before it is done, and shows how it fails. The page says that it is
+// busy meanwhile.
 function inTurn(task) {
-  queue = queue.then(task).catch((error) => say(error.message, true));
-  return queue;
+  document.body.dataset.busy = 'yes';
+  const mine = queue.then(task).catch((error) => say(error.message, true)).then(() => {
+    if (mine === queue) delete document.body.dataset.busy;
+  });
+  return queue = mine;
 }
 
 function say(text, bad) {

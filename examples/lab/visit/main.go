@@ -146,17 +146,29 @@ func (v *visitor) shot(name string) {
 	}
 }
 
-// do runs a statement in the page.
-func (v *visitor) do(statement string) error { return v.evaluate(statement, nil) }
+// do runs a statement in the page, when all is done that was asked for before.
+func (v *visitor) do(statement string) error {
+	if err := v.wait("!document.body.dataset.busy"); err != nil {
+		return err
+	}
+	return v.evaluate(statement, nil)
+}
 
-// until waits until an expression is true in the page.
+// until waits until an expression is true in the page, as it should be.
 func (v *visitor) until(expression string) error {
+	err := v.wait(expression)
+	if err == nil {
+		v.passed++
+	}
+	return err
+}
+
+func (v *visitor) wait(expression string) error {
 	deadline := time.Now().Add(45 * time.Second) // a busy machine is slow
 	for {
 		var is bool
 		err := v.evaluate("!!("+expression+")", &is)
 		if is {
-			v.passed++
 			return nil
 		}
 		if time.Now().After(deadline) {
