@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
@@ -85,6 +86,8 @@ type wire struct {
 	// before, if set, is called before each such transaction.
 	before atomic.Pointer[func()]
 	writes atomic.Int64
+	// watched counts what watches told.
+	watched atomic.Int64
 }
 
 func (w *wire) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -139,6 +142,9 @@ func (s cutStream) SendMsg(m any) error {
 
 func (s cutStream) RecvMsg(m any) error {
 	err := s.ClientStream.RecvMsg(m)
+	if told, ok := m.(*pb.WatchResponse); ok && err == nil && len(told.Events) > 0 {
+		s.wire.watched.Add(1)
+	}
 	if cut := s.wire.through(s.Context()); cut != nil {
 		return cut
 	}

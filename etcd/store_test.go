@@ -1,7 +1,9 @@
 package etcd_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"testing"
@@ -81,6 +83,37 @@ func TestStore(t *testing.T) {
 			Mend: func(journal.Store) { w.refuse.Store(nil) },
 		}
 	})
+}
+
+// A batch of many pieces comes to count while the log is read: it is read from its beginning, or not
+// at all.
+func TestABatchThatComesWhileTheLogIsRead(t *testing.T) {
+	c, _ := newClient(t, sharedServer(t))
+	prefix := newPrefix()
+	store, err := seize(t.Context(), c, prefix)
+	require.NoError(t, err)
+	require.NoError(t, store.Save(t.Context(), journal.Snapshot{Data: []byte("begin")}))
+	one, two := journal.Position{Number: 1, Sum: 1}, journal.Position{Number: 2, Sum: 2}
+	require.NoError(t, store.Append(t.Context(), journal.Batch{Head: one, Records: [][]byte{[]byte("one")}}))
+	long := bytes.Repeat([]byte{'x'}, 100) // in as many pieces, more than are read at once
+	for i, b := range append([]byte{2, 100}, long...) {
+		_, err := c.Put(t.Context(), fmt.Sprintf("%s/log/%016x/%08x", prefix, 2, i), string(b))
+		require.NoError(t, err)
+	}
+	var read []string
+	for record, err := range store.Records(t.Context(), 0) {
+		require.NoError(t, err)
+		read = append(read, string(record))
+		head, err := json.Marshal(two)
+		require.NoError(t, err)
+		_, err = c.Put(t.Context(), prefix+"/head", string(head))
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"one"}, read)
+	for record, err := range store.Records(t.Context(), 1) {
+		require.NoError(t, err)
+		require.Equal(t, string(long), string(record))
+	}
 }
 
 func TestPrefixes(t *testing.T) {
