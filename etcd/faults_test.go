@@ -200,39 +200,45 @@ func TestTheQuorumIsLost(t *testing.T) {
 }
 
 // The quota of etcd is used up: the leader says so, lets nothing out and goes on when there is
-// room.
+// room. Where its lease is lost meanwhile nobody leads before there is.
 func TestAFullBackend(t *testing.T) {
 	list, err := server.Cluster(t.TempDir(), 1)
 	require.NoError(t, err)
 	list[0].Quota = 16 << 20
 	startServer(t, list[0])
 	c := newCluster(t, list[0].Client)
-	r := c.start()
+	first := c.start()
 	c.leader("")
+	second := c.start()
 	c.want(5)
 	c.eventually("rest", c.atRest)
-	term := r.Status().Term
+	term := first.Status().Term
 
 	junk := strings.Repeat("x", 1<<20)
-	for err = nil; err == nil; {
-		_, err = c.admin.Put(t.Context(), "/junk", junk)
+	for _, leaderLost := range []bool{false, true} {
+		for err = nil; err == nil; {
+			_, err = c.admin.Put(t.Context(), "/junk", junk)
+		}
+		require.ErrorContains(t, err, "database space exceeded")
+		carried := c.count()
+		c.failed()
+		c.want(5)
+		c.eventually("that the leader says so", func() bool { return c.failed(journal.ErrFull) })
+		if leaderLost {
+			c.expire(first.name)
+			c.eventually("that nobody leads", func() bool {
+				return first.Status().Role == etcd.Following && second.Status().Role == etcd.Following
+			})
+		}
+		require.Equal(t, carried, c.count(), "an order was let out that is in no log")
+		_, err = c.admin.Delete(t.Context(), "/junk")
+		require.NoError(t, err)
+		makeRoom(t, c.admin, list[0].Client)
+		c.settle()
+		if !leaderLost {
+			require.Equal(t, term, first.Status().Term, "it led all the time")
+		}
 	}
-	require.ErrorContains(t, err, "database space exceeded")
-	carried := c.count()
-	c.want(5)
-	c.eventually("that the leader says so", func() bool { return c.failed(journal.ErrFull) })
-	require.Equal(t, carried, c.count(), "an order was let out that is in no log")
-
-	resp, err := c.admin.Delete(t.Context(), "/junk")
-	require.NoError(t, err)
-	_, err = c.admin.Compact(t.Context(), resp.Header.Revision, clientv3.WithCompactPhysical())
-	require.NoError(t, err)
-	_, err = c.admin.Defragment(t.Context(), list[0].Client)
-	require.NoError(t, err)
-	_, err = c.admin.AlarmDisarm(t.Context(), &clientv3.AlarmMember{})
-	require.NoError(t, err)
-	c.settle()
-	require.Equal(t, term, r.Status().Term, "it led all the time")
 }
 
 // A follower that comes to another state than the leader, or reads a log that is not as it was

@@ -12,8 +12,11 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/berth-sched/berth/etcd"
+	"github.com/berth-sched/berth/etcd/internal/server"
 	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/journal"
 	"github.com/berth-sched/berth/journal/storetest"
@@ -114,6 +117,82 @@ func TestABatchThatComesWhileTheLogIsRead(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(long), string(record))
 	}
+}
+
+// A save that fails midway leaves the former snapshot and the log as they were, and what it has
+// written goes: at once where there is no room, and else with the next one.
+func TestASaveThatFailsMidway(t *testing.T) {
+	list, err := server.Cluster(t.TempDir(), 1)
+	require.NoError(t, err)
+	list[0].Quota = 16 << 20
+	startServer(t, list[0])
+	c, w := newClient(t, list[0].Client)
+	prefix := newPrefix()
+	store, err := seize(t.Context(), c, prefix)
+	require.NoError(t, err)
+	first := journal.Snapshot{Data: []byte("begin")}
+	require.NoError(t, store.Save(t.Context(), first))
+	head := journal.Position{Number: 1, Sum: 1}
+	require.NoError(t, store.Append(t.Context(), journal.Batch{Head: head, Records: [][]byte{[]byte("one")}}))
+	left := func() int64 {
+		resp, err := c.Get(t.Context(), prefix+"/snapshots/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+		require.NoError(t, err)
+		return resp.Count
+	}
+	asBefore := func() {
+		newest, err := store.Newest(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, first, newest)
+		at, err := store.Head(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, head, at)
+		for record, err := range store.Records(t.Context(), 0) {
+			require.NoError(t, err)
+			require.Equal(t, "one", string(record))
+		}
+	}
+
+	// The process dies when four of five pieces are there.
+	large := journal.Snapshot{At: head, Data: bytes.Repeat([]byte{'s'}, 5<<20)}
+	writes, dead := 0, error(status.Error(codes.PermissionDenied, "the process is dead"))
+	dies := func() {
+		if writes++; writes == 4 {
+			w.refuse.Store(&dead)
+		}
+	}
+	w.before.Store(&dies)
+	require.Error(t, store.Save(t.Context(), large))
+	w.before.Store(nil)
+	w.refuse.Store(nil)
+	require.EqualValues(t, 1+4, left())
+	store, err = seize(t.Context(), c, prefix)
+	require.NoError(t, err)
+	asBefore()
+
+	// The next one has no room.
+	huge := journal.Snapshot{At: head, Data: bytes.Repeat([]byte{'s'}, 20<<20)}
+	require.ErrorIs(t, store.Save(t.Context(), huge), journal.ErrFull)
+	require.EqualValues(t, 1, left())
+	asBefore()
+	makeRoom(t, c, list[0].Client)
+	require.NoError(t, store.Save(t.Context(), large))
+	require.EqualValues(t, 5, left())
+	newest, err := store.Newest(t.Context())
+	require.NoError(t, err)
+	require.True(t, newest.At == head && bytes.Equal(large.Data, newest.Data))
+}
+
+// makeRoom does what the README says of an etcd that is full.
+func makeRoom(t *testing.T, c *clientv3.Client, at string) {
+	t.Helper()
+	resp, err := c.Get(t.Context(), "any")
+	require.NoError(t, err)
+	_, err = c.Compact(t.Context(), resp.Header.Revision, clientv3.WithCompactPhysical())
+	require.NoError(t, err)
+	_, err = c.Defragment(t.Context(), at)
+	require.NoError(t, err)
+	_, err = c.AlarmDisarm(t.Context(), &clientv3.AlarmMember{})
+	require.NoError(t, err)
 }
 
 func TestPrefixes(t *testing.T) {
