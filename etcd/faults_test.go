@@ -67,6 +67,31 @@ func TestAnAppendThatComesTooLate(t *testing.T) {
 	c.settle()
 }
 
+// An append is done, its answer is lost, and nothing is heard of the leader any more. It does not
+// know whether its orders count, and lets none out; they do, and the next leader does.
+func TestTheAnswerIsLostAndTheLeaderWithIt(t *testing.T) {
+	c := newCluster(t, sharedServer(t))
+	old := c.start()
+	c.leader("")
+	next := c.start()
+	c.want(5)
+	c.settle()
+	c.failed()
+	carried := c.count()
+	last := c.auditor.number
+	var once sync.Once
+	cut := func() { once.Do(func() { old.wire.lose.Store(1); old.wire.cutAfter.Store(true) }) }
+	old.wire.before.Store(&cut)
+	c.want(1)
+	c.eventually("the append", func() bool { c.auditor.catchUp(); return c.auditor.number > last })
+	require.Equal(t, next.name, c.leader(old.name).name)
+	c.eventually("the order", func() bool { return c.count() == carried+1 })
+	require.Equal(t, next.Status().Term, c.world.term)
+	c.eventually("that the old one says so", func() bool { return c.failed(journal.ErrUncertain) })
+	old.wire.cut.Store(false)
+	c.settle()
+}
+
 // Answers of appends are lost. The same leader finds out what became of them, and goes on.
 func TestAnswersAreLost(t *testing.T) {
 	c := newCluster(t, sharedServer(t))

@@ -83,6 +83,8 @@ type wire struct {
 	lose atomic.Int64
 	// cut: nothing goes through, in either direction, until it is mended.
 	cut atomic.Bool
+	// cutAfter: it is cut when an answer is lost.
+	cutAfter atomic.Bool
 	// before, if set, is called before each such transaction.
 	before atomic.Pointer[func()]
 	writes atomic.Int64
@@ -107,6 +109,7 @@ func (w *wire) unary(ctx context.Context, method string, req, reply any, cc *grp
 	err := invoke(ctx, method, req, reply, cc, opts...)
 	if err == nil && w.lose.Load() > 0 {
 		w.lose.Add(-1)
+		w.cut.Store(w.cutAfter.Load())
 		return status.Error(codes.Unavailable, "the answer was lost")
 	}
 	if err := w.through(ctx); err != nil {

@@ -4,17 +4,21 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/etcd"
 	"github.com/berth-sched/berth/etcd/internal/server"
 	"github.com/berth-sched/berth/internal/drawn"
@@ -200,4 +204,61 @@ func TestPrefixes(t *testing.T) {
 		_, err := etcd.NewSource(nil, prefix)
 		require.Error(t, err, fmt.Sprintf("%q", prefix))
 	}
+}
+
+// A member and a Router need the rights that the README names, and no others; with those of one
+// pool nothing of another one is read or written.
+func TestRights(t *testing.T) {
+	list, err := server.Cluster(t.TempDir(), 1)
+	require.NoError(t, err)
+	startServer(t, list[0])
+	c, _ := newClient(t, list[0].Client)
+	ctx := t.Context()
+	for user, prefixes := range map[string][]string{"root": nil, "replica": {"/berth/a/", "/berth/jobs/"}} {
+		_, err := c.UserAdd(ctx, user, user)
+		require.NoError(t, err)
+		_, err = c.RoleAdd(ctx, user)
+		require.NoError(t, err)
+		for _, prefix := range prefixes {
+			_, err = c.RoleGrantPermission(ctx, user, prefix, clientv3.GetPrefixRangeEnd(prefix), clientv3.PermissionType(clientv3.PermReadWrite))
+			require.NoError(t, err)
+		}
+		_, err = c.UserGrantRole(ctx, user, user)
+		require.NoError(t, err)
+	}
+	_, err = c.AuthEnable(ctx)
+	require.NoError(t, err)
+	as, err := clientv3.New(clientv3.Config{Endpoints: []string{list[0].Client}, Logger: zap.NewNop(), Username: "replica", Password: "replica"})
+	require.NoError(t, err)
+	defer as.Close()
+
+	router, err := etcd.NewRouter(as, "/berth/jobs", time.Second)
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	member, err := etcd.New(etcd.Options{
+		Client: as, Prefix: "/berth/a", Name: "a", TTL: 2 * time.Second, Journal: journal.Options{Config: config},
+		Serve: func(ctx context.Context, l *etcd.Leader) error {
+			_, err := l.Schedule(ctx)
+			intake := router.Lead(l, "a")
+			turn := func() error { _, err := intake.Turn(ctx); return err }
+			served <- errors.Join(err, l.Snapshot(ctx), turn())
+			<-ctx.Done()
+			return ctx.Err()
+		},
+	})
+	require.NoError(t, err)
+	running, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- member.Run(running) }()
+	require.NoError(t, <-served)
+	require.NoError(t, router.Submit(ctx, berth.Job{ID: "j", Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1)}}}, "a"))
+	stop()
+	require.ErrorIs(t, <-ended, context.Canceled)
+
+	other, err := etcd.NewSource(as, "/berth/b")
+	require.NoError(t, err)
+	_, err = other.Head(ctx)
+	require.ErrorIs(t, err, rpctypes.ErrPermissionDenied)
+	_, err = etcd.Open(ctx, ctx, as, "/berth/b", etcd.Lock{Key: "/berth/a/leader/x", Revision: 1})
+	require.ErrorIs(t, err, rpctypes.ErrPermissionDenied)
 }
