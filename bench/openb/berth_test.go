@@ -11,9 +11,9 @@ import (
 )
 
 // Berth leaves fewer GPUs over than fragmentation gradient descent, told the mix and learning it.
-// So does the scheduling core with berth as its scorer, which learns the mix from what is submitted
-// to it, against fragmentation gradient descent that is told it. The figures are of one seed; by how
-// much over ten is said at bench.Berth.
+// So does the scheduling core with berth as its scorer, which learns the mix from what is submitted,
+// against fragmentation gradient descent that is told it. The figures are of one seed; bench.Berth
+// has those of ten.
 func TestBerthLeavesLess(t *testing.T) {
 	trace := openTrace(t, "default")
 	left := func(name string, o openb.Options) float64 {
