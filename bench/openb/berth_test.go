@@ -11,7 +11,7 @@ import (
 )
 
 // Berth leaves fewer GPUs over than fragmentation gradient descent, told the mix and learning it.
-// So does the scheduling core with berth as its scorer, which learns the mix from what is submitted,
+// So does the scheduling core with berth as its scorer, which learns the mix from submissions,
 // against fragmentation gradient descent that is told it. The figures are of one seed; bench.Berth
 // has those of ten.
 func TestBerthLeavesLess(t *testing.T) {
