@@ -92,8 +92,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// A batch of many pieces comes to count while the log is read: it is read from its beginning, or not
-// at all.
+// A batch of many pieces comes to count while the log is read: it is read whole, or not at all.
 func TestABatchThatComesWhileTheLogIsRead(t *testing.T) {
 	c, _ := newClient(t, sharedServer(t))
 	prefix := newPrefix()
@@ -175,7 +174,10 @@ func TestASaveThatFailsMidway(t *testing.T) {
 
 	// The next one has no room.
 	huge := journal.Snapshot{At: head, Data: bytes.Repeat([]byte{'s'}, 20<<20)}
+	slowly := func() { time.Sleep(100 * time.Millisecond) } // etcd looks ten times a second how much it has
+	w.before.Store(&slowly)
 	require.ErrorIs(t, store.Save(t.Context(), huge), journal.ErrFull)
+	w.before.Store(nil)
 	require.EqualValues(t, 1, left())
 	asBefore()
 	makeRoom(t, c, list[0].Client)

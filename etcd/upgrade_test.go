@@ -15,8 +15,7 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// A release of an orchestrator comes to orders of its own: it prefers the first of the nodes, or the
-// last.
+// A release of an orchestrator, by the node that it prefers: the first, or the last.
 type release struct{ last bool }
 
 func (release) Name() string { return "nodes by name" }

@@ -22,9 +22,9 @@ import (
 	"github.com/berth-sched/berth/journal"
 )
 
-// What one request may have, and how many events a certificate may tell a second. A request counts as
-// one more for each eventBytes that it has, or may have where it does not say. What is more has to
-// wait, and what would wait longer than mostWait is refused.
+// The bounds: of one request, and of the events that a certificate tells in a second. A request
+// counts as one event for each eventBytes that it has, or may have where it does not say. More than
+// that has to wait, and is refused where it would wait longer than mostWait.
 const (
 	mostBytes, mostEvents = 1 << 20, 1000
 	perSecond             = 1000
