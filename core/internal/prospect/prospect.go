@@ -40,8 +40,11 @@ type Prospects struct {
 	ends    *btree.BTreeG[ending]
 	// minRuntime is the policy's, as of the places.
 	minRuntime berth.Duration
-	// Looked counts the places that were looked at.
-	Looked int
+	// Looked counts the places that were looked at, and Weighed those that were weighed against
+	// others on their nodes.
+	Looked, Weighed int
+	// AtFirst, unless 0, is how many spots a pick finds at first; less: all. It is for tests.
+	AtFirst int
 
 	standing []standing // scratch: what stands on one node, by tier
 	counts   []count    // scratch of a question, by topology.NodeIndex
