@@ -140,15 +140,6 @@ type count struct {
 	cost, lower int64
 }
 
-// A spot is room for one member on a node.
-type spot struct {
-	node  topology.NodeIndex
-	nth   int32 // of the members on the node
-	level int32 // of the highest harm that is done for it; -1: none
-	// cost is that of what goes on that level, and lower that of what goes below it.
-	cost, lower int64
-}
-
 // spots finds the room that may be made for a want; until is the first instant at which one more
 // replica may be stopped; 0: none.
 func (p *Prospects) spots(q *Question, w *Want, found *selection) (until berth.Time) {

@@ -51,7 +51,7 @@ func (v *Victims) Work() (places, weighed, candidates int) {
 
 // SpotsAtFirst has searches find so many spots at first, or all of them: less than 0. It is for
 // tests.
-func (v *Victims) SpotsAtFirst(most int) { v.prospects.AtFirst = most }
+func (v *Victims) SpotsAtFirst(most int) { v.prospects.FindAtFirst(most) }
 
 // CheckProspects holds what victim searches go by against what runs.
 func (v *Victims) CheckProspects() error { return v.prospects.Check() }
