@@ -95,7 +95,7 @@ func (c *Core) giveUp(rep *record.Replica, reasons map[*record.Shape]string) {
 	waited := c.state.Now.Sub(rep.PendingSince)
 	why := "pending for " + waited.String()
 	if rep.Entries != nil {
-		s := rep.Job.Shape
+		s := rep.Job.Shape()
 		if _, known := reasons[s]; !known {
 			reasons[s] = c.answer.Reason(rep.Entries[0]).Text
 		}

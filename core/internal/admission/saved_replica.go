@@ -52,7 +52,7 @@ func (ad *Admission) saveMember(rep *record.Replica, flat int) record.SavedMembe
 		saved.MemberPlacement = ad.state.PlacementOf(rep, flat)
 	} else {
 		g := rep.Job.Group(flat)
-		saved.Group, saved.Index = rep.Job.Spec.Groups[g].Name, flat-rep.Job.Offsets[g]
+		saved.Group, saved.Index = rep.Job.Spec.Groups[g].Name, flat-rep.Job.Offset(g)
 	}
 	return saved
 }
@@ -208,7 +208,7 @@ func (ad *Admission) restoreOrder(rep *record.Replica, saved *record.SavedOrder)
 	case h.Job != rep.Job.Spec.ID || h.Replica != rep.Number:
 		return refusal.Of(berth.ErrInvalid, order.Kind()+".job", "is another replica's")
 	}
-	rep.Order = withClaims(order, rep.Job.Claims())
+	rep.Order = withClaims(order, rep.Job.Pattern.Claims())
 	ad.state.Orders[h.ID] = rep
 	ad.state.SetTimer(record.Timer{At: h.Deadline, Kind: record.TimerDeadline, Rep: rep})
 	return nil

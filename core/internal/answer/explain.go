@@ -141,7 +141,7 @@ func (an *Answers) explainBackoff(rep *record.Replica) *berth.Reason {
 		reason.Text = fmt.Sprintf("its members died soon after the start, %d times in a row: no place is kept for it", rep.Retry.Crashes)
 	}
 	if rep.State == berth.ReplicaPending && rep.Moving == nil {
-		an.expect(rep, rep.Job.Shape, false, agenda.Never, reason)
+		an.expect(rep, rep.Job.Shape(), false, agenda.Never, reason)
 	}
 	return reason
 }

@@ -45,7 +45,7 @@ func (bl *Backlog) Await(rep *record.Replica) {
 	case rep.Entries != nil || rep.Retry.ReadyAt != 0:
 		return
 	case rep.State == berth.ReplicaPending:
-		bl.enqueue(&record.Entry{Rep: rep, FreshAt: -1}, rep.Job.Shape)
+		bl.enqueue(&record.Entry{Rep: rep, FreshAt: -1}, rep.Job.Shape())
 		bl.arrive(rep)
 	case rep.MayGrow():
 		for g := range rep.Job.Spec.Groups {

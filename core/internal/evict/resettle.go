@@ -18,7 +18,7 @@ import (
 // gang is placed anew where that is impossible, or would spread a gang that fits more closely
 // elsewhere.
 func (im *imagination) resettle(rep *record.Replica) []gang.Member {
-	c, s := im.core, rep.Job.Shape
+	c, s := im.core, rep.Job.Shape()
 	leaving := c.state.Leaving.Has(rep) || rep.State == berth.ReplicaPending // and so left out already, or nowhere
 	if !leaving {
 		im.leaveOut(record.Piece{Rep: rep})
@@ -211,7 +211,7 @@ func (im *imagination) fill(rep, half *record.Replica, g int, spec *record.Shape
 	if where == nil || !im.putIn(t.Queue, where) {
 		return false
 	}
-	flat := rep.Job.Offsets[g]
+	flat := rep.Job.Offset(g)
 	for i := range where {
 		for half.Members[flat].State != record.MemberAbsent {
 			flat++

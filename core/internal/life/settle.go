@@ -279,7 +279,7 @@ func (l *Life) ForgetBatch(t *record.Batch, from int) {
 
 // ForgetJob removes a job without replicas.
 func (l *Life) ForgetJob(j *record.Job) {
-	l.backlog.DropShape(j.Shape)
+	l.backlog.DropShape(j.Shape())
 	l.books.Dismiss(j)
 }
 

@@ -52,9 +52,6 @@ var recordRules = []recordRule{
 		as: map[string]string{"Spec": "Job", "Replicas": "Replicas", "Batches": "Replicas"},
 		derived: map[string]string{
 			"Queue":   "from its name in the description",
-			"claims":  "from the description",
-			"Shape":   "compiled from the description",
-			"Offsets": "from the groups of the description",
 			"Pattern": "interned from the description",
 			"Live":    "counts replicas",
 		},

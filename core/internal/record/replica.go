@@ -95,7 +95,7 @@ const (
 // is a loop and no closure, which would be allocated where it is inlined into another package.
 func (rep *Replica) Count(group int, in ...MemberState) int {
 	n := 0
-	for flat := rep.Job.Offsets[group]; flat < rep.Job.Offsets[group+1] && flat < len(rep.Members); flat++ {
+	for flat := rep.Job.Offset(group); flat < rep.Job.Offset(group+1) && flat < len(rep.Members); flat++ {
 		if slices.Contains(in, rep.Members[flat].State) {
 			n++
 		}
@@ -306,7 +306,7 @@ const maxAvoid = 16
 // if it has lost its node, that of the member which is there and the next to it by index: the
 // first of them that is inside a boundary. False: none is.
 func (half *Replica) Anchor(rep *Replica, g int, inside func(topology.NodeIndex) bool) (topology.NodeIndex, bool) {
-	first := half.Job.Offsets[g] + slices.IndexFunc(half.Members[half.Job.Offsets[g]:], func(m Member) bool { return m.State == MemberAbsent })
+	first := half.Job.Offset(g) + slices.IndexFunc(half.Members[half.Job.Offset(g):], func(m Member) bool { return m.State == MemberAbsent })
 	if first < len(rep.Members) && rep.Members[first].State.Holds() && inside(rep.Members[first].Hold.Node) {
 		return rep.Members[first].Hold.Node, true
 	}

@@ -16,7 +16,7 @@ func (se *Search) Place() {
 	se.backlog.TellAllNext()
 	se.placeMinimums()
 	for _, u := range se.unbound {
-		if u.rep.State == berth.ReplicaBinding && u.rep.Job.Shape.IsElastic() {
+		if u.rep.State == berth.ReplicaBinding && u.rep.Job.Shape().IsElastic() {
 			se.enlarge(u.rep)
 		}
 		se.Bind(u.rep, u.cause)
@@ -182,7 +182,7 @@ type Unbound struct {
 // minimum, as if it had been placed so at first. A gang with exclusive domains, or spread, keeps
 // its placement, and grows when it runs.
 func (se *Search) enlarge(rep *record.Replica) {
-	s := rep.Job.Shape
+	s := rep.Job.Shape()
 	se.state.Compile(s)
 	if s.LooksAround {
 		return
@@ -340,7 +340,7 @@ func (se *Search) bookPlacement(rep *record.Replica, base int) (limited string, 
 		}
 		for i := done; i < done+run; i++ {
 			if group := base + members[i].Group; i == 0 || members[i].Group != members[i-1].Group {
-				flat = rep.Job.Offsets[group]
+				flat = rep.Job.Offset(group)
 			}
 			for rep.Members[flat].State != record.MemberAbsent {
 				flat++ // the search placed no more than are absent
@@ -434,7 +434,7 @@ func (se *Search) Bind(rep *record.Replica, cause berth.Cause) {
 	rep.Order = berth.Bind{
 		OrderHeader: se.state.Order(rep, timeout, cause),
 		Members:     se.state.Placements(rep, record.MemberBinding),
-		Claims:      rep.Job.Claims(),
+		Claims:      rep.Job.Pattern.Claims(),
 		After:       after,
 	}
 	se.state.OpenOrder(rep)

@@ -253,7 +253,7 @@ func (se *Search) Wherever(e *record.Entry, until berth.Time) *gang.Request {
 // its guarantee, or of a higher class, or equal in both and needs more nodes, or is of the same
 // queue and of a higher priority.
 func (se *Search) mayEnd(rep, other *record.Replica) bool {
-	large, largeOther := se.state.SpansNodes(rep.Job.Shape), se.state.SpansNodes(other.Job.Shape)
+	large, largeOther := se.state.SpansNodes(rep.Job.Shape()), se.state.SpansNodes(other.Job.Shape())
 	if large && !largeOther {
 		return !se.backlog.Outranks(other, rep) && (se.backlog.WithinGuarantee(rep) || !se.backlog.WithinGuarantee(other)) && rep.Job.Spec.Class >= other.Job.Spec.Class
 	}
