@@ -252,7 +252,7 @@ func (c *Core) jobScaled(e berth.JobScaled) *berth.Error {
 	if err := c.admission.CheckReplicas(e.Replicas); err != nil {
 		return refusal.In(err, "replicas")
 	}
-	list := slices.DeleteFunc(partsOf(j), func(p part) bool { return p.rep != nil && p.rep.Release.Gone })
+	list := slices.DeleteFunc(partsOf(j), func(p part) bool { return p.rep != nil && p.rep.Release.Get().Gone })
 	kept := 0
 	for _, p := range list {
 		kept += p.many

@@ -273,7 +273,7 @@ func (d *displaced) ask(c *Evict) {
 	for g := range request.Groups {
 		request.Groups[g].Members, request.Groups[g].MinMembers = d.members[g], d.members[g]
 	}
-	d.search = c.victims.NewSearchFor(rep, &s.Spec, s.Least, &request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
+	d.search = c.victims.NewSearchFor(rep, &s.Spec, s.Least, &request, rep.Retry.Get().Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
 }
 
 // settles imagines a displaced gang in a place. It reports false where that is not free, or charged

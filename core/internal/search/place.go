@@ -132,7 +132,7 @@ func (se *Search) affordableFor(s *record.Shape, q quota.QueueIndex) (*gang.Requ
 // that the replica avoids, and with the minimum alone if limits on products leave
 // no more.
 func (se *Search) search(e *record.Entry, request *gang.Request) fit {
-	if len(e.Rep.Retry.Avoid) > 0 && se.PlaceRequest(e.Rep, se.Avoiding(e.Rep.Retry.Avoid, request), e.Group) == Fits {
+	if len(e.Rep.Retry.Get().Avoid) > 0 && se.PlaceRequest(e.Rep, se.Avoiding(e.Rep.Retry.Get().Avoid, request), e.Group) == Fits {
 		return Fits
 	}
 	outcome := se.PlaceRequest(e.Rep, request, e.Group)
@@ -161,7 +161,9 @@ func (se *Search) placed(e *record.Entry, cause berth.Cause) {
 		}
 	} else {
 		se.life.LeavePending(rep)
-		rep.Reserve.Vain = 0
+		reserve := rep.Reserve.Get()
+		reserve.Vain = 0
+		rep.Reserve.Set(reserve)
 		se.state.SetEnd(rep, se.state.EndIfPlaced(rep))
 		se.life.BeginNext(rep)
 	}
@@ -197,7 +199,7 @@ func (se *Search) enlarge(rep *record.Replica) {
 	}
 	// What is set aside it leaves to others: it may be there with its minimum alone.
 	if request, ok := se.affordableFor(s, rep.Job.Queue); ok {
-		if se.PlaceRequest(rep, se.Avoiding(rep.Retry.Avoid, request), 0) == Fits {
+		if se.PlaceRequest(rep, se.Avoiding(rep.Retry.Get().Avoid, request), 0) == Fits {
 			se.state.LeftBehind(rep, held)
 			return
 		}
