@@ -46,7 +46,10 @@ var floors = [][]room{
 		{"core/internal/meter", "Meter", nil},
 		{"core/internal/roster", "", nil},
 	},
-	{{"core/internal/catalogue", "Catalogue", []string{"gang", "mig", "topology/nodegraph"}}},
+	{
+		{"core/internal/catalogue", "Catalogue", []string{"gang", "mig", "topology/nodegraph"}},
+		{"core/internal/told", "", nil},
+	},
 	{{"core/internal/hardware", "Table", []string{"topology"}}},
 	{{"core/internal/demand", "Demand", []string{"countable", "gang", "topology"}}},
 	{{"core/internal/record", "", []string{"gang", "countable", "mig", "quota", "topology"}}},
