@@ -223,7 +223,7 @@ func TestManyQueuesBelowTheirSharesAreAnsweredTogether(t *testing.T) {
 		c := newBelowShare(t, queues, standardGain(), alike)
 		core.LowerBounds(c, func(b *core.Bounds) { b.Candidates, b.Bids = 16, 8 })
 		passes[i] = passesToRest(t, c)
-		places, _ := core.VictimWork(c)
+		places, _, _ := core.VictimWork(c)
 		looked[i] = places / queues
 		require.NoError(t, c.Check())
 	}
@@ -241,7 +241,7 @@ func TestDistinctRequestsAreAnsweredTogether(t *testing.T) {
 		c := newBelowShare(t, queues, standardGain(), func(queue, i int) int64 { return int64(queue*7919%queues*8 + i) })
 		core.LowerBounds(c, func(b *core.Bounds) { b.Candidates, b.Bids = 16, 8 })
 		passes[i] = passesToRest(t, c)
-		places, _ := core.VictimWork(c)
+		places, _, _ := core.VictimWork(c)
 		looked[i] = places / queues
 		require.NoError(t, c.Check())
 	}
@@ -262,7 +262,7 @@ func TestBidsThatCannotPayTakeNoSearch(t *testing.T) {
 			passesToRest(t, c)
 		}
 		buckets[i] = core.Buckets(c) - before
-		places, candidates := core.VictimWork(c)
+		places, candidates, _ := core.VictimWork(c)
 		require.Zero(t, places+candidates, "what searches looked at")
 		require.NoError(t, c.Check())
 	}

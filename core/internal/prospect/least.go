@@ -56,14 +56,14 @@ func (l least) or(o least) least {
 func leastOf(rep *record.Replica, until berth.Time) least {
 	spec := &rep.Job.Spec
 	c := preempt.Candidate{GPUMilli: rep.RunsMilli, RestartCost: int64(spec.Checkpoint.RestartCost)}
-	since := max(rep.Started, rep.Eviction.Checkpointed)
+	since := max(rep.Started, rep.Eviction.Get().Checkpointed)
 	switch {
 	case rep.Job.IsElastic() || rep.RunsMilli == 0:
 		return least{}
 	case spec.Service != nil:
 	case spec.Checkpoint.Supported:
 		c.SinceCheckpoint = int64(spec.Checkpoint.Cost)
-	case spec.Checkpoint.Interval > 0 && !rep.Eviction.Tells:
+	case spec.Checkpoint.Interval > 0 && !rep.Eviction.Get().Tells:
 	case until > 0:
 		c.SinceCheckpoint = int64(until.Sub(since))
 	default:

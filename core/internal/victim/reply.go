@@ -74,7 +74,7 @@ func (r *Replies) Forget() { clear(r.by) }
 func (t *Search) asks() (ask, bool) {
 	c, rep := t.core, t.Rep
 	own := c.state.Quota.Config(t.Queue)
-	if t.grows || rep.Reserved != nil || len(rep.Retry.Avoid) > 0 || len(own.Limit)+len(own.BorrowingLimit)+len(own.LendingLimit) > 0 {
+	if t.grows || rep.Reserved != nil || len(rep.Retry.Get().Avoid) > 0 || len(own.Limit)+len(own.BorrowingLimit)+len(own.LendingLimit) > 0 {
 		return ask{}, false
 	}
 	q := ask{
@@ -136,7 +136,7 @@ const triesToRecall = 4
 // is set aside.
 func (t *Search) asksTheSame(u *Search) bool { return t.shape() == u.shape() }
 
-func (t *Search) shape() *record.Shape { return t.Rep.Job.Shape }
+func (t *Search) shape() *record.Shape { return t.Rep.Job.Shape() }
 
 // asksNoMore reports whether a search asks the same as another, on the same nodes, but for as much
 // or less of each host.
