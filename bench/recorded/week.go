@@ -1,6 +1,6 @@
-// Package recorded reads what a cluster has recorded of itself: the jobs that it ran, its nodes, its
-// network and the shares of its accounts, in the files that its own tools write. What comes of it can
-// be played (bench/experiments/week, examples/lab). It tells what cannot, with the line.
+// Package recorded reads what a cluster has recorded of itself: the jobs that it ran, its nodes,
+// its network and the shares of its accounts, in the files that its own tools write. What comes of
+// it can be played (bench/experiments/week, examples/lab). It tells what cannot, with the line.
 package recorded
 
 import (
@@ -279,8 +279,8 @@ func (b *Week) fits(spec *berth.Job) bool {
 	return true
 }
 
-// GPUs of all nodes.
-func (b *Week) GPUs() (sum int) {
+// FleetGPUs are those of all nodes.
+func (b *Week) FleetGPUs() (sum int) {
 	for i := range b.Nodes {
 		sum += len(b.Nodes[i].GPUs)
 	}
@@ -314,7 +314,7 @@ func (b *Week) setShares(file *File) error {
 		b.Shares = append(b.Shares, Share{account, parts[account]})
 	}
 	for i := range b.Shares {
-		b.Shares[i].GPUs *= float64(b.GPUs()) / max(sum, 1)
+		b.Shares[i].GPUs *= float64(b.FleetGPUs()) / max(sum, 1)
 	}
 	return nil
 }

@@ -309,8 +309,8 @@ func TestLongRunsAreThinned(t *testing.T) {
 	require.Equal(t, 5000*hour, run.Samples[len(run.Samples)-1].At)
 }
 
-// TestFilm: a frame has what each GPU holds at its instant, nodes that came later or are gone are lost
-// in it, and what happened is marked.
+// TestFilm: a frame has what each GPU holds at its instant, nodes that came later or are gone are
+// lost in it, and what happened is marked.
 func TestFilm(t *testing.T) {
 	b := newBench(t)
 	b.tell(0, berth.JobSubmitted{Job: job("first", 1, 4)})

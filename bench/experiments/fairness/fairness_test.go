@@ -50,7 +50,7 @@ func TestFairness(t *testing.T) {
 	require.Equal(t, out, again)
 	html, err := os.ReadFile(o.HTML)
 	require.NoError(t, err)
-	require.Equal(t, len(teams)*3, strings.Count(string(html), "<svg"))
+	require.Equal(t, len(teams)*2, strings.Count(string(html), "<svg"))
 	o.HTML = filepath.Join(o.HTML, "no")
 	_, err = studytest.Tell(Run, o)
 	require.ErrorContains(t, err, o.HTML)

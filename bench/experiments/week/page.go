@@ -20,7 +20,7 @@ func (b *experiment) writePage(runs []*run) error {
 func (b *experiment) page(runs []*run) *report.Lines {
 	page := &report.Lines{
 		Title:    "Your week under three schedulers",
-		Subtitle: fmt.Sprintf("%d jobs in %s, on %d GPUs in %d nodes (%s).", len(b.Jobs), report.Span(b.Length), b.GPUs(), len(b.Nodes), b.FleetSays),
+		Subtitle: fmt.Sprintf("%d jobs in %s, on %d GPUs in %d nodes (%s).", len(b.Jobs), report.Span(b.Length), b.FleetGPUs(), len(b.Nodes), b.FleetSays),
 	}
 	add := func(t *study.Table) {
 		if len(t.Rows) > 0 {

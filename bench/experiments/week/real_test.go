@@ -10,10 +10,10 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// What sacct writes without --allocations, and a week of trouble leaves behind: steps, tasks of arrays
-// and parts of a heterogeneous job, a task that is pending, GPUs with a type in the request or in the
-// allocation alone, limits that are none, jobs that were cancelled before and after they started, ends
-// that are not known, empty lines, and the "|" at each end of --parsable.
+// What sacct writes without --allocations, and a week of trouble leaves behind: steps, tasks of
+// arrays and parts of a heterogeneous job, a task that is pending, GPUs with a type in the request
+// or in the allocation alone, limits that are none, jobs that were cancelled before and after they
+// started, ends that are not known, empty lines, and the "|" at each end of --parsable.
 const realWeek = `JobID|JobName|Account|Partition|Submit|Start|End|Elapsed|Timelimit|State|ReqTRES|AllocTRES|NNodes|
 
 100|train|physics|gpu|2024-03-04T09:00:00|2024-03-04T09:00:10|2024-03-04T10:00:10|01:00:00|1-00:00:00|COMPLETED|billing=8,cpu=8,gres/gpu:h100=4,mem=32G,node=1|billing=8,cpu=8,energy=1391,gres/gpu:h100=4,gres/gpu=4,mem=32G,node=1|1|

@@ -21,12 +21,12 @@ func (b *experiment) reportDemand(out *study.Printer) error {
 	out.Note("%s: %s, %d jobs that are played, in %s", b.options.Jobs, b.Kind, len(b.Jobs), report.Span(b.Length))
 	var err error
 	if len(b.Jobs) > 0 {
-		out.Note("The fleet: %d GPUs in %d nodes, %s\n", b.GPUs(), len(b.Nodes), b.FleetSays)
+		out.Note("The fleet: %d GPUs in %d nodes, %s\n", b.FleetGPUs(), len(b.Nodes), b.FleetSays)
 		err = out.Print(b.demand())
 		if part := b.asked(func(*recorded.Job) bool { return true }); part > 100 {
 			out.Note("More is asked for than the fleet can give in that time: waits are those of a fleet that is too small,\nwhatever the scheduler. Are all nodes told?\n")
 		}
-		if peak := b.Peak(); peak > b.GPUs() {
+		if peak := b.Peak(); peak > b.FleetGPUs() {
 			out.Note("At one instant the jobs that are played held %d GPUs, which the fleet does not have. Are all nodes told?\n", peak)
 		}
 	}
@@ -54,7 +54,7 @@ func tallied(title string, rows []workload.Skip) *study.Table {
 
 // asked is what jobs ask for, in percent of the GPU time of the week.
 func (b *experiment) asked(which func(*recorded.Job) bool) float64 {
-	return 100 * b.hours(which) / (float64(b.GPUs()) * float64(b.Length) / float64(berth.Hour))
+	return 100 * b.hours(which) / (float64(b.FleetGPUs()) * float64(b.Length) / float64(berth.Hour))
 }
 
 // hours are the GPU-hours of some jobs.
@@ -78,7 +78,7 @@ func (b *experiment) demand() *study.Table {
 				jobs, largest = jobs+1, max(largest, b.Jobs[i].GPUs)
 			}
 		}
-		there := float64(b.GPUs()) * float64(span) / float64(berth.Hour)
+		there := float64(b.FleetGPUs()) * float64(span) / float64(berth.Hour)
 		t.Add(name, jobs, b.hours(which), there, 100*b.hours(which)/there, largest)
 	}
 	if days := int((b.Length + berth.Day - 1) / berth.Day); days > 1 && days <= 31 {
@@ -213,7 +213,7 @@ func (b *experiment) part(r *run, of func(*life.Slot) float64) float64 {
 	for i := range slots {
 		sum += of(&slots[i])
 	}
-	return 100 * sum / float64(max(len(slots), 1)*b.GPUs())
+	return 100 * sum / float64(max(len(slots), 1)*b.FleetGPUs())
 }
 
 // sizes are the classes of jobs by GPUs.
