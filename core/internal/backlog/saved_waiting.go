@@ -102,10 +102,10 @@ func (bl *Backlog) RestoreBlocked(jobs []record.SavedJob) *berth.Error {
 func (bl *Backlog) RestoreStalled(jobs []record.SavedJob) *berth.Error {
 	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		if s.Stalled {
-			rep.Reserve.StalledAt = bl.agenda.Stall()
+			rep.Reserve.Note().StalledAt = bl.agenda.Stall()
 		}
 		if s.Hopeless {
-			rep.Reserve.HopelessAt = bl.agenda.Despair()
+			rep.Reserve.Note().HopelessAt = bl.agenda.Despair()
 		}
 		return nil
 	})

@@ -40,8 +40,11 @@ type Prospects struct {
 	ends    *btree.BTreeG[ending]
 	// minRuntime is the policy's, as of the places.
 	minRuntime berth.Duration
-	// Looked counts the places that were looked at.
-	Looked int
+	// Looked counts the places that were looked at, and Weighed those that were weighed against
+	// others on their nodes.
+	Looked, Weighed int
+	// atFirst, unless 0, is how many spots a pick finds at first; less: all. It is for tests.
+	atFirst int
 
 	standing []standing // scratch: what stands on one node, by tier
 	counts   []count    // scratch of a question, by topology.NodeIndex
@@ -60,6 +63,10 @@ func New(state *state.State) *Prospects {
 		}),
 	}
 }
+
+// FindAtFirst has each pick find so many spots at first, or all of them: less than 0. It is for
+// tests.
+func (p *Prospects) FindAtFirst(most int) { p.atFirst = most }
 
 // A tierKey is what replicas have in common that do the same harm if they are stopped.
 type tierKey struct {
@@ -283,13 +290,13 @@ func costOf(rep *record.Replica, now berth.Time) (each int64, grows bool, next b
 	spec := &rep.Job.Spec
 	c := &spec.Checkpoint
 	each = int64(c.RestartCost)
-	since := max(rep.Started, rep.Eviction.Checkpointed)
+	since := max(rep.Started, rep.Eviction.Get().Checkpointed)
 	switch {
 	case rep.Job.IsElastic() || spec.Service != nil:
 		return each, false, 0
 	case c.Supported:
 		return each + int64(c.Cost), false, 0
-	case c.Interval <= 0 || rep.Eviction.Tells:
+	case c.Interval <= 0 || rep.Eviction.Get().Tells:
 		return each - int64(since), true, 0
 	case c.Interval < shortInterval:
 		return each + int64(c.Interval/2), false, 0

@@ -78,12 +78,12 @@ type Entry struct {
 	Rep    *Replica
 	Bucket *Bucket
 	// Slot is the position in the bucket, and handy that among the entries of its kind.
-	Slot, handy int
-	Grows       bool
-	Group       int // which group grows; 0 for a whole gang
-	Bid         BidPart
+	Slot, handy int32
 	// FreshAt is the position in Backlog.Fresh, or -1.
-	FreshAt int
+	FreshAt int32
+	Grows   bool
+	Group   int // which group grows; 0 for a whole gang
+	Bid     BidPart
 	// Batch is what waits behind the entry; nil: nothing.
 	Batch *Batch
 }

@@ -142,8 +142,7 @@ type SavedMember struct {
 // bucket: it may be one of a batch.
 func (s *SavedReplica) Plain() bool {
 	noted := s.LifePart != LifePart{Number: s.Number, Incarnation: s.Incarnation, Created: s.Created, PendingSince: s.Created} ||
-		s.ReadyAt != 0 || s.LostHardware || s.Backfilled || s.Attempts != 0 || s.Repairs != 0 || s.Crashes != 0 || len(s.Avoid)+len(s.Stood) > 0 ||
-		s.ReleasePart != ReleasePart{} || s.EvictionPart != EvictionPart{} ||
+		!s.RetryPart.Nothing() || !s.ReleasePart.Nothing() || !s.EvictionPart.Nothing() ||
 		// Turns are not saved: Stalled and the like say what they mean.
 		s.ReservePart != ReservePart{StalledAt: s.StalledAt, HopelessAt: s.HopelessAt} || s.LookPart != LookPart{Turn: s.LookPart.Turn} ||
 		s.Sought || s.Stalled || s.Hopeless || s.Looked || len(s.Bids) > 0 || s.BidsAt != 0 || s.FailedBids != 0

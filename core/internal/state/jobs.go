@@ -8,7 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/values"
+	"github.com/berth-sched/berth/core/internal/told"
 )
 
 // Admit makes a new job known.
@@ -19,16 +19,15 @@ func (st *State) Admit(j *record.Job) {
 		j.Pattern.Shape = st.gangShape(&j.Spec)
 	}
 	j.Pattern.Users++
-	j.Shape = j.Pattern.Shape
-	j.Shape.Users++
+	j.Shape().Users++
 	st.Totals.JobsAdmitted++
 }
 
 // PatternOf is the pattern of a job, by which some job is known, or a new one.
 func (st *State) PatternOf(j *berth.Job) *record.Pattern {
-	spec := record.PatternSpec{Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels}
+	spec := record.PatternSpec{Asked: told.AskedBy(j)}
 	if slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Share != nil }) {
-		spec.TrustDomain = catalogue.TrustDomainOf(j)
+		spec.TrustDomain = catalogue.TrustDomainOf(j.Tenant, j.Queue)
 	}
 	var err error
 	st.key, err = patternPen.Append(st.key[:0], &spec)
@@ -36,7 +35,7 @@ func (st *State) PatternOf(j *berth.Job) *record.Pattern {
 	if p := st.Patterns[string(st.key)]; p != nil {
 		return p
 	}
-	p := &record.Pattern{Key: string(st.key), Groups: values.CloneGroups(j.Groups), Offsets: make([]int, 1, 1+len(j.Groups))}
+	p := &record.Pattern{Key: string(st.key), Asked: spec.Asked.Clone(), Offsets: make([]int, 1, 1+len(j.Groups))}
 	for i := range j.Groups {
 		p.Offsets = append(p.Offsets, p.Offsets[i]+j.Groups[i].Members)
 	}
@@ -63,7 +62,7 @@ func (st *State) NewBatch(head *record.Replica, many int) {
 	t := &record.Batch{Job: j, Next: next, End: next + many, Created: head.Created, Incarnation: head.Incarnation}
 	at, _ := slices.BinarySearchFunc(j.Batches, next, func(t *record.Batch, next int) int { return cmp.Compare(t.Next, next) })
 	j.Batches = slices.Insert(j.Batches, at, t)
-	j.Live += many
+	j.Live += int32(many)
 	st.Replicas += many
 }
 
@@ -95,7 +94,7 @@ func (st *State) SplitBatch(t *record.Batch, many int) *record.Batch {
 
 // forgetIn counts replicas of a batch no longer.
 func (st *State) forgetIn(t *record.Batch, many int) {
-	t.Job.Live -= many
+	t.Job.Live -= int32(many)
 	st.Replicas -= many
 }
 

@@ -94,7 +94,7 @@ func (st *State) LeftBehind(rep *record.Replica, held []gang.Hold) {
 // DeferBid is when to search for victims of a replica again, once more in vain: twice as long each
 // time, up to a bound.
 func (st *State) DeferBid(rep *record.Replica, doublings int) berth.Time {
-	at := st.Now.Add(preemptEvery << min(rep.FailedBids, doublings))
+	at := st.Now.Add(preemptEvery << min(int(rep.FailedBids), doublings))
 	rep.CountFailedBid()
 	return at
 }
