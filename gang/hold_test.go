@@ -259,7 +259,8 @@ func TestNodesComeAndGo(t *testing.T) {
 	require.NoError(t, f.Check())
 }
 
-// What changes together is told to the tree once, with what comes of it: until then it is as it was.
+// The tree hears of what changes together when all of it has changed. Until then the tree stays as
+// it was.
 func TestTheTreeHearsOfWhatChangesTogetherOnce(t *testing.T) {
 	f, a, b := smallFleet(t)
 	require.NoError(t, f.Hold(Hold{Node: b, GPUs: 0b1111}))
