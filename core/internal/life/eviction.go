@@ -88,7 +88,7 @@ func (l *Life) DescribeStops(rep *record.Replica, r berth.Release) berth.Release
 		r.SurplusEvictions[at].Members = append(r.SurplusEvictions[at].Members, ref)
 	}
 	slices.SortStableFunc(r.SurplusEvictions, func(a, b berth.SurplusEviction) int {
-		return record.CompareBool(a.Beneficiary != r.Cause.Beneficiary, b.Beneficiary != r.Cause.Beneficiary)
+		return values.CompareBool(a.Beneficiary != r.Cause.Beneficiary, b.Beneficiary != r.Cause.Beneficiary)
 	})
 	return r
 }
