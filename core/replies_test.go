@@ -135,7 +135,7 @@ func TestManyQueuesBelowTheirSharesAreAnsweredTogether(t *testing.T) {
 		c := newBelowShare(t, queues)
 		core.LowerBounds(c, func(b *core.Bounds) { b.Candidates, b.Bids = 16, 8 })
 		passes[i] = passesToRest(t, c)
-		places, _ := core.VictimWork(c)
+		places, _, _ := core.VictimWork(c)
 		looked[i] = places / queues
 		require.NoError(t, c.Check())
 	}

@@ -40,8 +40,11 @@ type Prospects struct {
 	ends    *btree.BTreeG[ending]
 	// minRuntime is the policy's, as of the places.
 	minRuntime berth.Duration
-	// Looked counts the places that were looked at.
-	Looked int
+	// Looked counts the places that were looked at, and Weighed those that were weighed against
+	// others on their nodes.
+	Looked, Weighed int
+	// atFirst, unless 0, is how many spots a pick finds at first; less: all. It is for tests.
+	atFirst int
 
 	standing []standing // scratch: what stands on one node, by tier
 	counts   []count    // scratch of a question, by topology.NodeIndex
@@ -60,6 +63,10 @@ func New(state *state.State) *Prospects {
 		}),
 	}
 }
+
+// FindAtFirst has each pick find so many spots at first, or all of them: less than 0. It is for
+// tests.
+func (p *Prospects) FindAtFirst(most int) { p.atFirst = most }
 
 // A tierKey is what replicas have in common that do the same harm if they are stopped.
 type tierKey struct {

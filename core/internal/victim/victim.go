@@ -43,9 +43,15 @@ func New(state *state.State, books *books.Books, backlog *backlog.Backlog, life 
 	return &Victims{state: state, books: books, backlog: backlog, life: life, search: search, prospects: prospect.New(state)}
 }
 
-// Work is how many places searches have looked at so far, and how many candidates they have
-// gathered there.
-func (v *Victims) Work() (places, candidates int) { return v.prospects.Looked, v.gathered }
+// Work is how many places searches have looked at so far, how many of these they have weighed, and
+// how many candidates they have gathered there.
+func (v *Victims) Work() (places, weighed, candidates int) {
+	return v.prospects.Looked, v.prospects.Weighed, v.gathered
+}
+
+// SpotsAtFirst has searches find so many spots at first, or all of them: less than 0. It is for
+// tests.
+func (v *Victims) SpotsAtFirst(most int) { v.prospects.FindAtFirst(most) }
 
 // CheckProspects holds what victim searches go by against what runs.
 func (v *Victims) CheckProspects() error { return v.prospects.Check() }

@@ -109,7 +109,7 @@ func newReplica(name, folder, listen string, endpoints []string) (*replica, *htt
 	mux.Handle("GET /metrics", clientsOnly(promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
 	return r, &http.Server{
 		Addr: listen, Handler: mux, TLSConfig: config,
-		ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10,
+		ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
 	}, nil
 }
 
@@ -246,13 +246,13 @@ func (o *orchestrator) hand(orders []berth.Order, at journal.Position) {
 	}
 }
 
-// show hands a pass to the metrics, if there was one.
+// show hands a pass to the metrics, if there was one, and has them look at the core now and then:
+// also when no pass comes, as the last one may be younger than what they show.
 func (o *orchestrator) show(l *etcd.Leader, orders []berth.Order, took time.Duration) {
-	if l.Position() == o.passed {
-		return
+	if l.Position() != o.passed {
+		o.passed = l.Position()
+		o.shown.Pass(l.Core(), orders, took)
 	}
-	o.passed = l.Position()
-	o.shown.Pass(l.Core(), orders, took)
 	if o.shown.Due() {
 		o.shown.See(l.Core())
 	}
