@@ -180,6 +180,11 @@ func Separator(text string) string {
 	return "; "
 }
 
+// DrainCause is why a gang has to leave a node.
+func DrainCause(n *record.Node) berth.Cause {
+	return berth.Cause{Code: berth.CauseDrained, Detail: values.Detail("node "+string(n.Spec.ID)+" is being drained", n.Reason)}
+}
+
 // Depart has a gang leave where it is on its own account, by an instant if that is yet to
 // come: 0 is none.
 func (l *Life) Depart(rep *record.Replica, cause berth.Cause, by berth.Time) {
