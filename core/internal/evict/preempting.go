@@ -413,6 +413,7 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 	ev.backlog.SyncBids()
 	h := ev.hurdle()
 	next = agenda.Never
+	cleared := agenda.Never // when the first bid may pay that is left out since it cannot now
 	for _, q := range ev.books.Queues {
 		if q == nil || !ev.backlog.Due.AnyBids(q) {
 			continue
@@ -425,7 +426,7 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 		if weighs {
 			outline := ev.backlog.Due.Outline(q)
 			if o := h.hopeOfAll(outline, c.room); outline.Fewest > c.free && !h.isBelow(o, ev.state.Now) {
-				next = h.clearedBy(o, ev.state.Now, next)
+				cleared = h.clearedBy(o, ev.state.Now, cleared)
 				continue
 			}
 		}
@@ -434,7 +435,8 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 				return false
 			}
 			if weighs && !e.Grows && !ev.asksWithin(e.Bucket, c.free) && !h.isBelow(hopeOf(e), ev.state.Now) {
-				next = h.clearedBy(hopeOf(e), ev.state.Now, next)
+				at := h.clearedBy(hopeOf(e), ev.state.Now, cleared)
+				cleared = min(cleared, max(at, ev.backlog.Due.LooksFor(e)))
 				return false
 			}
 			return true
@@ -446,11 +448,11 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 			return len(list) < most
 		})
 		if len(list) == most {
-			return list, next
+			break
 		}
 		next = ev.backlog.Due.NextBid(q, next, may)
 	}
-	return list, next
+	return list, min(next, cleared)
 }
 
 // A claim is what the entries of a queue may bid for: what it may have at the cost of others, in
