@@ -187,10 +187,14 @@ func (p *Prospects) dearer(w *Want, pl *place, s *spot, now, queueing int64) boo
 	default:
 		lacks -= 1000 * int64(max(0, p.state.Fleet.Tree().Free(pl.node)))
 	}
-	if lacks >= int64(pl.held) {
-		return pl.costOf(now, queueing) > s.cost
+	held, total := int64(pl.held), pl.costOf(now, queueing)
+	switch {
+	case lacks >= held:
+		return total > s.cost
+	case lacks <= 0 || total < held*pl.leastOf(now, queueing): // what is held is not all charged: the last bit may cost less than the first
+		return false
 	}
-	return lacks > 0 && lacks*pl.leastOf(now, queueing) > s.cost
+	return pl.partOf(lacks, total, now, queueing) > s.cost
 }
 
 // free finds the room that there is already.

@@ -58,7 +58,7 @@ func (se *Search) anyTaker(w *record.Reservation, untried map[*record.Queue][]*r
 	q := se.books.Queues[w.Rep.Job.Queue]
 	list, known := untried[q]
 	if !known {
-		list = slices.DeleteFunc(slices.Clone(q.List), func(b *record.Bucket) bool { return !se.untried(b) })
+		list = slices.DeleteFunc(slices.Clone(q.List), func(b *record.Bucket) bool { return !se.backlog.Untried(b) })
 		untried[q] = list
 	}
 	return slices.ContainsFunc(list, func(b *record.Bucket) bool { return se.backlog.Takes(b.Entries.Min(), w) })
@@ -90,12 +90,8 @@ func (se *Search) serveTakers(w *record.Reservation, budget int) (rest int, left
 // mayFitNow reports whether the first of a bucket has not been tried since it came, or since
 // something has become free on nodes that are set aside, or of use to it elsewhere.
 func (se *Search) mayFitNow(b *record.Bucket, w *record.Reservation) bool {
-	return se.untried(b) || slices.ContainsFunc(w.Nodes, func(n *record.Node) bool { return n.Freed }) ||
+	return se.backlog.Untried(b) || slices.ContainsFunc(w.Nodes, func(n *record.Node) bool { return n.Freed }) ||
 		slices.ContainsFunc(se.state.FreedNodes, func(n *record.Node) bool { return se.backlog.Helps(n, b.Shape) })
-}
-
-func (se *Search) untried(b *record.Bucket) bool {
-	return b.Slot >= 0 || b.Entries.Min().FreshAt >= 0 || b.QuotaSlot >= 0 && se.agenda.QuotaFreed
 }
 
 // tryTaker places a gang that may take what is set aside for another there, unless it fits where

@@ -232,7 +232,7 @@ func (t *Search) closePicks() {
 // What a search does beside its trials counts as so many of them, with room to spare: to look at
 // some places, and to gather some candidates.
 const (
-	placesLikeOne   = 64
+	placesLikeOne   = 512
 	gatheredLikeOne = 4
 )
 
