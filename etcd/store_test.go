@@ -265,7 +265,7 @@ func TestRights(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- member.Run(running) }()
 	require.NoError(t, <-served)
-	stopServer(e) // which forgets who has said a password
+	stopServer(e) // it forgets all passwords that were said
 	startServer(t, list[0])
 	for good := 0; good < 3; good++ { // at once, or when it leads again
 		select {
