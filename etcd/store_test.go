@@ -207,8 +207,8 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// A member and a Router need the rights that the README names, and no others, and go on when etcd is
-// started again. With the rights of one pool nothing of another one is read or written.
+// A member and a Router need the rights that the README names, and no others. They go on when etcd
+// is started again. With the rights of one pool nothing of another one is read or written.
 func TestRights(t *testing.T) {
 	t.Parallel() // it waits for etcd most of the time
 	list, err := server.Cluster(t.TempDir(), 1)
