@@ -23,6 +23,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/prospect"
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/quota"
 )
 
 // Victims are searched for. It owns no state but an index of what runs.
@@ -36,6 +37,7 @@ type Victims struct {
 	prospects *prospect.Prospects
 	// gathered counts the candidates that searches have gathered on nodes.
 	gathered int
+	lenders  []quota.QueueIndex // scratch
 }
 
 // New returns one that stands on the rooms below.
