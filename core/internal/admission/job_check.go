@@ -268,7 +268,9 @@ func (ad *Admission) NewJob(spec *berth.Job) (*record.Job, *berth.Error) {
 	if !ad.state.Quota.Leaf(q) {
 		return nil, refusal.Of(berth.ErrInvalid, "queue", fmt.Sprintf("%q has queues below it; jobs go to those", errtext.Short(spec.Queue)))
 	}
-	return record.NewJob(spec, ad.state.PatternOf(spec), q), nil
+	j := record.NewJob(spec, ad.state.PatternOf(spec), q)
+	j.Spec.Queue = berth.QueueID(ad.state.Quota.Name(q)) // one string for all jobs of the queue
+	return j, nil
 }
 
 // refuseKnown refuses a job whose ID is taken: by the same job, but for the replicas to which a
