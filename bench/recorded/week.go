@@ -1,6 +1,6 @@
-// Package recorded reads the records of a real cluster: the jobs that it ran, its nodes, its network
-// and the shares of its accounts, in the files that Slurm and Kubernetes write. The result is a
-// workload to be played (bench/experiments/week, examples/lab). Jobs that cannot be played are
+// Package recorded reads the records of a real cluster: the jobs that it ran, its nodes, its
+// network and the shares of its accounts, in the files that Slurm and Kubernetes write. The result
+// is a workload to be played (bench/experiments/week, examples/lab). Jobs that cannot be played are
 // counted by reason, with the line of the first.
 package recorded
 

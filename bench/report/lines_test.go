@@ -124,8 +124,8 @@ func TestWriteLinesByPowers(t *testing.T) {
 
 // The line of each list of values goes up to 100 percent, and reaches to the greatest of all.
 func TestPartsOfValues(t *testing.T) {
-	s := LineSection{To: 10}
-	s.AddParts([]Line{{Name: "two"}, {Name: "one"}, {Name: "none"}}, [][]float64{{3, 1}, {20}, nil})
+	s := report.LineSection{To: 10}
+	s.AddParts([]report.Line{{Name: "two"}, {Name: "one"}, {Name: "none"}}, [][]float64{{3, 1}, {20}, nil})
 	require.EqualValues(t, 20, s.To)
 	two := s.Lines[0]
 	require.EqualValues(t, []float64{1, 50}, []float64{two.X[0], two.Y[0]})
