@@ -411,9 +411,8 @@ func (ev *Evict) NextBid() berth.Time {
 func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 	ev.backlog.Demands()
 	ev.backlog.SyncBids()
-	h := ev.hurdle()
+	h, cleared := ev.hurdle(), agenda.Never // cleared: when the first of those left out may pay
 	next = agenda.Never
-	cleared := agenda.Never // when the first bid may pay that is left out since it cannot now
 	for _, q := range ev.books.Queues {
 		if q == nil || !ev.backlog.Due.AnyBids(q) {
 			continue
@@ -435,8 +434,7 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 				return false
 			}
 			if weighs && !e.Grows && !ev.asksWithin(e.Bucket, c.free) && !h.isBelow(hopeOf(e), ev.state.Now) {
-				at := h.clearedBy(hopeOf(e), ev.state.Now, cleared)
-				cleared = min(cleared, max(at, ev.backlog.Due.LooksFor(e)))
+				cleared = min(cleared, max(h.clearedBy(hopeOf(e), ev.state.Now, cleared), ev.backlog.Due.LooksFor(e)))
 				return false
 			}
 			return true
