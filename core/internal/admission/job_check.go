@@ -255,6 +255,10 @@ func (ad *Admission) checkSegment(list []berth.Segment, i int, required topology
 // NewJob checks a job and builds what the core keeps of it, without changing
 // anything.
 func (ad *Admission) NewJob(spec *berth.Job) (*record.Job, *berth.Error) {
+	return ad.newJob(spec, ad.state.PatternOf)
+}
+
+func (ad *Admission) newJob(spec *berth.Job, patternOf func(*berth.Job) *record.Pattern) (*record.Job, *berth.Error) {
 	if err := ad.checkJob(spec); err != nil {
 		return nil, err
 	}
@@ -268,7 +272,7 @@ func (ad *Admission) NewJob(spec *berth.Job) (*record.Job, *berth.Error) {
 	if !ad.state.Quota.Leaf(q) {
 		return nil, refusal.Of(berth.ErrInvalid, "queue", fmt.Sprintf("%q has queues below it; jobs go to those", errtext.Short(spec.Queue)))
 	}
-	p := ad.state.PatternOf(spec)
+	p := patternOf(spec)
 	return &record.Job{Spec: values.CloneJobOf(spec, p.Groups), Queue: q, Pattern: p, Offsets: p.Offsets}, nil
 }
 

@@ -84,7 +84,9 @@ func (bl *Backlog) enqueue(e *record.Entry, s *record.Shape) {
 	bl.count(e, 1)
 	bl.noteEntry(e)
 	if b.Slot >= 0 {
-		q.Ready.Fix(b.Slot)
+		if b.Entries.Min() == e {
+			q.Ready.Fix(b.Slot)
+		}
 		bl.tellNext(q)
 	} else if s.BlockedAt < 0 && b.QuotaSlot < 0 {
 		bl.makeReady(b)

@@ -29,6 +29,7 @@ func SaveWaiting(rep *record.Replica, s *record.SavedReplica) {
 func (bl *Backlog) SaveBids(rep *record.Replica, s *record.SavedReplica) {
 	for _, e := range rep.Entries {
 		bid := record.SavedBid{Group: e.Group, BidPart: e.Bid, InVain: e.Bid.Turn == bl.agenda.PreemptTurn}
+		bid.Turn = 0
 		if bid.InVain || bid.RipeAt != 0 || bid.At != 0 || bid.Round != 0 {
 			s.Bids = append(s.Bids, bid)
 		}
@@ -65,13 +66,24 @@ func (bl *Backlog) restoreBid(rep *record.Replica, s *record.SavedBid) *berth.Er
 	return nil
 }
 
-// RestoreWaiting enters replicas into the pending index.
+// RestoreWaiting enters replicas into the pending index, about in the order of service: each then
+// goes behind those that are there, and moves none of them.
 func (bl *Backlog) RestoreWaiting(jobs []record.SavedJob) *berth.Error {
-	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
-		bl.Await(rep)
-		bl.AwaitBatch(rep)
+	type waiting struct {
+		record.Precedence
+		rep *record.Replica
+	}
+	list := make([]waiting, 0, len(jobs))
+	err := bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+		list = append(list, waiting{rep.Precedence(), rep})
 		return nil
 	})
+	slices.SortStableFunc(list, func(a, b waiting) int { return a.Compare(b.Precedence) })
+	for i := range list {
+		bl.Await(list[i].rep)
+		bl.AwaitBatch(list[i].rep)
+	}
+	return err
 }
 
 // RestoreBlocked marks what the core knew to be impossible. Without it a

@@ -48,8 +48,6 @@ type SavedJob struct {
 	Job berth.Job `json:"job"`
 	JobPart
 	Replicas []SavedReplica `json:"replicas"`
-	// Restored is what was made of it.
-	Restored *Job `json:"-"`
 }
 
 // A RatesPart is when the rate limits of the fleet, and of queues, are full again.
@@ -119,6 +117,8 @@ type SavedReplica struct {
 	Bids       []SavedBid `json:"bids,omitempty"`
 	BidsAt     berth.Time `json:"bidAt,omitempty"`
 	FailedBids int        `json:"failedBids,omitempty"`
+	// Restored is what was made of it.
+	Restored *Replica `json:"-"`
 }
 
 // A SavedBid is what is known of a bid of a replica, or of one of its groups, that grows.
@@ -144,8 +144,7 @@ func (s *SavedReplica) Plain() bool {
 	noted := s.LifePart != LifePart{Number: s.Number, Incarnation: s.Incarnation, Created: s.Created, PendingSince: s.Created} ||
 		s.ReadyAt != 0 || s.LostHardware || s.Backfilled || s.Attempts != 0 || s.Repairs != 0 || s.Crashes != 0 || len(s.Avoid)+len(s.Stood) > 0 ||
 		s.ReleasePart != ReleasePart{} || s.EvictionPart != EvictionPart{} ||
-		// Turns are not saved: Stalled and the like say what they mean.
-		s.ReservePart != ReservePart{StalledAt: s.StalledAt, HopelessAt: s.HopelessAt} || s.LookPart != LookPart{Turn: s.LookPart.Turn} ||
+		s.ReservePart != ReservePart{} || s.LookPart != LookPart{} ||
 		s.Sought || s.Stalled || s.Hopeless || s.Looked || len(s.Bids) > 0 || s.BidsAt != 0 || s.FailedBids != 0
 	holds := len(s.Members) > 0 || s.Order != nil || s.EndsAt != 0 || s.Reserved != nil || s.Moving != nil || s.Leaves ||
 		s.Active != 0 || len(s.Exclusive) > 0 || s.GPUHold != nil

@@ -11,6 +11,9 @@ import (
 	"github.com/berth-sched/berth/core/internal/values"
 )
 
+// Expect makes room for so many jobs, where none is known yet.
+func (st *State) Expect(jobs int) { st.Jobs = make(map[berth.JobID]*record.Job, jobs) }
+
 // Admit makes a new job known.
 func (st *State) Admit(j *record.Job) {
 	st.Jobs[j.Spec.ID] = j
@@ -26,13 +29,7 @@ func (st *State) Admit(j *record.Job) {
 
 // PatternOf is the pattern of a job, by which some job is known, or a new one.
 func (st *State) PatternOf(j *berth.Job) *record.Pattern {
-	spec := record.PatternSpec{Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels}
-	if slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Share != nil }) {
-		spec.TrustDomain = catalogue.TrustDomainOf(j)
-	}
-	var err error
-	st.key, err = patternPen.Append(st.key[:0], &spec)
-	invariant.Must(err) // a checked job has its JSON
+	st.writePattern(j, j.Groups)
 	if p := st.Patterns[string(st.key)]; p != nil {
 		return p
 	}
@@ -41,6 +38,43 @@ func (st *State) PatternOf(j *berth.Job) *record.Pattern {
 		p.Offsets = append(p.Offsets, p.Offsets[i]+j.Groups[i].Members)
 	}
 	return p
+}
+
+// Patterns finds those of jobs that share the memory of their groups, as many of a snapshot do: by
+// where that is, and what else makes a pattern. It is for as long as none of them changes.
+type Patterns map[sharedGroups]*record.Pattern
+
+type sharedGroups struct {
+	at   *berth.Group
+	rest string
+}
+
+// mostShared bounds the patterns that are found by the memory of their groups.
+const mostShared = 1024
+
+// PatternLike is PatternOf for one of many jobs.
+func (st *State) PatternLike(j *berth.Job, known Patterns) *record.Pattern {
+	st.writePattern(j, nil)
+	if p := known[sharedGroups{&j.Groups[0], string(st.key)}]; p != nil {
+		return p
+	}
+	rest := string(st.key)
+	p := st.PatternOf(j)
+	if len(known) < mostShared {
+		known[sharedGroups{&j.Groups[0], rest}] = p
+	}
+	return p
+}
+
+// writePattern writes the key of the pattern of a job, as if it had the given groups.
+func (st *State) writePattern(j *berth.Job, groups []berth.Group) {
+	st.asked = record.PatternSpec{Groups: groups, Topology: j.Topology, SameLabels: j.SameLabels}
+	if slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Share != nil }) {
+		st.asked.TrustDomain = catalogue.TrustDomainOf(j)
+	}
+	var err error
+	st.key, err = patternPen.Append(st.key[:0], &st.asked)
+	invariant.Must(err) // a checked job has its JSON
 }
 
 // NewReplicaAt makes a pending replica with a number that no other has. Its incarnations begin

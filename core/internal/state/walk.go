@@ -110,10 +110,9 @@ func (st *State) LeavingFrom(w *record.Reservation) bool {
 // EachSaved calls a function for every replica that was restored, and its saved form.
 func (st *State) EachSaved(jobs []record.SavedJob, restore func(*record.Replica, *record.SavedReplica) *berth.Error) *berth.Error {
 	for i := range jobs {
-		j := jobs[i].Restored
 		for k := range jobs[i].Replicas {
 			s := &jobs[i].Replicas[k]
-			if err := restore(j.Replicas.At(s.Number), s); err != nil {
+			if err := restore(s.Restored, s); err != nil {
 				return refusal.In(refusal.In(err, errtext.Index("replicas", k)), errtext.Index("jobs", i))
 			}
 		}
