@@ -31,7 +31,7 @@ func TestEachKindAdmitsWhatTheTableSays(t *testing.T) {
 	require.False(t, c.backlog.WithinGuarantee(borrower))
 	low := submit("low", "mine", 1, berth.ClassBatch, 2)
 	struck := submit("struck", "mine", 1, berth.ClassBatch, 2)
-	struck.Retry.LostHardware = true
+	struck.Retry.Note().LostHardware = true
 	visitors := []struct {
 		name string
 		rep  *record.Replica

@@ -85,14 +85,14 @@ func quotaError(err error) *berth.Error {
 func (c *Core) jobSubmitted(e berth.JobSubmitted) *berth.Error {
 	j, err := c.admission.NewJob(&e.Job)
 	if err == nil {
-		err = c.roomFor(record.ReplicasOf(&e.Job))
+		err = c.roomFor(j.Spec.Gangs())
 	}
 	if err != nil {
 		return refusal.In(err, "job")
 	}
 	c.books.Admit(j)
 	c.scoring.Submitted(j)
-	c.addReplicas(j, record.ReplicasOf(&j.Spec))
+	c.addReplicas(j, j.Spec.Gangs())
 	return nil
 }
 
@@ -116,7 +116,7 @@ func (c *Core) addReplicas(j *record.Job, many int) {
 func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 	j, err := c.admission.NewJob(&e.Job)
 	if err == nil {
-		err = c.roomFor(record.ReplicasOf(&e.Job))
+		err = c.roomFor(j.Spec.Gangs())
 	}
 	if err != nil {
 		return refusal.In(err, "job")
@@ -146,7 +146,7 @@ func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 		c.adopt(j, r, held[:len(r.Members)])
 		held = held[len(r.Members):]
 	}
-	c.addReplicas(j, record.ReplicasOf(&j.Spec)-len(e.Running))
+	c.addReplicas(j, j.Spec.Gangs()-len(e.Running))
 	return nil
 }
 
@@ -154,8 +154,8 @@ func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 // anything.
 func (c *Core) checkObserved(j *record.Job, r *berth.ObservedReplica) *berth.Error {
 	switch {
-	case r.Replica < 0 || r.Replica >= record.ReplicasOf(&j.Spec):
-		return refusal.Of(berth.ErrInvalid, "replica", fmt.Sprintf("%d is outside 0..%d", r.Replica, record.ReplicasOf(&j.Spec)-1))
+	case r.Replica < 0 || r.Replica >= j.Spec.Gangs():
+		return refusal.Of(berth.ErrInvalid, "replica", fmt.Sprintf("%d is outside 0..%d", r.Replica, j.Spec.Gangs()-1))
 	case r.Incarnation == 0 || r.Incarnation > limits.MaxIncarnation:
 		return refusal.Of(berth.ErrInvalid, "incarnation", fmt.Sprintf("%d is outside 1..%d", r.Incarnation, limits.MaxIncarnation))
 	case r.Started > c.state.Now:
@@ -252,7 +252,7 @@ func (c *Core) jobScaled(e berth.JobScaled) *berth.Error {
 	if err := c.admission.CheckReplicas(e.Replicas); err != nil {
 		return refusal.In(err, "replicas")
 	}
-	list := slices.DeleteFunc(partsOf(j), func(p part) bool { return p.rep != nil && p.rep.Release.Gone })
+	list := slices.DeleteFunc(partsOf(j), func(p part) bool { return p.rep != nil && p.rep.Release.Get().Gone })
 	kept := 0
 	for _, p := range list {
 		kept += p.many

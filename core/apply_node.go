@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/core/internal/values"
@@ -65,7 +66,7 @@ func (c *Core) nodeUpdated(e berth.NodeUpdated) *berth.Error {
 		return err
 	}
 	spec := asKnown(n, &e.Node)
-	if !record.SameShape(&n.Spec, &spec) {
+	if !hardware.SameShape(&n.Spec, &spec) {
 		return c.replaceNode(n, spec)
 	}
 	for g := range e.Node.GPUs {

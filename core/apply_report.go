@@ -129,7 +129,9 @@ func (c *Core) bindReported(rep *record.Replica, failed []int, reason string) {
 			c.life.BackOff(rep)
 		}
 	} else if !rep.Has(record.MemberFailed, record.MemberLost) {
-		rep.Retry.Attempts, rep.Retry.Avoid, rep.FailedBids = 0, nil, 0
+		retry := rep.Retry.Get()
+		retry.Attempts, retry.Avoid, rep.FailedBids = 0, nil, 0
+		rep.Retry.Set(retry)
 	}
 	c.life.Settle(rep, bindCause(rep, reason))
 }
@@ -144,7 +146,7 @@ func bindCause(rep *record.Replica, reason string) berth.Cause {
 		}
 	}
 	if failed == 0 {
-		return rep.Release.Cause
+		return rep.Release.Get().Cause
 	}
 	return berth.Cause{Code: berth.CauseBindFailed, Detail: values.Detail(fmt.Sprintf("%d members failed to start", failed), reason)}
 }
@@ -168,7 +170,7 @@ func (c *Core) releaseReported(rep *record.Replica, failed []int) {
 	}
 	if !left {
 		c.state.CloseOrder(rep)
-		c.life.Settle(rep, rep.Release.Cause)
+		c.life.Settle(rep, rep.Release.Get().Cause)
 		return
 	}
 	rep.Order = c.life.DescribeStops(rep, rep.Order.(berth.Release))
@@ -221,13 +223,13 @@ func (c *Core) jobFinished(e berth.JobFinished) *berth.Error {
 	if err := refusal.Text(e.Reason); err != nil {
 		return refusal.In(err, "reason")
 	}
-	if rep.Release.Gone {
+	if rep.Release.Get().Gone {
 		return refusal.Of(berth.ErrStale, "incarnation", "the job is ending already")
 	}
 	c.state.Totals.JobsFinished++
 	j.Cancelled = true
 	if rep.State == berth.ReplicaReleasing {
-		rep.Release.Gone = true // its Release goes on
+		rep.Release.Note().Gone = true // its Release goes on
 		c.backlog.EndMove(rep)
 		return nil
 	}

@@ -80,7 +80,7 @@ func (c *Core) checkOrders() error {
 				return fmt.Errorf("order %d is not in the indexes", h.ID)
 			}
 		}
-		if rep.Retry.ReadyAt != 0 && !due(record.Timer{At: rep.Retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep}) {
+		if rep.Retry.Get().ReadyAt != 0 && !due(record.Timer{At: rep.Retry.Get().ReadyAt, Kind: record.TimerBackoff, Rep: rep}) {
 			return fmt.Errorf("its backoff is not in the timers")
 		}
 		if at, limited := rep.DropAt(); limited && rep.State == berth.ReplicaPending && !due(record.Timer{At: at, Kind: record.TimerGang, Rep: rep}) {

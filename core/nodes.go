@@ -41,7 +41,7 @@ func (c *Core) addNode(spec berth.Node, old *record.Node) *berth.Error {
 	n.Index = c.books.AddNode(gang.NodeSpec{
 		Name: string(spec.ID), Path: spec.Domains, Class: topology.NodeClass(n.Class),
 		GPUs: len(spec.GPUs), GPUMemoryMiB: key.GPUMemory,
-		Host: spec.Host(), Lattice: lattice, MaxShares: record.MaxShares(&spec),
+		Host: spec.Host(), Lattice: lattice, MaxShares: hardware.MaxShares(&spec),
 	})
 	n.SetGeometry(state.GeometryOf(&c.state.Config.Policy, spec.Pool))
 	if table != nil {

@@ -95,7 +95,7 @@ func (c *Core) giveUp(rep *record.Replica, reasons map[*record.Shape]string) {
 	waited := c.state.Now.Sub(rep.PendingSince)
 	why := "pending for " + waited.String()
 	if rep.Entries != nil {
-		s := rep.Job.Shape
+		s := rep.Job.Shape()
 		if _, known := reasons[s]; !known {
 			reasons[s] = c.answer.Reason(rep.Entries[0]).Text
 		}
@@ -120,7 +120,7 @@ func (c *Core) expireOrder(rep *record.Replica) {
 		if rep.State == berth.ReplicaRunning {
 			c.stopBinding(rep, cause)
 		} else {
-			rep.Release.Backoff = true
+			rep.Release.Note().Backoff = true
 			c.life.TakeBack(rep, cause, false)
 		}
 	case berth.Release:
@@ -135,7 +135,8 @@ func (c *Core) expireOrder(rep *record.Replica) {
 // stopBinding takes the members of an expired growth back, and leaves the rest
 // of the gang alone.
 func (c *Core) stopBinding(rep *record.Replica, cause berth.Cause) {
-	rep.Release.Cause, rep.Release.Attempt = cause, 0
+	release := rep.Release.Note()
+	release.Cause, release.Attempt = cause, 0
 	for flat := range rep.Members {
 		if rep.Members[flat].State == record.MemberBinding {
 			rep.Members[flat].State = record.MemberStopping
@@ -149,11 +150,11 @@ func (c *Core) stopBinding(rep *record.Replica, cause berth.Cause) {
 // releaseAgain has the next pass give a Release once more, or presumes its
 // members dead when it was given often enough.
 func (c *Core) releaseAgain(rep *record.Replica) {
-	if rep.Release.Attempt >= c.state.Config.Policy.ReleaseAttempts {
+	if rep.Release.Get().Attempt >= c.state.Config.Policy.ReleaseAttempts {
 		c.state.Totals.ReplicasPresumedDead++
 		c.books.UnbookAll(rep, record.MemberStopping)
 	}
-	c.life.Settle(rep, rep.Release.Cause)
+	c.life.Settle(rep, rep.Release.Get().Cause)
 }
 
 // mend works through the replicas that need an order whatever else happens.
@@ -171,9 +172,9 @@ func (c *Core) mend() {
 			c.life.WithdrawRequest(rep)
 			continue
 		}
-		rep.Release.Attempt++
+		rep.Release.Note().Attempt++
 		rep.Order = c.life.DescribeStops(rep, berth.Release{
-			OrderHeader: c.state.Order(rep, c.state.Config.Policy.ReleaseTimeout, rep.Release.Cause), Attempt: rep.Release.Attempt,
+			OrderHeader: c.state.Order(rep, c.state.Config.Policy.ReleaseTimeout, rep.Release.Get().Cause), Attempt: rep.Release.Get().Attempt,
 		})
 		c.state.OpenOrder(rep)
 		c.state.Totals.Releases++
@@ -183,13 +184,13 @@ func (c *Core) mend() {
 // repair places the members that failed while their gang was being bound
 // somewhere else, or has the gang taken back.
 func (c *Core) repair(rep *record.Replica) {
-	if rep.Retry.Repairs < maxRepairs && c.rebind(rep) {
-		rep.Retry.Repairs++
+	if rep.Retry.Get().Repairs < maxRepairs && c.rebind(rep) {
+		rep.Retry.Note().Repairs++
 		return
 	}
 	c.books.UnbookAll(rep, record.MemberBinding) // of the groups that did find a place
-	rep.Release.Backoff = true
-	c.life.TakeBack(rep, rep.Release.Cause, false)
+	rep.Release.Note().Backoff = true
+	c.life.TakeBack(rep, rep.Release.Get().Cause, false)
 }
 
 // rebind tries to place the failed members within the gang's topology, on other
@@ -206,7 +207,7 @@ func (c *Core) rebind(rep *record.Replica) bool {
 	}
 	c.backlog.EncloseExclusive(rep)
 	c.life.AwaitBind(rep)
-	c.search.Bind(rep, berth.Cause{Code: berth.CauseRepair, Detail: rep.Release.Cause.Detail})
+	c.search.Bind(rep, berth.Cause{Code: berth.CauseRepair, Detail: rep.Release.Get().Cause.Detail})
 	return true
 }
 
@@ -239,7 +240,7 @@ func (c *Core) rebindGroup(rep *record.Replica, g int) bool {
 func (c *Core) rebindSome(rep *record.Replica, g int, spec *record.ShapeSpec) bool {
 	spec.Groups[0].MinMembers = spec.Groups[0].Members
 	request := c.state.Request(spec)
-	elsewhere := c.search.Avoiding(rep.Retry.Avoid, &request)
+	elsewhere := c.search.Avoiding(rep.Retry.Get().Avoid, &request)
 	if c.search.PlaceRequest(rep, elsewhere, g) == search.Fits {
 		return true
 	}

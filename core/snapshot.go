@@ -116,12 +116,12 @@ func Restore(b []byte, options ...Option) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	return restored(s, nil)
+	return restore(s, nil)
 }
 
-// restored makes a core of what was saved, which it takes over, with tables that another has
+// restore makes a core of what was saved, which it takes over, with tables that another has
 // worked out.
-func restored(s *record.Snapshot, tables map[string]*catalogue.Table) (*Core, error) {
+func restore(s *record.Snapshot, tables map[string]*catalogue.Table) (*Core, error) {
 	c, err := New(s.Config)
 	if bad := (*berth.Error)(nil); errors.As(err, &bad) {
 		bad = refusal.In(bad, "config")

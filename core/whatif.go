@@ -62,4 +62,4 @@ func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, events ...
 }
 
 // twin makes a core of what a snapshot of this one has.
-func (c *Core) twin() (*Core, error) { return restored(c.save(), c.catalogue.Tables) }
+func (c *Core) twin() (*Core, error) { return restore(c.save(), c.catalogue.Tables) }

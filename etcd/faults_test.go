@@ -67,6 +67,31 @@ func TestAnAppendThatComesTooLate(t *testing.T) {
 	c.settle()
 }
 
+// An append is done, its answer is lost, and nothing is heard of the leader any more. It does not
+// know whether its orders count, and lets none out; they do, and the next leader does.
+func TestTheAnswerIsLostAndTheLeaderWithIt(t *testing.T) {
+	c := newCluster(t, sharedServer(t))
+	old := c.start()
+	c.leader("")
+	next := c.start()
+	c.want(5)
+	c.settle()
+	c.failed()
+	carried := c.count()
+	last := c.auditor.number
+	var once sync.Once
+	cut := func() { once.Do(func() { old.wire.lose.Store(1); old.wire.cutAfter.Store(true) }) }
+	old.wire.before.Store(&cut)
+	c.want(1)
+	c.eventually("the append", func() bool { c.auditor.catchUp(); return c.auditor.number > last })
+	require.Equal(t, next.name, c.leader(old.name).name)
+	c.eventually("the order", func() bool { return c.count() == carried+1 })
+	require.Equal(t, next.Status().Term, c.world.term)
+	c.eventually("that the old one says so", func() bool { return c.failed(journal.ErrUncertain) })
+	old.wire.cut.Store(false)
+	c.settle()
+}
+
 // Answers of appends are lost. The same leader finds out what became of them, and goes on.
 func TestAnswersAreLost(t *testing.T) {
 	c := newCluster(t, sharedServer(t))
@@ -200,39 +225,45 @@ func TestTheQuorumIsLost(t *testing.T) {
 }
 
 // The quota of etcd is used up: the leader says so, lets nothing out and goes on when there is
-// room.
+// room. Where its lease is lost meanwhile nobody leads before there is.
 func TestAFullBackend(t *testing.T) {
 	list, err := server.Cluster(t.TempDir(), 1)
 	require.NoError(t, err)
 	list[0].Quota = 16 << 20
 	startServer(t, list[0])
 	c := newCluster(t, list[0].Client)
-	r := c.start()
+	first := c.start()
 	c.leader("")
+	second := c.start()
 	c.want(5)
 	c.eventually("rest", c.atRest)
-	term := r.Status().Term
+	term := first.Status().Term
 
 	junk := strings.Repeat("x", 1<<20)
-	for err = nil; err == nil; {
-		_, err = c.admin.Put(t.Context(), "/junk", junk)
+	for _, leaderLost := range []bool{false, true} {
+		for err = nil; err == nil; {
+			_, err = c.admin.Put(t.Context(), "/junk", junk)
+		}
+		require.ErrorContains(t, err, "database space exceeded")
+		carried := c.count()
+		c.failed()
+		c.want(5)
+		c.eventually("that the leader says so", func() bool { return c.failed(journal.ErrFull) })
+		if leaderLost {
+			c.expire(first.name)
+			c.eventually("that nobody leads", func() bool {
+				return first.Status().Role == etcd.Following && second.Status().Role == etcd.Following
+			})
+		}
+		require.Equal(t, carried, c.count(), "an order was let out that is in no log")
+		_, err = c.admin.Delete(t.Context(), "/junk")
+		require.NoError(t, err)
+		makeRoom(t, c.admin, list[0].Client)
+		c.settle()
+		if !leaderLost {
+			require.Equal(t, term, first.Status().Term, "it led all the time")
+		}
 	}
-	require.ErrorContains(t, err, "database space exceeded")
-	carried := c.count()
-	c.want(5)
-	c.eventually("that the leader says so", func() bool { return c.failed(journal.ErrFull) })
-	require.Equal(t, carried, c.count(), "an order was let out that is in no log")
-
-	resp, err := c.admin.Delete(t.Context(), "/junk")
-	require.NoError(t, err)
-	_, err = c.admin.Compact(t.Context(), resp.Header.Revision, clientv3.WithCompactPhysical())
-	require.NoError(t, err)
-	_, err = c.admin.Defragment(t.Context(), list[0].Client)
-	require.NoError(t, err)
-	_, err = c.admin.AlarmDisarm(t.Context(), &clientv3.AlarmMember{})
-	require.NoError(t, err)
-	c.settle()
-	require.Equal(t, term, r.Status().Term, "it led all the time")
 }
 
 // A follower that comes to another state than the leader, or reads a log that is not as it was

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
@@ -82,9 +83,13 @@ type wire struct {
 	lose atomic.Int64
 	// cut: nothing goes through, in either direction, until it is mended.
 	cut atomic.Bool
+	// cutAfter: it is cut when an answer is lost.
+	cutAfter atomic.Bool
 	// before, if set, is called before each such transaction.
 	before atomic.Pointer[func()]
 	writes atomic.Int64
+	// watched counts what watches told.
+	watched atomic.Int64
 }
 
 func (w *wire) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -104,6 +109,7 @@ func (w *wire) unary(ctx context.Context, method string, req, reply any, cc *grp
 	err := invoke(ctx, method, req, reply, cc, opts...)
 	if err == nil && w.lose.Load() > 0 {
 		w.lose.Add(-1)
+		w.cut.Store(w.cutAfter.Load())
 		return status.Error(codes.Unavailable, "the answer was lost")
 	}
 	if err := w.through(ctx); err != nil {
@@ -139,6 +145,9 @@ func (s cutStream) SendMsg(m any) error {
 
 func (s cutStream) RecvMsg(m any) error {
 	err := s.ClientStream.RecvMsg(m)
+	if told, ok := m.(*pb.WatchResponse); ok && err == nil && len(told.Events) > 0 {
+		s.wire.watched.Add(1)
+	}
 	if cut := s.wire.through(s.Context()); cut != nil {
 		return cut
 	}

@@ -161,7 +161,8 @@ func (m *Member) Run(ctx context.Context) error {
 	defer group.Wait()
 	defer cancel()
 
-	grows := m.options.Client.Watch(clientv3.WithRequireLeader(ctx), m.source.head())
+	grows, enough := m.watch(ctx)
+	defer func() { enough() }()
 	for {
 		if err := m.follow(ctx); err != nil {
 			if fatal(err) {
@@ -178,17 +179,26 @@ func (m *Member) Run(ctx context.Context) error {
 		case _, ok := <-grows:
 			if !ok { // as etcd had no leader, or has compacted the revision
 				pause(ctx, retryAfter)
-				grows = m.options.Client.Watch(clientv3.WithRequireLeader(ctx), m.source.head())
+				enough()
+				grows, enough = m.watch(ctx)
 			}
 		case <-time.After(lookEvery):
 		case c := <-won:
+			enough() // what nobody takes of a watch, the client keeps
 			err := m.lead(ctx, c)
 			close(c.over)
 			if err != nil {
 				return err
 			}
+			grows, enough = m.watch(ctx)
 		}
 	}
+}
+
+// watch tells when the log grows, until it is enough.
+func (m *Member) watch(ctx context.Context) (grows clientv3.WatchChan, enough context.CancelFunc) {
+	ctx, enough = context.WithCancel(clientv3.WithRequireLeader(ctx))
+	return m.options.Client.Watch(ctx, m.source.head()), enough
 }
 
 // fatal reports whether an error does not go away by itself.

@@ -198,6 +198,26 @@ func TestKilledAtEveryStage(t *testing.T) {
 	c.settle()
 }
 
+// A leader is told nothing of what it writes itself: the client would keep all of it.
+func TestALeaderWatchesNothing(t *testing.T) {
+	c := newCluster(t, sharedServer(t))
+	r := c.start()
+	c.leader("")
+	follower := c.start()
+	c.want(3)
+	c.eventually("that the follower is told", func() bool { return follower.wire.watched.Load() > 0 })
+	c.settle()
+	before := r.wire.watched.Load()
+	c.want(10)
+	c.settle()
+	require.Equal(t, before, r.wire.watched.Load())
+	c.expire(r.name)
+	c.leader(r.name)
+	c.want(3)
+	c.eventually("that it is told as a follower", func() bool { return r.wire.watched.Load() > before })
+	c.settle()
+}
+
 // takeOvers is how many a soak has: a few, or as many as the environment says.
 func takeOvers(t *testing.T) int {
 	text := os.Getenv("BERTH_TAKEOVERS")

@@ -31,14 +31,14 @@ type Pools struct {
 	members []*Member
 	// turn is held by the member that is about to enter an election, so that each knows how many
 	// the process leads.
-	turn chan struct{}
+	turn sync.Mutex
 	lock sync.Mutex
 	led  int
 }
 
 // NewPools checks the options, one for each pool. It asks etcd nothing.
 func NewPools(options ...Options) (*Pools, error) {
-	p := &Pools{turn: make(chan struct{}, 1)}
+	p := &Pools{}
 	had := map[string]bool{}
 	for _, o := range options {
 		m, err := New(o)
@@ -88,28 +88,39 @@ func (p *Pools) add(n int) {
 	p.led += n
 }
 
-// enterVacant waits until nobody leads, and enters the election alone, when it is its turn.
+// enterVacant waits until nobody leads, and enters the election alone, when it has waited for what
+// the process leads by then: once for each of its pools, however many others are free.
 func (m *Member) enterVacant(ctx context.Context, c *candidacy) error {
-	vacant := clientv3.Compare(clientv3.CreateRevision(m.source.leaders()), "=", 0).WithPrefix()
 	for ctx.Err() == nil {
 		if err := m.wait(ctx, math.MaxInt64); err != nil {
 			return err
 		}
-		select {
-		case m.pools.turn <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		pause(ctx, time.Duration(m.pools.Led())*spread)
-		var err error
-		if c.lock.Revision, err = m.enter(ctx, c, vacant); c.lock.Revision != 0 {
-			m.pools.add(1)
-			context.AfterFunc(c.session.Ctx(), func() { m.pools.add(-1) })
-		}
-		<-m.pools.turn
-		if err != nil || c.lock.Revision != 0 {
-			return err
+		for since := time.Now(); ctx.Err() == nil; {
+			left, err := m.enterInTurn(ctx, c, time.Since(since))
+			if err != nil || c.lock.Revision != 0 {
+				return err
+			}
+			if left <= 0 {
+				break // another process was faster
+			}
+			pause(ctx, left)
 		}
 	}
 	return ctx.Err()
+}
+
+// enterInTurn enters the election if the member has waited for long enough; else it says how much
+// is left.
+func (m *Member) enterInTurn(ctx context.Context, c *candidacy, waited time.Duration) (left time.Duration, err error) {
+	m.pools.turn.Lock()
+	defer m.pools.turn.Unlock()
+	if left = time.Duration(m.pools.Led())*spread - waited; left > 0 {
+		return left, nil
+	}
+	vacant := clientv3.Compare(clientv3.CreateRevision(m.source.leaders()), "=", 0).WithPrefix()
+	if c.lock.Revision, err = m.enter(ctx, c, vacant); c.lock.Revision != 0 {
+		m.pools.add(1)
+		context.AfterFunc(c.session.Ctx(), func() { m.pools.add(-1) })
+	}
+	return left, err
 }

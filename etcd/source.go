@@ -148,7 +148,7 @@ type page struct {
 	head  journal.Position
 	state reached // of the leader
 	kvs   []*mvccpb.KeyValue
-	more  bool // there are further keys
+	more  bool // there are further keys of records that count
 }
 
 // A reading goes through the log page by page.
@@ -182,7 +182,11 @@ func (r *reading) page(ctx context.Context) (page, error) {
 		return page{}, err
 	}
 	size := 0
-	for _, kv := range p.kvs {
+	for i, kv := range p.kvs {
+		if last, _, ok := r.parse(kv.Key); ok && last > p.head.Number {
+			p.kvs, p.more = p.kvs[:i], false // it counts when the head is there, and is read then from its beginning
+			break
+		}
 		size += len(kv.Value)
 		r.from = string(kv.Key) + "\x00"
 	}
@@ -198,13 +202,9 @@ func (r *reading) page(ctx context.Context) (page, error) {
 func (r *reading) records(p page) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for _, kv := range p.kvs {
-			behind, err := r.take(kv, p.head.Number)
-			if err != nil {
+			if err := r.take(kv); err != nil {
 				yield(nil, err)
 				return
-			}
-			if behind {
-				break
 			}
 			for record, ok := r.cut(); ok; record, ok = r.cut() {
 				if r.number <= r.next {
@@ -226,31 +226,29 @@ func (r *reading) compacted() error {
 	return fmt.Errorf("%w: record %d of %s", journal.ErrCompacted, r.next, r.prefix)
 }
 
-// take puts a piece behind the rest. What is behind the head does not count.
-func (r *reading) take(kv *mvccpb.KeyValue, head uint64) (behind bool, err error) {
+// take puts a piece behind the rest.
+func (r *reading) take(kv *mvccpb.KeyValue) error {
 	last, piece, ok := r.parse(kv.Key)
 	value := kv.Value
 	switch {
 	case !ok:
-		return false, r.damaged(kv, "is no key of a log")
-	case last > head:
-		return true, nil
+		return r.damaged(kv, "is no key of a log")
 	case piece != 0 && (last != r.last || piece != r.piece+1), piece == 0 && len(r.rest) > 0:
-		return false, r.compacted() // while it was read
+		return r.compacted() // while it was read
 	case piece == 0:
 		first, n := binary.Uvarint(value)
 		if n <= 0 || first > last {
-			return false, r.damaged(kv, "does not begin with the number of a record")
+			return r.damaged(kv, "does not begin with the number of a record")
 		}
 		if first > r.next {
-			return false, r.compacted()
+			return r.compacted()
 		}
 		r.number, r.rest = first, value[n:]
 	default:
 		r.rest = append(bytes.Clone(r.rest), value...)
 	}
 	r.last, r.piece = last, piece
-	return false, nil
+	return nil
 }
 
 // cut cuts the next record off the rest, if it is there whole.

@@ -40,10 +40,10 @@ type Store struct {
 	// at is the head, written at the revision headRevision; 0: there is none.
 	at           journal.Position
 	headRevision int64
-	// newestAt is the newest snapshot; newestRevision is 0 if there is none.
-	newestAt       journal.Position
-	newestRevision int64
-	saves          int
+	// kept is the newest snapshot, written at the revision keptRevision; 0: there is none.
+	kept         saved
+	keptRevision int64
+	saves        int
 	// remains: pieces of a batch that does not count may stand behind the head.
 	remains bool
 	failed  error
@@ -65,15 +65,14 @@ func Open(ctx, held context.Context, client *clientv3.Client, prefix string, loc
 	if err != nil {
 		return nil, err
 	}
-	var newest saved
-	if err := errors.Join(readOne(resp, 0, &s.at), readOne(resp, 1, &newest)); err != nil {
+	if err := errors.Join(readOne(resp, 0, &s.at), readOne(resp, 1, &s.kept)); err != nil {
 		return nil, err
 	}
 	if list := found(resp, 0); len(list) > 0 {
 		s.headRevision = list[0].ModRevision
 	}
 	if list := found(resp, 1); len(list) > 0 {
-		s.newestAt, s.newestRevision = newest.At, list[0].ModRevision
+		s.keptRevision = list[0].ModRevision
 	}
 	text, err := json.Marshal(s.at)
 	if err != nil {
@@ -151,38 +150,45 @@ func pieces(data []byte) [][]byte {
 }
 
 // Save implements [journal.Store]. The records between the former snapshot and this one are kept,
-// so that a follower that is a little behind goes on with them; those before are dropped.
+// so that a follower that is a little behind goes on with them; those before are dropped. What a
+// Save that failed has left is dropped at once if there was no room for the rest, and else by the
+// next one, before it writes: there are never more than two snapshots and a part of one.
 func (s *Store) Save(ctx context.Context, n journal.Snapshot) error {
-	first := s.newestRevision == 0
+	first, before := s.keptRevision == 0, s.kept.At
 	switch {
 	case s.failed != nil:
 		return s.failed
 	case first && s.at.Number > 0,
-		!first && (n.At.Number < s.newestAt.Number || n.At.Number > s.at.Number),
+		!first && (n.At.Number < before.Number || n.At.Number > s.at.Number),
 		!first && n.At.Number == s.at.Number && n.At != s.at,
-		!first && n.At.Number == s.newestAt.Number && n.At != s.newestAt:
-		return s.fail(fmt.Errorf("%w: %s has no position %v between %v and %v", journal.ErrFenced, s.prefix, n.At, s.newestAt, s.at))
+		!first && n.At.Number == before.Number && n.At != before:
+		return s.fail(fmt.Errorf("%w: %s has no position %v between %v and %v", journal.ErrFenced, s.prefix, n.At, before, s.at))
 	}
+	if err := s.drop(ctx, 0); errors.Is(err, journal.ErrFenced) {
+		return s.fail(err)
+	}
+	err := s.put(ctx, n, first)
+	upTo := before.Number
+	if errors.Is(err, journal.ErrFull) {
+		upTo = 0
+	} else if err != nil {
+		return s.fail(err)
+	}
+	if dropped := s.drop(ctx, upTo); errors.Is(dropped, journal.ErrFenced) {
+		return s.fail(dropped)
+	}
+	return err // what could not be dropped is dropped with the next one
+}
+
+// put writes a snapshot, and makes it count. The first one is also the head.
+func (s *Store) put(ctx context.Context, n journal.Snapshot, first bool) error {
 	s.saves++
 	is := saved{At: n.At, Name: fmt.Sprintf("%016x-%x-%x", n.At.Number, s.lock.Revision, s.saves), Bytes: len(n.Data)}
 	for i, piece := range pieces(n.Data) {
 		if _, err := s.write(ctx, "", nil, clientv3.OpPut(pieceOf(s.snapshot(is.Name), i), string(piece))); err != nil {
-			return s.fail(err)
+			return err
 		}
 	}
-	if err := s.point(ctx, is, first); err != nil {
-		return s.fail(err)
-	}
-	before := s.newestAt.Number
-	s.newestAt = n.At
-	if err := s.drop(ctx, is, before); err != nil && errors.Is(err, journal.ErrFenced) {
-		return s.fail(err)
-	}
-	return nil // what could not be dropped is dropped with the next one
-}
-
-// point makes a snapshot count. The first one is also the head.
-func (s *Store) point(ctx context.Context, is saved, first bool) error {
 	text, err := json.Marshal(is)
 	if err != nil {
 		return err
@@ -199,22 +205,19 @@ func (s *Store) point(ctx context.Context, is saved, first bool) error {
 	if err != nil {
 		return err
 	}
-	s.newestRevision = revision
+	s.kept, s.keptRevision = is, revision
 	if first {
 		s.at, s.headRevision = is.At, revision
 	}
 	return nil
 }
 
-// drop deletes all other snapshots, and the records up to one. Each transaction deletes a bounded
-// number of them, as etcd does nothing else meanwhile.
-func (s *Store) drop(ctx context.Context, but saved, upTo uint64) error {
+// drop deletes all snapshots but the newest, and the records up to one. Each transaction deletes a
+// bounded number of them, as etcd does nothing else meanwhile.
+func (s *Store) drop(ctx context.Context, upTo uint64) error {
 	const most = 1000
-	for _, span := range [][2]string{
-		{s.snapshots(), s.snapshot(but.Name)},
-		{past(s.snapshot(but.Name)), past(s.snapshots())},
-		{s.log(), s.batch(upTo + 1)},
-	} {
+	but := s.snapshot(s.kept.Name)
+	for _, span := range [][2]string{{s.snapshots(), but}, {past(but), past(s.snapshots())}, {s.log(), s.batch(upTo + 1)}} {
 		for more := true; more; {
 			resp, err := s.ask(ctx, clientv3.OpGet(span[0], clientv3.WithRange(span[1]), clientv3.WithLimit(most), clientv3.WithKeysOnly()))
 			if err != nil {
@@ -296,7 +299,7 @@ func (s *Store) try(ctx context.Context, read string, ops []clientv3.Op) (*clien
 	return s.client.Txn(ctx).If(
 		clientv3.Compare(clientv3.CreateRevision(s.lock.Key), "=", s.lock.Revision),
 		clientv3.Compare(clientv3.ModRevision(s.head()), "=", s.headRevision),
-		clientv3.Compare(clientv3.ModRevision(s.newest()), "=", s.newestRevision),
+		clientv3.Compare(clientv3.ModRevision(s.newest()), "=", s.keptRevision),
 	).Then(ops...).Else(clientv3.OpGet(s.lock.Key), clientv3.OpGet(read)).Commit()
 }
 
@@ -312,7 +315,7 @@ func (s *Store) notDone(resp *clientv3.TxnResponse, key string, value []byte, ag
 	}
 	before := s.headRevision
 	if key == s.newest() {
-		before = s.newestRevision
+		before = s.keptRevision
 	}
 	switch {
 	case mine && done && revision != before:

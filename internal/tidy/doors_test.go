@@ -48,7 +48,7 @@ var parts = map[string][]string{
 	"core/internal/record.LifePart":     {"core/internal/life"},
 	"core/internal/record.RetryPart":    {"core/internal/record", "core/internal/life", "core"},
 	"core/internal/record.ReleasePart":  {"core/internal/life", "core"},
-	"core/internal/record.ReservePart":  {"core/internal/search"},
+	"core/internal/record.ReservePart":  {"core/internal/record", "core/internal/search"},
 	"core/internal/record.LookPart":     {"core/internal/record", "core/internal/search"},
 	"core/internal/record.EvictionPart": {"core/internal/life"},
 	"core/internal/record.BidPart":      {"core/internal/record", "core/internal/evict"},

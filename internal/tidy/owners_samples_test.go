@@ -19,12 +19,18 @@ var lower = map[string]string{
 		func (f *Fleet) Place() bool { return f.Release() == nil }
 		func (f *Fleet) Release() error { return nil }
 		func (f *Fleet) Fits() bool { return true }`,
+	"core/internal/values": `package values
+		type Rare[T any] struct { noted *T }
+		func (r *Rare[T]) Get() T { return *r.noted }
+		func (r *Rare[T]) Set(v T) { *r.noted = v }
+		func (r *Rare[T]) Note() *T { return r.noted }`,
 	"core/internal/state": `package state
-		import ("github.com/google/btree"; "github.com/berth-sched/berth")
+		import ("github.com/google/btree"; "github.com/berth-sched/berth"; "github.com/berth-sched/berth/core/internal/values")
+		type RestPart struct { At int }
 		type LifePart struct { At int; Avoid []int; By map[int]int; In [2]int }
 		func (l LifePart) Old() bool { return l.At < 3 }
 		type LookPart struct { At int }
-		type Replica struct { LifePart; Look LookPart; Job *Job; Free int }
+		type Replica struct { LifePart; Look LookPart; Rest values.Rare[RestPart]; Job *Job; Free int }
 		type Job struct { Replicas []*Replica; Windows []LookPart }
 		type Agenda struct { Due bool }
 		func (a *Agenda) Freed() { a.Due = true }
@@ -46,7 +52,7 @@ func sampled(t *testing.T, l *loader, text string) unit {
 func lowerLoader(t *testing.T) *loader {
 	t.Helper()
 	l := newLoader(list(t, "github.com/google/btree"))
-	for _, path := range []string{"", "gang", "core/internal/state"} {
+	for _, path := range []string{"", "gang", "core/internal/values", "core/internal/state"} {
 		_, err := l.check(strings.TrimSuffix(module+"/"+path, "/"), map[string]any{"lower.go": lower[path]})
 		require.NoError(t, err, path)
 	}
@@ -63,6 +69,7 @@ func TestOwnersCatch(t *testing.T) {
 	parts := map[string][]string{
 		"core/internal/state.LifePart": {"core/internal/state"},
 		"core/internal/state.LookPart": {"core/internal/life", "core/internal/search"},
+		"core/internal/state.RestPart": {"core/internal/search"},
 	}
 	const args = "(s *state.State, r *state.Replica, j *state.Job, l *Life)"
 	for _, s := range []struct{ body, want string }{
@@ -97,6 +104,11 @@ func TestOwnersCatch(t *testing.T) {
 		{"p := &r.At; _ = p", "writes At"},
 		{"var p *state.LifePart; *p = state.LifePart{}", "writes all of core/internal/state.LifePart"},
 
+		{"r.Rest.Set(state.RestPart{})", "writes Rest of core/internal/state.Replica"},
+		{"r.Rest.Note().At = 3", "writes At of core/internal/state.RestPart"},
+		{"p := r.Rest.Note(); p.At = 3", "writes Rest of core/internal/state.Replica"},
+		{"r.Rest = l.state.Jobs[1].Replicas[0].Rest", "writes Rest of core/internal/state.Replica"},
+
 		{"s.Config = l.state.Config", "writes Config"},
 		{"s.Config.Policy.Most = 3", "writes Most of .Policy"},
 		{"p := &s.Config.Policy; p.Most = 3", "writes Most of .Policy"},
@@ -112,6 +124,7 @@ func TestOwnersCatch(t *testing.T) {
 		{"copied := r.LifePart; copied.At = 3; copied.In[0] = 3", ""},
 		{"_ = &state.Replica{LifePart: state.LifePart{At: 3}}", ""},
 		{"_ = s.Todo.Len(); _ = s.Jobs[1]; _ = r.Old()", ""},
+		{"rest := r.Rest.Get(); rest.At = 3; _ = r.Rest.Get().At", ""},
 		{"for i := range s.Names { _ = s.Names[i] }", ""},
 	} {
 		found := foreign(sampled(t, l, "func (*Life) f"+args+" { "+s.body+" }"), rooms, parts)

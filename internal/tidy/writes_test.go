@@ -31,7 +31,8 @@ func (w write) String() string {
 
 // writes finds the writes of a package in the order of the source: by assignment, by ++ and +=,
 // in a range, of an element, by delete, clear and copy, by the methods that change an ordered
-// set, and by the code that gets the address. The fields of a local copy are nobody's.
+// set or a rare part, and by the code that gets the address. The fields of a local copy are
+// nobody's.
 func writes(u unit) []write {
 	var found []write
 	for _, file := range u.files {
@@ -78,7 +79,8 @@ func (u unit) targets(n ast.Node) []ast.Expr {
 	return nil
 }
 
-// targetsOfCall lists what a call changes of itself: what a builtin is given, or an ordered set.
+// targetsOfCall lists what a call changes of itself: what a builtin is given, an ordered set, or a
+// rare part.
 func (u unit) targetsOfCall(call *ast.CallExpr) []ast.Expr {
 	if name, ok := call.Fun.(*ast.Ident); ok {
 		if builtin, ok := u.info.Uses[name].(*types.Builtin); ok && slices.Contains([]string{"clear", "delete", "copy"}, builtin.Name()) {
@@ -94,12 +96,18 @@ func (u unit) targetsOfCall(call *ast.CallExpr) []ast.Expr {
 	if !ok || method.Signature().Recv() == nil {
 		return nil
 	}
-	changes := []string{"ReplaceOrInsert", "Delete", "DeleteMin", "DeleteMax", "Clear"}
-	if owner, _ := named(method.Signature().Recv().Type()); owner == "github.com/google/btree.BTreeG" && slices.Contains(changes, method.Name()) {
+	changes := map[string][]string{
+		"github.com/google/btree.BTreeG": {"ReplaceOrInsert", "Delete", "DeleteMin", "DeleteMax", "Clear"},
+		rare:                             {"Set", "Note"},
+	}
+	if owner, _ := nameOf(method.Signature().Recv().Type()); slices.Contains(changes[owner], method.Name()) {
 		return []ast.Expr{selector.X}
 	}
 	return nil
 }
+
+// rare is the type of a part that most records do not have: to write it is to write the part.
+const rare = "core/internal/values.Rare"
 
 // written lists the fields that change with an expression, from the last to the first: those
 // of which it is a part too, as far as no pointer is between.
@@ -163,9 +171,18 @@ func fieldsOn(selection *types.Selection) (steps []write, through bool) {
 	return steps, through
 }
 
-// named returns the package and name of a type, or of what it points to, and whether it is a
-// pointer.
+// named is nameOf, and the part instead of the type of a rare one.
 func named(t types.Type) (name string, pointer bool) {
+	if name, pointer = nameOf(t); name != rare || pointer {
+		return name, pointer
+	}
+	part, _ := nameOf(types.Unalias(t).(*types.Named).TypeArgs().At(0))
+	return cmp.Or(part, name), pointer
+}
+
+// nameOf returns the package and name of a type, or of what it points to, and whether it is a
+// pointer.
+func nameOf(t types.Type) (name string, pointer bool) {
 	if t == nil {
 		return "", false
 	}

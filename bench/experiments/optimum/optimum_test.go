@@ -55,8 +55,6 @@ func TestOptimum(t *testing.T) {
 	records := studytest.Records(t, out)
 	require.Len(t, records, 1+len(fleets()))
 	require.Equal(t, "core", records[0][6])
-	again, err := studytest.Tell(Run, o)
-	require.NoError(t, err)
-	require.Equal(t, out, again)
+	studytest.Repeats(t, Run, o, out)
 	studytest.Refuses(t, Run, o, func(o *Options) { o.Runs = 1 }, func(o *Options) { o.Policies = []string{"core"} }, func(o *Options) { o.Policies = []string{"best"} })
 }

@@ -44,6 +44,7 @@ func smallWeek(t *testing.T) *experiment {
 func TestPreempt(t *testing.T) {
 	o := Defaults()
 	o.Nodes, o.Days, o.Seeds = 32, 1, 2
+	o.HTML = filepath.Join(t.TempDir(), "preempt.html")
 	out, err := studytest.Tell(Run, o)
 	if err != nil {
 		require.NotContains(t, err.Error(), "GPU-milliseconds")
@@ -51,9 +52,7 @@ func TestPreempt(t *testing.T) {
 	for _, text := range []string{"kill by priority", "berth, at once", "p99", "done again", "gangs hit/GPU", "useful training", "times fewer GPU-hours"} {
 		require.Contains(t, out, text)
 	}
-	o.HTML = filepath.Join(t.TempDir(), "preempt.html")
-	again, _ := studytest.Tell(Run, o)
-	require.Equal(t, out, again)
+	studytest.Repeats(t, Run, o, out)
 	html, err := os.ReadFile(o.HTML)
 	require.NoError(t, err)
 	require.Equal(t, 6*2, strings.Count(string(html), "<svg"))

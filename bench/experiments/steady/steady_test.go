@@ -56,9 +56,7 @@ func TestSteady(t *testing.T) {
 	} {
 		require.Contains(t, out, text)
 	}
-	again, err := studytest.Tell(Run, o)
-	require.NoError(t, err)
-	require.Equal(t, out, again)
+	studytest.Repeats(t, Run, o, out)
 	page, err := os.ReadFile(o.HTML)
 	require.NoError(t, err)
 	require.Equal(t, len(figures()), strings.Count(string(page), "<svg"))

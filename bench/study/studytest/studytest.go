@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // Tell makes an experiment, and returns what it writes.
@@ -19,6 +20,17 @@ func Tell[O any](run func(context.Context, O, io.Writer) error, o O) (string, er
 	var out bytes.Buffer
 	err := run(context.Background(), o, &out)
 	return out.String(), err
+}
+
+// Repeats asserts that an experiment writes the same when it is made again. It is made again where
+// many worlds are drawn, and not in a plain run.
+func Repeats[O any](t *testing.T, run func(context.Context, O, io.Writer) error, o O, out string) {
+	t.Helper()
+	if drawn.Plain() {
+		return
+	}
+	again, _ := Tell(run, o)
+	require.Equal(t, out, again)
 }
 
 // Refuses asserts that each of the changes makes options of good ones that an experiment refuses,

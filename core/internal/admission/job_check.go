@@ -272,18 +272,17 @@ func (ad *Admission) newJob(spec *berth.Job, patternOf func(*berth.Job) *record.
 	if !ad.state.Quota.Leaf(q) {
 		return nil, refusal.Of(berth.ErrInvalid, "queue", fmt.Sprintf("%q has queues below it; jobs go to those", errtext.Short(spec.Queue)))
 	}
-	p := patternOf(spec)
-	return &record.Job{Spec: values.CloneJobOf(spec, p.Groups), Queue: q, Pattern: p, Offsets: p.Offsets}, nil
+	return record.NewJob(spec, patternOf(spec), q), nil
 }
 
 // refuseKnown refuses a job whose ID is taken: by the same job, but for the replicas to which a
 // service was scaled, or by another.
 func refuseKnown(known *record.Job, spec *berth.Job) *berth.Error {
-	told := *spec
-	if told.Service != nil && known.Spec.Service != nil {
-		told.Service = known.Spec.Service
+	is, told := known.Spec.Full(), *spec
+	if told.Service != nil && is.Service != nil {
+		told.Service = is.Service
 	}
-	if values.SameJob(&known.Spec, &told) {
+	if values.SameJob(&is, &told) {
 		return refusal.Of(berth.ErrRepeated, "id", fmt.Sprintf("job %q is known already, and is the same", errtext.Short(spec.ID)))
 	}
 	return refusal.Of(berth.ErrDuplicate, "id", fmt.Sprintf("job %q is known already, and is another", errtext.Short(spec.ID)))

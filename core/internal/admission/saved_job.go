@@ -24,7 +24,7 @@ func (ad *Admission) SaveJobs() []record.SavedJob {
 }
 
 func (ad *Admission) saveJob(j *record.Job) record.SavedJob {
-	saved := record.SavedJob{Job: j.Spec, JobPart: j.JobPart, Replicas: make([]record.SavedReplica, 0, 1)}
+	saved := record.SavedJob{Job: j.Spec.Full(), JobPart: j.JobPart, Replicas: make([]record.SavedReplica, 0, 1)}
 	for rep := range j.Replicas.All() {
 		saved.Replicas = append(saved.Replicas, ad.saveReplica(rep))
 	}

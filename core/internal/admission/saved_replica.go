@@ -21,15 +21,15 @@ const memberStateNames enum.Names = "MemberState: absent|binding|running|failed|
 
 func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 	saved := record.SavedReplica{
-		LifePart: rep.LifePart, RetryPart: rep.Retry, ReleasePart: rep.Release,
-		ReservePart: rep.Reserve, LookPart: rep.Look, EvictionPart: rep.Eviction,
+		LifePart: rep.LifePart, RetryPart: rep.Retry.Get(), ReleasePart: rep.Release.Get(),
+		ReservePart: rep.Reserve.Get(), LookPart: rep.Look.Get(), EvictionPart: rep.Eviction.Get(),
 		Sought: rep.SoughtAt == ad.agenda.MoveTurn, Stalled: ad.backlog.Due.Stalled(rep), Hopeless: ad.backlog.Due.Hopeless(rep),
-		Looked: rep.Look.Turn == ad.agenda.ReshapeTurn,
-		EndsAt: rep.EndsAt, Leaves: rep.Leaves, Active: rep.ActiveMilli, FailedBids: rep.FailedBids, BidsAt: rep.BidsAt, GPUHold: rep.SaveGPUHold(),
+		Looked: rep.Look.Get().Turn == ad.agenda.ReshapeTurn,
+		EndsAt: rep.EndsAt, Leaves: rep.Leaves, Active: rep.ActiveMilli, FailedBids: int(rep.FailedBids), BidsAt: rep.BidsAt, GPUHold: rep.SaveGPUHold(),
 	}
 	// Turns are not saved: Stalled and the like say what they mean.
 	saved.StalledAt, saved.HopelessAt, saved.LookPart.Turn = 0, 0, 0
-	saved.Stood, saved.Avoid = slices.Clone(rep.Retry.Stood), slices.Clone(rep.Retry.Avoid)
+	saved.Stood, saved.Avoid = slices.Clone(saved.Stood), slices.Clone(saved.Avoid)
 	for flat := range rep.Members {
 		if state := rep.Members[flat].State; state != record.MemberAbsent {
 			saved.Members = append(saved.Members, ad.saveMember(rep, flat))
@@ -56,7 +56,7 @@ func (ad *Admission) saveMember(rep *record.Replica, flat int) record.SavedMembe
 		saved.MemberPlacement = ad.state.PlacementOf(rep, flat)
 	} else {
 		g := rep.Job.Group(flat)
-		saved.Group, saved.Index = rep.Job.Spec.Groups[g].Name, flat-rep.Job.Offsets[g]
+		saved.Group, saved.Index = rep.Job.Spec.Groups[g].Name, flat-rep.Job.Offset(g)
 	}
 	return saved
 }
@@ -67,9 +67,13 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 	}
 	rep := ad.state.NewReplicaAt(j, s.Number)
 	s.Restored = rep
-	rep.LifePart, rep.Retry, rep.Release = s.LifePart, s.RetryPart, s.ReleasePart
-	rep.Reserve, rep.Look, rep.Eviction = s.ReservePart, s.LookPart, s.EvictionPart
-	rep.ActiveMilli, rep.FailedBids, rep.BidsAt = min(max(s.Active, 0), 1000), s.FailedBids, s.BidsAt
+	rep.LifePart = s.LifePart
+	rep.Retry.Set(s.RetryPart)
+	rep.Release.Set(s.ReleasePart)
+	rep.Reserve.Set(s.ReservePart)
+	rep.Look.Set(s.LookPart)
+	rep.Eviction.Set(s.EvictionPart)
+	rep.ActiveMilli, rep.FailedBids, rep.BidsAt = min(max(s.Active, 0), 1000), int32(s.FailedBids), s.BidsAt
 	if s.Sought {
 		rep.SoughtAt = ad.agenda.MoveTurn
 	}
@@ -213,7 +217,7 @@ func (ad *Admission) restoreOrder(rep *record.Replica, saved *record.SavedOrder)
 	case h.Job != rep.Job.Spec.ID || h.Replica != rep.Number:
 		return refusal.Of(berth.ErrInvalid, order.Kind()+".job", "is another replica's")
 	}
-	rep.Order = withClaims(order, rep.Job.Claims())
+	rep.Order = withClaims(order, rep.Job.Pattern.Claims())
 	ad.state.Orders[h.ID] = rep
 	ad.state.SetTimer(record.Timer{At: h.Deadline, Kind: record.TimerDeadline, Rep: rep})
 	return nil
@@ -232,11 +236,11 @@ func withClaims(order berth.Order, claims []berth.GroupClaim) berth.Order {
 // checkStood refuses places of members that the gang does not have, or has twice, and those of a
 // gang that does not come back.
 func (ad *Admission) checkStood(rep *record.Replica) *berth.Error {
-	if len(rep.Retry.Stood) > 0 && rep.State != berth.ReplicaReleasing && rep.Retry.ReadyAt == 0 {
+	if len(rep.Retry.Get().Stood) > 0 && rep.State != berth.ReplicaReleasing && rep.Retry.Get().ReadyAt == 0 {
 		return refusal.Of(berth.ErrInvalid, "stood", "is set for a replica that does not back off")
 	}
 	last := -1
-	for i, at := range rep.Retry.Stood {
+	for i, at := range rep.Retry.Get().Stood {
 		flat := rep.Job.Flat(at.Ref())
 		if flat <= last {
 			return refusal.Of(berth.ErrInvalid, errtext.Index("stood", i), fmt.Sprintf("%s is not a member of the gang, or out of order", errtext.Short(at.Ref().String())))
@@ -252,8 +256,8 @@ func (ad *Admission) checkStood(rep *record.Replica) *berth.Error {
 
 // restoreTimers enters what falls due of a replica.
 func (ad *Admission) restoreTimers(rep *record.Replica) {
-	if rep.Retry.ReadyAt != 0 {
-		ad.state.SetTimer(record.Timer{At: rep.Retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
+	if rep.Retry.Get().ReadyAt != 0 {
+		ad.state.SetTimer(record.Timer{At: rep.Retry.Get().ReadyAt, Kind: record.TimerBackoff, Rep: rep})
 	}
 	if at, limited := rep.DropAt(); limited && rep.State == berth.ReplicaPending {
 		ad.state.SetTimer(record.Timer{At: at, Kind: record.TimerGang, Rep: rep})

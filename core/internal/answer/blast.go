@@ -142,7 +142,7 @@ func affected(n *record.Node, gpu int, meant func(*record.Member, *record.Replic
 func survives(rep *record.Replica, lost func(*record.Member) bool) bool {
 	for g := range rep.Job.Spec.Groups {
 		left := 0
-		for flat := rep.Job.Offsets[g]; flat < rep.Job.Offsets[g+1] && flat < len(rep.Members); flat++ {
+		for flat := rep.Job.Offset(g); flat < rep.Job.Offset(g+1) && flat < len(rep.Members); flat++ {
 			if m := &rep.Members[flat]; m.There() && !lost(m) {
 				left++
 			}

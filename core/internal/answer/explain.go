@@ -94,7 +94,7 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 	}
 	out.Departure = an.departure(rep)
 	switch {
-	case rep.Retry.ReadyAt != 0:
+	case rep.Retry.Get().ReadyAt != 0:
 		out.Reason = an.explainBackoff(rep)
 	case rep.Entries != nil:
 		e := rep.Entries[0]
@@ -102,7 +102,7 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 			e = an.backlog.EntryOf(rep.Reserved)
 		}
 		reason, known := reasons[e.Bucket.Shape]
-		if !known || rep.Reserved != nil || rep.Retry.LostHardware {
+		if !known || rep.Reserved != nil || rep.Retry.Get().LostHardware {
 			found := an.Reason(e)
 			reason = &found
 			gone := agenda.Never
@@ -113,7 +113,7 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 			if w := rep.Reserved; w != nil {
 				report := an.reportReservation(w)
 				reason.Reservation = &report
-			} else if !rep.Retry.LostHardware { // a gang that lost hardware may use hot spares
+			} else if !rep.Retry.Get().LostHardware { // a gang that lost hardware may use hot spares
 				reasons[e.Bucket.Shape] = reason
 			}
 		}
@@ -125,23 +125,23 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 // explainBackoff says why a replica backs off, and whether its place is kept for it meanwhile.
 func (an *Answers) explainBackoff(rep *record.Replica) *berth.Reason {
 	reason := &berth.Reason{
-		Code: berth.ReasonBackoff, Until: rep.Retry.ReadyAt,
-		Text:   failedStarts(rep.Retry.Attempts),
+		Code: berth.ReasonBackoff, Until: rep.Retry.Get().ReadyAt,
+		Text:   failedStarts(rep.Retry.Get().Attempts),
 		Remedy: "nothing but time: the core retries by itself",
 	}
 	switch w := rep.Moving; {
 	case rep.State != berth.ReplicaPending:
 	case w != nil:
 		report := an.reportReservation(w)
-		reason.Reservation, reason.ExpectedStart = &report, rep.Retry.ReadyAt
-		reason.Text = fmt.Sprintf("its members died; a place on %s is kept for it until it is tried again in %v", count(len(w.Nodes), "node"), rep.Retry.ReadyAt.Sub(an.state.Now))
+		reason.Reservation, reason.ExpectedStart = &report, rep.Retry.Get().ReadyAt
+		reason.Text = fmt.Sprintf("its members died; a place on %s is kept for it until it is tried again in %v", count(len(w.Nodes), "node"), rep.Retry.Get().ReadyAt.Sub(an.state.Now))
 	case rep.Returns():
 		reason.Text = "its members died, and no place is kept for it"
-	case rep.Retry.Crashes > 1:
-		reason.Text = fmt.Sprintf("its members died soon after the start, %d times in a row: no place is kept for it", rep.Retry.Crashes)
+	case rep.Retry.Get().Crashes > 1:
+		reason.Text = fmt.Sprintf("its members died soon after the start, %d times in a row: no place is kept for it", rep.Retry.Get().Crashes)
 	}
 	if rep.State == berth.ReplicaPending && rep.Moving == nil {
-		an.expect(rep, rep.Job.Shape, false, agenda.Never, reason)
+		an.expect(rep, rep.Job.Shape(), false, agenda.Never, reason)
 	}
 	return reason
 }
@@ -151,7 +151,7 @@ func (an *Answers) explainBackoff(rep *record.Replica) *berth.Reason {
 func beneficiaryOf(rep *record.Replica) *record.Replica {
 	to := rep.Beneficiary
 	for flat := range rep.Members {
-		if m := &rep.Members[flat]; m.Beneficiary != nil && (to == nil || m.Beneficiary.Ref() == rep.Release.Cause.Beneficiary) {
+		if m := &rep.Members[flat]; m.Beneficiary != nil && (to == nil || m.Beneficiary.Ref() == rep.Release.Get().Cause.Beneficiary) {
 			to = m.Beneficiary
 		}
 	}

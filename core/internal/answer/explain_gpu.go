@@ -29,9 +29,9 @@ func (an *Answers) explainGeometry(e *record.Entry, request *gang.Request, reaso
 	case d != nil:
 		reason.GPUHold, reason.Until = &berth.GPURef{Node: d.Node.Spec.ID, GPU: d.GPU}, d.Until
 		reason.Text += fmt.Sprintf("; GPU %d of node %s is held for it until the GPU is empty, for another %v at most", d.GPU, d.Node.Spec.ID, d.Until.Sub(an.state.Now))
-	case an.agenda.Pliable > 0 && e.Rep.Look.PayAt > an.state.Now && e.Rep.Look.PayAt != agenda.Never:
-		reason.Until = e.Rep.Look.PayAt
-		reason.Text += fmt.Sprintf("; GPUs may be repartitioned for it in %v, once its wait outweighs the cost and the rate limits allow it", e.Rep.Look.PayAt.Sub(an.state.Now))
+	case an.agenda.Pliable > 0 && e.Rep.Look.Get().PayAt > an.state.Now && e.Rep.Look.Get().PayAt != agenda.Never:
+		reason.Until = e.Rep.Look.Get().PayAt
+		reason.Text += fmt.Sprintf("; GPUs may be repartitioned for it in %v, once its wait outweighs the cost and the rate limits allow it", e.Rep.Look.Get().PayAt.Sub(an.state.Now))
 	}
 }
 

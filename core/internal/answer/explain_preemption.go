@@ -201,7 +201,7 @@ func (an *Answers) StartPlan(rep *record.Replica) berth.StartPlan {
 	case rep.State != berth.ReplicaPending:
 		return berth.StartPlan{Text: fmt.Sprintf("it does not wait: it is %s", rep.State)}
 	case rep.Entries == nil:
-		return berth.StartPlan{Text: fmt.Sprintf("it failed, and backs off for another %v whatever is free", rep.Retry.ReadyAt.Sub(an.state.Now))}
+		return berth.StartPlan{Text: fmt.Sprintf("it failed, and backs off for another %v whatever is free", rep.Retry.Get().ReadyAt.Sub(an.state.Now))}
 	}
 	e := rep.Entries[0]
 	if choice, fits := an.fitsNow(e); fits {

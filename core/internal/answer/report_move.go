@@ -36,7 +36,7 @@ func (an *Answers) reportDraining() []berth.DrainReport {
 func (an *Answers) departure(rep *record.Replica) *berth.Departure {
 	d := &berth.Departure{}
 	switch by, from := rep.DrainedBy(); {
-	case rep.Release.Gone:
+	case rep.Release.Get().Gone:
 		return nil
 	case rep.Leaves, rep.Moving != nil && rep.Asked():
 		h := rep.Order.Header()
@@ -44,7 +44,7 @@ func (an *Answers) departure(rep *record.Replica) *berth.Departure {
 	case rep.State == berth.ReplicaRunning && from != nil:
 		d.Cause, d.Deadline = search.DrainCause(from), by
 	case rep.Resumes():
-		d.Cause = rep.Release.Cause
+		d.Cause = rep.Release.Get().Cause
 	case rep.Moving != nil:
 		d.Cause.Code = berth.CauseResumed
 	default:

@@ -16,7 +16,8 @@ func (an *Answers) Job(id berth.JobID) (berth.JobStatus, bool) {
 	if j == nil {
 		return berth.JobStatus{}, false
 	}
-	s := berth.JobStatus{Job: values.CloneJob(&j.Spec), Cancelled: j.Cancelled}
+	full := j.Spec.Full()
+	s := berth.JobStatus{Job: values.CloneJob(&full), Cancelled: j.Cancelled}
 	for rep := range j.Replicas.All() {
 		s.Replicas = append(s.Replicas, an.replicaStatus(rep))
 	}

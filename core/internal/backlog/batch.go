@@ -37,7 +37,7 @@ func (bl *Backlog) First(b *record.Bucket, n int) []*record.Entry {
 		if e.Batch != nil && len(list)+1 < n {
 			bl.Reveal(e.Batch)
 		}
-		b.Entries.Remove(e.Slot)
+		b.Entries.Remove(int(e.Slot))
 		list = append(list, e)
 	}
 	for _, e := range list {

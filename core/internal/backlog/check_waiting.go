@@ -31,7 +31,7 @@ func (bl *Backlog) CheckWaiting() error {
 		}
 	}
 	for i, e := range bl.Fresh {
-		if e.FreshAt != i || e.Slot < 0 {
+		if int(e.FreshAt) != i || e.Slot < 0 {
 			return fmt.Errorf("an entry of job %s is not where it says in what is fresh, or does not wait", e.Rep.Job.Spec.ID)
 		}
 	}
@@ -42,7 +42,7 @@ func (bl *Backlog) CheckWaiting() error {
 func (bl *Backlog) checkWaits(rep *record.Replica) error {
 	want := 0
 	switch {
-	case rep.Retry.ReadyAt != 0:
+	case rep.Retry.Get().ReadyAt != 0:
 	case rep.State == berth.ReplicaPending:
 		want = 1
 	case rep.MayGrow():
@@ -51,9 +51,9 @@ func (bl *Backlog) checkWaits(rep *record.Replica) error {
 		}
 	}
 	switch {
-	case rep.Retry.LostHardware && rep.State == berth.ReplicaRunning || bl.LostHardware.Has(rep) != (rep.Retry.LostHardware && rep.State == berth.ReplicaPending && want > 0):
-		return fmt.Errorf("lost hardware: %v, and not so in the index, or it runs", rep.Retry.LostHardware)
-	case rep.Retry.Backfilled && rep.State == berth.ReplicaPending:
+	case rep.Retry.Get().LostHardware && rep.State == berth.ReplicaRunning || bl.LostHardware.Has(rep) != (rep.Retry.Get().LostHardware && rep.State == berth.ReplicaPending && want > 0):
+		return fmt.Errorf("lost hardware: %v, and not so in the index, or it runs", rep.Retry.Get().LostHardware)
+	case rep.Retry.Get().Backfilled && rep.State == berth.ReplicaPending:
 		return fmt.Errorf("backfilled, and it waits")
 	case len(rep.Entries) != want:
 		return fmt.Errorf("waits for %d places, stands in the pending index %d times", want, len(rep.Entries))

@@ -56,11 +56,11 @@ func (bl *Backlog) CheckPlacement(cl *berth.Claim, p *berth.MemberPlacement) *be
 // retained.
 func (bl *Backlog) HoldOf(j *record.Job, p *berth.MemberPlacement) gang.Hold {
 	n := bl.state.NodeByID[p.Node]
-	cl := &j.Spec.Groups[record.GroupOf(&j.Spec, p.Group)].Claim
+	cl := &j.Spec.Groups[j.Spec.Group(p.Group)].Claim
 	hold := gang.Hold{Node: n.Index, GPUs: uint64(p.GPUs), Host: cl.Host(), Instance: p.Instance}
 	if cl.Share != nil {
 		memory := cmp.Or(p.ShareMemoryMiB, n.ShareMemory(cl.Share))
-		owner := bl.catalogue.Owners.Retain(catalogue.OwnerKey{TrustDomain: catalogue.TrustDomainOf(&j.Spec), Mode: cl.Share.Mode})
+		owner := bl.catalogue.Owners.Retain(catalogue.OwnerKey{TrustDomain: catalogue.TrustDomainOf(j.Spec.Tenant, j.Spec.Queue), Mode: cl.Share.Mode})
 		hold.Share = gang.Share{GPUMilli: int32(cl.Share.GPUMilli), MemoryMiB: memory, Owner: owner}
 	}
 	return hold
@@ -69,7 +69,7 @@ func (bl *Backlog) HoldOf(j *record.Job, p *berth.MemberPlacement) gang.Hold {
 // Stood is a member as it would be where it stood before it died. False: its node is gone, or is
 // another by now.
 func (bl *Backlog) Stood(rep *record.Replica, p *berth.MemberPlacement) (record.Member, bool) {
-	claim := &rep.Job.Spec.Groups[record.GroupOf(&rep.Job.Spec, p.Group)].Claim
+	claim := &rep.Job.Spec.Groups[rep.Job.Spec.Group(p.Group)].Claim
 	if bl.CheckPlacement(claim, p) != nil {
 		return record.Member{}, false
 	}

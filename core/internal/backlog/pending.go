@@ -42,10 +42,10 @@ func lessEntry(a, b *record.Entry) bool { return record.CompareEntries(a, b) < 0
 // already.
 func (bl *Backlog) Await(rep *record.Replica) {
 	switch {
-	case rep.Entries != nil || rep.Retry.ReadyAt != 0:
+	case rep.Entries != nil || rep.Retry.Get().ReadyAt != 0:
 		return
 	case rep.State == berth.ReplicaPending:
-		bl.enqueue(&record.Entry{Rep: rep, FreshAt: -1}, rep.Job.Shape)
+		bl.enqueue(&record.Entry{Rep: rep, FreshAt: -1}, rep.Job.Shape())
 		bl.arrive(rep)
 	case rep.MayGrow():
 		for g := range rep.Job.Spec.Groups {
@@ -58,7 +58,7 @@ func (bl *Backlog) Await(rep *record.Replica) {
 	}
 	if rep.Entries != nil {
 		bl.books.Queues[rep.Job.Queue].Waiting++
-		if rep.Retry.LostHardware && rep.State == berth.ReplicaPending {
+		if rep.Retry.Get().LostHardware && rep.State == berth.ReplicaPending {
 			bl.LostHardware.ReplaceOrInsert(rep)
 		}
 	}
@@ -365,7 +365,7 @@ func (bl *Backlog) freeOfOne(g *gang.Group) int {
 // aside that it may yet use.
 func (bl *Backlog) Freshen(e *record.Entry) {
 	if len(bl.Reservations) > 0 && e.FreshAt < 0 {
-		e.FreshAt = len(bl.Fresh)
+		e.FreshAt = int32(len(bl.Fresh))
 		bl.Fresh = append(bl.Fresh, e)
 		bl.agenda.CountFresh(1)
 	}
@@ -394,7 +394,7 @@ func (bl *Backlog) KeepThrough(rep *record.Replica) {
 
 // UntilRetried is for how long a place is kept for a gang that backs off.
 func (bl *Backlog) UntilRetried(rep *record.Replica) berth.Time {
-	return rep.Retry.ReadyAt.Add(bl.state.Config.Policy.ReservationTimeout)
+	return rep.Retry.Get().ReadyAt.Add(bl.state.Config.Policy.ReservationTimeout)
 }
 
 // noteDue has a pass look for gangs to reserve for in time for an entry of a bucket that

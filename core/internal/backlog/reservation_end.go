@@ -114,7 +114,7 @@ func (bl *Backlog) Unfresh(e *record.Entry) {
 	if e.FreshAt < 0 {
 		return
 	}
-	bl.Fresh = unordered.Remove(bl.Fresh, e.FreshAt, func(e *record.Entry, at int) { e.FreshAt = at })
+	bl.Fresh = unordered.Remove(bl.Fresh, int(e.FreshAt), func(e *record.Entry, at int) { e.FreshAt = int32(at) })
 	bl.agenda.CountFresh(-1)
 	e.FreshAt = -1
 }

@@ -28,7 +28,7 @@ func (bl *Backlog) Outranks(a, b *record.Replica) bool {
 // WithinGuarantee reports whether a replica that waits would be within the guarantees of its queue
 // with what it waits for.
 func (bl *Backlog) WithinGuarantee(rep *record.Replica) bool {
-	s := rep.Job.Shape
+	s := rep.Job.Shape()
 	if len(rep.Entries) > 0 {
 		s = rep.Entries[0].Bucket.Shape // of one that grows, the rest of it
 	}

@@ -47,7 +47,7 @@ func (bl *Backlog) LastReserved(order []*record.Entry) (last [gangSizes]Position
 		if !w.GivesWay() {
 			continue
 		}
-		e, l := w.Rep.Entries[0], &last[bl.SizeOf(w.Rep.Job.Shape)]
+		e, l := w.Rep.Entries[0], &last[bl.SizeOf(w.Rep.Job.Shape())]
 		at := slices.Index(order, e)
 		if at < 0 {
 			at = len(order)
@@ -89,7 +89,7 @@ func (t *Turnout) Pass(e *record.Entry) {
 func (bl *Backlog) ReservedGangs() (of [gangSizes]int) {
 	for _, w := range bl.Reservations {
 		if w.GivesWay() {
-			of[bl.SizeOf(w.Rep.Job.Shape)]++
+			of[bl.SizeOf(w.Rep.Job.Shape())]++
 		}
 	}
 	return of
@@ -116,7 +116,7 @@ func (bl *Backlog) AnyMayReserve() (some bool) {
 			bl.Due.EachHead(q.Index, func(e *record.Entry) bool {
 				size := bl.SizeOf(e.Bucket.Shape)
 				some = slices.ContainsFunc(holders, func(w *record.Reservation) bool {
-					return bl.Outranks(e.Rep, w.Rep) && bl.SizeOf(w.Rep.Job.Shape) == size
+					return bl.Outranks(e.Rep, w.Rep) && bl.SizeOf(w.Rep.Job.Shape()) == size
 				})
 				return !some
 			})

@@ -77,7 +77,7 @@ func (bl *Backlog) restoreWhere(rep *record.Replica, s *record.SavedGangReservat
 	var where []gang.Member
 	for i := range s.Where {
 		at := &s.Where[i]
-		g := record.GroupOf(&rep.Job.Spec, at.Group)
+		g := rep.Job.Spec.Group(at.Group)
 		if g < 0 || i > 0 && g < where[i-1].Group || !slices.Contains(s.Nodes, at.Node) {
 			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("where", i), "names no group, one out of order, or a node that is not set aside")
 		}

@@ -66,24 +66,13 @@ func (bl *Backlog) restoreBid(rep *record.Replica, s *record.SavedBid) *berth.Er
 	return nil
 }
 
-// RestoreWaiting enters replicas into the pending index, about in the order of service: each then
-// goes behind those that are there, and moves none of them.
+// RestoreWaiting enters replicas into the pending index.
 func (bl *Backlog) RestoreWaiting(jobs []record.SavedJob) *berth.Error {
-	type waiting struct {
-		record.Precedence
-		rep *record.Replica
+	for _, rep := range bl.state.ByPrecedence(jobs) {
+		bl.Await(rep)
+		bl.AwaitBatch(rep)
 	}
-	list := make([]waiting, 0, len(jobs))
-	err := bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
-		list = append(list, waiting{rep.Precedence(), rep})
-		return nil
-	})
-	slices.SortStableFunc(list, func(a, b waiting) int { return a.Compare(b.Precedence) })
-	for i := range list {
-		bl.Await(list[i].rep)
-		bl.AwaitBatch(list[i].rep)
-	}
-	return err
+	return nil
 }
 
 // RestoreBlocked marks what the core knew to be impossible. Without it a
@@ -114,10 +103,10 @@ func (bl *Backlog) RestoreBlocked(jobs []record.SavedJob) *berth.Error {
 func (bl *Backlog) RestoreStalled(jobs []record.SavedJob) *berth.Error {
 	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		if s.Stalled {
-			rep.Reserve.StalledAt = bl.agenda.Stall()
+			rep.Reserve.Note().StalledAt = bl.agenda.Stall()
 		}
 		if s.Hopeless {
-			rep.Reserve.HopelessAt = bl.agenda.Despair()
+			rep.Reserve.Note().HopelessAt = bl.agenda.Despair()
 		}
 		return nil
 	})

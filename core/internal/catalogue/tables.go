@@ -249,12 +249,12 @@ type TrustDomain struct {
 	Queue  berth.QueueID  `json:",omitempty"`
 }
 
-// TrustDomainOf is the trust domain of a job.
-func TrustDomainOf(j *berth.Job) TrustDomain {
-	if j.Tenant != "" {
-		return TrustDomain{Tenant: j.Tenant}
+// TrustDomainOf is the trust domain of a job of a tenant in a queue.
+func TrustDomainOf(tenant berth.TenantID, queue berth.QueueID) TrustDomain {
+	if tenant != "" {
+		return TrustDomain{Tenant: tenant}
 	}
-	return TrustDomain{Queue: j.Queue}
+	return TrustDomain{Queue: queue}
 }
 
 // An OwnerKey is what members on one shared GPU have in common.

@@ -66,14 +66,10 @@ func New(fleet *gang.Fleet, keyOf func(topology.NodeClass) hardware.Key) *Demand
 	return d
 }
 
-// Submitted counts the members of a job.
-func (d *Demand) Submitted(j *berth.Job) {
-	for i := range j.Groups {
-		many := int64(j.Groups[i].Members)
-		if j.Service != nil {
-			many *= int64(j.Service.Replicas)
-		}
-		d.mix.add(&j.Groups[i], many)
+// Submitted counts the members of so many gangs.
+func (d *Demand) Submitted(groups []berth.Group, gangs int) {
+	for i := range groups {
+		d.mix.add(&groups[i], int64(groups[i].Members)*int64(gangs))
 	}
 	if d.mix.since >= d.mix.next && d.mix.since > 0 {
 		d.mix.age()

@@ -17,15 +17,19 @@ func (d *Due) At(e *record.Entry) (berth.Time, bool) {
 	if e.Grows || e.Rep.Reserved != nil || b.QuotaSlot >= 0 || b.Shape.IsSingle() || d.Stalled(e.Rep) || d.Hopeless(e.Rep) {
 		return 0, false
 	}
-	return max(e.Rep.PendingSince.Add(d.state.Config.Policy.ReserveAfter), e.Rep.Reserve.At), true
+	return max(e.Rep.PendingSince.Add(d.state.Config.Policy.ReserveAfter), e.Rep.Reserve.Get().At), true
 }
 
 // Stalled reports whether a reservation was no help to a replica, and nothing became free since.
-func (d *Due) Stalled(rep *record.Replica) bool { return rep.Reserve.StalledAt == d.agenda.FreedTurn }
+func (d *Due) Stalled(rep *record.Replica) bool {
+	return rep.Reserve.Get().StalledAt == d.agenda.FreedTurn
+}
 
 // Hopeless reports whether a replica would not fit if all that is expected to end had ended, and
 // there is no more to plan with since.
-func (d *Due) Hopeless(rep *record.Replica) bool { return rep.Reserve.HopelessAt == d.agenda.GrownTurn }
+func (d *Due) Hopeless(rep *record.Replica) bool {
+	return rep.Reserve.Get().HopelessAt == d.agenda.GrownTurn
+}
 
 // NoteHead notes that the first entry of a bucket is another, or may get a reservation otherwise
 // than before. Where no bucket is ready, those that quota does not hold back are blocked: so blocks

@@ -210,7 +210,7 @@ func (b *Bid) pays() bool { return b.Gain > b.Cost }
 // bidForVictims looks for the cheapest victims: for surplus alone, until the rate limit allows an
 // eviction.
 func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Time) *Bid {
-	how := Seeking{Mode: ev.state.Config.Policy.Preemption.Mode, avoid: e.Rep.Retry.Avoid, partsOnly: ready > ev.state.Now, Chooser: &ev.chooser, replies: &im.replies}
+	how := Seeking{Mode: ev.state.Config.Policy.Preemption.Mode, avoid: e.Rep.Retry.Get().Avoid, partsOnly: ready > ev.state.Now, Chooser: &ev.chooser, replies: &im.replies}
 	t, victims, ok := ev.Seek(e, how, &im.VictimSearches)
 	if !ok && len(how.avoid) > 0 && im.VictimSearches > 0 {
 		how.avoid = nil

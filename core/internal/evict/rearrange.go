@@ -93,7 +93,7 @@ func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser,
 // mayDo reports whether what is free and what the victims could give is as much as the
 // beneficiary asks for, wherever it is: as a rule nothing is, and no gang need be looked at.
 func (r *rearrangement) mayDo() bool {
-	free, asks := 1000*int64(r.im.core.state.Fleet.Tree().FreeTotal(topology.RootDomain)), 1000*int64(r.Rep.Job.Shape.GPUs())
+	free, asks := 1000*int64(r.im.core.state.Fleet.Tree().FreeTotal(topology.RootDomain)), 1000*int64(r.Rep.Job.Shape().GPUs())
 	return free+r.MostGiven() >= asks
 }
 
@@ -153,7 +153,7 @@ func (r *rearrangement) listAll(options *preempt.Options) {
 		if !y.Whole() || !slices.Contains(r.movers, y.Rep) {
 			continue
 		}
-		alike := kind{y.Rep.Job.Shape, k.Allowance}
+		alike := kind{y.Rep.Job.Shape(), k.Allowance}
 		if kinds[alike] == 0 {
 			kinds[alike] = apart(k.Allowance)
 		}
@@ -222,7 +222,7 @@ func (r *rearrangement) leave(chosen []int) []*displaced {
 		}
 	}
 	slices.SortFunc(list, func(a, b *displaced) int {
-		return cmp.Or(cmp.Compare(mostOf(b.rest.Rep.Job.Shape), mostOf(a.rest.Rep.Job.Shape)), record.CompareReplicas(a.rest.Rep, b.rest.Rep))
+		return cmp.Or(cmp.Compare(mostOf(b.rest.Rep.Job.Shape()), mostOf(a.rest.Rep.Job.Shape())), record.CompareReplicas(a.rest.Rep, b.rest.Rep))
 	})
 	for _, d := range list {
 		d.ask(r.im.core)
@@ -266,14 +266,14 @@ func (d *displaced) enough() bool {
 
 // ask prepares a search for a place of all members that a gang has.
 func (d *displaced) ask(c *Evict) {
-	rep, s := d.rest.Rep, d.rest.Rep.Job.Shape
+	rep, s := d.rest.Rep, d.rest.Rep.Job.Shape()
 	c.state.Compile(s)
 	request := s.Request
 	request.Groups = slices.Clone(s.Request.Groups)
 	for g := range request.Groups {
 		request.Groups[g].Members, request.Groups[g].MinMembers = d.members[g], d.members[g]
 	}
-	d.search = c.victims.NewSearchFor(rep, &s.Spec, s.Least, &request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
+	d.search = c.victims.NewSearchFor(rep, &s.Spec, s.Least, &request, rep.Retry.Get().Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
 }
 
 // settles imagines a displaced gang in a place. It reports false where that is not free, or charged
@@ -348,7 +348,7 @@ func (r *rearrangement) bid(e *record.Entry, chosen []int) *Bid {
 // moves there would clear for a member.
 func (r *rearrangement) gatherMovers(round int) (next int) {
 	c, most := r.im.core, r.im.core.state.Bounds.Movers
-	given, each := map[*record.Node]int64{}, 1000*int64(mostOf(r.Rep.Job.Shape))
+	given, each := map[*record.Node]int64{}, 1000*int64(mostOf(r.Rep.Job.Shape()))
 	for i := range r.Offers {
 		if r.Offers[i].Whole() {
 			r.Offers[i].EachHold(func(h *gang.Hold, n *record.Node) { given[n] += record.ChargeOf(h, n).GPUMilli })

@@ -18,14 +18,14 @@ import (
 // gang is placed anew where that is impossible, or would spread a gang that fits more closely
 // elsewhere.
 func (im *imagination) resettle(rep *record.Replica) []gang.Member {
-	c, s := im.core, rep.Job.Shape
+	c, s := im.core, rep.Job.Shape()
 	leaving := c.state.Leaving.Has(rep) || rep.State == berth.ReplicaPending // and so left out already, or nowhere
 	if !leaving {
 		im.leaveOut(record.Piece{Rep: rep})
 	}
 	before := im.extent()
-	filled, kept := im.fillIn(rep, rep.Retry.Stood)
-	if filled == nil && len(rep.Retry.Stood) > 0 { // where the world had put them, say
+	filled, kept := im.fillIn(rep, rep.Retry.Get().Stood)
+	if filled == nil && len(rep.Retry.Get().Stood) > 0 { // where the world had put them, say
 		im.backTo(before)
 		filled, kept = im.fillIn(rep, nil)
 	}
@@ -50,7 +50,7 @@ func (im *imagination) placeAnew(rep *record.Replica, s *record.Shape) []gang.Me
 	c := im.core
 	c.state.Compile(s)
 	for _, request := range []*gang.Request{&s.Request, &s.Minimum} {
-		t := c.victims.NewSearchFor(rep, &s.Spec, s.Least, request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
+		t := c.victims.NewSearchFor(rep, &s.Spec, s.Least, request, rep.Retry.Get().Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
 		if where := t.Place(); where != nil && im.putIn(t.Queue, where) {
 			return where
 		}
@@ -82,16 +82,16 @@ func (im *imagination) fillIn(rep *record.Replica, dead []berth.MemberPlacement)
 // standAgain imagines a gang of which members died, and that is left out, with all of its
 // members where they stood; nil: not all of that is free.
 func (im *imagination) standAgain(rep *record.Replica) []gang.Member {
-	if len(rep.Retry.Stood) == 0 {
+	if len(rep.Retry.Get().Stood) == 0 {
 		return nil
 	}
-	before, stood := im.extent(), len(rep.Retry.Stood)
+	before, stood := im.extent(), len(rep.Retry.Get().Stood)
 	for flat := range rep.Members {
-		if rep.Members[flat].State.Holds() && !slices.ContainsFunc(rep.Retry.Stood, func(p berth.MemberPlacement) bool { return rep.Job.Flat(p.Ref()) == flat }) {
+		if rep.Members[flat].State.Holds() && !slices.ContainsFunc(rep.Retry.Get().Stood, func(p berth.MemberPlacement) bool { return rep.Job.Flat(p.Ref()) == flat }) {
 			stood++
 		}
 	}
-	half, kept := im.stay(rep, rep.Retry.Stood)
+	half, kept := im.stay(rep, rep.Retry.Get().Stood)
 	whole := len(kept) == stood && half.Enough(record.MemberRunning) && im.core.state.StandsWell(half)
 	for g := range rep.Job.Spec.Groups {
 		whole = whole && half.Count(g, record.MemberRunning)%record.UnitOf(&rep.Job.Spec.Groups[g]) == 0
@@ -135,7 +135,7 @@ func membersOf(half *record.Replica) (where []gang.Member) {
 // mayReturn reports whether a member may be started again where it was, and has it hold what it
 // would hold then.
 func (im *imagination) mayReturn(rep *record.Replica, flat int, m *record.Member) (stays bool) {
-	if m.Node.Closed() || slices.Contains(rep.Retry.Avoid, m.Node.Spec.ID) {
+	if m.Node.Closed() || slices.Contains(rep.Retry.Get().Avoid, m.Node.Spec.ID) {
 		return false
 	}
 	m.Hold, stays = im.core.state.Anew(m, &rep.Job.Spec.Groups[rep.Job.Group(flat)])
@@ -149,7 +149,7 @@ func (im *imagination) returnDead(rep, half *record.Replica, dead []berth.Member
 	if half.Members == nil {
 		half.Members = make([]record.Member, rep.Job.Members())
 	}
-	end := im.core.state.EndIfStarted(rep, max(im.core.state.Now, rep.Retry.ReadyAt))
+	end := im.core.state.EndIfStarted(rep, max(im.core.state.Now, rep.Retry.Get().ReadyAt))
 	for i := range dead {
 		flat := rep.Job.Flat(dead[i].Ref())
 		m, known := im.core.backlog.Stood(rep, &dead[i])
@@ -206,12 +206,12 @@ func (im *imagination) fillNear(rep, half *record.Replica, g int, spec *record.S
 func (im *imagination) fill(rep, half *record.Replica, g int, spec *record.ShapeSpec) bool {
 	c := im.core
 	request := c.state.Request(spec)
-	t := c.victims.NewSearchFor(rep, spec, c.state.ChargeFor(&request), &request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
+	t := c.victims.NewSearchFor(rep, spec, c.state.ChargeFor(&request), &request, rep.Retry.Get().Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
 	where := t.Place()
 	if where == nil || !im.putIn(t.Queue, where) {
 		return false
 	}
-	flat := rep.Job.Offsets[g]
+	flat := rep.Job.Offset(g)
 	for i := range where {
 		for half.Members[flat].State != record.MemberAbsent {
 			flat++

@@ -108,7 +108,7 @@ func (gp *GPUs) restoreGPUHold(rep *record.Replica, s *record.SavedGPUHold) *ber
 func (gp *GPUs) RestoreLooked(jobs []record.SavedJob) *berth.Error {
 	return gp.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		if s.Looked {
-			rep.Look.Turn = gp.agenda.ReshapeTurn
+			rep.Look.Note().Turn = gp.agenda.ReshapeTurn
 		}
 		return nil
 	})

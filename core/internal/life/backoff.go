@@ -14,19 +14,21 @@ func (l *Life) BackOff(rep *record.Replica) {
 	l.endBackoff(rep)
 	p := &l.state.Config.Policy
 	delay := p.MaxRetryBackoff
-	if doublings := min(rep.Retry.Attempts, 40); p.RetryBackoff<<doublings>>doublings == p.RetryBackoff {
+	retry := rep.Retry.Note()
+	if doublings := min(retry.Attempts, 40); p.RetryBackoff<<doublings>>doublings == p.RetryBackoff {
 		delay = min(delay, p.RetryBackoff<<doublings)
 	}
-	rep.Retry.Attempts++
-	rep.Retry.ReadyAt = l.state.Now.Add(delay)
-	l.state.SetTimer(record.Timer{At: rep.Retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
+	retry.Attempts++
+	retry.ReadyAt = l.state.Now.Add(delay)
+	l.state.SetTimer(record.Timer{At: retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
 }
 
 // endBackoff ends a backoff, if there is one.
 func (l *Life) endBackoff(rep *record.Replica) {
-	if rep.Retry.ReadyAt != 0 {
-		l.state.StopTimer(record.Timer{At: rep.Retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
-		rep.Retry.ReadyAt = 0
+	if retry := rep.Retry.Get(); retry.ReadyAt != 0 {
+		l.state.StopTimer(record.Timer{At: retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
+		retry.ReadyAt = 0
+		rep.Retry.Set(retry)
 		l.state.NoteReturning(rep, false)
 	}
 }
@@ -54,9 +56,11 @@ func (l *Life) keepPlace(rep *record.Replica) {
 // they may be placed on spares from then on.
 func (l *Life) LosePlaces(node berth.NodeID, gpus berth.GPUSet) {
 	l.state.Returning.Ascend(func(rep *record.Replica) bool {
-		rep.Retry.LostHardware = rep.Retry.LostHardware || slices.ContainsFunc(rep.Retry.Stood, func(p berth.MemberPlacement) bool {
+		retry := rep.Retry.Get()
+		retry.LostHardware = retry.LostHardware || slices.ContainsFunc(retry.Stood, func(p berth.MemberPlacement) bool {
 			return p.Node == node && (gpus == 0 || p.GPUs&gpus != 0)
 		})
+		rep.Retry.Set(retry)
 		return true
 	})
 }
@@ -69,7 +73,7 @@ func (l *Life) BackoffsOver() {
 	}
 	var over []*record.Replica
 	l.state.Returning.Ascend(func(rep *record.Replica) bool {
-		if rep.Retry.ReadyAt <= l.state.Now {
+		if rep.Retry.Get().ReadyAt <= l.state.Now {
 			over = append(over, rep)
 		}
 		return true
@@ -82,6 +86,8 @@ func (l *Life) BackoffsOver() {
 
 // BackoffOver has a replica wait for a place, or for members, after a backoff.
 func (l *Life) BackoffOver(rep *record.Replica) {
-	rep.Retry.ReadyAt, rep.Retry.Stood = 0, nil
+	retry := rep.Retry.Get()
+	retry.ReadyAt, retry.Stood = 0, nil
+	rep.Retry.Set(retry)
 	l.backlog.Await(rep)
 }

@@ -19,7 +19,7 @@ func (l *Life) CheckLife() error {
 		if due {
 			todo++
 		}
-		if rep.Retry.ReadyAt != 0 {
+		if rep.Retry.Get().ReadyAt != 0 {
 			backoffs++
 		}
 		states[rep.State]++
@@ -36,15 +36,15 @@ func (l *Life) CheckLife() error {
 		switch {
 		case l.state.Returning.Has(rep) != rep.Returns():
 			return fmt.Errorf("comes back to where it stood: %v, and is not so in the index", rep.Returns())
-		case rep.State == berth.ReplicaReleasing && len(rep.Retry.Stood) > 0 && rep.Release.Cause.Code != berth.CauseMemberFailed,
-			rep.State != berth.ReplicaReleasing && len(rep.Retry.Stood) > 0 && rep.Retry.ReadyAt == 0:
+		case rep.State == berth.ReplicaReleasing && len(rep.Retry.Get().Stood) > 0 && rep.Release.Get().Cause.Code != berth.CauseMemberFailed,
+			rep.State != berth.ReplicaReleasing && len(rep.Retry.Get().Stood) > 0 && rep.Retry.Get().ReadyAt == 0:
 			return fmt.Errorf("it is to come back to where it stood, and no members of it died")
 		case l.state.Todo.Has(rep) != due:
 			return fmt.Errorf("needs an order: %v, is in the set: %v", due, !due)
 		case l.books.Queues[rep.Job.Queue].Running.Has(rep) != runs:
 			return fmt.Errorf("runs: %v, and not so in its queue", runs)
-		case rep.Eviction.Checkpointed > l.state.Now || rep.Eviction.Evictions < 0:
-			return fmt.Errorf("it wrote a checkpoint at %d, and was evicted %d times", rep.Eviction.Checkpointed, rep.Eviction.Evictions)
+		case rep.Eviction.Get().Checkpointed > l.state.Now || rep.Eviction.Get().Evictions < 0:
+			return fmt.Errorf("it wrote a checkpoint at %d, and was evicted %d times", rep.Eviction.Get().Checkpointed, rep.Eviction.Get().Evictions)
 		}
 		return nil
 	}); err != nil {

@@ -53,7 +53,8 @@ func (l *Life) shrink(p record.Piece, rep *record.Replica, cause berth.Cause) {
 	l.state.NoteLeaving(victim, true)
 	if !victim.Has(record.MemberStopping) {
 		l.backlog.Unawait(victim)
-		victim.Release.Cause, victim.Release.Attempt = cause, 0
+		release := victim.Release.Note()
+		release.Cause, release.Attempt = cause, 0
 		l.state.NoteTodo(victim, true)
 		l.state.Totals.ReplicasShrunk++
 	}
@@ -107,7 +108,7 @@ func (l *Life) CheckpointReported(rep *record.Replica, e *berth.OrderReported) *
 		return refusal.Of(berth.ErrInvalid, "outcome", fmt.Sprintf("a checkpoint is done or has failed, as a whole; not %s with %d members", e.Outcome, len(e.Members)))
 	}
 	if e.Outcome == berth.OutcomeDone {
-		rep.Eviction.Checkpointed = l.state.Now
+		rep.Eviction.Note().Checkpointed = l.state.Now
 		l.state.NoteChangedBy(record.Piece{Rep: rep})
 	}
 	cause := rep.Order.Header().Cause
@@ -162,7 +163,8 @@ func (l *Life) CheckpointWritten(e berth.CheckpointWritten) *berth.Error {
 	if at < rep.Started || at > l.state.Now {
 		return refusal.Of(berth.ErrInvalid, "at", fmt.Sprintf("%d is outside %d..%d, from the start of the incarnation until now", at, rep.Started, l.state.Now))
 	}
-	rep.Eviction.Checkpointed, rep.Eviction.Tells = max(rep.Eviction.Checkpointed, at), true
+	eviction := rep.Eviction.Note()
+	eviction.Checkpointed, eviction.Tells = max(eviction.Checkpointed, at), true
 	l.state.NoteChangedBy(record.Piece{Rep: rep})
 	if !rep.Job.Spec.Checkpoint.Supported { // less is lost with it now
 		l.agenda.Stir(l.state.Now)

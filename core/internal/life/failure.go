@@ -48,7 +48,7 @@ func (l *Life) MembersDied(rep *record.Replica, flats []int, fault berth.Fault, 
 // fail takes a gang back that ran, and has too few members left. A gang that dies as soon as it
 // starts must not do so at the speed of passes.
 func (l *Life) fail(rep *record.Replica, fault berth.Fault, cause berth.Cause) {
-	p := &rep.Retry
+	p := rep.Retry.Note()
 	p.Attempts = 0
 	if l.justStarted(rep) {
 		p.Attempts = p.Crashes
@@ -58,7 +58,7 @@ func (l *Life) fail(rep *record.Replica, fault berth.Fault, cause berth.Cause) {
 	if !keeps {
 		p.Stood = nil
 	}
-	rep.Release.Backoff = true
+	rep.Release.Note().Backoff = true
 	l.Settle(rep, cause)
 	if !keeps {
 		l.backlog.EndMove(rep)
@@ -73,7 +73,7 @@ func (l *Life) noteStood(rep *record.Replica, die []int) {
 		left[flat].State = record.MemberAbsent
 	}
 	enough := (&record.Replica{Job: rep.Job, Members: left}).Enough(record.MemberRunning)
-	stood := rep.Retry.Stood
+	stood := rep.Retry.Get().Stood
 	for flat := range rep.Members {
 		if rep.Members[flat].There() && (!enough || slices.Contains(die, flat)) {
 			at := l.state.PlacementOf(rep, flat)
@@ -82,5 +82,5 @@ func (l *Life) noteStood(rep *record.Replica, die []int) {
 		}
 	}
 	slices.SortFunc(stood, func(a, b berth.MemberPlacement) int { return rep.Job.Flat(a.Ref()) - rep.Job.Flat(b.Ref()) })
-	rep.Retry.Stood = stood
+	rep.Retry.Note().Stood = stood
 }

@@ -17,18 +17,19 @@ const maxDoublings = 3
 func (l *Life) ProtectedUntil(rep *record.Replica, withinGuarantee bool) berth.Time {
 	p := &l.state.Config.Policy.Preemption
 	least := max(rep.Job.Spec.MinRuntime, p.MinRuntime)
-	if rep.Eviction.Evictions > 0 && !withinGuarantee {
-		least += max(0, p.Cooldown) << min(rep.Eviction.Evictions-1, maxDoublings)
+	if rep.Eviction.Get().Evictions > 0 && !withinGuarantee {
+		least += max(0, p.Cooldown) << min(rep.Eviction.Get().Evictions-1, maxDoublings)
 	}
 	return rep.Started.Add(least)
 }
 
 // noteEviction counts how often in a row a replica was evicted.
 func (l *Life) noteEviction(rep *record.Replica) {
+	eviction := rep.Eviction.Note()
 	if l.state.Now.Sub(rep.Started) >= max(0, l.state.Config.Policy.Preemption.Cooldown)<<(maxDoublings+1) {
-		rep.Eviction.Evictions = 0
+		eviction.Evictions = 0
 	}
-	rep.Eviction.Evictions = min(rep.Eviction.Evictions+1, limits.MaxAttempts)
+	eviction.Evictions = min(eviction.Evictions+1, limits.MaxAttempts)
 }
 
 // EvictionsReady is when the rate limit of the fleet allows the next eviction.

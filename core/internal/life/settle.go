@@ -32,12 +32,12 @@ func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
 	case berth.ReplicaBinding, berth.ReplicaRepairing:
 		switch {
 		case rep.Order != nil: // its report decides
-			rep.Release.Cause = cause
+			rep.Release.Note().Cause = cause
 		case rep.Enough(record.MemberRunning):
 			l.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
 			l.Run(rep, l.state.Now)
 		case rep.Has(record.MemberRunning):
-			rep.Release.Cause = cause
+			rep.Release.Note().Cause = cause
 			l.become(rep, berth.ReplicaRepairing)
 			l.state.NoteTodo(rep, true)
 		default: // nobody is left to repair around
@@ -60,7 +60,9 @@ func (l *Life) Begin(rep *record.Replica, life berth.Incarnation) {
 
 // BeginNext has a replica that waited begin its next life with a Bind.
 func (l *Life) BeginNext(rep *record.Replica) {
-	rep.Retry.Backfilled = rep.FillsGap()
+	retry := rep.Retry.Get()
+	retry.Backfilled = rep.FillsGap()
+	rep.Retry.Set(retry)
 	rep.Incarnation++
 	rep.Observed = false
 	l.AwaitBind(rep)
@@ -89,8 +91,10 @@ func (l *Life) Run(rep *record.Replica, since berth.Time) {
 			rep.CameAt = since
 		}
 		l.become(rep, berth.ReplicaRunning)
-		rep.Started, rep.Retry.LostHardware = since, false
-		rep.Retry.Attempts, rep.Retry.Repairs, rep.Retry.Avoid, rep.FailedBids = 0, 0, nil, 0
+		rep.Started, rep.FailedBids = since, 0
+		retry := rep.Retry.Get()
+		retry.LostHardware, retry.Attempts, retry.Repairs, retry.Avoid = false, 0, 0, nil
+		rep.Retry.Set(retry)
 		l.state.SetEnd(rep, l.state.EndIfPlaced(rep))
 		l.noteRunning(rep, true)
 		l.state.Totals.ReplicasStarted++
@@ -128,8 +132,10 @@ func (l *Life) noteRunning(rep *record.Replica, runs bool) {
 // TakeBack starts to stop everything that a replica still holds. gone says that
 // it shall not come back.
 func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
-	rep.Release.Gone = rep.Release.Gone || gone
-	if rep.Release.Gone {
+	if gone {
+		rep.Release.Note().Gone = true
+	}
+	if rep.Release.Get().Gone {
 		l.backlog.EndMove(rep)
 	}
 	switch rep.State {
@@ -142,25 +148,28 @@ func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
 		return
 	}
 	l.withdraw(rep)
-	rep.Release.Cause, rep.Release.Attempt = cause, 0
+	release := rep.Release.Note()
+	release.Cause, release.Attempt = cause, 0
 	l.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
 	for flat := range rep.Members {
 		if rep.Members[flat].State.Holds() {
 			rep.Members[flat].State = record.MemberStopping
 		}
 	}
+	retry := rep.Retry.Get()
 	if rep.State == berth.ReplicaRunning {
 		l.noteRunning(rep, false)
 		if !l.justStarted(rep) {
-			rep.Retry.Crashes = 0
+			retry.Crashes = 0
 		}
 	}
 	if cause.Code != berth.CauseMemberFailed {
-		rep.Retry.Stood = nil
+		retry.Stood = nil
 	}
+	retry.LostHardware = retry.LostHardware || cause.Code == berth.CauseDrained
+	rep.Retry.Set(retry)
 	l.become(rep, berth.ReplicaReleasing)
 	rep.Leaves = false
-	rep.Retry.LostHardware = rep.Retry.LostHardware || cause.Code == berth.CauseDrained
 	l.state.NoteLeaving(rep, true)
 	l.agenda.Relook(l.state.Now) // what it leaves may be a place for others
 	l.state.SetEnd(rep, l.state.Now.Add(l.state.Config.Policy.ReleaseTimeout))
@@ -192,19 +201,22 @@ func (l *Life) LeavePending(rep *record.Replica) {
 // finishRelease ends a Release: nothing is held any more.
 func (l *Life) finishRelease(rep *record.Replica) {
 	l.withdraw(rep)
-	if rep.Release.Gone {
+	if rep.Release.Get().Gone {
 		l.Forget(rep)
 		return
 	}
-	l.requeue(rep, rep.Release.Backoff)
+	l.requeue(rep, rep.Release.Get().Backoff)
 }
 
 // requeue makes a replica that holds nothing Pending again.
 func (l *Life) requeue(rep *record.Replica, backoff bool) {
 	l.withdraw(rep)
 	l.holdsNothing(rep)
-	rep.Members, rep.Retry.Repairs, rep.Resumed = nil, 0, false
-	rep.Release = record.ReleasePart{}
+	rep.Members, rep.Resumed = nil, false
+	retry := rep.Retry.Get()
+	retry.Repairs = 0
+	rep.Retry.Set(retry)
+	rep.Release.Set(record.ReleasePart{})
 	if backoff {
 		l.BackOff(rep)
 	}
@@ -241,13 +253,16 @@ func (l *Life) holdsNothing(rep *record.Replica) {
 	}
 	l.state.SetEnd(rep, agenda.Never)
 	l.vacated(rep)
-	rep.ActiveMilli, rep.Retry.Backfilled = 0, false
+	rep.ActiveMilli = 0
+	retry := rep.Retry.Get()
+	retry.Backfilled = false
+	rep.Retry.Set(retry)
 	if l.backlog.Due.Stalled(rep) {
-		rep.Reserve.StalledAt.Forget()
+		rep.ForgetStall()
 		l.agenda.EndStall()
 	}
 	if l.backlog.Due.Hopeless(rep) {
-		rep.Reserve.HopelessAt.Forget()
+		rep.ForgetDespair()
 		l.agenda.EndDespair()
 	}
 	if rep.Exclusive != nil {
@@ -279,7 +294,7 @@ func (l *Life) ForgetBatch(t *record.Batch, from int) {
 
 // ForgetJob removes a job without replicas.
 func (l *Life) ForgetJob(j *record.Job) {
-	l.backlog.DropShape(j.Shape)
+	l.backlog.DropShape(j.Shape())
 	l.books.Dismiss(j)
 }
 
@@ -291,7 +306,11 @@ func (l *Life) SettleAll(hit []*record.Replica, cause berth.Cause) {
 			rep.NoteHardwareLoss()
 		}
 		l.Settle(rep, cause)
-		rep.Retry.LostHardware = rep.Retry.LostHardware && rep.State != berth.ReplicaRunning // enough of it is left
+		if rep.State == berth.ReplicaRunning { // enough of it is left
+			retry := rep.Retry.Get()
+			retry.LostHardware = false
+			rep.Retry.Set(retry)
+		}
 	}
 }
 

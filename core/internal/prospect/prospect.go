@@ -283,13 +283,13 @@ func costOf(rep *record.Replica, now berth.Time) (each int64, grows bool, next b
 	spec := &rep.Job.Spec
 	c := &spec.Checkpoint
 	each = int64(c.RestartCost)
-	since := max(rep.Started, rep.Eviction.Checkpointed)
+	since := max(rep.Started, rep.Eviction.Get().Checkpointed)
 	switch {
 	case rep.Job.IsElastic() || spec.Service != nil:
 		return each, false, 0
 	case c.Supported:
 		return each + int64(c.Cost), false, 0
-	case c.Interval <= 0 || rep.Eviction.Tells:
+	case c.Interval <= 0 || rep.Eviction.Get().Tells:
 		return each - int64(since), true, 0
 	case c.Interval < shortInterval:
 		return each + int64(c.Interval/2), false, 0

@@ -22,8 +22,8 @@ type Bucket struct {
 	// nodes that are set aside: whether their loss is cheap, and when they end. Of a kind the first
 	// is admitted wherever another is, unless that one ranks above it. What gangs grow by ends with
 	// them, whenever it is placed, and so stands in growers instead, unless it never ends.
-	kinds   [2 * lengths]pq.Heap[*Entry]
-	growers [2 * lengths]*growers // nil: there were none
+	kinds   [2 * lengths]*pq.Heap[*Entry] // nil: there were none
+	growers [2 * lengths]*growers         // nil: there were none
 }
 
 // How long the entries of a kind run: as long as they state, as long as is assumed, or without an
@@ -37,13 +37,9 @@ const (
 
 // NewBucket returns an empty bucket of a shape in a queue, in neither's list.
 func NewBucket(q *Queue, s *Shape) *Bucket {
-	b := &Bucket{Queue: q, Shape: s, Slot: -1, QuotaSlot: -1, Entries: pq.New(
-		func(a, b *Entry) bool { return CompareEntries(a, b) < 0 }, func(e *Entry, slot int) { e.Slot = slot },
+	return &Bucket{Queue: q, Shape: s, Slot: -1, QuotaSlot: -1, Entries: pq.New(
+		func(a, b *Entry) bool { return CompareEntries(a, b) < 0 }, func(e *Entry, slot int) { e.Slot = int32(slot) },
 	)}
-	for i := range b.kinds {
-		b.kinds[i] = pq.New(lessHandy, func(e *Entry, slot int) { e.handy = slot })
-	}
-	return b
 }
 
 // Waiting counts the replicas, or parts of them, that wait in a bucket.
@@ -55,6 +51,10 @@ func (b *Bucket) Add(e *Entry) {
 	if kind := e.kind(); e.endsWithGang() {
 		b.growers[kind] = b.growers[kind].add(e)
 	} else {
+		if b.kinds[kind] == nil {
+			starters := pq.New(lessHandy, func(e *Entry, slot int) { e.handy = int32(slot) })
+			b.kinds[kind] = &starters
+		}
 		b.kinds[kind].Push(e)
 	}
 	b.Queue.note(e, true)
@@ -62,11 +62,11 @@ func (b *Bucket) Add(e *Entry) {
 
 // Remove has an entry wait there no longer. O(log entries).
 func (b *Bucket) Remove(e *Entry) {
-	b.Entries.Remove(e.Slot)
+	b.Entries.Remove(int(e.Slot))
 	if kind := e.kind(); e.endsWithGang() {
 		b.growers[kind].remove(e)
 	} else {
-		b.kinds[kind].Remove(e.handy)
+		b.kinds[kind].Remove(int(e.handy))
 	}
 	b.Queue.note(e, false)
 }
@@ -74,15 +74,21 @@ func (b *Bucket) Remove(e *Entry) {
 // InStep reports whether each entry of a bucket stands in its kind, and none beside.
 func (b *Bucket) InStep() bool {
 	all := 0
-	for i := range b.kinds {
-		all += b.kinds[i].Len() + b.growers[i].len()
+	for i, starters := range b.kinds {
+		if all += b.growers[i].len(); starters != nil {
+			all += starters.Len()
+		}
 	}
 	return all == b.Entries.Len() && !slices.ContainsFunc(b.Entries.Items(), func(e *Entry) bool {
 		if e.endsWithGang() {
 			return !b.growers[e.kind()].has(e)
 		}
-		list := b.kinds[e.kind()].Items()
-		return e.handy >= len(list) || list[e.handy] != e || rankOf(e.Rep).compare(b.Queue.top) > 0
+		h := b.kinds[e.kind()]
+		if h == nil {
+			return true
+		}
+		list := h.Items()
+		return int(e.handy) >= len(list) || list[e.handy] != e || rankOf(e.Rep).compare(b.Queue.top) > 0
 	})
 }
 
@@ -130,7 +136,7 @@ func (b *Bucket) EachAsHandy(like *Entry, now berth.Time, otherwise berth.Durati
 }
 
 func (b *Bucket) handyStarter(kind int, f func(*Entry)) {
-	if h := &b.kinds[kind]; h.Len() > 0 {
+	if h := b.kinds[kind]; h != nil && h.Len() > 0 {
 		f(h.Min())
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/roster"
-	"github.com/berth-sched/berth/core/internal/values"
+	"github.com/berth-sched/berth/core/internal/told"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/quota"
 )
@@ -32,19 +32,6 @@ func PlacedTogether(t *berth.Topology) bool {
 	return t.Balance != "" || t.Spread != "" || t.RailAligned
 }
 
-// ReplicasOf is the number of gangs that the job asks for.
-func ReplicasOf(j *berth.Job) int {
-	if j.Service == nil {
-		return 1
-	}
-	return j.Service.Replicas
-}
-
-// GroupOf finds a group by name, or returns -1.
-func GroupOf(j *berth.Job, name string) int {
-	return slices.IndexFunc(j.Groups, func(g berth.Group) bool { return g.Name == name })
-}
-
 // MayBurnIn reports whether a replica may be placed on hardware in burn-in: its loss is cheap.
 func MayBurnIn(rep *Replica) bool {
 	return rep.Job.Spec.Class != berth.ClassLatencyCritical && rep.Job.OnOneNode()
@@ -65,36 +52,32 @@ func (j *Job) IsElastic() bool {
 	return false
 }
 
-// A Job is what the core keeps of a Job.
+// A Job is what the core keeps of a Job. Many wait, so what jobs have in common is not kept with
+// each of them.
 type Job struct {
-	Spec     berth.Job
-	Queue    quota.QueueIndex
-	Shape    *Shape                 // of the whole gang
-	Pattern  *Pattern               // that it shares its groups with
-	Offsets  []int                  // flat index of each group's first member; one more: the total
+	Spec     told.Job
+	Pattern  *Pattern
 	Replicas roster.Roster[Replica] // those that are in no batch
 	Batches  []*Batch               // by number
-	Live     int                    // replicas, those in batches too
-	claims   []berth.GroupClaim
+	Queue    quota.QueueIndex
+	Live     int32 // replicas, those in batches too
 	JobPart
 }
 
-// Claims is what the members of each group ask for, for the Binds of the job. It shares no
-// memory with the description, so that no reader of an order can change that.
-func (j *Job) Claims() []berth.GroupClaim {
-	if j.claims == nil {
-		j.claims = make([]berth.GroupClaim, len(j.Spec.Groups))
-		for i := range j.claims {
-			g := &j.Spec.Groups[i]
-			j.claims[i] = berth.GroupClaim{Group: g.Name, Claim: values.CloneClaim(g.Claim)}
-		}
-	}
-	return j.claims
+// NewJob is a record of a job of a pattern, in a queue. It shares no memory with the description.
+func NewJob(j *berth.Job, p *Pattern, q quota.QueueIndex) *Job {
+	return &Job{Spec: told.JobOf(j, &p.Asked), Pattern: p, Queue: q}
 }
+
+// Shape is the shape of the whole gang.
+func (j *Job) Shape() *Shape { return j.Pattern.Shape }
+
+// Offset is the flat index of the first member of a group; of one group more: the number of all.
+func (j *Job) Offset(group int) int { return j.Pattern.Offsets[group] }
 
 // Group returns the group of the member with a flat index.
 func (j *Job) Group(flat int) int {
-	g, found := slices.BinarySearch(j.Offsets, flat)
+	g, found := slices.BinarySearch(j.Pattern.Offsets, flat)
 	if !found {
 		return g - 1
 	}
@@ -103,13 +86,13 @@ func (j *Job) Group(flat int) int {
 }
 
 // Members is the number of members of the whole gang.
-func (j *Job) Members() int { return j.Offsets[len(j.Offsets)-1] }
+func (j *Job) Members() int { return j.Pattern.Offsets[len(j.Pattern.Offsets)-1] }
 
 // Flat returns the flat index that a reference names, or -1.
 func (j *Job) Flat(ref berth.MemberRef) int {
-	g := GroupOf(&j.Spec, ref.Group)
+	g := j.Spec.Group(ref.Group)
 	if g < 0 || ref.Index < 0 || ref.Index >= j.Spec.Groups[g].Members {
 		return -1
 	}
-	return j.Offsets[g] + ref.Index
+	return j.Offset(g) + ref.Index
 }

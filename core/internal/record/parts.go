@@ -5,6 +5,7 @@ package record
 import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/internal/limits"
 )
 
@@ -57,6 +58,11 @@ type RetryPart struct {
 	Avoid []berth.NodeID `json:"avoid,omitempty"`
 }
 
+// Nothing reports whether a replica has been through nothing.
+func (p RetryPart) Nothing() bool {
+	return p.ReadyAt == 0 && !p.LostHardware && !p.Backfilled && p.Attempts == 0 && p.Repairs == 0 && p.Crashes == 0 && len(p.Stood)+len(p.Avoid) == 0
+}
+
 // A ReleasePart is the Release that a replica is given, and what comes after it.
 type ReleasePart struct {
 	// Cause of the Release to give, and which attempt it is.
@@ -68,6 +74,9 @@ type ReleasePart struct {
 	Backoff bool `json:"backoff,omitempty"`
 }
 
+// Nothing reports whether there is no Release, and has been none.
+func (p ReleasePart) Nothing() bool { return p == ReleasePart{} }
+
 // A ReservePart is when to look again for a reservation for a replica that waits.
 type ReservePart struct {
 	// At is when it may get its next one. Vain counts those that did not come true since it was
@@ -78,6 +87,9 @@ type ReservePart struct {
 	StalledAt  agenda.Turn `json:"-"`
 	HopelessAt agenda.Turn `json:"-"`
 }
+
+// Nothing reports whether there is nothing to wait for.
+func (p ReservePart) Nothing() bool { return p == ReservePart{} }
 
 // A LookPart is when to look again for GPUs to change for a replica that waits.
 type LookPart struct {
@@ -95,6 +107,9 @@ type LookPart struct {
 	Later berth.Time `json:"lookLater,omitempty"`
 }
 
+// Nothing reports whether nobody has looked.
+func (p LookPart) Nothing() bool { return p == LookPart{} }
+
 // An EvictionPart is what a replica would lose, and has lost, by evictions.
 type EvictionPart struct {
 	// Checkpointed is when it wrote the last checkpoint that is known of; Tells: it told of one
@@ -104,6 +119,9 @@ type EvictionPart struct {
 	// Evictions counts how often in a row it was evicted.
 	Evictions int `json:"evictions,omitempty"`
 }
+
+// Nothing reports whether there was no eviction, and is no checkpoint.
+func (p EvictionPart) Nothing() bool { return p == EvictionPart{} }
 
 // A BidPart is when to look for victims of an entry again. Each group of a gang that grows has one
 // of its own: they find other victims.
@@ -182,7 +200,13 @@ type SpanPart struct {
 }
 
 // LookAnew forgets what was found out while a replica waited.
-func (rep *Replica) LookAnew() { rep.Look, rep.BidsAt = LookPart{}, 0 }
+func (rep *Replica) LookAnew() { rep.Look, rep.BidsAt = values.Rare[LookPart]{}, 0 }
+
+// ForgetStall notes that a replica is not stalled.
+func (rep *Replica) ForgetStall() { rep.Reserve.Note().StalledAt.Forget() }
+
+// ForgetDespair notes that a replica is not hopeless.
+func (rep *Replica) ForgetDespair() { rep.Reserve.Note().HopelessAt.Forget() }
 
 // CountFailedBid notes that a replica bid once more in vain.
 func (rep *Replica) CountFailedBid() {

@@ -49,21 +49,6 @@ func (r rank) compare(o rank) int {
 	return cmp.Compare(r.priority, o.priority)
 }
 
-// A Precedence is what decides most of the order of service, where all wait for whole gangs: rank,
-// then age. To compare them looks at no record.
-type Precedence struct {
-	rank
-	created berth.Time
-}
-
-// Precedence is that of a replica.
-func (rep *Replica) Precedence() Precedence { return Precedence{rankOf(rep), rep.Created} }
-
-// Compare orders what is served first before what is served later.
-func (p Precedence) Compare(o Precedence) int {
-	return cmp.Or(o.compare(p.rank), cmp.Compare(p.created, o.created))
-}
-
 // MayOutrank reports whether something that waits may rank above a replica. Where it does not,
 // nothing does. O(1).
 func (q *Queue) MayOutrank(rep *Replica) bool { return q.top.compare(rankOf(rep)) > 0 }
@@ -93,12 +78,12 @@ type Entry struct {
 	Rep    *Replica
 	Bucket *Bucket
 	// Slot is the position in the bucket, and handy that among the entries of its kind.
-	Slot, handy int
-	Grows       bool
-	Group       int // which group grows; 0 for a whole gang
-	Bid         BidPart
+	Slot, handy int32
 	// FreshAt is the position in Backlog.Fresh, or -1.
-	FreshAt int
+	FreshAt int32
+	Grows   bool
+	Group   int // which group grows; 0 for a whole gang
+	Bid     BidPart
 	// Batch is what waits behind the entry; nil: nothing.
 	Batch *Batch
 }

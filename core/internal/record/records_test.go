@@ -52,9 +52,6 @@ var recordRules = []recordRule{
 		as: map[string]string{"Spec": "Job", "Replicas": "Replicas", "Batches": "Replicas"},
 		derived: map[string]string{
 			"Queue":   "from its name in the description",
-			"claims":  "from the description",
-			"Shape":   "compiled from the description",
-			"Offsets": "from the groups of the description",
 			"Pattern": "interned from the description",
 			"Live":    "counts replicas",
 		},
@@ -166,6 +163,14 @@ func TestEveryFieldOfARecordIsSavedOrDerived(t *testing.T) {
 	}
 }
 
+// partOf is the type of a field, or of the part that it has if it is a rare one.
+func partOf(f reflect.StructField) reflect.Type {
+	if get, rare := reflect.PointerTo(f.Type).MethodByName("Get"); rare {
+		return get.Type.Out(0)
+	}
+	return f.Type
+}
+
 // unsaved lists the fields of a record that its saved form does not have as a part, or in one.
 func unsaved(record, saved reflect.Type, prefix string) []string {
 	var list []string
@@ -176,12 +181,12 @@ func unsaved(record, saved reflect.Type, prefix string) []string {
 			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !f.IsExported() || name == "" || name == "-" {
 				list = append(list, prefix+f.Name)
 			}
-		case embeds(saved, f.Type):
+		case embeds(saved, partOf(f)):
 			at := f.Name + "."
 			if f.Anonymous {
 				at = "."
 			}
-			list = append(list, unsaved(f.Type, saved, at)...)
+			list = append(list, unsaved(partOf(f), saved, at)...)
 		default:
 			list = append(list, f.Name)
 		}
@@ -194,6 +199,41 @@ func embeds(saved, part reflect.Type) bool {
 	return saved != nil && saved.Kind() == reflect.Struct && slices.ContainsFunc(reflect.VisibleFields(saved), func(f reflect.StructField) bool {
 		return len(f.Index) == 1 && f.Anonymous && f.Type == part
 	})
+}
+
+// Whatever is noted in a rare part is kept.
+func TestRarePartsKeepWhatIsNoted(t *testing.T) {
+	for _, part := range []interface{ Nothing() bool }{&RetryPart{}, &ReleasePart{}, &ReservePart{}, &LookPart{}, &EvictionPart{}} {
+		v := reflect.ValueOf(part).Elem()
+		for i := range v.NumField() {
+			require.True(t, part.Nothing())
+			fillIn(v.Field(i))
+			require.False(t, part.Nothing(), "%s.%s", v.Type().Name(), v.Type().Field(i).Name)
+			v.SetZero()
+		}
+	}
+}
+
+// fillIn gives everything in a value something that is not zero.
+func fillIn(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fillIn(v.Field(i))
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	default:
+		if v.CanInt() {
+			v.SetInt(1)
+		} else {
+			v.SetUint(1)
+		}
+	}
 }
 
 // Whatever is noted of a replica keeps it from being saved as one of many that are alike.

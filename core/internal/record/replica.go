@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/mig"
@@ -19,12 +20,12 @@ import (
 type Replica struct {
 	Job *Job
 	LifePart
-	// Parts that only some of the core gives.
-	Retry    RetryPart
-	Release  ReleasePart
-	Reserve  ReservePart
-	Look     LookPart
-	Eviction EvictionPart
+	// Parts of which most of those that wait have none.
+	Retry    values.Rare[RetryPart]
+	Release  values.Rare[ReleasePart]
+	Reserve  values.Rare[ReservePart]
+	Look     values.Rare[LookPart]
+	Eviction values.Rare[EvictionPart]
 	// EndsAt is when it is expected to hold nothing any more; zero: never, or it holds
 	// nothing.
 	EndsAt berth.Time
@@ -39,12 +40,12 @@ type Replica struct {
 	Leaves bool
 	// Imagined: a plan in the making imagines it ended.
 	Imagined bool
-	Moving   *Reservation
-	SoughtAt agenda.Turn // the round in which another place was last looked for
 	// FailedBids counts the bids that were in vain, and the plans that did not come true for it,
 	// since it last ran. After such a plan it bids again at BidsAt, at the earliest.
-	FailedBids int
+	FailedBids int32
 	BidsAt     berth.Time
+	Moving     *Reservation
+	SoughtAt   agenda.Turn // the round in which another place was last looked for
 	// Exclusive has the domains that a gang has for itself.
 	Exclusive *Reservation
 	// RunsMilli is what it is charged of GPUs while it runs, if it has no surplus.
@@ -95,7 +96,7 @@ const (
 // is a loop and no closure, which would be allocated where it is inlined into another package.
 func (rep *Replica) Count(group int, in ...MemberState) int {
 	n := 0
-	for flat := rep.Job.Offsets[group]; flat < rep.Job.Offsets[group+1] && flat < len(rep.Members); flat++ {
+	for flat := rep.Job.Offset(group); flat < rep.Job.Offset(group+1) && flat < len(rep.Members); flat++ {
 		if slices.Contains(in, rep.Members[flat].State) {
 			n++
 		}
@@ -160,13 +161,14 @@ func (rep *Replica) Holds() bool {
 
 // Shun has the replica avoid a node on which a member did not start.
 func (rep *Replica) Shun(id berth.NodeID) {
-	if slices.Contains(rep.Retry.Avoid, id) {
+	p := rep.Retry.Note()
+	if slices.Contains(p.Avoid, id) {
 		return
 	}
-	if len(rep.Retry.Avoid) == maxAvoid {
-		rep.Retry.Avoid = slices.Delete(rep.Retry.Avoid, 0, 1)
+	if len(p.Avoid) == maxAvoid {
+		p.Avoid = slices.Delete(p.Avoid, 0, 1)
 	}
-	rep.Retry.Avoid = append(rep.Retry.Avoid, id)
+	p.Avoid = append(p.Avoid, id)
 }
 
 // FillsGap reports whether a replica stands on nodes that are reserved for another.
@@ -244,21 +246,21 @@ func There(members []Member) bool {
 // Resumes reports whether a gang that is being stopped is to go on as soon as it can: it lost
 // hardware, or members without being at fault, or has to leave a place on its own account.
 func (rep *Replica) Resumes() bool {
-	if rep.State != berth.ReplicaReleasing || rep.Release.Gone {
+	if rep.State != berth.ReplicaReleasing || rep.Release.Get().Gone {
 		return false
 	}
-	switch rep.Release.Cause.Code {
+	switch rep.Release.Get().Cause.Code {
 	case berth.CauseHardwareLost, berth.CauseDrained, berth.CauseMoved:
 		return true
 	case berth.CauseMemberFailed:
-		return len(rep.Retry.Stood) > 0
+		return len(rep.Retry.Get().Stood) > 0
 	}
 	return false
 }
 
 // Returns reports whether a gang backs off that comes back to where it stood.
 func (rep *Replica) Returns() bool {
-	return rep.State == berth.ReplicaPending && len(rep.Retry.Stood) > 0
+	return rep.State == berth.ReplicaPending && len(rep.Retry.Get().Stood) > 0
 }
 
 // MayMove reports whether a gang runs and has nothing else going on.
@@ -288,7 +290,7 @@ func (rep *Replica) MayArrive() bool {
 	case berth.ReplicaRunning:
 		return rep.Asked()
 	case berth.ReplicaReleasing:
-		return !rep.Release.Gone
+		return !rep.Release.Get().Gone
 	}
 	return rep.State == berth.ReplicaPending && rep.Entries == nil
 }
@@ -306,7 +308,7 @@ const maxAvoid = 16
 // if it has lost its node, that of the member which is there and the next to it by index: the
 // first of them that is inside a boundary. False: none is.
 func (half *Replica) Anchor(rep *Replica, g int, inside func(topology.NodeIndex) bool) (topology.NodeIndex, bool) {
-	first := half.Job.Offsets[g] + slices.IndexFunc(half.Members[half.Job.Offsets[g]:], func(m Member) bool { return m.State == MemberAbsent })
+	first := half.Job.Offset(g) + slices.IndexFunc(half.Members[half.Job.Offset(g):], func(m Member) bool { return m.State == MemberAbsent })
 	if first < len(rep.Members) && rep.Members[first].State.Holds() && inside(rep.Members[first].Hold.Node) {
 		return rep.Members[first].Hold.Node, true
 	}
@@ -346,7 +348,7 @@ func (rep *Replica) Consistent() *berth.Error {
 	case berth.ReplicaReleasing:
 		ok = ok && !bind && rep.Has(MemberStopping) && !rep.Has(MemberRunning)
 	}
-	if !ok || release && !rep.Has(MemberStopping) || rep.Release.Gone && rep.State != berth.ReplicaReleasing {
+	if !ok || release && !rep.Has(MemberStopping) || rep.Release.Get().Gone && rep.State != berth.ReplicaReleasing {
 		return refusal.Of(berth.ErrInvalid, "state", fmt.Sprintf("%s does not go with its members and order", rep.State))
 	}
 	return nil
@@ -359,7 +361,9 @@ func (rep *Replica) Places(s *SavedReplica) [2]savedPlace {
 
 // NoteHardwareLoss notes that a replica has lost hardware, and has to stop for it.
 func (rep *Replica) NoteHardwareLoss() {
-	rep.Retry.LostHardware = rep.Retry.LostHardware || rep.State != berth.ReplicaReleasing && rep.State != berth.ReplicaPending
+	if rep.State != berth.ReplicaReleasing && rep.State != berth.ReplicaPending {
+		rep.Retry.Note().LostHardware = true
+	}
 }
 
 // PlannedReservation is the reservation of the plan for a replica; nil: there is none.

@@ -14,7 +14,7 @@ import (
 // LetIn reports whether a replica was let in on the nodes of a reservation, to make way when it
 // comes true; nil: there is none.
 func (w *Reservation) LetIn(rep *Replica) bool {
-	return w != nil && rep.Retry.Backfilled && slices.ContainsFunc(rep.Members, func(m Member) bool {
+	return w != nil && rep.Retry.Get().Backfilled && slices.ContainsFunc(rep.Members, func(m Member) bool {
 		return m.State.Holds() && slices.Contains(m.Node.Reservations, w)
 	})
 }

@@ -142,9 +142,7 @@ type SavedMember struct {
 // bucket: it may be one of a batch.
 func (s *SavedReplica) Plain() bool {
 	noted := s.LifePart != LifePart{Number: s.Number, Incarnation: s.Incarnation, Created: s.Created, PendingSince: s.Created} ||
-		s.ReadyAt != 0 || s.LostHardware || s.Backfilled || s.Attempts != 0 || s.Repairs != 0 || s.Crashes != 0 || len(s.Avoid)+len(s.Stood) > 0 ||
-		s.ReleasePart != ReleasePart{} || s.EvictionPart != EvictionPart{} ||
-		s.ReservePart != ReservePart{} || s.LookPart != LookPart{} ||
+		!s.RetryPart.Nothing() || !s.ReleasePart.Nothing() || !s.EvictionPart.Nothing() || !s.ReservePart.Nothing() || !s.LookPart.Nothing() ||
 		s.Sought || s.Stalled || s.Hopeless || s.Looked || len(s.Bids) > 0 || s.BidsAt != 0 || s.FailedBids != 0
 	holds := len(s.Members) > 0 || s.Order != nil || s.EndsAt != 0 || s.Reserved != nil || s.Moving != nil || s.Leaves ||
 		s.Active != 0 || len(s.Exclusive) > 0 || s.GPUHold != nil

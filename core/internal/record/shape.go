@@ -6,6 +6,8 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/told"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
@@ -55,20 +57,32 @@ type ShapeSpec struct {
 // where these may go. Most jobs of a fleet are of few patterns, so that the groups are kept once,
 // and a job that comes is known to be of a shape without looking at what it asks for.
 type Pattern struct {
-	Key     string
-	Shape   *Shape
-	Groups  []berth.Group
-	Offsets []int // flat index of each group's first member; one more: the total
-	Users   int   // jobs
+	Key string
+	told.Asked
+	Shape   *Shape // of the whole gang
+	Offsets []int  // flat index of each group's first member; one more: the total
+	Users   int    // jobs
+	claims  []berth.GroupClaim
+}
+
+// Claims is what the members of each group ask for, for the Binds of the jobs. It shares no
+// memory with the description, so that no reader of an order can change that.
+func (p *Pattern) Claims() []berth.GroupClaim {
+	if p.claims == nil {
+		p.claims = make([]berth.GroupClaim, len(p.Groups))
+		for i := range p.claims {
+			g := &p.Groups[i]
+			p.claims[i] = berth.GroupClaim{Group: g.Name, Claim: values.CloneClaim(g.Claim)}
+		}
+	}
+	return p.claims
 }
 
 // A PatternSpec is what a pattern is known by: its JSON is the key.
 type PatternSpec struct {
 	catalogue.TrustDomain // only where a GPU is shared
 
-	Groups     []berth.Group
-	Topology   berth.Topology
-	SameLabels []string `json:",omitempty"`
+	told.Asked
 }
 
 type label struct{ key, value string }

@@ -13,11 +13,11 @@ const pageSize = 512
 // are left of many, have numbers far apart. So it is kept in pages, and a page where there is none
 // costs 24 bytes. The zero value is empty.
 //
-// Most jobs have one replica, so that the record with number 0 stands beside the pages. A page ends
-// with its last record.
+// Most jobs have one replica, so that the record with number 0 stands beside the pages, and there
+// are pages only where there is another. A page ends with its last record.
 type Roster[T any] struct {
 	first *T
-	pages [][]*T
+	pages *[][]*T // nil: none
 }
 
 // At is the record with a number; nil: there is none. O(1).
@@ -25,10 +25,10 @@ func (r *Roster[T]) At(number int) *T {
 	switch {
 	case number == 0:
 		return r.first
-	case number < 0 || number/pageSize >= len(r.pages):
+	case r.pages == nil || number < 0 || number/pageSize >= len(*r.pages):
 		return nil
 	}
-	if page := r.pages[number/pageSize]; number%pageSize < len(page) {
+	if page := (*r.pages)[number/pageSize]; number%pageSize < len(page) {
 		return page[number%pageSize]
 	}
 	return nil
@@ -40,7 +40,10 @@ func (r *Roster[T]) Add(number int, record *T) {
 		r.first = record
 		return
 	}
-	page := at(&r.pages, number/pageSize)
+	if r.pages == nil {
+		r.pages = new([][]*T)
+	}
+	page := at(r.pages, number/pageSize)
 	*at(page, number%pageSize) = record
 }
 
@@ -58,7 +61,8 @@ func (r *Roster[T]) Remove(number int) {
 		r.first = nil
 		return
 	}
-	page := &r.pages[number/pageSize]
+	list := *r.pages
+	page := &list[number/pageSize]
 	(*page)[number%pageSize] = nil
 	for len(*page) > 0 && (*page)[len(*page)-1] == nil {
 		*page = (*page)[:len(*page)-1]
@@ -66,8 +70,11 @@ func (r *Roster[T]) Remove(number int) {
 	if len(*page) == 0 {
 		*page = nil
 	}
-	for len(r.pages) > 0 && r.pages[len(r.pages)-1] == nil {
-		r.pages = r.pages[:len(r.pages)-1]
+	for len(list) > 0 && list[len(list)-1] == nil {
+		list = list[:len(list)-1]
+	}
+	if *r.pages = list; len(list) == 0 {
+		r.pages = nil
 	}
 }
 
@@ -98,8 +105,11 @@ func (r *Roster[T]) next(number int) (*T, int) {
 	if number == 0 && r.first != nil {
 		return r.first, 0
 	}
-	for at := number / pageSize; at < len(r.pages); at++ {
-		for page := r.pages[at]; number-at*pageSize < len(page); number++ {
+	if r.pages == nil {
+		return nil, math.MaxInt
+	}
+	for at := number / pageSize; at < len(*r.pages); at++ {
+		for page := (*r.pages)[at]; number-at*pageSize < len(page); number++ {
 			if record := page[number-at*pageSize]; record != nil {
 				return record, number
 			}

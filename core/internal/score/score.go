@@ -156,10 +156,11 @@ func (sc *Scoring) domain(p *gang.Place) berth.Domain {
 // Submitted tells of a job that is new to the core.
 func (sc *Scoring) Submitted(j *record.Job) {
 	if sc.books != nil {
-		sc.books.Submitted(&j.Spec)
+		full := j.Spec.Full()
+		sc.books.Submitted(&full)
 	}
 	if sc.demand != nil {
-		sc.demand.Submitted(&j.Spec)
+		sc.demand.Submitted(j.Spec.Groups, j.Spec.Gangs())
 	}
 }
 

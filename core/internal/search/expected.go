@@ -23,7 +23,7 @@ func (se *Search) ExpectedStart(rep *record.Replica, s *record.Shape, grows bool
 	if at == agenda.Never {
 		return at
 	}
-	return max(at, rep.Retry.ReadyAt)
+	return max(at, rep.Retry.Get().ReadyAt)
 }
 
 // ExpectedReshape is when a GPU is expected to be divided for an entry of one member: when its wait
@@ -52,7 +52,7 @@ func (se *Search) ExpectedReshape(e *record.Entry) berth.Time {
 	})
 	se.eachHold(&w, func(o gpus.Offer, from, clear berth.Time, late bool) {
 		if !late && clear <= max(from, se.state.Now).Add(o.Node.Geometry.HoldLimit) {
-			at = min(at, max(from, clear, w.Rep.Look.HoldAt, se.state.Now))
+			at = min(at, max(from, clear, w.Rep.Look.Get().HoldAt, se.state.Now))
 		}
 	})
 	return at

@@ -16,8 +16,8 @@ func (se *Search) holdGPUFor(w *wish) bool {
 	if w.Rep.GPUHold != nil || len(se.backlog.GPUHolds) >= se.state.Config.Policy.ReservedGangs {
 		return false
 	}
-	if w.Rep.Look.HoldAt > se.state.Now {
-		w.later(w.Rep.Look.HoldAt)
+	if w.Rep.Look.Get().HoldAt > se.state.Now {
+		w.later(w.Rep.Look.Get().HoldAt)
 		return false
 	}
 	best, ready := gpus.Offer{}, false
@@ -102,7 +102,7 @@ func (se *Search) TendGPUHolds() {
 			se.tryHeldGPU(d)
 		}
 		if d.Rep.GPUHold == d && d.Until <= se.state.Now {
-			d.Rep.Look.HoldAt = se.state.Now.Add(d.Node.Geometry.Interval)
+			d.Rep.Look.Note().HoldAt = se.state.Now.Add(d.Node.Geometry.Interval)
 			se.backlog.EndGPUHold(d)
 		}
 	}

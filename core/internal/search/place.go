@@ -16,7 +16,7 @@ func (se *Search) Place() {
 	se.backlog.TellAllNext()
 	se.placeMinimums()
 	for _, u := range se.unbound {
-		if u.rep.State == berth.ReplicaBinding && u.rep.Job.Shape.IsElastic() {
+		if u.rep.State == berth.ReplicaBinding && u.rep.Job.Shape().IsElastic() {
 			se.enlarge(u.rep)
 		}
 		se.Bind(u.rep, u.cause)
@@ -132,7 +132,7 @@ func (se *Search) affordableFor(s *record.Shape, q quota.QueueIndex) (*gang.Requ
 // that the replica avoids, and with the minimum alone if limits on products leave
 // no more.
 func (se *Search) search(e *record.Entry, request *gang.Request) fit {
-	if len(e.Rep.Retry.Avoid) > 0 && se.PlaceRequest(e.Rep, se.Avoiding(e.Rep.Retry.Avoid, request), e.Group) == Fits {
+	if len(e.Rep.Retry.Get().Avoid) > 0 && se.PlaceRequest(e.Rep, se.Avoiding(e.Rep.Retry.Get().Avoid, request), e.Group) == Fits {
 		return Fits
 	}
 	outcome := se.PlaceRequest(e.Rep, request, e.Group)
@@ -161,7 +161,9 @@ func (se *Search) placed(e *record.Entry, cause berth.Cause) {
 		}
 	} else {
 		se.life.LeavePending(rep)
-		rep.Reserve.Vain = 0
+		reserve := rep.Reserve.Get()
+		reserve.Vain = 0
+		rep.Reserve.Set(reserve)
 		se.state.SetEnd(rep, se.state.EndIfPlaced(rep))
 		se.life.BeginNext(rep)
 	}
@@ -182,7 +184,7 @@ type Unbound struct {
 // minimum, as if it had been placed so at first. A gang with exclusive domains, or spread, keeps
 // its placement, and grows when it runs.
 func (se *Search) enlarge(rep *record.Replica) {
-	s := rep.Job.Shape
+	s := rep.Job.Shape()
 	se.state.Compile(s)
 	if s.LooksAround {
 		return
@@ -197,7 +199,7 @@ func (se *Search) enlarge(rep *record.Replica) {
 	}
 	// What is set aside it leaves to others: it may be there with its minimum alone.
 	if request, ok := se.affordableFor(s, rep.Job.Queue); ok {
-		if se.PlaceRequest(rep, se.Avoiding(rep.Retry.Avoid, request), 0) == Fits {
+		if se.PlaceRequest(rep, se.Avoiding(rep.Retry.Get().Avoid, request), 0) == Fits {
 			se.state.LeftBehind(rep, held)
 			return
 		}
@@ -340,7 +342,7 @@ func (se *Search) bookPlacement(rep *record.Replica, base int) (limited string, 
 		}
 		for i := done; i < done+run; i++ {
 			if group := base + members[i].Group; i == 0 || members[i].Group != members[i-1].Group {
-				flat = rep.Job.Offsets[group]
+				flat = rep.Job.Offset(group)
 			}
 			for rep.Members[flat].State != record.MemberAbsent {
 				flat++ // the search placed no more than are absent
@@ -434,7 +436,7 @@ func (se *Search) Bind(rep *record.Replica, cause berth.Cause) {
 	rep.Order = berth.Bind{
 		OrderHeader: se.state.Order(rep, timeout, cause),
 		Members:     se.state.Placements(rep, record.MemberBinding),
-		Claims:      rep.Job.Claims(),
+		Claims:      rep.Job.Pattern.Claims(),
 		After:       after,
 	}
 	se.state.OpenOrder(rep)

@@ -36,7 +36,7 @@ func (se *Search) Plan(request *gang.Request) (at berth.Time, where []gang.Membe
 // estimate is when a gang's reservation is expected to start, as things stand: the plan
 // with its own nodes alone. O(replicas there x members).
 func (se *Search) estimate(w *record.Reservation) berth.Time {
-	s := w.Rep.Job.Shape
+	s := w.Rep.Job.Shape()
 	se.state.Compile(s)
 	p := planner{search: se, begun: true, looked: se.state.Bounds.Ends, widest: se.state.Widen(s.Spec.Groups, &s.Minimum, func(other *record.Reservation) bool {
 		return other == w || se.backlog.Admits(other, w.Rep, agenda.Never)

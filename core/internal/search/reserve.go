@@ -80,7 +80,7 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 			case se.state.Endings.Len() > se.state.Bounds.Ends: // its plan was cut short, and sees further as time goes by
 				se.planLater(e.Rep)
 			case !se.backlog.Due.Hopeless(e.Rep):
-				e.Rep.Reserve.HopelessAt = se.agenda.Despair()
+				e.Rep.Reserve.Note().HopelessAt = se.agenda.Despair()
 				se.backlog.Due.NoteEntries(e.Rep)
 			}
 		}
@@ -152,9 +152,9 @@ func (se *Search) addBehind(r *books.Rota, b *record.Bucket) (added int) {
 // postpone has the core not think about a reservation for a replica for a while, and not
 // before something has become free.
 func (se *Search) postpone(rep *record.Replica) {
-	rep.Reserve.At = se.state.Now.Add(max(se.state.Config.Policy.ReserveAfter, berth.Second))
+	rep.Reserve.Note().At = se.state.Now.Add(max(se.state.Config.Policy.ReserveAfter, berth.Second))
 	if !se.backlog.Due.Stalled(rep) {
-		rep.Reserve.StalledAt = se.agenda.Stall()
+		rep.Reserve.Note().StalledAt = se.agenda.Stall()
 	}
 	se.backlog.Due.NoteEntries(rep)
 }
@@ -164,15 +164,15 @@ func (se *Search) postpone(rep *record.Replica) {
 // rest comes to rest, the next one is made after twice as long each time, and none for a gang
 // that has waited, or would, for longer than any span of the contract.
 func (se *Search) planLater(rep *record.Replica) {
-	wait, doublings := max(se.state.Config.Policy.ReserveAfter, berth.Second), min(rep.Reserve.Vain, 43)
+	wait, doublings := max(se.state.Config.Policy.ReserveAfter, berth.Second), min(rep.Reserve.Get().Vain, 43)
 	if wait > limits.MaxSpan>>doublings || se.state.Now.Sub(rep.PendingSince) > limits.MaxSpan {
-		rep.Reserve.At = agenda.Never
+		rep.Reserve.Note().At = agenda.Never
 	} else {
-		rep.Reserve.At = se.state.Now.Add(wait << doublings)
+		rep.Reserve.Note().At = se.state.Now.Add(wait << doublings)
 	}
-	rep.Reserve.Vain++
+	rep.Reserve.Note().Vain++
 	se.backlog.Due.NoteEntries(rep)
-	se.agenda.ReserveBy(rep.Reserve.At)
+	se.agenda.ReserveBy(rep.Reserve.Get().At)
 }
 
 // reserveFor sets nodes aside for a gang, if it is expected ever to fit, and ends the
@@ -253,7 +253,7 @@ func (se *Search) Wherever(e *record.Entry, until berth.Time) *gang.Request {
 // its guarantee, or of a higher class, or equal in both and needs more nodes, or is of the same
 // queue and of a higher priority.
 func (se *Search) mayEnd(rep, other *record.Replica) bool {
-	large, largeOther := se.state.SpansNodes(rep.Job.Shape), se.state.SpansNodes(other.Job.Shape)
+	large, largeOther := se.state.SpansNodes(rep.Job.Shape()), se.state.SpansNodes(other.Job.Shape())
 	if large && !largeOther {
 		return !se.backlog.Outranks(other, rep) && (se.backlog.WithinGuarantee(rep) || !se.backlog.WithinGuarantee(other)) && rep.Job.Spec.Class >= other.Job.Spec.Class
 	}

@@ -85,10 +85,10 @@ func (se *Search) wishes() []*record.Entry {
 
 // lookAt is when to look for GPUs to change for a replica.
 func (se *Search) lookAt(rep *record.Replica) berth.Time {
-	if rep.Look.Turn == se.agenda.ReshapeTurn {
-		return rep.Look.PayAt
+	if rep.Look.Get().Turn == se.agenda.ReshapeTurn {
+		return rep.Look.Get().PayAt
 	}
-	return min(rep.Look.PayAt, rep.Look.ReshapeAt)
+	return min(rep.Look.Get().PayAt, rep.Look.Get().ReshapeAt)
 }
 
 // reshapeFor repartitions GPUs for an entry, if that pays now; else it says when it may;
@@ -97,11 +97,12 @@ func (se *Search) reshapeFor(e *record.Entry) (placed bool, next berth.Time) {
 	s := e.Bucket.Shape
 	se.state.Compile(s)
 	skip, later := 0, agenda.Never
-	if look := &e.Rep.Look; look.Tried > 0 && look.Turn == se.agenda.ReshapeTurn {
+	look := e.Rep.Look.Note()
+	if look.Tried > 0 && look.Turn == se.agenda.ReshapeTurn {
 		skip, later = look.Tried, look.Later
 	}
-	e.Rep.Look.Tried, e.Rep.Look.Later = 0, 0
-	e.Rep.Look.ReshapeAt, e.Rep.Look.PayAt, e.Rep.Look.Turn = se.state.Now.Add(reshapeEvery), agenda.Never, se.agenda.ReshapeTurn
+	look.Tried, look.Later = 0, 0
+	look.ReshapeAt, look.PayAt, look.Turn = se.state.Now.Add(reshapeEvery), agenda.Never, se.agenda.ReshapeTurn
 	request, ok := se.affordable(e.Bucket)
 	if !ok {
 		return false, agenda.Never // its quota is in the way, and the next change wakes it
@@ -112,7 +113,7 @@ func (se *Search) reshapeFor(e *record.Entry) (placed bool, next berth.Time) {
 		placed, also = se.reshapeWith(e, lifted, skip)
 		next = min(next, also)
 	}
-	if !placed && max(skip, e.Rep.Look.Tried) > 0 {
+	if !placed && max(skip, e.Rep.Look.Get().Tried) > 0 {
 		next = se.goOn(e.Rep, min(next, later))
 	}
 	if !s.IsSingle() {
@@ -126,13 +127,14 @@ func (se *Search) reshapeFor(e *record.Entry) (placed bool, next berth.Time) {
 // is over by now, from the first one on.
 func (se *Search) goOn(rep *record.Replica, later berth.Time) (next berth.Time) {
 	next, soon := later, se.state.Now.Add(reshapeEvery)
-	if rep.Look.Tried > 0 {
-		rep.Look.Later, next = later, min(later, soon)
+	look := rep.Look.Note()
+	if look.Tried > 0 {
+		look.Later, next = later, min(later, soon)
 	}
 	if next <= se.state.Now {
 		next = soon
 	}
-	rep.Look.PayAt = next
+	look.PayAt = next
 	return next
 }
 
@@ -163,7 +165,8 @@ func (se *Search) holdFor(s *record.Shape) (next berth.Time) {
 		}
 		next = min(next, w.soonest)
 	}
-	e.Rep.Look.PayAt = min(e.Rep.Look.PayAt, next)
+	look := e.Rep.Look.Note()
+	look.PayAt = min(look.PayAt, next)
 	return next
 }
 
@@ -187,9 +190,10 @@ func (se *Search) reshapeWith(e *record.Entry, request *gang.Request, skip int) 
 
 // inVain notes that nothing was changed for a wish.
 func (se *Search) inVain(w *wish) {
-	w.Rep.Look.PayAt = min(w.Rep.Look.PayAt, w.soonest)
+	look := w.Rep.Look.Note()
+	look.PayAt = min(look.PayAt, w.soonest)
 	if w.cut {
-		w.Rep.Look.Tried = w.skip + se.state.Bounds.Offers
+		look.Tried = w.skip + se.state.Bounds.Offers
 	}
 }
 
@@ -211,12 +215,13 @@ func (se *Search) reshapeSingles(w wish) (placed bool, next berth.Time) {
 			return true, se.state.Now
 		}
 		w = se.wishOf(e, request)
-		e.Rep.Look.ReshapeAt, e.Rep.Look.PayAt, e.Rep.Look.Turn = se.state.Now.Add(reshapeEvery), agenda.Never, se.agenda.ReshapeTurn
+		look := e.Rep.Look.Note()
+		look.ReshapeAt, look.PayAt, look.Turn = se.state.Now.Add(reshapeEvery), agenda.Never, se.agenda.ReshapeTurn
 		switch {
 		case w.milli == 0:
 			return true, agenda.Never // all nodes for it were set aside since
 		case many+1 == se.state.Bounds.Singles:
-			w.Rep.Look.PayAt = se.state.Now // the rest in the next pass
+			look.PayAt = se.state.Now // the rest in the next pass
 			return true, se.state.Now
 		}
 	}

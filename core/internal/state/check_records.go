@@ -57,13 +57,13 @@ func (st *State) CheckJobs() error {
 			live += t.Len()
 			end = t.End
 		}
-		if live != j.Live || live == 0 && j.Spec.Service == nil {
+		if live != int(j.Live) || live == 0 && j.Spec.Service == nil {
 			return fmt.Errorf("job %s: %d replicas live, counted %d", id, live, j.Live)
 		}
-		if st.Shapes[j.Shape.Key] != j.Shape || j.Shape.Users < 1 {
+		if st.Shapes[j.Shape().Key] != j.Shape() || j.Shape().Users < 1 {
 			return fmt.Errorf("job %s: its shape is not known", id)
 		}
-		if p := j.Pattern; st.Patterns[p.Key] != p || p.Shape != j.Shape || st.gangShape(&j.Spec) != p.Shape {
+		if p := j.Pattern; st.Patterns[p.Key] != p || j.Spec.Asked != &p.Asked || st.gangShape(&j.Spec) != p.Shape {
 			return fmt.Errorf("job %s: its pattern is not known, or has another shape", id)
 		}
 		if users[j.Pattern]++; users[j.Pattern] == 1 {

@@ -24,7 +24,7 @@ func (st *State) SparesOf(pool string) *record.SparePool {
 // where that is decided.
 func (st *State) MaySpare(rep *record.Replica) bool {
 	if rep.State != berth.ReplicaRunning {
-		return rep.Retry.LostHardware
+		return rep.Retry.Get().LostHardware
 	}
 	_, drains := rep.DrainedBy()
 	return drains != nil

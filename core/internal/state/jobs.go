@@ -8,7 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/values"
+	"github.com/berth-sched/berth/core/internal/told"
 )
 
 // Expect makes room for so many jobs, where none is known yet.
@@ -22,18 +22,18 @@ func (st *State) Admit(j *record.Job) {
 		j.Pattern.Shape = st.gangShape(&j.Spec)
 	}
 	j.Pattern.Users++
-	j.Shape = j.Pattern.Shape
-	j.Shape.Users++
+	j.Shape().Users++
 	st.Totals.JobsAdmitted++
 }
 
 // PatternOf is the pattern of a job, by which some job is known, or a new one.
 func (st *State) PatternOf(j *berth.Job) *record.Pattern {
-	st.writePattern(j, j.Groups)
+	asked := told.AskedBy(j)
+	st.writePattern(j, asked)
 	if p := st.Patterns[string(st.key)]; p != nil {
 		return p
 	}
-	p := &record.Pattern{Key: string(st.key), Groups: values.CloneGroups(j.Groups), Offsets: make([]int, 1, 1+len(j.Groups))}
+	p := &record.Pattern{Key: string(st.key), Asked: asked.Clone(), Offsets: make([]int, 1, 1+len(j.Groups))}
 	for i := range j.Groups {
 		p.Offsets = append(p.Offsets, p.Offsets[i]+j.Groups[i].Members)
 	}
@@ -54,23 +54,25 @@ const mostShared = 1024
 
 // PatternLike is PatternOf for one of many jobs.
 func (st *State) PatternLike(j *berth.Job, known Patterns) *record.Pattern {
-	st.writePattern(j, nil)
+	rest := told.AskedBy(j)
+	rest.Groups = nil
+	st.writePattern(j, rest)
 	if p := known[sharedGroups{&j.Groups[0], string(st.key)}]; p != nil {
 		return p
 	}
-	rest := string(st.key)
+	key := sharedGroups{&j.Groups[0], string(st.key)}
 	p := st.PatternOf(j)
 	if len(known) < mostShared {
-		known[sharedGroups{&j.Groups[0], rest}] = p
+		known[key] = p
 	}
 	return p
 }
 
-// writePattern writes the key of the pattern of a job, as if it had the given groups.
-func (st *State) writePattern(j *berth.Job, groups []berth.Group) {
-	st.asked = record.PatternSpec{Groups: groups, Topology: j.Topology, SameLabels: j.SameLabels}
+// writePattern writes the key of the pattern of a job, as if it asked for what is given.
+func (st *State) writePattern(j *berth.Job, asked told.Asked) {
+	st.asked = record.PatternSpec{Asked: asked}
 	if slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Share != nil }) {
-		st.asked.TrustDomain = catalogue.TrustDomainOf(j)
+		st.asked.TrustDomain = catalogue.TrustDomainOf(j.Tenant, j.Queue)
 	}
 	var err error
 	st.key, err = patternPen.Append(st.key[:0], &st.asked)
@@ -97,7 +99,7 @@ func (st *State) NewBatch(head *record.Replica, many int) {
 	t := &record.Batch{Job: j, Next: next, End: next + many, Created: head.Created, Incarnation: head.Incarnation}
 	at, _ := slices.BinarySearchFunc(j.Batches, next, func(t *record.Batch, next int) int { return cmp.Compare(t.Next, next) })
 	j.Batches = slices.Insert(j.Batches, at, t)
-	j.Live += many
+	j.Live += int32(many)
 	st.Replicas += many
 }
 
@@ -129,7 +131,7 @@ func (st *State) SplitBatch(t *record.Batch, many int) *record.Batch {
 
 // forgetIn counts replicas of a batch no longer.
 func (st *State) forgetIn(t *record.Batch, many int) {
-	t.Job.Live -= many
+	t.Job.Live -= int32(many)
 	st.Replicas -= many
 }
 

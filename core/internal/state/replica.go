@@ -12,7 +12,7 @@ func (st *State) PlacementOf(rep *record.Replica, flat int) berth.MemberPlacemen
 	m := &rep.Members[flat]
 	g := rep.Job.Group(flat)
 	return berth.MemberPlacement{
-		Group: rep.Job.Spec.Groups[g].Name, Index: flat - rep.Job.Offsets[g],
+		Group: rep.Job.Spec.Groups[g].Name, Index: flat - rep.Job.Offset(g),
 		Node: m.Node.Spec.ID, GPUs: berth.GPUSet(m.Hold.GPUs),
 		ShareMilli: int(m.Hold.Share.GPUMilli), ShareMemoryMiB: m.Hold.Share.MemoryMiB,
 		Instance: m.Hold.Instance,

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/told"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/strict"
 	"github.com/berth-sched/berth/quota"
@@ -72,14 +73,14 @@ func (st *State) levelsOf(spec *record.ShapeSpec) []topology.Level {
 }
 
 // gangShape is the shape of a whole gang.
-func (st *State) gangShape(j *berth.Job) *record.Shape {
+func (st *State) gangShape(j *told.Job) *record.Shape {
 	spec := record.ShapeSpec{Topology: j.Topology, Groups: slices.Clone(j.Groups), SameLabels: slices.Clone(j.SameLabels)}
 	slices.Sort(spec.SameLabels)
 	for i := range spec.Groups {
 		g := &spec.Groups[i]
 		g.Name, g.MinMembers = "", record.Least(g)
 		if g.Claim.Share != nil {
-			spec.TrustDomain = catalogue.TrustDomainOf(j)
+			spec.TrustDomain = catalogue.TrustDomainOf(j.Tenant, j.Queue)
 		}
 	}
 	return st.shapeOf(spec)

@@ -23,13 +23,13 @@ func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 	}
 	g := &spec.Groups[0]
 	if g.Claim.Share != nil {
-		spec.TrustDomain = catalogue.TrustDomainOf(&rep.Job.Spec)
+		spec.TrustDomain = catalogue.TrustDomainOf(rep.Job.Spec.Tenant, rep.Job.Spec.Queue)
 	}
 	spec.SameLabels = slices.Sorted(slices.Values(rep.Job.Spec.SameLabels))
 	spec.Like = likeNode(rep, spec.SameLabels)
 	b := boundary{core: st}
 	b.include(rep.Members, rep.Job.Spec.Topology.Required)
-	first, end := rep.Job.Offsets[group], rep.Job.Offsets[group+1]
+	first, end := rep.Job.Offset(group), rep.Job.Offset(group+1)
 	own := rep.Members[first:end]
 	if record.There(own) {
 		b.include(own, g.Topology.Required)

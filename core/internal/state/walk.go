@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -94,7 +95,7 @@ func (st *State) LeftBehind(rep *record.Replica, held []gang.Hold) {
 // DeferBid is when to search for victims of a replica again, once more in vain: twice as long each
 // time, up to a bound.
 func (st *State) DeferBid(rep *record.Replica, doublings int) berth.Time {
-	at := st.Now.Add(preemptEvery << min(rep.FailedBids, doublings))
+	at := st.Now.Add(preemptEvery << min(int(rep.FailedBids), doublings))
 	rep.CountFailedBid()
 	return at
 }
@@ -118,4 +119,32 @@ func (st *State) EachSaved(jobs []record.SavedJob, restore func(*record.Replica,
 		}
 	}
 	return nil
+}
+
+// ByPrecedence lists the replicas that were restored about in the order of service, by rank and
+// age: each that waits then goes behind those that are there, and moves none of them.
+func (st *State) ByPrecedence(jobs []record.SavedJob) []*record.Replica {
+	type precedence struct { // to compare these looks at no record
+		class    berth.Class
+		priority int32
+		created  berth.Time
+		number   int
+	}
+	var reps []*record.Replica
+	var list []precedence
+	for i := range jobs {
+		for k := range jobs[i].Replicas {
+			rep := jobs[i].Replicas[k].Restored
+			list = append(list, precedence{rep.Job.Spec.Class, rep.Job.Spec.Priority, rep.Created, len(reps)})
+			reps = append(reps, rep)
+		}
+	}
+	slices.SortFunc(list, func(a, b precedence) int {
+		return cmp.Or(cmp.Compare(b.class, a.class), cmp.Compare(b.priority, a.priority), cmp.Compare(a.created, b.created), a.number-b.number)
+	})
+	ordered := make([]*record.Replica, len(list))
+	for i, p := range list {
+		ordered[i] = reps[p.number]
+	}
+	return ordered
 }

@@ -43,13 +43,8 @@ func CloneNode(n *berth.Node) berth.Node {
 
 // CloneJob returns a copy that shares no memory that the caller could change.
 func CloneJob(j *berth.Job) berth.Job {
-	return CloneJobOf(j, CloneGroups(j.Groups))
-}
-
-// CloneJobOf is CloneJob with groups that are such a copy already.
-func CloneJobOf(j *berth.Job, groups []berth.Group) berth.Job {
 	c := *j
-	c.Groups = groups
+	c.Groups = CloneGroups(j.Groups)
 	c.SameLabels = slices.Clone(j.SameLabels)
 	c.Service = copied(j.Service)
 	return c

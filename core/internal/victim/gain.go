@@ -117,7 +117,7 @@ func (t *Search) nextCheckpoint(chosen []int, after berth.Time) berth.Time {
 	for _, i := range chosen {
 		rep := t.Offers[i].Rep
 		every := rep.Job.Spec.Checkpoint.Interval
-		if every > 0 && t.Offers[i].Whole() && !t.Candidates[i].Checkpointable && !rep.Eviction.Tells && rep.Job.Spec.Service == nil {
+		if every > 0 && t.Offers[i].Whole() && !t.Candidates[i].Checkpointable && !rep.Eviction.Get().Tells && rep.Job.Spec.Service == nil {
 			next = min(next, after.Add(every-sinceCheckpoint(rep, after)))
 		}
 	}
@@ -131,8 +131,8 @@ func sinceCheckpoint(rep *record.Replica, at berth.Time) berth.Duration {
 	if rep.Job.Spec.Service != nil {
 		return 0
 	}
-	since := at.Sub(max(rep.Started, rep.Eviction.Checkpointed))
-	if every := rep.Job.Spec.Checkpoint.Interval; every > 0 && !rep.Eviction.Tells {
+	since := at.Sub(max(rep.Started, rep.Eviction.Get().Checkpointed))
+	if every := rep.Job.Spec.Checkpoint.Interval; every > 0 && !rep.Eviction.Get().Tells {
 		since %= every
 	}
 	return since

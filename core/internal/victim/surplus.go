@@ -38,7 +38,7 @@ func surplusOf(rep *record.Replica, group int) *surplus {
 	if record.Least(g) == g.Members {
 		return s
 	}
-	first, end := rep.Job.Offsets[group], rep.Job.Offsets[group+1]
+	first, end := rep.Job.Offset(group), rep.Job.Offset(group+1)
 	for ; first < end; first += record.UnitOf(g) {
 		var unit []int
 		for flat := first; flat < first+record.UnitOf(g); flat++ {

@@ -22,11 +22,13 @@ import (
 	"github.com/berth-sched/berth/journal"
 )
 
-// What one request may have, and how many events a certificate may tell a second; a request counts
-// as one. What is more has to wait, and what would wait longer than mostWait is refused.
+// The bounds: of one request, and of the events that a certificate tells in a second. A request
+// counts as one event for each eventBytes that it has, or may have where it does not say. More than
+// that has to wait, and is refused where it would wait longer than mostWait.
 const (
 	mostBytes, mostEvents = 1 << 20, 1000
 	perSecond             = 1000
+	eventBytes            = 2 << 10
 	mostWait              = time.Second
 )
 
@@ -125,7 +127,11 @@ func (d *replica) exchange(w http.ResponseWriter, in *http.Request) {
 
 // read reads a request within its bounds, or answers why it does not.
 func (d *replica) read(w http.ResponseWriter, in *http.Request, from peer) (*request, bool) {
-	if err := d.limits.wait(in.Context(), from, 1); err != nil {
+	size := in.ContentLength
+	if size < 0 || size > mostBytes {
+		size = mostBytes
+	}
+	if err := d.limits.wait(in.Context(), from, 1+int(size/eventBytes)); err != nil {
 		http.Error(w, err.Error(), http.StatusTooManyRequests)
 		return nil, false
 	}

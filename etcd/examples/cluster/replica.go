@@ -109,7 +109,7 @@ func newReplica(name, folder, listen string, endpoints []string) (*replica, *htt
 	mux.Handle("GET /metrics", clientsOnly(promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
 	return r, &http.Server{
 		Addr: listen, Handler: mux, TLSConfig: config,
-		ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10,
+		ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
 	}, nil
 }
 

@@ -1,0 +1,81 @@
+// Package told has the descriptions of jobs as the core keeps them: jobs that ask for the same keep
+// that once.
+//
+// It holds no state.
+package told
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/values"
+)
+
+// A Job is the description of a job. What it asks for it shares with the jobs that ask for the
+// same in the same words.
+type Job struct {
+	ID       berth.JobID
+	Queue    berth.QueueID
+	Tenant   berth.TenantID
+	Class    berth.Class
+	Priority int32
+	*Asked
+	Service         *berth.Service
+	MinRuntime      berth.Duration
+	ExpectedRuntime berth.Duration
+	Checkpoint      berth.Checkpoint
+	GangTimeout     berth.Duration
+}
+
+// Asked is what jobs ask for.
+type Asked struct {
+	Groups     []berth.Group
+	Topology   berth.Topology
+	SameLabels []string `json:",omitempty"`
+}
+
+// AskedBy is what a job asks for. It shares memory with the job.
+func AskedBy(j *berth.Job) Asked {
+	return Asked{Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels}
+}
+
+// Clone returns a copy that shares no memory that the caller could change.
+func (a *Asked) Clone() Asked {
+	return Asked{Groups: values.CloneGroups(a.Groups), Topology: a.Topology, SameLabels: slices.Clone(a.SameLabels)}
+}
+
+// JobOf is the description of a job, which asks for what is given. It shares no memory with the
+// job.
+func JobOf(j *berth.Job, asked *Asked) Job {
+	kept := Job{
+		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority, Asked: asked,
+		MinRuntime: j.MinRuntime, ExpectedRuntime: j.ExpectedRuntime, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
+	}
+	if j.Service != nil {
+		service := *j.Service
+		kept.Service = &service
+	}
+	return kept
+}
+
+// Full is the job in the words of the contract. It shares memory with what the core keeps.
+func (j *Job) Full() berth.Job {
+	return berth.Job{
+		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority,
+		Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels, Service: j.Service,
+		MinRuntime: j.MinRuntime, ExpectedRuntime: j.ExpectedRuntime, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
+	}
+}
+
+// Group is the position of a group by name, or -1.
+func (j *Job) Group(name string) int {
+	return slices.IndexFunc(j.Groups, func(g berth.Group) bool { return g.Name == name })
+}
+
+// Gangs is the number of gangs that the job asks for.
+func (j *Job) Gangs() int {
+	if j.Service == nil {
+		return 1
+	}
+	return j.Service.Replicas
+}
