@@ -62,7 +62,7 @@ func TestAPassLooksAtWhatIsDue(t *testing.T) {
 			apply(berth.JobFinished{Job: berth.JobID(fmt.Sprintf("node-%d", i)), Incarnation: 1})
 			rest()
 
-			require.Less(t, core.Buckets(c)-before, 20*shapes, "of %d that wait", queues*shapes)
+			require.Less(t, core.Buckets(c)-before, 40*shapes, "of %d that wait", queues*shapes)
 		}
 		require.NoError(t, c.Check())
 	}

@@ -45,9 +45,12 @@ func LowerBounds(c *Core, lower func(*Bounds)) { lower(&c.state.Bounds) }
 // reservation.
 func LeaveTakers(c *Core) { c.agenda.LeaveTakers() }
 
-// VictimWork is how many places victim searches have looked at so far, and how many candidates they
-// have gathered there.
-func VictimWork(c *Core) (places, candidates int) { return c.victims.Work() }
+// VictimWork is how many places victim searches have looked at so far, how many of these they have
+// weighed, and how many candidates they have gathered there.
+func VictimWork(c *Core) (places, weighed, candidates int) { return c.victims.Work() }
+
+// SpotsAtFirst has victim searches find so many spots at first, or all of them: less than 0.
+func SpotsAtFirst(c *Core, most int) { c.victims.SpotsAtFirst(most) }
 
 // Buckets is how many buckets of queues were looked at so far, and how many bidders, to find out
 // what is due.

@@ -207,18 +207,79 @@ func TestVictimsAreFoundPlaceByPlace(t *testing.T) {
 	}
 }
 
+// A search that keeps the cheapest spots alone, and finds all of them where those do not suffice,
+// chooses what one does that has all of them from the beginning.
+func TestTheCheapestSpotsAreFoundFirst(t *testing.T) {
+	t.Parallel()
+	chosen := 0
+	for seed := range drawn.Seeds(60) {
+		w := newCrowded(seed)
+		plan := func(most int) (berth.StartPlan, []berth.Order) {
+			d := w.build(t, func(b *core.Bounds) { b.Candidates = 1 + int(seed%3) })
+			core.SpotsAtFirst(d.Core, most)
+			plan, err := d.StartPlan(d.now, "waits", 0)
+			require.NoError(t, err)
+			return plan, d.pass()
+		}
+		all, orders := plan(-1)
+		for _, most := range []int{1, 2, 5} {
+			few, same := plan(most)
+			require.Equal(t, all, few, "seed %d: %+v", seed, w.waits)
+			require.Equal(t, orders, same, "seed %d: %+v", seed, w.waits)
+		}
+		chosen += len(all.Victims)
+	}
+	require.Positive(t, chosen)
+}
+
+// So it does where most spots are told to be dearer at a glance: of jobs of one kind, on nodes of
+// which some have GPUs free.
+func TestSpotsAreDearerAtAGlance(t *testing.T) {
+	t.Parallel()
+	d := singles(t, 80)
+	random := rand.New(rand.NewPCG(2, 2))
+	for range 80 {
+		_ = d.Apply(d.now, berth.JobFinished{Job: berth.JobID(fmt.Sprintf("j%04d-%d", random.IntN(80), random.IntN(8))), Incarnation: 1}) // unless it did before
+	}
+	for _, queue := range []berth.QueueID{"a", "b"} {
+		for gpus := 1; gpus <= 8; gpus++ {
+			for _, gang := range []int{1, 3, 70} {
+				id := berth.JobID(fmt.Sprint("waits-", queue, gpus, "-", gang))
+				d.tell(one(queue, id, gpus, ranks(1), members(gang)))
+				plan := func(most int) (berth.StartPlan, int) {
+					core.SpotsAtFirst(d.Core, most)
+					_, before, _ := core.VictimWork(d.Core)
+					plan, err := d.StartPlan(d.now, id, 0)
+					require.NoError(t, err)
+					_, after, _ := core.VictimWork(d.Core)
+					return plan, after - before
+				}
+				all, many := plan(-1)
+				few, weighed := plan(20)
+				require.Equal(t, all, few, id)
+				if gang == 1 {
+					require.Less(t, weighed, max(1, many), id)
+				}
+				d.tell(berth.JobCancelled{Job: id})
+			}
+		}
+	}
+}
+
 // The work of a search is in proportion to the places that it is about, each of which it looks at
-// once, and not to what runs: it gathers as many candidates on a large fleet as on a small one.
+// once, and not to what runs: it gathers as many candidates on a large fleet as on a small one, and
+// weighs few more places.
 func TestVictimsOfALargeFleetTakeNoMoreCandidates(t *testing.T) {
 	t.Parallel()
 	for _, queue := range []berth.QueueID{"a", "b"} { // within a queue, and between two
-		for _, gang := range []struct{ members, gathered int }{{1, 64}, {8, 96}} {
-			for _, nodes := range []int{80, 160} {
+		for _, gang := range []struct{ members, gathered, weighed int }{{1, 64, 100}, {8, 96, 240}} {
+			for _, nodes := range []int{80, 320} {
 				d := singles(t, nodes)
 				d.tell(one(queue, "waits", 8, ranks(1), members(gang.members)))
 				require.Len(t, d.pass(), 8*gang.members)
-				places, gathered := core.VictimWork(d.Core)
+				places, weighed, gathered := core.VictimWork(d.Core)
 				require.Equal(t, nodes, places)
+				require.LessOrEqual(t, weighed, gang.weighed)
 				require.Equal(t, gang.gathered, gathered)
 			}
 		}

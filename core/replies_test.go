@@ -3,6 +3,7 @@ package core_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
+	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -37,59 +39,13 @@ func TestABidIsAnsweredAsByASearchOfItsOwn(t *testing.T) {
 	told := 0
 	for seed := range drawn.Seeds(60) {
 		w := rand.New(rand.NewPCG(seed, 11))
-		c, err := core.New(berth.Config{Policy: berth.Policy{Preemption: berth.Preemption{MinRuntime: berth.Duration(w.Int64N(3)) * berth.Hour}}})
+		c, err := core.New(berth.Config{Gain: standardGain(), Policy: berth.Policy{Preemption: berth.Preemption{MinRuntime: berth.Duration(w.Int64N(3)) * berth.Hour}}})
 		require.NoError(t, err)
-		tell := func(e berth.Event) { require.NoError(t, c.Apply(c.Now(), e)) }
 		core.DoubtReplies(c, func(job berth.JobID, equal bool) {
 			told++
 			require.True(t, equal, "seed %d: %s", seed, job)
 		})
-		_, err = c.Schedule(berth.Time(4 * berth.Hour))
-		require.NoError(t, err)
-		queues, nodes := 6+w.IntN(24), 16+w.IntN(32)
-		parents := []string{"", "x", "y"}[:1+w.IntN(3)]
-		for _, name := range parents[1:] {
-			tell(berth.QueueSet{Queue: quota.Queue{Name: name}})
-		}
-		name := func(i int) string { return fmt.Sprint("q", i) }
-		for i := range queues {
-			q := quota.Queue{Name: name(i), Parent: parents[w.IntN(len(parents))], Weight: 1 + w.Int64N(2)}
-			if w.IntN(2) == 0 {
-				q.Guarantee = quota.Amounts{quota.GPUMilli: 2000 * (1 + w.Int64N(8))}
-				if w.IntN(2) == 0 {
-					q.LendingLimit = quota.Amounts{quota.GPUMilli: w.Int64N(2) * 4000}
-				}
-			}
-			if w.IntN(4) == 0 {
-				q.Limit = quota.Amounts{quota.GPUMilli: 16_000 + 8000*w.Int64N(4)}
-			}
-			tell(berth.QueueSet{Queue: q})
-		}
-		for i := range nodes {
-			n := berth.Node{ID: berth.NodeID(fmt.Sprintf("n%02d", i)), GPUs: berth.EqualGPUs(8, berth.GPU{Product: "H100"})}
-			tell(berth.NodeJoined{Node: n})
-			each := 1 << (2 + w.IntN(2))
-			for first := 0; first < 8; first += each {
-				job := berth.Job{
-					ID: berth.JobID(fmt.Sprint("runs", i, first)), Queue: berth.QueueID(name(w.IntN(queues))), Class: berth.Class(w.IntN(2)),
-					Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: each}}}, Checkpoint: berth.Checkpoint{Supported: w.IntN(8) == 0, RestartCost: berth.Hour},
-				}
-				tell(berth.JobObserved{Job: job, Running: []berth.ObservedReplica{{
-					Incarnation: 1, Started: berth.Time(w.Int64N(int64(4 * berth.Hour))),
-					Members: []berth.MemberPlacement{{Node: n.ID, GPUs: (1<<each - 1) << first}},
-				}}})
-			}
-		}
-		for i := range 6 * queues {
-			if i%queues == 0 {
-				_, err = c.Schedule(c.Now().Add(berth.Minute))
-				require.NoError(t, err)
-			}
-			tell(berth.JobSubmitted{Job: berth.Job{
-				ID: berth.JobID(fmt.Sprint("waits", i)), Queue: berth.QueueID(name(i % queues)), Class: berth.Class(w.IntN(16) / 15),
-				Groups: []berth.Group{{Members: 1 + w.IntN(2), Claim: berth.Claim{GPUs: 1 << w.IntN(3)}}},
-			}})
-		}
+		fillBelowShares(t, c, w)
 		for range 4 {
 			passesToRest(t, c)
 			require.NoError(t, c.Check())
@@ -100,10 +56,142 @@ func TestABidIsAnsweredAsByASearchOfItsOwn(t *testing.T) {
 	require.Greater(t, told, 100, "bids that an earlier search answers")
 }
 
+// standardGain is the gain of the default policy, as a function of the embedder's: nothing is known
+// of that beforehand, so that each bid is searched for.
+func standardGain() berth.GainFunc {
+	scale := preempt.Scale{ClassGain: []int64{0, int64(berth.Hour), int64(24 * berth.Hour)}, TurnGain: int64(10 * berth.Minute), WaitMilli: 1000}
+	return func(b preempt.Beneficiary) preempt.GPUMilliseconds { return scale.Gain(&b) }
+}
+
+// fillBelowShares has many queues, of whatever weights, guarantees and limits, share a full fleet,
+// and jobs wait in all of them.
+func fillBelowShares(t *testing.T, c *core.Core, w *rand.Rand) {
+	t.Helper()
+	tell := func(e berth.Event) { require.NoError(t, c.Apply(c.Now(), e)) }
+	_, err := c.Schedule(berth.Time(4 * berth.Hour))
+	require.NoError(t, err)
+	queues, nodes := 6+w.IntN(24), 16+w.IntN(32)
+	parents := []string{"", "x", "y"}[:1+w.IntN(3)]
+	for _, name := range parents[1:] {
+		tell(berth.QueueSet{Queue: quota.Queue{Name: name}})
+	}
+	name := func(i int) string { return fmt.Sprint("q", i) }
+	for i := range queues {
+		q := quota.Queue{Name: name(i), Parent: parents[w.IntN(len(parents))], Weight: 1 + w.Int64N(2)}
+		if w.IntN(2) == 0 {
+			q.Guarantee = quota.Amounts{quota.GPUMilli: 2000 * (1 + w.Int64N(8))}
+			if w.IntN(2) == 0 {
+				q.LendingLimit = quota.Amounts{quota.GPUMilli: w.Int64N(2) * 4000}
+			}
+		}
+		if w.IntN(4) == 0 {
+			q.Limit = quota.Amounts{quota.GPUMilli: 16_000 + 8000*w.Int64N(4)}
+		}
+		tell(berth.QueueSet{Queue: q})
+	}
+	for i := range nodes {
+		n := berth.Node{ID: berth.NodeID(fmt.Sprintf("n%02d", i)), MemoryMiB: 64, GPUs: berth.EqualGPUs(8, berth.GPU{Product: "H100"})}
+		tell(berth.NodeJoined{Node: n})
+		each := 1 << (2 + w.IntN(2))
+		for first := 0; first < 8; first += each {
+			job := berth.Job{
+				ID: berth.JobID(fmt.Sprint("runs", i, first)), Queue: berth.QueueID(name(w.IntN(queues))), Class: berth.Class(w.IntN(2)),
+				Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: each}}}, Checkpoint: berth.Checkpoint{Supported: w.IntN(8) == 0, RestartCost: berth.Duration(w.Int64N(3)) * berth.Hour / 2},
+			}
+			tell(berth.JobObserved{Job: job, Running: []berth.ObservedReplica{{
+				Incarnation: 1, Started: berth.Time(w.Int64N(int64(4 * berth.Hour))),
+				Members: []berth.MemberPlacement{{Node: n.ID, GPUs: (1<<each - 1) << first}},
+			}}})
+		}
+	}
+	for i := range 6 * queues {
+		if i%queues == 0 {
+			_, err = c.Schedule(c.Now().Add(berth.Minute))
+			require.NoError(t, err)
+		}
+		tell(berth.JobSubmitted{Job: berth.Job{
+			ID: berth.JobID(fmt.Sprint("waits", i)), Queue: berth.QueueID(name(i % queues)), Class: berth.Class(w.IntN(16) / 15),
+			Groups: []berth.Group{{Members: 1 + w.IntN(2), Claim: berth.Claim{GPUs: 1 << w.IntN(3), MemoryMiB: w.Int64N(40)}}},
+		}})
+	}
+}
+
+// What a pass does not bid for, since no victim could pay for it, it bids for as soon as one does:
+// a core that searches for each bid, since it knows nothing of its gain, evicts the same at the
+// same instants.
+func TestNoBidIsLeftOutThatPays(t *testing.T) {
+	evicted := 0
+	for seed := range drawn.Seeds(25) {
+		var all [2]string
+		for i, gain := range []berth.GainFunc{nil, standardGain()} {
+			w := rand.New(rand.NewPCG(seed, 12))
+			c, err := core.New(berth.Config{Gain: gain, Policy: berth.Policy{Preemption: berth.Preemption{MinRuntime: berth.Duration(w.Int64N(3)) * berth.Hour}}})
+			require.NoError(t, err)
+			tell := func(e berth.Event) { require.NoError(t, c.Apply(c.Now(), e)) }
+			_, err = c.Schedule(berth.Time(6 * berth.Hour))
+			require.NoError(t, err)
+			for _, name := range []string{"lends", "asks"} {
+				tell(berth.QueueSet{Queue: quota.Queue{Name: name}})
+			}
+			for k := range 2 + w.IntN(4) {
+				id := fmt.Sprint("n", k)
+				tell(berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(id), GPUs: berth.EqualGPUs(8, berth.GPU{Product: "H100"})}})
+				each := 1 << w.IntN(4)
+				for first := 0; first < 8; first += each {
+					tell(berth.JobObserved{
+						Job: berth.Job{
+							ID: berth.JobID(fmt.Sprint(id, first)), Queue: "lends", ExpectedRuntime: 48 * berth.Hour,
+							Groups:     []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: each}}},
+							Checkpoint: berth.Checkpoint{Supported: w.IntN(8) == 0, RestartCost: berth.Duration(w.Int64N(3)) * berth.Hour},
+						},
+						Running: []berth.ObservedReplica{{
+							Incarnation: 1, Started: berth.Time(w.Int64N(int64(6 * berth.Hour))),
+							Members: []berth.MemberPlacement{{Node: berth.NodeID(id), GPUs: (1<<each - 1) << first}},
+						}},
+					})
+				}
+			}
+			for k := range 3 {
+				tell(berth.JobSubmitted{Job: berth.Job{
+					ID: berth.JobID(fmt.Sprint("waits", k)), Queue: "asks", Class: berth.Class(w.IntN(4) / 3),
+					Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1 << w.IntN(4)}}},
+				}})
+			}
+			for end := c.Now().Add(48 * berth.Hour); c.Now() < end; {
+				passesToRest(t, c)
+				require.NoError(t, c.Check())
+				all[i] += fmt.Sprintln(c.Now(), c.Report().Totals.Preemptions)
+				at, due := c.NextWake()
+				if !due {
+					break
+				}
+				_, err = c.Schedule(min(at, end))
+				require.NoError(t, err)
+			}
+			evicted += int(c.Report().Totals.Preemptions)
+			all[i] = firstOfEach(all[i])
+		}
+		require.Equal(t, all[1], all[0], "seed %d", seed)
+	}
+	require.Greater(t, evicted, 20, "evictions")
+}
+
+// firstOfEach leaves of lines that end alike the first one.
+func firstOfEach(lines string) (first string) {
+	last := ""
+	for line := range strings.Lines(lines) {
+		if count := line[strings.LastIndex(line, " "):]; count != last {
+			first, last = first+line, count
+		}
+	}
+	return first
+}
+
 // newBelowShare is a full fleet of queues of which every second one has twice as much as the
-// others, that are below their shares, and too little to gain by what they wait for.
-func newBelowShare(t *testing.T, queues int) *core.Core {
-	c, err := core.New(berth.Config{})
+// others, that are below their shares, and too little to gain by what they wait for. Memory is what
+// the i-th request of a queue asks for.
+func newBelowShare(t *testing.T, queues int, gain berth.GainFunc, memory func(queue, i int) int64) *core.Core {
+	c, err := core.New(berth.Config{Gain: gain})
 	require.NoError(t, err)
 	tell := func(e berth.Event) { require.NoError(t, c.Apply(c.Now(), e)) }
 	_, err = c.Schedule(berth.Time(4 * berth.Hour))
@@ -112,7 +200,7 @@ func newBelowShare(t *testing.T, queues int) *core.Core {
 		tell(berth.QueueSet{Queue: quota.Queue{Name: fmt.Sprint("q", i)}})
 		for k := range 1 + i%2 {
 			id := fmt.Sprintf("n%d-%d", i, k)
-			tell(berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(id), GPUs: berth.EqualGPUs(8, berth.GPU{Product: "H100"})}})
+			tell(berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(id), MemoryMiB: 1 << 20, GPUs: berth.EqualGPUs(8, berth.GPU{Product: "H100"})}})
 			tell(berth.JobObserved{
 				Job:     berth.Job{ID: berth.JobID(id), Queue: berth.QueueID(fmt.Sprint("q", i)), Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 8}}}, ExpectedRuntime: 24 * berth.Hour},
 				Running: []berth.ObservedReplica{{Incarnation: 1, Members: []berth.MemberPlacement{{Node: berth.NodeID(id), GPUs: 255}}}},
@@ -120,7 +208,7 @@ func newBelowShare(t *testing.T, queues int) *core.Core {
 		}
 		for gpus := range 8 {
 			tell(berth.JobSubmitted{Job: berth.Job{
-				ID: berth.JobID(fmt.Sprint("waits", i, gpus)), Queue: berth.QueueID(fmt.Sprint("q", i)), Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1 + gpus}}},
+				ID: berth.JobID(fmt.Sprint("waits", i, gpus)), Queue: berth.QueueID(fmt.Sprint("q", i)), Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1 + gpus, MemoryMiB: memory(i, gpus)}}},
 			}})
 		}
 	}
@@ -132,10 +220,10 @@ func newBelowShare(t *testing.T, queues int) *core.Core {
 func TestManyQueuesBelowTheirSharesAreAnsweredTogether(t *testing.T) {
 	var passes, looked [2]int
 	for i, queues := range []int{100, 1000} {
-		c := newBelowShare(t, queues)
+		c := newBelowShare(t, queues, standardGain(), alike)
 		core.LowerBounds(c, func(b *core.Bounds) { b.Candidates, b.Bids = 16, 8 })
 		passes[i] = passesToRest(t, c)
-		places, _ := core.VictimWork(c)
+		places, _, _ := core.VictimWork(c)
 		looked[i] = places / queues
 		require.NoError(t, c.Check())
 	}
@@ -143,12 +231,50 @@ func TestManyQueuesBelowTheirSharesAreAnsweredTogether(t *testing.T) {
 	require.LessOrEqual(t, looked[1], looked[0], "places that were looked at, for each queue: %v", looked)
 }
 
+func alike(int, int) int64 { return 0 }
+
+// Requests that differ by what they need of a host have one answer where one of them that needs
+// less has it: there are few searches, of however many requests.
+func TestDistinctRequestsAreAnsweredTogether(t *testing.T) {
+	var passes, looked [2]int
+	for i, queues := range []int{50, 500} {
+		c := newBelowShare(t, queues, standardGain(), func(queue, i int) int64 { return int64(queue*7919%queues*8 + i) })
+		core.LowerBounds(c, func(b *core.Bounds) { b.Candidates, b.Bids = 16, 8 })
+		passes[i] = passesToRest(t, c)
+		places, _, _ := core.VictimWork(c)
+		looked[i] = places / queues
+		require.NoError(t, c.Check())
+	}
+	require.LessOrEqual(t, passes[1], 3*passes[0], "passes to rest: %v", passes)
+	require.LessOrEqual(t, looked[1], 3*looked[0], "places that were looked at, for each queue: %v", looked)
+}
+
+// A bid that could not pay whatever its victims cost takes no search, and the queues that have only
+// such bids are not looked into.
+func TestBidsThatCannotPayTakeNoSearch(t *testing.T) {
+	var buckets [2]int
+	for i, queues := range []int{100, 1000} {
+		c := newBelowShare(t, queues, nil, alike)
+		passesToRest(t, c)
+		before := core.Buckets(c)
+		for k := range 10 {
+			require.NoError(t, c.Apply(c.Now(), berth.QueueSet{Queue: quota.Queue{Name: fmt.Sprint("new", k)}}))
+			passesToRest(t, c)
+		}
+		buckets[i] = core.Buckets(c) - before
+		places, candidates, _ := core.VictimWork(c)
+		require.Zero(t, places+candidates, "what searches looked at")
+		require.NoError(t, c.Check())
+	}
+	require.LessOrEqual(t, buckets[1], 2*buckets[0]+100, "bidders that were looked at: %v", buckets)
+}
+
 // After a completion no more entries are put in order than may get a reservation, however many
 // wait: none, if as many gangs have one as may.
 func TestACompletionPutsFewInOrderForReservations(t *testing.T) {
 	var turns [2]int
 	for i, queues := range []int{50, 500} {
-		c := newBelowShare(t, queues)
+		c := newBelowShare(t, queues, nil, alike)
 		passesToRest(t, c)
 		_, err := c.Schedule(c.Now().Add(berth.Hour))
 		require.NoError(t, err)

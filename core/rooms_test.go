@@ -125,8 +125,8 @@ var roomRules = map[string]roomRule{
 		"minimums": "false between passes", "unbound": "empty between passes", "booked": "scratch",
 		"nodesLooked": "nought when a pass begins to look", "listed": "empty between passes",
 	}},
-	"victims": {derived: map[string]string{"prospects": "from what runs on nodes", "gathered": "counted from nothing"}},
-	"evict":   {derived: map[string]string{"chooser": "scratch", "Replied": "of tests"}},
+	"victims": {derived: map[string]string{"prospects": "from what runs on nodes", "gathered": "counted from nothing", "lenders": "scratch"}},
+	"evict":   {derived: map[string]string{"chooser": "scratch", "departing": "scratch", "here": "scratch", "Replied": "of tests"}},
 	"answer":  {},
 }
 

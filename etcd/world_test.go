@@ -53,6 +53,7 @@ type world struct {
 	// wanted is how many jobs are to be submitted in all, and submitted what was told to be.
 	wanted, submitted int
 	acknowledged      map[berth.JobID]bool
+	settled           int // of the first so many, all are acknowledged
 	// carried are the orders that were carried out, and refused those of earlier terms.
 	carried map[berth.OrderID]string
 	refused int
@@ -222,7 +223,10 @@ func (w *world) events() []berth.Event {
 	if w.submitted < w.wanted {
 		w.submitted++
 	}
-	for n := range w.submitted {
+	for w.acknowledged[jobID(w.settled)] {
+		w.settled++
+	}
+	for n := w.settled; n < w.submitted; n++ {
 		if id := jobID(n); !w.acknowledged[id] {
 			list = append(list, berth.JobSubmitted{Job: berth.Job{
 				ID: id, Queue: "q", Groups: []berth.Group{{Members: 1 + n%3, Claim: berth.WholeGPUs(1 << (n % 3))}},

@@ -51,6 +51,9 @@ type Fleet struct {
 	losses    losses
 	search    search
 	footprint footprint
+	// together: the tree is told later what is free on the nodes that are untold.
+	together bool
+	untold   []topology.NodeIndex
 	// seen and epoch find doubled classes in a request.
 	seen  []uint64
 	epoch uint64
@@ -81,6 +84,7 @@ type NodeSpec struct {
 type nodeState struct {
 	live        bool
 	schedulable bool
+	untold      bool // the tree has yet to be told what is free
 	class       topology.NodeClass
 	gpuMemory   int64
 	maxShares   int
@@ -391,9 +395,29 @@ func (f *Fleet) AppendLeft(into []int32, n topology.NodeIndex) []int32 {
 // free is the set of healthy undivided GPUs that nobody holds.
 func (s *nodeState) free() uint64 { return s.healthy &^ (s.whole | s.shared | s.divided) }
 
-// recount tells the tree what a node has free.
+// Together has a function change what is held on nodes, and the tree told of each node once, when
+// it returns. Until then the tree is as it was, so the function searches nothing.
+func (f *Fleet) Together(change func()) {
+	f.together = true
+	change()
+	f.together = false
+	for _, n := range f.untold {
+		f.nodes[n].untold = false
+		f.recount(n)
+	}
+	f.untold = f.untold[:0]
+}
+
+// recount tells the tree what a node has free, at once or with what changes together with it.
 func (f *Fleet) recount(n topology.NodeIndex) {
 	state := &f.nodes[n]
+	if f.together {
+		if !state.untold {
+			state.untold = true
+			f.untold = append(f.untold, n)
+		}
+		return
+	}
 	if !state.schedulable {
 		f.tree.SetFree(n, -1)
 		return

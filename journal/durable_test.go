@@ -315,6 +315,69 @@ type noSnapshots struct{ journal.Store }
 
 func (noSnapshots) Save(context.Context, journal.Snapshot) error { return journal.ErrFull }
 
+// TestTheLogGrowsByAnIntervalForEachSnapshotThatFails, whether the next writer is started anew or
+// has followed the one that the snapshot took with it; and one that is saved ends that.
+func TestTheLogGrowsByAnIntervalForEachSnapshotThatFails(t *testing.T) {
+	const interval, failures = 10, 5
+	for name, standsBy := range map[string]bool{"started anew": false, "has followed": true} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			h.options.SnapshotRecords = interval
+			h.open()
+			standby, err := journal.Restore(mustNewest(t, h.store), h.options.Config)
+			require.NoError(t, err)
+			fails := failures
+			h.store = &deadlySnapshots{h.store, &fails}
+			h.Durable, err = journal.Open(t.Context(), h.store, h.options)
+			require.NoError(t, err)
+			h.tell(nodeOf("n", 8), queueOf("q"))
+			var died []uint64 // at which records
+			for n := 0; len(died) < failures || mustNewest(t, h.store).At.Number == 0; n++ {
+				h.tell(queueOf(fmt.Sprintf("q%d", n)))
+				_, err := h.Schedule(t.Context())
+				if err == nil {
+					continue
+				}
+				require.ErrorIs(t, err, journal.ErrUncertain)
+				died = append(died, h.Position().Number)
+				store, err := h.log.Open()
+				require.NoError(t, err)
+				h.store = &deadlySnapshots{store, &fails}
+				if standsBy {
+					require.NoError(t, standby.CatchUp(t.Context(), store))
+					h.Durable, err = standby.Lead(t.Context(), h.store, h.options)
+					require.NoError(t, err)
+					standby, err = journal.Restore(mustNewest(t, store), h.options.Config)
+				} else {
+					h.Durable, err = journal.Open(t.Context(), h.store, h.options)
+				}
+				require.NoError(t, err)
+			}
+			before := uint64(0)
+			for _, at := range died {
+				require.LessOrEqual(t, at-before, uint64(interval+4), "the records of a turn, and of the snapshot, come on top")
+				require.GreaterOrEqual(t, at-before, uint64(interval), "the next writer does something else first")
+				before = at
+			}
+			require.LessOrEqual(t, mustNewest(t, h.store).At.Number, uint64((failures+1)*(interval+4)))
+		})
+	}
+}
+
+// deadlySnapshots are those with which the writer dies, so many times.
+type deadlySnapshots struct {
+	journal.Store
+	left *int
+}
+
+func (s *deadlySnapshots) Save(ctx context.Context, n journal.Snapshot) error {
+	if *s.left > 0 {
+		*s.left--
+		return journal.ErrUncertain
+	}
+	return s.Store.Save(ctx, n)
+}
+
 // TestAnEmptyStoreIsOneWithoutData, whether it says so with nil or with no bytes.
 func TestAnEmptyStoreIsOneWithoutData(t *testing.T) {
 	h := newHost(t)

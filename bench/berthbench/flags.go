@@ -290,7 +290,7 @@ func weekFlags(f *flag.FlagSet) conduct {
 	o := week.Defaults()
 	f.StringVar(&o.Jobs, "jobs", "", "the jobs: a file of sacct, in the Standard Workload Format, or of kubectl")
 	f.StringVar(&o.Nodes, "nodes", "", `the nodes: what "scontrol show node" printed`)
-	f.StringVar(&o.Topology, "topology", "", "topology.conf of Slurm")
+	f.StringVar(&o.Topology, "topology", "", "topology.conf or topology.yaml of Slurm")
 	f.StringVar(&o.Shares, "shares", "", `the shares of accounts: what "sshare --all --parsable" printed`)
 	f.IntVar(&o.GPUs, "gpus", 0, "GPUs of the fleet without -nodes; 0: as many as the file itself held")
 	f.IntVar(&o.NodeGPUs, "node-gpus", o.NodeGPUs, "GPUs of a node without -nodes")

@@ -20,8 +20,12 @@ type plot struct {
 }
 
 func newPlot(width, height float64, title string) *plot {
-	p := &plot{width: width, height: height, left: 62, right: 16, top: 14, bottom: 40}
-	p.put(`<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, width, height, html.EscapeString(title))
+	p := &plot{width: width, height: height, left: 74, right: 16, top: 14, bottom: 48}
+	class := "plot"
+	if width > 800 {
+		class = "plot wide" // small windows show larger letters in it
+	}
+	p.put(`<svg viewBox="0 0 %g %g" class="%s" role="img" aria-label="%s">`, width, height, class, html.EscapeString(title))
 	return p
 }
 
@@ -58,21 +62,35 @@ func (p *plot) timeAxis(from, to berth.Time) {
 		if t < from {
 			continue
 		}
-		x := p.x(float64(t))
-		p.line(x, p.top, x, p.height-p.bottom, "grid")
 		label := fmt.Sprintf("%02d:%02d", t%berth.Time(berth.Day)/berth.Time(berth.Hour), t%berth.Time(berth.Hour)/berth.Time(berth.Minute))
 		if step >= berth.Day {
 			label = fmt.Sprint(int64(t) / int64(berth.Day))
 		} else if t > 0 && t%berth.Time(berth.Day) == 0 {
 			label = "24:00"
 		}
-		p.text(x, p.height-p.bottom+16, "mid", label)
+		p.tickOfX(p.x(float64(t)), label)
 	}
 	unit := "time of day, h:min"
 	if step >= berth.Day {
 		unit = "days"
 	}
-	p.text((p.left+p.width-p.right)/2, p.height-6, "mid unit", unit)
+	p.xUnit(unit)
+}
+
+// tickOfX draws a line of the grid, with its label below.
+func (p *plot) tickOfX(x float64, label string) {
+	p.line(x, p.top, x, p.height-p.bottom, "grid")
+	p.text(x, p.height-p.bottom+20, "mid", label)
+}
+
+// tickOfY draws a line of the grid, with its label left of it.
+func (p *plot) tickOfY(y float64, label string) {
+	p.line(p.left, y, p.width-p.right, y, "grid")
+	p.text(p.left-6, y+4, "end", label)
+}
+
+func (p *plot) xUnit(unit string) {
+	p.text((p.left+p.width-p.right)/2, p.height-5, "mid unit", unit)
 }
 
 // timeStep is the distance of ticks, such that at most n steps make the span.
@@ -84,39 +102,55 @@ func timeStep(span berth.Duration, n int) berth.Duration {
 			return step
 		}
 	}
-	return berth.Duration(tickStep(float64(span)/float64(berth.Day), n)) * berth.Day
+	return berth.Duration(max(1, stepOf(float64(span)/float64(berth.Day), n))) * berth.Day
 }
 
-// tickStep is 1, 2 or 5 times a power of ten, and at least 1, such that at most n
-// steps make the span.
-func tickStep(span float64, n int) float64 {
-	power := 1.0
-	for {
-		for _, k := range []float64{1, 2, 5} {
-			if span <= k*power*float64(n) {
-				return k * power
-			}
-		}
-		power *= 10
+// stepOf is 1, 2 or 5 times a power of ten, such that at most n steps make the span.
+func stepOf(span float64, n int) float64 {
+	if !(span > 0) {
+		return 1
 	}
+	power := math.Pow(10, math.Floor(math.Log10(span/float64(n))))
+	for _, k := range []float64{1, 2, 5} {
+		if span <= k*power*float64(n)*1.000001 {
+			return k * power
+		}
+	}
+	return 10 * power
 }
 
-// amountAxis lays the y axis out from 0 to at least most, and labels it.
-func (p *plot) amountAxis(most float64, unit string) {
-	step := tickStep(max(most, 1), 7)
-	top := math.Ceil(max(most, 1)/step) * step
-	p.y = linear(0, top, p.height-p.bottom, p.top)
-	for v := 0.0; v <= top; v += step {
-		y := p.y(v)
-		p.line(p.left, y, p.width-p.right, y, "grid")
-		p.text(p.left-6, y+4, "end", count(int(v)))
+// amountAxis lays the y axis out from zero, or least if that is less, to at least most, and labels
+// it.
+func (p *plot) amountAxis(least, most float64, unit string) {
+	step := stepOf(most-min(least, 0), 7)
+	bottom, top := math.Floor(min(least, 0)/step), max(math.Ceil(most/step), 1)
+	p.y = linear(bottom*step, top*step, p.height-p.bottom, p.top)
+	for i := bottom; i <= top; i++ {
+		p.tickOfY(p.y(i*step), number(round(i*step, 6)))
+	}
+	if bottom < 0 {
+		p.line(p.left, p.y(0), p.width-p.right, p.y(0), "zero")
 	}
 	p.yUnit(unit)
 }
 
+// number formats a number, whole ones in groups of three.
+func number(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+		return count(int(v))
+	}
+	return fmt.Sprintf("%g", v)
+}
+
+// round keeps some digits behind the point.
+func round(v float64, digits int) float64 {
+	scale := math.Pow(10, float64(digits))
+	return math.Round(v*scale) / scale
+}
+
 func (p *plot) yUnit(unit string) {
 	y := (p.top + p.height - p.bottom) / 2
-	p.put(`<text x="8" y="%.1f" class="mid unit" transform="rotate(-90 8 %.1f)">%s</text>`, y, y, html.EscapeString(unit))
+	p.put(`<text x="10" y="%.1f" class="mid unit" transform="rotate(-90 10 %.1f)">%s</text>`, y, y, html.EscapeString(unit))
 }
 
 // A point is in data.

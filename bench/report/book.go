@@ -39,6 +39,7 @@ type nodeBook struct {
 // A jobBook is kept of a job that is known.
 type jobBook struct {
 	id        berth.JobID
+	queue     berth.QueueID
 	category  Category
 	service   bool
 	gpus      int // of all members, whole
@@ -112,6 +113,21 @@ func (j *jobBook) waitsSince() berth.Time {
 	return first
 }
 
+// longest lists the jobs that wait, at most so many, the one that waits longest first.
+func (b *book) longest(now berth.Time, most int) (list []Waiting) {
+	var waiting []*jobBook
+	for _, id := range slices.Sorted(maps.Keys(b.jobs)) {
+		if j := b.jobs[id]; j.waiting() > 0 {
+			waiting = append(waiting, j)
+		}
+	}
+	slices.SortStableFunc(waiting, func(a, b *jobBook) int { return cmp.Compare(a.waitsSince(), b.waitsSince()) })
+	for _, j := range waiting[:min(len(waiting), most)] {
+		list = append(list, Waiting{Job: j.id, Queue: j.queue, Category: j.category, Replicas: j.waiting(), For: now.Sub(j.waitsSince())})
+	}
+	return list
+}
+
 func (b *book) applied(now berth.Time, e berth.Event) {
 	switch e := e.(type) {
 	case berth.NodeJoined:
@@ -124,6 +140,8 @@ func (b *book) applied(now berth.Time, e berth.Event) {
 		n.spec = e.Node
 		b.joined(&e.Node)
 	case berth.NodeCordoned:
+		b.nodes[e.Node].cordoned = true
+	case berth.NodeDraining:
 		b.nodes[e.Node].cordoned = true
 	case berth.NodeUncordoned:
 		b.nodes[e.Node].cordoned = false
@@ -248,7 +266,7 @@ func replicasOf(j *berth.Job) int {
 
 func (b *book) add(spec *berth.Job) *jobBook {
 	j := &jobBook{
-		id: spec.ID, category: CategoryOf(spec), service: spec.Service != nil, wanted: replicasOf(spec),
+		id: spec.ID, queue: spec.Queue, category: CategoryOf(spec), service: spec.Service != nil, wanted: replicasOf(spec),
 		replicas: map[int]*replicaBook{},
 	}
 	for i := range spec.Groups {

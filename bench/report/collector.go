@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,15 +30,18 @@ type Collector struct {
 	// the interval is doubled: a run may take a day or a year.
 	interval berth.Duration
 	next     berth.Time
-	mapHeld  int64
-	err      error
+	// A frame of the film is taken with a sample, in the same way.
+	camera        camera
+	frameInterval berth.Duration
+	nextFrame     berth.Time
+	err           error
 }
 
 // NewCollector makes a collector for a run of the core that the function returns.
 // It is asked each time, because a simulator may replace its core by a restored
 // one.
 func NewCollector(core func() berth.Scheduler) *Collector {
-	return &Collector{core: core, interval: firstInterval, mapHeld: -1, book: newBook()}
+	return &Collector{core: core, interval: firstInterval, frameInterval: 3 * firstInterval, book: newBook(), camera: newCamera()}
 }
 
 // Applied sees an event and what the core answered.
@@ -51,6 +53,7 @@ func (c *Collector) Applied(now berth.Time, e berth.Event, err error) {
 	}
 	c.run.Events++
 	c.book.applied(now, e)
+	c.camera.applied(now, e)
 }
 
 // Scheduled sees a pass and its orders.
@@ -58,6 +61,7 @@ func (c *Collector) Scheduled(now berth.Time, actions []berth.Order) {
 	c.advance(now)
 	c.run.Passes++
 	c.run.Orders += len(actions)
+	c.camera.scheduled(now, actions, &c.book)
 	c.book.scheduled(now, actions)
 	c.run.Peak = max(c.run.Peak, c.book.heldMilli())
 	if now >= c.next {
@@ -99,15 +103,24 @@ func (c *Collector) sample() {
 		)
 	}
 	c.run.Samples = append(c.run.Samples, s)
-	if held := s.held(); held > c.mapHeld {
-		c.mapHeld = held
-		c.run.Map = c.book.chart(c.now)
+	if c.now >= c.nextFrame {
+		c.frame()
 	}
 	for len(c.run.Samples) >= maxSamples {
 		c.interval *= 2
 		c.thin()
 	}
 	c.next = c.now - c.now%berth.Time(c.interval) + berth.Time(c.interval)
+}
+
+// frame adds to the film.
+func (c *Collector) frame() {
+	c.camera.shoot(c.now, &c.book)
+	for c.camera.many() {
+		c.camera.thin()
+		c.frameInterval *= 2
+	}
+	c.nextFrame = c.now - c.now%berth.Time(c.frameInterval) + berth.Time(c.frameInterval)
 }
 
 // thin keeps the samples that are an interval apart, as those of a quiet time are
@@ -127,6 +140,7 @@ func (c *Collector) thin() {
 // wrong, and no figure is to be believed.
 func (c *Collector) Finish(now berth.Time) (*Run, error) {
 	c.advance(max(now, c.now))
+	c.nextFrame = c.now
 	c.sample()
 	if c.err != nil {
 		return nil, c.err
@@ -143,6 +157,7 @@ func (c *Collector) Finish(now berth.Time) (*Run, error) {
 			r.Stranded += float64(r.Samples[i].Stranded) * float64(r.Samples[i+1].At-r.Samples[i].At) / span
 		}
 	}
+	r.Film = c.camera.develop()
 	c.finishRows()
 	return r, c.finishLongest()
 }
@@ -176,24 +191,17 @@ func (c *Collector) finishRows() {
 
 // finishLongest asks the core about those that wait longest.
 func (c *Collector) finishLongest() error {
-	var waiting []*jobBook
-	for _, id := range slices.Sorted(maps.Keys(c.book.jobs)) {
-		if j := c.book.jobs[id]; j.waiting() > 0 {
-			waiting = append(waiting, j)
-		}
-	}
-	slices.SortStableFunc(waiting, func(a, b *jobBook) int { return cmp.Compare(a.waitsSince(), b.waitsSince()) })
-	for _, j := range waiting[:min(len(waiting), maxLongest)] {
-		e, err := c.core().Explain(j.id)
+	c.run.Longest = c.book.longest(c.now, maxLongest)
+	for i := range c.run.Longest {
+		w := &c.run.Longest[i]
+		e, err := c.core().Explain(w.Job)
 		if err != nil {
 			return fmt.Errorf("report: a job that should wait: %w", err)
 		}
-		w := Waiting{Job: j.id, Queue: e.Queue, Category: j.category, Replicas: j.waiting(), For: c.now.Sub(j.waitsSince())}
-		i := slices.IndexFunc(e.Replicas, func(r berth.ReplicaExplanation) bool { return r.Reason != nil })
-		if i >= 0 {
-			w.Reason = *e.Replicas[i].Reason
+		at := slices.IndexFunc(e.Replicas, func(r berth.ReplicaExplanation) bool { return r.Reason != nil })
+		if at >= 0 {
+			w.Reason = *e.Replicas[at].Reason
 		}
-		c.run.Longest = append(c.run.Longest, w)
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package report_test
 
 import (
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,12 +31,74 @@ func TestWriteLines(t *testing.T) {
 	require.NoError(t, report.WriteLines(&b, page))
 	text := b.String()
 	require.Equal(t, 1, strings.Count(text, "<svg"))
-	require.Equal(t, 1, strings.Count(text, `class="wait"`))
+	require.Equal(t, 1, strings.Count(text, `class="line"`))
 	require.Contains(t, text, "x &amp; y\nmean 3</title>")
 	require.Contains(t, text, "a &lt; b")
 	require.Contains(t, text, "&lt;best&gt;")
-	require.Contains(t, text, `d="M62.0 177.0L1064.0 14.0"`, "from edge to edge, and the largest at the top")
+	require.Contains(t, text, `d="M74.0 173.0L990.5 14.0"`, "from edge to edge, and the largest at the top")
 	require.ErrorIs(t, report.WriteLines(failing{}, page), errNoRoom)
+}
+
+var errNoRoom = errors.New("no room")
+
+type failing struct{ io.Writer }
+
+func (failing) Write([]byte) (int, error) { return 0, errNoRoom }
+
+// A name has one style on the whole page: our own the strongest, what is compared with a broken
+// line in the colour of letters. Names at the ends of lines leave each other room.
+func TestLinesAreNamedAndTold(t *testing.T) {
+	flat := func(name string, y float64) report.Line {
+		return report.Line{Name: name, Own: name == "berth", Mark: name == "as it was", X: []float64{0, 1}, Y: []float64{y, y}}
+	}
+	page := &report.Lines{Sections: []report.LineSection{
+		{To: 1, Lines: []report.Line{flat("FIFO", 3), flat("EASY", 3), flat("berth", 3)}, Head: []string{"", "FIFO", "berth"}, Rows: [][]string{{"wait", "2", "1"}}},
+		{To: 1, Lines: []report.Line{flat("as it was", 1), flat("EASY", -1), flat("berth", 2)}},
+		{To: 1, Title: "nothing", Lines: []report.Line{flat("EASY", 0), flat("berth", 0)}},
+	}}
+	var b strings.Builder
+	require.NoError(t, report.WriteLines(&b, page))
+	text := b.String()
+	require.Equal(t, 2, strings.Count(text, "<svg"), "there is no axis for nothing")
+	require.Equal(t, 2, strings.Count(text, `class="line own" style="stroke:var(--own)"`))
+	require.Equal(t, 2, strings.Count(text, `class="line" style="stroke:var(--l1)"><title>EASY`))
+	require.Equal(t, 1, strings.Count(text, `class="line mark" style="stroke:var(--ink)"`))
+	require.Contains(t, text, `<th class="own">berth</th>`)
+	require.Contains(t, text, `<td class="own">1</td>`)
+	require.Contains(t, text, ">-1</text>", "the axis goes below zero")
+	names := regexp.MustCompile(`<text x="[\d.]+" y="([\d.]+)" class="name`).FindAllStringSubmatch(text, -1)
+	require.Len(t, names, 6)
+	above := -20.0
+	for _, n := range names[:3] {
+		y, err := strconv.ParseFloat(n[1], 64)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, y, above+20)
+		above = y
+	}
+}
+
+// A bar is of parts that add up, and one longer than the axis says how long it is.
+func TestBars(t *testing.T) {
+	page := &report.Lines{Sections: []report.LineSection{{Title: "lost", Bars: &report.Bars{
+		Unit: "%", To: 10, Parts: []string{"rework", "waiting"},
+		Bars: []report.Bar{{Name: "none", Values: []float64{1, 23}}, {Name: "<all>", Own: true, Values: []float64{1, 1.5}}},
+	}}}}
+	var b strings.Builder
+	require.NoError(t, report.WriteLines(&b, page))
+	text := b.String()
+	require.Contains(t, text, "→ 24</text>")
+	require.Contains(t, text, ">2.5</text>")
+	require.Contains(t, text, "none, waiting: 23 %")
+	require.Contains(t, text, "&lt;all&gt;")
+	require.Equal(t, 4, strings.Count(text, "<rect"))
+	require.Equal(t, []string{"91.6", "824.4"}, widths(text)[:2], "a tenth of the axis, and what is left of it")
+}
+
+func widths(text string) (list []string) {
+	for _, m := range regexp.MustCompile(`<rect [^>]*width="([\d.]+)"`).FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
+	}
+	return list
 }
 
 // By powers of ten, what is less than the first is drawn at the edge; dots tell what they are.
@@ -47,11 +113,11 @@ func TestWriteLinesByPowers(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, report.WriteLines(&b, page))
 	text := b.String()
-	require.Contains(t, text, `d="M62.0 340.0L1064.0 14.0"`, "from corner to corner")
-	require.Contains(t, text, `<circle cx="396.0" cy="340.0"`, "a third of the way, at the bottom")
-	require.Contains(t, text, `<circle cx="730.0" cy="177.0"`)
+	require.Contains(t, text, `d="M74.0 332.0L1002.0 14.0"`, "from corner to corner")
+	require.Contains(t, text, `<circle cx="383.3" cy="332.0"`, "a third of the way, at the bottom")
+	require.Contains(t, text, `<circle cx="692.7" cy="173.0"`)
 	require.Contains(t, text, "dots\nb</title>")
-	for _, tick := range []string{"1", "10", "100", "1000"} {
+	for _, tick := range []string{"1", "10", "100", "1,000"} {
 		require.Contains(t, text, ">"+tick+"</text>")
 	}
 }

@@ -23,10 +23,10 @@ func WritePage(w io.Writer, r *Run) error {
 		`<p class="legend"><span><i class="key-free"></i>free</span><span><i class="key-stranded"></i>stranded</span></p>`+strandedPlot(r))
 	section(&b, "Queue", "Jobs and replicas that wait for a place.", waitingPlot(r))
 	b.WriteString(`</div>`)
-	section(&b, "The fleet at "+clock(r.Map.At), "The sample with the most GPUs held. A block is an island, a box a node, a cell a GPU; point at one to see the job that holds it.",
-		legend(r, HostOnly, `<span><i class="key-none"></i>free</span><span><i class="key-failed"></i>failed</span><span><i class="key-cordoned"></i>cordoned node</span>`)+fleetPlot(&r.Map))
+	section(&b, "The fleet through the day", "Move the slider, or press a mark. A block is an island, a box a node, a cell a GPU; point at one to see the job that holds it.",
+		legend(r, HostOnly, `<span><i class="key-none"></i>free</span><span><i class="key-failed"></i>failed</span><span><i class="key-cordoned"></i>cordoned node</span><span><i class="key-lost"></i>lost node</span>`)+filmPart(r))
 	section(&b, "Jobs", "Replicas by kind of job. "+rowNote+".", rowTable(r))
-	section(&b, "Waiting longest", "Jobs that wait at the end, with the reason that the core gives.", waitingTable(r))
+	section(&b, "Waiting longest", "Jobs that wait at the end, with the reason that the core gives. The link shows the fleet when the wait began.", waitingTable(r))
 	return closePage(w, &b)
 }
 
@@ -107,14 +107,17 @@ func waitingTable(r *Run) string {
 	}
 	var b strings.Builder
 	b.WriteString(`<div class="scroll"><table class="waiting"><thead>`)
-	tableRow(&b, "th", []string{"job", "kind", "queue", "waiting", "for", "reason", "what stands in the way", "what would help"})
+	tableRow(&b, "th", []string{"since", "job", "kind", "queue", "waiting", "for", "reason", "what stands in the way", "what would help"})
 	b.WriteString(`</thead><tbody>`)
 	for i := range r.Longest {
 		w := &r.Longest[i]
-		tableRow(&b, "td", []string{
+		since := r.End.Add(-w.For)
+		fmt.Fprintf(&b, `<tr><td><a href="#film" data-at="%d" data-job="%s">%s</a></td>`, since, html.EscapeString(string(w.Job)), html.EscapeString(clock(since)))
+		cellsOf(&b, "td", []string{
 			string(w.Job), w.Category.String(), string(w.Queue), count(w.Replicas), Span(w.For),
 			string(w.Reason.Code), w.Reason.Text, w.Reason.Remedy,
 		})
+		b.WriteString("</tr>\n")
 	}
 	b.WriteString(`</tbody></table></div>`)
 	return b.String()
@@ -122,8 +125,12 @@ func waitingTable(r *Run) string {
 
 func tableRow(b *strings.Builder, tag string, cells []string) {
 	b.WriteString("<tr>")
+	cellsOf(b, tag, cells)
+	b.WriteString("</tr>\n")
+}
+
+func cellsOf(b *strings.Builder, tag string, cells []string) {
 	for _, c := range cells {
 		fmt.Fprintf(b, "<%s>%s</%s>", tag, html.EscapeString(c), tag)
 	}
-	b.WriteString("</tr>\n")
 }

@@ -24,7 +24,7 @@ func allocationPlot(r *Run) string {
 		most = max(most, capacities)
 	}
 	p.timeAxis(r.Start, r.End)
-	p.amountAxis(float64(most)/1000, "GPUs")
+	p.amountAxis(0, float64(most)/1000, "GPUs")
 	base := make([]point, len(r.Samples))
 	for i := range r.Samples {
 		base[i] = point{float64(r.Samples[i].At), 0}
@@ -73,7 +73,7 @@ func strandedPlot(r *Run) string {
 		most = max(most, free[i].y)
 	}
 	p.timeAxis(r.Start, r.End)
-	p.amountAxis(most, "GPUs")
+	p.amountAxis(0, most, "GPUs")
 	p.area(free, "free")
 	p.area(stranded, "stranded")
 	p.hover(r, func(s *Sample) string {
@@ -92,7 +92,7 @@ func waitingPlot(r *Run) string {
 		most = max(most, points[i].y)
 	}
 	p.timeAxis(r.Start, r.End)
-	p.amountAxis(most, "jobs and replicas")
+	p.amountAxis(0, most, "jobs and replicas")
 	p.area(points, "waiting")
 	p.hover(r, func(s *Sample) string { return count(s.Waiting) + " wait" })
 	return p.end()
@@ -106,24 +106,19 @@ func (p *plot) area(points []point, class string) {
 	p.put(`<path d="%sV%.1fH%.1fZ" class="%s"/>`, p.steps(points), p.y(0), p.x(points[0].x), class)
 }
 
-// hover lays strips over the plot of a run that tell its samples.
+// hover lays strips over the plot, from each sample to the next or the end, that say when pointed
+// at what was there. At most 144, so that the page stays small.
 func (p *plot) hover(r *Run, text func(*Sample) string) {
-	p.strips(len(r.Samples), r.End, func(i int) berth.Time { return r.Samples[i].At }, func(i int) string { return text(&r.Samples[i]) })
-}
-
-// strips lays n strips over the plot, from their instants to the next or the end, that
-// say when pointed at what was there. At most 144, so that the page stays small.
-func (p *plot) strips(n int, end berth.Time, at func(int) berth.Time, text func(int) string) {
-	every := max((n+143)/144, 1)
-	for i := 0; i < n; i += every {
-		until := end
-		if i+every < n {
-			until = at(i + every)
+	every := max((len(r.Samples)+143)/144, 1)
+	for i := 0; i < len(r.Samples); i += every {
+		s, until := &r.Samples[i], r.End
+		if i+every < len(r.Samples) {
+			until = r.Samples[i+every].At
 		}
-		x := p.x(float64(at(i)))
+		x := p.x(float64(s.At))
 		p.put(
 			`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" class="strip"><title>%s</title></rect>`,
-			x, p.top, max(p.x(float64(until))-x, 0.5), p.height-p.top-p.bottom, html.EscapeString(clock(at(i))+"\n"+text(i)),
+			x, p.top, max(p.x(float64(until))-x, 0.5), p.height-p.top-p.bottom, html.EscapeString(clock(s.At)+"\n"+text(s)),
 		)
 	}
 }
@@ -159,15 +154,12 @@ func waitPlot(r *Run) string {
 		if t > longest {
 			break
 		}
-		x := p.x(float64(t))
-		p.line(x, p.top, x, p.height-p.bottom, "grid")
-		p.text(x, p.height-p.bottom+16, "mid", waitLabel(t))
+		p.tickOfX(p.x(float64(t)), waitLabel(t))
 	}
-	p.text((p.left+p.width-p.right)/2, p.height-6, "mid unit", "wait until placed (logarithmic; the left edge is a second or less)")
+	p.xUnit("wait until placed (logarithmic; the left edge is a second or less)")
 	p.y = linear(0, 100, p.height-p.bottom, p.top)
 	for v := 0.0; v <= 100; v += 25 {
-		p.line(p.left, p.y(v), p.width-p.right, p.y(v), "grid")
-		p.text(p.left-6, p.y(v)+4, "end", fmt.Sprintf("%.0f", v))
+		p.tickOfY(p.y(v), number(v))
 	}
 	p.yUnit("placed, %")
 	for i := range r.Rows {

@@ -20,8 +20,8 @@ type Run struct {
 	Rows []Row
 	// Samples in order of time.
 	Samples []Sample
-	// Map of the fleet at the sample with the most GPUs held.
-	Map Map
+	// Film is the fleet through the run.
+	Film Film
 	// Longest lists those that wait longest at the end, the longest first.
 	Longest []Waiting
 	// Capacity, Held and Stranded are means over time; Stranded is known at the
@@ -105,44 +105,8 @@ type Waiting struct {
 	// Replicas of the job that wait; For is how long the first of them does.
 	Replicas int
 	For      berth.Duration
-	// Reason as Explain gives it.
+	// Reason as Explain gives it; it is not asked for in a frame.
 	Reason berth.Reason
-}
-
-// A Map says what runs where.
-type Map struct {
-	At berth.Time
-	// Islands are the narrowest domains, or sets of nodes of one product where the
-	// fleet has no levels.
-	Islands []Island
-}
-
-// An Island is one domain of the fleet.
-type Island struct {
-	Name  string
-	Nodes []NodeView
-}
-
-// A NodeView is one node.
-type NodeView struct {
-	ID berth.NodeID
-	// Trouble is "cordoned", or empty.
-	Trouble string
-	GPUs    []GPUView
-}
-
-// A GPUView is one GPU.
-type GPUView struct {
-	Failed  bool
-	Holders []Holder
-}
-
-// A Holder is a job that holds a GPU, or a part of it.
-type Holder struct {
-	Job      berth.JobID
-	Replica  int
-	Category Category
-	Milli    int64
 }
 
 // total sums the rows.

@@ -19,11 +19,11 @@ type Estimate struct {
 	Values     int
 }
 
-// fewest values have an interval that is told.
-const fewest = 3
+// Fewest values have an interval that is told.
+const Fewest = 3
 
 func (e Estimate) String() string {
-	if e.Values < fewest {
+	if e.Values < Fewest {
 		return fmt.Sprintf("%.2f", e.Mean)
 	}
 	return fmt.Sprintf("%.2f ±%.2f", e.Mean, e.Half)
@@ -31,7 +31,7 @@ func (e Estimate) String() string {
 
 // Intervals ends a heading of means of so many values: whether there are intervals.
 func Intervals(values int) string {
-	if values < fewest {
+	if values < Fewest {
 		return ", too few for confidence intervals"
 	}
 	return " with 95 % confidence intervals"
@@ -40,7 +40,7 @@ func Intervals(values int) string {
 // Short is an estimate without the interval where that is nothing, and with as many places
 // as its size asks for.
 func (e Estimate) Short() string {
-	if e.Half == 0 || e.Values < fewest {
+	if e.Half == 0 || e.Values < Fewest {
 		return Cell(e.Mean)
 	}
 	return Cell(e.Mean) + " ±" + Cell(e.Half)
@@ -104,6 +104,19 @@ func SlotMeans(slots []int64) []float64 {
 	means := make([]float64, len(slots))
 	for i, v := range slots {
 		means[i] = float64(v) / float64(Slot)
+	}
+	return means
+}
+
+// HourMeans are GPUs, by hour, of GPU time by slot.
+func HourMeans(slots []int64) (means []float64) {
+	const each = int(berth.Hour / Slot)
+	for hour := range slices.Chunk(SlotMeans(slots), each) {
+		sum := 0.0
+		for _, v := range hour {
+			sum += v
+		}
+		means = append(means, sum/float64(len(hour)))
 	}
 	return means
 }

@@ -56,7 +56,7 @@ func (o Output) To(w io.Writer) *Printer {
 // ForPrograms reports whether programs read the results, and people do not.
 func (p *Printer) ForPrograms() bool { return p.Format != Text }
 
-// Print writes a table. People are not shown one without rows.
+// Print writes a table. People are not shown one without rows, nor columns without values.
 func (p *Printer) Print(t *Table) error {
 	if len(t.Rows) == 0 && !p.ForPrograms() {
 		return nil
@@ -67,7 +67,7 @@ func (p *Printer) Print(t *Table) error {
 	case JSON:
 		return t.writeJSON(p.out)
 	}
-	return t.writeText(p.out)
+	return t.Filled().writeText(p.out)
 }
 
 // Note writes a line between tables, which only readers of text need.

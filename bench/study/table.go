@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/berth-sched/berth/bench/report"
 )
 
 // A Table is a result. A cell is a string, a number, or nil where there is nothing to
@@ -24,6 +27,28 @@ func NewTable(title string, columns ...string) *Table {
 
 // Add adds a row.
 func (t *Table) Add(cells ...any) { t.Rows = append(t.Rows, cells) }
+
+// Filled leaves out the columns that have nothing to tell.
+func (t *Table) Filled() *Table {
+	filled := NewTable(t.Title)
+	filled.Rows = make([][]any, len(t.Rows))
+	for i, column := range t.Columns {
+		if len(t.Rows) > 0 && !slices.ContainsFunc(t.Rows, func(row []any) bool { return row[i] != nil }) {
+			continue
+		}
+		filled.Columns = append(filled.Columns, column)
+		for r, row := range t.Rows {
+			filled.Rows[r] = append(filled.Rows[r], row[i])
+		}
+	}
+	return filled
+}
+
+// Section is the table on a page.
+func (t *Table) Section(title, note string) report.LineSection {
+	filled := t.Filled()
+	return report.LineSection{Title: title, Note: note, Head: filled.Columns, Rows: filled.Cells()}
+}
 
 // Cell prints a cell: numbers with a fraction to one place, more below ten.
 func Cell(v any) string {

@@ -21,7 +21,7 @@ import (
 //   - Submit, "2024-03-01T09:30:00": the arrival. It has no zone; it is read as UTC, so
 //     across a change of the clocks spans are off by an hour. Time 0 is the first arrival. A job
 //     of which it is "Unknown" or "None" is skipped.
-//   - Elapsed, [D-]HH:MM:SS, else ElapsedRaw, seconds, else from Start to End: the run time.
+//   - Elapsed, [D-][HH:]MM:SS, else ElapsedRaw, seconds, else from Start to End: the run time.
 //     Where Start is not known the job never ran; where End is not, it had not ended. A job that
 //     ends before it starts is skipped.
 //   - Timelimit in the same form, else TimelimitRaw, minutes: the expected run time.
@@ -56,6 +56,9 @@ func ReadSacct(file string, r io.Reader, o Options) (*Trace, error) {
 		return nil, noTable(file, err).err
 	}
 	t := newTable(file, newSplitRows(in, '|'))
+	if t.err == nil && len(t.names) == 1 {
+		t.err = &TraceError{File: file, Line: t.in.line(), Kind: ErrHeader, Reason: `the first line has no "|": sacct writes the columns like that with --parsable2`}
+	}
 	s := &sacctRows{
 		table: t, id: t.column("JobID", "JobIDRaw"), submit: t.column("Submit"),
 		start: t.optional("Start"), end: t.optional("End"), nodes: t.either("NNodes", "AllocNodes"),
@@ -228,7 +231,7 @@ func (s *sacctRows) span(c column) berth.Duration {
 	}
 	d, ok := parseSlurmSpan(s.text(c))
 	if !ok {
-		s.refuse(c, fmt.Sprintf("%q is not of the form [D-]HH:MM:SS", clip(s.text(c))))
+		s.refuse(c, fmt.Sprintf("%q is not of the form [D-][HH:]MM:SS", clip(s.text(c))))
 	}
 	return d
 }
@@ -249,13 +252,16 @@ func (s *sacctRows) timeLimit() berth.Duration {
 	return s.span(c)
 }
 
-// parseSlurmSpan reads [D-]HH:MM:SS.
+// parseSlurmSpan reads [D-][HH:]MM:SS.
 func parseSlurmSpan(s string) (berth.Duration, bool) {
 	days, clock, hasDays := strings.Cut(s, "-")
 	if !hasDays {
 		days, clock = "0", s
 	}
 	parts := strings.Split(clock, ":")
+	if len(parts) == 2 {
+		parts = append([]string{"0"}, parts...)
+	}
 	if len(parts) != 3 {
 		return 0, false
 	}

@@ -121,6 +121,9 @@ func (s *swfRows) read() (record, bool) {
 	}
 	processors := s.processorsOf()
 	switch {
+	case s.unknown(swfSubmit):
+		s.skip("its submission is not known")
+		return record{}, false
 	case s.unknown(swfRun):
 		s.skip("never ran")
 		return record{}, false

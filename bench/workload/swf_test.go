@@ -67,7 +67,6 @@ func TestSWFErrors(t *testing.T) {
 		{"too few fields", "; Version: 2.2\n1 2 3\n", 2, 0, "", workload.ErrRow, "has 3 columns instead of 18"},
 		{"too many fields", line("-1 -1\n", "-1 -1 0\n"), 1, 0, "", workload.ErrRow, "has 19 columns instead of 18"},
 		{"no number", line("1 20", "one 20"), 1, 1, "job number", workload.ErrValue, `"one"`},
-		{"no submit time", line("1 20", "1 -1"), 1, 3, "submit time", workload.ErrValue, `"-1"`},
 		{"a strange run time", "\n\n" + line("3600", "1h"), 3, 9, "run time", workload.ErrValue, `"1h"`},
 		{"many processors", line(" 8 ", " 65537 "), 1, 22, "requested processors", workload.ErrValue, "more than 65536"},
 		{"out of order", line() + line("20", "19"), 2, 3, "submit time", workload.ErrValue, "in order of time"},

@@ -55,6 +55,8 @@ type figure struct {
 	// outermost outlines end. gpuTall is the height of a GPU, and nicBottom the distance
 	// from there to the bottom of the last line of NICs.
 	linksTop, top, bottom, gpuTall, nicBottom, legendTop int
+	// keyTop is where the colours of MIG instances are explained, if there are any.
+	keyTop int
 }
 
 // A plane is a set of GPUs that reach each other through switches, and its bar.
@@ -97,6 +99,10 @@ func compose(m *machine) *figure {
 	f.legendTop = f.bottom + 30
 	if len(nests) > 1 {
 		f.legendTop += hostTall
+	}
+	if f.gpuTall == barredTall {
+		f.keyTop = f.legendTop - lineTall/2
+		f.legendTop += lineTall + gap
 	}
 	f.tall = f.legendTop + lineTall*len(f.legend) + gap
 	f.placePlanes()

@@ -14,7 +14,7 @@ import (
 
 // The colours of the page by day and by night, in the order of pageColours.
 const pageColours = `
-.page{fill:%[1]s} .title,.name,.body{fill:%[2]s} .note{fill:%[3]s}
+svg{background:%[1]s} .page{fill:%[1]s} .title,.name,.body{fill:%[2]s} .note{fill:%[3]s}
 .numa{fill:%[4]s;stroke:%[5]s} .bridge{fill:none;stroke:%[5]s} .switch{fill:%[6]s;stroke:%[3]s}
 .gpu{fill:%[7]s;stroke:%[8]s} .nic{fill:%[9]s;stroke:%[10]s} .off{fill:%[1]s;stroke:%[11]s}
 .lost{fill:%[1]s;stroke:%[12]s} .alarm{fill:%[12]s} .host{stroke:%[5]s} .free{fill:%[1]s;stroke:%[5]s}
@@ -44,7 +44,7 @@ type canvas struct{ bytes.Buffer }
 func writeSVG(w io.Writer, m *machine) error {
 	f := compose(m)
 	var c canvas
-	fmt.Fprintf(&c, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\">\n", f.wide, f.tall, f.wide, f.tall)
+	fmt.Fprintf(&c, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" style=\"width:100%%;height:auto;max-width:%dpx\" role=\"img\">\n", f.wide, f.tall, f.wide, f.tall, f.wide)
 	fmt.Fprintf(&c, "<title>%s: %s</title>\n<style>%s", escape(m.name), escape(m.products()), styleSheet)
 	fmt.Fprintf(&c, pageColours+"\n@media (prefers-color-scheme:dark){", day...)
 	fmt.Fprintf(&c, pageColours+"\n}\n</style>\n", night...)
@@ -62,6 +62,7 @@ func writeSVG(w io.Writer, m *machine) error {
 	for i := range f.NICs {
 		f.drawNIC(&c, i)
 	}
+	f.drawKey(&c)
 	c.lines(noteStyle, margin, f.legendTop, f.legend)
 	c.WriteString("</svg>\n")
 	_, err := c.WriteTo(w)
@@ -244,6 +245,21 @@ func (f *figure) drawNIC(c *canvas, i int) {
 	}
 	c.text(bodyStyle, d.x+10, d.y+35, state)
 	c.WriteString("</g>\n")
+}
+
+// drawKey says what the colours on the bar of a divided GPU mean.
+func (f *figure) drawKey(c *canvas) {
+	if f.keyTop == 0 {
+		return
+	}
+	x := margin
+	for _, k := range []struct{ class, words string }{
+		{"used", "MIG instance with processes"}, {"idle", "instance without"}, {"free", "memory slice of no instance"},
+	} {
+		c.rectangle(k.class, rectangle{x, f.keyTop, 2 * gap, gap}, 2)
+		c.text(noteStyle, x+2*gap+6, f.keyTop+gap-1, k.words)
+		x += 3*gap + 6 + noteStyle.width(k.words)
+	}
 }
 
 const legend = "Devices inside an outline are joined by what it is named after: one PCIe switch is PIX, several are PXB, a host bridge is PHB, a NUMA node is NODE."

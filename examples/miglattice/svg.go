@@ -17,7 +17,7 @@ var palette = []string{
 // Colours of the page, by day and by night, in the order of pageColours.
 const (
 	pageColours = `
-.page{fill:%[1]s} .title,.body,.head,.name,.good{fill:%[2]s} .note{fill:%[3]s} .warn{fill:%[4]s}
+svg{background:%[1]s} .page{fill:%[1]s} .title,.body,.head,.name,.good{fill:%[2]s} .note{fill:%[3]s} .warn{fill:%[4]s}
 .set{fill:%[5]s;stroke:%[6]s} .full{fill:%[7]s;stroke:%[2]s} .trap{fill:%[5]s;stroke:%[4]s}
 .free{fill:%[1]s;stroke:%[6]s} .used{fill:%[3]s;stroke:%[3]s} .rule{fill:%[6]s}
 .step{stroke:%[3]s}`
@@ -35,8 +35,8 @@ var (
 // writeSVG draws the graph as a picture that needs no script and no other file.
 func writeSVG(w io.Writer, g *graph) {
 	f := compose(g)
-	fmt.Fprintf(w, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\">\n",
-		f.width, f.height, f.width, f.height)
+	fmt.Fprintf(w, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" style=\"width:100%%;height:auto;max-width:%dpx\" role=\"img\">\n",
+		f.width, f.height, f.width, f.height, f.width)
 	fmt.Fprintf(w, "<title>%s</title>\n<desc>%s</desc>\n", escape(f.title), escape(f.description))
 	fmt.Fprintf(w, "<style>%s", styleSheet)
 	fmt.Fprintf(w, pageColours, day...)

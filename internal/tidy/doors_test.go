@@ -10,7 +10,7 @@ var doors = map[string]doorsOf{
 	"gang.Fleet": {
 		changes: []string{
 			"AddNode", "Adopt", "Hold", "Place", "Release", "ReleaseAll", "RemoveNode",
-			"SetBreakCost", "SetChooser", "SetClass", "SetHealthy", "SetHost", "SetLoss", "SetPartitioning", "SetRanking", "SetSchedulable", "SetScorer",
+			"SetBreakCost", "SetChooser", "SetClass", "SetHealthy", "SetHost", "SetLoss", "SetPartitioning", "SetRanking", "SetSchedulable", "SetScorer", "Together",
 		},
 		asks: []string{
 			"AppendLeft", "Check", "CheckHolds", "Diagnose", "DiagnoseLevels", "EachFaulty", "Fits", "FreeMask", "Healthy", "Idle",

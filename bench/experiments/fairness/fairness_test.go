@@ -49,7 +49,7 @@ func TestFairness(t *testing.T) {
 	studytest.Repeats(t, Run, o, out)
 	html, err := os.ReadFile(o.HTML)
 	require.NoError(t, err)
-	require.Equal(t, len(teams)*3, strings.Count(string(html), "<svg"))
+	require.Equal(t, len(teams)*2, strings.Count(string(html), "<svg"))
 	o.HTML = filepath.Join(o.HTML, "no")
 	_, err = studytest.Tell(Run, o)
 	require.ErrorContains(t, err, o.HTML)

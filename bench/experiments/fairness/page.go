@@ -8,34 +8,38 @@ import (
 	"github.com/berth-sched/berth/bench/study"
 )
 
-// colours are those of the teams on the page.
-var colours = [len(teams)]report.Category{report.Batch, report.Inference, report.Gang256}
-
 // WritePage draws the first week, if that was asked for.
 func (b *experiment) WritePage(runs [][]*run) error {
-	return study.WritePage(b.HTML, func(w io.Writer) error { return report.WriteCharts(w, b.page(runs)) })
+	return study.WritePage(b.HTML, func(w io.Writer) error { return report.WriteLines(w, b.page(runs)) })
 }
 
-// page has a section for each team, and in it a plot for each policy.
-func (b *experiment) page(runs [][]*run) *report.Charts {
-	page := &report.Charts{
+// page has a section for each team: by how much it was above or below its entitlement under each
+// policy, and what it had.
+func (b *experiment) page(runs [][]*run) *report.Lines {
+	page := &report.Lines{
 		Title: "Share and entitlement over time",
 		Subtitle: fmt.Sprintf("%d GPUs, three teams, the week of seed %d. The entitlement is the weighted max-min fair share, given what each team runs and waits for; the past does not count in it.",
 			b.gpus(), b.Seed),
-		AreaName: "had", LineName: "entitled to", Unit: "GPUs", Step: study.Slot, Days: study.Days(b.Days),
 	}
 	for team, t := range teams {
-		section := report.ChartSection{
-			Title: t.name,
-			Note:  fmt.Sprintf("Weight %d, %d GPUs guaranteed, %.0f when all want all they can get.", t.weight, b.guarantee(team), b.evenPart(team)),
+		beside := report.LineSection{
+			Title: t.name + ": what it had above its entitlement, or below",
+			Note:  fmt.Sprintf("Weight %d, %d GPUs guaranteed, %.0f when all want all they can get. Means of an hour.", t.weight, b.guarantee(team), b.evenPart(team)),
+			Y:     "GPUs", To: float64(b.Days), Days: study.Days(b.Days),
 		}
+		had := report.LineSection{Title: t.name + ": what it had", Note: "Means of an hour.", Y: "GPUs", To: float64(b.Days), Days: beside.Days}
 		for p, policy := range b.policies {
 			f := &runs[p][0].teams[team]
-			section.Charts = append(section.Charts, report.Chart{
-				Title: policy.name, Colour: colours[team], Area: study.SlotMeans(f.had), Line: study.SlotMeans(f.entitled),
-			})
+			means, entitled := study.HourMeans(f.had), study.HourMeans(f.entitled)
+			apart, whole := report.Line{Name: policy.name, Own: p == withReclaim}, report.Line{Name: policy.name, Own: p == withReclaim}
+			for hour := range means {
+				day := (float64(hour) + 0.5) / 24
+				apart.X, apart.Y = append(apart.X, day), append(apart.Y, means[hour]-entitled[hour])
+				whole.X, whole.Y = append(whole.X, day), append(whole.Y, means[hour])
+			}
+			beside.Lines, had.Lines = append(beside.Lines, apart), append(had.Lines, whole)
 		}
-		page.Sections = append(page.Sections, section)
+		page.Sections = append(page.Sections, beside, had)
 	}
 	return page
 }

@@ -233,7 +233,8 @@ func TestGoodput(t *testing.T) {
 	html, err := os.ReadFile(o.HTML)
 	require.NoError(t, err)
 	g := smallExperiment(t, o)
-	require.Equal(t, len(g.lines), strings.Count(string(html), "<svg"))
+	require.Equal(t, 1, strings.Count(string(html), "<svg"))
+	require.Equal(t, len(g.lines), strings.Count(string(html), ", detection: "), "a bar for each line")
 
 	o.HTML, o.Format = "", study.CSV
 	out, _ = studytest.Tell(Run, o)

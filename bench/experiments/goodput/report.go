@@ -148,30 +148,40 @@ func (g *experiment) long(runs [][]*run) *study.Table {
 	return t
 }
 
-// WritePage draws the first run, if that was asked for.
+// WritePage draws what was lost, if that was asked for.
 func (g *experiment) WritePage(runs [][]*run) error {
-	return study.WritePage(g.HTML, func(w io.Writer) error { return report.WriteCharts(w, g.page(runs)) })
+	return study.WritePage(g.HTML, func(w io.Writer) error { return report.WriteLines(w, g.page(runs)) })
 }
 
-// page has a plot for each line.
-func (g *experiment) page(runs [][]*run) *report.Charts {
-	page := &report.Charts{
-		Title:    "Effective training time",
-		Subtitle: fmt.Sprintf("%d GPUs in one synchronous gang for %d days, the failures of seed %d.", g.Nodes*machine.NodeGPUs, g.Days, g.Seed),
-		AreaName: "effective", LineName: "target", Unit: "% of the day", Step: berth.Day,
+// drawnTo is where the axis of what is lost ends, in percent of the time.
+const drawnTo = 10
+
+// page has a bar for each line, of what its time was lost to.
+func (g *experiment) page(runs [][]*run) *report.Lines {
+	bars := &report.Bars{Unit: "% of the time of the gang", To: drawnTo}
+	for _, figure := range times[1:] {
+		bars.Parts = append(bars.Parts, figure.name)
 	}
-	for day := range g.Days {
-		page.Days = append(page.Days, fmt.Sprint(day+1))
-	}
-	section := report.ChartSection{Title: "By day", Note: "Steps that a failure undid are taken from the day of the failure."}
 	for l := range g.lines {
-		chart := report.Chart{Title: g.lines[l].name, Colour: report.Gang256}
-		for _, useful := range runs[l][0].days {
-			chart.Area = append(chart.Area, 100*max(0, float64(useful)/float64(berth.Day)))
-			chart.Line = append(chart.Line, least)
+		bar := report.Bar{Name: g.lines[l].name, Own: l == len(g.lines)-1}
+		for _, figure := range times[1:] {
+			bar.Values = append(bar.Values, stat.Mean(study.Each(runs[l], figure.of), nil))
 		}
-		section.Charts = append(section.Charts, chart)
+		bars.Bars = append(bars.Bars, bar)
 	}
-	page.Sections = append(page.Sections, section)
+	page := &report.Lines{
+		Title: "Training time that is lost",
+		Subtitle: fmt.Sprintf("%d GPUs in one synchronous gang for %d days; means of %d runs from seed %d. What is left is effective; %d %% is the target.",
+			g.Nodes*machine.NodeGPUs, g.Days, g.Seeds, g.Seed, least),
+	}
+	page.Sections = append(page.Sections, report.LineSection{
+		Title: "Lost, by what the core may do",
+		Note: "Until the failure is noticed (detection); steps done again (rework); until there is a place (waiting); from there until the first step (restart); " +
+			"and checkpoints (writing). An arrow: the bar is longer than the axis.",
+		Bars: bars,
+	})
+	for _, t := range []*study.Table{g.times(runs), g.contributions(runs), g.causes()} {
+		page.Sections = append(page.Sections, t.Section(t.Title, ""))
+	}
 	return page
 }

@@ -101,7 +101,7 @@ func TestOpenBForPrograms(t *testing.T) {
 	require.Greater(t, points, 120, "a point for each percent up to 130 or almost")
 	text, err := os.ReadFile(o.HTML)
 	require.NoError(t, err)
-	require.Equal(t, 2, strings.Count(string(text), `class="wait"`))
+	require.Equal(t, 2, strings.Count(string(text), `class="line`))
 
 	o.Format = study.JSON
 	out, err = studytest.Tell(Run, o)

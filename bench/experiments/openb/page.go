@@ -32,18 +32,14 @@ const drawnFrom, drawnTo = 75, 120
 
 func (b *experiment) section(t *trace) report.LineSection {
 	summary := b.summary(t)
-	s := report.LineSection{
-		Title: t.name,
-		Note:  fmt.Sprintf("%d nodes with %d GPUs. Below: %s.", len(t.trace.Nodes), t.trace.GPUs(), summary.Title),
-		X:     "asked for, % of the GPUs", Y: "unallocated, % of the GPUs", From: drawnFrom, To: drawnTo,
-		Head: summary.Columns, Rows: summary.Cells(),
-	}
+	s := summary.Section(t.name, fmt.Sprintf("%d nodes with %d GPUs. Below: %s.", len(t.trace.Nodes), t.trace.GPUs(), summary.Title))
+	s.X, s.Y, s.From, s.To = "asked for, % of the GPUs", "unallocated, % of the GPUs", drawnFrom, drawnTo
 	if t.bounds != nil {
 		s.Note += fmt.Sprintf(" Any policy leaves at least %.2f %% over at 100.", meanOf(t.bounds))
 	}
 	for p, policy := range b.policies {
 		line := report.Line{
-			Name:  policy.Name,
+			Name: policy.Name, Own: policy.Name == "core",
 			About: fmt.Sprintf("%s; %.2f %% of the GPUs are left over at 100", policy.About, meanOf(t.at(p, 100, openb.Point.Unallocated))),
 		}
 		for load := drawnFrom; load <= min(drawnTo, b.Load); load++ {

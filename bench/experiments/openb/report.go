@@ -114,9 +114,9 @@ func fragmentedOfFree(p openb.Point) float64 { return p.FragmentedOfFree }
 func moved(r *openb.Run) float64 { return float64(r.Moved) }
 
 // spreadCells are the standard deviation of values and half of the confidence interval of their
-// mean.
+// mean; two values say next to nothing about either.
 func spreadCells(values []float64) []any {
-	if len(values) < 2 {
+	if len(values) < study.Fewest {
 		return []any{nil, nil}
 	}
 	return []any{percentage(stat.StdDev(values, nil)), "±" + percentage(study.EstimateOf(values).Half).String()}

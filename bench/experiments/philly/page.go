@@ -26,7 +26,7 @@ func (b *experiment) page(runs [][]*run) *report.Lines {
 			len(b.whole.Jobs), len(b.shares), days, b.fleet.gpus()),
 	}
 	summary := b.summary(runs)
-	page.Sections = append(page.Sections, report.LineSection{Title: "Figures", Note: summary.Title + ".", Head: summary.Columns, Rows: summary.Cells()})
+	page.Sections = append(page.Sections, summary.Section("Figures", summary.Title+"."))
 	page.Sections = append(
 		page.Sections,
 		b.overTime(runs, "GPUs in use", "GPUs", func(s *life.Slot) float64 { return s.Held }),
@@ -43,7 +43,7 @@ func (b *experiment) addSharing(page *report.Lines, runs [][]*run) *report.Lines
 	page.Sections = append(page.Sections, b.againstPrivate(runs))
 	for p := range b.policies {
 		t := b.sharing(runs[p])
-		page.Sections = append(page.Sections, report.LineSection{Title: "Virtual clusters under " + b.policies[p].name, Note: t.Title + ".", Head: t.Columns, Rows: t.Cells()})
+		page.Sections = append(page.Sections, t.Section("Virtual clusters under "+b.policies[p].name, t.Title+"."))
 	}
 	return page
 }
@@ -55,7 +55,7 @@ const drawnHours = 6
 func (b *experiment) overTime(runs [][]*run, title, unit string, of func(*life.Slot) float64) report.LineSection {
 	s := report.LineSection{Title: title, Note: "Means of six hours.", X: "days", Y: unit, To: float64(b.length) / float64(berth.Day)}
 	for p := range b.policies {
-		line := report.Line{Name: b.policies[p].name}
+		line := report.Line{Name: b.policies[p].name, Own: b.policies[p].name == own}
 		slots := runs[p][inShared].slots
 		for from := 0; from+drawnHours <= len(slots); from += drawnHours {
 			sum := 0.0
@@ -79,13 +79,18 @@ func (b *experiment) waitsOf(runs [][]*run, class int) report.LineSection {
 	for p := range b.policies {
 		delays := jobMinutes(runs[p][inShared].ofSize(class), (*life.Job).Delay)
 		slices.Sort(delays)
-		line := report.Line{Name: b.policies[p].name}
+		line := report.Line{Name: b.policies[p].name, Own: b.policies[p].name == own}
 		for k := 0; len(delays) > 0 && k <= 200; k++ {
 			at := min(k*len(delays)/200, len(delays)-1)
 			line.X, line.Y = append(line.X, delays[at]), append(line.Y, 100*float64(at+1)/float64(len(delays)))
 			s.To = max(s.To, delays[at])
 		}
 		s.Lines = append(s.Lines, line)
+	}
+	for i := range s.Lines { // all were delayed for no longer than the longest of all
+		if len(s.Lines[i].X) > 0 {
+			s.Lines[i].X, s.Lines[i].Y = append(s.Lines[i].X, s.To), append(s.Lines[i].Y, 100)
+		}
 	}
 	return s
 }
@@ -100,7 +105,7 @@ func (b *experiment) againstPrivate(runs [][]*run) report.LineSection {
 		From: 1, To: 10, LogX: true, LogY: true,
 	}
 	for p := range b.policies {
-		dots := report.Line{Name: b.policies[p].name, Dots: true}
+		dots := report.Line{Name: b.policies[p].name, Own: b.policies[p].name == own, Dots: true}
 		for i := range b.shares {
 			v := b.versus(runs[p], i)
 			dots.X, dots.Y = append(dots.X, v.private.mean), append(dots.Y, v.shared.mean)
@@ -109,6 +114,6 @@ func (b *experiment) againstPrivate(runs [][]*run) report.LineSection {
 		}
 		s.Lines = append(s.Lines, dots)
 	}
-	s.Lines = append(s.Lines, report.Line{Name: "as in private", X: []float64{1, s.To}, Y: []float64{1, s.To}})
+	s.Lines = append(s.Lines, report.Line{Name: "as in private", Mark: true, X: []float64{1, s.To}, Y: []float64{1, s.To}})
 	return s
 }

@@ -53,7 +53,7 @@ func TestPhilly(t *testing.T) {
 	}
 	drawn, err := os.ReadFile(o.HTML)
 	require.NoError(t, err)
-	require.Equal(t, 3+len(sizes)+1, strings.Count(string(drawn), "<svg"))
+	require.Equal(t, 3+len(sizes)+1, strings.Count(string(drawn), "<svg")+strings.Count(string(drawn), "Nothing to draw"))
 
 	o.Check, o.HTML, o.Policies, o.Format = false, "", []string{"fifo", "EASY"}, study.CSV
 	out, err = studytest.Tell(Run, o)

@@ -4,39 +4,56 @@ import (
 	"fmt"
 	"io"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
 )
 
-// WritePage draws the first week, if that was asked for.
+// WritePage draws the policies, if that was asked for.
 func (b *experiment) WritePage(runs [][]*run) error {
-	return study.WritePage(b.HTML, func(w io.Writer) error { return report.WriteCharts(w, b.page(runs)) })
+	return study.WritePage(b.HTML, func(w io.Writer) error { return report.WriteLines(w, b.page(runs)) })
 }
 
-// page has a section for each policy: the inference that runs, below what is asked for, and
-// the training that makes progress, below what inference leaves of the fleet.
-func (b *experiment) page(runs [][]*run) *report.Charts {
-	page := &report.Charts{
-		Title:    "Bursts of inference on a full fleet",
-		Subtitle: fmt.Sprintf("%d GPUs, the week of seed %d.", b.gpus(), b.Seed),
-		AreaName: "at work", LineName: "asked for, or left over", Unit: "GPUs", Step: study.Slot, Days: study.Days(b.Days),
+// page has what preemption cost under each policy, what training had less than inference left it in
+// the first week, and the tables.
+func (b *experiment) page(runs [][]*run) *report.Lines {
+	page := &report.Lines{
+		Title:    "Bursts of inference on a full fleet of training",
+		Subtitle: fmt.Sprintf("%d GPUs, %d weeks of %d days from seed %d; what is drawn over time is the first.", b.gpus(), b.Seeds, b.Days, b.Seed),
 	}
-	for p, policy := range b.policies {
-		r := runs[p][0]
-		asked := study.SlotMeans(r.book.slots[asked])
-		left := make([]float64, len(asked))
-		for slot := range asked {
-			left[slot] = float64(b.gpus()) - asked[slot]
+	lost := &tables[0]
+	bars := &report.Bars{Unit: "GPU-hours in a week, mean"}
+	for _, f := range lost.figures[1:] {
+		bars.Parts = append(bars.Parts, f.name)
+	}
+	idle := report.LineSection{
+		Title: "GPUs that inference leaves, and training makes no use of", Note: "Means of an hour of the first week.",
+		Y: "GPUs", To: float64(b.Days), Days: study.Days(b.Days),
+	}
+	late := report.LineSection{
+		Title: "GPUs that inference asked for and did not have", Note: "Means of an hour of the first week.",
+		Y: "GPUs", To: float64(b.Days), Days: study.Days(b.Days),
+	}
+	for p := range b.policies {
+		name, book := b.policies[p].name, &runs[p][0].book
+		bar := report.Bar{Name: name, Own: p == shipped}
+		for _, f := range lost.figures[1:] {
+			bar.Values = append(bar.Values, stat.Mean(study.Each(runs[p], f.of), nil))
 		}
-		page.Sections = append(page.Sections, report.ChartSection{
-			Title: policy.name,
-			Note: fmt.Sprintf("%.0f GPU-hours lost; 99 of 100 replicas ran within %.0f seconds; %d gangs evicted and %d shrunk, the largest of %d GPUs for %d.",
-				r.lost(), r.wait(0.99), r.book.evicted, r.book.shrunk, r.book.worst.gpus, r.book.worst.asked),
-			Charts: []report.Chart{
-				{Title: "Inference", Colour: report.Inference, Area: study.SlotMeans(r.book.slots[served]), Line: asked},
-				{Title: "Training", Colour: report.Gang256, Area: study.SlotMeans(r.book.slots[atWork]), Line: left},
-			},
-		})
+		bars.Bars = append(bars.Bars, bar)
+		unused, missing := report.Line{Name: name, Own: p == shipped, Kin: p == atOnce}, report.Line{Name: name, Own: p == shipped, Kin: p == atOnce}
+		asked, served, training := study.HourMeans(book.slots[asked]), study.HourMeans(book.slots[served]), study.HourMeans(book.slots[atWork])
+		for hour := range asked {
+			day := (float64(hour) + 0.5) / 24
+			unused.X, unused.Y = append(unused.X, day), append(unused.Y, float64(b.gpus())-asked[hour]-training[hour])
+			missing.X, missing.Y = append(missing.X, day), append(missing.Y, asked[hour]-served[hour])
+		}
+		idle.Lines, late.Lines = append(idle.Lines, unused), append(late.Lines, missing)
+	}
+	page.Sections = append(page.Sections, report.LineSection{Title: "What preemption cost", Note: lost.title + ".", Bars: bars}, idle, late)
+	for i := range tables {
+		page.Sections = append(page.Sections, b.table(&tables[i], runs).Section(tables[i].title, ""))
 	}
 	return page
 }

@@ -55,7 +55,8 @@ func TestPreempt(t *testing.T) {
 	studytest.Repeats(t, Run, o, out)
 	html, err := os.ReadFile(o.HTML)
 	require.NoError(t, err)
-	require.Equal(t, 6*2, strings.Count(string(html), "<svg"))
+	require.Equal(t, 3, strings.Count(string(html), "<svg"))
+	require.Equal(t, 2, strings.Count(string(html), `class="line own"`))
 
 	o.HTML, o.Format = "", study.CSV
 	out, _ = studytest.Tell(Run, o)

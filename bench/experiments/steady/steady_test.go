@@ -59,7 +59,10 @@ func TestSteady(t *testing.T) {
 	studytest.Repeats(t, Run, o, out)
 	page, err := os.ReadFile(o.HTML)
 	require.NoError(t, err)
-	require.Equal(t, len(figures()), strings.Count(string(page), "<svg"))
+	var level int
+	_, err = fmt.Sscanf(string(page[strings.Index(string(page), "scorer. In ")+len("scorer. In "):]), "%d figures", &level)
+	require.NoError(t, err)
+	require.Equal(t, len(figures()), level+strings.Count(string(page), "<svg"), "drawn, or said to be level")
 
 	o.Format, o.HTML = study.CSV, ""
 	out, err = studytest.Tell(Run, o)

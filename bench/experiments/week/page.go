@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/life"
@@ -13,17 +14,17 @@ import (
 
 // writePage draws the schedulers, if that was asked for.
 func (b *experiment) writePage(runs []*run) error {
-	return study.WritePage(b.HTML, func(w io.Writer) error { return report.WriteLines(w, b.page(runs)) })
+	return study.WritePage(b.options.HTML, func(w io.Writer) error { return report.WriteLines(w, b.page(runs)) })
 }
 
 func (b *experiment) page(runs []*run) *report.Lines {
 	page := &report.Lines{
 		Title:    "Your week under three schedulers",
-		Subtitle: fmt.Sprintf("%d jobs in %s, on %d GPUs in %d nodes (%s).", len(b.jobs), report.Span(b.length), b.gpus(), len(b.nodes), b.fleetSays),
+		Subtitle: fmt.Sprintf("%d jobs in %s, on %d GPUs in %d nodes (%s).", len(b.Jobs), report.Span(b.Length), b.FleetGPUs(), len(b.Nodes), b.FleetSays),
 	}
 	add := func(t *study.Table) {
 		if len(t.Rows) > 0 {
-			page.Sections = append(page.Sections, report.LineSection{Title: t.Title, Head: t.Columns, Rows: t.Cells()})
+			page.Sections = append(page.Sections, t.Section(heading(t.Title)))
 		}
 	}
 	add(b.summary(runs))
@@ -32,22 +33,33 @@ func (b *experiment) page(runs []*run) *report.Lines {
 		b.overTime(runs, "Jobs that wait", "jobs", func(s *life.Slot) float64 { return s.Waiting }))
 	for _, t := range []*study.Table{
 		b.waits("size", sizeOf, runs), b.waits("account", accountOf, runs), b.against(runs), b.worse(runs), b.sensitivity(runs), b.demand(),
-		tallied("What is not played", append(slices.Clone(b.skipped), b.left...)),
+		tallied("What is not played", append(slices.Clone(b.Skipped), b.Left...)),
 	} {
 		add(t)
 	}
 	return page
 }
 
+// heading parts the title of a table into a short one and what explains it.
+func heading(text string) (title, note string) {
+	text = strings.ReplaceAll(text, "\n", " ")
+	at := strings.IndexAny(text, ":.")
+	if at < 0 {
+		return text, ""
+	}
+	note = strings.TrimSpace(text[at+1:])
+	return text[:at], strings.ToUpper(note[:1]) + note[1:] + "."
+}
+
 // overTime draws what was so by the hour.
 func (b *experiment) overTime(runs []*run, title, unit string, of func(*life.Slot) float64) report.LineSection {
-	s := report.LineSection{Title: title, Note: "Means of an hour.", X: "days", Y: unit, To: float64(b.length) / float64(berth.Day)}
+	s := report.LineSection{Title: title, Note: "Means of an hour.", X: "days", Y: unit, To: float64(b.Length) / float64(berth.Day)}
 	_, list := b.columns(runs)
 	for _, r := range list {
 		if r == nil {
 			continue
 		}
-		line := report.Line{Name: r.scheduler}
+		line := report.Line{Name: r.scheduler, Own: r.scheduler == own, Kin: r.scheduler == tame}
 		for i, slots := 0, b.slots(r); i < len(slots); i++ {
 			line.X, line.Y = append(line.X, (float64(i)+0.5)/24), append(line.Y, of(&slots[i]))
 		}
@@ -66,13 +78,16 @@ func (b *experiment) waitsDrawn(runs []*run) report.LineSection {
 	for c, r := range list {
 		delays := b.delays(r, all)
 		slices.Sort(delays)
-		line := report.Line{Name: names[c]}
+		line := report.Line{Name: names[c], Own: names[c] == own, Kin: names[c] == tame, Mark: r == nil}
 		for k := 0; k <= 200; k++ {
 			at := min(k*len(delays)/200, len(delays)-1)
 			line.X, line.Y = append(line.X, delays[at]), append(line.Y, 100*float64(at+1)/float64(len(delays)))
 			s.To = max(s.To, delays[at])
 		}
 		s.Lines = append(s.Lines, line)
+	}
+	for i := range s.Lines { // all waited for no longer than the longest of all
+		s.Lines[i].X, s.Lines[i].Y = append(s.Lines[i].X, s.To), append(s.Lines[i].Y, 100)
 	}
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/baseline"
 	"github.com/berth-sched/berth/bench/life"
+	"github.com/berth-sched/berth/bench/recorded"
 	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/berthtest/sim"
@@ -41,17 +42,17 @@ func schedulers() []scheduler {
 // A guess is what the schedulers are told of run times.
 type guess struct {
 	name  string
-	limit func(*job) berth.Duration
+	limit func(*recorded.Job) berth.Duration
 }
 
 // guesses are those that are played, the one of the main tables first.
 func (b *experiment) guesses() []guess {
-	exact := guess{"the run time itself", func(j *job) berth.Duration { return j.Runtime }}
-	twice := guess{"twice the run time", func(j *job) berth.Duration { return 2 * j.Runtime }}
-	if !b.limits {
+	exact := guess{"the run time itself", func(j *recorded.Job) berth.Duration { return j.Runtime }}
+	twice := guess{"twice the run time", func(j *recorded.Job) berth.Duration { return 2 * j.Runtime }}
+	if !b.Limits {
 		return []guess{exact, twice}
 	}
-	return []guess{{"the limits of the file", func(j *job) berth.Duration { return j.spec.ExpectedRuntime }}, exact, twice}
+	return []guess{{"the limits of the file", func(j *recorded.Job) berth.Duration { return j.Spec.ExpectedRuntime }}, exact, twice}
 }
 
 // A run is the lives of all jobs.
@@ -73,7 +74,7 @@ func (b *experiment) play(ctx context.Context) ([]*run, error) {
 		}
 	}
 	failures := make([]error, len(runs))
-	bar := report.NewProgress(b.Progress, berth.Duration(len(runs))*b.length)
+	bar := report.NewProgress(b.options.Progress, berth.Duration(len(runs))*b.Length)
 	study.AtOnce(len(runs), func(i int) {
 		if failures[i] = ctx.Err(); failures[i] == nil {
 			runs[i].Book, failures[i] = b.playOne(&makes[i], b.guesses()[runs[i].guess], bar)
@@ -84,30 +85,30 @@ func (b *experiment) play(ctx context.Context) ([]*run, error) {
 }
 
 func (b *experiment) playOne(s *scheduler, g guess, bar *report.Progress) (*life.Book, error) {
-	made, err := s.make(b.levels)
+	made, err := s.make(b.Levels)
 	if err != nil {
 		return nil, err
 	}
 	shown := berth.Time(0)
 	book, _, err := life.Play(made, b.workload(g), life.Options{Progress: func(now berth.Time) {
-		now = min(now, berth.Time(0).Add(b.length))
+		now = min(now, berth.Time(0).Add(b.Length))
 		bar.Add(now.Sub(shown))
 		shown = now
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
-	bar.Add(b.length - shown.Sub(0))
+	bar.Add(b.Length - shown.Sub(0))
 	return book, nil
 }
 
 func (b *experiment) workload(g guess) *life.Workload {
-	w := &life.Workload{Nodes: b.nodes, Queues: b.queues()}
-	for i := range b.jobs {
-		j := &b.jobs[i]
-		spec := j.spec
+	w := &life.Workload{Nodes: b.Nodes, Queues: b.Queues()}
+	for i := range b.Jobs {
+		j := &b.Jobs[i]
+		spec := j.Spec
 		spec.ExpectedRuntime = g.limit(j)
-		if cost := berth.Duration(b.Checkpoint.Milliseconds()); cost > 0 {
+		if cost := berth.Duration(b.options.Checkpoint.Milliseconds()); cost > 0 {
 			spec.Checkpoint = berth.Checkpoint{Supported: true, Cost: cost, RestartCost: cost}
 		}
 		w.Jobs = append(w.Jobs, sim.Arrival{At: j.At, Event: berth.JobSubmitted{Job: spec}, Runtime: j.Runtime})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/life"
+	"github.com/berth-sched/berth/bench/recorded"
 	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/workload"
@@ -17,24 +18,24 @@ import (
 
 // reportDemand tells what was asked for and what there is, before anything is played.
 func (b *experiment) reportDemand(out *study.Printer) error {
-	out.Note("%s: %s, %d jobs that are played, in %s", b.Jobs, b.kind, len(b.jobs), report.Span(b.length))
+	out.Note("%s: %s, %d jobs that are played, in %s", b.options.Jobs, b.Kind, len(b.Jobs), report.Span(b.Length))
 	var err error
-	if len(b.jobs) > 0 {
-		out.Note("The fleet: %d GPUs in %d nodes, %s\n", b.gpus(), len(b.nodes), b.fleetSays)
+	if len(b.Jobs) > 0 {
+		out.Note("The fleet: %d GPUs in %d nodes, %s\n", b.FleetGPUs(), len(b.Nodes), b.FleetSays)
 		err = out.Print(b.demand())
-		if part := b.asked(func(*job) bool { return true }); part > 100 {
+		if part := b.asked(func(*recorded.Job) bool { return true }); part > 100 {
 			out.Note("More is asked for than the fleet can give in that time: waits are those of a fleet that is too small,\nwhatever the scheduler. Are all nodes told?\n")
 		}
-		if peak := b.peak(); peak > b.gpus() {
+		if peak := b.Peak(); peak > b.FleetGPUs() {
 			out.Note("At one instant the jobs that are played held %d GPUs, which the fleet does not have. Are all nodes told?\n", peak)
 		}
 	}
 	for _, t := range []struct {
 		title string
-		rows  tally
+		rows  recorded.Tally
 	}{
-		{"What is not played", append(slices.Clone(b.skipped), b.left...)},
-		{"What is played as something else than it was", b.marks},
+		{"What is not played", append(slices.Clone(b.Skipped), b.Left...)},
+		{"What is played as something else than it was", b.Marks},
 	} {
 		if err == nil && len(t.rows) > 0 {
 			err = out.Print(tallied(t.title, t.rows))
@@ -52,15 +53,15 @@ func tallied(title string, rows []workload.Skip) *study.Table {
 }
 
 // asked is what jobs ask for, in percent of the GPU time of the week.
-func (b *experiment) asked(which func(*job) bool) float64 {
-	return 100 * b.hours(which) / (float64(b.gpus()) * float64(b.length) / float64(berth.Hour))
+func (b *experiment) asked(which func(*recorded.Job) bool) float64 {
+	return 100 * b.hours(which) / (float64(b.FleetGPUs()) * float64(b.Length) / float64(berth.Hour))
 }
 
 // hours are the GPU-hours of some jobs.
-func (b *experiment) hours(which func(*job) bool) (sum float64) {
-	for i := range b.jobs {
-		if j := &b.jobs[i]; which(j) {
-			sum += float64(j.gpus) * float64(j.Runtime) / float64(berth.Hour)
+func (b *experiment) hours(which func(*recorded.Job) bool) (sum float64) {
+	for i := range b.Jobs {
+		if j := &b.Jobs[i]; which(j) {
+			sum += float64(j.GPUs) * float64(j.Runtime) / float64(berth.Hour)
 		}
 	}
 	return sum
@@ -70,22 +71,22 @@ func (b *experiment) hours(which func(*job) bool) (sum float64) {
 func (b *experiment) demand() *study.Table {
 	t := study.NewTable("Demand against capacity: the GPU-hours of the jobs by their day of submission, and what the fleet gives in that time",
 		"day", "jobs", "GPU-hours asked", "GPU-hours there are", "asked, %", "largest job, GPUs")
-	line := func(name string, span berth.Duration, which func(*job) bool) {
+	line := func(name string, span berth.Duration, which func(*recorded.Job) bool) {
 		jobs, largest := 0, 0
-		for i := range b.jobs {
-			if which(&b.jobs[i]) {
-				jobs, largest = jobs+1, max(largest, b.jobs[i].gpus)
+		for i := range b.Jobs {
+			if which(&b.Jobs[i]) {
+				jobs, largest = jobs+1, max(largest, b.Jobs[i].GPUs)
 			}
 		}
-		there := float64(b.gpus()) * float64(span) / float64(berth.Hour)
+		there := float64(b.FleetGPUs()) * float64(span) / float64(berth.Hour)
 		t.Add(name, jobs, b.hours(which), there, 100*b.hours(which)/there, largest)
 	}
-	if days := int((b.length + berth.Day - 1) / berth.Day); days > 1 && days <= 31 {
+	if days := int((b.Length + berth.Day - 1) / berth.Day); days > 1 && days <= 31 {
 		for day := range days {
-			line(fmt.Sprint(day+1), min(berth.Day, b.length-berth.Duration(day)*berth.Day), func(j *job) bool { return int(j.At.Sub(0)/berth.Day) == day })
+			line(fmt.Sprint(day+1), min(berth.Day, b.Length-berth.Duration(day)*berth.Day), func(j *recorded.Job) bool { return int(j.At.Sub(0)/berth.Day) == day })
 		}
 	}
-	line("all", b.length, func(*job) bool { return true })
+	line("all", b.Length, func(*recorded.Job) bool { return true })
 	return t
 }
 
@@ -121,19 +122,19 @@ func (b *experiment) lives(r *run) map[berth.JobID]*life.Job {
 }
 
 // delays are those of some jobs under a run, in minutes; nil as it was, as far as the file tells.
-func (b *experiment) delays(r *run, which func(*job) bool) (list []float64) {
+func (b *experiment) delays(r *run, which func(*recorded.Job) bool) (list []float64) {
 	lives := map[berth.JobID]*life.Job{}
 	if r != nil {
 		lives = b.lives(r)
 	}
-	for i := range b.jobs {
-		j := &b.jobs[i]
+	for i := range b.Jobs {
+		j := &b.Jobs[i]
 		switch {
 		case !which(j):
 		case r != nil:
-			list = append(list, minutes(lives[j.spec.ID].Delay()))
-		case j.wait != unset:
-			list = append(list, minutes(j.wait))
+			list = append(list, minutes(lives[j.Spec.ID].Delay()))
+		case j.Wait != recorded.Unset:
+			list = append(list, minutes(j.Wait))
 		}
 	}
 	return list
@@ -155,7 +156,7 @@ func (b *experiment) columns(runs []*run) (names []string, list []*run) {
 	return names, list
 }
 
-func all(*job) bool { return true }
+func all(*recorded.Job) bool { return true }
 
 // summary has a line for each figure.
 func (b *experiment) summary(runs []*run) *study.Table {
@@ -203,7 +204,7 @@ func sum(r *run, of func(*life.Job) float64) (sum float64) {
 
 // slots are those of the time of the file.
 func (b *experiment) slots(r *run) []life.Slot {
-	return r.Slots[:min(len(r.Slots), max(1, int(b.length/r.Step)))]
+	return r.Slots[:min(len(r.Slots), max(1, int(b.Length/r.Step)))]
 }
 
 // part is the mean over time of some GPUs, in percent of the fleet.
@@ -212,14 +213,14 @@ func (b *experiment) part(r *run, of func(*life.Slot) float64) float64 {
 	for i := range slots {
 		sum += of(&slots[i])
 	}
-	return 100 * sum / float64(max(len(slots), 1)*b.gpus())
+	return 100 * sum / float64(max(len(slots), 1)*b.FleetGPUs())
 }
 
 // sizes are the classes of jobs by GPUs.
 var sizes = []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}
 
-func sizeOf(j *job) string {
-	i, _ := slices.BinarySearch(sizes, j.gpus)
+func sizeOf(j *recorded.Job) string {
+	i, _ := slices.BinarySearch(sizes, j.GPUs)
 	switch {
 	case i == 0:
 		return "1"
@@ -231,27 +232,27 @@ func sizeOf(j *job) string {
 	return fmt.Sprintf("%d-%d", sizes[i-1]+1, sizes[i])
 }
 
-func accountOf(j *job) string   { return string(j.spec.Queue) }
-func partitionOf(j *job) string { return j.partition }
+func accountOf(j *recorded.Job) string   { return string(j.Spec.Queue) }
+func partitionOf(j *recorded.Job) string { return j.Partition }
 
 // groups are the values of something in order of the GPUs of the first job, for sizes, or of name.
-func (b *experiment) groups(of func(*job) string) []string {
+func (b *experiment) groups(of func(*recorded.Job) string) []string {
 	least := map[string]int{}
-	for i := range b.jobs {
-		name := of(&b.jobs[i])
-		if gpus, known := least[name]; !known || b.jobs[i].gpus < gpus {
-			least[name] = b.jobs[i].gpus
+	for i := range b.Jobs {
+		name := of(&b.Jobs[i])
+		if gpus, known := least[name]; !known || b.Jobs[i].GPUs < gpus {
+			least[name] = b.Jobs[i].GPUs
 		}
 	}
 	names := slices.Sorted(maps.Keys(least))
-	if len(b.jobs) > 0 && of(&b.jobs[0]) == sizeOf(&b.jobs[0]) {
+	if len(b.Jobs) > 0 && of(&b.Jobs[0]) == sizeOf(&b.Jobs[0]) {
 		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(least[a], least[b]) })
 	}
 	return names
 }
 
 // waits has a line for each group of jobs.
-func (b *experiment) waits(what string, of func(*job) string, runs []*run) *study.Table {
+func (b *experiment) waits(what string, of func(*recorded.Job) string, runs []*run) *study.Table {
 	names, list := b.columns(runs)
 	t := study.NewTable("Waits by "+what+", minutes: mean / 99th percentile", what, "jobs", "GPU-hours")
 	if what == "size" {
@@ -259,7 +260,7 @@ func (b *experiment) waits(what string, of func(*job) string, runs []*run) *stud
 	}
 	t.Columns = append(t.Columns, names...)
 	for _, group := range b.groups(of) {
-		in := func(j *job) bool { return of(j) == group }
+		in := func(j *recorded.Job) bool { return of(j) == group }
 		row := []any{group, len(b.delays(list[len(list)-1], in)), b.hours(in)}
 		for _, r := range list {
 			row = append(row, meanAnd99(b.delays(r, in)))
@@ -278,7 +279,7 @@ func meanAnd99(delays []float64) any {
 
 // against tells what each account had against its share.
 func (b *experiment) against(runs []*run) *study.Table {
-	t := study.NewTable("Accounts against their shares, in GPUs. The share of an account is "+b.sharesSay+
+	t := study.NewTable("Accounts against their shares, in GPUs. The share of an account is "+b.SharesSay+
 		".\nHeld: on average over the time of the file; short: by how much it was below its share, or below what it wanted if that was less",
 		"account", "share", "wanted")
 	_, list := b.columns(runs)
@@ -286,7 +287,7 @@ func (b *experiment) against(runs []*run) *study.Table {
 	for _, r := range list {
 		t.Columns = append(t.Columns, r.scheduler+": held", "short")
 	}
-	for i, s := range b.shares {
+	for i, s := range b.Shares {
 		wanted := 0.0
 		var cells []any
 		for _, r := range list {
@@ -295,14 +296,14 @@ func (b *experiment) against(runs []*run) *study.Table {
 			for k := range slots {
 				q := slots[k].Queues[i]
 				held += q.Held / float64(len(slots))
-				short += max(0, min(s.gpus, q.Wanted)-q.Held) / float64(len(slots))
+				short += max(0, min(s.GPUs, q.Wanted)-q.Held) / float64(len(slots))
 				if r == list[0] {
 					wanted += q.Wanted / float64(len(slots))
 				}
 			}
 			cells = append(cells, held, short)
 		}
-		t.Add(append([]any{string(s.account), s.gpus, wanted}, cells...)...)
+		t.Add(append([]any{string(s.Account), s.GPUs, wanted}, cells...)...)
 	}
 	t.Columns[2] = "wanted under " + list[0].scheduler
 	return t
@@ -329,8 +330,10 @@ func (b *experiment) worse(runs []*run) *study.Table {
 	if names[0] == "as it was" {
 		other = nil
 	}
-	for _, s := range b.shares {
-		in := func(j *job) bool { return j.spec.Queue == s.account && (other != nil || j.wait != unset) }
+	for _, s := range b.Shares {
+		in := func(j *recorded.Job) bool {
+			return j.Spec.Queue == s.Account && (other != nil || j.Wait != recorded.Unset)
+		}
 		now, before := b.delays(mine, in), b.delays(other, in)
 		if len(before) == 0 {
 			continue
@@ -343,7 +346,7 @@ func (b *experiment) worse(runs []*run) *study.Table {
 		}
 		was, is := stat.Mean(before, nil), stat.Mean(now, nil)
 		if is-was > minutes(tolerance) {
-			t.Add(string(s.account), len(now), was, is, is-was, 100*float64(later)/float64(len(now)))
+			t.Add(string(s.Account), len(now), was, is, is-was, 100*float64(later)/float64(len(now)))
 		}
 	}
 	return t

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"time"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/recorded"
 	"github.com/berth-sched/berth/bench/study"
 )
 
@@ -27,7 +29,7 @@ With Slurm, three commands; -nodes, -topology and -shares are optional:
              Partition, Elapsed or Start and End, ReqTRES or AllocTRES are needed), a log in the
              Standard Workload Format, or what "kubectl get nodes,pods -A -o json" printed
   -nodes     what "scontrol show node" printed
-  -topology  topology.conf, as Slurm reads it
+  -topology  topology.conf or topology.yaml, as Slurm reads it
   -shares    what "sshare --all --parsable" printed, or lines such as physics|40 under the header
              Account|Shares; without, the share of an account is its part of the GPU-hours
 
@@ -71,6 +73,36 @@ func (o *Options) check() error {
 	)
 }
 
+// An experiment is what the files hold, and what is made of it.
+type experiment struct {
+	options Options
+	*recorded.Week
+}
+
+// load opens the files.
+func load(o Options) (*experiment, error) {
+	from := recorded.Options{GPUs: o.GPUs, NodeGPUs: o.NodeGPUs, ProcessorsPerGPU: o.ProcessorsPerGPU}
+	for _, f := range []struct {
+		name string
+		to   *recorded.File
+	}{{o.Jobs, &from.Jobs}, {o.Nodes, &from.Nodes}, {o.Topology, &from.Topology}, {o.Shares, &from.Shares}} {
+		if f.name == "" {
+			continue
+		}
+		file, err := os.Open(f.name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		*f.to = recorded.File{Name: f.name, Data: file}
+	}
+	w, err := recorded.Read(from)
+	if errors.Is(err, recorded.ErrFleet) {
+		return nil, study.Misused("%v", err)
+	}
+	return &experiment{o, w}, err
+}
+
 // Run makes the experiment, which Help describes, and writes its results to w.
 func Run(ctx context.Context, o Options, w io.Writer) error {
 	if err := o.check(); err != nil {
@@ -84,7 +116,7 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 	if err := b.reportDemand(out); err != nil {
 		return err
 	}
-	if len(b.jobs) == 0 {
+	if len(b.Jobs) == 0 {
 		return errors.New("no job is left to be played")
 	}
 	runs, err := b.play(ctx)

@@ -1,10 +1,8 @@
 package week
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/recorded"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/workload"
 )
@@ -79,15 +78,15 @@ func TestTinyDump(t *testing.T) {
 	o.Jobs = "testdata/pods.json"
 	b, err := load(o)
 	require.NoError(t, err)
-	require.Len(t, b.nodes, 2)
+	require.Len(t, b.Nodes, 2)
 	var told []string
-	for i := range b.jobs {
-		j := &b.jobs[i]
-		told = append(told, string(j.spec.ID)+" "+j.At.Sub(0).String()+" "+j.Runtime.String()+" "+sizeOf(j))
+	for i := range b.Jobs {
+		j := &b.Jobs[i]
+		told = append(told, string(j.Spec.ID)+" "+j.At.Sub(0).String()+" "+j.Runtime.String()+" "+sizeOf(j))
 	}
 	require.Equal(t, []string{"physics/one 0s 1h0m0s 3-4", "physics/train-0 1m0s 1h0m0s 5-8", "biology/infer 2m0s 1h58m0s 2"}, told)
-	require.Equal(t, tally{{Reason: "holds no GPU", Rows: 1, Line: 19}, {Reason: "had not started", Rows: 1, Line: 20}}, b.left)
-	require.Len(t, b.marks, 1)
+	require.Equal(t, recorded.Tally{{Reason: "holds no GPU", Rows: 1, Line: 19}, {Reason: "had not started", Rows: 1, Line: 20}}, b.Left)
+	require.Len(t, b.Marks, 1)
 	require.Equal(t, map[berth.JobID]float64{"physics/one": 0, "physics/train-0": 59, "biology/infer": 118}, waitsOf(t, o)["FIFO"])
 }
 
@@ -95,12 +94,12 @@ func TestTinyDump(t *testing.T) {
 func TestWhatCannotHaveRun(t *testing.T) {
 	b, err := load(slurm())
 	require.NoError(t, err)
-	require.Len(t, b.jobs, 4)
-	require.Equal(t, tally{
+	require.Len(t, b.Jobs, 4)
+	require.Equal(t, recorded.Tally{
 		{Reason: "holds no GPU", Rows: 1, Line: 10},
 		{Reason: "cannot have run: more GPUs than the 8 of the fleet", Rows: 1, Line: 9},
-	}, b.left)
-	require.Contains(t, b.skipped, workload.Skip{Reason: "ends before it starts", Rows: 1, Line: 8})
+	}, b.Left)
+	require.Contains(t, b.Skipped, workload.Skip{Reason: "ends before it starts", Rows: 1, Line: 8})
 }
 
 // A job goes to the nodes of its partition, or to any where none is in it.
@@ -112,8 +111,8 @@ func TestPartitions(t *testing.T) {
 	o.Nodes = write(t, "NodeName=a Gres=gpu:1 Partitions=small\nNodeName=b Gres=gpu:4 Partitions=big,other\n")
 	b, err := load(o)
 	require.NoError(t, err)
-	require.Equal(t, tally{{Reason: "is of a partition that no node with GPUs is in: played on any node", Rows: 1, Line: 4}}, b.marks)
-	require.Equal(t, tally{{Reason: "cannot have run: no nodes of the fleet are as it asks (GPUs a node, product, partition)", Rows: 1, Line: 5}}, b.left)
+	require.Equal(t, recorded.Tally{{Reason: "is of a partition that no node with GPUs is in: played on any node", Rows: 1, Line: 4}}, b.Marks)
+	require.Equal(t, recorded.Tally{{Reason: "cannot have run: no nodes of the fleet are as it asks (GPUs a node, product, partition)", Rows: 1, Line: 5}}, b.Left)
 	for _, name := range []string{"EASY", own} {
 		require.Equal(t, map[berth.JobID]float64{"1": 0, "2": 600, "3": 0}, waitsOf(t, o)[name], name)
 	}
@@ -156,9 +155,11 @@ func TestPreemptions(t *testing.T) {
 
 func write(t *testing.T, text string) string {
 	name := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	require.NoError(t, writeFile(name, text))
 	return name
 }
+
+func writeFile(name, text string) error { return os.WriteFile(name, []byte(text), 0o600) }
 
 func TestErrors(t *testing.T) {
 	for says, change := range map[string]func(*Options){
@@ -169,6 +170,7 @@ func TestErrors(t *testing.T) {
 		"says nothing of node \"gpu1\"":          func(o *Options) { o.Topology = write(t, "SwitchName=s Nodes=other") },
 		"no such file":                           func(o *Options) { o.Jobs = "absent" },
 		`:1: the file is empty`:                  func(o *Options) { o.Jobs = write(t, "") },
+		`has no "|": sacct writes`:               func(o *Options) { o.Jobs = write(t, "JobID Account\n") },
 		`there is no column "JobID or JobIDRaw"`: func(o *Options) { o.Jobs = write(t, "a|b\n") },
 		`:2:12: share: "few" is no number`:       func(o *Options) { o.Shares = write(t, "Account|RawShares\nphysics   |few\n") },
 		`no header with "Account"`:               func(o *Options) { o.Shares = write(t, "physics|1\n") },
@@ -188,40 +190,4 @@ func TestErrors(t *testing.T) {
 		change(&o)
 		require.ErrorContains(t, Run(context.Background(), o, io.Discard), says)
 	}
-}
-
-// requireTyped fails on an error that does not say where it is.
-func requireTyped(t *testing.T, err error) {
-	var e *workload.TraceError
-	require.True(t, err == nil || errors.As(err, &e), "%v", err)
-}
-
-func FuzzJobs(f *testing.F) {
-	for _, name := range []string{"jobs.txt", "jobs.swf", "pods.json"} {
-		text, err := os.ReadFile("testdata/" + name)
-		require.NoError(f, err)
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		o := Defaults()
-		s, err := readFrom(&o, bufio.NewReader(bytes.NewReader(text)), nil)
-		requireTyped(t, err)
-		if err != nil {
-			return
-		}
-		for i := range s.jobs {
-			require.Positive(t, s.jobs[i].gpus)
-			require.Positive(t, s.jobs[i].Runtime)
-		}
-	})
-}
-
-func FuzzShares(f *testing.F) {
-	text, err := os.ReadFile("testdata/shares.txt")
-	require.NoError(f, err)
-	f.Add(text)
-	f.Fuzz(func(t *testing.T, text []byte) {
-		_, err := readShares("f", bytes.NewReader(text))
-		requireTyped(t, err)
-	})
 }

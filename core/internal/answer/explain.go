@@ -107,7 +107,7 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 			reason = &found
 			gone := agenda.Never
 			if e.Bucket.Slot < 0 {
-				gone, _ = an.explainVictims(e, reason)
+				gone, _, _ = an.explainVictims(e, reason)
 			}
 			an.expect(rep, e.Bucket.Shape, e.Grows, gone, reason)
 			if w := rep.Reserved; w != nil {

@@ -51,17 +51,18 @@ func victimsOf(p *record.Plan, rep *record.Replica) []record.Piece {
 }
 
 // explainVictims adds to a reason the victims of an entry, actual or potential, and why there are
-// none. It returns by when potential ones are gone; never: none are; and victims and moves, or nil.
-func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone berth.Time, both *evict.Bid) {
-	gone = agenda.Never
+// none. It returns by when potential ones are gone; never: none are; moves alone, and victims and
+// moves; nil: there are none.
+func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone berth.Time, moves, both *evict.Bid) {
+	gone, moves = agenda.Never, an.wouldMove(e)
 	if w := e.Rep.PlannedReservation(); w != nil {
 		reason.Victims = an.describeVictims(e.Rep, victimsOf(w.Plan, e.Rep))
 		reason.Preemption = fmt.Sprintf("preemption is under way: %s yet to stop", count(len(reason.Victims), "victim"))
-		return gone, nil
+		return gone, moves, nil
 	}
-	if b := an.wouldMove(e); !e.Grows && b != nil {
-		reason.Moves = an.describeMoves(b)
-		gone = an.movedBy(b)
+	if !e.Grows && moves != nil {
+		reason.Moves = an.describeMoves(moves)
+		gone = an.movedBy(moves)
 	}
 	policy := &an.state.Config.Policy.Preemption
 	t, victims, both, protected := an.potentialVictims(e)
@@ -102,7 +103,7 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 	default:
 		reason.Preemption = an.overShare(e.Rep.Job.Queue, asked)
 	}
-	return gone, both
+	return gone, moves, both
 }
 
 // explainBoth adds to a reason the victims and the moves that would start an entry together, and
@@ -211,10 +212,9 @@ func (an *Answers) StartPlan(rep *record.Replica) berth.StartPlan {
 	if reason.Code == berth.ReasonTurn { // no pass has tried it yet
 		reason = an.capacityReason(e)
 	}
-	gone, both := an.explainVictims(e, &reason)
+	gone, b, both := an.explainVictims(e, &reason)
 	an.expect(rep, e.Bucket.Shape, e.Grows, gone, &reason)
 	t := berth.StartPlan{Reason: &reason}
-	b := an.wouldMove(e)
 	if b == nil {
 		b = both
 	}

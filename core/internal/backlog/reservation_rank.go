@@ -185,6 +185,12 @@ func (bl *Backlog) Takers(w *record.Reservation) (list []*record.Bucket) {
 	return list
 }
 
+// Untried reports whether the first of a bucket has not been tried since it came, or since there is
+// more quota.
+func (bl *Backlog) Untried(b *record.Bucket) bool {
+	return b.Slot >= 0 || b.Entries.Min().FreshAt >= 0 || b.QuotaSlot >= 0 && bl.agenda.QuotaFreed
+}
+
 // Takes reports whether an entry that has nothing set aside may take what is for another.
 func (bl *Backlog) Takes(e *record.Entry, w *record.Reservation) bool {
 	return e.Rep.Reserved == nil && bl.mayTake(w.Taker(), e.Rep, w)

@@ -2,6 +2,7 @@ package books
 
 import (
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -9,6 +10,8 @@ import (
 // the quota tree is changed as often as there are sums.
 type Bill struct {
 	pieces []record.Piece
+	// closed are those of the pieces that have something on nodes that take no more work.
+	closed []record.Piece
 	sums   []billed
 	// at has the positions of sums, by a key without amounts; looked up, never ranged over. last is
 	// that of the last one.
@@ -27,12 +30,26 @@ func (b *Bill) Add(p record.Piece) {
 		b.at = map[billed]int{}
 	}
 	b.pieces = append(b.pieces, p)
-	chargesOf(p, func(c quota.Charge) {
-		if at := b.last; at >= len(b.sums) || b.sums[at].queue != p.Rep.Job.Queue || b.sums[at].charge.Product != c.Product {
-			b.last = b.sumOf(p.Rep.Job.Queue, c.Product)
+	q, closed := p.Rep.Job.Queue, false
+	p.EachHold(func(h *gang.Hold, n *record.Node) {
+		closed = closed || n.Closed()
+		c := record.ChargeOf(h, n)
+		if at := b.last; at >= len(b.sums) || b.sums[at].queue != q || b.sums[at].charge.Product != c.Product {
+			b.last = b.sumOf(q, c.Product)
 		}
 		b.sums[b.last].charge = b.sums[b.last].charge.Plus(c)
 	})
+	if closed {
+		b.closed = append(b.closed, p)
+	}
+}
+
+// Clear makes a bill empty. It keeps its space.
+func (b *Bill) Clear() {
+	clear(b.pieces)
+	clear(b.closed)
+	clear(b.at)
+	b.pieces, b.closed, b.sums, b.last = b.pieces[:0], b.closed[:0], b.sums[:0], 0
 }
 
 // sumOf is the position of the sum of a queue and a product.
@@ -54,14 +71,14 @@ func (bk *Books) DischargeBill(b *Bill) {
 	for i := range b.sums {
 		bk.Discharge(b.sums[i].queue, b.sums[i].charge)
 	}
-	for _, p := range b.pieces {
+	for _, p := range b.closed {
 		bk.shiftClosed(p, -1)
 	}
 }
 
 // ChargeBill undoes DischargeBill.
 func (bk *Books) ChargeBill(b *Bill) {
-	for _, p := range b.pieces {
+	for _, p := range b.closed {
 		bk.shiftClosed(p, 1)
 	}
 	for i := range b.sums {

@@ -54,6 +54,16 @@ func (bk *Books) ShareLeft(q *record.Queue) (share, guaranteed int64) {
 	return max(bk.Shares.Of(q.Index), guaranteed) - used, guaranteed - used
 }
 
+// OverShare lists the queues that use more than their share, in a buffer. O(queues).
+func (bk *Books) OverShare(buffer []quota.QueueIndex) []quota.QueueIndex {
+	for _, q := range bk.Queues {
+		if q != nil && bk.state.Quota.Used(q.Index, quota.GPUMilli) > bk.Shares.Of(q.Index) {
+			buffer = append(buffer, q.Index)
+		}
+	}
+	return buffer
+}
+
 // Owed is what of its guarantee a queue does not use.
 func (bk *Books) Owed(q *record.Queue) int64 {
 	return bk.Shares.Guaranteed(q.Index) - bk.state.Quota.Used(q.Index, quota.GPUMilli)

@@ -59,6 +59,9 @@ func (bk *Books) Adopt(h gang.Hold) error { return bk.state.Fleet.Adopt(h) }
 // Release gives back what Hold or Adopt took.
 func (bk *Books) Release(h gang.Hold) { invariant.Must(bk.state.Fleet.Release(h)) }
 
+// Together has a function hold and release much at once: it searches nothing.
+func (bk *Books) Together(change func()) { bk.state.Fleet.Together(change) }
+
 // Vanish imagines what a part of a replica holds free.
 func (bk *Books) Vanish(p record.Piece) {
 	p.Imagine(true)

@@ -79,6 +79,9 @@ func (d *Due) bid(w *bidder, e *record.Entry) {
 		w.place = bidDue
 		q.due.Push(w)
 	}
+	if w.place != never {
+		q.outline.add(w)
+	}
 	if e.Bid.Turn == d.agenda.PreemptTurn {
 		w.sought = len(d.sought)
 		d.sought = append(d.sought, w)
@@ -91,6 +94,7 @@ func (d *Due) drop(w *bidder) {
 		return
 	}
 	q := d.queueOf(w.of.bucket.Queue)
+	q.told = q.told && (w.place == never || q.outline.isAround(w))
 	switch w.place {
 	case bidLater:
 		q.later.Remove(w.slot)
@@ -120,6 +124,47 @@ func (d *Due) AnyBids(of *record.Queue) bool {
 	}
 	q := d.byQueue[of.Index]
 	return q.due.Len()+q.later.Len() > 0
+}
+
+// An Outline is what the bidders of a queue have in common that bid now or at a known instant.
+type Outline struct {
+	// Since is the start of the longest wait, Fewest the smallest number of GPUs that one asks for,
+	// in thousandths, and Class the highest class.
+	Since  berth.Time
+	Fewest int64
+	Class  berth.Class
+}
+
+func (o *Outline) add(w *bidder) {
+	o.Since, o.Fewest, o.Class = min(o.Since, w.entry.Rep.PendingSince), min(o.Fewest, w.asks), max(o.Class, w.entry.Rep.Job.Spec.Class)
+}
+
+// isAround reports whether an outline is the same without a bidder.
+func (o *Outline) isAround(w *bidder) bool {
+	class := w.entry.Rep.Job.Spec.Class
+	return w.entry.Rep.PendingSince > o.Since && w.asks > o.Fewest && (class < o.Class || class == 0)
+}
+
+// Outline is that of the bidders of a queue. O(bidders of the queue) after one has gone that made a
+// difference, else O(1).
+func (d *Due) Outline(of *record.Queue) *Outline {
+	q := d.queueOf(of)
+	if !q.told {
+		q.outline, q.told = outlineOf(q), true
+		d.Looked += q.due.Len() + q.later.Len()
+	}
+	return &q.outline
+}
+
+// outlineOf is Outline, by a look at all bidders.
+func outlineOf(q *queue) Outline {
+	o := Outline{Since: agenda.Never, Fewest: math.MaxInt64}
+	for _, list := range [...][]*bidder{q.due.Items(), q.later.Items()} {
+		for _, w := range list {
+			o.add(w)
+		}
+	}
+	return o
 }
 
 // EachDue calls a function with the bidders of a queue that are due and ask for no more GPUs than

@@ -42,6 +42,9 @@ func (d *Due) Check(queues []*record.Queue, first func(*record.Bucket) [2]*recor
 		if !d.mostInStep(q) {
 			return fmt.Errorf("the heads of queue %d ask for something else at the most than is noted", q.queue.Index)
 		}
+		if q.told && q.outline != outlineOf(q) {
+			return fmt.Errorf("the bidders of queue %d have another outline than is noted", q.queue.Index)
+		}
 		if q.at >= 0 {
 			withHeads++
 		}

@@ -116,6 +116,9 @@ type queue struct {
 	// ask for one product, or for none in particular.
 	most         quota.Charge
 	known, alike bool
+	// outline of the bidders, if it is told.
+	outline Outline
+	told    bool
 }
 
 // New returns one that knows of no bucket.

@@ -25,6 +25,9 @@ type Evict struct {
 	search  *search.Search
 	victims *victim.Victims
 	chooser preempt.Chooser
+	// departing and here are scratch of the imagination.
+	departing books.Bill
+	here      []record.Imagined
 	// Replied, unless nil, is told of each bid that is in vain as an earlier search tells, so that
 	// tests can search all the same.
 	Replied func(*record.Entry, *victim.Search)

@@ -17,7 +17,7 @@ import (
 type imagination struct {
 	core *Evict
 	// departing is what is on its way out anyway; gone is what is left out beside it.
-	departing books.Bill
+	departing *books.Bill
 	gone      []record.Piece
 	here      []record.Imagined
 	// VictimSearches is how many searches may yet be made in it.
@@ -47,20 +47,22 @@ func (ev *Evict) imagineAll() *imagination {
 // Imagine leaves out departing members and puts in beneficiaries. It returns the reservations
 // of which the plan does not hold any more.
 func (ev *Evict) Imagine() (im *imagination, broken []*record.Reservation) {
-	im = &imagination{core: ev}
-	ev.state.Leaving.Ascend(func(rep *record.Replica) bool {
-		p := ev.state.Going(rep)
-		im.departs(p, -1)
-		ev.books.Vanish(p)
-		im.departing.Add(p)
-		return true
-	})
-	ev.books.DischargeBill(&im.departing)
-	for _, w := range ev.backlog.Reservations {
-		if w.IsPlanned() && !im.putIn(w.Rep.Job.Queue, w.Plan.Where) {
-			broken = append(broken, w)
+	im = &imagination{core: ev, departing: &ev.departing, here: ev.here}
+	ev.books.Together(func() {
+		ev.state.Leaving.Ascend(func(rep *record.Replica) bool {
+			p := ev.state.Going(rep)
+			im.departs(p, -1)
+			im.departing.Add(p)
+			ev.books.Vanish(p)
+			return true
+		})
+		ev.books.DischargeBill(im.departing)
+		for _, w := range ev.backlog.Reservations {
+			if w.IsPlanned() && !im.putIn(w.Rep.Job.Queue, w.Plan.Where) {
+				broken = append(broken, w)
+			}
 		}
-	}
+	})
 	return im, broken
 }
 
@@ -135,13 +137,17 @@ func (im *imagination) takeOut() {
 
 // Forget brings back what is.
 func (im *imagination) Forget() {
-	im.backTo(record.Extent{})
-	im.core.books.ChargeBill(&im.departing)
-	for _, p := range im.departing.Pieces() {
-		im.core.books.Reappear(p)
-		im.departs(p, 1)
-	}
-	im.departing = books.Bill{}
+	im.core.books.Together(func() {
+		im.backTo(record.Extent{})
+		im.core.books.ChargeBill(im.departing)
+		for _, p := range im.departing.Pieces() {
+			im.core.books.Reappear(p)
+			im.departs(p, 1)
+		}
+	})
+	im.departing.Clear()
+	clear(im.here[:cap(im.here)])
+	im.core.here = im.here[:0]
 }
 
 func (im *imagination) extent() record.Extent {

@@ -65,7 +65,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 	var bids []*Bid
 	behind := map[*record.Bucket]bool{} // those behind the first one are in the rota
 	im.VictimSearches = ev.state.Bounds.VictimSearches
-	for searched, left := 0, false; ; {
+	for searched, unknown, left := 0, 0, false; ; {
 		e := r.Next()
 		if e == nil && !left {
 			return bids
@@ -78,6 +78,11 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 			return bids
 		}
 		inVain := ev.bidsInVain(im, e)
+		if left && !inVain {
+			if unknown++; unknown == ev.state.Bounds.Bids {
+				break // nor are most of those after it known to bid in vain
+			}
+		}
 		left = left || !inVain && (searched == ev.state.Bounds.Bids || im.VictimSearches <= ev.state.Bounds.VictimSearches*7/8)
 		if inVain || left {
 			dropAlike(r, e, behind[e.Bucket])
@@ -406,6 +411,7 @@ func (ev *Evict) NextBid() berth.Time {
 func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 	ev.backlog.Demands()
 	ev.backlog.SyncBids()
+	h := ev.hurdle()
 	next = agenda.Never
 	for _, q := range ev.books.Queues {
 		if q == nil || !ev.backlog.Due.AnyBids(q) {
@@ -415,8 +421,26 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 		if !some {
 			continue
 		}
+		weighs := h.known && c.least == nil
+		if weighs {
+			outline := ev.backlog.Due.Outline(q)
+			if o := h.hopeOfAll(outline, c.room); outline.Fewest > c.free && !h.isBelow(o, ev.state.Now) {
+				next = h.clearedBy(o, ev.state.Now, next)
+				continue
+			}
+		}
+		may := func(e *record.Entry) bool {
+			if !ev.mayBidNow(e, &c) {
+				return false
+			}
+			if weighs && !e.Grows && !ev.asksWithin(e.Bucket, c.free) && !h.isBelow(hopeOf(e), ev.state.Now) {
+				next = h.clearedBy(hopeOf(e), ev.state.Now, next)
+				return false
+			}
+			return true
+		}
 		ev.backlog.Due.EachDue(q, c.most, func(e *record.Entry) bool {
-			if ev.mayBidNow(e, &c) {
+			if may(e) {
 				list = append(list, e)
 			}
 			return len(list) < most
@@ -424,7 +448,7 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 		if len(list) == most {
 			return list, next
 		}
-		next = ev.backlog.Due.NextBid(q, next, func(e *record.Entry) bool { return ev.mayBidNow(e, &c) })
+		next = ev.backlog.Due.NextBid(q, next, may)
 	}
 	return list, next
 }
@@ -433,7 +457,10 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 // all and of its guarantee, and the first of its own jobs to go.
 type claim struct {
 	room, guarantee int64
-	least           *record.Replica // nil: none that anything that waits may outrank
+	// free is up to what amount a bid pays in any case, or may do with moves: what is within the
+	// guarantee.
+	free  int64
+	least *record.Replica // nil: none that anything that waits may outrank
 	// most is what an entry asks for at the most that may bid.
 	most int64
 }
@@ -444,8 +471,10 @@ func (ev *Evict) claimOf(q *record.Queue) (c claim, some bool) {
 	if p.Preemption.Mode != berth.PreemptionOff {
 		c.room, c.guarantee = ev.books.ShareLeft(q)
 	}
+	c.free = c.guarantee
 	if ev.mayRearrange() { // though nobody has anything to give back
-		c.room = max(c.room, ev.books.Owed(q))
+		c.free = ev.books.Owed(q)
+		c.room = max(c.room, c.free)
 	}
 	if p.Preemption.Mode == berth.PreemptionOn {
 		if least, some := q.Running.Min(); some && q.MayOutrank(least) {

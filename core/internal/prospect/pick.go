@@ -1,7 +1,6 @@
 package prospect
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -13,11 +12,14 @@ import (
 // that are of use only if others are.
 type Pick struct {
 	prospects *Prospects
-	suits     func(topology.NodeIndex) bool
-	// buffer has all spots; heap has those of them that were not given yet, the cheapest on top,
-	// where members may be anywhere.
-	buffer []spot
-	heap   pq.Heap[spot]
+	question  *Question
+	want      *Want
+	// found has the spots that were not given yet, the cheapest on top, where members may be
+	// anywhere; given counts the others. partial: those that were not found are dearer.
+	found   pq.Heap[spot]
+	given   int
+	partial bool
+	buffer  []spot
 	// list has the nodes in order, where they have to be together.
 	list []topology.NodeIndex
 	// Until is the first instant at which one more replica may be stopped; 0: there is none.
@@ -30,33 +32,70 @@ type Pick struct {
 // together that times its logarithm.
 func (p *Prospects) Pick(q *Question, w *Want) *Pick {
 	p.refresh()
-	list, until := p.spots(q, w)
-	pick := &Pick{prospects: p, buffer: list, suits: w.Suits, Until: until, Hopeless: !w.Loose && len(list) < w.Members}
-	if w.Region == nil && w.Segment <= 1 && !w.Empty {
-		pick.heap = pq.Of(list, func(a, b spot) bool { return p.compare(a, b) < 0 })
+	pick := &Pick{prospects: p, question: q, want: w}
+	if w.apart() {
+		most := 0
+		if w.First > 0 {
+			most = w.First*min(w.Most, spotsOfNode) + beside
+		}
+		if p.atFirst != 0 {
+			most = max(0, p.atFirst)
+		}
+		pick.find(most)
 		return pick
 	}
+	found := p.selection(0)
+	pick.Until = p.spots(q, w, &found)
+	list := found.list
+	pick.buffer = list
 	if w.Suits != nil {
 		list = slices.DeleteFunc(list, func(s spot) bool { return !w.Suits(s.node) })
 	}
 	slices.SortFunc(list, p.compare)
-	pick.suits = nil
 	pick.list = p.together(w, list)
 	pick.Hopeless = !w.Loose && len(pick.list) == 0
 	return pick
 }
 
+// What is kept of the spots at first, for each node that is asked for: as many members as it has
+// room for, and some nodes that do not suit.
+const spotsOfNode, beside = 8, 16
+
+// find finds the cheapest spots, so many; 0: all.
+func (k *Pick) find(most int) {
+	found := k.prospects.selection(most)
+	found.made = true
+	k.Until = k.prospects.spots(k.question, k.want, &found)
+	k.partial = found.full(k.want)
+	k.Hopeless = !k.want.Loose && found.count < k.want.Members
+	k.buffer = found.list
+	k.found = pq.Of(k.buffer, func(a, b spot) bool { return k.prospects.compare(a, b) < 0 })
+}
+
 // Close ends a pick: its memory is used again.
 func (k *Pick) Close() {
-	k.prospects.spare = append(k.prospects.spare, k.buffer)
+	k.prospects.spare = append(k.prospects.spare, k.buffer[:0])
 	*k = Pick{prospects: k.prospects}
 }
 
-// Next gives the next node; false: that was all.
+// Next gives the next node; false: that was all. Everything is in place as it was when the pick was
+// made.
 func (k *Pick) Next() (topology.NodeIndex, bool) {
-	for k.heap.Len() > 0 {
-		s := k.heap.Pop()
-		if s.level >= 0 && (k.suits == nil || k.suits(s.node)) {
+	for {
+		if k.found.Len() == 0 && k.partial {
+			given := k.given
+			k.prospects.spare = append(k.prospects.spare, k.buffer[:0])
+			for k.find(0); k.given > 0; k.given-- {
+				k.found.Pop()
+			}
+			k.given = given
+		}
+		if k.found.Len() == 0 {
+			break
+		}
+		s := k.found.Pop()
+		k.given++
+		if k.want.Suits == nil || k.want.Suits(s.node) {
 			return s.node, true
 		}
 	}
@@ -66,14 +105,6 @@ func (k *Pick) Next() (topology.NodeIndex, bool) {
 	n := k.list[0]
 	k.list = k.list[1:]
 	return n, true
-}
-
-// compare is the order of spots: by harm, by cost, and by name.
-func (p *Prospects) compare(a, b spot) int {
-	if c := cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(a.cost, b.cost), cmp.Compare(a.lower, b.lower)); c != 0 {
-		return c
-	}
-	return cmp.Or(cmp.Compare(p.state.Nodes[a.node].Spec.ID, p.state.Nodes[b.node].Spec.ID), cmp.Compare(a.nth, b.nth))
 }
 
 // A bundle is spots that are of use together: a segment of a gang, or a region that has room for

@@ -40,8 +40,11 @@ type Prospects struct {
 	ends    *btree.BTreeG[ending]
 	// minRuntime is the policy's, as of the places.
 	minRuntime berth.Duration
-	// Looked counts the places that were looked at.
-	Looked int
+	// Looked counts the places that were looked at, and Weighed those that were weighed against
+	// others on their nodes.
+	Looked, Weighed int
+	// atFirst, unless 0, is how many spots a pick finds at first; less: all. It is for tests.
+	atFirst int
 
 	standing []standing // scratch: what stands on one node, by tier
 	counts   []count    // scratch of a question, by topology.NodeIndex
@@ -61,6 +64,10 @@ func New(state *state.State) *Prospects {
 	}
 }
 
+// FindAtFirst has each pick find so many spots at first, or all of them: less than 0. It is for
+// tests.
+func (p *Prospects) FindAtFirst(most int) { p.atFirst = most }
+
 // A tierKey is what replicas have in common that do the same harm if they are stopped.
 type tierKey struct {
 	queue    quota.QueueIndex
@@ -74,6 +81,9 @@ type tierKey struct {
 type tier struct {
 	tierKey
 	places []place
+	// least is what it costs at the least to stop a replica of it, if that is known.
+	least least
+	known bool
 }
 
 // A place is what replicas of one tier have on one node.
@@ -91,6 +101,8 @@ type place struct {
 	// until is the first instant at which one of those that are protected, and left out, may be
 	// stopped; 0: there are none.
 	until berth.Time
+	// least is what it costs at the least to stop one of them, protected or not.
+	least least
 }
 
 const none = math.MaxInt64
@@ -165,7 +177,7 @@ func (p *Prospects) restand(i topology.NodeIndex) {
 func (p *Prospects) insert(i topology.NodeIndex, s *standing) {
 	t := p.tiers[s.key]
 	if t == nil {
-		t = &tier{tierKey: s.key}
+		t = &tier{tierKey: s.key, least: least{fixed: none}, known: true}
 		p.tiers[s.key] = t
 		for int(s.key.queue) >= len(p.byQueue) {
 			p.byQueue = append(p.byQueue, nil)
@@ -174,10 +186,12 @@ func (p *Prospects) insert(i topology.NodeIndex, s *standing) {
 	}
 	p.nodes[i].refs = append(p.nodes[i].refs, ref{t, int32(len(t.places))})
 	t.places = append(t.places, s.place)
+	t.least = t.least.or(s.least)
 }
 
 func (p *Prospects) remove(i topology.NodeIndex, r ref) {
 	t, last := r.tier, int32(len(r.tier.places)-1)
+	t.known = false
 	if r.at != last {
 		t.places[r.at] = t.places[last]
 		moved := p.nodes[t.places[r.at].node].refs
@@ -205,11 +219,13 @@ func (p *Prospects) stand(i topology.NodeIndex) (until berth.Time) {
 		}
 		s := p.standingOf(at.Rep, i)
 		held := int32(1000 * berth.GPUSet(m.Hold.GPUs).Len())
-		if least := p.protectedUntil(at.Rep); least > p.state.Now && !s.key.elastic {
-			s.until = state.Earlier(s.until, least)
-			until = state.Earlier(until, least)
+		if spared := p.protectedUntil(at.Rep); spared > p.state.Now && !s.key.elastic {
+			s.until = state.Earlier(s.until, spared)
+			until = state.Earlier(until, spared)
+			s.least = s.least.or(leastOf(at.Rep, spared))
 			continue
 		}
+		s.least = s.least.or(leastOf(at.Rep, 0))
 		each, grows, next := costOf(at.Rep, p.state.Now)
 		until = state.Earlier(until, next)
 		s.add(held, int32(record.ChargeOf(&m.Hold, n).GPUMilli), each, grows)
@@ -225,7 +241,7 @@ func (p *Prospects) standingOf(rep *record.Replica, i topology.NodeIndex) *stand
 			return &p.standing[k]
 		}
 	}
-	p.standing = append(p.standing, standing{key, place{node: i, fixed: none, grows: none}})
+	p.standing = append(p.standing, standing{key, place{node: i, fixed: none, grows: none, least: least{fixed: none}}})
 	return &p.standing[len(p.standing)-1]
 }
 

@@ -121,7 +121,12 @@ type Want struct {
 	SegmentLevel topology.Level
 	// Empty: it needs whole domains of SegmentLevel to be empty.
 	Empty bool
+	// First is for how many nodes about is asked at first; 0: for all.
+	First int
 }
+
+// apart reports whether it does not matter which members are together.
+func (w *Want) apart() bool { return w.Region == nil && w.Segment <= 1 && !w.Empty }
 
 // A count is what has been found on a node so far.
 type count struct {
@@ -135,62 +140,77 @@ type count struct {
 	cost, lower int64
 }
 
-// A spot is room for one member on a node.
-type spot struct {
-	node  topology.NodeIndex
-	nth   int32 // of the members on the node
-	level int32 // of the highest harm that is done for it; -1: none
-	// cost is that of what goes on that level, and lower that of what goes below it.
-	cost, lower int64
-}
-
-// spots lists the room that may be made for a want, in no order; until is the first instant at
-// which one more replica may be stopped; 0: none.
-func (p *Prospects) spots(q *Question, w *Want) (list []spot, until berth.Time) {
+// spots finds the room that may be made for a want; until is the first instant at which one more
+// replica may be stopped; 0: none.
+func (p *Prospects) spots(q *Question, w *Want, found *selection) (until berth.Time) {
 	p.begin(w)
 	if len(w.Classes) == 0 {
-		return nil, 0
-	}
-	if last := len(p.spare) - 1; last >= 0 {
-		list, p.spare = p.spare[last][:0], p.spare[:last]
+		return 0
 	}
 	if !w.Loose && !w.Empty {
-		list = p.free(w, list)
+		p.free(w, found)
 	}
-	for _, s := range p.steps(q) {
+	now, steps := int64(p.state.Now), p.steps(q)
+	for i := range steps {
+		s := &steps[i]
 		queueing := int64(q.Queueing)
 		if s.elastic {
 			queueing = 0
 		}
+		alone := (i == 0 || steps[i-1].level != s.level) && (i+1 == len(steps) || steps[i+1].level != s.level)
 		p.Looked += len(s.places)
 		for i := range s.places {
 			pl := &s.places[i]
+			if pl.until == 0 && found.full(w) && (found.worst().level < s.level || alone && p.dearer(w, pl, found.worst(), now, queueing)) {
+				continue
+			}
+			p.Weighed++
 			if c := p.countOf(w, pl.node); c.usable {
 				until = state.Earlier(until, pl.until)
 				if pl.fixed != none || pl.grows != none {
-					list = w.add(list, pl, c, s.level, int64(p.state.Now), queueing)
+					w.add(found, pl, c, s.level, now, queueing)
 				}
 			}
 		}
 	}
-	return list, until
+	return until
 }
 
-// free lists the room that there is already.
-func (p *Prospects) free(w *Want, list []spot) []spot {
+// dearer reports whether the room that a place makes costs more than a spot of its level, as far as
+// that can be told at a glance: it is the only place of the level on its node.
+func (p *Prospects) dearer(w *Want, pl *place, s *spot, now, queueing int64) bool {
+	lacks := w.Milli
+	switch c := &p.counts[pl.node]; {
+	case w.Loose:
+	case c.epoch == p.epoch:
+		lacks = c.lacks
+	default:
+		lacks -= 1000 * int64(max(0, p.state.Fleet.Tree().Free(pl.node)))
+	}
+	held, total := int64(pl.held), pl.costOf(now, queueing)
+	switch {
+	case lacks >= held:
+		return total > s.cost
+	case lacks <= 0 || total < held*pl.leastOf(now, queueing): // what is held is not all charged: the last bit may cost less than the first
+		return false
+	}
+	return pl.partOf(lacks, total, now, queueing) > s.cost
+}
+
+// free finds the room that there is already.
+func (p *Prospects) free(w *Want, found *selection) {
 	tree := p.state.Fleet.Tree()
 	for _, class := range w.Classes {
 		gpus, _ := tree.ClassGPUs(class)
 		for k := int(w.Milli / 1000); k <= gpus; k++ {
 			tree.Visit(w.Within, w.Classes, class, k, func(i topology.NodeIndex) bool {
 				for n := range p.countOf(w, i).pieces {
-					list = append(list, spot{node: i, nth: n, level: -1})
+					found.add(spot{node: i, nth: n, level: -1})
 				}
-				return len(list) >= maxFree*w.Members
+				return found.count >= maxFree*w.Members
 			})
 		}
 	}
-	return list
 }
 
 // maxFree is how often the room for a want that there is already is listed at the most, for each
@@ -249,17 +269,18 @@ func (w *Want) onHost(members int64, free countable.Amounts) int64 {
 }
 
 // add adds the room that a place makes, beside what is free and goes on its node already.
-func (w *Want) add(list []spot, pl *place, c *count, level int32, now, queueing int64) []spot {
+func (w *Want) add(found *selection, pl *place, c *count, level int32, now, queueing int64) {
 	held, total := int64(pl.held), pl.costOf(now, queueing)
 	switch {
 	case w.Empty:
-		return append(list, spot{node: pl.node, level: level, cost: total})
+		found.add(spot{node: pl.node, level: level, cost: total})
+		return
 	case w.Loose:
 		if c.pieces == 0 {
 			c.pieces = 1
-			list = append(list, spot{node: pl.node, level: level, cost: pl.partOf(w.Milli, total, now, queueing)})
+			found.add(spot{node: pl.node, level: level, cost: pl.partOf(w.Milli, total, now, queueing)})
 		}
-		return list
+		return
 	}
 	if c.level != level {
 		c.level, c.cost, c.lower = level, 0, c.lower+c.cost
@@ -268,13 +289,12 @@ func (w *Want) add(list []spot, pl *place, c *count, level int32, now, queueing 
 	for int(c.pieces) < w.Most && held-used >= c.lacks {
 		used += c.lacks
 		cost := pl.partOf(used, total, now, queueing)
-		list = append(list, spot{pl.node, c.pieces, level, c.cost + cost - before, c.lower})
+		found.add(spot{pl.node, c.pieces, level, c.cost + cost - before, c.lower})
 		before, c.cost, c.lower, c.lacks = cost, 0, 0, w.Milli
 		c.pieces++
 	}
 	c.lacks -= held - used
 	c.cost += total - before
-	return list
 }
 
 // costOf is what all of a place costs at an instant.
@@ -289,11 +309,16 @@ func (pl *place) partOf(milli, total, now, queueing int64) int64 {
 	if milli >= held {
 		return total
 	}
+	least := pl.leastOf(now, queueing)
+	more := max(0, total/held-least)
+	return milli*least + more*milli/held*milli
+}
+
+// leastOf is the least cost of a thousandth of a place at an instant.
+func (pl *place) leastOf(now, queueing int64) int64 {
 	least := pl.fixed
 	if pl.grows != none {
 		least = min(least, pl.grows+now)
 	}
-	least += queueing
-	more := max(0, total/held-least)
-	return milli*least + more*milli/held*milli
+	return least + queueing
 }

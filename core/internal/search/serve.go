@@ -23,9 +23,11 @@ func (se *Search) ServeReserved() {
 	}
 	slices.SortFunc(list, record.CompareEntries)
 	budget := se.state.Config.Policy.BackfillBudget
+	untried := map[*record.Queue][]*record.Bucket{} // as long as nothing changes
 	for _, e := range list {
 		left := false
-		if w := e.Rep.Reserved; w != nil {
+		if w := e.Rep.Reserved; w != nil && se.anyTaker(w, untried) {
+			clear(untried)
 			budget, left = se.serveTakers(w, budget)
 		}
 		switch w := e.Rep.Reserved; {
@@ -34,8 +36,10 @@ func (se *Search) ServeReserved() {
 		case w == nil: // one that was placed before took its nodes
 		case w.IsPlanned() && !se.mayServe(e):
 		case w.IsPlanned():
+			clear(untried)
 			se.backlog.WithoutEarmark(e.Rep, func() { se.serveBeneficiary(e) })
 		default:
+			clear(untried)
 			se.tryReserved(e)
 		}
 		w := e.Rep.Reserved
@@ -43,6 +47,21 @@ func (se *Search) ServeReserved() {
 			w.From = min(w.From, se.estimate(w))
 		}
 	}
+}
+
+// anyTaker reports whether serveTakers may have something to try. Where nothing has become free,
+// those are buckets yet to be tried, which are noted by queue as long as nothing changes.
+func (se *Search) anyTaker(w *record.Reservation, untried map[*record.Queue][]*record.Bucket) bool {
+	if len(se.state.FreedNodes) > 0 {
+		return true
+	}
+	q := se.books.Queues[w.Rep.Job.Queue]
+	list, known := untried[q]
+	if !known {
+		list = slices.DeleteFunc(slices.Clone(q.List), func(b *record.Bucket) bool { return !se.backlog.Untried(b) })
+		untried[q] = list
+	}
+	return slices.ContainsFunc(list, func(b *record.Bucket) bool { return se.backlog.Takes(b.Entries.Min(), w) })
 }
 
 // serveTakers starts what waits in the queue of a gang and ranks above it, before the gang has its
@@ -71,8 +90,7 @@ func (se *Search) serveTakers(w *record.Reservation, budget int) (rest int, left
 // mayFitNow reports whether the first of a bucket has not been tried since it came, or since
 // something has become free on nodes that are set aside, or of use to it elsewhere.
 func (se *Search) mayFitNow(b *record.Bucket, w *record.Reservation) bool {
-	freed := func(n *record.Node) bool { return n.Freed }
-	return b.Slot >= 0 || b.Entries.Min().FreshAt >= 0 || b.QuotaSlot >= 0 && se.agenda.QuotaFreed || slices.ContainsFunc(w.Nodes, freed) ||
+	return se.backlog.Untried(b) || slices.ContainsFunc(w.Nodes, func(n *record.Node) bool { return n.Freed }) ||
 		slices.ContainsFunc(se.state.FreedNodes, func(n *record.Node) bool { return se.backlog.Helps(n, b.Shape) })
 }
 

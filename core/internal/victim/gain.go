@@ -6,19 +6,27 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/prospect"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/preempt"
 )
 
-// scaleOf is what the standard function weighs with.
-func scaleOf(w *berth.GainPolicy) preempt.Scale {
+// ScaleOf is what the standard function weighs with.
+func ScaleOf(w *berth.GainPolicy) preempt.Scale {
 	return preempt.Scale{
 		ClassGain: []int64{berth.ClassBatch: 0, berth.ClassInteractive: int64(max(0, w.Interactive)), berth.ClassLatencyCritical: int64(max(0, w.LatencyCritical))},
 		TurnGain:  int64(max(0, w.Turn)),
 		WaitMilli: int64(max(0, w.WaitMilli)),
 	}
+}
+
+// LeastLent is what it costs at the least to stop anything that other queues may have to give back:
+// they have more than their share. O(queues).
+func (v *Victims) LeastLent() prospect.Least {
+	v.lenders = v.books.OverShare(v.lenders[:0])
+	return v.prospects.LeastOf(v.lenders)
 }
 
 // QueueingFor is how long a victim of a replica is expected to wait.
@@ -66,7 +74,7 @@ func (t *Search) gainAt(chosen []int, at berth.Time) preempt.GPUMilliseconds {
 	if c.state.Config.Gain != nil {
 		return c.state.Config.Gain(b)
 	}
-	scale := scaleOf(&c.state.Config.Policy.Preemption.Gain)
+	scale := ScaleOf(&c.state.Config.Policy.Preemption.Gain)
 	return scale.Gain(&b)
 }
 

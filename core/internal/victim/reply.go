@@ -15,7 +15,7 @@ import (
 // nothing has changed in what is imagined, in the shares or in the rate limits. The zero value has
 // none.
 type Replies struct {
-	by map[ask]*Search // looked up, never ranged over
+	by map[ask][]*Search // looked up, never ranged over
 	// requests are those of the searches that asked for a reply, by what is open to them: no
 	// reservation comes or goes meanwhile. Looked up, never ranged over.
 	requests map[opening]*gang.Request
@@ -43,7 +43,9 @@ func (r *Replies) NewSearch(v *Victims, e *record.Entry) *Search {
 			key.open |= 1 << i
 		}
 	}
-	if t.Request = r.requests[key]; t.Request == nil {
+	if key.open == 0 {
+		t.Request = &s.Minimum
+	} else if t.Request = r.requests[key]; t.Request == nil {
 		t.Request = v.state.Widen(s.Spec.Groups, &s.Minimum, open)
 		if r.requests == nil {
 			r.requests = map[opening]*gang.Request{}
@@ -53,11 +55,12 @@ func (r *Replies) NewSearch(v *Victims, e *record.Entry) *Search {
 	return t
 }
 
-// An ask is what a search among other queues depends on, but for the nodes that are set aside:
-// of two queues below the same one, neither of which has more than its share or keeps anything for
-// itself, neither is asked for the other, and all others are asked for both.
+// An ask is what a search among other queues depends on, but for its request and the nodes that are
+// set aside: of two queues below the same one, neither of which has more than its share or keeps
+// anything for itself, neither is asked for the other, and all others are asked for both.
 type ask struct {
-	shape    *record.Shape
+	milli    int64
+	product  quota.ProductIndex
 	above    quota.QueueIndex
 	grade    quota.ReclaimReason
 	queueing berth.Duration
@@ -75,7 +78,7 @@ func (t *Search) asks() (ask, bool) {
 		return ask{}, false
 	}
 	q := ask{
-		shape: rep.Entries[0].Bucket.Shape, above: c.state.Quota.Parent(t.Queue), queueing: c.QueueingFor(rep), parts: t.PartsOnly,
+		milli: t.Asked.GPUMilli, product: t.Asked.Product, above: c.state.Quota.Parent(t.Queue), queueing: c.QueueingFor(rep), parts: t.PartsOnly,
 		grade: quota.ReclaimOverShare,
 	}
 	switch with := c.state.Quota.Used(t.Queue, quota.GPUMilli) + t.Asked.GPUMilli; {
@@ -87,27 +90,84 @@ func (t *Search) asks() (ask, bool) {
 	return q, true
 }
 
-// Recall has a search that has gathered nothing yet end as one before it did that asked the same.
-// It reports false if there was none, or if what that one found pays for this one.
+// Recall has a search that has gathered nothing yet end as an earlier one that asked the same, or
+// no more of each host. Where nothing sufficed for that one, nothing does for this one. Where
+// victims were chosen for that one, they are the choice for this one too if they suffice. It
+// reports false if there is no such search, or if the victims of that one pay for this one.
 func (r *Replies) Recall(t *Search) bool {
 	if r == nil {
 		return false
 	}
 	q, some := t.asks()
-	u := r.by[q]
-	if !some || u == nil || !slices.EqualFunc(u.Request.Groups, t.Request.Groups, func(a, b gang.Group) bool { return slices.Equal(a.Classes, b.Classes) }) {
+	if !some {
 		return false
 	}
-	v := *u
-	v.Rep, v.Queue, v.Request = t.Rep, t.Queue, t.Request
-	if u.Weighing != nil {
-		if v.Weighing = v.weigh(v.chosen); v.Weighing == nil {
+	tries := triesToRecall
+	for _, same := range [...]bool{true, false} {
+		for _, u := range r.by[q] {
+			if u.asksTheSame(t) != same || !u.asksNoMore(t) {
+				continue
+			}
+			v := *u
+			v.Rep, v.Queue, v.Asked, v.Request = t.Rep, t.Queue, t.Asked, t.Request
+			if u.Weighing != nil {
+				if tries == 0 {
+					return false
+				}
+				if tries--; !same && !v.suffices() {
+					continue
+				}
+				if v.Weighing = v.weigh(v.chosen); v.Weighing == nil {
+					return false
+				}
+			}
+			*t = v
+			r.Given++
+			return true
+		}
+	}
+	return false
+}
+
+// triesToRecall is for how many earlier searches it is tried whether what they chose suffices.
+const triesToRecall = 4
+
+// asksTheSame reports whether two searches are for one request, but for what they may use of what
+// is set aside.
+func (t *Search) asksTheSame(u *Search) bool { return t.shape() == u.shape() }
+
+func (t *Search) shape() *record.Shape { return t.Rep.Job.Shape() }
+
+// asksNoMore reports whether a search asks the same as another, on the same nodes, but for as much
+// or less of each host.
+func (t *Search) asksNoMore(u *Search) bool {
+	same := t.asksTheSame(u)
+	a, b := t.Request, u.Request
+	if !same && (a.Variant != nil || b.Variant != nil || a.Within != b.Within || a.Required != b.Required || a.Preferred != b.Preferred || a.Locality != b.Locality) {
+		return false
+	}
+	return slices.EqualFunc(a.Groups, b.Groups, func(a, b gang.Group) bool {
+		return slices.Equal(a.Classes, b.Classes) && (same || needsNoMore(&a, &b))
+	})
+}
+
+// needsNoMore is asksNoMore of one group, for nodes of the same classes.
+func needsNoMore(a, b *gang.Group) bool {
+	for r := range a.Claim.Host {
+		if a.Claim.Host[r] > b.Claim.Host[r] {
 			return false
 		}
 	}
-	*t = v
-	r.Given++
-	return true
+	return a.Match == nil && b.Match == nil && len(a.Claim.Instances)+len(b.Claim.Instances) == 0 && slices.Equal(a.Kinds, b.Kinds) && slices.Equal(a.Segments, b.Segments) &&
+		a.Members == b.Members && a.MinMembers == b.MinMembers && a.Claim.GPUs == b.Claim.GPUs && a.Claim.Share == b.Claim.Share &&
+		a.Required == b.Required && a.Preferred == b.Preferred && a.Balance == b.Balance && a.Spread == b.Spread && a.MaxSkew == b.MaxSkew && a.RailLevel == b.RailLevel
+}
+
+// suffices reports whether a search would choose what was chosen for another that asks no more.
+func (t *Search) suffices() bool {
+	ok := t.fits(t.chosen)
+	t.SetBack()
+	return ok
 }
 
 // Note keeps a search that was in vain, unless it was cut short.
@@ -117,9 +177,9 @@ func (r *Replies) Note(t *Search) {
 	}
 	if q, some := t.asks(); some {
 		if r.by == nil {
-			r.by = map[ask]*Search{}
+			r.by = map[ask][]*Search{}
 		}
-		r.by[q] = t
+		r.by[q] = append(slices.DeleteFunc(r.by[q], t.asksTheSame), t)
 	}
 }
 

@@ -130,7 +130,7 @@ func (t *Search) wants(anywhere bool) []*prospect.Want {
 		g := &t.Request.Groups[i]
 		w := &prospect.Want{
 			Members: g.Members, Most: all, Milli: int64(g.Claim.GPUs) * 1000, Host: g.Claim.Host, Classes: g.Classes, Suits: g.Match, Within: t.Request.Within,
-			Loose: anywhere || g.Claim.GPUs == 0 || exclusive > 0, Empty: exclusive > 0, SegmentLevel: exclusive,
+			First: t.firstOf(i), Loose: anywhere || g.Claim.GPUs == 0 || exclusive > 0, Empty: exclusive > 0, SegmentLevel: exclusive,
 		}
 		if g.Claim.GPUs == 0 { // a part of a GPU, or none
 			w.Milli = max(1, int64(g.Claim.Share.GPUMilli))
@@ -232,15 +232,18 @@ func (t *Search) closePicks() {
 // What a search does beside its trials counts as so many of them, with room to spare: to look at
 // some places, and to gather some candidates.
 const (
-	placesLikeOne   = 64
+	placesLikeOne   = 512
 	gatheredLikeOne = 4
 )
 
 // stepOf is for how many nodes of a pick to look in this round.
 func (t *Search) stepOf(i int) int {
+	return t.firstOf(i) << min(t.places.rounds, 20)
+}
+
+func (t *Search) firstOf(i int) int {
 	members := t.Request.Groups[i].Members
-	first := min(max(8, members+members/2), t.core.state.Bounds.Candidates)
-	return first << min(t.places.rounds, 20)
+	return min(max(8, members+members/2), t.core.state.Bounds.Candidates)
 }
 
 // nextOf lists what stands on the next nodes of a pick, and reports whether there are more.

@@ -23,6 +23,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/prospect"
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/quota"
 )
 
 // Victims are searched for. It owns no state but an index of what runs.
@@ -36,6 +37,7 @@ type Victims struct {
 	prospects *prospect.Prospects
 	// gathered counts the candidates that searches have gathered on nodes.
 	gathered int
+	lenders  []quota.QueueIndex // scratch
 }
 
 // New returns one that stands on the rooms below.
@@ -43,9 +45,15 @@ func New(state *state.State, books *books.Books, backlog *backlog.Backlog, life 
 	return &Victims{state: state, books: books, backlog: backlog, life: life, search: search, prospects: prospect.New(state)}
 }
 
-// Work is how many places searches have looked at so far, and how many candidates they have
-// gathered there.
-func (v *Victims) Work() (places, candidates int) { return v.prospects.Looked, v.gathered }
+// Work is how many places searches have looked at so far, how many of these they have weighed, and
+// how many candidates they have gathered there.
+func (v *Victims) Work() (places, weighed, candidates int) {
+	return v.prospects.Looked, v.prospects.Weighed, v.gathered
+}
+
+// SpotsAtFirst has searches find so many spots at first, or all of them: less than 0. It is for
+// tests.
+func (v *Victims) SpotsAtFirst(most int) { v.prospects.FindAtFirst(most) }
 
 // CheckProspects holds what victim searches go by against what runs.
 func (v *Victims) CheckProspects() error { return v.prospects.Check() }

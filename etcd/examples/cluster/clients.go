@@ -46,7 +46,10 @@ func (s *stage) knock(pool string, enough chan struct{}) {
 		term, _, err := s.caller.ask(poolPath(pool), []berth.Event{berth.QueueSet{Queue: quota.Queue{Name: "team"}}})
 		if err == nil {
 			s.lock.Lock()
-			s.terms[pool] = max(s.terms[pool], term)
+			if term > s.terms[pool] {
+				s.terms[pool] = term
+				s.leaders++
+			}
 			s.lock.Unlock()
 		}
 	}

@@ -78,13 +78,20 @@ type stage struct {
 	lock          sync.Mutex
 	accepted      []berth.JobID
 	terms         map[string]int64 // of the last answers, by pool
+	leaders       int              // that were at work, one after the other
 	tookOver      []time.Duration
 	jobs, harmed  int
 }
 
 const boxes, boxesPerProcess = 8, 2
 
-func demo(short, verbose bool) error {
+// A script is what is to befall the cluster: rounds of the same, or what a seed draws.
+type script struct {
+	rounds, random int
+	seed           uint64
+}
+
+func demo(what script, verbose bool) error {
 	began := time.Now()
 	dir, err := os.MkdirTemp("", "cluster")
 	if err != nil {
@@ -109,11 +116,15 @@ func demo(short, verbose bool) error {
 		}
 	}
 	submitting.Go(func() { s.submit(enough) })
-	rounds := 4
-	if short {
-		rounds = 1
+	if err := s.until(ctx, "the first job", func() bool { return s.acceptedSoFar() > 0 }); err != nil {
+		return err
 	}
-	if err := s.play(ctx, rounds); err != nil {
+	if what.random > 0 {
+		err = s.random(ctx, what.random, what.seed)
+	} else {
+		err = s.play(ctx, what.rounds)
+	}
+	if err != nil {
 		return err
 	}
 	close(enough)
@@ -277,11 +288,8 @@ func (s *stage) leader(ctx context.Context, pool string) (int, error) {
 	return 0, errors.New("no replica leads")
 }
 
-// play is what befalls the cluster.
+// play is what befalls the cluster, round by round.
 func (s *stage) play(ctx context.Context, rounds int) error {
-	if err := s.until(ctx, "the first job", func() bool { return s.acceptedSoFar() > 0 }); err != nil {
-		return err
-	}
 	for round := range rounds {
 		for _, part := range []struct {
 			name    string
@@ -396,14 +404,17 @@ func (s *stage) quiet() bool {
 }
 
 // table prints what came of it, and fails if anything is not as it has to be.
-func (s *stage) table(v verdict, took time.Duration) error {
-	slices.Sort(s.tookOver)
-	n, events, orders := len(s.tookOver), 0, 0
+func (s *stage) table(v verdict, all time.Duration) error {
+	took, n := "", len(s.tookOver)
+	if slices.Sort(s.tookOver); n > 0 {
+		took = fmt.Sprintf("    median %.2f s, worst %.2f s, with a lease of %v", s.tookOver[n/2].Seconds(), s.tookOver[n-1].Seconds(), ttl)
+	}
+	events, orders := 0, 0
 	for _, a := range s.audits {
 		events, orders = events+a.events, orders+a.orders
 	}
 	fmt.Printf(`
-take-overs              %8d    median %.2f s, worst %.2f s, with a lease of %v
+take-overs              %8d%s
 events                  %8d
 orders                  %8d
 jobs accepted           %8d    %d moves to another pool
@@ -412,8 +423,8 @@ doubled                 %8d
 running jobs disturbed  %8d
 states compared         %8d    equal; %d replicas stopped as they differ
 seconds in all          %8.0f
-`, n, s.tookOver[n/2].Seconds(), s.tookOver[n-1].Seconds(), ttl, events, orders, len(s.accepted), v.wentOn,
-		v.lost, v.doubled, v.disturbed, s.equal.Load(), s.differ.Load(), took.Seconds())
+`, s.leaders-len(pools), took, events, orders, len(s.accepted), v.wentOn,
+		v.lost, v.doubled, v.disturbed, s.equal.Load(), s.differ.Load(), all.Seconds())
 	if v.wentOn == 0 && v.firstFault == "" {
 		v.firstFault = "no job went on to another pool"
 	}

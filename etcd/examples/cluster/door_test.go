@@ -163,6 +163,11 @@ func aStolenCertificate(t *testing.T, s *single) {
 		}
 	}
 	require.Equal(t, berth.JobID("b"), orders[0].Job, "its end was told before its beginning, and marks nothing")
+	for _, late := range [][]berth.Event{{done, finished}, {failed}, {done, done, finished, finished}} {
+		again, err := s.tell(own, late...)
+		require.NoError(t, err)
+		require.Equal(t, orders, again, "what is told twice and late changes nothing")
+	}
 }
 
 // Without a certificate of the right authority, and for the right use, nobody is talked to.
@@ -293,11 +298,15 @@ func showsMetrics(t *testing.T, s *single) {
 		require.NoError(t, err)
 		return resp.StatusCode, string(text)
 	}
+	finished := `berth_jobs_total{event="finished",pool="a"} 1`
 	status, text := get("client/demo")
+	for end := time.Now().Add(time.Minute); !strings.Contains(text, finished) && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		status, text = get("client/demo") // the core is looked at now and then
+	}
 	require.Equal(t, http.StatusOK, status)
 	for _, line := range []string{
 		`berth_leads{pool="a"} 1`, `berth_orders_total{cause="fits",kind="bind",pool="a"} 2`,
-		`berth_nodes{pool="a",state="all"}`, `berth_journal_behind_records{pool="a"} 0`,
+		`berth_nodes{pool="a",state="all"} 2`, finished, `berth_journal_behind_records{pool="a"} 0`,
 	} {
 		require.Contains(t, text, line)
 	}

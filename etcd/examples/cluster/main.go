@@ -10,6 +10,7 @@
 //
 //	go run ./examples/cluster           # twelve take-overs, in less than two minutes
 //	go run ./examples/cluster -short    # three
+//	go run ./examples/cluster -random 60 -seed 1    # sixty harms that a seed draws, in three minutes
 //
 // It runs from the folder of the module. See audit.go for what is counted, agent.go for what an
 // agent owes to a leader, replica.go for what a leader does, and door.go for what it lets in.
@@ -34,12 +35,16 @@ import (
 
 func main() {
 	short := flag.Bool("short", false, "three take-overs instead of twelve")
+	random := flag.Int("random", 0, "so many harms that the seed draws, instead of take-overs one by one")
+	seed := flag.Uint64("seed", 1, "what -random draws from")
 	verbose := flag.Bool("v", false, "show what the replicas say")
 	flag.Parse()
 	var err error
 	switch args := flag.Args(); {
+	case len(args) == 0 && *short:
+		err = demo(script{rounds: 1}, *verbose)
 	case len(args) == 0:
-		err = demo(*short, *verbose)
+		err = demo(script{rounds: 4, random: *random, seed: *seed}, *verbose)
 	case args[0] == "etcd" && len(args) == 7:
 		err = runEtcd(args[1:])
 	case args[0] == "replica" && len(args) == 5:

@@ -246,13 +246,13 @@ func (o *orchestrator) hand(orders []berth.Order, at journal.Position) {
 	}
 }
 
-// show hands a pass to the metrics, if there was one.
+// show hands a pass to the metrics, if there was one, and has them look at the core now and then:
+// also when no pass comes, as the last one may be younger than what they show.
 func (o *orchestrator) show(l *etcd.Leader, orders []berth.Order, took time.Duration) {
-	if l.Position() == o.passed {
-		return
+	if l.Position() != o.passed {
+		o.passed = l.Position()
+		o.shown.Pass(l.Core(), orders, took)
 	}
-	o.passed = l.Position()
-	o.shown.Pass(l.Core(), orders, took)
 	if o.shown.Due() {
 		o.shown.See(l.Core())
 	}

@@ -1,4 +1,4 @@
-package week
+package recorded
 
 import (
 	"bytes"
@@ -64,7 +64,7 @@ func readKubernetes(file string, in io.Reader) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &dump{file: file, text: text, source: source{kind: "a dump of kubectl"}}
+	k := &dump{file: file, text: text, source: source{Kind: "a dump of kubectl"}}
 	if err := k.read(); err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (k *dump) take(o *object, line int) error {
 			for _, list := range []map[string]string{r.Requests, r.Limits} {
 				for name := range list {
 					if strings.HasPrefix(name, migResource) {
-						k.left.add("holds parts of GPUs", line)
+						k.Left.add("holds parts of GPUs", line)
 						return nil
 					}
 				}
@@ -195,7 +195,7 @@ func (k *dump) take(o *object, line int) error {
 			p.gpus += max(requested, limited)
 		}
 		if p.gpus == 0 {
-			k.left.add("holds no GPU", line)
+			k.Left.add("holds no GPU", line)
 			return nil
 		}
 		k.pods = append(k.pods, p)
@@ -262,19 +262,19 @@ func (k *dump) addJob(pods []pod, epoch berth.Time) {
 			}
 		}
 	}
-	r := row{line: p.line, wait: unset}
+	r := row{line: p.line, wait: Unset}
 	switch {
 	case created.IsZero():
-		k.left.add("its creation is not known", p.line)
+		k.Left.add("its creation is not known", p.line)
 		return
 	case started.IsZero():
-		k.left.add("had not started", p.line)
+		k.Left.add("had not started", p.line)
 		return
 	case ended.IsZero():
-		k.marks.add("ran on: played with the time until the latest instant of the dump", p.line)
+		k.Marks.add("ran on: played with the time until the latest instant of the dump", p.line)
 		ended = k.last
 	case ended.Before(started):
-		k.left.add("ends before it starts", p.line)
+		k.Left.add("ends before it starts", p.line)
 		return
 	}
 	r.wait = max(0, berth.TimeOf(started).Sub(berth.TimeOf(created)))

@@ -1,4 +1,4 @@
-package week
+package recorded
 
 import (
 	"bufio"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,43 +16,50 @@ import (
 	"github.com/berth-sched/berth/berthtest/sim"
 )
 
-// A job is one of the file, with whole GPUs.
-type job struct {
-	sim.Arrival
-	spec berth.Job
-	gpus int
-	row
+// A Job is one of the file, with whole GPUs.
+type Job struct {
+	At      berth.Time
+	Runtime berth.Duration
+	Spec    berth.Job
+	// GPUs of all members.
+	GPUs int
+	// Line of the file, and the partition that it names.
+	Line      int
+	Partition string
+	// Wait as it was; Unset where the file does not tell.
+	Wait berth.Duration
 }
 
+// Unset is a wait that is not known.
+const Unset berth.Duration = -1
+
 // ended is when the job ended, as the file tells it, or when it could have at the earliest.
-func (j *job) ended() berth.Time { return j.At.Add(max(j.wait, 0)).Add(j.Runtime) }
+func (j *Job) ended() berth.Time { return j.At.Add(max(j.Wait, 0)).Add(j.Runtime) }
 
 // A row is what a file tells of a job besides what it asks for.
 type row struct {
 	line      int
 	partition string
-	// wait as it was; unset where the file does not tell.
-	wait berth.Duration
+	wait      berth.Duration
 }
-
-// unset is a wait that is not known.
-const unset berth.Duration = -1
 
 // A source is what a file of jobs holds.
 type source struct {
-	kind string
-	jobs []job
+	// Kind of the file, in words.
+	Kind string
+	Jobs []Job
 	// nodes, where the same file has them.
 	nodes []berth.Node
-	// left counts what is not played, and marks what is played as something else than it was.
-	left, marks tally
-	skipped     []workload.Skip
+	// Left counts what is not played, and Marks what is played as something else than it was.
+	Left, Marks Tally
+	// Skipped are the rows that were passed over while the file was read.
+	Skipped []workload.Skip
 }
 
-// A tally counts rows by reason, in order of first use, each with the line of the first.
-type tally []workload.Skip
+// A Tally counts rows by reason, in order of first use, each with the line of the first.
+type Tally []workload.Skip
 
-func (t *tally) add(reason string, line int) {
+func (t *Tally) add(reason string, line int) {
 	i := slices.IndexFunc(*t, func(s workload.Skip) bool { return s.Reason == reason })
 	if i < 0 {
 		i = len(*t)
@@ -61,20 +67,6 @@ func (t *tally) add(reason string, line int) {
 	}
 	(*t)[i].Rows++
 	(*t)[i].Line = min((*t)[i].Line, line)
-}
-
-// readJobs reads a file of whichever format.
-func readJobs(o *Options, nodes []berth.Node) (*source, error) {
-	f, err := os.Open(o.Jobs)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	plain, err := unzip(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.Jobs, err)
-	}
-	return readFrom(o, plain, nodes)
 }
 
 // unzip undoes a compression that shows in the first bytes.
@@ -87,12 +79,17 @@ func unzip(r io.Reader) (*bufio.Reader, error) {
 	return bufio.NewReader(plain), err
 }
 
-func readFrom(o *Options, in *bufio.Reader, nodes []berth.Node) (*source, error) {
+// readJobs reads a file of whichever format.
+func readJobs(o *Options, nodes []berth.Node) (*source, error) {
+	in, err := unzip(o.Jobs.Data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Jobs.Name, err)
+	}
 	start, _ := in.Peek(512)
 	first := strings.TrimSpace(strings.TrimPrefix(string(start), "\ufeff"))
 	switch {
 	case strings.HasPrefix(first, "{"):
-		return readKubernetes(o.Jobs, in)
+		return readKubernetes(o.Jobs.Name, in)
 	case strings.HasPrefix(first, ";"), first != "" && strings.Trim(first[:1], "0123456789") == "" && !strings.Contains(first, "|"):
 		return readTrace(o, in, nodes, "a log in the Standard Workload Format", workload.ReadSWF)
 	}
@@ -101,14 +98,14 @@ func readFrom(o *Options, in *bufio.Reader, nodes []berth.Node) (*source, error)
 
 // readTrace reads a trace of package workload.
 func readTrace(o *Options, in io.Reader, nodes []berth.Node, kind string, read func(string, io.Reader, workload.Options) (*workload.Trace, error)) (*source, error) {
-	s, rows := &source{kind: kind}, map[berth.JobID]row{}
+	s, rows := &source{Kind: kind}, map[berth.JobID]row{}
 	starts := map[berth.JobID]time.Time{}
 	last := time.Time{}
 	var trace *workload.Trace
-	trace, err := read(o.Jobs, in, workload.Options{
+	trace, err := read(o.Jobs.Name, in, workload.Options{
 		GPUsPerNode: o.NodeGPUs, ProcessorsPerGPU: o.ProcessorsPerGPU, Nodes: nodes,
 		Row: func(id berth.JobID, value func(string) string) {
-			r := row{line: trace.Line(), partition: value("Partition"), wait: recorded(value)}
+			r := row{line: trace.Line(), partition: value("Partition"), wait: waited(value)}
 			rows[id] = r
 			for _, column := range []string{"Submit", "Start", "End"} {
 				if at, err := time.Parse(slurmTime, value(column)); err == nil {
@@ -133,22 +130,22 @@ func readTrace(o *Options, in io.Reader, nodes []berth.Node, kind string, read f
 			s.take(a, e.Job, rows[e.Job.ID])
 		}
 	}
-	s.skipped = trace.Skipped()
+	s.Skipped = trace.Skipped()
 	return s, trace.Err()
 }
 
 // slurmTime is how sacct writes an instant.
 const slurmTime = "2006-01-02T15:04:05"
 
-// recorded is the wait that a row tells, in seconds or by two instants.
-func recorded(value func(string) string) berth.Duration {
+// waited is the wait that a row tells, in seconds or by two instants.
+func waited(value func(string) string) berth.Duration {
 	if seconds, err := strconv.ParseFloat(value("wait time"), 64); err == nil && seconds >= 0 && seconds < 1e9 {
 		return berth.Duration(seconds * float64(berth.Second))
 	}
 	submit, err := time.Parse(slurmTime, value("Submit"))
 	start, err2 := time.Parse(slurmTime, value("Start"))
 	if errors.Join(err, err2) != nil {
-		return unset
+		return Unset
 	}
 	return max(0, berth.TimeOf(start).Sub(berth.TimeOf(submit)))
 }
@@ -163,12 +160,12 @@ func (s *source) take(a sim.Arrival, spec berth.Job, r row) {
 	}
 	switch c := &spec.Groups[0].Claim; {
 	case c.MIG != "" || c.Share != nil:
-		s.left.add("holds parts of GPUs", r.line)
+		s.Left.add("holds parts of GPUs", r.line)
 	case !whole:
-		s.left.add("holds no GPU", r.line)
+		s.Left.add("holds no GPU", r.line)
 	case a.Runtime <= 0:
-		s.left.add("had not started, or not ended, and tells no run time", r.line)
+		s.Left.add("had not started, or not ended, and tells no run time", r.line)
 	default:
-		s.jobs = append(s.jobs, job{Arrival: a, spec: spec, gpus: gpus, row: r})
+		s.Jobs = append(s.Jobs, Job{At: a.At, Runtime: a.Runtime, Spec: spec, GPUs: gpus, Line: r.line, Partition: r.partition, Wait: r.wait})
 	}
 }

@@ -1,0 +1,390 @@
+// Package recorded reads what a cluster has recorded of itself: the jobs that it ran, its nodes,
+// its network and the shares of its accounts, in the files that its own tools write. What comes of
+// it can be played (bench/experiments/week, examples/lab). It tells what cannot, with the line.
+package recorded
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology/fabric"
+)
+
+// A File is a text with its name, for errors. Without Data there is none. It may be compressed with
+// gzip.
+type File struct {
+	Name string
+	Data io.Reader
+}
+
+func (f *File) given() bool { return f.Data != nil }
+
+// Options say what is read; all but Jobs may be missing.
+type Options struct {
+	// Jobs is what sacct wrote, a log in the Standard Workload Format, or a dump of kubectl.
+	Jobs File
+	// Nodes is what "scontrol show node" printed, Topology a topology.conf or, by its name, a
+	// topology.yaml, Shares what "sshare --all --parsable" printed.
+	Nodes, Topology, Shares File
+	// GPUs of the fleet in nodes of NodeGPUs, without Nodes. Zero: as many as the file held.
+	GPUs, NodeGPUs int
+	// ProcessorsPerGPU of a log in the Standard Workload Format.
+	ProcessorsPerGPU int
+}
+
+// ErrFleet is the error of files that do not go together, or do not say what the fleet is.
+var ErrFleet = errors.New("the files do not tell what can be played")
+
+func mismatch(format string, args ...any) error {
+	return &fleetError{fmt.Sprintf(format, args...)}
+}
+
+type fleetError struct{ text string }
+
+func (e *fleetError) Error() string        { return e.text }
+func (e *fleetError) Is(target error) bool { return target == ErrFleet }
+
+// A Week is what the files hold, and can be played.
+type Week struct {
+	source
+	Levels []string
+	Nodes  []berth.Node
+	// FleetSays is where the fleet is from, and SharesSay where the shares are.
+	FleetSays, SharesSay string
+	// Shares of the accounts that have jobs, in GPUs, in order of name.
+	Shares []Share
+	// Length is to the last end of a job, as the file tells it, but no more than a day after the
+	// last submission: jobs that run on alone say nothing about a fleet.
+	Length berth.Duration
+	// Limits: some job states one.
+	Limits bool
+	// told: the nodes are those of a file.
+	told bool
+}
+
+// A Share is an account's.
+type Share struct {
+	Account berth.QueueID
+	GPUs    float64
+}
+
+// longest bounds how far jobs may be apart: a year has other seasons, and a typing error in a
+// date makes a century.
+const longest = 366 * berth.Day
+
+// Read reads all files. A Week without jobs has nothing else either.
+func Read(o Options) (*Week, error) {
+	b := &Week{told: o.Nodes.given()}
+	var err error
+	if b.told {
+		if b.Nodes, err = workload.ReadSlurmNodes(o.Nodes.Name, o.Nodes.Data); err != nil {
+			return nil, err
+		}
+		b.FleetSays = "as " + o.Nodes.Name + " has it"
+	}
+	jobs, err := readJobs(&o, b.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	b.source = *jobs
+	if len(b.Jobs) == 0 {
+		return b, nil
+	}
+	slices.SortStableFunc(b.Jobs, func(a, b Job) int { return cmp.Compare(a.At, b.At) })
+	first := b.Jobs[0].At
+	for i := range b.Jobs {
+		b.Jobs[i].At -= first
+		b.Limits = b.Limits || b.Jobs[i].Spec.ExpectedRuntime > 0
+		b.Length = max(b.Length, b.Jobs[i].ended().Sub(0))
+	}
+	b.Length = min(b.Length, b.Jobs[len(b.Jobs)-1].At.Sub(0)+berth.Day)
+	if b.Length > longest {
+		return nil, fmt.Errorf("%s: jobs are %d days apart: a year is the most", o.Jobs.Name, b.Length/berth.Day)
+	}
+	if err := errors.Join(b.setFleet(&o), b.setTopology(&o.Topology)); err != nil {
+		return nil, err
+	}
+	b.checkFit()
+	return b, b.setShares(&o.Shares)
+}
+
+// setFleet takes the nodes that were told, or makes some.
+func (b *Week) setFleet(o *Options) error {
+	if b.Nodes == nil && b.source.nodes != nil {
+		b.Nodes, b.FleetSays = b.source.nodes, "as the dump has it"
+	}
+	if b.Nodes != nil {
+		b.Nodes = slices.DeleteFunc(b.Nodes, func(n berth.Node) bool { return len(n.GPUs) == 0 })
+		for i := range b.Nodes {
+			b.Nodes[i].CPUMilli, b.Nodes[i].MemoryMiB = 0, 0 // GPUs alone are played
+		}
+		if len(b.Nodes) == 0 {
+			return mismatch("no node has whole GPUs")
+		}
+		return nil
+	}
+	gpus := o.GPUs
+	b.FleetSays = "as -gpus says"
+	if gpus == 0 {
+		gpus = b.Peak()
+		b.FleetSays = "the most that the file itself held at an instant; the nodes (-nodes) or their number (-gpus) say better"
+	}
+	if gpus == 0 {
+		return mismatch("-nodes or -gpus has to say what the fleet is: the file does not tell when jobs started")
+	}
+	for i := range (gpus + o.NodeGPUs - 1) / o.NodeGPUs {
+		b.Nodes = append(b.Nodes, berth.Node{ID: berth.NodeID(fmt.Sprintf("node-%05d", i)), GPUs: slices.Repeat([]berth.GPU{{Product: "gpu"}}, o.NodeGPUs)})
+	}
+	for i := range b.Jobs { // which products and partitions these have is not known
+		for g := range b.Jobs[i].Spec.Groups {
+			b.Jobs[i].Spec.Groups[g].Selector = berth.Selector{}
+		}
+	}
+	return nil
+}
+
+// Peak is the most GPUs that ran at an instant, as the file tells it.
+func (b *Week) Peak() (most int) {
+	type change struct {
+		at   berth.Time
+		gpus int
+	}
+	var list []change
+	for i := range b.Jobs {
+		if j := &b.Jobs[i]; j.Wait != Unset {
+			start := j.At.Add(j.Wait)
+			list = append(list, change{start, j.GPUs}, change{start.Add(j.Runtime), -j.GPUs})
+		}
+	}
+	slices.SortFunc(list, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.gpus, b.gpus)) })
+	now := 0
+	for _, c := range list {
+		now += c.gpus
+		most = max(most, now)
+	}
+	return most
+}
+
+// setTopology puts the nodes where the topology says, and asks gangs to keep together.
+func (b *Week) setTopology(file *File) error {
+	if !file.given() {
+		return nil
+	}
+	text, err := unzip(file.Data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file.Name, err)
+	}
+	var read *fabric.Fabric
+	switch path.Ext(strings.TrimSuffix(file.Name, ".gz")) {
+	case ".yaml", ".yml":
+		read, err = fabric.ReadSlurmYAML(file.Name, text, "")
+	default:
+		read, err = fabric.ReadSlurmConf(file.Name, text)
+	}
+	if err != nil {
+		return err
+	}
+	places := map[string][]string{}
+	for _, n := range read.Nodes {
+		places[n.Name] = n.Path
+	}
+	for i := range b.Nodes {
+		n := &b.Nodes[i]
+		if n.Domains = places[string(n.ID)]; n.Domains == nil {
+			return mismatch("%s says nothing of node %q", file.Name, n.ID)
+		}
+	}
+	b.Levels = read.Levels
+	for i := range b.Jobs {
+		if s := &b.Jobs[i].Spec; len(b.Levels) > 0 && (len(s.Groups) > 1 || s.Groups[0].Members > 1) {
+			s.Topology.Preferred = b.Levels[len(b.Levels)-1]
+		}
+	}
+	return nil
+}
+
+// checkFit leaves out the jobs that cannot have run on this fleet: FIFO would wait for them for
+// ever.
+func (b *Week) checkFit() {
+	known, all := map[string]bool{}, 0
+	for i := range b.Nodes {
+		all += len(b.Nodes[i].GPUs)
+	}
+	kept := b.Jobs[:0]
+	for i := range b.Jobs {
+		j := &b.Jobs[i]
+		if s := &j.Spec.Groups[0].Selector; b.told && j.Partition != "" {
+			s.Pools = nil
+			for name := range strings.SplitSeq(j.Partition, ",") {
+				s.Pools = append(s.Pools, workload.PoolsOf(b.Nodes, name)...)
+			}
+			if s.Pools == nil {
+				b.Marks.add("is of a partition that no node with GPUs is in: played on any node", j.Line)
+			}
+		}
+		for g := range j.Spec.Groups {
+			j.Spec.Groups[g].Selector = j.Spec.Groups[0].Selector
+			j.Spec.Groups[g].Claim.CPUMilli, j.Spec.Groups[g].Claim.MemoryMiB = 0, 0
+		}
+		key := fmt.Sprint(j.Spec.Groups)
+		fits, seen := known[key]
+		if !seen {
+			fits = b.fits(&j.Spec)
+			known[key] = fits
+		}
+		switch {
+		case fits:
+			kept = append(kept, *j)
+		case j.GPUs > all:
+			b.Left.add(fmt.Sprintf("cannot have run: more GPUs than the %d of the fleet", all), j.Line)
+		default:
+			b.Left.add("cannot have run: no nodes of the fleet are as it asks (GPUs a node, product, partition)", j.Line)
+		}
+	}
+	b.Jobs = slices.Clip(kept)
+}
+
+// fits reports whether an empty fleet has room for all members, the largest first.
+func (b *Week) fits(spec *berth.Job) bool {
+	s := &spec.Groups[0].Selector
+	var free []int
+	for i := range b.Nodes {
+		n := &b.Nodes[i]
+		if (len(s.Pools) == 0 || slices.Contains(s.Pools, n.Pool)) && (len(s.Products) == 0 || slices.Contains(s.Products, n.GPUs[0].Product)) {
+			free = append(free, len(n.GPUs))
+		}
+	}
+	groups := slices.SortedFunc(slices.Values(spec.Groups), func(a, b berth.Group) int { return cmp.Compare(b.Claim.GPUs, a.Claim.GPUs) })
+	for _, g := range groups {
+		left := g.Members
+		for i := range free {
+			here := min(left, free[i]/g.Claim.GPUs)
+			left, free[i] = left-here, free[i]-here*g.Claim.GPUs
+		}
+		if left > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// FleetGPUs are those of all nodes.
+func (b *Week) FleetGPUs() (sum int) {
+	for i := range b.Nodes {
+		sum += len(b.Nodes[i].GPUs)
+	}
+	return sum
+}
+
+// setShares divides the fleet among the accounts that have jobs.
+func (b *Week) setShares(file *File) error {
+	parts := map[berth.QueueID]float64{}
+	for i := range b.Jobs {
+		parts[b.Jobs[i].Spec.Queue] += float64(b.Jobs[i].GPUs) * float64(b.Jobs[i].Runtime)
+	}
+	b.SharesSay = "its part of the GPU-hours of the file; -shares says better"
+	if file.given() {
+		b.SharesSay = "that of " + file.Name + "; an account that is not there has none"
+		text, err := unzip(file.Data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file.Name, err)
+		}
+		told, err := readShares(file.Name, text)
+		if err != nil {
+			return err
+		}
+		for account := range parts {
+			parts[account] = told[account]
+		}
+	}
+	sum := 0.0
+	for _, account := range slices.Sorted(maps.Keys(parts)) {
+		sum += parts[account]
+		b.Shares = append(b.Shares, Share{account, parts[account]})
+	}
+	for i := range b.Shares {
+		b.Shares[i].GPUs *= float64(b.FleetGPUs()) / max(sum, 1)
+	}
+	return nil
+}
+
+// Queues are the accounts with their shares as guarantees and weights.
+func (b *Week) Queues() (list []quota.Queue) {
+	for _, s := range b.Shares {
+		list = append(list, quota.Queue{
+			Name: string(s.Account), Weight: max(1, int64(s.GPUs*1000)),
+			Guarantee: quota.Amounts{quota.GPUMilli: int64(s.GPUs) * 1000},
+		})
+	}
+	return list
+}
+
+// maxShare bounds the share of an account.
+const maxShare = 1 << 40
+
+// readShares reads columns parted by "|" under a header: Account, and RawShares as sshare writes it
+// or Shares. The rows of users are passed over, and so is "parent". The columns are those of
+// sshare(1), https://slurm.schedmd.com/sshare.html.
+func readShares(file string, r io.Reader) (map[berth.QueueID]float64, error) {
+	in := bufio.NewScanner(r)
+	shares, line := map[berth.QueueID]float64{}, 0
+	fail := func(column int, field, format string, args ...any) error {
+		return &workload.TraceError{File: file, Line: line, Column: column, Field: field, Kind: workload.ErrValue, Reason: fmt.Sprintf(format, args...)}
+	}
+	var account, user, amount int
+	for in.Scan() {
+		line++
+		if strings.TrimSpace(in.Text()) == "" {
+			continue
+		}
+		cells := strings.Split(in.Text(), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if len(shares) == 0 && slices.Contains(cells, "Account") {
+			account, user = slices.Index(cells, "Account"), slices.Index(cells, "User")
+			amount = max(slices.Index(cells, "RawShares"), slices.Index(cells, "Shares"))
+			if amount < 0 {
+				return nil, fail(0, "", `there is no column "RawShares" or "Shares"`)
+			}
+			continue
+		}
+		switch {
+		case amount == account:
+			return nil, fail(0, "", `there is no header with "Account" above`)
+		case max(account, amount, user) >= len(cells):
+			return nil, fail(0, "", "has %d columns", len(cells))
+		case user >= 0 && cells[user] != "", cells[amount] == "parent", cells[amount] == "":
+			continue
+		}
+		column := 1 + len(strings.Join(strings.Split(in.Text(), "|")[:amount], "|")) + min(amount, 1)
+		v, err := strconv.ParseFloat(cells[amount], 64)
+		if err != nil || !(v >= 0 && v <= maxShare) {
+			return nil, fail(column, "share", "%.80q is no number of 0 to %d", cells[amount], int64(maxShare))
+		}
+		id := berth.QueueID(cells[account])
+		if _, twice := shares[id]; twice {
+			return nil, fail(column, "share", "account %.80q has two", id)
+		}
+		shares[id] = v
+	}
+	if err := in.Err(); err != nil {
+		line++
+		return nil, fail(0, "", "%v", err)
+	}
+	if len(shares) == 0 {
+		return nil, fail(0, "", "there is no account with a share")
+	}
+	return shares, nil
+}

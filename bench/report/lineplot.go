@@ -1,0 +1,209 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"html"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Room for the names at the ends of lines: by letter, of which small windows show larger ones, and
+// from one name to the next.
+const letterWide, nameTall = 11.5, 20.0
+
+// plot draws the lines of a section over each other, each with its name at its end.
+func (d *drawing) plot(s *LineSection) string {
+	if len(s.Lines) == 0 {
+		return ""
+	}
+	least, most, longest := 0.0, 0.0, 0
+	drawn := make([][]point, len(s.Lines))
+	for i := range s.Lines {
+		from := s.From
+		if s.LogX {
+			from = math.Inf(-1) // what is less is drawn at the edge
+		}
+		drawn[i] = s.Lines[i].within(from, s.To)
+		for _, q := range drawn[i] {
+			least, most = min(least, q.y), max(most, q.y)
+		}
+		if !s.Lines[i].Dots && len(drawn[i]) > 0 {
+			longest = max(longest, utf8.RuneCountInString(s.Lines[i].Name))
+		}
+	}
+	if least == 0 && most == 0 {
+		return `<p class="note">Nothing to draw: all of it is zero.</p>`
+	}
+	p := newPlot(1080, 380, s.Title)
+	p.right += letterWide*float64(longest) + 16
+	switch {
+	case s.LogX:
+		p.powersOfX(s.From, s.To, s.X)
+	case s.Days != nil:
+		p.dayAxis(s.From, s.To, s.Days)
+	default:
+		p.numberAxis(s.From, s.To, s.X)
+	}
+	if s.LogY {
+		p.powersOfY(most, s.Y)
+	} else {
+		p.amountAxis(least, most, s.Y)
+	}
+	order := make([]int, len(drawn))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return d.weight(&s.Lines[a]) - d.weight(&s.Lines[b]) })
+	for _, i := range order {
+		if line := &s.Lines[i]; line.Dots {
+			p.dots(line, drawn[i], d.styles[line.Name].colour)
+		} else if len(drawn[i]) > 0 {
+			p.through(line, drawn[i], d.styles[line.Name])
+		}
+	}
+	p.names(d, s, drawn)
+	return p.end()
+}
+
+// weight has our own lines drawn over the others.
+func (d *drawing) weight(l *Line) int {
+	if d.styles[l.Name].own {
+		return 1
+	}
+	return 0
+}
+
+// through draws a line through points.
+func (p *plot) through(l *Line, points []point, style lineStyle) {
+	var path strings.Builder
+	for k, q := range points {
+		fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(k, 1)], p.x(q.x), p.y(q.y))
+	}
+	title := strings.TrimRight(l.Name+"\n"+l.About, "\n")
+	p.put(`<path d="%s" class="%s" style="stroke:%s"><title>%s</title></path>`, path.String(), style.class, style.colour, html.EscapeString(title))
+}
+
+// dots draws points by themselves.
+func (p *plot) dots(l *Line, points []point, colour string) {
+	for k, q := range points {
+		title := l.Name
+		if len(l.Labels) == len(points) {
+			title += "\n" + l.Labels[k]
+		}
+		p.put(`<circle cx="%.1f" cy="%.1f" r="5" style="fill:%s"><title>%s</title></circle>`, p.x(q.x), p.y(q.y), colour, html.EscapeString(title))
+	}
+}
+
+// A name stands beside the end of its line, as near to its height as the others leave room.
+type name struct {
+	line   *Line
+	end    point // in places
+	height float64
+	y      float64
+}
+
+// names writes the names of lines right of the frame.
+func (p *plot) names(d *drawing, s *LineSection, drawn [][]point) {
+	var list []name
+	for i, points := range drawn {
+		if len(points) == 0 || s.Lines[i].Dots {
+			continue
+		}
+		last, sum := points[len(points)-1], 0.0
+		for _, q := range points {
+			sum += q.y
+		}
+		y := p.y(last.y)
+		list = append(list, name{&s.Lines[i], point{p.x(last.x), y}, sum / float64(len(points)), y})
+	}
+	// Where ends meet, the line that ran higher is named above.
+	slices.SortStableFunc(list, func(a, b name) int {
+		return cmp.Or(cmp.Compare(math.Round(a.y), math.Round(b.y)), cmp.Compare(b.height, a.height))
+	})
+	for i := range list {
+		if i > 0 {
+			list[i].y = max(list[i].y, list[i-1].y+nameTall)
+		}
+	}
+	lowest := p.height - 14
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].y > lowest {
+			list[i].y = lowest
+		}
+		lowest = list[i].y - nameTall
+	}
+	x := p.width - p.right + 18
+	for _, n := range list {
+		style := d.styles[n.line.Name]
+		p.put(`<path d="M%.1f %.1fL%.1f %.1fL%.1f %.1f" class="lead" style="stroke:%s"/>`, n.end.x+2, n.end.y, x-14, n.end.y, x-4, n.y, style.colour)
+		class := "name"
+		if style.own {
+			class = "name own"
+		}
+		p.put(`<text x="%.1f" y="%.1f" class="%s" style="fill:%s">%s</text>`, x, n.y+4, class, style.colour, html.EscapeString(n.line.Name))
+	}
+}
+
+// powersOfX lays the x axis out by powers of ten.
+func (p *plot) powersOfX(from, to float64, unit string) {
+	p.x = powers(from, to, p.left, p.width-p.right)
+	for v := math.Pow(10, math.Ceil(math.Log10(from))); v <= to; v *= 10 {
+		p.tickOfX(p.x(v), number(v))
+	}
+	p.xUnit(unit)
+}
+
+// powersOfY lays the y axis out by powers of ten, from one to at least most.
+func (p *plot) powersOfY(most float64, unit string) {
+	top := math.Pow(10, math.Ceil(math.Log10(max(most, 10))))
+	p.y = powers(1, top, p.height-p.bottom, p.top)
+	for v := 1.0; v <= top; v *= 10 {
+		p.tickOfY(p.y(v), number(v))
+	}
+	p.yUnit(unit)
+}
+
+// powers maps the data from..to to the places a..b by their logarithms; what is less than from
+// is at a.
+func powers(from, to, a, b float64) func(float64) float64 {
+	straight := linear(math.Log(from), math.Log(to), a, b)
+	return func(v float64) float64 { return straight(math.Log(max(v, from))) }
+}
+
+// within lists the points that are in the plot.
+func (l *Line) within(from, to float64) []point {
+	var list []point
+	if len(l.X) != len(l.Y) {
+		return nil
+	}
+	for i, x := range l.X {
+		if x >= from && x <= to && !math.IsNaN(l.Y[i]) {
+			list = append(list, point{x, l.Y[i]})
+		}
+	}
+	return list
+}
+
+// numberAxis lays the x axis out, and labels it.
+func (p *plot) numberAxis(from, to float64, unit string) {
+	p.x = linear(from, to, p.left, p.width-p.right)
+	step := max(1, stepOf(to-from, 10))
+	for v := math.Ceil(from/step) * step; v <= to; v += step {
+		p.tickOfX(p.x(v), number(v))
+	}
+	p.xUnit(unit)
+}
+
+// dayAxis lays the x axis out in days, each with its name below its middle.
+func (p *plot) dayAxis(from, to float64, days []string) {
+	p.x = linear(from, to, p.left, p.width-p.right)
+	for day := math.Ceil(from); day <= to; day++ {
+		p.tickOfX(p.x(day), "")
+		if i := int(day); i < len(days) && day+0.5 <= to {
+			p.text(p.x(day+0.5), p.height-p.bottom+20, "mid", days[i])
+		}
+	}
+}
