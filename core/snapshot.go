@@ -208,7 +208,7 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		func() *berth.Error { return c.backlog.RestoreReservations(s.Reservations) },
 		func() *berth.Error { return c.admission.RestoreJobs(s.Jobs) },
 		func() *berth.Error { return c.life.RestoreLife(s.Jobs) },
-		func() *berth.Error { return c.backlog.RestoreWaiting(s.Jobs) },
+		func() *berth.Error { c.backlog.RestoreWaiting(s.Jobs); return nil },
 		func() *berth.Error { return c.gpus.RestoreGPUHolds(s.Jobs) },
 		func() *berth.Error { return c.backlog.RestoreGangReservations(s.Jobs) },
 		func() *berth.Error { return c.life.RestoreVictims(s.Jobs) },
