@@ -10,6 +10,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
@@ -195,7 +196,7 @@ func (c *Core) checkObserved(j *record.Job, r *berth.ObservedReplica) *berth.Err
 func (c *Core) checkKnown(p *berth.MemberPlacement) *berth.Error {
 	n := c.state.NodeByID[p.Node]
 	for _, g := range p.GPUs.Indexes() {
-		if n.GPUs[g].Unknown {
+		if n.GPUs[g].Get().Unknown {
 			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("the partitioning of GPU %d of node %q is unknown: report it with gpuPartitioned", g, errtext.Short(p.Node)))
 		}
 	}
@@ -267,7 +268,7 @@ func (c *Core) jobScaled(e berth.JobScaled) *berth.Error {
 		c.addReplicas(j, e.Replicas-kept)
 		return nil
 	}
-	slices.SortStableFunc(list, func(a, b part) int { return record.CompareBool(!a.runs(), !b.runs()) })
+	slices.SortStableFunc(list, func(a, b part) int { return values.CompareBool(!a.runs(), !b.runs()) })
 	c.takeBack(list, e.Replicas, berth.Cause{Code: berth.CauseScaledDown})
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/told"
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/internal/errtext"
 )
@@ -17,7 +18,8 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 		return refusal.In(err, "node")
 	}
 	if n := c.state.NodeByID[e.Node.ID]; n != nil {
-		if spec := asKnown(n, &e.Node); !c.books.Restoring && values.SameNode(&n.Spec, &spec) {
+		is, spec := n.Spec.Full(), asKnown(n, &e.Node)
+		if again := spec.Full(); !c.books.Restoring && values.SameNode(&is, &again) {
 			return nil // its agent registers again
 		}
 		return refusal.Of(berth.ErrDuplicate, "node.id", fmt.Sprintf("node %q is in the fleet already, and described otherwise: tell nodeUpdated", errtext.Short(e.Node.ID)))
@@ -25,7 +27,7 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 	if len(c.state.NodeByID) >= c.state.Config.Limits.Nodes {
 		return refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has its %d nodes, see Limits.Nodes", c.state.Config.Limits.Nodes))
 	}
-	if err := c.addNode(described(&e.Node), nil); err != nil {
+	if err := c.addNode(told.NodeOf(&e.Node), nil); err != nil {
 		return err
 	}
 	if !c.books.Restoring {
@@ -34,17 +36,6 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 	c.state.Freed(c.state.NodeByID[e.Node.ID])
 	c.agenda.Grew(c.state.Now)
 	return nil
-}
-
-// described is a node as the core keeps it: a copy in which every GPU has a mode.
-func described(n *berth.Node) berth.Node {
-	spec := values.CloneNode(n)
-	for g := range spec.GPUs {
-		if spec.GPUs[g].Mode == berth.GPUModeUnset {
-			spec.GPUs[g].Mode = berth.GPUModeWhole
-		}
-	}
-	return spec
 }
 
 func (c *Core) checkNode(n *berth.Node) *berth.Error {
@@ -91,11 +82,11 @@ func (c *Core) nodeUpdated(e berth.NodeUpdated) *berth.Error {
 
 // asKnown is a description of a node with what the core knows better: the failures, the modes
 // and the instances of its GPUs.
-func asKnown(n *record.Node, told *berth.Node) berth.Node {
-	spec := described(told)
+func asKnown(n *record.Node, again *berth.Node) told.Node {
+	spec := told.NodeOf(again)
 	for g := range min(len(spec.GPUs), len(n.Spec.GPUs)) {
 		spec.GPUs[g].Failed = spec.GPUs[g].Failed || n.Spec.GPUs[g].Failed
-		if spec.GPUs[g].MIGTable == n.Spec.GPUs[g].MIGTable {
+		if spec.MIGTable == n.Spec.MIGTable {
 			spec.GPUs[g].Mode, spec.GPUs[g].Instances = n.Spec.GPUs[g].Mode, n.Spec.GPUs[g].Instances
 		}
 	}
@@ -103,12 +94,12 @@ func asKnown(n *record.Node, told *berth.Node) berth.Node {
 }
 
 // replaceNode changes a node's shape, which is possible while nothing is held.
-func (c *Core) replaceNode(n *record.Node, spec berth.Node) *berth.Error {
+func (c *Core) replaceNode(n *record.Node, spec told.Node) *berth.Error {
 	if len(n.Members) > 0 {
 		return refusal.Of(berth.ErrConflict, "node", fmt.Sprintf("%d members hold capacity there, so its domains, pool and GPUs must stay", len(n.Members)))
 	}
-	if i := slices.IndexFunc(n.GPUs, func(s record.GPUState) bool { return s.Order != nil }); i >= 0 {
-		return refusal.Of(berth.ErrConflict, "node", fmt.Sprintf("order %d about GPU %d is out", n.GPUs[i].Order.Order.ID, i))
+	if i := slices.IndexFunc(n.GPUs, func(s values.Rare[record.GPUState]) bool { return s.Get().Order != nil }); i >= 0 {
+		return refusal.Of(berth.ErrConflict, "node", fmt.Sprintf("order %d about GPU %d is out", n.GPUs[i].Get().Order.Order.ID, i))
 	}
 	old := *n
 	if err := c.addNode(spec, n); err != nil {
@@ -136,7 +127,10 @@ func (c *Core) replaceNode(n *record.Node, spec berth.Node) *berth.Error {
 func (c *Core) inherit(n, old *record.Node) {
 	for g := range min(len(n.GPUs), len(old.GPUs)) {
 		if n.Table == old.Table {
-			n.GPUs[g].GPUPart, n.Altered = old.GPUs[g].GPUPart, n.Altered || old.Altered
+			if known := old.GPUs[g].Get().GPUPart; known != (record.GPUPart{}) {
+				n.GPUs[g].Note().GPUPart = known
+			}
+			n.Altered = n.Altered || old.Altered
 			c.books.SettleGPU(n, g)
 			c.gpus.NoteLayout(n, g)
 		}

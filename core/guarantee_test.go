@@ -22,6 +22,7 @@ type smallFleet struct {
 	free      []int
 	running   []smallJob
 	guarantee map[berth.QueueID]int
+	parent    map[berth.QueueID]berth.QueueID // of queues that are below another
 	// a beneficiary of queue "own": so many members of so many GPUs each.
 	members, each int
 	// pools of nodes in turn, by number from 1; 0 for the beneficiary: any.
@@ -72,8 +73,8 @@ func (w *smallFleet) fits(gone choice) bool {
 	return room >= w.members
 }
 
-// fill is the most of a guarantee that the jobs of a queue fill, by all sums, and what they use.
-// The minimum of a gang counts as one job, and each member above that as another.
+// fill is the most of a guarantee that the jobs at and below a queue fill, by all sums, and what
+// they use. The minimum of a gang counts as one job, and each member above that as another.
 func (w *smallFleet) fill(q berth.QueueID, gone choice) (most, used int) {
 	sums := map[int]bool{0: true}
 	add := func(gpus int) {
@@ -87,7 +88,7 @@ func (w *smallFleet) fill(q berth.QueueID, gone choice) (most, used int) {
 		if gone != nil {
 			left -= bits.OnesCount(gone[k])
 		}
-		if j.queue != q || left == 0 {
+		if !w.below(j.queue, q) || left == 0 {
 			continue
 		}
 		add(j.least * j.each)
@@ -103,6 +104,14 @@ func (w *smallFleet) fill(q berth.QueueID, gone choice) (most, used int) {
 	return most, used
 }
 
+// below reports whether a queue is another, or stands below it.
+func (w *smallFleet) below(q, above berth.QueueID) bool {
+	for q != "" && q != above {
+		q = w.parent[q]
+	}
+	return q == above
+}
+
 // keeps reports whether a queue is left what it keeps.
 func (w *smallFleet) keeps(q berth.QueueID, gone choice) bool {
 	before, used := w.fill(q, nil)
@@ -115,8 +124,13 @@ func (w *smallFleet) keeps(q berth.QueueID, gone choice) bool {
 func (w *smallFleet) collectable(gone choice) bool { return w.takes(gone, w.keeps) }
 
 func (w *smallFleet) takes(gone choice, keeps func(berth.QueueID, choice) bool) bool {
+	return w.takesSome(gone, func(gone choice) bool { return keeps("a", gone) && keeps("b", gone) })
+}
+
+// takesSome reports whether some evictions that are allowed let the beneficiary start.
+func (w *smallFleet) takesSome(gone choice, allowed func(choice) bool) bool {
 	if len(gone) == len(w.running) {
-		return w.fits(gone) && keeps("a", gone) && keeps("b", gone)
+		return w.fits(gone) && allowed(gone)
 	}
 	j := &w.running[len(gone)]
 	all := uint(1)<<len(j.on) - 1
@@ -125,7 +139,7 @@ func (w *smallFleet) takes(gone choice, keeps func(berth.QueueID, choice) bool) 
 		if part > 0 && (!some || j.queue == "own") {
 			continue
 		}
-		if w.takes(append(slices.Clip(gone), part), keeps) {
+		if w.takesSome(append(slices.Clip(gone), part), allowed) {
 			return true
 		}
 	}
@@ -143,28 +157,38 @@ func drawFleet(t *testing.T, r *rand.Rand, config berth.Config, jobs int, move b
 	if w.pools = 1; move {
 		w.pools += r.IntN(2)
 	}
-	w.size = size
 	left := nodes * size
 	for _, q := range []berth.QueueID{"own", "a", "b"} {
 		w.guarantee[q] = r.IntN(left + 1)
 		left -= w.guarantee[q]
-		require.NoError(t, d.Apply(0, berth.QueueSet{Queue: quota.Queue{Name: string(q), Guarantee: gpuMilli(int64(w.guarantee[q]))}}))
+		w.queue(d, q)
 	}
+	w.draw(d, r, nodes, size, jobs, move, "own", "a", "a", "a", "b", "b")
+	return d, w
+}
+
+// queue tells a core of a queue.
+func (w *smallFleet) queue(d *divided, q berth.QueueID) {
+	require.NoError(d, d.Apply(0, berth.QueueSet{Queue: quota.Queue{Name: string(q), Parent: string(w.parent[q]), Guarantee: gpuMilli(int64(w.guarantee[q]))}}))
+}
+
+// draw draws nodes, so many jobs at most, each of one of some queues, and a beneficiary.
+func (w *smallFleet) draw(d *divided, r *rand.Rand, nodes, size, jobs int, move bool, queues ...berth.QueueID) {
+	w.size = size
 	for n := range nodes {
 		spec := berth.Node{ID: berth.NodeID(fmt.Sprint("n", n)), Pool: fmt.Sprint("p", 1+n%w.pools)}
 		for range size {
 			spec.GPUs = append(spec.GPUs, berth.GPU{Product: "H100"})
 		}
-		require.NoError(t, d.Apply(0, berth.NodeJoined{Node: spec}))
+		require.NoError(d, d.Apply(0, berth.NodeJoined{Node: spec}))
 		w.free = append(w.free, size)
 	}
 	for k := range 1 + r.IntN(jobs) {
-		queue := []berth.QueueID{"own", "a", "a", "a", "b", "b"}[r.IntN(6)]
+		queue := queues[r.IntN(len(queues))]
 		w.run(d, r, size, queue, berth.JobID(fmt.Sprintf("%s%02d", queue, k)), move)
 	}
 	w.members, w.each = 1+r.IntN(3), 1+r.IntN(size)
 	w.pool = w.drawPool(r)
-	return d, w
 }
 
 // drawPool draws a pool, where there are two.

@@ -9,6 +9,8 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/core/internal/told"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/mig"
@@ -19,7 +21,7 @@ import (
 // addNode puts a checked node into the fleet, in the place of the one that it describes anew;
 // nil: it is unknown. It refuses one product or kind of node too many, before it changes
 // anything: nothing else of a checked node can be.
-func (c *Core) addNode(spec berth.Node, old *record.Node) *berth.Error {
+func (c *Core) addNode(spec told.Node, old *record.Node) *berth.Error {
 	key, windows := hardware.KeyOf(&spec), c.backlog.ReservationsAround(&spec)
 	key.Fence = record.FenceOf(windows)
 	if err := c.checkKinds(key, old); err != nil {
@@ -36,7 +38,7 @@ func (c *Core) addNode(spec berth.Node, old *record.Node) *berth.Error {
 	}
 	n := &record.Node{
 		Spec: spec, Product: c.books.RetainProduct(key.Product), Class: c.state.Classes.Add(key, table, windows),
-		Reservations: windows, Table: table, GPUs: make([]record.GPUState, len(spec.GPUs)),
+		Reservations: windows, Table: table, GPUs: make([]values.Rare[record.GPUState], len(spec.GPUs)),
 	}
 	n.Index = c.books.AddNode(gang.NodeSpec{
 		Name: string(spec.ID), Path: spec.Domains, Class: topology.NodeClass(n.Class),
@@ -83,7 +85,8 @@ func (c *Core) checkKinds(key hardware.Key, old *record.Node) *berth.Error {
 // wire has the fleet choose the GPUs of a node by its links.
 func (c *Core) wire(n *record.Node) {
 	old := n.Graph
-	n.Graph = c.catalogue.Graphs.Retain(&n.Spec)
+	full := n.Spec.Full()
+	n.Graph = c.catalogue.Graphs.Retain(&full)
 	c.catalogue.Graphs.Release(old)
 	if n.Graph == nil {
 		c.books.SetChooser(n, nil)

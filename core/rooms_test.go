@@ -80,7 +80,7 @@ var roomRules = map[string]roomRule{
 		as: map[string]string{"scorer": "Scorer", "books": "ScorerBooks", "demand": "Demand"},
 		derived: map[string]string{
 			"domains": "the scorer, which stands beside the snapshot",
-			"places":  "scratch", "left": "scratch", "shown": "scratch", "groups": "scratch",
+			"places":  "scratch", "last": "scratch", "nodes": "scratch", "gpus": "scratch", "left": "scratch", "shown": "scratch", "groups": "scratch",
 		},
 	},
 	"books": {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -208,12 +207,13 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// A member and a Router need the rights that the README names, and no others; with those of one
-// pool nothing of another one is read or written.
+// A member and a Router need the rights that the README names, and no others. They go on when etcd
+// is started again. With the rights of one pool nothing of another one is read or written.
 func TestRights(t *testing.T) {
+	t.Parallel() // it waits for etcd most of the time
 	list, err := server.Cluster(t.TempDir(), 1)
 	require.NoError(t, err)
-	startServer(t, list[0])
+	e := startServer(t, list[0])
 	c, _ := newClient(t, list[0].Client)
 	ctx := t.Context()
 	for user, prefixes := range map[string][]string{"root": nil, "replica": {"/berth/a/", "/berth/jobs/"}} {
@@ -236,16 +236,28 @@ func TestRights(t *testing.T) {
 
 	router, err := etcd.NewRouter(as, "/berth/jobs", time.Second)
 	require.NoError(t, err)
-	served := make(chan error, 1)
+	served := make(chan error)
 	member, err := etcd.New(etcd.Options{
 		Client: as, Prefix: "/berth/a", Name: "a", TTL: 2 * time.Second, Journal: journal.Options{Config: config},
 		Serve: func(ctx context.Context, l *etcd.Leader) error {
-			_, err := l.Schedule(ctx)
 			intake := router.Lead(l, "a")
-			turn := func() error { _, err := intake.Turn(ctx); return err }
-			served <- errors.Join(err, l.Snapshot(ctx), turn())
-			<-ctx.Done()
-			return ctx.Err()
+			for {
+				_, err := l.Schedule(ctx)
+				if err == nil {
+					_, err = intake.Turn(ctx)
+				}
+				if err == nil {
+					err = l.Snapshot(ctx)
+				}
+				select {
+				case served <- err:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+				if err != nil {
+					return err
+				}
+			}
 		},
 	})
 	require.NoError(t, err)
@@ -253,6 +265,19 @@ func TestRights(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- member.Run(running) }()
 	require.NoError(t, <-served)
+	stopServer(e) // it forgets all passwords that were said
+	startServer(t, list[0])
+	for good := 0; good < 3; good++ { // at once, or when it leads again
+		select {
+		case err := <-served:
+			if err != nil {
+				good = -1
+				t.Log(err)
+			}
+		case <-time.After(long):
+			require.Fail(t, "it does not go on")
+		}
+	}
 	require.NoError(t, router.Submit(ctx, berth.Job{ID: "j", Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1)}}}, "a"))
 	stop()
 	require.ErrorIs(t, <-ended, context.Canceled)

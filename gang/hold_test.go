@@ -258,3 +258,24 @@ func TestNodesComeAndGo(t *testing.T) {
 	}
 	require.NoError(t, f.Check())
 }
+
+// The tree hears of what changes together when all of it has changed. Until then the tree stays as
+// it was.
+func TestTheTreeHearsOfWhatChangesTogetherOnce(t *testing.T) {
+	f, a, b := smallFleet(t)
+	require.NoError(t, f.Hold(Hold{Node: b, GPUs: 0b1111}))
+	f.Together(func() {
+		require.NoError(t, f.Hold(Hold{Node: a, GPUs: 0b0011}))
+		require.NoError(t, f.Hold(Hold{Node: a, GPUs: 0b0100, Share: Share{GPUMilli: 600, Owner: 1}}))
+		require.NoError(t, f.Release(Hold{Node: b, GPUs: 0b1111}))
+		require.NoError(t, f.Hold(Hold{Node: b, GPUs: 0b1100}))
+		require.NoError(t, f.Hold(Hold{Node: b, GPUs: 0b0011}))
+		require.Equal(t, 4, f.Tree().Free(a))
+		require.ErrorIs(t, f.Hold(Hold{Node: a, GPUs: 0b0001}), ErrHeld, "what is held counts at once")
+	})
+	require.Equal(t, 1, f.Tree().Free(a))
+	require.Zero(t, f.Tree().Free(b))
+	require.NoError(t, f.Check())
+	require.NoError(t, f.Hold(Hold{Node: a, GPUs: 0b1000}))
+	require.Zero(t, f.Tree().Free(a), "alone it is told at once")
+}

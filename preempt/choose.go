@@ -34,7 +34,8 @@ type Options struct {
 	// Allowances bound what candidates give together, and Permits says whether all of the chosen
 	// may go, where that is known only of sets: with nil the allowances say it. What may go, any
 	// part of it may. Permits must have no effect, give equal answers to equal sets, and allow
-	// nothing that the allowances do not.
+	// nothing that the allowances do not. It may not tell candidates apart that count for the same
+	// allowance and hold the same in the same domains.
 	Allowances []Allowance
 	Permits    func(chosen []int) bool
 }

@@ -116,7 +116,8 @@ func (f *Film) encoded() []byte {
 }
 
 // runs lists where now differs from before.
-func runs(before, now []int) (list []int) {
+func runs(before, now []int) []int {
+	list := []int{} // not null, if nothing has changed
 	for i := 0; i < len(now); {
 		if i < len(before) && before[i] == now[i] {
 			i++

@@ -67,7 +67,7 @@ type Mark struct {
 
 const (
 	// maxFrames a film has, fewer of a fleet so large that they would be more than maxCells.
-	maxFrames, maxCells = 96, 1_000_000
+	maxFrames, maxCells = 100, 1_000_000
 	maxMarks            = 600
 	// shownWaiting are how many of those that wait a frame names.
 	shownWaiting = 6

@@ -23,7 +23,7 @@ func WritePage(w io.Writer, r *Run) error {
 		`<p class="legend"><span><i class="key-free"></i>free</span><span><i class="key-stranded"></i>stranded</span></p>`+strandedPlot(r))
 	section(&b, "Queue", "Jobs and replicas that wait for a place.", waitingPlot(r))
 	b.WriteString(`</div>`)
-	section(&b, "The fleet through the day", "Move the slider, or press a mark. A block is an island, a box a node, a cell a GPU; point at one to see the job that holds it.",
+	section(&b, "The fleet through time", "Move the slider, or press a mark. A block is an island, a box a node, a cell a GPU; point at one to see the job that holds it.",
 		legend(r, HostOnly, `<span><i class="key-none"></i>free</span><span><i class="key-failed"></i>failed</span><span><i class="key-cordoned"></i>cordoned node</span><span><i class="key-lost"></i>lost node</span>`)+filmPart(r))
 	section(&b, "Jobs", "Replicas by kind of job. "+rowNote+".", rowTable(r))
 	section(&b, "Waiting longest", "Jobs that wait at the end, with the reason that the core gives. The link shows the fleet when the wait began.", waitingTable(r))

@@ -76,3 +76,16 @@ func TestVictimsOnAFullFleet(t *testing.T) {
 		}
 	}
 }
+
+// A pass looks for victims for about as many jobs on a large fleet as on a small one: a look at all
+// places is cheap against the trials of a search.
+func TestVictimsOfManyTakeAsManyPassesOnALargeFleet(t *testing.T) {
+	for _, lent := range []bool{true, false} {
+		var passes []int
+		for _, nodes := range []int{200, 1600} {
+			many, _ := evictingMany(newSingles(t, nodes, lent), lent, 40)(new(Taker))
+			passes = append(passes, many)
+		}
+		require.LessOrEqual(t, passes[1], passes[0]+1, passes)
+	}
+}

@@ -116,11 +116,13 @@ func TestLivesThatAreOverLeaveNothing(t *testing.T) {
 	runtime.KeepAlive(live)
 }
 
-// What a job keeps does not depend on how many wait, and what jobs have in common is kept once.
-func TestAJobThatWaitsKeepsLittle(t *testing.T) {
-	for _, pending := range []int{5000, 20_000} {
-		_, perJob := keeping(t, throngSize{small, 32, shapes, pending})
-		require.Less(t, perJob, 1350.0, "%d wait", pending)
+// What a GPU and a job that waits keep does not depend on how many there are, and what they have in
+// common is kept once.
+func TestGPUsAndJobsThatWaitKeepLittle(t *testing.T) {
+	for _, size := range []throngSize{{small, 32, shapes, 3200}, {4 * small, 125, shapes, 12_500}} {
+		perGPU, perJob := keeping(t, size)
+		require.Less(t, perGPU, 400.0, size)
+		require.Less(t, perJob, 800.0, size)
 	}
 }
 

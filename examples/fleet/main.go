@@ -22,6 +22,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/experiments/day"
 	"github.com/berth-sched/berth/bench/report"
+	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
@@ -163,11 +164,11 @@ type scene struct {
 func (s *settings) scene() (*scene, error) {
 	switch {
 	case !(s.hours >= 0 && s.hours <= maxHours):
-		return nil, fmt.Errorf("-hours is outside 0..%d", maxHours)
+		return nil, fmt.Errorf("-hours: %g is not between 0 and %d", s.hours, maxHours)
 	case s.hours > 0 && s.length() < berth.Second:
 		return nil, errors.New("-hours is less than a second")
 	case s.compress < 1:
-		return nil, errors.New("-compress is less than 1")
+		return nil, fmt.Errorf("-compress: %d is less than 1", s.compress)
 	case s.html != "" && s.html == s.journal:
 		return nil, errors.New("-html and -journal name the same file")
 	}
@@ -188,8 +189,8 @@ const maxHours = 10 * 366 * 24
 func (s *settings) length() berth.Duration { return berth.Duration(s.hours * float64(berth.Hour)) }
 
 func (s *settings) reference() (*scene, error) {
-	if s.nodes < 1 || s.nodes > 16_384 || s.load < 1 || s.load > 1000 {
-		return nil, errors.New("-nodes or -load is out of range")
+	if err := study.First(study.Within("nodes", s.nodes, 1, 16_384), study.Within("load", s.load, 1, 1000)); err != nil {
+		return nil, err
 	}
 	ref := workload.Reference{
 		Seed: s.seed, Nodes: s.nodes, LoadPercent: s.load, Span: s.length(),

@@ -6,12 +6,13 @@
 //
 // The core is compiled to WebAssembly at the start, by the Go toolchain that runs this program,
 // and runs unchanged in a worker of the page. Nothing leaves the browser. With -export the page is
-// written as files that any web server can host; they weigh some 3.2 MB compressed.
+// written as files that any web server can host; they weigh some 3.3 MB compressed.
 //
 // # What can be done there
 //
-//   - Open a preset, any script of the tests, or a topology file of Slurm; play it, step through
-//     it, or move the slider. Time goes back as it goes forward, to the same bytes.
+//   - Open a preset, any script of the tests, a topology file of Slurm, or the files of a cluster's
+//     own week (as berthbench week takes them); play it, step through it, or move the slider.
+//     Time goes back as it goes forward, to the same bytes.
 //   - Submit a job from the form, or do any line of script (package script) at the instant that is
 //     shown. What the scenario had planned after it comes all the same; Undo takes it back.
 //   - Select a job: why it waits, what would help, what it would take to start it; its victims, its

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"mime"
@@ -120,7 +121,9 @@ func support() ([]byte, error) {
 
 func goTool(args ...string) (string, error) {
 	out, err := exec.Command("go", args...).Output()
-	if err != nil {
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
+		return "", fmt.Errorf("go %s: %w\n%s(run this in a clone of %s, or where it is required)", strings.Join(args, " "), err, exit.Stderr, module)
+	} else if err != nil {
 		return "", fmt.Errorf("go %s: %w", strings.Join(args, " "), err)
 	}
 	return strings.TrimSpace(string(out)), nil

@@ -48,7 +48,7 @@ var floors = [][]room{
 	},
 	{
 		{"core/internal/catalogue", "Catalogue", []string{"gang", "mig", "topology/nodegraph"}},
-		{"core/internal/told", "", nil},
+		{"core/internal/told", "", []string{"mig"}},
 	},
 	{{"core/internal/hardware", "Table", []string{"topology"}}},
 	{{"core/internal/demand", "Demand", []string{"countable", "gang", "topology"}}},

@@ -272,7 +272,9 @@ func (ad *Admission) newJob(spec *berth.Job, patternOf func(*berth.Job) *record.
 	if !ad.state.Quota.Leaf(q) {
 		return nil, refusal.Of(berth.ErrInvalid, "queue", fmt.Sprintf("%q has queues below it; jobs go to those", errtext.Short(spec.Queue)))
 	}
-	return record.NewJob(spec, patternOf(spec), q), nil
+	j := record.NewJob(spec, patternOf(spec), q)
+	j.Spec.Queue = berth.QueueID(ad.state.Quota.Name(q)) // one string for all jobs of the queue
+	return j, nil
 }
 
 // refuseKnown refuses a job whose ID is taken: by the same job, but for the replicas to which a

@@ -270,7 +270,7 @@ func (ad *Admission) CheckMode(cl *berth.Claim, p *berth.MemberPlacement) *berth
 	n := ad.state.NodeByID[p.Node]
 	for _, g := range p.GPUs.Indexes() {
 		mode := n.Spec.GPUs[g].Mode
-		if mode != modeOf(cl) && (n.GPUs[g].Order != nil || mode == berth.GPUModeMIG || cl.WantsInstance()) {
+		if mode != modeOf(cl) && (n.GPUs[g].Get().Order != nil || mode == berth.GPUModeMIG || cl.WantsInstance()) {
 			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("GPU %d of node %q is in mode %s; the claim needs %s", g, errtext.Short(p.Node), mode, modeOf(cl)))
 		}
 	}

@@ -117,7 +117,7 @@ func (m *fabricModel) islands(parts []part) [][]part {
 	}
 	sorted := slices.Clone(parts)
 	domain := func(p part) topology.DomainIndex { return tree.DomainOf(p.node.Index, level) }
-	clique := func(p part) string { return p.node.Spec.GPUs[0].Clique }
+	clique := func(p part) string { return p.node.Spec.Clique }
 	slices.SortStableFunc(sorted, func(a, b part) int {
 		return cmp.Or(cmp.Compare(domain(a), domain(b)), cmp.Compare(clique(a), clique(b)))
 	})
@@ -193,8 +193,8 @@ func nicsOf(parts []part) berth.MBps {
 
 // nvlinkOf is what the NVLinks of one GPU of a node carry.
 func nvlinkOf(n *record.Node) berth.MBps {
-	rates, known := nodegraph.RatesOf(n.Spec.GPUs[0].Product)
-	if !known || n.Spec.GPUs[0].Clique == "" {
+	rates, known := nodegraph.RatesOf(n.Spec.Product)
+	if !known || n.Spec.Clique == "" {
 		return 0
 	}
 	return berth.MBps(int64(rates.NVLinks) * rates.NVLinkMBps)
@@ -233,7 +233,7 @@ func (m *fabricModel) islandOf(n *record.Node) []part {
 	level, _ := tree.Level(m.core.state.Config.Fabric.IslandLevel)
 	var list []part
 	for _, other := range m.core.state.NodesBelow(tree.DomainOf(n.Index, level)) {
-		if len(other.Spec.GPUs) > 0 && other.Spec.GPUs[0].Clique == n.Spec.GPUs[0].Clique {
+		if len(other.Spec.GPUs) > 0 && other.Spec.Clique == n.Spec.Clique {
 			list = append(list, part{other, berth.GPUSet(1)<<len(other.Spec.GPUs) - 1})
 		}
 	}
@@ -250,7 +250,7 @@ func withinNode(n *record.Node, gpus berth.GPUSet) berth.MBps {
 	if rate := nvlinkOf(n); rate > 0 || gpus.Len() < 2 {
 		return rate
 	}
-	rates, known := nodegraph.RatesOf(n.Spec.GPUs[0].Product)
+	rates, known := nodegraph.RatesOf(n.Spec.Product)
 	if !known {
 		rates = nodegraph.DefaultRates()
 	}

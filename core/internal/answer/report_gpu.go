@@ -13,9 +13,9 @@ import (
 // on one of them.
 func (an *Answers) countDivided(n *record.Node, gpu int, tables map[string]*berth.PartitionedCount) (free int64) {
 	l := n.Table.Lattice
-	count := tables[n.Spec.GPUs[0].MIGTable]
+	count := tables[n.Spec.MIGTable]
 	if count == nil {
-		count = &berth.PartitionedCount{MIGTable: n.Spec.GPUs[0].MIGTable, Instances: make([]berth.InstanceCount, l.Profiles())}
+		count = &berth.PartitionedCount{MIGTable: n.Spec.MIGTable, Instances: make([]berth.InstanceCount, l.Profiles())}
 		tables[count.MIGTable] = count
 	}
 	count.GPUs++

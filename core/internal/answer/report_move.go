@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/life"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/search"
 )
 
 // reportDraining lists the nodes that are being drained. O(nodes), if there are any.
@@ -42,7 +42,7 @@ func (an *Answers) departure(rep *record.Replica) *berth.Departure {
 		h := rep.Order.Header()
 		d.Cause, d.Deadline = h.Cause, h.Deadline
 	case rep.State == berth.ReplicaRunning && from != nil:
-		d.Cause, d.Deadline = search.DrainCause(from), by
+		d.Cause, d.Deadline = life.DrainCause(from), by
 	case rep.Resumes():
 		d.Cause = rep.Release.Get().Cause
 	case rep.Moving != nil:

@@ -70,8 +70,9 @@ func (an *Answers) Node(id berth.NodeID) (berth.NodeStatus, bool) {
 	if n == nil {
 		return berth.NodeStatus{}, false
 	}
+	full := n.Spec.Full()
 	s := berth.NodeStatus{
-		Node: values.CloneNode(&n.Spec), Cordoned: n.Cordoned, Reason: n.Reason, Draining: n.Draining, DrainBy: n.DrainBy,
+		Node: values.CloneNode(&full), Cordoned: n.Cordoned, Reason: n.Reason, Draining: n.Draining, DrainBy: n.DrainBy,
 		QuarantineUntil: n.Trust.QuarantineUntil, BurnInUntil: n.Trust.BurnInUntil, HotSpare: n.Trust.HotSpare,
 	}
 	there := slices.SortedFunc(slices.Values(n.Members), func(a, b record.MemberAt) int {

@@ -108,7 +108,7 @@ func (bl *Backlog) Demands() {
 // Attach holds a GPU for a replica: from then on it takes nobody else.
 func (bl *Backlog) Attach(d *record.GPUHold) {
 	d.Rep.GPUHold = d
-	d.Node.GPUs[d.GPU].GPUHold = d
+	d.Node.GPUs[d.GPU].Note().GPUHold = d
 	at, _ := slices.BinarySearchFunc(bl.GPUHolds, d, record.CompareGPUHolds)
 	bl.GPUHolds = slices.Insert(bl.GPUHolds, at, d)
 	bl.books.SettleGPU(d.Node, d.GPU)
@@ -116,7 +116,7 @@ func (bl *Backlog) Attach(d *record.GPUHold) {
 
 // Lapse ends the drain of a GPU, if there is one.
 func (bl *Backlog) Lapse(n *record.Node, gpu int) {
-	if d := n.GPUs[gpu].GPUHold; d != nil {
+	if d := n.GPUs[gpu].Get().GPUHold; d != nil {
 		bl.EndGPUHold(d)
 	}
 }
@@ -126,7 +126,7 @@ func (bl *Backlog) EndGPUHold(d *record.GPUHold) {
 	i := slices.Index(bl.GPUHolds, d)
 	bl.GPUHolds = slices.Delete(bl.GPUHolds, i, i+1)
 	d.Rep.GPUHold = nil
-	d.Node.GPUs[d.GPU].GPUHold = nil
+	d.Node.GPUs[d.GPU].Note().GPUHold = nil
 	bl.books.SettleGPU(d.Node, d.GPU)
 	bl.state.Reopened(d.Node)
 }

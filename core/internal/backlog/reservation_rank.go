@@ -6,6 +6,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/told"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/quota"
 )
@@ -97,7 +98,7 @@ func (bl *Backlog) AddReservation(w *record.Reservation) {
 
 // ReservationsAround lists the reservations that a node belongs to by its name and place when
 // it joins, in order of name.
-func (bl *Backlog) ReservationsAround(spec *berth.Node) []*record.Reservation {
+func (bl *Backlog) ReservationsAround(spec *told.Node) []*record.Reservation {
 	var list []*record.Reservation
 	path := append(slices.Clone(spec.Domains), string(spec.ID))
 	for _, w := range bl.Reservations {

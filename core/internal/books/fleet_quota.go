@@ -138,7 +138,7 @@ func (bk *Books) ShiftCapacity(n *record.Node, charge quota.Charge, sign int64) 
 		shift(quota.HostOf(countable.Resource(r)), amount)
 	}
 	if charge.GPUMilli > 0 {
-		shift(quota.GPUMilliOf(n.Spec.GPUs[0].Product), charge.GPUMilli)
+		shift(quota.GPUMilliOf(n.Spec.Product), charge.GPUMilli)
 	}
 }
 

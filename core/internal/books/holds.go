@@ -37,7 +37,7 @@ func (bk *Books) Lose(n *record.Node, cause berth.Cause, meant func(*record.Memb
 // SettleGPU has the fleet know whether a GPU takes newcomers. One that is on its way to
 // whole use or shares, and that nobody holds, does not: another mode may be wanted next.
 func (bk *Books) SettleGPU(n *record.Node, gpu int) {
-	g, s := &n.Spec.GPUs[gpu], &n.GPUs[gpu]
+	g, s := &n.Spec.GPUs[gpu], n.GPUs[gpu].Get()
 	empty := s.Order != nil && g.Mode != berth.GPUModeMIG && !n.Holds(gpu)
 	bk.state.Fleet.SetHealthy(n.Index, gpu, !g.Failed && !s.Unknown && s.GPUHold == nil && !empty)
 }
@@ -45,7 +45,7 @@ func (bk *Books) SettleGPU(n *record.Node, gpu int) {
 // settleGPUs is SettleGPU for those of a hold about which an order is out.
 func (bk *Books) settleGPUs(n *record.Node, h *gang.Hold) {
 	for rest := h.GPUs; rest != 0; rest &= rest - 1 {
-		if g := bits.TrailingZeros64(rest); n.GPUs[g].Order != nil {
+		if g := bits.TrailingZeros64(rest); n.GPUs[g].Get().Order != nil {
 			bk.SettleGPU(n, g)
 		}
 	}

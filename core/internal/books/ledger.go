@@ -15,7 +15,7 @@ import (
 func (bk *Books) account(rep *record.Replica, n *record.Node) quota.LedgerKey {
 	key := quota.LedgerKey{Queue: string(rep.Job.Spec.Queue), Class: rep.Job.Spec.Class.String(), Tenant: string(rep.Job.Spec.Tenant)}
 	if len(n.Spec.GPUs) > 0 {
-		key.Product = n.Spec.GPUs[0].Product
+		key.Product = n.Spec.Product
 	}
 	return key
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/packing"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/preempt"
@@ -359,7 +360,7 @@ func (r *rearrangement) gatherMovers(round int) (next int) {
 		return cleared < each || !slices.ContainsFunc(r.Request.Groups, func(g gang.Group) bool { return n.Suits(&g) })
 	}
 	nodes := r.nodesToClear(r.mayMove)
-	slices.SortStableFunc(nodes, func(a, b search.NodeToClear) int { return record.CompareBool(aside(&a), aside(&b)) })
+	slices.SortStableFunc(nodes, func(a, b search.NodeToClear) int { return values.CompareBool(aside(&a), aside(&b)) })
 	listed := map[*record.Replica]bool{}
 	var list []*record.Replica
 	for _, n := range nodes {

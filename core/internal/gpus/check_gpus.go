@@ -24,7 +24,7 @@ func (gp *GPUs) CheckGPUs() error {
 			if err := gp.checkGPU(n, gpu); err != nil {
 				return fmt.Errorf("GPU %d: %w", gpu, err)
 			}
-			if n.GPUs[gpu].Order != nil {
+			if n.GPUs[gpu].Get().Order != nil {
 				out++
 			}
 		}
@@ -43,7 +43,7 @@ func (gp *GPUs) CheckGPUs() error {
 // CheckGPUHolds checks that GPUs are held for replicas that wait.
 func (gp *GPUs) CheckGPUHolds() error {
 	for _, d := range gp.backlog.GPUHolds {
-		if d.Rep.GPUHold != d || d.Node.GPUs[d.GPU].GPUHold != d || d.Rep.State != berth.ReplicaPending || d.Rep.Entries == nil {
+		if d.Rep.GPUHold != d || d.Node.GPUs[d.GPU].Get().GPUHold != d || d.Rep.State != berth.ReplicaPending || d.Rep.Entries == nil {
 			return fmt.Errorf("a GPU is held for job %s, which does not wait for it", d.Rep.Job.Spec.ID)
 		}
 	}
@@ -56,7 +56,7 @@ func (gp *GPUs) CheckGPUHolds() error {
 }
 
 func (gp *GPUs) checkGPU(n *record.Node, gpu int) error {
-	g, s := &n.Spec.GPUs[gpu], &n.GPUs[gpu]
+	g, s := &n.Spec.GPUs[gpu], n.GPUs[gpu].Get()
 	astray := n.HasBase() && s.ChangedAt > 0 && !n.AtBase(gpu)
 	switch {
 	case s.Staged != nil:

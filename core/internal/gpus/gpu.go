@@ -66,7 +66,9 @@ func (gp *GPUs) Regeometry() {
 			if n.Spec.GPUs[g].Mode == berth.GPUModeMIG && !same {
 				gp.Divide(n, g)
 			}
-			n.GPUs[g].Astray = false
+			s := n.GPUs[g].Get()
+			s.Astray = false
+			n.GPUs[g].Set(s)
 			gp.NoteLayout(n, g)
 		}
 		if same {
@@ -100,7 +102,7 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 	if err := n.Table.CheckPartitioning(e.Mode, e.Instances); err != nil {
 		return err
 	}
-	if o := n.GPUs[e.GPU].Order; o != nil {
+	if o := n.GPUs[e.GPU].Get().Order; o != nil {
 		return refusal.Of(berth.ErrConflict, "gpu", fmt.Sprintf("order %d for it is outstanding: report that order first", o.Order.ID))
 	}
 	var first *record.Replica
@@ -135,7 +137,9 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 
 // know notes that it is known how a GPU is divided.
 func (gp *GPUs) know(n *record.Node, gpu int) {
-	n.GPUs[gpu].Unknown, n.GPUs[gpu].Overdue = false, nil
+	s := n.GPUs[gpu].Get()
+	s.Unknown, s.Overdue = false, nil
+	n.GPUs[gpu].Set(s)
 }
 
 // KnownGPU finds the node of a GPU that an event names, and refuses a GPU that the node does not
@@ -192,7 +196,7 @@ func (gp *GPUs) HoldGPU(d *record.GPUHold) {
 
 // NoteLayout has the core remember a GPU that is not in its pool's layout.
 func (gp *GPUs) NoteLayout(n *record.Node, gpu int) {
-	at, s := GPUAt{n, gpu}, &n.GPUs[gpu]
+	at, s := GPUAt{n, gpu}, n.GPUs[gpu].Get()
 	away := n.HasBase() && s.ChangedAt > 0 && !n.AtBase(gpu)
 	switch {
 	case away == s.Astray:
@@ -203,6 +207,7 @@ func (gp *GPUs) NoteLayout(n *record.Node, gpu int) {
 		gp.Astray = slices.Delete(gp.Astray, i, i+1)
 	}
 	s.Astray = away
+	n.GPUs[gpu].Set(s)
 }
 
 // An Offer is what a GPU could become for members that wait.

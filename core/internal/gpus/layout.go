@@ -60,7 +60,7 @@ func (gp *GPUs) Changeable(n *record.Node, gpu int) berth.Time {
 
 // Rested is when a GPU may be repartitioned, as far as its own last change says.
 func Rested(n *record.Node, gpu int) berth.Time {
-	if s := &n.GPUs[gpu]; s.ChangedAt > 0 {
+	if s := n.GPUs[gpu].Get(); s.ChangedAt > 0 {
 		return s.ChangedAt.Add(n.Geometry.Interval)
 	}
 	return 0

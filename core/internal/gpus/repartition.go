@@ -26,17 +26,16 @@ func (gp *GPUs) Prepare(rep *record.Replica) []berth.OrderID {
 		mode := gp.ModeFor(&m.Hold)
 		for rest := m.Hold.GPUs; rest != 0; rest &= rest - 1 {
 			gpu := bits.TrailingZeros64(rest)
-			s := &m.Node.GPUs[gpu]
 			switch {
-			case s.Staged != nil:
+			case m.Node.GPUs[gpu].Get().Staged != nil:
 				m.Node.Spec.GPUs[gpu].Mode = mode // of several for which it could be
 				gp.repartition(rep, m.Node, gpu, berth.Cause{Code: berth.CauseGeometry})
 			case m.Node.Spec.GPUs[gpu].Mode != mode:
 				gp.Stage(m.Node, gpu, record.Partitioning{Mode: mode})
 				gp.repartition(rep, m.Node, gpu, berth.Cause{Code: berth.CauseMode})
 			}
-			if s.Order != nil {
-				after = append(after, s.Order.Order.ID)
+			if o := m.Node.GPUs[gpu].Get().Order; o != nil {
+				after = append(after, o.Order.ID)
 			}
 		}
 		gp.gave(m.Node, &m.Hold)
@@ -49,7 +48,7 @@ func (gp *GPUs) Prepare(rep *record.Replica) []berth.OrderID {
 // unstage.
 func (gp *GPUs) Stage(n *record.Node, gpu int, to record.Partitioning) {
 	was := n.Partitioning(gpu)
-	n.GPUs[gpu].Staged = &was
+	n.GPUs[gpu].Note().Staged = &was
 	n.SetPartitioning(gpu, to)
 	if was.Mode == berth.GPUModeMIG || to.Mode == berth.GPUModeMIG {
 		gp.Divide(n, gpu)
@@ -58,15 +57,15 @@ func (gp *GPUs) Stage(n *record.Node, gpu int, to record.Partitioning) {
 
 // Unstage takes Stage back.
 func (gp *GPUs) Unstage(n *record.Node, gpu int) {
-	was := n.GPUs[gpu].Staged
-	n.GPUs[gpu].Staged = nil
+	was := n.GPUs[gpu].Get().Staged
+	n.GPUs[gpu].Note().Staged = nil
 	n.SetPartitioning(gpu, *was)
 	gp.Divide(n, gpu)
 }
 
 // repartition orders a GPU to become what is staged, for a replica or for nobody.
 func (gp *GPUs) repartition(rep *record.Replica, n *record.Node, gpu int, cause berth.Cause) {
-	s := &n.GPUs[gpu]
+	s := n.GPUs[gpu].Note()
 	before, after := *s.Staged, n.Partitioning(gpu)
 	s.Staged = nil
 	p := &record.Repartition{Node: n, Before: before, Order: berth.Repartition{
@@ -97,14 +96,14 @@ func without(list, other []mig.Placement) []mig.Placement {
 
 func (gp *GPUs) openRepartition(p *record.Repartition) {
 	gp.Repartitions[p.Order.ID] = p
-	p.Node.GPUs[p.Order.GPU].Order, p.Node.Altered = p, true
+	p.Node.GPUs[p.Order.GPU].Note().Order, p.Node.Altered = p, true
 	gp.state.SetTimer(record.Timer{At: p.Order.Deadline, Kind: record.TimerRepartition, Repartition: p})
 }
 
 // CloseRepartition ends an order about a GPU, whatever came of it.
 func (gp *GPUs) CloseRepartition(p *record.Repartition) {
 	delete(gp.Repartitions, p.Order.ID)
-	p.Node.GPUs[p.Order.GPU].Order = nil
+	p.Node.GPUs[p.Order.GPU].Note().Order = nil
 	gp.state.StopTimer(record.Timer{At: p.Order.Deadline, Kind: record.TimerRepartition, Repartition: p})
 }
 
@@ -143,7 +142,7 @@ func (gp *GPUs) provenDone(p *record.Repartition) bool {
 // an expired Bind they hold what they hold until their own order is over, and nobody else
 // gets the GPU.
 func (gp *GPUs) ExpireRepartition(p *record.Repartition) {
-	s := &p.Node.GPUs[p.Order.GPU]
+	s := p.Node.GPUs[p.Order.GPU].Note()
 	done := gp.provenDone(p)
 	gp.CloseRepartition(p)
 	gp.state.Totals.OrdersExpired++
@@ -178,7 +177,7 @@ func (gp *GPUs) Prove(rep *record.Replica) {
 		}
 		for rest := m.Hold.GPUs; rest != 0; rest &= rest - 1 {
 			gpu := bits.TrailingZeros64(rest)
-			if p := m.Node.GPUs[gpu].Overdue; p != nil && p.Needs(&m.Hold) {
+			if p := m.Node.GPUs[gpu].Get().Overdue; p != nil && p.Needs(&m.Hold) {
 				gp.know(m.Node, gpu)
 				gp.books.SettleGPU(m.Node, gpu)
 				gp.state.Freed(m.Node)
@@ -213,7 +212,7 @@ func (gp *GPUs) revert(p *record.Repartition, why string) {
 // dropRepartitions ends the orders about the GPUs of a node that goes.
 func (gp *GPUs) dropRepartitions(n *record.Node) {
 	for g := range n.GPUs {
-		if p := n.GPUs[g].Order; p != nil {
+		if p := n.GPUs[g].Get().Order; p != nil {
 			gp.CloseRepartition(p)
 		}
 	}
@@ -221,11 +220,13 @@ func (gp *GPUs) dropRepartitions(n *record.Node) {
 
 // Abandon ends an order about a GPU that failed: nobody knows how far it came.
 func (gp *GPUs) Abandon(n *record.Node, gpu int) {
-	n.GPUs[gpu].Overdue = nil // nobody holds it
-	if p := n.GPUs[gpu].Order; p != nil {
-		gp.CloseRepartition(p)
-		n.GPUs[gpu].Unknown = true
+	s := n.GPUs[gpu].Get()
+	s.Overdue = nil // nobody holds it
+	if s.Order != nil {
+		gp.CloseRepartition(s.Order)
+		s.Order, s.Unknown = nil, true
 	}
+	n.GPUs[gpu].Set(s)
 }
 
 // RemoveNode takes a node on which nothing is held out of the fleet.

@@ -27,14 +27,14 @@ func (gp *GPUs) restoreGPU(n *record.Node, s *record.SavedGPU) *berth.Error {
 	if s.GPU < 0 || s.GPU >= len(n.GPUs) {
 		return refusal.Of(berth.ErrInvalid, "gpu", fmt.Sprintf("index %d is out of range", s.GPU))
 	}
-	state := &n.GPUs[s.GPU]
-	if *state != (record.GPUState{}) {
+	if state := n.GPUs[s.GPU].Get(); !state.Nothing() {
 		return refusal.Of(berth.ErrDuplicate, "gpu", fmt.Sprintf("%d comes twice", s.GPU))
 	}
 	if s.ChangedAt < 0 || s.ChangedAt > gp.state.Now {
 		return refusal.Of(berth.ErrInvalid, "changedAt", "is in the future")
 	}
-	state.GPUPart, n.Altered = s.GPUPart, true
+	n.GPUs[s.GPU].Set(record.GPUState{GPUPart: s.GPUPart})
+	n.Altered = true
 	if (s.Order != nil) != (s.Before != nil) {
 		return refusal.Of(berth.ErrInvalid, "before", "there is no order without it")
 	}
@@ -73,7 +73,7 @@ func (gp *GPUs) restoreRepartition(n *record.Node, s *record.SavedGPU) *berth.Er
 	}
 	p := &record.Repartition{Order: *o, Node: n, Before: before}
 	if s.Overdue {
-		n.GPUs[s.GPU].Overdue = p
+		n.GPUs[s.GPU].Note().Overdue = p
 	} else {
 		gp.openRepartition(p)
 	}
@@ -116,6 +116,6 @@ func (gp *GPUs) RestoreLooked(jobs []record.SavedJob) *berth.Error {
 
 // Untouchable reports whether a GPU cannot be looked at as another now.
 func (gp *GPUs) Untouchable(n *record.Node, gpu int) bool {
-	s := &n.GPUs[gpu]
+	s := n.GPUs[gpu].Get()
 	return n.Spec.GPUs[gpu].Failed || s.Unknown || s.Order != nil || s.GPUHold != nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/told"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -26,24 +27,21 @@ type Key struct {
 }
 
 // KeyOf is the class of a node outside all reservations.
-func KeyOf(n *berth.Node) Key {
-	k := Key{pool: n.Pool, GPUs: len(n.GPUs)}
-	if len(n.GPUs) > 0 {
-		g := &n.GPUs[0]
-		k.Product, k.GPUMemory, k.compute, k.nvlink, k.Table = g.Product, g.MemoryMiB, g.ComputeCapability, g.Clique != "", g.MIGTable
+func KeyOf(n *told.Node) Key {
+	return Key{
+		pool: n.Pool, GPUs: len(n.GPUs),
+		Product: n.Product, GPUMemory: n.GPUMemoryMiB, compute: n.ComputeCapability, nvlink: n.Clique != "", Table: n.MIGTable,
 	}
-	return k
 }
 
 // MaxShares is how many members may share a GPU of the node.
-func MaxShares(n *berth.Node) int {
-	if len(n.GPUs) == 0 {
+func MaxShares(n *told.Node) int {
+	switch {
+	case len(n.GPUs) == 0:
 		return 0
-	}
-	switch g := &n.GPUs[0]; {
-	case g.MaxShares > 0:
-		return g.MaxShares
-	case g.ComputeCapability.Major > 0 && g.ComputeCapability.Major < 7:
+	case n.MaxShares > 0:
+		return n.MaxShares
+	case n.ComputeCapability.Major > 0 && n.ComputeCapability.Major < 7:
 		return 16
 	}
 	return 48
@@ -52,20 +50,12 @@ func MaxShares(n *berth.Node) int {
 // SameShape reports whether two descriptions of a node differ only in what may
 // change under running members: labels, host capacity, NICs and the GPUs' names
 // and health.
-func SameShape(n *berth.Node, m *berth.Node) bool {
-	if n.ID != m.ID || n.Pool != m.Pool || len(n.GPUs) != len(m.GPUs) || len(n.Domains) != len(m.Domains) {
-		return false
+func SameShape(n, m *told.Node) bool {
+	a, b := n.Model, m.Model
+	if (a.Clique == "") == (b.Clique == "") {
+		a.Clique, b.Clique = "", ""
 	}
-	for i := range n.Domains {
-		if n.Domains[i] != m.Domains[i] {
-			return false
-		}
-	}
-	if len(n.GPUs) == 0 {
-		return true
-	}
-	a, b := &n.GPUs[0], &m.GPUs[0]
-	return a.Product == b.Product && a.MemoryMiB == b.MemoryMiB && a.MIGTable == b.MIGTable && a.MaxShares == b.MaxShares && a.ComputeCapability == b.ComputeCapability && (a.Clique == "") == (b.Clique == "")
+	return n.ID == m.ID && n.Pool == m.Pool && len(n.GPUs) == len(m.GPUs) && slices.Equal(n.Domains, m.Domains) && a == b
 }
 
 // compare orders classes: the order in which a job that takes any of several

@@ -88,7 +88,7 @@ func (l *Life) DescribeStops(rep *record.Replica, r berth.Release) berth.Release
 		r.SurplusEvictions[at].Members = append(r.SurplusEvictions[at].Members, ref)
 	}
 	slices.SortStableFunc(r.SurplusEvictions, func(a, b berth.SurplusEviction) int {
-		return record.CompareBool(a.Beneficiary != r.Cause.Beneficiary, b.Beneficiary != r.Cause.Beneficiary)
+		return values.CompareBool(a.Beneficiary != r.Cause.Beneficiary, b.Beneficiary != r.Cause.Beneficiary)
 	})
 	return r
 }
@@ -178,6 +178,11 @@ func Separator(text string) string {
 		return ""
 	}
 	return "; "
+}
+
+// DrainCause is why a gang has to leave a node.
+func DrainCause(n *record.Node) berth.Cause {
+	return berth.Cause{Code: berth.CauseDrained, Detail: values.Detail("node "+string(n.Spec.ID)+" is being drained", n.Reason)}
 }
 
 // Depart has a gang leave where it is on its own account, by an instant if that is yet to

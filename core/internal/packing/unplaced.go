@@ -7,6 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/topology"
 )
@@ -102,7 +103,7 @@ func (u *Unplaced) list(p *Packing, nodes []*record.Node) bool {
 			return !slices.ContainsFunc(u.Rep.Members, func(m record.Member) bool { return m.State.Holds() && m.Node == nodes[at] })
 		}
 		slices.SortStableFunc(one.Nodes, func(a, b int) int {
-			return cmp.Or(record.CompareBool(elsewhere(a), elsewhere(b)), cmp.Compare(p.Rooms[a].GPUs, p.Rooms[b].GPUs))
+			return cmp.Or(values.CompareBool(elsewhere(a), elsewhere(b)), cmp.Compare(p.Rooms[a].GPUs, p.Rooms[b].GPUs))
 		})
 		for _, at := range one.Nodes {
 			kind := int32(0)

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
@@ -50,7 +51,7 @@ type step struct {
 // compare is the order of harm, as package preempt has it.
 func (s *step) compare(o *step) int {
 	return cmp.Or(
-		-record.CompareBool(s.elastic, o.elastic), cmp.Compare(s.class, o.class), cmp.Compare(s.excess, o.excess),
+		-values.CompareBool(s.elastic, o.elastic), cmp.Compare(s.class, o.class), cmp.Compare(s.excess, o.excess),
 		cmp.Compare(s.rank, o.rank), cmp.Compare(s.priority, o.priority),
 	)
 }

@@ -25,6 +25,9 @@ type GPUState struct {
 	Astray bool
 }
 
+// Nothing reports whether all that is known of a GPU is its description.
+func (s GPUState) Nothing() bool { return s == GPUState{} }
+
 // A Partitioning is how a GPU is divided.
 type Partitioning struct {
 	Mode      berth.GPUMode

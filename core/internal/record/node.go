@@ -7,6 +7,8 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/hardware"
+	"github.com/berth-sched/berth/core/internal/told"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/unordered"
@@ -42,9 +44,8 @@ func (n *Node) CapacityNow() Capacity {
 	if n.Closed() {
 		return n.inUse()
 	}
-	sum := Capacity{Host: n.Spec.Host()}
+	sum := Capacity{Host: n.Spec.Host(), Product: n.Spec.Product}
 	for g := range n.Spec.GPUs {
-		sum.Product = n.Spec.GPUs[g].Product
 		if !n.Spec.GPUs[g].Failed {
 			sum.GPUMilli += 1000
 		}
@@ -60,7 +61,7 @@ func (n *Node) inUse() Capacity {
 		charge := ChargeOf(&at.Rep.Members[at.Index].Hold, n)
 		sum.Host = sum.Host.Plus(charge.Host)
 		if charge.GPUMilli > 0 {
-			sum.Product = n.Spec.GPUs[0].Product
+			sum.Product = n.Spec.Product
 			sum.GPUMilli += charge.GPUMilli
 		}
 	}
@@ -101,7 +102,7 @@ type Extent struct{ Gone, Here int }
 
 // A Node is what the core keeps of a Node.
 type Node struct {
-	Spec     berth.Node
+	Spec     told.Node
 	Index    topology.NodeIndex
 	Class    int
 	Product  quota.ProductIndex
@@ -110,7 +111,7 @@ type Node struct {
 	Geometry berth.Geometry
 	base     []mig.ProfileName // geometry.Layout in order
 	Home     []mig.Placement   // a layout of these; nil: there is none
-	GPUs     []GPUState
+	GPUs     []values.Rare[GPUState]
 	// Altered: some of its GPUs may have been repartitioned, or an order about one be out.
 	Altered  bool
 	Capacity Capacity // that it adds to the fleet
@@ -183,7 +184,7 @@ func (n *Node) Suits(g *gang.Group) bool {
 func (n *Node) SaveGPUs() []SavedGPU {
 	var list []SavedGPU
 	for g := range n.GPUs {
-		s := &n.GPUs[g]
+		s := n.GPUs[g].Get()
 		saved := SavedGPU{GPU: g, GPUPart: s.GPUPart, Overdue: s.Overdue != nil}
 		if p := cmp.Or(s.Order, s.Overdue); p != nil {
 			order := p.Order
@@ -220,7 +221,7 @@ func (p *SparePool) Free() int {
 
 // Sound reports whether a node is one of those of which spares are a part.
 func (n *Node) Sound() bool {
-	return len(n.Spec.GPUs) > 0 && !n.Closed() && !slices.ContainsFunc(n.Spec.GPUs, func(g berth.GPU) bool { return g.Failed })
+	return len(n.Spec.GPUs) > 0 && !n.Closed() && !slices.ContainsFunc(n.Spec.GPUs, func(g told.GPU) bool { return g.Failed })
 }
 
 // Key is the class of a node with the reservations it is in.
@@ -239,17 +240,5 @@ func (n *Node) Leave(slot int) {
 // ShareMemory is the device memory in MiB of a share of one of a node's GPUs: what it names,
 // else in proportion.
 func (n *Node) ShareMemory(s *berth.Share) int64 {
-	return cmp.Or(s.MemoryMiB, n.Spec.GPUs[0].MemoryMiB*int64(s.GPUMilli)/1000)
-}
-
-// CompareBool orders false before true.
-func CompareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
-	}
+	return cmp.Or(s.MemoryMiB, n.Spec.GPUMemoryMiB*int64(s.GPUMilli)/1000)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/meter"
 	"github.com/berth-sched/berth/core/internal/roster"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/internal/pq"
 	"github.com/berth-sched/berth/internal/unordered"
 	"github.com/berth-sched/berth/quota"
@@ -127,7 +128,7 @@ func CompareEntries(a, b *Entry) int {
 	if d := CompareRank(b.Rep, a.Rep); d != 0 {
 		return d
 	}
-	if d := CompareBool(a.Grows, b.Grows); d != 0 {
+	if d := values.CompareBool(a.Grows, b.Grows); d != 0 {
 		return d
 	}
 	if d := cmp.Compare(a.Rep.Created, b.Rep.Created); d != 0 {

@@ -203,7 +203,7 @@ func embeds(saved, part reflect.Type) bool {
 
 // Whatever is noted in a rare part is kept.
 func TestRarePartsKeepWhatIsNoted(t *testing.T) {
-	for _, part := range []interface{ Nothing() bool }{&RetryPart{}, &ReleasePart{}, &ReservePart{}, &LookPart{}, &EvictionPart{}} {
+	for _, part := range []interface{ Nothing() bool }{&RetryPart{}, &ReleasePart{}, &ReservePart{}, &LookPart{}, &EvictionPart{}, &GPUState{}} {
 		v := reflect.ValueOf(part).Elem()
 		for i := range v.NumField() {
 			require.True(t, part.Nothing())
@@ -223,6 +223,8 @@ func fillIn(v reflect.Value) {
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
 	case reflect.String:
 		v.SetString("x")
 	case reflect.Bool:

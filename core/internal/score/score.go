@@ -32,8 +32,11 @@ type Scoring struct {
 	domains berth.DomainScorer      // the scorer, if it is one
 	books   berth.BookkeepingScorer // the scorer, if it is one
 
-	// Scratch: what is shown.
+	// Scratch: what is shown. The node of the last of the places is last.
 	places []berth.Place
+	last   topology.NodeIndex
+	nodes  []berth.Node
+	gpus   []berth.GPU
 	left   []int32
 	shown  []berth.Domain
 	groups []berth.Group
@@ -86,7 +89,7 @@ func (sc *Scoring) scoreMember(g *gang.Group, places []gang.Place) {
 	if !ok {
 		return
 	}
-	sc.places, sc.left = sc.places[:0], sc.left[:0]
+	sc.places, sc.left, sc.nodes, sc.gpus = sc.places[:0], sc.left[:0], sc.nodes[:0], sc.gpus[:0]
 	for i := range places {
 		sc.show(&places[i])
 	}
@@ -100,17 +103,26 @@ func (sc *Scoring) scoreMember(g *gang.Group, places []gang.Place) {
 
 // show adds a place to those that are shown. The GPUs of a node are the same for all of its places.
 func (sc *Scoring) show(p *gang.Place) {
-	n := sc.state.Nodes[p.Node]
-	if last := len(sc.places) - 1; last >= 0 && sc.places[last].Node == &n.Spec {
+	if last := len(sc.places) - 1; last >= 0 && sc.last == p.Node {
 		sc.places = append(sc.places, sc.places[last])
 		sc.places[last+1].GPU = p.GPU
 		return
 	}
+	sc.last = p.Node
+	node := sc.describe(p.Node)
 	from := len(sc.left)
 	sc.left = sc.state.Fleet.AppendLeft(sc.left, p.Node)
 	sc.places = append(sc.places, berth.Place{
-		Node: &n.Spec, GPU: p.GPU, Left: sc.left[from:len(sc.left):len(sc.left)], HostLeft: sc.state.Fleet.HostFree(p.Node),
+		Node: node, GPU: p.GPU, Left: sc.left[from:len(sc.left):len(sc.left)], HostLeft: sc.state.Fleet.HostFree(p.Node),
 	})
+}
+
+// describe is a node in the words of the contract, in scratch.
+func (sc *Scoring) describe(n topology.NodeIndex) *berth.Node {
+	var node berth.Node
+	node, sc.gpus = sc.state.Nodes[n].Spec.FullIn(sc.gpus)
+	sc.nodes = append(sc.nodes, node)
+	return &sc.nodes[len(sc.nodes)-1]
 }
 
 // scoreDomains asks about the domains of a gang.
@@ -185,8 +197,9 @@ func (sc *Scoring) Released(rep *record.Replica, flat int, h *gang.Hold) {
 }
 
 func (sc *Scoring) holding(rep *record.Replica, flat int, h *gang.Hold) berth.Holding {
+	sc.nodes, sc.gpus = sc.nodes[:0], sc.gpus[:0]
 	return berth.Holding{
-		Node: &sc.state.Nodes[h.Node].Spec, Group: &rep.Job.Spec.Groups[rep.Job.Group(flat)], GPUs: berth.GPUSet(h.GPUs),
+		Node: sc.describe(h.Node), Group: &rep.Job.Spec.Groups[rep.Job.Group(flat)], GPUs: berth.GPUSet(h.GPUs),
 	}
 }
 

@@ -118,7 +118,7 @@ func (se *Search) tryHeldGPU(d *record.GPUHold) {
 	if !ok || !se.gpus.Qualifies(n, &request.Groups[0]) {
 		return
 	}
-	n.GPUs[d.GPU].GPUHold = nil
+	n.GPUs[d.GPU].Note().GPUHold = nil
 	se.books.SettleGPU(n, d.GPU)
 	w := se.wishOf(e, request)
 	only := *request
@@ -137,7 +137,7 @@ func (se *Search) tryHeldGPU(d *record.GPUHold) {
 	outcome := se.tryStaged(&w)
 	se.unstageRest(staged)
 	if outcome != Fits { // placed, it has given the drain up
-		n.GPUs[d.GPU].GPUHold = d
+		n.GPUs[d.GPU].Note().GPUHold = d
 		se.books.SettleGPU(n, d.GPU)
 	}
 }
@@ -166,7 +166,7 @@ func (se *Search) wishOf(e *record.Entry, request *gang.Request) wish {
 // unstageRest puts back those offers of a list that the search did not use.
 func (se *Search) unstageRest(staged []gpus.Offer) {
 	for i := range staged {
-		if n, gpu := staged[i].Node, staged[i].GPU; n.GPUs[gpu].Staged != nil {
+		if n, gpu := staged[i].Node, staged[i].GPU; n.GPUs[gpu].Get().Staged != nil {
 			se.gpus.Unstage(n, gpu)
 		} else {
 			se.state.Freed(n) // for what else was made there

@@ -6,8 +6,8 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/life"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 )
 
@@ -104,7 +104,7 @@ func (se *Search) DecideMove(r Relocation) {
 			se.agenda.NoteHomeless()
 		}
 	case kept, latest <= se.state.Now:
-		se.life.Depart(rep, DrainCause(n), by)
+		se.life.Depart(rep, life.DrainCause(n), by)
 	default:
 		se.life.Stay(rep)
 		se.agenda.MoveBy(latest)
@@ -118,11 +118,6 @@ func (se *Search) latestToLeave(rep *record.Replica) berth.Time {
 		return by.Add(-se.state.GraceOf(rep))
 	}
 	return agenda.Never
-}
-
-// DrainCause is why a gang has to leave a node.
-func DrainCause(n *record.Node) berth.Cause {
-	return berth.Cause{Code: berth.CauseDrained, Detail: values.Detail("node "+string(n.Spec.ID)+" is being drained", n.Reason)}
 }
 
 // keepOwn sets aside what a gang has left of its place while it is being stopped and the rest finds

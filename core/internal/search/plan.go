@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 )
 
@@ -70,9 +71,9 @@ type parting struct {
 // compare orders partings by instant, then job and number, what goes before the rest of its gang.
 func (a parting) compare(b parting) int {
 	if a.at != b.at || a.Rep == nil || b.Rep == nil {
-		return cmp.Or(cmp.Compare(a.at, b.at), record.CompareBool(a.Rep != nil, b.Rep != nil))
+		return cmp.Or(cmp.Compare(a.at, b.at), values.CompareBool(a.Rep != nil, b.Rep != nil))
 	}
-	return cmp.Or(record.CompareReplicas(a.Rep, b.Rep), record.CompareBool(a.Whole(), b.Whole()))
+	return cmp.Or(record.CompareReplicas(a.Rep, b.Rep), values.CompareBool(a.Whole(), b.Whole()))
 }
 
 // partings lists when the parts of a replica are expected to hold nothing any more: the members

@@ -17,13 +17,13 @@ func (st *State) CheckNodes() error {
 	named := 0
 	err := st.EachNode(func(n *record.Node) error {
 		named++
-		entry := st.Classes.List[n.Class]
+		entry, full := st.Classes.List[n.Class], n.Spec.Full()
 		switch {
 		case st.Nodes[n.Index] != n || st.NodeByID[n.Spec.ID] != n || n.Freed != slices.Contains(st.FreedNodes, n):
 			return fmt.Errorf("its index or its name leads elsewhere, or it is wrongly in freedNodes")
 		case entry.Key != n.Key() || !slices.Equal(entry.Reservations, n.Reservations) || int(st.Fleet.Tree().NodeClass(n.Index)) != n.Class:
 			return fmt.Errorf("is in the wrong class")
-		case (n.Graph == nil) != (n.Spec.Links == nil) || n.Graph != nil && st.catalogue.Graphs.ByKey[catalogue.GraphKey(&n.Spec)] != n.Graph:
+		case (n.Graph == nil) != (n.Spec.Links == nil) || n.Graph != nil && st.catalogue.Graphs.ByKey[catalogue.GraphKey(&full)] != n.Graph:
 			return fmt.Errorf("has the wrong links")
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/losses"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -45,7 +46,10 @@ func (st *State) CountAs(n *record.Node, sound bool) {
 func (st *State) MayStandBy(n *record.Node) bool {
 	return len(n.Members) == 0 && n.Sound() &&
 		!slices.ContainsFunc(n.Reservations, func(w *record.Reservation) bool { return !w.GivesWay() || st.MaySpare(w.Rep) }) &&
-		!slices.ContainsFunc(n.GPUs, func(g record.GPUState) bool { return g.Unknown || g.Order != nil || g.GPUHold != nil })
+		!slices.ContainsFunc(n.GPUs, func(r values.Rare[record.GPUState]) bool {
+			g := r.Get()
+			return g.Unknown || g.Order != nil || g.GPUHold != nil
+		})
 }
 
 // offersSpare has the next pass look whether a node that has become free is to be a spare.
@@ -171,5 +175,5 @@ func (st *State) NoteLoss(id berth.NodeID) {
 
 // compareReadiness orders candidates that are equally far from other spares.
 func compareReadiness(a, b *record.Node) int {
-	return cmp.Or(record.CompareBool(len(a.Reservations) > 0, len(b.Reservations) > 0), record.CompareNodes(a, b))
+	return cmp.Or(values.CompareBool(len(a.Reservations) > 0, len(b.Reservations) > 0), record.CompareNodes(a, b))
 }

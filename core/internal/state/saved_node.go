@@ -13,9 +13,7 @@ func (st *State) SaveNodes() []record.SavedNode {
 	list := make([]record.SavedNode, 0, len(st.NodeByID))
 	for _, id := range slices.Sorted(maps.Keys(st.NodeByID)) {
 		n := st.NodeByID[id]
-		spec := n.Spec
-		spec.GPUs = slices.Clone(spec.GPUs) // they change in place
-		list = append(list, record.SavedNode{Node: spec, CordonPart: n.CordonPart, GPUs: n.SaveGPUs(), TrustPart: n.Trust})
+		list = append(list, record.SavedNode{Node: n.Spec.Full(), CordonPart: n.CordonPart, GPUs: n.SaveGPUs(), TrustPart: n.Trust})
 	}
 	return list
 }

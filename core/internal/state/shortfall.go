@@ -36,7 +36,7 @@ func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 		g.Topology = berth.Topology{Segments: g.Topology.Segments} // the boundary says the rest
 		if !g.MixProducts && g.Claim.WantsDevice() {
 			i := slices.IndexFunc(own, record.Member.There)
-			g.Selector.Products = []string{own[i].Node.Spec.GPUs[0].Product}
+			g.Selector.Products = []string{own[i].Node.Spec.Product}
 		}
 	}
 	g.Name, g.MinMembers = "", 1

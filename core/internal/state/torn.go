@@ -52,7 +52,7 @@ func several(g *berth.Group, members []record.Member) bool {
 	product := ""
 	for i := range members {
 		if m := &members[i]; m.There() {
-			if name := m.Node.Spec.GPUs[0].Product; product != "" && name != product {
+			if name := m.Node.Spec.Product; product != "" && name != product {
 				return true
 			} else {
 				product = name

@@ -20,10 +20,31 @@ func TestAJobIsKeptAsItWasTold(t *testing.T) {
 	require.NotEqual(t, job, kept.Full(), "the service is shared with the caller")
 }
 
+// A node is kept as it was told, to the last field.
+func TestANodeIsKeptAsItWasTold(t *testing.T) {
+	var node berth.Node
+	fillIn(reflect.ValueOf(&node).Elem())
+	node.GPUs[0].NUMANode, node.NICs[0].Rail, node.NICs[0].NUMANode = berth.OrdinalOf(1), berth.OrdinalOf(2), berth.OrdinalOf(3)
+	node.GPUs = append(node.GPUs, node.GPUs[0])
+	node.GPUs[1].UUID, node.GPUs[1].PCI, node.GPUs[1].NUMANode, node.GPUs[1].Mode = "y", "z", berth.OrdinalOf(4), berth.GPUModeMIG
+	node.GPUs[1].Failed, node.GPUs[1].Instances = false, nil
+	kept := NodeOf(&node)
+	require.Equal(t, node, kept.Full())
+	node.Domains[0], node.Labels["x"], node.GPUs[0].Instances[0].Start = "y", "y", 7
+	require.NotEqual(t, node.Domains, kept.Domains, "shared with the caller")
+	require.NotEqual(t, node.Labels, kept.Labels)
+	require.NotEqual(t, node.GPUs[0].Instances, kept.GPUs[0].Instances)
+	node.GPUs[0].Mode = berth.GPUModeUnset
+	require.Equal(t, berth.GPUModeWhole, NodeOf(&node).GPUs[0].Mode)
+}
+
 // fillIn gives everything in a value something that is not zero.
 func fillIn(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[berth.Ordinal]() {
+			return
+		}
 		for i := range v.NumField() {
 			fillIn(v.Field(i))
 		}

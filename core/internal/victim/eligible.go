@@ -6,6 +6,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/quota"
 )
 
 // The part of a victim search about what of a replica may be taken now.
@@ -66,12 +67,14 @@ func (t *Search) MayBeVictim(victim *record.Replica) bool {
 }
 
 // lend discharges as many of the replicas of the sources from a position on as may go together, in
-// their order, and adds them to what is lent. It looks at so many.
-func (t *Search) lend(lent []record.Piece, from int) []record.Piece {
+// their order, and adds them to what is lent. Of each source it discharges what of the others might
+// go in their stead as well, as an amount: in another order more may go, and each choice is held to
+// what it opens. It looks at so many.
+func (t *Search) lend(lent *loan, from int) {
 	t.noteTaken(nil)
 	looked := 0
 	for i := from; i < len(t.sources); i++ {
-		q := t.sources[i].queue
+		q, others := t.sources[i].queue, int64(0)
 		t.core.books.Queues[q].Running.Ascend(func(rep *record.Replica) bool {
 			if !t.MayBeVictim(rep) || !t.withinGuarantee && t.TooLarge(record.Piece{Rep: rep}) {
 				return true
@@ -83,14 +86,33 @@ func (t *Search) lend(lent []record.Piece, from int) []record.Piece {
 			pieces := t.pieces(rep)
 			if t.noteTake(q, pieces, 1); !t.leaveKept(q) {
 				t.noteTake(q, pieces, -1)
+				others += record.Piece{Rep: rep}.GPUMilli()
 				return true
 			}
 			for _, p := range pieces {
 				t.core.books.DischargeAll(p)
-				lent = append(lent, p)
+				lent.pieces = append(lent.pieces, p)
 			}
 			return true
 		})
+		if others = min(others, t.mostLeft(q)); others > 0 {
+			t.noteTakeOf(q, others, 1)
+			t.core.books.Discharge(q, quota.Charge{GPUMilli: others})
+			lent.amounts = append(lent.amounts, Floor{q, others})
+		}
 	}
-	return lent
+}
+
+// A loan is what is discharged while a search asks which queues have to give back.
+type loan struct {
+	pieces  []record.Piece
+	amounts []Floor
+}
+
+// takeBackLoan charges what is lent.
+func (t *Search) takeBackLoan(lent *loan) {
+	t.takeBack(lent.pieces)
+	for _, a := range lent.amounts {
+		t.core.books.Charge(a.Queue, quota.Charge{GPUMilli: a.Milli})
+	}
 }

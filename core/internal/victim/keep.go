@@ -2,6 +2,7 @@ package victim
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/berth-sched/berth/core/internal/books"
@@ -123,9 +124,15 @@ func (k *keep) share() int64 {
 
 // allowances bound what candidates give together, as far as amounts tell, and say for which of them
 // each candidate counts: the units of a gang for what it has above its minimum, and all for what
-// their queues have beyond what these keep.
+// their queues have beyond what these keep. Jobs that are told apart by more than amounts have one
+// each that bounds nothing: of several queues, and gangs that have units.
 func (t *Search) allowances() []preempt.Allowance {
 	var list []preempt.Allowance
+	type counted struct {
+		queue quota.QueueIndex
+		at    int
+	}
+	apart := map[counted]int{}
 	for i := range t.Offers {
 		if s := t.Offers[i].surplus; s != nil {
 			s.allowance = 0
@@ -145,6 +152,15 @@ func (t *Search) allowances() []preempt.Allowance {
 			at = s.allowance
 			most := &list[at-1].GPUMilli
 			*most = max(*most, t.Candidates[i].GPUMilli/int64(len(y.Flats))*int64(s.most))
+		} else if q := y.Rep.Job.Queue; len(t.keeps) > 0 && len(y.pieces) > 1 {
+			list = append(list, preempt.Allowance{GPUMilli: math.MaxInt64, Above: at})
+			at = len(list)
+		} else if same := (counted{q, at}); at != t.keepOf[q] {
+			if apart[same] == 0 {
+				list = append(list, preempt.Allowance{GPUMilli: math.MaxInt64, Above: at})
+				apart[same] = len(list)
+			}
+			at = apart[same]
 		}
 		t.Candidates[i].Allowance = at
 	}
@@ -238,11 +254,31 @@ func (t *Search) noteTaken(chosen []int) (minimums bool) {
 
 // noteTake notes that some pieces are taken of a queue or, with -1, that they are not.
 func (t *Search) noteTake(q quota.QueueIndex, pieces []record.Piece, sign int64) {
-	for at := t.keepOf[q]; at > 0; at = t.keeps[at-1].above {
-		for _, p := range pieces {
-			t.keeps[at-1].taken = books.AddLot(t.keeps[at-1].taken, p.GPUMilli(), sign)
-		}
+	for _, p := range pieces {
+		t.noteTakeOf(q, p.GPUMilli(), sign)
 	}
+}
+
+func (t *Search) noteTakeOf(q quota.QueueIndex, milli, sign int64) {
+	for at := t.keepOf[q]; at > 0; at = t.keeps[at-1].above {
+		t.keeps[at-1].taken = books.AddLot(t.keeps[at-1].taken, milli, sign)
+	}
+}
+
+// mostLeft is the most that jobs of a queue may give beside what is taken of it and those above it:
+// whichever go, what the others fill of its share stays.
+func (t *Search) mostLeft(q quota.QueueIndex) int64 {
+	most := int64(math.MaxInt64)
+	for at := t.keepOf[q]; at > 0; at = t.keeps[at-1].above {
+		k := t.keeps[at-1]
+		left, _ := k.left()
+		fills := k.fills
+		if k.reason == quota.ReclaimForShare {
+			fills = k.fillsFair
+		}
+		most = min(most, left-max(k.kept, fills))
+	}
+	return most
 }
 
 // leaveKept reports whether a queue and those above it are left what they keep.

@@ -234,7 +234,7 @@ func (t *Search) askLenders() {
 		return
 	}
 	asked := map[quota.QueueIndex]bool{}
-	var lent []record.Piece
+	var lent loan
 	level := 0
 	for parting := c.state.Quota.Parent(t.Queue); parting != quota.NoQueue; parting = c.state.Quota.Parent(parting) {
 		from := len(t.sources)
@@ -243,16 +243,16 @@ func (t *Search) askLenders() {
 		for _, v := range c.books.Shares.Borrowers(nil, t.Queue, t.Asked) {
 			if !asked[v.Leaf] && c.state.Quota.Below(v.Leaf, parting) && t.reclaims(v.Reason) {
 				asked[v.Leaf] = true
-				if t.keep(v.Leaf, len(lent) > 0) {
+				if t.keep(v.Leaf, len(lent.pieces)+len(lent.amounts) > 0) {
 					t.sources = append(t.sources, source{v.Leaf, 1 + v.Rank, level})
 				}
 			}
 		}
 		if parting != quota.RootQueue {
-			lent = t.lend(lent, from)
+			t.lend(&lent, from)
 		}
 	}
-	t.takeBack(lent)
+	t.takeBackLoan(&lent)
 }
 
 // fits reports whether the replica would fit if the candidates with these indexes were gone,

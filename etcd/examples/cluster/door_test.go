@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -87,6 +88,17 @@ func (s *single) tell(c *caller, events ...berth.Event) (orders []berth.Bind, er
 	}
 }
 
+// orders tells, and waits for orders: all that are not reported.
+func (s *single) orders(c *caller, events ...berth.Event) (orders []berth.Bind) {
+	s.Helper()
+	for len(orders) == 0 {
+		var err error
+		orders, err = s.tell(c, events...)
+		require.NoError(s, err)
+	}
+	return orders
+}
+
 func (s *single) refused(status int, text string, c *caller, events ...berth.Event) {
 	s.Helper()
 	_, err := s.tell(c, events...)
@@ -134,11 +146,7 @@ func aStolenCertificate(t *testing.T, s *single) {
 	require.NoError(t, err)
 	_, err = s.tell(own, joins("box-a-0"))
 	require.NoError(t, err)
-	var orders []berth.Bind
-	for len(orders) == 0 {
-		orders, err = s.tell(own)
-		require.NoError(t, err)
-	}
+	orders := s.orders(own)
 	none, err := s.tell(other)
 	require.NoError(t, err)
 	require.Empty(t, none, "it sees no order of another node")
@@ -155,18 +163,10 @@ func aStolenCertificate(t *testing.T, s *single) {
 	require.NoError(t, err)
 	_, err = s.tell(own, done, finished)
 	require.NoError(t, err)
-	for {
-		orders, err = s.tell(own)
-		require.NoError(t, err)
-		if len(orders) > 0 {
-			break
-		}
-	}
+	orders = s.orders(own)
 	require.Equal(t, berth.JobID("b"), orders[0].Job, "its end was told before its beginning, and marks nothing")
 	for _, late := range [][]berth.Event{{done, finished}, {failed}, {done, done, finished, finished}} {
-		again, err := s.tell(own, late...)
-		require.NoError(t, err)
-		require.Equal(t, orders, again, "what is told twice and late changes nothing")
+		require.Equal(t, orders, s.orders(own, late...), "what is told twice and late changes nothing")
 	}
 }
 
@@ -288,28 +288,33 @@ func tooMuch(t *testing.T, s *single) {
 	}
 }
 
-// The metrics are for clients.
+// The metrics are for clients. The core is looked at now and then.
 func showsMetrics(t *testing.T, s *single) {
-	get := func(name string) (int, string) {
+	wanted := []string{
+		`berth_leads{pool="a"} 1`, `berth_orders_total{cause="fits",kind="bind",pool="a"}`, `berth_nodes{pool="a",state="all"} 2`,
+		`berth_jobs_total{event="finished",pool="a"} 1`, `berth_journal_behind_records{pool="a"} 0`,
+	}
+	get := func(name string) (status int, text string) {
 		resp, err := s.as(name).http.Get("https://" + s.door + "/metrics")
-		require.NoError(t, err)
+		if err != nil {
+			return 0, err.Error()
+		}
 		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		return resp.StatusCode, string(text)
+		body, err := io.ReadAll(resp.Body)
+		return resp.StatusCode, fmt.Sprint(string(body), err)
 	}
-	finished := `berth_jobs_total{event="finished",pool="a"} 1`
-	status, text := get("client/demo")
-	for end := time.Now().Add(time.Minute); !strings.Contains(text, finished) && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		status, text = get("client/demo") // the core is looked at now and then
+	var text string
+	missing := func(line string) bool { return !strings.Contains(text, line) }
+	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		status, body := get("client/demo")
+		if text = body; status == http.StatusOK && !slices.ContainsFunc(wanted, missing) {
+			break
+		}
+		require.False(t, time.Now().After(end), "%d: %s", status, text)
 	}
-	require.Equal(t, http.StatusOK, status)
-	for _, line := range []string{
-		`berth_leads{pool="a"} 1`, `berth_orders_total{cause="fits",kind="bind",pool="a"} 2`,
-		`berth_nodes{pool="a",state="all"} 2`, finished, `berth_journal_behind_records{pool="a"} 0`,
-	} {
-		require.Contains(t, text, line)
+	status := 0
+	for end := time.Now().Add(time.Minute); status == 0 && time.Now().Before(end); {
+		status, _ = get("node/box-a-0")
 	}
-	status, _ = get("node/box-a-0")
 	require.Equal(t, http.StatusForbidden, status)
 }

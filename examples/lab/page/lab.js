@@ -507,17 +507,29 @@ $('open').onclick = () => { pause(); listStories(''); $('stories').showModal(); 
 $('find').oninput = (e) => listStories(e.target.value);
 
 $('file').onchange = async (e) => {
-  const file = e.target.files[0];
+  const chosen = [...e.target.files];
   e.target.value = '';
-  if (!file) return;
+  if (!chosen.length) return;
   $('stories').close();
-  lab.undo = [];
   inTurn(async () => {
-    let text = await file.text();
-    if (!file.name.endsWith('.txt')) ({ text } = await core.ask({ do: 'fleet', name: file.name, text }));
-    await open(text, file.name);
+    say('Reading the files…');
+    const files = await Promise.all(chosen.map(async (f) => ({ name: f.name, text: await textOf(f) })));
+    const { text } = await core.ask({ do: 'files', files });
+    lab.undo = [];
+    lab.deaths = 0;
+    await open(text, chosen.map((f) => f.name).join(', '));
   });
 };
+
+const largest = 64 << 20;
+
+// textOf reads a file, which may be compressed with gzip.
+async function textOf(file) {
+  if (file.size > largest) throw new Error(`${file.name} has ${plural(file.size, 'byte')}: more than the lab reads, ${largest >> 20} MiB. berthbench week takes it.`);
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return new TextDecoder().decode(bytes);
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).text();
+}
 
 function listStories(sought) {
   const words = sought.toLowerCase().split(/\s+/).filter(Boolean);

@@ -3,6 +3,7 @@
 // the page says to it. It fails at the first thing that is not as it should be.
 //
 //	go run ./examples/lab/visit -shots DIR
+//	go run ./examples/lab/visit -shots DIR -page fleet.html
 package main
 
 import (
@@ -22,14 +23,15 @@ func main() {
 	lab := flag.String("lab", "go run github.com/berth-sched/berth/examples/lab", "the command that serves the lab")
 	program := flag.String("browser", "", "the browser; else the first Chromium that is found")
 	shots := flag.String("shots", "", "write screenshots to this folder")
+	page := flag.String("page", "", "take screenshots of this page too, such as the one that examples/fleet -html writes")
 	flag.Parse()
-	if err := run(*lab, *program, *shots); err != nil {
+	if err := run(*lab, *program, *shots, *page); err != nil {
 		fmt.Fprintln(os.Stderr, "visit:", err)
 		os.Exit(1)
 	}
 }
 
-func run(lab, program, shots string) error {
+func run(lab, program, shots, page string) error {
 	if program == "" {
 		for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 			if path, err := exec.LookPath(name); err == nil {
@@ -64,7 +66,10 @@ func run(lab, program, shots string) error {
 		}
 	}
 	v := &visitor{browser: b, url: url, shots: shots}
-	return v.all()
+	if err := v.all(); err != nil || page == "" {
+		return err
+	}
+	return v.page(page)
 }
 
 // serve starts the lab on a free port, and returns its address and what ends it.

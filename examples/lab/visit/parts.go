@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -14,6 +16,7 @@ window.press = (s) => { const e = q(s); if (!e) throw new Error('there is no ' +
 window.says = (s) => [...document.querySelectorAll('button')].find((b) => b.innerText.trim().startsWith(s));
 window.story = (name) => { press('#open'); press('[data-story="' + name + '"]'); };
 window.at = () => text('#clock');
+window.bring = (files) => { const list = new DataTransfer(); for (const [name, text] of Object.entries(files)) list.items.add(new File([text], name)); q('#file').files = list.files; q('#file').dispatchEvent(new Event('change')); };
 window.held = () => document.querySelectorAll('#picture .gpu.running, #picture .gpu.starting').length;
 `
 
@@ -101,8 +104,16 @@ func (v *visitor) parts() error {
 func (v *visitor) stories() error {
 	return v.steps(
 		// A topology file becomes a fleet.
-		"const files = new DataTransfer(); files.items.add(new File(['SwitchName=leaf1 Nodes=n[1-2]\\nSwitchName=leaf2 Nodes=n[3-4]\\nSwitchName=spine1 Switches=leaf[1-2]\\n'], 'topology.conf')); q('#file').files = files.files; q('#file').dispatchEvent(new Event('change')); 0",
+		"bring({ 'topology.conf': 'SwitchName=leaf1 Nodes=n[1-2]\\nSwitchName=leaf2 Nodes=n[3-4]\\nSwitchName=spine1 Switches=leaf[1-2]\\n' })",
 		"?text('#title') === 'topology.conf' && document.querySelectorAll('#picture .node').length === 4 && document.querySelectorAll('#picture .domain').length === 3",
+		// So do the files of a week, with its jobs. What cannot be read is said with file and line.
+		"bring({ 'jobs.txt': 'JobID|Account|Submit|Start|End|Timelimit|State|ReqTRES|AllocTRES\\n"+
+			"1|physics|2024-03-04T09:00:00|2024-03-04T09:00:00|2024-03-04T10:00:00|UNLIMITED|COMPLETED|cpu=8,gres/gpu:a100=4,node=1|gres/gpu:a100=4\\n1.batch|physics|2024-03-04T09:00:00|2024-03-04T09:00:00|2024-03-04T10:00:00||COMPLETED||\\n"+
+			"2|physics|2024-03-04T09:01:00|2024-03-04T10:00:00|2024-03-04T11:00:00|02:00:00|COMPLETED|gres/gpu=8,node=2|gres/gpu=8,node=2\\n', "+
+			"'nodes.txt': 'NodeName=gpu1 Gres=gpu:a100:4(S:0-1)\\nNodeName=gpu2 Gres=gpu:a100:4\\n', 'topology.conf': 'SwitchName=leaf1 Nodes=gpu[1-2]\\n' })",
+		"?text('#title').includes('jobs.txt') && document.querySelectorAll('#picture .gpu').length === 8 && text('#caption').includes('Not played: 1, a step of a job')",
+		"set('#slider', 1800000)", "?at() === '30m' && held() === 4", "?text('#jobs').includes('Waiting (1)')",
+		"bring({ 'jobs.txt': 'JobID|Account|Submit|Elapsed|ReqTRES\\n1|a|noon|1:00|gres/gpu=1\\n' })", "?q('#status').classList.contains('bad') && text('#status').includes('jobs.txt:2:5: Submit')",
 		"press('#open')", "?document.querySelectorAll('[data-story]').length > 190", "set('#find', 'two-gangs')", "?document.querySelectorAll('[data-story]').length < 20", "press('.stories, #stories form button')",
 		"set('#find', '')", "story('162-moves-are-ordered')", "?text('#title').startsWith('Moves are ordered') && document.querySelectorAll('#picture .node').length === 2",
 		"for (let i = 0; i < 12; i++) press('#step')", "?text('#caption').length > 10", "?text('#jobs').includes('whole')",
@@ -170,6 +181,10 @@ func (v *visitor) ends() error {
 
 func (v *visitor) large() error {
 	return v.steps(
+		// What takes long shows how far it is, and can be stopped; time is known up to there.
+		"press('#script')", "q('#text').value = 'node n1..n64\\nqueue q\\n' + Array.from({ length: 8000 }, (_, i) => `job j${i} queue=q gpus=1 runtime=9h\\nrun 1m\\n`).join('')",
+		"press('#load')", "?!q('#busy').hidden && text('#doing').startsWith('playing ahead') && (q('#stop').click(), true)", "?text('#status').startsWith('Stopped')",
+		"press('#undo')", "?text('#status') === 'Undone.'",
 		"story('6-a-busy-day')", "?document.querySelectorAll('#picture .gpu').length === 1024 && at() === '0s'",
 		"set('#slider', 5 * 3600000)", "?at() === '5h00m'", "?held() > 900", "?text('#jobs').includes('Waiting')",
 		"press('#jobs .jobs button')", "?text('#detail').includes('Why it waits')")
@@ -213,4 +228,39 @@ func (v *visitor) looks() error {
 		v.shot(look.name)
 	}
 	return nil
+}
+
+// page takes pictures of a page in a file, and moves through its time if it has a slider.
+func (v *visitor) page(file string) error {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	if err := v.call("Page.navigate", map[string]any{"url": "file://" + path}, nil); err != nil {
+		return err
+	}
+	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	if err := v.steps("?document.readyState === 'complete' && location.protocol === 'file:'", helpers); err != nil {
+		return err
+	}
+	for _, look := range []struct {
+		width    int
+		darkness string
+	}{{1400, "light"}, {1400, "dark"}, {700, "light"}, {700, "dark"}} {
+		if err := v.window(look.width, 900, look.darkness); err != nil {
+			return err
+		}
+		if err := v.steps("?document.documentElement.scrollWidth <= innerWidth"); err != nil {
+			return err
+		}
+		v.shot(fmt.Sprintf("%s-%d-%s", name, look.width, look.darkness))
+	}
+	var slides bool
+	if err := v.evaluate("!!q('#film-slider')", &slides); err != nil || !slides {
+		return err
+	}
+	return v.steps("set('#film-slider', 0)", "?text('#film-clock') === '00:00'", "window.before = q('#film').toDataURL()",
+		"set('#film-slider', q('#film-slider').max)", "?text('#film-clock') !== '00:00' && q('#film').toDataURL() !== before",
+		"q('.happened')?.dispatchEvent(new MouseEvent('click', { bubbles: true })); 0", "?document.querySelectorAll('.happened').length > 0",
+		"window.before = text('#film-clock'); q('.waiting a')?.click(); 0", "?!q('.waiting a') || text('#film-told').includes('outlined')")
 }

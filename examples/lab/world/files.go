@@ -1,12 +1,212 @@
 package world
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"strings"
 
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/recorded"
+	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/topology/fabric"
 )
+
+// A File is one that a visitor brought. It stays in the browser.
+type File struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// FromFiles makes a scenario of files: a scenario, a topology file of Slurm, or the files of a
+// cluster's own week as "berthbench week" takes them, told apart by what they hold.
+func FromFiles(files []File) (string, error) {
+	var week recorded.Options
+	var topology, other *File
+	for i := range files {
+		f := &files[i]
+		to := map[fileKind]*recorded.File{isJobs: &week.Jobs, isNodes: &week.Nodes, isTopology: &week.Topology, isShares: &week.Shares}[kindOf(f)]
+		if to == nil {
+			other = f
+			continue
+		}
+		if to.Data != nil {
+			return "", fmt.Errorf("%s and %s are of one kind: one of each is played", to.Name, f.Name)
+		}
+		*to = recorded.File{Name: f.Name, Data: strings.NewReader(f.Text)}
+		if to == &week.Topology {
+			topology = f
+		}
+	}
+	switch {
+	case other != nil && len(files) == 1:
+		return other.Text, nil
+	case other != nil:
+		return "", fmt.Errorf("%s is not of sacct, scontrol, sshare or kubectl, no log in the Standard Workload Format, and no topology: a scenario is opened by itself", other.Name)
+	case topology != nil && len(files) == 1:
+		return FromTopology(topology.Name, topology.Text)
+	case week.Jobs.Data == nil:
+		return "", errors.New("there are no jobs among the files: the output of sacct, a log in the Standard Workload Format, or a dump of kubectl")
+	}
+	week.NodeGPUs, week.ProcessorsPerGPU = 8, 1
+	w, err := recorded.Read(week)
+	if err != nil {
+		return "", err
+	}
+	return ofWeek(week.Jobs.Name, w)
+}
+
+type fileKind uint8
+
+const (
+	isScenario fileKind = iota
+	isJobs
+	isNodes
+	isTopology
+	isShares
+)
+
+// kindOf looks at the first line that says something.
+func kindOf(f *File) fileKind {
+	switch path.Ext(strings.TrimSuffix(f.Name, ".gz")) {
+	case ".yaml", ".yml":
+		return isTopology
+	}
+	first := ""
+	for line := range strings.Lines(strings.TrimPrefix(f.Text, "\ufeff")) {
+		if first = strings.TrimSpace(line); first != "" && !strings.HasPrefix(first, "#") {
+			break
+		}
+	}
+	switch {
+	case strings.HasPrefix(first, "{"), strings.HasPrefix(first, ";"), strings.Contains(first, "JobID"), first != "" && strings.Trim(first, "-0123456789. \t") == "":
+		return isJobs
+	case strings.HasPrefix(first, "NodeName="):
+		return isNodes
+	case strings.HasPrefix(first, "SwitchName="), strings.HasPrefix(first, "BlockName="), strings.HasPrefix(first, "BlockSizes="):
+		return isTopology
+	case strings.Contains(first, "Account") && strings.Contains(first, "|"):
+		return isShares
+	}
+	return isScenario
+}
+
+// ofWeek is a scenario of a week: every job comes at its instant, runs for as long as it did, and
+// says so beforehand.
+func ofWeek(name string, w *recorded.Week) (string, error) {
+	if len(w.Jobs) == 0 {
+		return "", fmt.Errorf("%s has no job that can be played: %s", name, notPlayed(w))
+	}
+	if len(w.Nodes) > maxFleet {
+		return "", fmt.Errorf("%d nodes are more than a picture has, %d", len(w.Nodes), maxFleet)
+	}
+	var b strings.Builder
+	hours := 0.0
+	for i := range w.Jobs {
+		hours += float64(w.Jobs[i].GPUs) * float64(w.Jobs[i].Runtime)
+	}
+	fmt.Fprintf(&b, "# The week of %s: %d jobs on %d GPUs in %d nodes, %s. They ask for %.0f %% of what the fleet gives in that time.\n",
+		oneWord(name), len(w.Jobs), w.FleetGPUs(), len(w.Nodes), w.FleetSays, 100*hours/float64(w.FleetGPUs())/float64(w.Length))
+	fmt.Fprintf(&b, "# The share of an account, its guarantee here, is %s. Every job knows how long it runs.\n", w.SharesSay)
+	if text := notPlayed(w); text != "" {
+		fmt.Fprintf(&b, "# Not played: %s.\n", text)
+	}
+	if len(w.Levels) > 0 {
+		fmt.Fprintf(&b, "config levels=%s\n", strings.Join(w.Levels, ","))
+	}
+	names := names{}
+	for i := range w.Nodes {
+		n := &w.Nodes[i]
+		fmt.Fprintf(&b, "node %s gpus=%d product=%s", names.of("node", string(n.ID)), len(n.GPUs), oneWord(n.GPUs[0].Product))
+		if n.Pool != "" {
+			fmt.Fprintf(&b, " pool=%s", oneWord(n.Pool))
+		}
+		if len(n.Domains) > 0 {
+			fmt.Fprintf(&b, " at=%s", oneWord(strings.Join(n.Domains, "/")))
+		}
+		b.WriteString("\n")
+	}
+	for _, s := range w.Shares {
+		fmt.Fprintf(&b, "queue %s guarantee=gpu:%d weight=%d\n", names.of("queue", string(s.Account)), int(s.GPUs), max(1, int64(s.GPUs*1000)))
+	}
+	now, longest := berth.Time(0), berth.Hour
+	for i := range w.Jobs {
+		j := &w.Jobs[i]
+		longest = max(longest, j.Runtime)
+		if at := j.At - j.At%berth.Time(berth.Second); at > now {
+			fmt.Fprintf(&b, "run %v\n", at.Sub(now))
+			now = at
+		}
+		writeJob(&b, names, j)
+	}
+	fmt.Fprintf(&b, "run %v\n", max(berth.Time(0).Add(w.Length).Sub(now), 0)+min(longest, 2*berth.Day)) // what waited may run
+	if _, err := parse(b.String()); err != nil {
+		return "", fmt.Errorf("%s has %d jobs, and the lab has no room for so many (%w): take fewer days, or berthbench week", name, len(w.Jobs), err)
+	}
+	return b.String(), nil
+}
+
+func writeJob(b *strings.Builder, names names, j *recorded.Job) {
+	spec := &j.Spec
+	g := &spec.Groups[0]
+	fmt.Fprintf(b, "job %s queue=%s", names.of("job", string(spec.ID)), names.of("queue", string(spec.Queue)))
+	if len(spec.Groups) == 1 {
+		fmt.Fprintf(b, " members=%d gpus=%d", g.Members, g.Claim.GPUs)
+	} else {
+		for i := range spec.Groups {
+			fmt.Fprintf(b, " group=g%d:%d:gpus=%d", i, spec.Groups[i].Members, spec.Groups[i].Claim.GPUs)
+		}
+	}
+	if len(spec.Groups) == 1 && len(g.Selector.Pools) > 0 {
+		fmt.Fprintf(b, " pool=%s", oneWordEach(g.Selector.Pools))
+	}
+	if len(spec.Groups) == 1 && len(g.Selector.Products) > 0 {
+		fmt.Fprintf(b, " product=%s", oneWordEach(g.Selector.Products))
+	}
+	if spec.Topology.Preferred != "" {
+		fmt.Fprintf(b, " preferred=%s", spec.Topology.Preferred)
+	}
+	fmt.Fprintf(b, " runtime=%v\n", max(j.Runtime-j.Runtime%berth.Second, berth.Second))
+}
+
+func oneWordEach(list []string) string {
+	var words []string
+	for _, text := range list {
+		words = append(words, oneWord(text))
+	}
+	return strings.Join(words, "|")
+}
+
+// names are those of a scenario for those of files, by kind: a word each, no two alike.
+type names map[string]string
+
+func (n names) of(kind, name string) string {
+	if known, is := n[kind+" "+name]; is {
+		return known
+	}
+	word := strings.NewReplacer("/", ".", "..", "._").Replace(oneWord(name))
+	if word == "" {
+		word = kind
+	}
+	taken := func(word string) bool { _, is := n["taken "+kind+" "+word]; return is }
+	free := word
+	for k := 2; taken(free); k++ {
+		free = fmt.Sprintf("%s~%d", word, k)
+	}
+	n["taken "+kind+" "+free], n[kind+" "+name] = "", free
+	return free
+}
+
+// notPlayed tells what of a file is not, with the line of the first.
+func notPlayed(w *recorded.Week) string {
+	var parts []string
+	for _, list := range [][]workload.Skip{w.Skipped, w.Left} {
+		for _, s := range list {
+			parts = append(parts, fmt.Sprintf("%d, %s (first in line %d)", s.Rows, s.Reason, s.Line))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
 
 // maxFleet is how many nodes a topology file may have: a picture of more is none.
 const maxFleet = 4096

@@ -23,14 +23,14 @@ type Lab struct {
 // A Request has in its other fields what it needs.
 type Request struct {
 	// Do is load, run, seek, append, picture, explain, device, log, text, transcript, journal,
-	// drive or fleet.
+	// drive or files.
 	Do    string `json:"do"`
 	World string `json:"world"`
 	// Text of a scenario, or the line to append. Policy and Horizon, as in "6h", are for drive,
-	// and fleet reads the topology file of that Name.
+	// and Files for files.
 	Text    string         `json:"text"`
 	Policy  string         `json:"policy"`
-	Name    string         `json:"name"`
+	Files   []File         `json:"files"`
 	Horizon berth.Duration `json:"horizon"`
 	// Steps is how many steps may be taken; Until is an instant at which to stop. To is the step
 	// to seek; ByTime seeks the last one up to Until. Lines are appended at the instant At, and
@@ -97,8 +97,8 @@ func (l *Lab) do(r *Request) (any, error) {
 	case "drive":
 		text, err := Driven(r.Text, r.Policy, r.Horizon)
 		return map[string]string{"text": text}, err
-	case "fleet":
-		text, err := FromTopology(r.Name, r.Text)
+	case "files":
+		text, err := FromFiles(r.Files)
 		return map[string]string{"text": text}, err
 	}
 	w := l.worlds[r.World]

@@ -197,6 +197,51 @@ func TestFleetOfATopologyFile(t *testing.T) {
 	require.ErrorContains(t, err, "at most")
 }
 
+// The files of a week become a scenario, told apart by what they hold, in which every job runs that
+// can; what is not played is told in its head.
+func TestOwnWeek(t *testing.T) {
+	read := func(name string) File {
+		text, err := os.ReadFile("../../../bench/experiments/week/testdata/" + name)
+		require.NoError(t, err)
+		return File{name, string(text)}
+	}
+	text, err := FromFiles([]File{read("jobs.txt"), read("nodes.txt"), read("topology.conf"), read("shares.txt")})
+	require.NoError(t, err)
+	require.Contains(t, text, "# The week of jobs.txt: 4 jobs on 8 GPUs in 2 nodes, as nodes.txt has it. They ask for 75 %")
+	require.Contains(t, text, "1, ends before it starts (first in line 8)")
+	require.Contains(t, text, "queue physics guarantee=gpu:4")
+	require.Contains(t, text, "node gpu1 gpus=4 product=a100 pool=gpu at=leaf1\n")
+	w := played(t, text)
+	require.Equal(t, 4, w.annals.tally.Finished)
+	for _, step := range w.log {
+		require.NotContains(t, step.Printed, "refused,", step.Did)
+	}
+	for name, jobs := range map[string]int{"jobs.swf": 4, "pods.json": 3} {
+		text, err := FromFiles([]File{read(name)})
+		require.NoError(t, err)
+		require.Equal(t, jobs, played(t, text).annals.tally.Finished, text)
+	}
+	scenario := File{"mine.txt", "node n1\n"}
+	text, err = FromFiles([]File{scenario})
+	require.NoError(t, err)
+	require.Equal(t, scenario.Text, text)
+	for says, files := range map[string][]File{
+		"one of each":            {read("jobs.txt"), read("jobs.swf")},
+		"mine.txt is not of":     {read("jobs.txt"), scenario},
+		"no jobs among":          {read("nodes.txt")},
+		"jobs.txt:2:9: Submit: ": {{"jobs.txt", "JobID|Account|Submit|Elapsed|ReqTRES\n12|phys|noon|00:10:00|gres/gpu=1\n"}},
+		"holds no GPU":           {{"jobs.txt", "JobID|Account|Submit|Elapsed|ReqTRES\n12|phys|2024-03-04T09:00:00|00:10:00|cpu=1\n"}},
+	} {
+		_, err := FromFiles(files)
+		require.ErrorContains(t, err, says)
+	}
+	// Names that a script cannot say are changed, and stay apart.
+	text, err = FromFiles([]File{{"w", "JobID|Account|Submit|Start|End|ReqTRES\na b|a b|2024-03-04T09:00:00|2024-03-04T09:00:00|2024-03-04T10:00:00|gres/gpu=1\n" +
+		"ab|ab|2024-03-04T09:00:00|2024-03-04T09:00:00|2024-03-04T10:00:00|gres/gpu=1\n"}})
+	require.NoError(t, err)
+	require.Equal(t, 2, played(t, text).annals.tally.Finished, text)
+}
+
 // No request makes the lab panic.
 func TestBadRequests(t *testing.T) {
 	var lab Lab
