@@ -69,7 +69,7 @@ func (d *Due) bid(w *bidder, e *record.Entry) {
 		return
 	}
 	q := d.queueOf(w.of.bucket.Queue)
-	w.entry, w.asks, w.at = e, d.asks(w.of.bucket), d.LooksFor(e)
+	w.entry, w.asks, w.at, w.since = e, d.asks(w.of.bucket), d.LooksFor(e), e.Rep.PendingSince
 	switch {
 	case w.at == agenda.Never:
 	case w.at > d.state.Now:
@@ -136,13 +136,13 @@ type Outline struct {
 }
 
 func (o *Outline) add(w *bidder) {
-	o.Since, o.Fewest, o.Class = min(o.Since, w.entry.Rep.PendingSince), min(o.Fewest, w.asks), max(o.Class, w.entry.Rep.Job.Spec.Class)
+	o.Since, o.Fewest, o.Class = min(o.Since, w.since), min(o.Fewest, w.asks), max(o.Class, w.entry.Rep.Job.Spec.Class)
 }
 
 // isAround reports whether an outline is the same without a bidder.
 func (o *Outline) isAround(w *bidder) bool {
 	class := w.entry.Rep.Job.Spec.Class
-	return w.entry.Rep.PendingSince > o.Since && w.asks > o.Fewest && (class < o.Class || class == 0)
+	return w.since > o.Since && w.asks > o.Fewest && (class < o.Class || class == 0)
 }
 
 // Outline is that of the bidders of a queue. O(bidders of the queue) after one has gone that made a

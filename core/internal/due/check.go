@@ -129,7 +129,7 @@ func (d *Due) bidsInStep(s *standing, first func(*record.Bucket) [2]*record.Entr
 		return true // to find out would make records of what is in a batch
 	}
 	for i, e := range first(b) {
-		if w := &s.bidders[i]; w.entry != e || e != nil && (w.asks != d.asks(b) || !d.bidInStep(w)) {
+		if w := &s.bidders[i]; w.entry != e || e != nil && (w.asks != d.asks(b) || w.since != e.Rep.PendingSince || !d.bidInStep(w)) {
 			return false
 		}
 	}

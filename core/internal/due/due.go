@@ -91,7 +91,9 @@ type bidder struct {
 	entry *record.Entry // nil: there is none
 	at    berth.Time
 	// asks is for how many GPUs, in thousandths; the largest number where it asks for none.
-	asks  int64
+	asks int64
+	// since is when its wait began: once it is dropped, its gang may have begun another one.
+	since berth.Time
 	place bidPlace
 	// slot is the position in the heap that place names, sought that in Due.sought, or -1.
 	slot, sought int
