@@ -113,12 +113,13 @@ func TestRestoreRefusesWhatIsNoDemand(t *testing.T) {
 	askedFor(t, sched, 40, berth.WholeGPUs(2))
 	b, err := sched.Snapshot()
 	require.NoError(t, err)
-	const known = `{"claim":{"gpus":2},"weight":40}`
+	const known = `{"claim":{"gpus":2},"weight":40,"time":3456000}`
 	for _, c := range []struct{ put, field string }{
-		{`{"claim":{"gpus":65},"weight":32}`, "demand.kinds[0].claim.gpus"},
-		{`{"claim":{"gpus":2},"weight":0}`, "demand.kinds[0]"},
-		{`{"claim":{"mig":"1g.10gb"},"weight":32}`, "demand.kinds[0]"},
-		{`{"claim":{"gpus":2,"cpuMilli":-1},"weight":32}`, "demand.kinds[0].claim.cpuMilli"},
+		{`{"claim":{"gpus":65},"weight":32,"time":32}`, "demand.kinds[0].claim.gpus"},
+		{`{"claim":{"gpus":2},"weight":0,"time":32}`, "demand.kinds[0]"},
+		{`{"claim":{"gpus":2},"weight":32,"time":0}`, "demand.kinds[0]"},
+		{`{"claim":{"mig":"1g.10gb"},"weight":32,"time":32}`, "demand.kinds[0]"},
+		{`{"claim":{"gpus":2,"cpuMilli":-1},"weight":32,"time":32}`, "demand.kinds[0].claim.cpuMilli"},
 	} {
 		require.Contains(t, string(b), known)
 		_, err := core.Restore([]byte(strings.Replace(string(b), known, c.put, 1)))

@@ -1,6 +1,7 @@
-// Package recorded reads what a cluster has recorded of itself: the jobs that it ran, its nodes,
-// its network and the shares of its accounts, in the files that its own tools write. What comes of
-// it can be played (bench/experiments/week, examples/lab). It tells what cannot, with the line.
+// Package recorded reads the records of a real cluster: the jobs that it ran, its nodes, its
+// network and the shares of its accounts, in the files that Slurm and Kubernetes write. The result
+// is a workload to be played (bench/experiments/week, examples/lab). Jobs that cannot be played are
+// counted by reason, with the line of the first.
 package recorded
 
 import (
@@ -55,7 +56,7 @@ type fleetError struct{ text string }
 func (e *fleetError) Error() string        { return e.text }
 func (e *fleetError) Is(target error) bool { return target == ErrFleet }
 
-// A Week is what the files hold, and can be played.
+// A Week is the workload in the files, and the fleet to play it on.
 type Week struct {
 	source
 	Levels []string
@@ -176,22 +177,25 @@ func (b *Week) Peak() (most int) {
 	return most
 }
 
+// ReadTopology reads a topology.conf of Slurm or, by its name, a topology.yaml.
+func ReadTopology(file File) (*fabric.Fabric, error) {
+	text, err := unzip(file.Data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Name, err)
+	}
+	switch path.Ext(strings.TrimSuffix(file.Name, ".gz")) {
+	case ".yaml", ".yml":
+		return fabric.ReadSlurmYAML(file.Name, text, "")
+	}
+	return fabric.ReadSlurmConf(file.Name, text)
+}
+
 // setTopology puts the nodes where the topology says, and asks gangs to keep together.
 func (b *Week) setTopology(file *File) error {
 	if !file.given() {
 		return nil
 	}
-	text, err := unzip(file.Data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", file.Name, err)
-	}
-	var read *fabric.Fabric
-	switch path.Ext(strings.TrimSuffix(file.Name, ".gz")) {
-	case ".yaml", ".yml":
-		read, err = fabric.ReadSlurmYAML(file.Name, text, "")
-	default:
-		read, err = fabric.ReadSlurmConf(file.Name, text)
-	}
+	read, err := ReadTopology(*file)
 	if err != nil {
 		return err
 	}

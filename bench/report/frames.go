@@ -180,6 +180,7 @@ func (c *camera) thin() {
 
 // develop orders the GPUs by island and node. Nodes that came after a frame are lost in it.
 func (c *camera) develop() Film {
+	lost := c.number(&Content{Lost: true})
 	film := c.film
 	slices.SortFunc(c.nodes, func(a, b seenNode) int { return cmp.Or(cmp.Compare(a.island, b.island), cmp.Compare(a.ID, b.ID)) })
 	var order []int
@@ -194,8 +195,6 @@ func (c *camera) develop() Film {
 			order = append(order, c.first[n.ID]+g)
 		}
 	}
-	lost := c.number(&Content{Lost: true})
-	film.Contents = c.film.Contents
 	for _, f := range c.frames {
 		cells := make([]int, len(order))
 		for i, at := range order {

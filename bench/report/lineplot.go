@@ -52,28 +52,20 @@ func (d *drawing) plot(s *LineSection) string {
 	} else {
 		p.amountAxis(least, most, s.Y)
 	}
-	order := make([]int, len(drawn))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return d.weight(&s.Lines[a]) - d.weight(&s.Lines[b]) })
-	for _, i := range order {
-		if line := &s.Lines[i]; line.Dots {
-			p.dots(line, drawn[i], d.styles[line.Name].colour)
-		} else if len(drawn[i]) > 0 {
-			p.through(line, drawn[i], d.styles[line.Name])
+	for _, own := range [...]bool{false, true} { // our own lines are drawn over the others
+		for i := range s.Lines {
+			line := &s.Lines[i]
+			switch style := d.styles[line.Name]; {
+			case style.own != own || len(drawn[i]) == 0:
+			case line.Dots:
+				p.dots(line, drawn[i], style.colour)
+			default:
+				p.through(line, drawn[i], style)
+			}
 		}
 	}
 	p.names(d, s, drawn)
 	return p.end()
-}
-
-// weight has our own lines drawn over the others.
-func (d *drawing) weight(l *Line) int {
-	if d.styles[l.Name].own {
-		return 1
-	}
-	return 0
 }
 
 // through draws a line through points.

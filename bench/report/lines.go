@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -45,6 +46,32 @@ type Line struct {
 	Dots   bool
 	Labels []string
 	X, Y   []float64 // as many of each, or nothing is drawn
+}
+
+// Add adds a point.
+func (l *Line) Add(x, y float64) { l.X, l.Y = append(l.X, x), append(l.Y, y) }
+
+// AddHour adds the mean of an hour, where X counts days.
+func (l *Line) AddHour(hour int, y float64) { l.Add((float64(hour)+0.5)/24, y) }
+
+// AddParts adds lines: of each list of values, the part in percent that is no greater than X. The
+// axis reaches to the greatest value of all, and so do the lines.
+func (s *LineSection) AddParts(lines []Line, values [][]float64) {
+	const points = 200
+	for i, list := range values {
+		list = slices.Sorted(slices.Values(list))
+		for k := 0; len(list) > 0 && k <= points; k++ {
+			at := min(k*len(list)/points, len(list)-1)
+			lines[i].Add(list[at], 100*float64(at+1)/float64(len(list)))
+			s.To = max(s.To, list[at])
+		}
+	}
+	for i := range lines {
+		if len(lines[i].X) > 0 {
+			lines[i].Add(s.To, 100)
+		}
+	}
+	s.Lines = append(s.Lines, lines...)
 }
 
 // WriteLines writes one self-contained HTML page.

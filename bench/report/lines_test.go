@@ -121,3 +121,18 @@ func TestWriteLinesByPowers(t *testing.T) {
 		require.Contains(t, text, ">"+tick+"</text>")
 	}
 }
+
+// The line of each list of values goes up to 100 percent, and reaches to the greatest of all.
+func TestPartsOfValues(t *testing.T) {
+	s := report.LineSection{To: 10}
+	s.AddParts([]report.Line{{Name: "two"}, {Name: "one"}, {Name: "none"}}, [][]float64{{3, 1}, {20}, nil})
+	require.EqualValues(t, 20, s.To)
+	two := s.Lines[0]
+	require.EqualValues(t, []float64{1, 50}, []float64{two.X[0], two.Y[0]})
+	require.Contains(t, two.X, 3.0)
+	for _, l := range s.Lines[:2] {
+		last := len(l.X) - 1
+		require.EqualValues(t, []float64{20, 100}, []float64{l.X[last], l.Y[last]})
+	}
+	require.Empty(t, s.Lines[2].X)
+}

@@ -10,8 +10,8 @@
 //
 // # What can be done there
 //
-//   - Open a preset, any script of the tests, a topology file of Slurm, or the files of a cluster's
-//     own week (as berthbench week takes them); play it, step through it, or move the slider.
+//   - Open a preset, any script of the tests, a topology file of Slurm, or the files of your own
+//     week (the same as for berthbench week); play it, step through it, or move the slider.
 //     Time goes back as it goes forward, to the same bytes.
 //   - Submit a job from the form, or do any line of script (package script) at the instant that is
 //     shown. What the scenario had planned after it comes all the same; Undo takes it back.

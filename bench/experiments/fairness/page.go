@@ -33,9 +33,8 @@ func (b *experiment) page(runs [][]*run) *report.Lines {
 			means, entitled := study.HourMeans(f.had), study.HourMeans(f.entitled)
 			apart, whole := report.Line{Name: policy.name, Own: p == withReclaim}, report.Line{Name: policy.name, Own: p == withReclaim}
 			for hour := range means {
-				day := (float64(hour) + 0.5) / 24
-				apart.X, apart.Y = append(apart.X, day), append(apart.Y, means[hour]-entitled[hour])
-				whole.X, whole.Y = append(whole.X, day), append(whole.Y, means[hour])
+				apart.AddHour(hour, means[hour]-entitled[hour])
+				whole.AddHour(hour, means[hour])
 			}
 			beside.Lines, had.Lines = append(beside.Lines, apart), append(had.Lines, whole)
 		}

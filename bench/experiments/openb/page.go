@@ -43,8 +43,7 @@ func (b *experiment) section(t *trace) report.LineSection {
 			About: fmt.Sprintf("%s; %.2f %% of the GPUs are left over at 100", policy.About, meanOf(t.at(p, 100, openb.Point.Unallocated))),
 		}
 		for load := drawnFrom; load <= min(drawnTo, b.Load); load++ {
-			line.X = append(line.X, float64(load))
-			line.Y = append(line.Y, meanOf(t.at(p, load, openb.Point.Unallocated)))
+			line.Add(float64(load), meanOf(t.at(p, load, openb.Point.Unallocated)))
 		}
 		s.Lines = append(s.Lines, line)
 	}

@@ -3,7 +3,6 @@ package philly
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/life"
@@ -62,36 +61,27 @@ func (b *experiment) overTime(runs [][]*run, title, unit string, of func(*life.S
 			for i := range slots[from : from+drawnHours] {
 				sum += of(&slots[from+i])
 			}
-			line.X, line.Y = append(line.X, float64(from+drawnHours/2)/24), append(line.Y, sum/drawnHours)
+			line.Add(float64(from+drawnHours/2)/24, sum/drawnHours)
 		}
 		s.Lines = append(s.Lines, line)
 	}
 	return s
 }
 
-// waitsOf draws which part of the jobs of a class was delayed for no longer than a time.
+// waitsOf draws the part of the jobs of a class that was delayed for no longer than a time.
 func (b *experiment) waitsOf(runs [][]*run, class int) report.LineSection {
 	s := report.LineSection{
 		Title: fmt.Sprintf("Delays of jobs of %s GPUs", sizes[class].name),
-		Note:  "Which part of the jobs was delayed for no longer than that.",
+		Note:  "The part of the jobs that was delayed for no longer than that.",
 		X:     "delay, minutes (logarithmic; the left edge is a minute or less)", Y: "jobs, %", From: 1, To: 10, LogX: true,
 	}
+	var lines []report.Line
+	var delays [][]float64
 	for p := range b.policies {
-		delays := jobMinutes(runs[p][inShared].ofSize(class), (*life.Job).Delay)
-		slices.Sort(delays)
-		line := report.Line{Name: b.policies[p].name, Own: b.policies[p].name == own}
-		for k := 0; len(delays) > 0 && k <= 200; k++ {
-			at := min(k*len(delays)/200, len(delays)-1)
-			line.X, line.Y = append(line.X, delays[at]), append(line.Y, 100*float64(at+1)/float64(len(delays)))
-			s.To = max(s.To, delays[at])
-		}
-		s.Lines = append(s.Lines, line)
+		lines = append(lines, report.Line{Name: b.policies[p].name, Own: b.policies[p].name == own})
+		delays = append(delays, jobMinutes(runs[p][inShared].ofSize(class), (*life.Job).Delay))
 	}
-	for i := range s.Lines { // all were delayed for no longer than the longest of all
-		if len(s.Lines[i].X) > 0 {
-			s.Lines[i].X, s.Lines[i].Y = append(s.Lines[i].X, s.To), append(s.Lines[i].Y, 100)
-		}
-	}
+	s.AddParts(lines, delays)
 	return s
 }
 
@@ -108,7 +98,7 @@ func (b *experiment) againstPrivate(runs [][]*run) report.LineSection {
 		dots := report.Line{Name: b.policies[p].name, Own: b.policies[p].name == own, Dots: true}
 		for i := range b.shares {
 			v := b.versus(runs[p], i)
-			dots.X, dots.Y = append(dots.X, v.private.mean), append(dots.Y, v.shared.mean)
+			dots.Add(v.private.mean, v.shared.mean)
 			dots.Labels = append(dots.Labels, fmt.Sprintf("%s: %.1f min, in private %.1f", b.shares[i].Queue, v.shared.mean, v.private.mean))
 			s.To = max(s.To, v.private.mean, v.shared.mean)
 		}

@@ -45,9 +45,8 @@ func (b *experiment) page(runs [][]*run) *report.Lines {
 		unused, missing := report.Line{Name: name, Own: p == shipped, Kin: p == atOnce}, report.Line{Name: name, Own: p == shipped, Kin: p == atOnce}
 		asked, served, training := study.HourMeans(book.slots[asked]), study.HourMeans(book.slots[served]), study.HourMeans(book.slots[atWork])
 		for hour := range asked {
-			day := (float64(hour) + 0.5) / 24
-			unused.X, unused.Y = append(unused.X, day), append(unused.Y, float64(b.gpus())-asked[hour]-training[hour])
-			missing.X, missing.Y = append(missing.X, day), append(missing.Y, asked[hour]-served[hour])
+			unused.AddHour(hour, float64(b.gpus())-asked[hour]-training[hour])
+			missing.AddHour(hour, asked[hour]-served[hour])
 		}
 		idle.Lines, late.Lines = append(idle.Lines, unused), append(late.Lines, missing)
 	}

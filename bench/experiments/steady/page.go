@@ -62,7 +62,7 @@ func (b *experiment) plot(f *figure, runs [][]*run) report.LineSection {
 		for at, load := range b.Loads {
 			s.From, s.To = min(s.From, float64(load)), max(s.To, float64(load))
 			c := compare(f, runs[at*len(b.policies)+p], runs[at*len(b.policies)])
-			line.X, line.Y = append(line.X, float64(load)), append(line.Y, c.mean)
+			line.Add(float64(load), c.mean)
 		}
 		s.Lines = append(s.Lines, line)
 	}

@@ -61,33 +61,26 @@ func (b *experiment) overTime(runs []*run, title, unit string, of func(*life.Slo
 		}
 		line := report.Line{Name: r.scheduler, Own: r.scheduler == own, Kin: r.scheduler == tame}
 		for i, slots := 0, b.slots(r); i < len(slots); i++ {
-			line.X, line.Y = append(line.X, (float64(i)+0.5)/24), append(line.Y, of(&slots[i]))
+			line.AddHour(i, of(&slots[i]))
 		}
 		s.Lines = append(s.Lines, line)
 	}
 	return s
 }
 
-// waitsDrawn draws which part of the jobs waited for no longer than a time.
+// waitsDrawn draws the part of the jobs that waited for no longer than a time.
 func (b *experiment) waitsDrawn(runs []*run) report.LineSection {
 	s := report.LineSection{
-		Title: "Waits", Note: "Which part of the jobs waited for no longer than that.",
+		Title: "Waits", Note: "The part of the jobs that waited for no longer than that.",
 		X: "wait, minutes (logarithmic; the left edge is a minute or less)", Y: "jobs, %", From: 1, To: 10, LogX: true,
 	}
 	names, list := b.columns(runs)
+	var lines []report.Line
+	var delays [][]float64
 	for c, r := range list {
-		delays := b.delays(r, all)
-		slices.Sort(delays)
-		line := report.Line{Name: names[c], Own: names[c] == own, Kin: names[c] == tame, Mark: r == nil}
-		for k := 0; k <= 200; k++ {
-			at := min(k*len(delays)/200, len(delays)-1)
-			line.X, line.Y = append(line.X, delays[at]), append(line.Y, 100*float64(at+1)/float64(len(delays)))
-			s.To = max(s.To, delays[at])
-		}
-		s.Lines = append(s.Lines, line)
+		lines = append(lines, report.Line{Name: names[c], Own: names[c] == own, Kin: names[c] == tame, Mark: r == nil})
+		delays = append(delays, b.delays(r, all))
 	}
-	for i := range s.Lines { // all waited for no longer than the longest of all
-		s.Lines[i].X, s.Lines[i].Y = append(s.Lines[i].X, s.To), append(s.Lines[i].Y, 100)
-	}
+	s.AddParts(lines, delays)
 	return s
 }

@@ -16,11 +16,11 @@ import (
 //
 //	sum over the typical kinds of demand × (log alone + log company)
 //
-// demand is how much of the GPUs the kind is asked for; alone is how many of it would fit on the
-// nodes if nothing else came, and company how many of them the nodes would take if all kinds came.
-// For the latter each node is filled with 60 sequences of 30 members of the mix, each by itself and
-// the same for all nodes, a share on the GPU on which it leaves the least. Typical are the kinds
-// that are asked for most and together make up 95 % of the members.
+// demand is how much of the GPU time the kind is asked for; alone is how many of it would fit on
+// the nodes if nothing else came, and company how many of them the nodes would take if all kinds
+// came. For the latter each node is filled with 60 sequences of 30 members of the mix, each by
+// itself and the same for all nodes, a share on the GPU on which it leaves the least. Typical are
+// the kinds that are asked for most and together make up 95 % of the members.
 //
 // How much room the fleet has for a kind counts, not how much a node has, and the logarithm makes
 // the last places the dearest. So a kind that few nodes suit keeps these nodes for as long as
@@ -66,10 +66,12 @@ func New(fleet *gang.Fleet, keyOf func(topology.NodeClass) hardware.Key) *Demand
 	return d
 }
 
-// Submitted counts the members of so many gangs.
-func (d *Demand) Submitted(groups []berth.Group, gangs int) {
+// Submitted counts the members of so many gangs, each of which runs for so long.
+func (d *Demand) Submitted(groups []berth.Group, gangs int, runtime berth.Duration) {
+	seconds := min(max(int64(runtime/berth.Second), 1), longest)
 	for i := range groups {
-		d.mix.add(&groups[i], int64(groups[i].Members)*int64(gangs))
+		many := min(int64(groups[i].Members)*int64(gangs), maxOnce)
+		d.mix.add(&groups[i], many, many*seconds)
 	}
 	if d.mix.since >= d.mix.next && d.mix.since > 0 {
 		d.mix.age()

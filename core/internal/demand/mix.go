@@ -16,13 +16,21 @@ const (
 	fewest = 32
 	// maxTotal bounds weights and their sum: what is beyond is not counted.
 	maxTotal = 1 << 32
+	// maxOnce bounds what is counted of one group.
+	maxOnce = 1 << 16
+	// longest is what a member counts for that runs for longer, in seconds, and maxTime bounds the
+	// sum of what members count for.
+	longest = 24 * 60 * 60
+	maxTime = 1 << 38
 )
 
-// A Kind is what members ask for, and how many did: those of long ago count less.
+// A Kind is what members ask for, how many did, and for how many seconds they run, taken
+// together: those of long ago count less.
 type Kind struct {
 	Claim    berth.Claim    `json:"claim"`
 	Selector berth.Selector `json:"selector,omitzero"`
 	Weight   int64          `json:"weight"`
+	Time     int64          `json:"time"`
 }
 
 // A mix is what was asked for. A kind that is new takes the place of the one with the least weight
@@ -33,7 +41,8 @@ type mix struct {
 	kinds []Kind
 	byKey map[string]int
 	keys  []string
-	total int64
+	// total and time are the sums over the kinds.
+	total, time int64
 	// since is how many were added since it was last looked at, and next at how many that is due.
 	since, next int64
 	key         []byte
@@ -42,12 +51,12 @@ type mix struct {
 // newMix is a mix of nothing.
 func newMix() mix { return mix{byKey: map[string]int{}, next: fewest} }
 
-// add counts so many members of a group.
-func (m *mix) add(g *berth.Group, many int64) {
-	if g.Claim.WantsInstance() || many <= 0 {
+// add counts so many members of a group, which run for so many seconds together.
+func (m *mix) add(g *berth.Group, many, time int64) {
+	many, time = min(many, maxTotal-m.total), min(time, maxTime-m.time)
+	if g.Claim.WantsInstance() || many <= 0 || time <= 0 {
 		return // a divided GPU has no room for others
 	}
-	many = min(many, maxTotal-m.total)
 	m.key = appendKey(m.key[:0], g)
 	i, known := m.byKey[string(m.key)]
 	switch {
@@ -66,7 +75,9 @@ func (m *mix) add(g *berth.Group, many int64) {
 		m.name(i, g)
 	}
 	m.kinds[i].Weight += many
+	m.kinds[i].Time += time
 	m.total += many
+	m.time += time
 	m.since += many
 }
 
@@ -88,14 +99,16 @@ func (m *mix) name(i int, g *berth.Group) {
 func (m *mix) age() {
 	if m.total >= window {
 		kept := 0
-		m.total = 0
+		m.total, m.time = 0, 0
 		for i := range m.kinds {
 			m.kinds[i].Weight /= 2
+			m.kinds[i].Time = (m.kinds[i].Time + 1) / 2
 			if m.kinds[i].Weight == 0 {
 				delete(m.byKey, m.keys[i])
 				continue
 			}
 			m.total += m.kinds[i].Weight
+			m.time += m.kinds[i].Time
 			m.kinds[kept], m.keys[kept] = m.kinds[i], m.keys[i]
 			m.byKey[m.keys[kept]] = kept
 			kept++

@@ -29,7 +29,7 @@ const (
 // An outlook is what is expected to be asked for: the typical kinds of a mix, and sequences of
 // them as they may arrive.
 type outlook struct {
-	total   int64 // of the mix
+	time    int64 // of the mix
 	kinds   []Kind
 	typical []expected
 	// models are the kinds of hardware that were met since.
@@ -44,7 +44,7 @@ type expected struct {
 	milli  int16 // of a share
 	host   countable.Amounts
 	name   uint64 // tells it from others, or nearly so
-	demand int64  // milli-GPU that a member of the mix asks for in this kind on average
+	demand int64  // milli-GPU of this kind that a member of the mix holds on average, by time
 }
 
 // A model is what the hardware of nodes is to typical kinds.
@@ -69,12 +69,12 @@ func (o *outlook) begin(m *mix) {
 		covered += kinds[i].Weight
 		gpus += kinds[i].Weight * kinds[i].milli()
 	}
-	o.expect(kinds, m.total)
+	o.expect(kinds, m.time)
 }
 
-// expect takes typical kinds, of a mix of so many.
-func (o *outlook) expect(kinds []Kind, total int64) {
-	*o = outlook{total: total, kinds: kinds, byKey: map[hardware.Key]int{}}
+// expect takes typical kinds, of a mix that runs for so many seconds.
+func (o *outlook) expect(kinds []Kind, time int64) {
+	*o = outlook{time: time, kinds: kinds, byKey: map[hardware.Key]int{}}
 	for i := range kinds {
 		k := &kinds[i]
 		e := expected{group: berth.Group{Members: 1, Claim: k.Claim, Selector: k.Selector}, gpus: k.Claim.GPUs, host: k.Claim.Host()}
@@ -82,7 +82,7 @@ func (o *outlook) expect(kinds []Kind, total int64) {
 			e.milli = int16(k.Claim.Share.GPUMilli)
 		}
 		const demandBits = 24
-		e.demand = (k.Weight << demandBits / total) * k.milli() << (priceBits - demandBits)
+		e.demand = (k.Time << demandBits / time) * k.milli() << (priceBits - demandBits)
 		e.name = nameOf(&e.group)
 		o.typical = append(o.typical, e)
 	}

@@ -16,10 +16,10 @@ type Saved struct {
 	Kinds []Kind `json:"kinds,omitempty"`
 	Since int64  `json:"since,omitempty"`
 	Next  int64  `json:"next,omitempty"`
-	// Typical are the kinds that are expected, of a mix of Total, and Prices what one more of each
-	// is worth, alone and then in company.
+	// Typical are the kinds that are expected, of a mix of so much Time, and Prices what one more
+	// of each is worth, alone and then in company.
 	Typical []Kind  `json:"typical,omitempty"`
-	Total   int64   `json:"total,omitempty"`
+	Time    int64   `json:"time,omitempty"`
 	Prices  []int64 `json:"prices,omitempty"`
 	// Free is what was free at these prices, and Changed what changed since: of GPUs in
 	// thousandths, then of hosts by resource; empty: nothing.
@@ -31,7 +31,7 @@ type Saved struct {
 func (d *Demand) Save() *Saved {
 	return &Saved{
 		Kinds: slices.Clone(d.mix.kinds), Since: d.mix.since, Next: d.mix.next,
-		Typical: slices.Clone(d.outlook.kinds), Total: d.outlook.total, Prices: slices.Clone(d.prices),
+		Typical: slices.Clone(d.outlook.kinds), Time: d.outlook.time, Prices: slices.Clone(d.prices),
 		Free: d.free.save(), Changed: d.changed.save(),
 	}
 }
@@ -48,22 +48,22 @@ func (d *Demand) Restore(s *Saved) *berth.Error {
 		if bad != nil {
 			return bad
 		}
-		if m.add(group, k.Weight); len(m.kinds) != i+1 {
+		if m.add(group, k.Weight, k.Time); len(m.kinds) != i+1 {
 			return invalid(errtext.Index("demand.kinds", i), "it is there twice, or one of too many")
 		}
 	}
-	total := int64(0)
+	time := int64(0)
 	for i := range s.Typical {
 		if _, bad := s.Typical[i].group("typical", i); bad != nil {
 			return bad
 		}
-		total += s.Typical[i].Weight
+		time += s.Typical[i].Time
 	}
 	switch {
 	case len(s.Typical) > maxKinds:
 		return invalid("demand.typical", fmt.Sprintf("there are more than %d", maxKinds))
-	case total > s.Total || s.Total > maxTotal:
-		return invalid("demand.total", fmt.Sprintf("is %d, of a mix of which %d are typical", s.Total, total))
+	case time > s.Time || s.Time > maxTime:
+		return invalid("demand.time", fmt.Sprintf("is %d, of a mix of which %d are typical", s.Time, time))
 	case len(s.Prices) != 2*len(s.Typical):
 		return invalid("demand.prices", fmt.Sprintf("there are %d for %d kinds", len(s.Prices), len(s.Typical)))
 	}
@@ -85,7 +85,7 @@ func (d *Demand) Restore(s *Saved) *berth.Error {
 	}
 	m.since, m.next = s.Since, s.Next
 	d.mix = m
-	d.outlook.expect(s.Typical, s.Total)
+	d.outlook.expect(s.Typical, s.Time)
 	d.stands.begin()
 	d.prices = s.Prices
 	d.free, d.changed = free, changed
@@ -130,8 +130,8 @@ func (k *Kind) group(list string, i int) (*berth.Group, *berth.Error) {
 	if bad := refusal.From(k.Selector.Check()); bad != nil {
 		return nil, refusal.In(bad, field+".selector")
 	}
-	if k.Claim.WantsInstance() || k.Weight < 1 || k.Weight > maxTotal {
-		return nil, invalid(field, "it is for an instance, or its weight is out of range")
+	if k.Claim.WantsInstance() || k.Weight < 1 || k.Weight > maxTotal || k.Time < 1 || k.Time > maxTime {
+		return nil, invalid(field, "it is for an instance, or its weight or time is out of range")
 	}
 	return &berth.Group{Members: 1, Claim: k.Claim, Selector: k.Selector}, nil
 }

@@ -172,7 +172,11 @@ func (sc *Scoring) Submitted(j *record.Job) {
 		sc.books.Submitted(&full)
 	}
 	if sc.demand != nil {
-		sc.demand.Submitted(j.Spec.Groups, j.Spec.Gangs())
+		runtime, ends := sc.state.Runtime(j)
+		if !ends {
+			runtime = berth.Day
+		}
+		sc.demand.Submitted(j.Spec.Groups, j.Spec.Gangs(), runtime)
 	}
 }
 

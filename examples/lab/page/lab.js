@@ -525,7 +525,7 @@ const largest = 64 << 20;
 
 // textOf reads a file, which may be compressed with gzip.
 async function textOf(file) {
-  if (file.size > largest) throw new Error(`${file.name} has ${plural(file.size, 'byte')}: more than the lab reads, ${largest >> 20} MiB. berthbench week takes it.`);
+  if (file.size > largest) throw new Error(`${file.name} has ${plural(file.size, 'byte')}; the lab reads files up to ${largest >> 20} MiB. Use berthbench week for this one.`);
   const bytes = new Uint8Array(await file.arrayBuffer());
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return new TextDecoder().decode(bytes);
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).text();

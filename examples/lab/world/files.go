@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -9,7 +10,6 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/recorded"
 	"github.com/berth-sched/berth/bench/workload"
-	"github.com/berth-sched/berth/topology/fabric"
 )
 
 // A File is one that a visitor brought. It stays in the browser.
@@ -19,10 +19,10 @@ type File struct {
 }
 
 // FromFiles makes a scenario of files: a scenario, a topology file of Slurm, or the files of a
-// cluster's own week as "berthbench week" takes them, told apart by what they hold.
+// cluster's own week as "berthbench week" takes them. The kind of a file shows in its text.
 func FromFiles(files []File) (string, error) {
 	var week recorded.Options
-	var topology, other *File
+	var other *File
 	for i := range files {
 		f := &files[i]
 		to := map[fileKind]*recorded.File{isJobs: &week.Jobs, isNodes: &week.Nodes, isTopology: &week.Topology, isShares: &week.Shares}[kindOf(f)]
@@ -31,20 +31,17 @@ func FromFiles(files []File) (string, error) {
 			continue
 		}
 		if to.Data != nil {
-			return "", fmt.Errorf("%s and %s are of one kind: one of each is played", to.Name, f.Name)
+			return "", fmt.Errorf("%s and %s are files of one kind: open one of each kind", to.Name, f.Name)
 		}
 		*to = recorded.File{Name: f.Name, Data: strings.NewReader(f.Text)}
-		if to == &week.Topology {
-			topology = f
-		}
 	}
 	switch {
 	case other != nil && len(files) == 1:
 		return other.Text, nil
 	case other != nil:
-		return "", fmt.Errorf("%s is not of sacct, scontrol, sshare or kubectl, no log in the Standard Workload Format, and no topology: a scenario is opened by itself", other.Name)
-	case topology != nil && len(files) == 1:
-		return FromTopology(topology.Name, topology.Text)
+		return "", fmt.Errorf("%s is not of sacct, scontrol, sshare or kubectl, nor a log in the Standard Workload Format, nor a topology; open a scenario by itself", other.Name)
+	case week.Topology.Data != nil && len(files) == 1:
+		return ofTopology(week.Topology)
 	case week.Jobs.Data == nil:
 		return "", errors.New("there are no jobs among the files: the output of sacct, a log in the Standard Workload Format, or a dump of kubectl")
 	}
@@ -92,7 +89,7 @@ func kindOf(f *File) fileKind {
 }
 
 // ofWeek is a scenario of a week: every job comes at its instant, runs for as long as it did, and
-// says so beforehand.
+// states that run time at its submission.
 func ofWeek(name string, w *recorded.Week) (string, error) {
 	if len(w.Jobs) == 0 {
 		return "", fmt.Errorf("%s has no job that can be played: %s", name, notPlayed(w))
@@ -101,20 +98,20 @@ func ofWeek(name string, w *recorded.Week) (string, error) {
 		return "", fmt.Errorf("%d nodes are more than a picture has, %d", len(w.Nodes), maxFleet)
 	}
 	var b strings.Builder
-	hours := 0.0
+	asked := 0.0
 	for i := range w.Jobs {
-		hours += float64(w.Jobs[i].GPUs) * float64(w.Jobs[i].Runtime)
+		asked += float64(w.Jobs[i].GPUs) * float64(w.Jobs[i].Runtime)
 	}
-	fmt.Fprintf(&b, "# The week of %s: %d jobs on %d GPUs in %d nodes, %s. They ask for %.0f %% of what the fleet gives in that time.\n",
-		oneWord(name), len(w.Jobs), w.FleetGPUs(), len(w.Nodes), w.FleetSays, 100*hours/float64(w.FleetGPUs())/float64(w.Length))
-	fmt.Fprintf(&b, "# The share of an account, its guarantee here, is %s. Every job knows how long it runs.\n", w.SharesSay)
+	fmt.Fprintf(&b, "# The week of %s: %d jobs on %d GPUs in %d nodes, %s. They ask for %.0f %% of the GPU time of the fleet.\n",
+		oneWord(name), len(w.Jobs), w.FleetGPUs(), len(w.Nodes), w.FleetSays, 100*asked/float64(w.FleetGPUs())/float64(w.Length))
+	fmt.Fprintf(&b, "# The share of an account, its guarantee here, is %s. Every job states its real run time.\n", w.SharesSay)
 	if text := notPlayed(w); text != "" {
 		fmt.Fprintf(&b, "# Not played: %s.\n", text)
 	}
 	if len(w.Levels) > 0 {
 		fmt.Fprintf(&b, "config levels=%s\n", strings.Join(w.Levels, ","))
 	}
-	names := names{}
+	names := names{words: map[string]string{}, taken: map[string]bool{}}
 	for i := range w.Nodes {
 		n := &w.Nodes[i]
 		fmt.Fprintf(&b, "node %s gpus=%d product=%s", names.of("node", string(n.ID)), len(n.GPUs), oneWord(n.GPUs[0].Product))
@@ -150,18 +147,18 @@ func writeJob(b *strings.Builder, names names, j *recorded.Job) {
 	spec := &j.Spec
 	g := &spec.Groups[0]
 	fmt.Fprintf(b, "job %s queue=%s", names.of("job", string(spec.ID)), names.of("queue", string(spec.Queue)))
-	if len(spec.Groups) == 1 {
-		fmt.Fprintf(b, " members=%d gpus=%d", g.Members, g.Claim.GPUs)
-	} else {
+	if len(spec.Groups) > 1 {
 		for i := range spec.Groups {
 			fmt.Fprintf(b, " group=g%d:%d:gpus=%d", i, spec.Groups[i].Members, spec.Groups[i].Claim.GPUs)
 		}
-	}
-	if len(spec.Groups) == 1 && len(g.Selector.Pools) > 0 {
-		fmt.Fprintf(b, " pool=%s", oneWordEach(g.Selector.Pools))
-	}
-	if len(spec.Groups) == 1 && len(g.Selector.Products) > 0 {
-		fmt.Fprintf(b, " product=%s", oneWordEach(g.Selector.Products))
+	} else {
+		fmt.Fprintf(b, " members=%d gpus=%d", g.Members, g.Claim.GPUs)
+		if len(g.Selector.Pools) > 0 {
+			fmt.Fprintf(b, " pool=%s", oneWordEach(g.Selector.Pools))
+		}
+		if len(g.Selector.Products) > 0 {
+			fmt.Fprintf(b, " product=%s", oneWordEach(g.Selector.Products))
+		}
 	}
 	if spec.Topology.Preferred != "" {
 		fmt.Fprintf(b, " preferred=%s", spec.Topology.Preferred)
@@ -177,27 +174,26 @@ func oneWordEach(list []string) string {
 	return strings.Join(words, "|")
 }
 
-// names are those of a scenario for those of files, by kind: a word each, no two alike.
-type names map[string]string
+// names has the word of a scenario for each name of the files: no two of a kind have the same.
+type names struct {
+	words map[string]string // by kind and name
+	taken map[string]bool   // by kind and word
+}
 
 func (n names) of(kind, name string) string {
-	if known, is := n[kind+" "+name]; is {
-		return known
+	if word, known := n.words[kind+" "+name]; known {
+		return word
 	}
-	word := strings.NewReplacer("/", ".", "..", "._").Replace(oneWord(name))
-	if word == "" {
-		word = kind
-	}
-	taken := func(word string) bool { _, is := n["taken "+kind+" "+word]; return is }
+	word := cmp.Or(strings.NewReplacer("/", ".", "..", "._").Replace(oneWord(name)), kind)
 	free := word
-	for k := 2; taken(free); k++ {
+	for k := 2; n.taken[kind+" "+free]; k++ {
 		free = fmt.Sprintf("%s~%d", word, k)
 	}
-	n["taken "+kind+" "+free], n[kind+" "+name] = "", free
+	n.words[kind+" "+name], n.taken[kind+" "+free] = free, true
 	return free
 }
 
-// notPlayed tells what of a file is not, with the line of the first.
+// notPlayed counts the jobs of a file that are not played, by reason, with the line of the first.
 func notPlayed(w *recorded.Week) string {
 	var parts []string
 	for _, list := range [][]workload.Skip{w.Skipped, w.Left} {
@@ -208,33 +204,26 @@ func notPlayed(w *recorded.Week) string {
 	return strings.Join(parts, "; ")
 }
 
-// maxFleet is how many nodes a topology file may have: a picture of more is none.
+// maxFleet is the largest number of nodes of a fleet: no picture shows more.
 const maxFleet = 4096
 
-// FromTopology is a scenario on the fleet of a topology file of Slurm: topology.conf or, by its
+// ofTopology is a scenario on the fleet of a topology file of Slurm: topology.conf or, by its
 // name, topology.yaml. The file does not tell what GPUs there are, so each node has 8 H100.
-func FromTopology(name, text string) (string, error) {
-	var f *fabric.Fabric
-	var err error
-	switch path.Ext(name) {
-	case ".yaml", ".yml":
-		f, err = fabric.ReadSlurmYAML(name, strings.NewReader(text), "")
-	default:
-		f, err = fabric.ReadSlurmConf(name, strings.NewReader(text))
-	}
+func ofTopology(file recorded.File) (string, error) {
+	f, err := recorded.ReadTopology(file)
 	if err != nil {
 		return "", err
 	}
 	if len(f.Nodes) == 0 || len(f.Nodes) > maxFleet {
-		return "", fmt.Errorf("%s has %d nodes; a picture has at least 1 and at most %d", name, len(f.Nodes), maxFleet)
+		return "", fmt.Errorf("%s has %d nodes; a picture has at least 1 and at most %d", file.Name, len(f.Nodes), maxFleet)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# The fleet of %s, with 8 GPUs a node.\nconfig levels=%s\n", oneWord(name), strings.Join(f.Levels, ","))
+	fmt.Fprintf(&b, "# The fleet of %s, with 8 GPUs a node.\nconfig levels=%s\n", oneWord(file.Name), strings.Join(f.Levels, ","))
 	for i := range f.Nodes {
 		n := &f.Nodes[i]
 		where := strings.Join(n.Path, "/")
 		if oneWord(n.Name) != n.Name || oneWord(where) != where || strings.Count(where, "/") != len(n.Path)-1 {
-			return "", fmt.Errorf("%s: the name of node %q or of a domain of it cannot be said in a script", name, n.Name)
+			return "", fmt.Errorf("%s: the name of node %q or of a domain of it cannot be said in a script", file.Name, n.Name)
 		}
 		fmt.Fprintf(&b, "node %s at=%s\n", n.Name, where)
 	}

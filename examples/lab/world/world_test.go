@@ -185,15 +185,15 @@ expect whole pending
 
 // A topology file becomes a fleet to play on.
 func TestFleetOfATopologyFile(t *testing.T) {
-	text, err := FromTopology("topology.conf", "SwitchName=leaf1 Nodes=n[1-2]\nSwitchName=leaf2 Nodes=n[3-4]\nSwitchName=spine1 Switches=leaf[1-2]\n")
+	text, err := FromFiles([]File{{"topology.conf", "SwitchName=leaf1 Nodes=n[1-2]\nSwitchName=leaf2 Nodes=n[3-4]\nSwitchName=spine1 Switches=leaf[1-2]\n"}})
 	require.NoError(t, err)
 	w := played(t, text)
 	nodes := w.Picture().Nodes
 	require.Len(t, nodes, 4)
 	require.Equal(t, []string{"spine1", "leaf2"}, nodes[3].Domains)
-	_, err = FromTopology("topology.yaml", "- topology: a\n")
+	_, err = FromFiles([]File{{"topology.yaml", "- topology: a\n"}})
 	require.Error(t, err)
-	_, err = FromTopology("topology.conf", "SwitchName=a Nodes=n[1-9999]\n")
+	_, err = FromFiles([]File{{"topology.conf", "SwitchName=a Nodes=n[1-9999]\n"}})
 	require.ErrorContains(t, err, "at most")
 }
 
