@@ -49,7 +49,7 @@ func notWritten(err error) *berth.Error {
 // time, which may be another than that of the core.
 type Cut struct{ text *strict.Text[record.Snapshot] }
 
-// Cut takes the state as it is now. Cost: O(state), about a third of what Snapshot takes; what has
+// Cut takes the state as it is now. Cost: O(state), less than half of what Snapshot takes; what has
 // been cut stays in memory until all is written.
 func (c *Core) Cut() *Cut { return &Cut{snapshotPen.Text(c.save())} }
 
