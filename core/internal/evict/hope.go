@@ -50,8 +50,8 @@ func (h *hurdle) isBelow(o hope, at berth.Time) bool {
 }
 
 // clearedBy is the first instant, from now on and before a given one, at which a bid with a hope
-// may pay; else the given one. Gains grow at a steady rate and the hurdle at one that falls, so that a
-// bid which may pay at some instant may pay from then on.
+// may pay; else the given one. Gains grow at a steady rate and the hurdle at one that falls, so a
+// bid that may pay at some instant may pay from then on.
 func (h *hurdle) clearedBy(o hope, now, before berth.Time) berth.Time {
 	if h.isBelow(o, now) {
 		return now

@@ -423,11 +423,10 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 		}
 		weighs := h.known && c.least == nil
 		if weighs {
-			if outline := ev.backlog.Due.Outline(q); outline.Fewest > c.free {
-				if at := h.clearedBy(h.hopeOfAll(outline, c.room), ev.state.Now, next); at > ev.state.Now {
-					next = at
-					continue
-				}
+			outline := ev.backlog.Due.Outline(q)
+			if at := h.clearedBy(h.hopeOfAll(outline, c.room), ev.state.Now, next); outline.Fewest > c.free && at > ev.state.Now {
+				next = at
+				continue
 			}
 		}
 		from := func(e *record.Entry) berth.Time { // next, or later: it may not bid before next
