@@ -341,3 +341,23 @@ func TestABidThatIsDueLaterIsMadeWhenItPays(t *testing.T) {
 	}
 	require.LessOrEqual(t, c.Now(), pays.Add(berth.Minute))
 }
+
+// A bid that cannot pay is left out whatever has waited in its queue before: a core that is restored
+// does not know of that.
+func TestBidsAreLeftOutAlikeAfterARestore(t *testing.T) {
+	c := newBelowShare(t, 2, nil, alike)
+	job := berth.Job{ID: "urgent", Queue: "q0", Priority: 5, Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}}
+	require.NoError(t, c.Apply(c.Now(), berth.JobSubmitted{Job: job}))
+	require.NoError(t, c.Apply(c.Now(), berth.JobCancelled{Job: job.ID}))
+	saved, err := c.Snapshot()
+	require.NoError(t, err)
+	again, err := core.Restore(saved)
+	require.NoError(t, err)
+	var after [2][]byte
+	for i, c := range []*core.Core{c, again} {
+		passesToRest(t, c)
+		after[i], err = c.Snapshot()
+		require.NoError(t, err)
+	}
+	require.Equal(t, string(after[0]), string(after[1]))
+}

@@ -421,8 +421,7 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 		if !some {
 			continue
 		}
-		weighs := h.known && c.least == nil
-		if weighs {
+		if h.known && c.least == nil {
 			outline := ev.backlog.Due.Outline(q)
 			if at := h.clearedBy(h.hopeOfAll(outline, c.room), ev.state.Now, next); outline.Fewest > c.free && at > ev.state.Now {
 				next = at
@@ -433,7 +432,7 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 			switch {
 			case !ev.mayBidNow(e, &c):
 				return agenda.Never
-			case weighs && !e.Grows && !ev.asksWithin(e.Bucket, c.free):
+			case h.known && !e.Grows && !c.outranks(e.Rep) && !ev.asksWithin(e.Bucket, c.free):
 				return h.clearedBy(hopeOf(e), ev.state.Now, next)
 			}
 			return ev.state.Now
@@ -489,6 +488,8 @@ func (ev *Evict) claimOf(q *record.Queue) (c claim, some bool) {
 	return c, c.most > 0
 }
 
+func (c *claim) outranks(rep *record.Replica) bool { return c.least != nil && books.MayPreempt(rep, c.least) }
+
 // mayBidNow reports whether an entry may bid by the claim of its queue, and whether it is blocked.
 func (ev *Evict) mayBidNow(e *record.Entry, c *claim) bool {
 	b := e.Bucket
@@ -496,6 +497,5 @@ func (ev *Evict) mayBidNow(e *record.Entry, c *claim) bool {
 		return false
 	}
 	moves := ev.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOn
-	outranks := func(rep *record.Replica) bool { return c.least != nil && books.MayPreempt(rep, c.least) }
-	return (moves || ev.asksWithin(b, c.room) || outranks(b.Entries.Min().Rep)) && ev.mayBid(e, c.room, c.guarantee, outranks(e.Rep))
+	return (moves || ev.asksWithin(b, c.room) || c.outranks(b.Entries.Min().Rep)) && ev.mayBid(e, c.room, c.guarantee, c.outranks(e.Rep))
 }
