@@ -487,8 +487,6 @@ func (ev *Evict) claimOf(q *record.Queue) (c claim, some bool) {
 	return c, c.most > 0
 }
 
-func (c *claim) outranks(rep *record.Replica) bool { return c.least != nil && books.MayPreempt(rep, c.least) }
-
 // mayBidNow reports whether an entry may bid by the claim of its queue, and whether it is blocked.
 func (ev *Evict) mayBidNow(e *record.Entry, c *claim) bool {
 	b := e.Bucket
