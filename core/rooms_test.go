@@ -62,6 +62,7 @@ var roomRules = map[string]roomRule{
 			"Shapes":     "interned from the jobs",
 			"Patterns":   "interned from the jobs",
 			"key":        "is written anew for each",
+			"asked":      "is what a key is written of",
 			"Spares":     "from the policy and the nodes",
 			"Returning":  "from the states of replicas, and where they stood",
 			"Leaving":    "from the states of replicas and members, and the victims of plans",

@@ -50,7 +50,8 @@ type State struct {
 	// Shapes and Patterns by their keys, which the pens write.
 	Shapes   map[string]*record.Shape
 	Patterns map[string]*record.Pattern
-	key      []byte // is written here
+	key      []byte             // is written here
+	asked    record.PatternSpec // of which that of a pattern is written
 	// Spares are kept of these pools, in order of name.
 	Spares []*record.SparePool
 	// Leaving has the replicas that are being stopped, or will be: victims, moves, drains.
