@@ -106,8 +106,13 @@ func (c *Core) roomFor(more int) *berth.Error {
 }
 
 // addReplicas gives a job so many replicas, which wait, with the lowest numbers that are not in
-// use. The cost does not depend on how many they are.
+// use. The cost does not depend on how many they are. A queue in which nothing waited has a larger
+// share now, and others a smaller one. One that waits already has its whole share, as a rule, and
+// whether it has is too much to ask at each submission.
 func (c *Core) addReplicas(j *record.Job, many int) {
+	if c.books.Queues[j.Queue].WaitingMilli == 0 {
+		c.agenda.Reshare(c.state.Now)
+	}
 	var first [1][2]int // there is no more for a new job
 	for _, numbers := range j.Vacancies(first[:0], many) {
 		c.life.PendBatch(c.state.NewReplicaAt(j, numbers[0]), numbers[1]-numbers[0]-1)

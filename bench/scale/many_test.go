@@ -44,5 +44,5 @@ func TestManyPreemptorsCostAPassNoMore(t *testing.T) {
 		searches[i] = sched.Report().Totals.PlacementAttempts - before
 	}
 	require.Equal(t, searches[0], searches[1], "searches after the end of a job of one GPU")
-	require.Less(t, max(most[0], most[1]), int64(12), "preemptions in one pass")
+	require.Less(t, max(most[0], most[1]), int64(16), "preemptions in one pass")
 }

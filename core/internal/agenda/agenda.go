@@ -42,7 +42,7 @@ import (
 //	contend           .        .        .        .      .        .        .         b
 //	Relook            d        .        .        .      .        .        .         .
 //	Stir              d        .        .        .      .        .        .         b
-//	WantLess          .        .        .        .      .        .        .         b
+//	Reshare           .        .        .        .      .        .        .         b
 //	Changed           .        .        .        .      .        s        .         .
 //	Grew              .        .        .        .      .        h        .         .
 //	Reopened          d        .        w        b      g        .        w         b
@@ -151,12 +151,13 @@ func (a *Agenda) Relook(now berth.Time) {
 
 // Stir notes a change that may open or close a preemption.
 func (a *Agenda) Stir(now berth.Time) {
-	a.WantLess(now)
+	a.Reshare(now)
 	a.Relook(now)
 }
 
-// WantLess notes that a queue wants less than before: the shares of others may be larger.
-func (a *Agenda) WantLess(now berth.Time) {
+// Reshare notes that a queue wants more or less than before, so that the shares of others may be
+// smaller or larger: what they have beyond them may be taken, and they may take.
+func (a *Agenda) Reshare(now berth.Time) {
 	a.PreemptTurn++
 	a.contend(now)
 }

@@ -21,7 +21,7 @@ func TestNotesMakeDueWhatTheirTableSays(t *testing.T) {
 		"contend":       func(a *Agenda) { a.contend(now) },
 		"Relook":        func(a *Agenda) { a.Relook(now) },
 		"Stir":          func(a *Agenda) { a.Stir(now) },
-		"WantLess":      func(a *Agenda) { a.WantLess(now) },
+		"Reshare":       func(a *Agenda) { a.Reshare(now) },
 		"Changed":       func(a *Agenda) { a.Changed(now) },
 		"Grew":          func(a *Agenda) { a.Grew(now) },
 		"Reopened":      func(a *Agenda) { a.Reopened(true, now) },

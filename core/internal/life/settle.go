@@ -185,7 +185,7 @@ func (l *Life) withdraw(rep *record.Replica) {
 	l.state.CloseOrder(rep)
 	if rep.Entries != nil {
 		l.backlog.Unawait(rep)
-		l.agenda.WantLess(l.state.Now)
+		l.agenda.Reshare(l.state.Now)
 	}
 	l.endBackoff(rep)
 	l.state.NoteTodo(rep, false)
@@ -289,7 +289,7 @@ func (l *Life) Forget(rep *record.Replica) {
 func (l *Life) ForgetBatch(t *record.Batch, from int) {
 	t.Job.Former = max(t.Job.Former, t.Incarnation)
 	l.backlog.CutBatch(t, from)
-	l.agenda.WantLess(l.state.Now)
+	l.agenda.Reshare(l.state.Now)
 }
 
 // ForgetJob removes a job without replicas.
