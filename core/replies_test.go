@@ -342,8 +342,8 @@ func TestABidThatIsDueLaterIsMadeWhenItPays(t *testing.T) {
 	require.LessOrEqual(t, c.Now(), pays.Add(berth.Minute))
 }
 
-// The ranks of jobs that have left their queue decide nothing about the bids that are left out: a core
-// that is restored does not know of them.
+// The rank of a job that has left its queue decides nothing about bids that are left out. A core
+// that is restored does not know of that job.
 func TestBidsAreLeftOutAlikeAfterARestore(t *testing.T) {
 	c := newBelowShare(t, 2, nil, alike)
 	job := berth.Job{ID: "urgent", Queue: "q0", Priority: 5, Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}}
