@@ -289,3 +289,75 @@ func TestACompletionPutsFewInOrderForReservations(t *testing.T) {
 	}
 	require.LessOrEqual(t, turns[1], 2*turns[0], "entries that were put in order: %v", turns)
 }
+
+// A bid that was in vain is due again some seconds after a change. If it cannot pay at the change,
+// the core wakes all the same when it can.
+func TestABidThatIsDueLaterIsMadeWhenItPays(t *testing.T) {
+	c, err := core.New(berth.Config{})
+	require.NoError(t, err)
+	tell := func(e berth.Event) { require.NoError(t, c.Apply(c.Now(), e)) }
+	_, err = c.Schedule(berth.Time(4 * berth.Hour))
+	require.NoError(t, err)
+	for _, name := range []string{"lends", "asks"} {
+		tell(berth.QueueSet{Queue: quota.Queue{Name: name}})
+	}
+	for node := range 6 {
+		id, product, cost := fmt.Sprint("n", node), "H100", 2*berth.Hour
+		if node == 0 { // they cost nothing, but are of no use
+			product, cost = "A100", 0
+		}
+		tell(berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(id), GPUs: berth.EqualGPUs(8, berth.GPU{Product: product})}})
+		for gpu := range 8 {
+			tell(berth.JobObserved{
+				Job: berth.Job{
+					ID: berth.JobID(fmt.Sprint(id, "-", gpu)), Queue: "lends", ExpectedRuntime: 48 * berth.Hour,
+					Groups:     []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}},
+					Checkpoint: berth.Checkpoint{Supported: true, RestartCost: cost},
+				},
+				Running: []berth.ObservedReplica{{Incarnation: 1, Members: []berth.MemberPlacement{{Node: berth.NodeID(id), GPUs: 1 << gpu}}}},
+			})
+		}
+	}
+	for k := range 24 {
+		tell(berth.JobSubmitted{Job: berth.Job{
+			ID: berth.JobID(fmt.Sprint("waits", k)), Queue: "asks",
+			Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}, Selector: berth.Selector{Products: []string{"H100"}}}},
+		}})
+	}
+	passesToRest(t, c)
+	pays, due := c.NextWake() // as the search tells that was in vain
+	require.True(t, due)
+	_, err = c.Schedule(c.Now().Add(5 * berth.Second))
+	require.NoError(t, err)
+	for gpu := range 8 {
+		tell(berth.JobFinished{Job: berth.JobID(fmt.Sprint("n0-", gpu)), Incarnation: 1})
+	}
+	for c.Report().Totals.Preemptions == 0 {
+		passesToRest(t, c)
+		at, due := c.NextWake()
+		require.True(t, due, "no pass is due, at %s", c.Now())
+		_, err = c.Schedule(at)
+		require.NoError(t, err)
+	}
+	require.LessOrEqual(t, c.Now(), pays.Add(berth.Minute))
+}
+
+// The rank of a job that has left its queue decides nothing about bids that are left out. A core
+// that is restored does not know of that job.
+func TestBidsAreLeftOutAlikeAfterARestore(t *testing.T) {
+	c := newBelowShare(t, 2, nil, alike)
+	job := berth.Job{ID: "urgent", Queue: "q0", Priority: 5, Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}}
+	require.NoError(t, c.Apply(c.Now(), berth.JobSubmitted{Job: job}))
+	require.NoError(t, c.Apply(c.Now(), berth.JobCancelled{Job: job.ID}))
+	saved, err := c.Snapshot()
+	require.NoError(t, err)
+	again, err := core.Restore(saved)
+	require.NoError(t, err)
+	var after [2][]byte
+	for i, c := range []*core.Core{c, again} {
+		passesToRest(t, c)
+		after[i], err = c.Snapshot()
+		require.NoError(t, err)
+	}
+	require.Equal(t, string(after[0]), string(after[1]))
+}

@@ -2,6 +2,7 @@ package evict
 
 import (
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/quota"
@@ -74,4 +75,9 @@ func (ev *Evict) asksWithin(b *record.Bucket, milli int64) bool {
 	ev.state.Compile(b.Shape)
 	asked := b.Shape.Least.GPUMilli
 	return asked > 0 && asked <= milli
+}
+
+// outranks reports whether a replica may take the place of the first of its queue to go.
+func (c *claim) outranks(rep *record.Replica) bool {
+	return c.least != nil && books.MayPreempt(rep, c.least)
 }

@@ -421,8 +421,7 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 		if !some {
 			continue
 		}
-		weighs := h.known && c.least == nil
-		if weighs {
+		if h.known && c.least == nil {
 			outline := ev.backlog.Due.Outline(q)
 			if at := h.clearedBy(h.hopeOfAll(outline, c.room), ev.state.Now, next); outline.Fewest > c.free && at > ev.state.Now {
 				next = at
@@ -433,7 +432,7 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 			switch {
 			case !ev.mayBidNow(e, &c):
 				return agenda.Never
-			case weighs && !e.Grows && !ev.asksWithin(e.Bucket, c.free):
+			case h.known && !e.Grows && !c.outranks(e.Rep) && !ev.asksWithin(e.Bucket, c.free):
 				return h.clearedBy(hopeOf(e), ev.state.Now, next)
 			}
 			return ev.state.Now
@@ -495,6 +494,5 @@ func (ev *Evict) mayBidNow(e *record.Entry, c *claim) bool {
 		return false
 	}
 	moves := ev.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOn
-	outranks := func(rep *record.Replica) bool { return c.least != nil && books.MayPreempt(rep, c.least) }
-	return (moves || ev.asksWithin(b, c.room) || outranks(b.Entries.Min().Rep)) && ev.mayBid(e, c.room, c.guarantee, outranks(e.Rep))
+	return (moves || ev.asksWithin(b, c.room) || c.outranks(b.Entries.Min().Rep)) && ev.mayBid(e, c.room, c.guarantee, c.outranks(e.Rep))
 }
