@@ -25,17 +25,22 @@ func (st *State) Admit(j *record.Job) {
 
 // PatternOf is the pattern of a job, by which some job is known, or a new one.
 func (st *State) PatternOf(j *berth.Job) *record.Pattern {
-	spec := record.PatternSpec{Asked: told.AskedBy(j)}
+	st.asked = record.PatternSpec{Asked: told.AskedBy(j)}
 	if slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Share != nil }) {
-		spec.TrustDomain = catalogue.TrustDomainOf(j.Tenant, j.Queue)
+		st.asked.TrustDomain = catalogue.TrustDomainOf(j.Tenant, j.Queue)
 	}
 	var err error
-	st.key, err = patternPen.Append(st.key[:0], &spec)
-	invariant.Must(err) // a checked job has its JSON
+	st.key, err = patternPen.Append(st.key[:0], &st.asked)
+	st.asked = record.PatternSpec{} // it shares memory with the caller
+	invariant.Must(err)             // a checked job has its JSON
 	if p := st.Patterns[string(st.key)]; p != nil {
 		return p
 	}
-	p := &record.Pattern{Key: string(st.key), Asked: spec.Asked.Clone(), Offsets: make([]int, 1, 1+len(j.Groups))}
+	if p := st.forgotten; p != nil && p.Key == string(st.key) {
+		return p
+	}
+	asked := told.AskedBy(j)
+	p := &record.Pattern{Key: string(st.key), Asked: asked.Clone(), Offsets: make([]int, 1, 1+len(j.Groups))}
 	for i := range j.Groups {
 		p.Offsets = append(p.Offsets, p.Offsets[i]+j.Groups[i].Members)
 	}
@@ -118,6 +123,7 @@ func (st *State) Dismiss(j *record.Job) {
 	delete(st.Jobs, j.Spec.ID)
 	if j.Pattern.Users--; j.Pattern.Users == 0 {
 		delete(st.Patterns, j.Pattern.Key)
+		st.forgotten = j.Pattern
 	}
 }
 

@@ -50,7 +50,10 @@ type State struct {
 	// Shapes and Patterns by their keys, which the pens write.
 	Shapes   map[string]*record.Shape
 	Patterns map[string]*record.Pattern
-	key      []byte // is written here
+	asked    record.PatternSpec // what is looked for, for the pen
+	key      []byte             // is written here
+	// forgotten is the pattern that was the last to lose its last job: the next job may have it.
+	forgotten *record.Pattern
 	// Spares are kept of these pools, in order of name.
 	Spares []*record.SparePool
 	// Leaving has the replicas that are being stopped, or will be: victims, moves, drains.
