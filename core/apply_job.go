@@ -261,7 +261,9 @@ func (c *Core) jobScaled(e berth.JobScaled) *berth.Error {
 	if err := c.roomFor(max(0, e.Replicas-kept)); err != nil {
 		return refusal.In(err, "replicas")
 	}
-	j.Spec.Service.Replicas = e.Replicas
+	service := *j.Spec.Service // what was saved has the former one
+	service.Replicas = e.Replicas
+	j.Spec.Service = &service
 	if e.Replicas > kept {
 		c.addReplicas(j, e.Replicas-kept)
 		return nil

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
@@ -102,4 +103,74 @@ func StrandedSlowly(c *Core) (milli int64) {
 		}
 	}
 	return milli
+}
+
+// Twin is what what-ifs are asked of.
+func Twin(c *Core) (*Core, error) { return c.twin() }
+
+// NotAsRead names a part of what a core saves that is not as it would be read from a snapshot: that
+// has something that no text has, or another form.
+func NotAsRead(c *Core) string {
+	saved := c.save()
+	text, err := snapshotPen.Append(nil, saved)
+	if err != nil {
+		return err.Error()
+	}
+	read, err := snapshotForm.Unmarshal(text)
+	if err != nil {
+		return err.Error()
+	}
+	read.Config.Gain, read.Config.Scorer = saved.Config.Gain, saved.Config.Scorer
+	return differs("", reflect.ValueOf(*saved), reflect.ValueOf(*read))
+}
+
+// differs names the first part of a value that is another than of the other value; empty: there is
+// none. What is empty is nothing.
+func differs(path string, a, b reflect.Value) string {
+	switch a.Kind() {
+	case reflect.Func, reflect.Interface:
+		return ""
+	case reflect.Pointer:
+		if a.IsNil() != b.IsNil() {
+			return path
+		}
+		if a.IsNil() {
+			return ""
+		}
+		return differs(path, a.Elem(), b.Elem())
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if found := differs(path+"."+a.Type().Field(i).Name, a.Field(i), b.Field(i)); found != "" {
+				return found
+			}
+		}
+		return ""
+	case reflect.Slice:
+		if a.Len() != b.Len() {
+			return path
+		}
+		for i := range a.Len() {
+			if found := differs(path+"["+strconv.Itoa(i)+"]", a.Index(i), b.Index(i)); found != "" {
+				return found
+			}
+		}
+		return ""
+	case reflect.Map:
+		if a.Len() != b.Len() {
+			return path
+		}
+		for _, key := range a.MapKeys() {
+			if !b.MapIndex(key).IsValid() {
+				return path
+			}
+			if found := differs(path+"["+key.String()+"]", a.MapIndex(key), b.MapIndex(key)); found != "" {
+				return found
+			}
+		}
+		return ""
+	}
+	if !a.Equal(b) {
+		return path
+	}
+	return ""
 }

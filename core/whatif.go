@@ -12,13 +12,9 @@ import (
 // works on a copy and leaves the core byte-identical. An event that would be refused ends it
 // with that refusal.
 //
-// Cost: O(state), for the copy.
+// Cost: O(state), for the copy, which is made of the values of a snapshot, without its text.
 func (c *Core) WhatIf(now berth.Time, events ...berth.Event) ([]berth.Order, error) {
-	b, err := c.Snapshot()
-	if err != nil {
-		return nil, err
-	}
-	twin, err := c.restoreTwin(b)
+	twin, err := c.twin()
 	if err != nil {
 		return nil, err
 	}
@@ -39,11 +35,8 @@ func (c *Core) WhatIf(now berth.Time, events ...berth.Event) ([]berth.Order, err
 func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, events ...berth.Event) (berth.StartPlan, error) {
 	twin := c
 	if len(events) > 0 || now != c.state.Now {
-		b, err := c.Snapshot()
-		if err != nil {
-			return berth.StartPlan{}, err
-		}
-		if twin, err = c.restoreTwin(b); err != nil {
+		var err error
+		if twin, err = c.twin(); err != nil {
 			return berth.StartPlan{}, err
 		}
 		for _, e := range events {
@@ -68,7 +61,5 @@ func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, events ...
 	return twin.answer.StartPlan(rep), nil
 }
 
-// restoreTwin makes a core of a snapshot of this one.
-func (c *Core) restoreTwin(b []byte) (*Core, error) {
-	return Restore(b, WithGain(c.state.Config.Gain), WithScorer(c.state.Config.Scorer), withTables(c.catalogue.Tables))
-}
+// twin makes a core of what a snapshot of this one has.
+func (c *Core) twin() (*Core, error) { return restore(c.save(), c.catalogue.Tables) }

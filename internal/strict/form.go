@@ -141,10 +141,10 @@ func (m Readings) slice(t reflect.Type) reading {
 		if !s.take('[') {
 			return false
 		}
-		n := 0
+		n, start := 0, s.at
 		for ; s.more(n > 0, ']'); n++ {
 			if n == v.Cap() {
-				v.Grow(1)
+				v.Grow(s.room(n, start))
 			}
 			v.SetLen(n + 1)
 			if !read(s, v.Index(n)) {
@@ -268,6 +268,18 @@ func (m Readings) entries(list []entry, t reflect.Type, path []int) ([]entry, bo
 type source struct {
 	text []byte
 	at   int
+	read map[shared]reflect.Value
+}
+
+// room is for how many more elements a list makes room when it has so many, and began at start: a
+// long one for as many as the rest of the text has if they are as long, but no more than thrice
+// those that came. So a long list is copied few times, and a text that is none takes no more room
+// than what it began with.
+func (s *source) room(n, start int) int {
+	if n < 64 {
+		return 1
+	}
+	return min(3*n, 1+(len(s.text)-s.at)/((s.at-start)/n)*17/16)
 }
 
 // peek steps over blanks, and is the next byte; 0: the text is at its end.

@@ -152,3 +152,33 @@ func FuzzForm(f *testing.F) {
 		require.True(t, reflect.DeepEqual(want, *got))
 	})
 }
+
+// A long list is copied few times, and equal texts of what is shared are read once.
+func TestAFormReadsLongListsAtLittleCost(t *testing.T) {
+	long := []byte("[" + strings.Repeat(`{"n":1},`, 9999) + `{"n":2}]`)
+	form := FormOf[[]inner](Readings{})
+	require.Less(t, testing.AllocsPerRun(3, func() {
+		list, ok := form.Plain(long)
+		require.True(t, ok && len(*list) == 10_000 && cap(*list) < 12_000)
+	}), 20.0)
+
+	type sharer struct {
+		Rows []inner `json:"rows"`
+	}
+	many := []byte(`[` + strings.Repeat(`{"rows":[{"n":1},{"n":2}]},{"rows": [{"n":3}] },{"rows":[]},{"rows":null},`, 500) + `{"rows":[{"n":4}]}]`)
+	sharing := FormOf[[]sharer](Sharing[[]inner](Readings{}))
+	require.Less(t, testing.AllocsPerRun(3, func() {
+		list, ok := sharing.Plain(many)
+		require.True(t, ok)
+		require.Same(t, &(*list)[0].Rows[0], &(*list)[4].Rows[0])
+	}), 60.0)
+	got, _ := sharing.Plain(many)
+	want, _ := FormOf[[]sharer](Readings{}).Plain(many)
+	require.Equal(t, want, got)
+	odd := FormOf[wide](Sharing[[]inner](Sharing[[]string](Readings{})))
+	for i := range plain { // as without sharing, whatever comes
+		for _, c := range []string{`"`, `\`, `,`, `{`, `]`} {
+			same(t, odd, plain[:i]+c+plain[i:])
+		}
+	}
+}

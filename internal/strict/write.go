@@ -14,13 +14,24 @@ import (
 // A Pen writes values of one type as json.Marshal does that is given a pointer, byte for byte. Like
 // a Form it looks at the type once. What it has no way of its own for json.Marshal writes: numbers
 // with fractions, arrays, interfaces, texts with escapes.
-type Pen[T any] struct{ write writing }
+type Pen[T any] struct {
+	write writing
+	// list has the fields, if it is of a struct that has a way of its own.
+	list []written
+}
 
 // A writing appends a value, which is addressable.
 type writing func([]byte, reflect.Value) ([]byte, error)
 
 // PenOf makes the pen of a type, with those of types that others had made in their writings.
-func PenOf[T any](known Writings) *Pen[T] { return &Pen[T]{known.of(reflect.TypeFor[T]())} }
+func PenOf[T any](known Writings) *Pen[T] {
+	t := reflect.TypeFor[T]()
+	p := &Pen[T]{write: known.of(t)}
+	if t.Kind() == reflect.Struct {
+		p.list, _ = known.fields(t, map[string]bool{})
+	}
+	return p
+}
 
 // Append appends the JSON of a value. The error is that of json.Marshal.
 func (p *Pen[T]) Append(b []byte, v *T) ([]byte, error) {
@@ -76,7 +87,7 @@ func (m Writings) make(t reflect.Type) writing {
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return func(b []byte, v reflect.Value) ([]byte, error) { return strconv.AppendUint(b, v.Uint(), 10), nil }
 	case reflect.Slice:
-		if t.Elem().Kind() != reflect.Uint8 { // those are base64
+		if isList(t) {
 			return m.slice(t)
 		}
 	case reflect.Map:
@@ -87,6 +98,16 @@ func (m Writings) make(t reflect.Type) writing {
 		return m.structure(t)
 	}
 	return writeAny
+}
+
+// isList reports whether a type is written as the list of its elements. Bytes are base64.
+func isList(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8 && !writesItself(t)
+}
+
+func writesItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(reflect.TypeFor[json.Marshaler]()) || p.Implements(reflect.TypeFor[encoding.TextMarshaler]())
 }
 
 // writeAny leaves a value to json.Marshal.
@@ -148,71 +169,85 @@ func (m Writings) mapping(t reflect.Type) writing {
 	}
 }
 
-// A written field of a struct, or of one that is embedded in it.
+// A written field of a struct. That of one that is embedded has the fields of that instead of a
+// name: they stand in its place.
 type written struct {
-	index []int
+	at    int
 	name  []byte // with quotes and colon, behind a comma
 	write writing
 	omits func(reflect.Value) bool // nil: it is written whatever it is
+	parts []written
+	// element is how one of a list is written; nil: it is no list, or writes itself.
+	element writing
 }
 
 func (m Writings) structure(t reflect.Type) writing {
-	list, ok := m.fields(nil, t, nil)
 	names := map[string]bool{}
-	for i := range list {
-		ok = ok && !names[string(list[i].name)]
-		names[string(list[i].name)] = true
-	}
+	list, ok := m.fields(t, names)
 	if !ok {
 		return writeAny
 	}
-	return func(b []byte, v reflect.Value) (_ []byte, err error) {
-		start := len(b)
+	return func(b []byte, v reflect.Value) ([]byte, error) {
 		b = append(b, '{')
-		for i := range list {
-			f := &list[i]
-			field := v
-			for _, at := range f.index {
-				field = field.Field(at)
-			}
-			if f.omits != nil && f.omits(field) {
-				continue
-			}
-			name := f.name
-			if len(b) == start+1 {
-				name = name[1:]
-			}
-			if b, err = f.write(append(b, name...), field); err != nil {
-				return b, err
-			}
-		}
-		return append(b, '}'), nil
+		b, err := appendWritten(b, len(b), v, list)
+		return append(b, '}'), err
 	}
 }
 
+// appendWritten appends the fields of a struct to what begins with those before it.
+func appendWritten(b []byte, start int, v reflect.Value, list []written) (_ []byte, err error) {
+	for i := range list {
+		f := &list[i]
+		field := v.Field(f.at)
+		switch {
+		case f.omits != nil && f.omits(field):
+			continue
+		case f.name == nil:
+			b, err = appendWritten(b, start, field, f.parts)
+		case len(b) == start:
+			b, err = f.write(append(b, f.name[1:]...), field)
+		default:
+			b, err = f.write(append(b, f.name...), field)
+		}
+		if err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
 // fields lists those of a struct as appendFields does. False: it has one of a sort for which there
-// is no pen.
-func (m Writings) fields(list []written, t reflect.Type, path []int) ([]written, bool) {
+// is no pen, or one of a name that another has.
+func (m Writings) fields(t reflect.Type, names map[string]bool) (list []written, ok bool) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, embeds := nameOf(&f)
-		index := append(path[:len(path):len(path)], i)
 		tag := strings.Split(f.Tag.Get("json"), ",")[1:]
 		switch {
 		case embeds:
-			var ok bool
-			if list, ok = m.fields(list, f.Type, index); !ok {
+			parts, ok := m.fields(f.Type, names)
+			if !ok {
 				return nil, false
 			}
+			part := written{at: i, parts: parts}
+			if !slices.ContainsFunc(parts, func(p written) bool { return p.omits == nil }) {
+				part.omits = reflect.Value.IsZero // of what is zero nothing is written
+			}
+			list = append(list, part)
 		case name != "":
-			if f.Anonymous || slices.Contains(tag, "string") {
+			if f.Anonymous || slices.Contains(tag, "string") || names[name] {
 				return nil, false
 			}
+			names[name] = true
 			omits, ok := omitting(f.Type, slices.Contains(tag, "omitempty"), slices.Contains(tag, "omitzero"))
 			if !ok {
 				return nil, false
 			}
-			list = append(list, written{index, append(appendString([]byte{','}, name), ':'), m.of(f.Type), omits})
+			w := written{at: i, name: append(appendString([]byte{','}, name), ':'), write: m.of(f.Type), omits: omits}
+			if isList(f.Type) {
+				w.element = m.of(f.Type.Elem())
+			}
+			list = append(list, w)
 		}
 	}
 	return list, true

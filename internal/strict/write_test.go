@@ -112,3 +112,43 @@ func TestAPenWritesWhatAFormReads(t *testing.T) {
 	got.Next.Later, v.Next.Later = nil, nil
 	require.Equal(t, v, *got)
 }
+
+// A text that is written in parts, of whatever size, is the one that is written at once.
+func TestATextIsWrittenInParts(t *testing.T) {
+	n := inner{1}
+	for _, v := range []scribbled{
+		{Own: own{"1"}},
+		{Own: own{"1"}, Empty: []int{1}, Untagged: "u"},
+		{inside: inside{"<", []int{1, 2}}, Own: own{"[3]"}, To: &n, List: []said{{"a"}, {"b"}, {"c"}}, Nil: []int{}, Zero: []int{1, 2, 3, 4, 5}, Raw: json.RawMessage(`{"a": "<"}`)},
+	} {
+		inParts(t, &v)
+	}
+	inParts(t, &struct {
+		First []int `json:"first,omitempty"`
+		Last  []int `json:"last,omitempty"`
+	}{Last: []int{1, 22, 333, 4444}})
+	inParts(t, &struct{}{})
+	inParts(t, &rareFields{M: map[int]string{1: "x"}})
+	inParts(t, &[]int{1, 2, 3})
+}
+
+func inParts[T any](t *testing.T, v *T) {
+	t.Helper()
+	want, err := json.Marshal(v)
+	require.NoError(t, err)
+	pen := PenOf[T](Writings{})
+	for size := range len(want) + 2 {
+		text := pen.Text(v)
+		got, more := []byte(nil), true
+		for more {
+			had := len(got)
+			got, more, err = text.Next(got, size)
+			require.NoError(t, err)
+			require.True(t, !more || len(got)-had >= size, "a part is short of %d bytes", size)
+			require.LessOrEqual(t, len(got), len(want))
+		}
+		require.Equal(t, string(want), string(got))
+	}
+	_, _, err = PenOf[own](Writings{}).Text(&own{"wrong"}).Next(nil, 1)
+	require.Error(t, err)
+}

@@ -255,6 +255,10 @@ func (ad *Admission) checkSegment(list []berth.Segment, i int, required topology
 // NewJob checks a job and builds what the core keeps of it, without changing
 // anything.
 func (ad *Admission) NewJob(spec *berth.Job) (*record.Job, *berth.Error) {
+	return ad.newJob(spec, ad.state.PatternOf)
+}
+
+func (ad *Admission) newJob(spec *berth.Job, patternOf func(*berth.Job) *record.Pattern) (*record.Job, *berth.Error) {
 	if err := ad.checkJob(spec); err != nil {
 		return nil, err
 	}
@@ -268,7 +272,7 @@ func (ad *Admission) NewJob(spec *berth.Job) (*record.Job, *berth.Error) {
 	if !ad.state.Quota.Leaf(q) {
 		return nil, refusal.Of(berth.ErrInvalid, "queue", fmt.Sprintf("%q has queues below it; jobs go to those", errtext.Short(spec.Queue)))
 	}
-	j := record.NewJob(spec, ad.state.PatternOf(spec), q)
+	j := record.NewJob(spec, patternOf(spec), q)
 	j.Spec.Queue = berth.QueueID(ad.state.Quota.Name(q)) // one string for all jobs of the queue
 	return j, nil
 }

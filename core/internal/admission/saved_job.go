@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 )
@@ -55,16 +56,19 @@ func joinAlike(list []record.SavedReplica) []record.SavedReplica {
 // RestoreJobs restores jobs, their replicas, and what these hold. What follows from it, and
 // what is set aside for them, the parts restore the owner.
 func (ad *Admission) RestoreJobs(list []record.SavedJob) *berth.Error {
+	ad.state.Expect(len(list))
+	known := state.Patterns{}
+	like := func(j *berth.Job) *record.Pattern { return ad.state.PatternLike(j, known) }
 	for i := range list {
-		if err := ad.restoreJob(&list[i]); err != nil {
+		if err := ad.restoreJob(&list[i], like); err != nil {
 			return refusal.In(err, errtext.Index("jobs", i))
 		}
 	}
 	return nil
 }
 
-func (ad *Admission) restoreJob(s *record.SavedJob) *berth.Error {
-	j, err := ad.NewJob(&s.Job)
+func (ad *Admission) restoreJob(s *record.SavedJob, patternOf func(*berth.Job) *record.Pattern) *berth.Error {
+	j, err := ad.newJob(&s.Job, patternOf)
 	if err != nil {
 		return refusal.In(err, "job")
 	}
@@ -75,7 +79,7 @@ func (ad *Admission) restoreJob(s *record.SavedJob) *berth.Error {
 	if s.Former > 2*limits.MaxIncarnation {
 		return refusal.Of(berth.ErrInvalid, "former", fmt.Sprintf("%d exceeds %d", s.Former, berth.Incarnation(2*limits.MaxIncarnation)))
 	}
-	j.JobPart, s.Restored = s.JobPart, j
+	j.JobPart = s.JobPart
 	for i, next := 0, 0; i < len(s.Replicas); i++ {
 		r := &s.Replicas[i]
 		if i > 0 && r.Number < next {

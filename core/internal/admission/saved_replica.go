@@ -3,6 +3,7 @@ package admission
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/backlog"
@@ -26,6 +27,9 @@ func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 		Looked: rep.Look.Get().Turn == ad.agenda.ReshapeTurn,
 		EndsAt: rep.EndsAt, Leaves: rep.Leaves, Active: rep.ActiveMilli, FailedBids: int(rep.FailedBids), BidsAt: rep.BidsAt, GPUHold: rep.SaveGPUHold(),
 	}
+	// Turns are not saved: Stalled and the like say what they mean.
+	saved.StalledAt, saved.HopelessAt, saved.LookPart.Turn = 0, 0, 0
+	saved.Stood, saved.Avoid = slices.Clone(saved.Stood), slices.Clone(saved.Avoid)
 	for flat := range rep.Members {
 		if state := rep.Members[flat].State; state != record.MemberAbsent {
 			saved.Members = append(saved.Members, ad.saveMember(rep, flat))
@@ -62,6 +66,7 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 		return err
 	}
 	rep := ad.state.NewReplicaAt(j, s.Number)
+	s.Restored = rep
 	rep.LifePart = s.LifePart
 	rep.Retry.Set(s.RetryPart)
 	rep.Release.Set(s.ReleasePart)

@@ -84,7 +84,9 @@ func (bl *Backlog) enqueue(e *record.Entry, s *record.Shape) {
 	bl.count(e, 1)
 	bl.noteEntry(e)
 	if b.Slot >= 0 {
-		q.Ready.Fix(b.Slot)
+		if b.Entries.Min() == e {
+			q.Ready.Fix(b.Slot)
+		}
 		bl.tellNext(q)
 	} else if s.BlockedAt < 0 && b.QuotaSlot < 0 {
 		bl.makeReady(b)
@@ -160,8 +162,7 @@ func (bl *Backlog) dequeue(e *record.Entry) {
 	}
 	bl.count(e, -1)
 	bl.Unfresh(e)
-	switch {
-	case b.Entries.Len() == 0:
+	if b.Entries.Len() == 0 {
 		bl.unready(b)
 		bl.quotaUnblock(b)
 		bl.Due.Forget(b)
@@ -172,7 +173,7 @@ func (bl *Backlog) dequeue(e *record.Entry) {
 		if len(b.Shape.Buckets) == 0 && b.Shape.BlockedAt >= 0 {
 			bl.Unblock(b.Shape) // nobody is left to remember it for
 		}
-	default:
+	} else {
 		bl.noteFirst(b)
 	}
 	if e.Grows {

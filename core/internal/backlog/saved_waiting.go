@@ -28,8 +28,8 @@ func SaveWaiting(rep *record.Replica, s *record.SavedReplica) {
 // SaveBids saves what is known of what a replica bids.
 func (bl *Backlog) SaveBids(rep *record.Replica, s *record.SavedReplica) {
 	for _, e := range rep.Entries {
-		bid := record.SavedBid{Group: e.Group, BidPart: e.Bid, InVain: e.Bid.Turn == bl.agenda.PreemptTurn}
-		if bid.InVain || bid.RipeAt != 0 || bid.At != 0 || bid.Round != 0 {
+		bid := record.SavedBid{Group: e.Group, BidPart: e.Bid}
+		if bid.InVain, bid.Turn = e.Bid.Turn == bl.agenda.PreemptTurn, 0; bid != (record.SavedBid{Group: e.Group}) {
 			s.Bids = append(s.Bids, bid)
 		}
 	}
@@ -66,12 +66,11 @@ func (bl *Backlog) restoreBid(rep *record.Replica, s *record.SavedBid) *berth.Er
 }
 
 // RestoreWaiting enters replicas into the pending index.
-func (bl *Backlog) RestoreWaiting(jobs []record.SavedJob) *berth.Error {
-	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+func (bl *Backlog) RestoreWaiting(jobs []record.SavedJob) {
+	for _, rep := range bl.state.ByPrecedence(jobs) {
 		bl.Await(rep)
 		bl.AwaitBatch(rep)
-		return nil
-	})
+	}
 }
 
 // RestoreBlocked marks what the core knew to be impossible. Without it a

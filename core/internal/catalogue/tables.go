@@ -374,7 +374,7 @@ func (c *Catalogue) SaveTables() []SavedTable {
 	var list []SavedTable
 	some := func(counts []uint32) []uint32 {
 		if slices.ContainsFunc(counts, func(n uint32) bool { return n > 0 }) {
-			return counts
+			return slices.Clone(counts)
 		}
 		return nil
 	}
@@ -402,7 +402,7 @@ func (c *Catalogue) SavePools() []SavedPool {
 	var list []SavedPool
 	for _, name := range slices.Sorted(maps.Keys(c.Pools)) {
 		if p := c.Pools[name]; len(p.Changes) > 0 {
-			list = append(list, SavedPool{name, p.Changes})
+			list = append(list, SavedPool{name, slices.Clone(p.Changes)})
 		}
 	}
 	return list

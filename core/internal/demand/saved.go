@@ -2,6 +2,7 @@ package demand
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/refusal"
@@ -29,8 +30,8 @@ type Saved struct {
 // Save returns what a demand goes by.
 func (d *Demand) Save() *Saved {
 	return &Saved{
-		Kinds: d.mix.kinds, Since: d.mix.since, Next: d.mix.next,
-		Typical: d.outlook.kinds, Time: d.outlook.time, Prices: d.prices,
+		Kinds: slices.Clone(d.mix.kinds), Since: d.mix.since, Next: d.mix.next,
+		Typical: slices.Clone(d.outlook.kinds), Time: d.outlook.time, Prices: slices.Clone(d.prices),
 		Free: d.free.save(), Changed: d.changed.save(),
 	}
 }

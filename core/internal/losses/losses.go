@@ -85,7 +85,9 @@ func (m *Losses) Forget(now berth.Time, most int) {
 func (m *Losses) Save() []Record {
 	var list []Record
 	for _, id := range slices.Sorted(maps.Keys(m.ByID)) {
-		list = append(list, *m.ByID[id])
+		r := *m.ByID[id]
+		r.Losses = slices.Clone(r.Losses)
+		list = append(list, r)
 	}
 	return list
 }

@@ -187,7 +187,8 @@ func (n *Node) SaveGPUs() []SavedGPU {
 		s := n.GPUs[g].Get()
 		saved := SavedGPU{GPU: g, GPUPart: s.GPUPart, Overdue: s.Overdue != nil}
 		if p := cmp.Or(s.Order, s.Overdue); p != nil {
-			saved.Order = &p.Order
+			order := p.Order
+			saved.Order = &order
 			saved.Before = &savedMode{p.Before.Mode, p.Before.Instances}
 		}
 		if saved != (SavedGPU{GPU: g}) {

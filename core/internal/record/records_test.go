@@ -241,7 +241,7 @@ func fillIn(v reflect.Value) {
 // Whatever is noted of a replica keeps it from being saved as one of many that are alike.
 func TestPlainReplicasHaveNothingNoted(t *testing.T) {
 	require.True(t, (&SavedReplica{}).Plain())
-	same := []string{"Number", "Incarnation", "Alike", "NoCapacity", "NoQuota", "Fresh", "StalledAt", "HopelessAt", "Turn"}
+	same := []string{"Number", "Incarnation", "Alike", "NoCapacity", "NoQuota", "Fresh", "Restored"}
 	var s SavedReplica
 	var try func(v reflect.Value)
 	try = func(v reflect.Value) {

@@ -48,8 +48,6 @@ type SavedJob struct {
 	Job berth.Job `json:"job"`
 	JobPart
 	Replicas []SavedReplica `json:"replicas"`
-	// Restored is what was made of it.
-	Restored *Job `json:"-"`
 }
 
 // A RatesPart is when the rate limits of the fleet, and of queues, are full again.
@@ -119,6 +117,8 @@ type SavedReplica struct {
 	Bids       []SavedBid `json:"bids,omitempty"`
 	BidsAt     berth.Time `json:"bidAt,omitempty"`
 	FailedBids int        `json:"failedBids,omitempty"`
+	// Restored is what was made of it.
+	Restored *Replica `json:"-"`
 }
 
 // A SavedBid is what is known of a bid of a replica, or of one of its groups, that grows.
@@ -142,9 +142,7 @@ type SavedMember struct {
 // bucket: it may be one of a batch.
 func (s *SavedReplica) Plain() bool {
 	noted := s.LifePart != LifePart{Number: s.Number, Incarnation: s.Incarnation, Created: s.Created, PendingSince: s.Created} ||
-		!s.RetryPart.Nothing() || !s.ReleasePart.Nothing() || !s.EvictionPart.Nothing() ||
-		// Turns are not saved: Stalled and the like say what they mean.
-		s.ReservePart != ReservePart{StalledAt: s.StalledAt, HopelessAt: s.HopelessAt} || s.LookPart != LookPart{Turn: s.LookPart.Turn} ||
+		!s.RetryPart.Nothing() || !s.ReleasePart.Nothing() || !s.EvictionPart.Nothing() || !s.ReservePart.Nothing() || !s.LookPart.Nothing() ||
 		s.Sought || s.Stalled || s.Hopeless || s.Looked || len(s.Bids) > 0 || s.BidsAt != 0 || s.FailedBids != 0
 	holds := len(s.Members) > 0 || s.Order != nil || s.EndsAt != 0 || s.Reserved != nil || s.Moving != nil || s.Leaves ||
 		s.Active != 0 || len(s.Exclusive) > 0 || s.GPUHold != nil

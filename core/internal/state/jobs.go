@@ -11,6 +11,9 @@ import (
 	"github.com/berth-sched/berth/core/internal/told"
 )
 
+// Expect makes room for so many jobs, where none is known yet.
+func (st *State) Expect(jobs int) { st.Jobs = make(map[berth.JobID]*record.Job, jobs) }
+
 // Admit makes a new job known.
 func (st *State) Admit(j *record.Job) {
 	st.Jobs[j.Spec.ID] = j
@@ -25,26 +28,58 @@ func (st *State) Admit(j *record.Job) {
 
 // PatternOf is the pattern of a job, by which some job is known, or a new one.
 func (st *State) PatternOf(j *berth.Job) *record.Pattern {
-	st.asked = record.PatternSpec{Asked: told.AskedBy(j)}
-	if slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Share != nil }) {
-		st.asked.TrustDomain = catalogue.TrustDomainOf(j.Tenant, j.Queue)
-	}
-	var err error
-	st.key, err = patternPen.Append(st.key[:0], &st.asked)
-	st.asked = record.PatternSpec{} // it shares memory with the caller
-	invariant.Must(err)             // a checked job has its JSON
+	asked := told.AskedBy(j)
+	st.writePattern(j, asked)
 	if p := st.Patterns[string(st.key)]; p != nil {
 		return p
 	}
 	if p := st.forgotten; p != nil && p.Key == string(st.key) {
 		return p
 	}
-	asked := told.AskedBy(j)
 	p := &record.Pattern{Key: string(st.key), Asked: asked.Clone(), Offsets: make([]int, 1, 1+len(j.Groups))}
 	for i := range j.Groups {
 		p.Offsets = append(p.Offsets, p.Offsets[i]+j.Groups[i].Members)
 	}
 	return p
+}
+
+// Patterns finds those of jobs that share the memory of their groups, as many of a snapshot do: by
+// where that is, and what else makes a pattern. It is for as long as none of them changes.
+type Patterns map[sharedGroups]*record.Pattern
+
+type sharedGroups struct {
+	at   *berth.Group
+	rest string
+}
+
+// mostShared bounds the patterns that are found by the memory of their groups.
+const mostShared = 1024
+
+// PatternLike is PatternOf for one of many jobs.
+func (st *State) PatternLike(j *berth.Job, known Patterns) *record.Pattern {
+	rest := told.AskedBy(j)
+	rest.Groups = nil
+	st.writePattern(j, rest)
+	if p := known[sharedGroups{&j.Groups[0], string(st.key)}]; p != nil {
+		return p
+	}
+	key := sharedGroups{&j.Groups[0], string(st.key)}
+	p := st.PatternOf(j)
+	if len(known) < mostShared {
+		known[key] = p
+	}
+	return p
+}
+
+// writePattern writes the key of the pattern of a job, as if it asked for what is given.
+func (st *State) writePattern(j *berth.Job, asked told.Asked) {
+	st.asked = record.PatternSpec{Asked: asked}
+	if slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Share != nil }) {
+		st.asked.TrustDomain = catalogue.TrustDomainOf(j.Tenant, j.Queue)
+	}
+	var err error
+	st.key, err = patternPen.Append(st.key[:0], &st.asked)
+	invariant.Must(err) // a checked job has its JSON
 }
 
 // NewReplicaAt makes a pending replica with a number that no other has. Its incarnations begin

@@ -50,8 +50,8 @@ type State struct {
 	// Shapes and Patterns by their keys, which the pens write.
 	Shapes   map[string]*record.Shape
 	Patterns map[string]*record.Pattern
-	asked    record.PatternSpec // what is looked for, for the pen
 	key      []byte             // is written here
+	asked    record.PatternSpec // of which that of a pattern is written
 	// forgotten is the pattern that was the last to lose its last job: the next job may have it.
 	forgotten *record.Pattern
 	// Spares are kept of these pools, in order of name.

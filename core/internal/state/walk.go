@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -110,13 +111,40 @@ func (st *State) LeavingFrom(w *record.Reservation) bool {
 // EachSaved calls a function for every replica that was restored, and its saved form.
 func (st *State) EachSaved(jobs []record.SavedJob, restore func(*record.Replica, *record.SavedReplica) *berth.Error) *berth.Error {
 	for i := range jobs {
-		j := jobs[i].Restored
 		for k := range jobs[i].Replicas {
 			s := &jobs[i].Replicas[k]
-			if err := restore(j.Replicas.At(s.Number), s); err != nil {
+			if err := restore(s.Restored, s); err != nil {
 				return refusal.In(refusal.In(err, errtext.Index("replicas", k)), errtext.Index("jobs", i))
 			}
 		}
 	}
 	return nil
+}
+
+// ByPrecedence lists the replicas that were restored about in the order of service, by rank and
+// age: each that waits then goes behind those that are there, and moves none of them.
+func (st *State) ByPrecedence(jobs []record.SavedJob) []*record.Replica {
+	type precedence struct { // to compare these looks at no record
+		class    berth.Class
+		priority int32
+		created  berth.Time
+		number   int
+	}
+	var reps []*record.Replica
+	var list []precedence
+	for i := range jobs {
+		for k := range jobs[i].Replicas {
+			rep := jobs[i].Replicas[k].Restored
+			list = append(list, precedence{rep.Job.Spec.Class, rep.Job.Spec.Priority, rep.Created, len(reps)})
+			reps = append(reps, rep)
+		}
+	}
+	slices.SortFunc(list, func(a, b precedence) int {
+		return cmp.Or(cmp.Compare(b.class, a.class), cmp.Compare(b.priority, a.priority), cmp.Compare(a.created, b.created), a.number-b.number)
+	})
+	ordered := make([]*record.Replica, len(list))
+	for i, p := range list {
+		ordered[i] = reps[p.number]
+	}
+	return ordered
 }
