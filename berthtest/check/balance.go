@@ -30,13 +30,18 @@ func (p *part) room() int {
 
 // balanced: a group that is placed as a whole uses as few domains as hold it, and is divided
 // over these as evenly as they have room for. What is looked at are the domains that it uses:
-// fewer of them would have done, or more members could have gone to the emptiest.
+// fewer of them would have done, or more members could have gone to the emptiest. A gang that comes
+// back to where all of it stood stays divided as it was, whatever has become free since.
 func (c *Checker) balanced(rep *replica, g int, members []*member) error {
 	group := &rep.job.spec.Groups[g]
 	level := group.Topology.Balance
 	fresh := !slices.ContainsFunc(members, func(m *member) bool { return m.bind != c.last })
 	if level == "" || !fresh || len(members) != group.Members || minimum(group) < group.Members ||
 		len(group.Topology.Segments) > 0 || len(rep.job.spec.Groups) > 1 || c.enlarged {
+		return nil
+	}
+	if !slices.ContainsFunc(members, func(m *member) bool { return rep.stood[m.flat].node != m.node }) {
+		c.saw("balanced as it stood")
 		return nil
 	}
 	parts := map[string]*part{}

@@ -114,7 +114,7 @@ func (bl *Backlog) Attach(d *record.GPUHold) {
 	bl.books.SettleGPU(d.Node, d.GPU)
 }
 
-// Lapse ends the drain of a GPU, if there is one.
+// Lapse ends the hold of a GPU, if there is one.
 func (bl *Backlog) Lapse(n *record.Node, gpu int) {
 	if d := n.GPUs[gpu].Get().GPUHold; d != nil {
 		bl.EndGPUHold(d)

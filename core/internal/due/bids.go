@@ -189,20 +189,18 @@ func (d *Due) eachBelow(heap []*bidder, i int, most int64, f func(*record.Entry)
 	return f(heap[i].entry) && d.eachBelow(heap, 2*i+1, most, f) && d.eachBelow(heap, 2*i+2, most, f)
 }
 
-// NextBid is the first instant before a given one at which a bidder of a queue becomes due that may
-// bid, as a function tells; else the given one. EachDue came before.
-func (d *Due) NextBid(of *record.Queue, before berth.Time, may func(*record.Entry) bool) berth.Time {
-	return d.nextBelow(d.queueOf(of).later.Items(), 0, before, may)
+// NextBid is the first instant before a given one at which a bidder of a queue is due and may bid;
+// else the given one. The function is the instant from which on an entry may. EachDue came before.
+func (d *Due) NextBid(of *record.Queue, before berth.Time, from func(*record.Entry) berth.Time) berth.Time {
+	return d.nextBelow(d.queueOf(of).later.Items(), 0, before, from)
 }
 
 // nextBelow is NextBid for the part of a heap below a position, which begins with the soonest.
-func (d *Due) nextBelow(heap []*bidder, i int, before berth.Time, may func(*record.Entry) bool) berth.Time {
+func (d *Due) nextBelow(heap []*bidder, i int, before berth.Time, from func(*record.Entry) berth.Time) berth.Time {
 	if i >= len(heap) || heap[i].at >= before {
 		return before
 	}
 	d.Looked++
-	if may(heap[i].entry) {
-		return heap[i].at
-	}
-	return d.nextBelow(heap, 2*i+2, d.nextBelow(heap, 2*i+1, before, may), may)
+	before = min(before, max(heap[i].at, from(heap[i].entry)))
+	return d.nextBelow(heap, 2*i+2, d.nextBelow(heap, 2*i+1, before, from), from)
 }

@@ -16,7 +16,7 @@ import (
 // its job, and every victim in another queue has a cost. Where many queues are a little below their
 // shares, nearly all bids are of that kind, and no search is needed to tell.
 
-// A hurdle is what a bid has to gain.
+// A hurdle is the cost that the gain of a bid has to exceed.
 type hurdle struct {
 	prospect.Least
 	scale preempt.Scale
@@ -26,8 +26,7 @@ type hurdle struct {
 	known bool
 }
 
-// A hope is what a bid may gain at the most: it is of so high a class, for so many GPUs, and has
-// waited for so long.
+// A hope bounds the gain of a bid, by the class of its job, its GPUs and the start of its wait.
 type hope struct {
 	class int
 	milli int64
@@ -50,10 +49,13 @@ func (h *hurdle) isBelow(o hope, at berth.Time) bool {
 	return cost == 0 || h.scale.Gain(&preempt.Beneficiary{Class: o.class, GPUMilli: o.milli, Waited: int64(at.Sub(o.since))}) > cost
 }
 
-// clearedBy is the first instant before a given one at which a bid with a hope may pay that cannot
-// now; else the given one. Gains grow at a steady rate and the hurdle at one that falls, so that a
-// bid which may pay at some instant may pay from then on.
+// clearedBy is the first instant, from now on and before a given one, at which a bid with a hope
+// may pay; else the given one. Gains grow at a steady rate and the hurdle at one that falls, so a
+// bid that may pay at some instant may pay from then on.
 func (h *hurdle) clearedBy(o hope, now, before berth.Time) berth.Time {
+	if h.isBelow(o, now) {
+		return now
+	}
 	last := min(before-1, now.Add(limits.MaxSpan))
 	if last <= now || !h.isBelow(o, last) {
 		return before
@@ -68,7 +70,7 @@ func (h *hurdle) clearedBy(o hope, now, before berth.Time) berth.Time {
 	return last
 }
 
-// hopeOf is that of an entry.
+// hopeOf is the hope of an entry.
 func hopeOf(e *record.Entry) hope {
 	return hope{int(e.Rep.Job.Spec.Class), e.Bucket.Shape.Least.GPUMilli, e.Rep.PendingSince}
 }

@@ -424,23 +424,24 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 		weighs := h.known && c.least == nil
 		if weighs {
 			outline := ev.backlog.Due.Outline(q)
-			if o := h.hopeOfAll(outline, c.room); outline.Fewest > c.free && !h.isBelow(o, ev.state.Now) {
-				next = h.clearedBy(o, ev.state.Now, next)
+			if at := h.clearedBy(h.hopeOfAll(outline, c.room), ev.state.Now, next); outline.Fewest > c.free && at > ev.state.Now {
+				next = at
 				continue
 			}
 		}
-		may := func(e *record.Entry) bool {
-			if !ev.mayBidNow(e, &c) {
-				return false
+		from := func(e *record.Entry) berth.Time { // next, or later: it may not bid before next
+			switch {
+			case !ev.mayBidNow(e, &c):
+				return agenda.Never
+			case weighs && !e.Grows && !ev.asksWithin(e.Bucket, c.free):
+				return h.clearedBy(hopeOf(e), ev.state.Now, next)
 			}
-			if weighs && !e.Grows && !ev.asksWithin(e.Bucket, c.free) && !h.isBelow(hopeOf(e), ev.state.Now) {
-				next = h.clearedBy(hopeOf(e), ev.state.Now, next)
-				return false
-			}
-			return true
+			return ev.state.Now
 		}
 		ev.backlog.Due.EachDue(q, c.most, func(e *record.Entry) bool {
-			if may(e) {
+			if at := from(e); at > ev.state.Now {
+				next = min(next, at)
+			} else {
 				list = append(list, e)
 			}
 			return len(list) < most
@@ -448,7 +449,7 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 		if len(list) == most {
 			return list, next
 		}
-		next = ev.backlog.Due.NextBid(q, next, may)
+		next = ev.backlog.Due.NextBid(q, next, from)
 	}
 	return list, next
 }
@@ -457,8 +458,7 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 // all and of its guarantee, and the first of its own jobs to go.
 type claim struct {
 	room, guarantee int64
-	// free is up to what amount a bid pays in any case, or may do with moves: what is within the
-	// guarantee.
+	// free is what the guarantee leaves: a bid for no more pays in any case, or may do with moves.
 	free  int64
 	least *record.Replica // nil: none that anything that waits may outrank
 	// most is what an entry asks for at the most that may bid.

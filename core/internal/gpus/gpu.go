@@ -186,7 +186,7 @@ func (gp *GPUs) ClearAt(n *record.Node, gpu int, claim *gang.Claim) (at berth.Ti
 	return at, max(idle, 0), late, at > gp.state.Now && at != agenda.Never
 }
 
-// HoldGPU closes a GPU for a drain.
+// HoldGPU closes a GPU to newcomers.
 func (gp *GPUs) HoldGPU(d *record.GPUHold) {
 	gp.backlog.Attach(d)
 	gp.backlog.Spoil(d.Node)

@@ -83,12 +83,11 @@ func (k *Pick) Close() {
 func (k *Pick) Next() (topology.NodeIndex, bool) {
 	for {
 		if k.found.Len() == 0 && k.partial {
-			given := k.given
 			k.prospects.spare = append(k.prospects.spare, k.buffer[:0])
-			for k.find(0); k.given > 0; k.given-- {
+			k.find(0)
+			for range k.given {
 				k.found.Pop()
 			}
-			k.given = given
 		}
 		if k.found.Len() == 0 {
 			break

@@ -136,7 +136,7 @@ func (se *Search) tryHeldGPU(d *record.GPUHold) {
 	}
 	outcome := se.tryStaged(&w)
 	se.unstageRest(staged)
-	if outcome != Fits { // placed, it has given the drain up
+	if outcome != Fits { // placed, it has given the hold up
 		n.GPUs[d.GPU].Note().GPUHold = d
 		se.books.SettleGPU(n, d.GPU)
 	}

@@ -1,5 +1,5 @@
-// Package told has the descriptions of jobs as the core keeps them: jobs that ask for the same keep
-// that once.
+// Package told has the descriptions of jobs and nodes as the core keeps them. Jobs that ask for the
+// same share one copy of that, and a node has one copy of the properties that its GPUs share.
 //
 // It holds no state.
 package told
@@ -47,15 +47,10 @@ func (a *Asked) Clone() Asked {
 // JobOf is the description of a job, which asks for what is given. It shares no memory with the
 // job.
 func JobOf(j *berth.Job, asked *Asked) Job {
-	kept := Job{
-		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority, Asked: asked,
+	return Job{
+		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority, Asked: asked, Service: values.Copied(j.Service),
 		MinRuntime: j.MinRuntime, ExpectedRuntime: j.ExpectedRuntime, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
 	}
-	if j.Service != nil {
-		service := *j.Service
-		kept.Service = &service
-	}
-	return kept
 }
 
 // Full is the job in the words of the contract. It shares memory with what the core keeps.

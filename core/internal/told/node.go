@@ -6,7 +6,7 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// A Node is the description of a node. What all of its GPUs are it says once.
+// A Node is the description of a node.
 type Node struct {
 	// Node has no GPUs: they are in Model and GPUs.
 	berth.Node

@@ -46,7 +46,7 @@ func CloneJob(j *berth.Job) berth.Job {
 	c := *j
 	c.Groups = CloneGroups(j.Groups)
 	c.SameLabels = slices.Clone(j.SameLabels)
-	c.Service = copied(j.Service)
+	c.Service = Copied(j.Service)
 	return c
 }
 
@@ -64,7 +64,7 @@ func CloneGroups(list []berth.Group) []berth.Group {
 
 // CloneClaim returns a copy that shares no memory that the caller could change.
 func CloneClaim(c berth.Claim) berth.Claim {
-	c.Share, c.MinInstance = copied(c.Share), copied(c.MinInstance)
+	c.Share, c.MinInstance = Copied(c.Share), Copied(c.MinInstance)
 	return c
 }
 
@@ -74,8 +74,8 @@ func CloneSelector(s berth.Selector) berth.Selector {
 	return s
 }
 
-// copied returns a pointer to a copy of what a pointer leads to.
-func copied[T any](p *T) *T {
+// Copied returns a pointer to a copy of the value behind a pointer, or nil.
+func Copied[T any](p *T) *T {
 	if p == nil {
 		return nil
 	}

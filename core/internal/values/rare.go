@@ -1,7 +1,7 @@
 package values
 
-// A Rare is a part that most records have nothing in: until somebody notes something there it takes
-// no more than a pointer. The zero value has nothing noted.
+// A Rare is a part of a record that is empty in most records: an empty one takes a pointer and no
+// more. The zero value is empty.
 type Rare[T interface{ Nothing() bool }] struct{ noted *T }
 
 // Get is what is noted, for reading; the zero value if there is nothing.

@@ -67,9 +67,9 @@ func (t *Search) MayBeVictim(victim *record.Replica) bool {
 }
 
 // lend discharges as many of the replicas of the sources from a position on as may go together, in
-// their order, and adds them to what is lent. Of each source it discharges what of the others might
-// go in their stead as well, as an amount: in another order more may go, and each choice is held to
-// what it opens. It looks at so many.
+// their order, and adds them to what is lent. Of each source it also discharges, as an amount, the
+// most that its other replicas may give in their stead: in another order more may go. Each choice
+// is checked later against what it opens. It looks at so many.
 func (t *Search) lend(lent *loan, from int) {
 	t.noteTaken(nil)
 	looked := 0
