@@ -63,6 +63,7 @@ var roomRules = map[string]roomRule{
 			"Patterns":   "interned from the jobs",
 			"key":        "is written anew for each",
 			"asked":      "is what a key is written of",
+			"forgotten":  "saves that it is made again",
 			"Spares":     "from the policy and the nodes",
 			"Returning":  "from the states of replicas, and where they stood",
 			"Leaving":    "from the states of replicas and members, and the victims of plans",

@@ -48,5 +48,6 @@ func TestLivesAllocateTheSameOnEveryFleet(t *testing.T) {
 			allocs[i] = testing.AllocsPerRun(100, func() { live() })
 		}
 		require.InDelta(t, allocs[0], allocs[1], 1, "%s", l.name) // the odd growth of a map
+		require.LessOrEqual(t, allocs[0], l.most, l.name)
 	}
 }

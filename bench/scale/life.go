@@ -36,4 +36,5 @@ func liveOn(tb builder, sched *core.Core, orders []berth.Order) bool {
 var lives = []struct {
 	name          string
 	members, each int
-}{{"one-GPU", 1, 1}, {"one-node", 1, 8}, {"gang-of-512", 64, 8}}
+	most          float64 // allocations
+}{{"one-GPU", 1, 1, 29}, {"one-node", 1, 8, 19}, {"gang-of-512", 64, 8, 34}}

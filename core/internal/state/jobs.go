@@ -33,6 +33,9 @@ func (st *State) PatternOf(j *berth.Job) *record.Pattern {
 	if p := st.Patterns[string(st.key)]; p != nil {
 		return p
 	}
+	if p := st.forgotten; p != nil && p.Key == string(st.key) {
+		return p
+	}
 	p := &record.Pattern{Key: string(st.key), Asked: asked.Clone(), Offsets: make([]int, 1, 1+len(j.Groups))}
 	for i := range j.Groups {
 		p.Offsets = append(p.Offsets, p.Offsets[i]+j.Groups[i].Members)
@@ -155,6 +158,7 @@ func (st *State) Dismiss(j *record.Job) {
 	delete(st.Jobs, j.Spec.ID)
 	if j.Pattern.Users--; j.Pattern.Users == 0 {
 		delete(st.Patterns, j.Pattern.Key)
+		st.forgotten = j.Pattern
 	}
 }
 

@@ -52,6 +52,8 @@ type State struct {
 	Patterns map[string]*record.Pattern
 	key      []byte             // is written here
 	asked    record.PatternSpec // of which that of a pattern is written
+	// forgotten is the pattern that was the last to lose its last job: the next job may have it.
+	forgotten *record.Pattern
 	// Spares are kept of these pools, in order of name.
 	Spares []*record.SparePool
 	// Leaving has the replicas that are being stopped, or will be: victims, moves, drains.
