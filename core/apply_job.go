@@ -107,8 +107,8 @@ func (c *Core) roomFor(more int) *berth.Error {
 
 // addReplicas gives a job so many replicas, which wait, with the lowest numbers that are not in
 // use. The cost does not depend on how many they are. A queue in which nothing waited has a larger
-// share now, and others a smaller one. One that waits already has its whole share, as a rule, and
-// whether it has is too much to ask at each submission.
+// share now, and others a smaller one. One with jobs that wait has its whole share already, as a
+// rule; to compute that at each submission would cost too much.
 func (c *Core) addReplicas(j *record.Job, many int) {
 	if c.books.Queues[j.Queue].WaitingMilli == 0 {
 		c.agenda.Reshare(c.state.Now)

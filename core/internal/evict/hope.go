@@ -20,7 +20,7 @@ import (
 type hurdle struct {
 	prospect.Least
 	scale preempt.Scale
-	// known: a bid of a queue whose own jobs are no victims pays only with a victim in a queue with
+	// known: a bid that outranks no job of its own queue pays only with a victim in a queue with
 	// more than its share, and costs so much at the least. Nothing is known where something leaves
 	// or a place is being made: a bid may come to its place without a victim then.
 	known bool
