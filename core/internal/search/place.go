@@ -25,11 +25,19 @@ func (se *Search) Place() {
 	se.unbound = se.unbound[:0]
 }
 
-// placeMinimums serves the ready buckets until nothing fits or the budget is spent.
+// placeMinimums serves the ready buckets until nothing fits, the budget is spent, or as much has been
+// placed as one pass places.
 func (se *Search) placeMinimums() {
 	se.minimums = true
 	defer func() { se.minimums = false }()
-	for range se.state.Config.Policy.PassBudget {
+	members, counted := 0, 0
+	for attempts := range se.state.Config.Policy.PassBudget {
+		for ; counted < len(se.unbound); counted++ {
+			members += se.unbound[counted].rep.Job.Members()
+		}
+		if attempts+members >= se.state.Bounds.Placed {
+			return
+		}
 		i, ok := se.state.Quota.Next()
 		if !ok && se.agenda.TookSome() {
 			// What was taken since may have moved the search off a product whose limit
