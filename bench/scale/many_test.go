@@ -47,8 +47,8 @@ func TestManyPreemptorsCostAPassNoMore(t *testing.T) {
 	require.Less(t, max(most[0], most[1]), int64(16), "preemptions in one pass")
 }
 
-// However many jobs could start at once, one pass starts no more than so many, and a larger fleet is
-// filled all the same.
+// However many jobs could start at once, one pass starts no more than so many, and a larger fleet
+// is filled all the same.
 func TestAColdStartCostsAPassNoMore(t *testing.T) {
 	for _, gpus := range []int{2 * small, 4 * small} {
 		sched := newCold(t, gpus, 1, gpus)

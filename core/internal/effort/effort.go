@@ -11,8 +11,8 @@ import (
 // on in the next one, from where it stopped. A core has the usual ones; tests lower them in a
 // snapshot, so that small worlds reach every one of them.
 type Bounds struct {
-	// Placed is how many members of gangs one pass places, and attempts to place gangs count beside
-	// them.
+	// Placed bounds what one pass places: the members of the minimum of each gang, and one for each
+	// attempt to place a gang.
 	Placed int `json:"placed"`
 	// Moves is for how many gangs one pass looks for another place than where they stood.
 	Moves int `json:"moves"`
@@ -51,8 +51,8 @@ type Bounds struct {
 func Usual() Bounds {
 	return Bounds{
 		Placed: 4096,
-		Moves: 256,
-		Bids: 64, VictimSearches: 2048, Candidates: 512, Victims: 4096,
+		Moves:  256,
+		Bids:   64, VictimSearches: 2048, Candidates: 512, Victims: 4096,
 		Movers: limits.MaxMovers, MoveTrials: 256, Ahead: 64,
 		Reshapes: 8, Singles: 256, Offers: 1024, NodesLooked: 16_384,
 		Ends: 65_536, Depth: 16,

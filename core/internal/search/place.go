@@ -25,17 +25,16 @@ func (se *Search) Place() {
 	se.unbound = se.unbound[:0]
 }
 
-// placeMinimums serves the ready buckets until nothing fits, the budget is spent, or as much has been
-// placed as one pass places.
+// placeMinimums serves the ready buckets until nothing fits or the bounds of a pass are reached.
 func (se *Search) placeMinimums() {
 	se.minimums = true
 	defer func() { se.minimums = false }()
-	members, counted := 0, 0
-	for attempts := range se.state.Config.Policy.PassBudget {
-		for ; counted < len(se.unbound); counted++ {
-			members += se.unbound[counted].rep.Job.Members()
+	work, counted := 0, 0
+	for range se.state.Config.Policy.PassBudget {
+		for work++; counted < len(se.unbound); counted++ {
+			work += se.unbound[counted].rep.Job.Shape().Fewest()
 		}
-		if attempts+members >= se.state.Bounds.Placed {
+		if work > se.state.Bounds.Placed {
 			return
 		}
 		i, ok := se.state.Quota.Next()
