@@ -191,8 +191,12 @@ func (ev *Evict) bidsInVain(im *imagination, e *record.Entry) bool {
 // lookAgain notes that no preemption and no move starts an entry, and when one might even if
 // nothing changes.
 func (ev *Evict) lookAgain(e *record.Entry, ripe func(after berth.Time) berth.Time) {
+	same, at := e.Bid.Turn == ev.agenda.PreemptTurn, e.Bid.At
 	ev.bidInVain(e)
 	e.Bid.Round, e.Bid.RipeAt = 0, ripe(e.Bid.At)
+	if same { // the clock alone had it look: that puts off nothing
+		e.Bid.At = at
+	}
 	ev.agenda.PreemptBy(ev.backlog.Due.LooksFor(e))
 }
 
@@ -307,7 +311,7 @@ func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *victim.Search
 	t.ProtectedUntil, t.Limited, t.Cut = lent.ProtectedUntil, lent.Limited, lent.Cut
 	t.GatherOwn()
 	if victims, ok = t.Choose(s.Chooser, trials); !ok && t.Weighing == nil && lent.Weighing != nil {
-		t.Weighing, victims = lent.Weighing, others
+		t.Weighing, t.Unsteady, victims = lent.Weighing, lent.Unsteady, others
 	}
 	return t, victims, ok && t.Weighing == nil
 }
