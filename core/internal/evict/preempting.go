@@ -213,9 +213,6 @@ func (ev *Evict) rest(e *record.Entry, until berth.Time) {
 	ev.backlog.Due.NoteBids(e.Bucket)
 }
 
-// pays reports whether moves gain more than they cost.
-func (b *Bid) pays() bool { return b.Gain > b.Cost }
-
 // bidForVictims looks for the cheapest victims: for surplus alone, until the rate limit allows an
 // eviction.
 func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Time) *Bid {
