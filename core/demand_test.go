@@ -113,11 +113,14 @@ func TestRestoreRefusesWhatIsNoDemand(t *testing.T) {
 	askedFor(t, sched, 40, berth.WholeGPUs(2))
 	b, err := sched.Snapshot()
 	require.NoError(t, err)
-	const known = `{"claim":{"gpus":2},"weight":40,"time":3456000}`
+	const known = `{"claim":{"gpus":2},"weight":40}`
 	for _, c := range []struct{ put, field string }{
 		{`{"claim":{"gpus":65},"weight":32,"time":32}`, "demand.kinds[0].claim.gpus"},
 		{`{"claim":{"gpus":2},"weight":0,"time":32}`, "demand.kinds[0]"},
-		{`{"claim":{"gpus":2},"weight":32,"time":0}`, "demand.kinds[0]"},
+		{`{"claim":{"gpus":2},"weight":32,"time":32}`, "demand.kinds[0]"},
+		{`{"claim":{"gpus":2},"weight":32,"timed":33,"time":33}`, "demand.kinds[0]"},
+		{`{"claim":{"gpus":2},"weight":32,"timed":32,"time":31}`, "demand.kinds[0]"},
+		{`{"claim":{"gpus":2},"weight":32,"timed":1,"time":86401}`, "demand.kinds[0]"},
 		{`{"claim":{"mig":"1g.10gb"},"weight":32,"time":32}`, "demand.kinds[0]"},
 		{`{"claim":{"gpus":2,"cpuMilli":-1},"weight":32,"time":32}`, "demand.kinds[0].claim.cpuMilli"},
 	} {
@@ -138,4 +141,25 @@ func TestRestoreRefusesWhatIsNoDemand(t *testing.T) {
 		require.ErrorAs(t, err, &refusal, c.to)
 		require.Equal(t, c.field, refusal.Field)
 	}
+}
+
+// A service runs for ever, and nobody knows how long a job without a run time does: each of their
+// members counts as the mean of those that state one. So a fleet with many services keeps nodes
+// whole for gangs that run for minutes.
+func TestDemandOfServicesIsNotAllOfTheTime(t *testing.T) {
+	sched := newMixed(t)
+	for i := range 64 {
+		submitted := claimed(berth.JobID(fmt.Sprintf("j%d", i)), 1, berth.WholeGPUs(1))
+		j := &submitted.Job
+		switch {
+		case i%4 == 0:
+			j.Groups[0].Claim.GPUs, j.ExpectedRuntime = 8, 10*berth.Minute
+		case i%4 == 1:
+			j.Service = &berth.Service{Replicas: 1}
+		}
+		mustApply(sched, 1, submitted)
+	}
+	b, err := sched.Snapshot()
+	require.NoError(t, err)
+	require.Contains(t, string(b), `"typical":[{"claim":{"gpus":1},"weight":48,"timed":48,"time":28800},{"claim":{"gpus":8},"weight":16,"timed":16,"time":9600}],"time":38400`)
 }

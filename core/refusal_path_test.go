@@ -3,8 +3,10 @@ package core_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/sample"
 	"github.com/berth-sched/berth/internal/strict"
@@ -49,7 +52,7 @@ func requirePath(t *testing.T, v any, refusal *berth.Error) {
 const letter = "ж"
 
 // mutants are a JSON value with one leaf replaced, for every leaf, by each of what is given for
-// leaves of its kind.
+// leaves of its kind. A plain run takes every third.
 func mutants(t *testing.T, text []byte, replacements ...any) [][]byte {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -57,7 +60,11 @@ func mutants(t *testing.T, text []byte, replacements ...any) [][]byte {
 	var v any
 	require.NoError(t, decoder.Decode(&v))
 	var list [][]byte
+	made := 0
 	write := func() {
+		if made++; drawn.Plain() && made%3 != 0 {
+			return
+		}
 		b, err := json.Marshal(v)
 		require.NoError(t, err)
 		list = append(list, b)
@@ -66,7 +73,8 @@ func mutants(t *testing.T, text []byte, replacements ...any) [][]byte {
 	visit = func(v any, set func(any)) {
 		switch v := v.(type) {
 		case map[string]any:
-			for key, inside := range v {
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				inside := v[key]
 				visit(inside, func(to any) { v[key] = to })
 				for _, r := range replacements {
 					if key2, ok := r.(string); ok {
@@ -208,7 +216,7 @@ func TestEveryRefusalOfADecoderNamesAPath(t *testing.T) {
 				refused[refusal.Field] = true
 			}
 		}
-		require.Greater(t, len(refused), 60, what)
+		require.True(t, drawn.Plain() || len(refused) > 60, what)
 		require.NotContains(t, refused, "", what)
 	}
 }

@@ -1,26 +1,23 @@
 package expected
 
 import (
-	"bytes"
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/bench/study/studytest"
 )
 
 // A busy small fleet for a day: answers come in several buckets, and the same seed gives the
 // same figures.
 func TestExpected(t *testing.T) {
 	o := Options{Nodes: 40, Days: 1, Load: 130, Every: berth.Hour, Most: 8, Seed: 1}
-	var first, second bytes.Buffer
-	require.NoError(t, Run(context.Background(), o, &first))
-	require.NoError(t, Run(context.Background(), o, &second))
-	require.Equal(t, first.String(), second.String())
-	require.Contains(t, first.String(), "to an hour")
-	require.ErrorIs(t, Run(context.Background(), Options{}, &first), study.ErrOptions)
+	out, err := studytest.Tell(Run, o)
+	require.NoError(t, err)
+	require.Contains(t, out, "to an hour")
+	studytest.Repeats(t, Run, o, out)
+	studytest.Refuses(t, Run, o, func(o *Options) { *o = Options{} })
 }
 
 // Errors are counted from five minutes on, and percentiles are in minutes.

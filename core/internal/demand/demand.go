@@ -16,7 +16,8 @@ import (
 //
 //	sum over the typical kinds of demand × (log alone + log company)
 //
-// demand is how much of the GPU time the kind is asked for; alone is how many of it would fit on
+// demand is how much of the GPU time the kind is asked for, where a member of no stated run time
+// counts as the mean of the others; alone is how many of it would fit on
 // the nodes if nothing else came, and company how many of them the nodes would take if all kinds
 // came. For the latter each node is filled with 60 sequences of 30 members of the mix, each by
 // itself and the same for all nodes, a share on the GPU on which it leaves the least. Typical are
@@ -66,12 +67,15 @@ func New(fleet *gang.Fleet, keyOf func(topology.NodeClass) hardware.Key) *Demand
 	return d
 }
 
-// Submitted counts the members of so many gangs, each of which runs for so long.
+// Submitted counts the members of so many gangs, each of which runs for so long; 0: nobody knows.
 func (d *Demand) Submitted(groups []berth.Group, gangs int, runtime berth.Duration) {
-	seconds := min(max(int64(runtime/berth.Second), 1), longest)
 	for i := range groups {
 		many := min(int64(groups[i].Members)*int64(gangs), maxOnce)
-		d.mix.add(&groups[i], many, many*seconds)
+		timed := many
+		if runtime == 0 {
+			timed = 0
+		}
+		d.mix.add(&groups[i], many, timed, timed*min(max(int64(runtime/berth.Second), 1), longest))
 	}
 	if d.mix.since >= d.mix.next && d.mix.since > 0 {
 		d.mix.age()

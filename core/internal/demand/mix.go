@@ -15,22 +15,23 @@ const (
 	// fewest is how many members have to be asked for before anything is expected.
 	fewest = 32
 	// maxTotal bounds weights and their sum: what is beyond is not counted.
-	maxTotal = 1 << 32
+	maxTotal = 1 << 20
 	// maxOnce bounds what is counted of one group.
 	maxOnce = 1 << 16
-	// longest is what a member counts for that runs for longer, in seconds, and maxTime bounds the
-	// sum of what members count for.
+	// longest is what a member counts for that runs for longer, in seconds.
 	longest = 24 * 60 * 60
-	maxTime = 1 << 38
+	// maxTime bounds the sum of what members count for, by the two bounds above.
+	maxTime = maxTotal * longest
 )
 
-// A Kind is what members ask for, how many did, and for how many seconds they run, taken
-// together: those of long ago count less.
+// A Kind is what members ask for, how many did, how many of these stated a run time, and that in
+// seconds, taken together: those of long ago count less.
 type Kind struct {
 	Claim    berth.Claim    `json:"claim"`
 	Selector berth.Selector `json:"selector,omitzero"`
 	Weight   int64          `json:"weight"`
-	Time     int64          `json:"time"`
+	Timed    int64          `json:"timed,omitempty"`
+	Time     int64          `json:"time,omitempty"`
 }
 
 // A mix is what was asked for. A kind that is new takes the place of the one with the least weight
@@ -41,8 +42,8 @@ type mix struct {
 	kinds []Kind
 	byKey map[string]int
 	keys  []string
-	// total and time are the sums over the kinds.
-	total, time int64
+	// total, timed and time are the sums over the kinds.
+	total, timed, time int64
 	// since is how many were added since it was last looked at, and next at how many that is due.
 	since, next int64
 	key         []byte
@@ -51,10 +52,10 @@ type mix struct {
 // newMix is a mix of nothing.
 func newMix() mix { return mix{byKey: map[string]int{}, next: fewest} }
 
-// add counts so many members of a group, which run for so many seconds together.
-func (m *mix) add(g *berth.Group, many, time int64) {
-	many, time = min(many, maxTotal-m.total), min(time, maxTime-m.time)
-	if g.Claim.WantsInstance() || many <= 0 || time <= 0 {
+// add counts so many members of a group, and for how many seconds those run, taken together, that
+// state a run time.
+func (m *mix) add(g *berth.Group, many, timed, time int64) {
+	if g.Claim.WantsInstance() || many <= 0 || many > maxTotal-m.total {
 		return // a divided GPU has no room for others
 	}
 	m.key = appendKey(m.key[:0], g)
@@ -75,8 +76,10 @@ func (m *mix) add(g *berth.Group, many, time int64) {
 		m.name(i, g)
 	}
 	m.kinds[i].Weight += many
+	m.kinds[i].Timed += timed
 	m.kinds[i].Time += time
 	m.total += many
+	m.timed += timed
 	m.time += time
 	m.since += many
 }
@@ -99,15 +102,15 @@ func (m *mix) name(i int, g *berth.Group) {
 func (m *mix) age() {
 	if m.total >= window {
 		kept := 0
-		m.total, m.time = 0, 0
+		m.total, m.timed, m.time = 0, 0, 0
 		for i := range m.kinds {
-			m.kinds[i].Weight /= 2
-			m.kinds[i].Time = (m.kinds[i].Time + 1) / 2
+			m.kinds[i].halve()
 			if m.kinds[i].Weight == 0 {
 				delete(m.byKey, m.keys[i])
 				continue
 			}
 			m.total += m.kinds[i].Weight
+			m.timed += m.kinds[i].Timed
 			m.time += m.kinds[i].Time
 			m.kinds[kept], m.keys[kept] = m.kinds[i], m.keys[i]
 			m.byKey[m.keys[kept]] = kept
@@ -117,6 +120,34 @@ func (m *mix) age() {
 		m.kinds, m.keys = m.kinds[:kept], m.keys[:kept]
 	}
 	m.since, m.next = 0, m.total
+}
+
+// halve makes a kind count half: its members run for as long, on average.
+func (k *Kind) halve() {
+	timed := k.Timed / 2
+	if timed > 0 {
+		k.Time = k.Time * timed / k.Timed
+	} else {
+		k.Time = 0
+	}
+	k.Weight, k.Timed = k.Weight/2, timed
+}
+
+// timedKinds are the kinds of a mix, with a run time for every member: a member that states none
+// counts for as long as the mean of those that state one. So what runs for ever, as services do,
+// and what nobody knows of, is neither all of the GPU time nor none of it.
+func (m *mix) timedKinds() []Kind {
+	mean := int64(1)
+	if m.timed > 0 {
+		mean = m.time / m.timed
+	}
+	kinds := slices.Clone(m.kinds)
+	for i := range kinds {
+		k := &kinds[i]
+		k.Time += (k.Weight - k.Timed) * mean
+		k.Timed = k.Weight
+	}
+	return kinds
 }
 
 // appendKey appends what tells a kind from all others.

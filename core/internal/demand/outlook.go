@@ -55,11 +55,12 @@ type model struct {
 
 // begin takes the kinds of a mix that are asked for most.
 func (o *outlook) begin(m *mix) {
-	kinds := slices.Clone(m.kinds)
+	kinds := m.timedKinds()
 	slices.SortStableFunc(kinds, func(a, b Kind) int { return cmp.Compare(b.Weight, a.Weight) })
-	covered, gpus, all := int64(0), int64(0), int64(0)
+	covered, gpus, all, time := int64(0), int64(0), int64(0), int64(0)
 	for i := range kinds {
 		all += kinds[i].Weight * kinds[i].milli()
+		time += kinds[i].Time
 	}
 	for i := range kinds {
 		if covered*100 >= m.total*typicalPercent && gpus*100 >= all*gpuPercent {
@@ -69,7 +70,7 @@ func (o *outlook) begin(m *mix) {
 		covered += kinds[i].Weight
 		gpus += kinds[i].Weight * kinds[i].milli()
 	}
-	o.expect(kinds, m.time)
+	o.expect(kinds, time)
 }
 
 // expect takes typical kinds, of a mix that runs for so many seconds.

@@ -48,7 +48,7 @@ func (d *Demand) Restore(s *Saved) *berth.Error {
 		if bad != nil {
 			return bad
 		}
-		if m.add(group, k.Weight, k.Time); len(m.kinds) != i+1 {
+		if m.add(group, k.Weight, k.Timed, k.Time); len(m.kinds) != i+1 {
 			return invalid(errtext.Index("demand.kinds", i), "it is there twice, or one of too many")
 		}
 	}
@@ -130,8 +130,9 @@ func (k *Kind) group(list string, i int) (*berth.Group, *berth.Error) {
 	if bad := refusal.From(k.Selector.Check()); bad != nil {
 		return nil, refusal.In(bad, field+".selector")
 	}
-	if k.Claim.WantsInstance() || k.Weight < 1 || k.Weight > maxTotal || k.Time < 1 || k.Time > maxTime {
-		return nil, invalid(field, "it is for an instance, or its weight or time is out of range")
+	if k.Claim.WantsInstance() || k.Weight < 1 || k.Weight > maxTotal || k.Timed < 0 || k.Timed > k.Weight ||
+		k.Time < k.Timed || k.Time > k.Timed*longest {
+		return nil, invalid(field, "it is for an instance, or its weight, timed or time is out of range")
 	}
 	return &berth.Group{Members: 1, Claim: k.Claim, Selector: k.Selector}, nil
 }

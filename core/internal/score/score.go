@@ -172,9 +172,9 @@ func (sc *Scoring) Submitted(j *record.Job) {
 		sc.books.Submitted(&full)
 	}
 	if sc.demand != nil {
-		runtime, ends := sc.state.Runtime(j)
-		if !ends {
-			runtime = berth.Day
+		runtime := j.Spec.ExpectedRuntime
+		if j.Spec.Service != nil {
+			runtime = 0
 		}
 		sc.demand.Submitted(j.Spec.Groups, j.Spec.Gangs(), runtime)
 	}
