@@ -231,7 +231,7 @@ func (ev *Evict) Relocate() {
 		return
 	}
 	found, left := ev.findPlaces()
-	for ev.search.LetStay(found) { // others counted on what they hold
+	for ev.search.LetStay(found) || ev.search.EndGrowth(found) { // others counted on what goes on
 		found, left = ev.findPlaces()
 	}
 	for _, r := range found {
