@@ -43,20 +43,6 @@ func (se *Search) LetStay(found []Relocation) bool {
 	return some
 }
 
-// EndGrowth ends what is set aside for the growth of running gangs that have found another place,
-// and reports whether there was any: victims that are not needed for it then go on where they are,
-// and the place may count on what they hold.
-func (se *Search) EndGrowth(found []Relocation) bool {
-	some := false
-	for _, r := range found {
-		if r.Where != nil && r.Rep.State == berth.ReplicaRunning && r.Rep.Reserved != nil {
-			se.backlog.EndReservation(r.Rep.Reserved)
-			some = true
-		}
-	}
-	return some
-}
-
 // Uprooted lists the gangs that need another place, have none yet and have not had their turn in
 // the round, the first in the order of service first.
 func (se *Search) Uprooted() []*record.Replica {
