@@ -18,10 +18,10 @@ const maxRepairs = 3
 //
 // A pass first lets fall due what is due, then sees to the replicas that must be
 // stopped or repaired, and then places pending work in policy order until
-// nothing more fits or Policy.PassBudget attempts are spent; the rest goes on in
-// the next pass. Its cost is proportional to what changed since the last one,
-// not to what exists: after something became free, that is one search for each
-// distinct request that waits and might fit there.
+// nothing more fits, Policy.PassBudget attempts are spent, or a few thousand members
+// have been placed; the rest goes on in the next pass. Its cost is proportional to what
+// changed since the last one, not to what exists: after something became free, that is one
+// search for each distinct request that waits and might fit there.
 func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	if now < c.state.Now {
 		return nil, c.clockError("schedule", now)

@@ -3,7 +3,6 @@ package core_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,17 +18,23 @@ import (
 func passesToRest(t *testing.T, c *core.Core) (passes int) {
 	t.Helper()
 	for at, due := c.Now(), true; due && at <= c.Now(); at, due = c.NextWake() {
-		orders, err := c.Schedule(c.Now())
-		require.NoError(t, err)
-		for _, o := range orders {
-			if err := c.Apply(c.Now(), berth.OrderReported{Order: o.Header().ID, Outcome: berth.OutcomeDone}); err != nil {
-				require.ErrorContains(t, err, "not outstanding any more") // the pass that gave it took it back
-			}
-		}
+		passAndReport(t, c, c.Now())
 		passes++
 		require.Less(t, passes, 10_000)
 	}
 	return passes
+}
+
+// passAndReport has a core schedule at an instant, and reports that all its orders are carried out.
+func passAndReport(t *testing.T, c *core.Core, at berth.Time) {
+	t.Helper()
+	orders, err := c.Schedule(at)
+	require.NoError(t, err)
+	for _, o := range orders {
+		if err := c.Apply(c.Now(), berth.OrderReported{Order: o.Header().ID, Outcome: berth.OutcomeDone}); err != nil {
+			require.ErrorContains(t, err, "not outstanding any more") // the pass that gave it took it back
+		}
+	}
 }
 
 // Queues that are each a little below their share, of whatever weights, guarantees and limits, ask
@@ -117,17 +122,14 @@ func fillBelowShares(t *testing.T, c *core.Core, w *rand.Rand) {
 }
 
 // What a pass does not bid for, since no victim could pay for it, it bids for as soon as one does:
-// a core that searches for each bid, since it knows nothing of its gain, evicts the same at the
-// same instants, as long as no search in vain puts the next one off. The world of seed 36 is the
-// first with one that does. Either core may be the later one from there on. It is open if a bid is
-// put off for too long then (seed 73: by four hours).
+// a core that searches for each bid, since it knows nothing of its gain, evicts as many, and each
+// at the same instant or at most an eighth of the wait and two minutes away. Either may be the
+// later one: what searched in vain looks again after an eighth of its wait, and after a change in
+// two minutes at the latest.
 func TestNoBidIsLeftOutThatPays(t *testing.T) {
 	evicted := 0
 	for seed := range drawn.Seeds(25) {
-		if seed >= 36 {
-			break
-		}
-		var all [2]string
+		var all [2][]berth.Time
 		for i, gain := range []berth.GainFunc{nil, standardGain()} {
 			w := rand.New(rand.NewPCG(seed, 12))
 			c, err := core.New(berth.Config{Gain: gain, Policy: berth.Policy{Preemption: berth.Preemption{MinRuntime: berth.Duration(w.Int64N(3)) * berth.Hour}}})
@@ -165,31 +167,65 @@ func TestNoBidIsLeftOutThatPays(t *testing.T) {
 			for end := c.Now().Add(48 * berth.Hour); c.Now() < end; {
 				passesToRest(t, c)
 				require.NoError(t, c.Check())
-				all[i] += fmt.Sprintln(c.Now(), c.Report().Totals.Preemptions)
+				for len(all[i]) < int(c.Report().Totals.Preemptions) {
+					all[i] = append(all[i], c.Now())
+				}
 				at, due := c.NextWake()
 				if !due {
 					break
 				}
-				_, err = c.Schedule(min(at, end))
-				require.NoError(t, err)
+				passAndReport(t, c, min(at, end))
 			}
 			evicted += int(c.Report().Totals.Preemptions)
-			all[i] = firstOfEach(all[i])
 		}
-		require.Equal(t, all[1], all[0], "seed %d", seed)
+		require.Len(t, all[0], len(all[1]), "seed %d", seed)
+		for k, at := range all[0] {
+			first, last := min(at, all[1][k]), max(at, all[1][k])
+			require.LessOrEqual(t, last.Sub(first), last.Sub(berth.Time(6*berth.Hour))/8+2*berth.Minute, "seed %d: %s and %s", seed, at, all[1][k])
+		}
 	}
 	require.Greater(t, evicted, 20, "evictions")
 }
 
-// firstOfEach leaves of lines that end alike the first one.
-func firstOfEach(lines string) (first string) {
-	last := ""
-	for line := range strings.Lines(lines) {
-		if count := line[strings.LastIndex(line, " "):]; count != last {
-			first, last = first+line, count
-		}
+// What a victim loses grows as it works. If it grows as fast as the gain, a bid for it never pays;
+// another victim of a cost that does not grow is the cheaper one in a while. It is found though
+// nothing happens meanwhile, at most an eighth of the wait late.
+func TestAVictimThatBecomesTheCheaperOneIsFoundInAQuietFleet(t *testing.T) {
+	c, err := core.New(berth.Config{Gain: standardGain(), Policy: berth.Policy{ReservedGangs: -1}}) // a search for each bid
+	require.NoError(t, err)
+	tell := func(e berth.Event) { require.NoError(t, c.Apply(c.Now(), e)) }
+	_, err = c.Schedule(berth.Time(4 * berth.Hour))
+	require.NoError(t, err)
+	for _, name := range []string{"lends", "asks"} {
+		tell(berth.QueueSet{Queue: quota.Queue{Name: name}})
 	}
-	return first
+	for id, saves := range []bool{false, true} {
+		node := berth.NodeID(fmt.Sprint("n", id))
+		tell(berth.NodeJoined{Node: berth.Node{ID: node, GPUs: berth.EqualGPUs(8, berth.GPU{Product: "H100"})}})
+		job := berth.Job{
+			ID: berth.JobID(node), Queue: "lends", ExpectedRuntime: 72 * berth.Hour,
+			Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 8}}}, Checkpoint: berth.Checkpoint{Supported: saves},
+		}
+		if saves {
+			job.Checkpoint.RestartCost = 2 * berth.Hour
+		}
+		tell(berth.JobObserved{Job: job, Running: []berth.ObservedReplica{{
+			Incarnation: 1, Started: berth.Time(3 * berth.Hour), Members: []berth.MemberPlacement{{Node: node, GPUs: 255}},
+		}}})
+	}
+	tell(berth.JobSubmitted{Job: berth.Job{ID: "waits", Queue: "asks", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 8}}}}})
+	for c.Report().Totals.Preemptions == 0 {
+		passesToRest(t, c)
+		at, due := c.NextWake()
+		require.True(t, due, "no pass is due, at %s", c.Now())
+		passAndReport(t, c, at)
+	}
+	// The gain is that of a turn and of the wait, and the cost a restart and five minutes in the
+	// queue: 2:05 are more than 0:10 and a wait of 1:55.
+	pays := berth.Time(4*berth.Hour + 115*berth.Minute)
+	require.Greater(t, c.Now(), pays)
+	require.LessOrEqual(t, c.Now(), pays.Add(115*berth.Minute/8+berth.Minute))
+	require.NoError(t, c.Check())
 }
 
 // newBelowShare is a full fleet of queues of which every second one has twice as much as the

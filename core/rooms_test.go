@@ -93,7 +93,7 @@ var roomRules = map[string]roomRule{
 			"Queues":    "from the quota tree, with the meters that are saved",
 			"Earmarked": "false between passes", "uncounted": "from the queues; nil where nothing is earmarked",
 			"Shares": "counted from nothing", "Touched": "shares are counted from nothing",
-			"Turns": "counted from nothing", "waiting": "scratch",
+			"Turns": "counted from nothing", "waiting": "scratch", "active": "scratch",
 			"over": "counts queues", "Keeping": "counts queues",
 		},
 	},

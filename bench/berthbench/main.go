@@ -21,6 +21,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/study"
 )
 
@@ -50,7 +51,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintf(stderr, "berthbench %s: found: %v\n", e.name, err)
 			return 0
 		case errors.Is(err, study.ErrOptions):
-			fmt.Fprintf(stderr, "berthbench %s: %v: see berthbench %s -h\n", e.name, err, e.name)
+			fmt.Fprintf(stderr, "berthbench %s: %v\n", e.name, err)
 			return 2
 		}
 		fmt.Fprintf(stderr, "berthbench %s: %v\n", e.name, err)
@@ -64,18 +65,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 // decide the exit status.
 func (e *experiment) run(args []string, stdout, stderr io.Writer) (verify bool, err error) {
 	f := flag.NewFlagSet(e.name, flag.ContinueOnError)
-	f.SetOutput(stderr)
 	csv := f.Bool("csv", false, "print tables as comma-separated values")
 	json := f.Bool("json", false, "print tables as JSON, one to a line")
 	f.BoolVar(&verify, "verify", false, "exit with 1 if the experiment does not show what it is for")
 	conduct := e.flags(f)
-	if e.help != "" {
-		f.Usage = func() {
-			fmt.Fprint(stderr, e.help)
-			f.PrintDefaults()
-		}
+	introduction := e.help
+	if introduction == "" {
+		introduction = e.name + ": " + e.summary + "\n\n"
 	}
-	switch err := f.Parse(args); {
+	switch err := flagline.Parse(f, args, stdout, introduction); {
 	case errors.Is(err, flag.ErrHelp):
 		return verify, err
 	case err != nil:

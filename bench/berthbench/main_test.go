@@ -39,7 +39,9 @@ func TestUsage(t *testing.T) {
 		{[]string{"topo", "-fleet", "moon"}, `no fleet "moon"`},
 		{[]string{"nvl72", "-trays", "3"}, "-trays: 3 is not between 300 and 65536"},
 		{[]string{"nvl72", "-locality", "close"}, "close"},
-		{[]string{"nvl72", "-unknown"}, "unknown"},
+		{[]string{"nvl72", "-unknown"}, "berthbench nvl72: there is no flag -unknown; -help lists all\n"},
+		{[]string{"day", "-seds", "3"}, "berthbench day: there is no flag -seds; did you mean \"-seeds\"?; -help lists all\n"},
+		{[]string{"day", "-seeds", "few"}, "berthbench day: -seeds: \"few\" is not a whole number\n"},
 		{[]string{"mig", "-loads", "50,"}, "is no percentage"},
 		{[]string{"mig", "-mixes", "uniform,odd"}, `no mix "odd"`},
 		{[]string{"openb"}, "-dir is missing"},
@@ -69,9 +71,12 @@ func TestUsage(t *testing.T) {
 		require.Contains(t, err, c.says, c.args)
 		require.Empty(t, out, c.args)
 	}
-	status, _, err := call("topo", "-h")
-	require.Zero(t, status)
-	require.Contains(t, err, "-fleet")
+	for _, e := range experiments {
+		status, out, err := call(e.name, "-bogus")
+		require.Equal(t, 2, status)
+		require.Empty(t, out)
+		require.Equal(t, 1, strings.Count(err, "\n"), err)
+	}
 }
 
 // The status says whether an experiment was asked properly, and whether it found something wrong.
@@ -105,15 +110,15 @@ func TestStatus(t *testing.T) {
 // Every experiment says what it is and what its flags are.
 func TestHelp(t *testing.T) {
 	for _, e := range experiments {
-		status, out, help := call(e.name, "-h")
+		status, help, err := call(e.name, "-h")
 		require.Zero(t, status, e.name)
-		require.Empty(t, out, e.name)
+		require.Empty(t, err, e.name)
 		require.Contains(t, help, e.help, e.name)
 		require.Contains(t, help, e.name, "by its name")
 		require.Contains(t, help, "-csv", e.name)
 	}
 	for _, name := range []string{"fairness", "preempt", "goodput", "philly"} {
-		_, _, help := call(name, "-h")
+		_, help, _ := call(name, "-h")
 		require.Contains(t, help, "not measure", name)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -391,6 +392,10 @@ func TestPageStandsAlone(t *testing.T) {
 	var page strings.Builder
 	require.NoError(t, report.WritePage(&page, run))
 	require.Equal(t, 2, strings.Count(page.String(), "<script"), "the film and what shows it")
+	var slower strings.Builder
+	run.Wall = 88 * time.Second
+	require.NoError(t, report.WritePage(&slower, run))
+	require.Equal(t, page.String(), slower.String(), "a page does not depend on the machine that made it")
 	require.NotRegexp(t, regexp.MustCompile(`(src|href)="(http|//|[a-z]+\.)|url\(|@import`), page.String())
 	require.Contains(t, page.String(), "&lt;script&gt;")
 	require.Contains(t, page.String(), "A &lt;fleet&gt;")

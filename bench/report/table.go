@@ -31,7 +31,11 @@ func WriteTable(w io.Writer, r *Run) error {
 		b.WriteString(strings.TrimPrefix(row, "  ")) // the padding of the first column
 	}
 	b.WriteString("\n" + rowNote + "\n\n")
-	for _, f := range r.figures() {
+	figures := r.figures()
+	if r.Wall > 0 {
+		figures = append(figures, r.speed())
+	}
+	for _, f := range figures {
 		fmt.Fprintf(&b, "%-16s  %s\n", f.name, f.value+" "+f.rest)
 	}
 	if len(r.Longest) > 0 {
@@ -71,6 +75,7 @@ func (r *Row) cells(name string) []string {
 // A figure is one number about the whole run: value in large print, rest in small.
 type figure struct{ name, value, rest string }
 
+// figures are the same whenever a run is made with the same seed.
 func (r *Run) figures() []figure {
 	list := []figure{
 		{"GPU allocation", percent(r.Held, r.Capacity), fmt.Sprintf(
@@ -80,14 +85,14 @@ func (r *Run) figures() []figure {
 		{"events", count(r.Events), fmt.Sprintf("accepted, %s refused", count(r.Refused))},
 		{"passes", count(r.Passes), "gave " + plural(r.Orders, "order")},
 	}
-	decisions := figure{"decisions", count(int(r.Searches)), "searches for a place, found or not"}
-	if r.Wall > 0 {
-		decisions.rest = "searches for a place" + fmt.Sprintf(
-			"; %s a second of wall-clock time (%.1f s for %s, simulator included)",
-			count(int(float64(r.Searches)/r.Wall.Seconds())), r.Wall.Seconds(), Span(r.End.Sub(r.Start)),
-		)
-	}
-	return append(list, decisions)
+	return append(list, figure{"decisions", count(int(r.Searches)), "searches for a place, found or not"})
+}
+
+// speed is a figure of the machine as well, and of what else it did.
+func (r *Run) speed() figure {
+	return figure{"speed", count(int(float64(r.Searches) / r.Wall.Seconds())), fmt.Sprintf(
+		"decisions a second of wall-clock time (%.1f s for %s, simulator included)", r.Wall.Seconds(), Span(r.End.Sub(r.Start)),
+	)}
 }
 
 // most says what bounds the allocation, where that is known.

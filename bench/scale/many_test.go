@@ -46,3 +46,19 @@ func TestManyPreemptorsCostAPassNoMore(t *testing.T) {
 	require.Equal(t, searches[0], searches[1], "searches after the end of a job of one GPU")
 	require.Less(t, max(most[0], most[1]), int64(16), "preemptions in one pass")
 }
+
+// However many jobs could start at once, one pass starts no more than so many, and a larger fleet
+// is filled all the same.
+func TestAColdStartCostsAPassNoMore(t *testing.T) {
+	for _, gpus := range []int{2 * small, 4 * small} {
+		sched := newCold(t, gpus, 1, gpus)
+		for at, due := sched.Now(), true; due && at <= sched.Now(); at, due = sched.NextWake() {
+			placed := 0
+			for _, o := range pass(t, sched) {
+				placed += len(o.(berth.Bind).Members)
+			}
+			require.Less(t, placed, 2500, "members placed in one pass")
+		}
+		require.Zero(t, sched.Report().GPUs.FreeMilli, "free GPUs")
+	}
+}

@@ -109,8 +109,8 @@ func (c *Checker) imagine(opened []*preemption, but *replica, gangs map[gangKey]
 		}
 	}
 	for key, r := range gangs {
-		if rep := c.beneficiary(key); r.Moving && c.kept[key] == 0 && rep != nil && rep != but && rep.state == berth.ReplicaPending {
-			w.preemptions++ // its place is kept since this pass, and it held nothing before
+		if rep := c.beneficiary(key); r.Moving && c.kept[key] == 0 && rep != nil && rep != but && (rep.state == berth.ReplicaPending || rep.preemption == nil) {
+			w.preemptions++ // its place is kept since this pass: it held nothing before, or has to leave a node that is drained
 			w.charge(rep, c.costs(rep)[quota.GPUMilli])
 			w.known = w.known && rep.isRigid()
 		}

@@ -70,5 +70,5 @@ func lowered(t *testing.T, sched *core.Core, low int) *core.Core {
 
 // boundsOfAPass are those of effort.Bounds of the core.
 var boundsOfAPass = []string{
-	"moves", "bids", "victimSearches", "candidates", "victims", "movers", "moveTrials", "ahead", "reshapes", "singles", "offers", "nodesLooked", "ends", "depth",
+	"placed", "moves", "bids", "victimSearches", "candidates", "victims", "movers", "moveTrials", "ahead", "reshapes", "singles", "offers", "nodesLooked", "ends", "depth",
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/experiments/day"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/workload"
@@ -52,7 +53,6 @@ type settings struct {
 func run(args []string, stdout, stderr io.Writer) (err error) {
 	var s settings
 	flags := flag.NewFlagSet("fleet", flag.ContinueOnError)
-	flags.SetOutput(stderr)
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the reference day")
 	flags.Float64Var(&s.hours, "hours", 0, "stop after so many hours; 0: after a day, or at the end of the trace")
 	flags.IntVar(&s.nodes, "nodes", 500, "nodes of the reference fleet")
@@ -63,7 +63,7 @@ func run(args []string, stdout, stderr io.Writer) (err error) {
 	flags.StringVar(&s.trace, "trace", "", `run a trace instead of the reference day: "openb"`)
 	flags.StringVar(&s.dir, "dir", ".", "directory with the files of the trace")
 	flags.Int64Var(&s.compress, "compress", 1, "let the tasks of the trace arrive so many times as fast")
-	if err := flags.Parse(args); err != nil {
+	if err := flagline.Parse(flags, args, stdout, ""); err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {

@@ -26,6 +26,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/nvmlsrc"
 )
 
@@ -52,17 +53,16 @@ var formats = map[string]func(io.Writer, *machine) error{
 
 func run(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("inventory", flag.ContinueOnError)
-	flags.SetOutput(stderr)
 	format := flags.String("format", "table", "what to write: table, json, svg or topo")
 	output := flags.String("o", "-", "the `file` to write; - is standard output")
 	box := flags.String("fake", "", "simulate a `machine` instead of reading this one: "+strings.Join(nvmlsrc.FakeMachines(), ", "))
 	library := flags.String("library", "", "the driver's `library`, where the loader does not find it")
 	name := flags.String("node", "", "the `name` of the node (default: this host's, or the box's)")
-	switch err := flags.Parse(args); {
+	switch err := flagline.Parse(flags, args, stdout, ""); {
 	case errors.Is(err, flag.ErrHelp):
 		return err
-	case err != nil: // the flag package has said why
-		return fmt.Errorf("not understood: %w", errUsage)
+	case err != nil:
+		return fmt.Errorf("%w: %w", err, errUsage)
 	case flags.NArg() > 0:
 		return fmt.Errorf("%q is no flag: %w", flags.Arg(0), errUsage)
 	case formats[*format] == nil:

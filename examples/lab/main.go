@@ -36,6 +36,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/berth-sched/berth/bench/flagline"
 )
 
 func main() {
@@ -49,10 +51,9 @@ func main() {
 
 func run(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("lab", flag.ContinueOnError)
-	flags.SetOutput(stderr)
 	listen := flags.String("listen", "localhost:8128", "address to serve the page on; port 0 takes a free one")
 	export := flags.String("export", "", "write the page to this folder instead")
-	if err := flags.Parse(args); err != nil {
+	if err := flagline.Parse(flags, args, stdout, ""); err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {

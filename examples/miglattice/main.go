@@ -20,6 +20,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/mig"
 )
 
@@ -41,18 +42,17 @@ func main() {
 
 func run(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("miglattice", flag.ContinueOnError)
-	flags.SetOutput(stderr)
 	name := flags.String("product", "H100-80GB", "the product to draw")
 	profiles := flags.String("profiles", "", "the profiles to draw, with commas between (default: the plain one of each size)")
 	all := flags.Bool("all", false, "draw all profiles of the product")
 	format := flags.String("format", "svg", "svg for a browser or a book, text for a terminal, dot for Graphviz")
 	output := flags.String("o", "-", "the file to write; - is standard output")
 	list := flags.Bool("list", false, "list the products and their profiles, and draw nothing")
-	switch err := flags.Parse(args); {
+	switch err := flagline.Parse(flags, args, stdout, ""); {
 	case errors.Is(err, flag.ErrHelp):
 		return err
-	case err != nil: // the flag package has said why
-		return fmt.Errorf("not understood: %w", errUsage)
+	case err != nil:
+		return fmt.Errorf("%w: %w", err, errUsage)
 	case flags.NArg() > 0:
 		return fmt.Errorf("%q is no flag: %w", flags.Arg(0), errUsage)
 	}

@@ -78,7 +78,7 @@ func TestNotAskedProperly(t *testing.T) {
 		{[]string{"-profiles", "1g.10gb", "-all"}, "-all and -profiles exclude each other"},
 		{[]string{"-format", "png"}, `there is no format "png"`},
 		{[]string{"H100-80GB"}, `"H100-80GB" is no flag`},
-		{[]string{"-colour"}, "not understood"},
+		{[]string{"-colour"}, "there is no flag -colour"},
 	} {
 		var b bytes.Buffer
 		err := run(c.args, &b, io.Discard)

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/journal"
 )
 
@@ -27,9 +28,8 @@ func main() {
 
 func run(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
-	flags.SetOutput(stderr)
 	name := flags.String("journal", "", "the journal to replay")
-	if err := flags.Parse(args); err != nil {
+	if err := flagline.Parse(flags, args, stdout, ""); err != nil {
 		return err
 	}
 	if *name == "" {

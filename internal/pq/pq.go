@@ -47,7 +47,8 @@ func (h *Heap[T]) Fix(position int) {
 	}
 }
 
-// Remove takes out the item at a position. O(log n).
+// Remove takes out the item at a position. O(log n), and O(1) on average for items that are taken
+// out in the reverse of the order in which they came.
 func (h *Heap[T]) Remove(position int) {
 	item := h.items[position]
 	last := len(h.items) - 1

@@ -68,3 +68,25 @@ func TestHeapOfItems(t *testing.T) {
 		require.True(t, slices.Equal(items, got))
 	})
 }
+
+// Items that leave in the reverse of the order in which they came have few others move, however
+// many there are.
+func TestRemovalInReverseMovesFew(t *testing.T) {
+	for _, many := range []int{1000, 30_000} {
+		moves := 0
+		heap := New(func(a, b *item) bool { return a.key < b.key }, func(it *item, position int) {
+			it.position = position
+			moves++
+		})
+		var in []*item
+		for i := range many {
+			in = append(in, &item{key: i * 7919 % many})
+			heap.Push(in[i])
+		}
+		moves = 0
+		for _, it := range slices.Backward(in) {
+			heap.Remove(it.position)
+		}
+		require.Less(t, moves, 5*many)
+	}
+}

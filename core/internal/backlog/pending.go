@@ -258,7 +258,7 @@ func (bl *Backlog) Block(s *record.Shape) {
 	if s.BlockedAt < 0 {
 		s.BlockedAt = len(bl.Blocked)
 		bl.Blocked = append(bl.Blocked, s)
-		for _, b := range s.Buckets {
+		for _, b := range slices.Backward(s.Buckets) { // the reverse of Unblock: see pq.Heap.Remove
 			bl.unready(b)
 			bl.noteDue(b.Entries.Min())
 		}

@@ -54,6 +54,7 @@ type Books struct {
 	// Turns counts the entries that were put into policy order beyond those that are served.
 	Turns   int
 	waiting []pq.Heap[*record.Entry] // scratch of the rota, by queue: empty but for one in progress
+	active  []quota.QueueIndex       // scratch of the rota
 }
 
 // New returns books in which nothing is held.

@@ -16,6 +16,8 @@ type Rota struct {
 	core    *Books
 	waiting []pq.Heap[*record.Entry] // by queue
 	charged []*record.Entry
+	// queues are those that were active in it, in the order in which they became so.
+	queues []quota.QueueIndex
 	// heads come in queue by queue, as these have their turns; nil: all are here.
 	heads Heads
 }
@@ -26,16 +28,15 @@ func (bk *Books) NewRota(list []*record.Entry) *Rota {
 	for len(bk.waiting) < len(bk.Queues) {
 		bk.waiting = append(bk.waiting, pq.New(lessEntry, nil))
 	}
-	r := &Rota{core: bk, waiting: bk.waiting}
-	var queues []quota.QueueIndex
+	r := &Rota{core: bk, waiting: bk.waiting, queues: bk.active[:0]}
 	for _, e := range list {
 		q := e.Rep.Job.Queue
 		if r.waiting[q].Len() == 0 {
-			queues = append(queues, q)
+			r.queues = append(r.queues, q)
 		}
 		r.waiting[q].Push(e)
 	}
-	for _, q := range queues {
+	for _, q := range r.queues {
 		r.tell(q)
 	}
 	return r
@@ -56,6 +57,7 @@ func (bk *Books) NewRotaOfHeads(heads Heads) *Rota {
 	heads.EachQueue(func(q *record.Queue, first *record.Entry) bool {
 		bk.state.Compile(first.Bucket.Shape)
 		bk.SetNext(q.Index, first.Bucket.Shape.Least)
+		r.queues = append(r.queues, q.Index)
 		return true
 	})
 	return r
@@ -89,6 +91,9 @@ func (r *Rota) Next() *record.Entry {
 // Add has one more entry of a queue wait for its turn. O(log entries).
 func (r *Rota) Add(e *record.Entry) {
 	q := e.Rep.Job.Queue
+	if r.waiting[q].Len() == 0 {
+		r.queues = append(r.queues, q)
+	}
 	r.waiting[q].Push(e)
 	r.tell(q)
 }
@@ -113,17 +118,19 @@ func (r *Rota) DropAll(q quota.QueueIndex, which func(*record.Entry) bool) {
 	r.tell(q)
 }
 
-// End takes everything back.
+// End takes everything back. The queues go in the reverse of the order in which they came: most of
+// them stand at the end of a heap then, where next to nothing has to be put in order behind them.
 func (r *Rota) End() {
 	for _, e := range r.charged {
 		r.core.Discharge(e.Rep.Job.Queue, e.Bucket.Shape.Least)
 	}
-	for q, some := r.core.state.Quota.Next(); some; q, some = r.core.state.Quota.Next() {
+	for _, q := range slices.Backward(r.queues) {
 		for h := &r.waiting[q]; h.Len() > 0; {
 			h.Remove(h.Len() - 1)
 		}
 		r.core.Deactivate(q)
 	}
+	r.core.active = r.queues
 }
 
 func lessEntry(a, b *record.Entry) bool { return record.CompareEntries(a, b) < 0 }

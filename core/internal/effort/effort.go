@@ -11,6 +11,9 @@ import (
 // on in the next one, from where it stopped. A core has the usual ones; tests lower them in a
 // snapshot, so that small worlds reach every one of them.
 type Bounds struct {
+	// Placed bounds what one pass places: the members of the minimum of each gang, and one for each
+	// attempt to place a gang.
+	Placed int `json:"placed"`
 	// Moves is for how many gangs one pass looks for another place than where they stood.
 	Moves int `json:"moves"`
 	// Bids is for how many entries one pass looks for victims, and VictimSearches how many
@@ -47,17 +50,18 @@ type Bounds struct {
 // Usual are those of a core that is not told otherwise.
 func Usual() Bounds {
 	return Bounds{
-		Moves: 256,
-		Bids:  64, VictimSearches: 2048, Candidates: 512, Victims: 4096,
+		Placed: 4096,
+		Moves:  256,
+		Bids:   64, VictimSearches: 2048, Candidates: 512, Victims: 4096,
 		Movers: limits.MaxMovers, MoveTrials: 256, Ahead: 64,
-		Reshapes: 8, Singles: 256, Offers: 1024, NodesLooked: 16_384,
+		Reshapes: 8, Singles: 128, Offers: 1024, NodesLooked: 16_384,
 		Ends: 65_536, Depth: 16,
 	}
 }
 
 // each are the bounds in the order of their fields.
-func (b *Bounds) each() [14]int {
-	return [...]int{b.Moves, b.Bids, b.VictimSearches, b.Candidates, b.Victims, b.Movers, b.MoveTrials, b.Ahead, b.Reshapes, b.Singles, b.Offers, b.NodesLooked, b.Ends, b.Depth}
+func (b *Bounds) each() [15]int {
+	return [...]int{b.Placed, b.Moves, b.Bids, b.VictimSearches, b.Candidates, b.Victims, b.Movers, b.MoveTrials, b.Ahead, b.Reshapes, b.Singles, b.Offers, b.NodesLooked, b.Ends, b.Depth}
 }
 
 // Bad says why a core cannot have these bounds, or "" if it can: one leaves nothing to do, or more

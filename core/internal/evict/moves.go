@@ -82,6 +82,9 @@ func (r *rearrangement) movable(rep *record.Replica) bool {
 	return rep.Job.Spec.Class != berth.ClassLatencyCritical && rep.MayMove() && r.MayBeVictim(rep) && !r.TooLarge(record.Piece{Rep: rep})
 }
 
+// pays reports whether moves gain more than they cost.
+func (b *Bid) pays() bool { return b.Gain > b.Cost }
+
 // reserveMoves sets places aside for the gangs that move for a bid, before any job is asked to
 // go. It reports false, and gives all up, if that cannot be.
 func (ev *Evict) reserveMoves(b *Bid) bool {

@@ -191,8 +191,12 @@ func (ev *Evict) bidsInVain(im *imagination, e *record.Entry) bool {
 // lookAgain notes that no preemption and no move starts an entry, and when one might even if
 // nothing changes.
 func (ev *Evict) lookAgain(e *record.Entry, ripe func(after berth.Time) berth.Time) {
+	same, at := e.Bid.Turn == ev.agenda.PreemptTurn, e.Bid.At
 	ev.bidInVain(e)
 	e.Bid.Round, e.Bid.RipeAt = 0, ripe(e.Bid.At)
+	if same { // the clock alone had it look: that puts off nothing
+		e.Bid.At = at
+	}
 	ev.agenda.PreemptBy(ev.backlog.Due.LooksFor(e))
 }
 
@@ -208,9 +212,6 @@ func (ev *Evict) rest(e *record.Entry, until berth.Time) {
 	e.Bid.Turn, e.Bid.RipeAt = ev.agenda.PreemptTurn, until
 	ev.backlog.Due.NoteBids(e.Bucket)
 }
-
-// pays reports whether moves gain more than they cost.
-func (b *Bid) pays() bool { return b.Gain > b.Cost }
 
 // bidForVictims looks for the cheapest victims: for surplus alone, until the rate limit allows an
 // eviction.
@@ -307,7 +308,7 @@ func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *victim.Search
 	t.ProtectedUntil, t.Limited, t.Cut = lent.ProtectedUntil, lent.Limited, lent.Cut
 	t.GatherOwn()
 	if victims, ok = t.Choose(s.Chooser, trials); !ok && t.Weighing == nil && lent.Weighing != nil {
-		t.Weighing, victims = lent.Weighing, others
+		t.Weighing, t.Unsteady, victims = lent.Weighing, lent.Unsteady, others
 	}
 	return t, victims, ok && t.Weighing == nil
 }

@@ -108,6 +108,14 @@ func (s *Shape) GPUs() int {
 	return need
 }
 
+// Fewest is how many members a gang of a compiled shape starts with at the least.
+func (s *Shape) Fewest() (members int) {
+	for i := range s.Minimum.Groups {
+		members += s.Minimum.Groups[i].Members
+	}
+	return members
+}
+
 // IsElastic reports whether a gang of a shape may start with less than all of it.
 func (s *Shape) IsElastic() bool {
 	return slices.ContainsFunc(s.Request.Groups, func(g gang.Group) bool { return g.Members > g.MinMembers })

@@ -25,11 +25,18 @@ func (se *Search) Place() {
 	se.unbound = se.unbound[:0]
 }
 
-// placeMinimums serves the ready buckets until nothing fits or the budget is spent.
+// placeMinimums serves the ready buckets until nothing fits or the bounds of a pass are reached.
 func (se *Search) placeMinimums() {
 	se.minimums = true
 	defer func() { se.minimums = false }()
+	work, counted := 0, 0
 	for range se.state.Config.Policy.PassBudget {
+		for work++; counted < len(se.unbound); counted++ {
+			work += se.unbound[counted].rep.Job.Shape().Fewest()
+		}
+		if work > se.state.Bounds.Placed {
+			return
+		}
 		i, ok := se.state.Quota.Next()
 		if !ok && se.agenda.TookSome() {
 			// What was taken since may have moved the search off a product whose limit

@@ -198,9 +198,8 @@ func (se *Search) reserveFor(e *record.Entry, instead *record.Replica) bool {
 	return true
 }
 
-// planAround plans for an entry around what is set aside for others: at first on nodes that
-// are to be left only after the gang has ended, and without these if that comes out too
-// late.
+// planAround plans for an entry around what is set aside for others: at first on nodes that are to
+// be left only after the gang has ended, and without these if that comes out too late.
 func (se *Search) planAround(e *record.Entry) (at berth.Time, nodes []*record.Node, ok bool) {
 	length, ends := se.state.Runtime(e.Rep.Job)
 	for _, until := range [...]berth.Time{se.state.EndIfPlaced(e.Rep), agenda.Never} {
@@ -232,11 +231,10 @@ func (se *Search) planAround(e *record.Entry) (at berth.Time, nodes []*record.No
 	return 0, nil, false
 }
 
-// Wherever is the request of an entry on all nodes that a reservation for it may be on:
-// not on those that are reserved for others, unless it may end that, nor on those that are kept for
-// a gang which backs off, and will run there by then. Domains of a gang that
-// is expected to end are open too, and nodes that are to be left no sooner than at an
-// instant.
+// Wherever is the request of an entry on all nodes that a reservation for it may be on: not on
+// those that are reserved for others, unless it may end that, nor on those that are kept for a gang
+// which backs off, and will run there by then. Domains of a gang that is expected to end are open
+// too, and nodes that are to be left no sooner than at an instant.
 func (se *Search) Wherever(e *record.Entry, until berth.Time) *gang.Request {
 	s := e.Bucket.Shape
 	return se.state.Widen(s.Spec.Groups, &s.Minimum, func(w *record.Reservation) bool {

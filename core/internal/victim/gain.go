@@ -2,6 +2,7 @@ package victim
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 
 	"github.com/berth-sched/berth"
@@ -117,6 +118,23 @@ func (t *Search) paysFrom(chosen []int) berth.Time {
 		from = next
 	}
 	return from
+}
+
+// othersMayPay reports whether other victims than those chosen may pay sooner, though nothing
+// changes but the clock. Where those chosen lose no more by then and no others lose less, none do.
+func (t *Search) othersMayPay() bool {
+	if t.places == nil && len(t.chosen) == len(t.Candidates) {
+		return false
+	}
+	steady := func(i int) bool {
+		return !t.Offers[i].Whole() || t.Candidates[i].Checkpointable || t.Offers[i].Rep.Job.Spec.Service != nil
+	}
+	for i := range t.Candidates {
+		if !steady(i) && (slices.Contains(t.chosen, i) || t.Offers[i].Rep.Job.Spec.Checkpoint.Interval > 0) {
+			return true
+		}
+	}
+	return t.places != nil
 }
 
 // nextCheckpoint is the next instant at which the cost of a chosen candidate falls.

@@ -58,6 +58,8 @@ type Search struct {
 	// does not pay; nil: it pays.
 	chosen   []int
 	Weighing *berth.Weighing
+	// Unsteady: others than those chosen may pay sooner, though nothing changes but the clock.
+	Unsteady bool
 	// weighed is scratch, for candidates with their cost.
 	weighed []preempt.Candidate
 }
@@ -109,14 +111,21 @@ func (t *Search) open(spec *record.ShapeSpec, until berth.Time) func(*record.Res
 func (t *Search) WithinGuarantee() bool { return t.withinGuarantee }
 
 // RipeAt is when to look for victims again even if nothing changes: when the gain exceeds the
-// cost of those found or, after a while, when one more job may be preempted; 0: never.
+// cost of those found or, after a while, when one more job may be preempted or the wait is longer
+// by an eighth; 0: never. The last is for other victims, where those found may not stay the
+// cheapest: so a bid is made at most an eighth of its wait later than it pays, and some dozens of
+// times in days.
 func (t *Search) RipeAt(after berth.Time) berth.Time {
 	at := t.Limited
 	if t.ProtectedUntil != 0 {
 		at = state.Earlier(at, max(t.ProtectedUntil, after))
 	}
-	if t.Weighing != nil {
-		at = state.Earlier(at, t.Weighing.From)
+	if t.Weighing == nil {
+		return at
+	}
+	if at = state.Earlier(at, t.Weighing.From); t.Unsteady {
+		now := t.core.state.Now
+		at = state.Earlier(at, max(after, now.Add(now.Sub(t.Rep.PendingSince)/8)))
 	}
 	return at
 }
@@ -201,6 +210,7 @@ func (t *Search) chooseAmong(chooser *preempt.Chooser, trials *int) (victims []r
 	t.SetBack()
 	if ok = ok && !t.Waits; ok {
 		t.chosen, t.Weighing, t.Gave = taken, t.weigh(taken), t.Floors(taken)
+		t.Unsteady = t.Weighing != nil && t.othersMayPay()
 	}
 	return MergeParts(victims), ok
 }
