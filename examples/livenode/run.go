@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/flagline"
 )
 
 // submit is the command that submits a job.
@@ -43,7 +44,7 @@ func submit(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.W
 		return err
 	}
 	if flags.NArg() == 0 {
-		return fmt.Errorf("%w: no command to run", errUsage)
+		return flagline.Misused("there is no command to run")
 	}
 	s.Grace, s.StopTimeout = berth.DurationOf(*grace), berth.DurationOf(*stopTimeout)
 	s.ExpectedRuntime, s.MinRuntime = berth.DurationOf(*expected), berth.DurationOf(*minimum)
