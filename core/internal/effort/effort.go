@@ -54,7 +54,7 @@ func Usual() Bounds {
 		Moves:  256,
 		Bids:   64, VictimSearches: 2048, Candidates: 512, Victims: 4096,
 		Movers: limits.MaxMovers, MoveTrials: 256, Ahead: 64,
-		Reshapes: 8, Singles: 256, Offers: 1024, NodesLooked: 16_384,
+		Reshapes: 8, Singles: 128, Offers: 1024, NodesLooked: 16_384,
 		Ends: 65_536, Depth: 16,
 	}
 }

@@ -231,7 +231,7 @@ func (ev *Evict) Relocate() {
 		return
 	}
 	found, left := ev.findPlaces()
-	for ev.search.LetStay(found) { // others counted on what they hold
+	for ev.search.LetStay(found) || ev.endGrowth(found) { // others counted on what goes on
 		found, left = ev.findPlaces()
 	}
 	for _, r := range found {
@@ -239,6 +239,20 @@ func (ev *Evict) Relocate() {
 		ev.search.DecideMove(r)
 	}
 	ev.agenda.EndMoves(left)
+}
+
+// endGrowth ends what is set aside for the growth of running gangs that have found another place,
+// and reports whether there was any: victims that are not needed for it then go on where they are,
+// and the place may count on what they hold.
+func (ev *Evict) endGrowth(found []search.Relocation) bool {
+	some := false
+	for _, r := range found {
+		if r.Where != nil && r.Rep.State == berth.ReplicaRunning && r.Rep.Reserved != nil {
+			ev.backlog.EndReservation(r.Rep.Reserved)
+			some = true
+		}
+	}
+	return some
 }
 
 // findPlaces looks for places for the gangs that need one, and reports whether that leaves some
