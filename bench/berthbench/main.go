@@ -44,18 +44,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 			continue
 		}
 		verify, err := e.run(args[1:], stdout, stderr)
-		switch {
-		case err == nil, errors.Is(err, flag.ErrHelp):
-			return 0
-		case errors.Is(err, study.ErrFinding) && !verify:
+		if errors.Is(err, study.ErrFinding) && !verify {
 			fmt.Fprintf(stderr, "berthbench %s: found: %v\n", e.name, err)
 			return 0
-		case errors.Is(err, study.ErrOptions):
-			fmt.Fprintf(stderr, "berthbench %s: %v\n", e.name, err)
-			return 2
 		}
-		fmt.Fprintf(stderr, "berthbench %s: %v\n", e.name, err)
-		return 1
+		return flagline.Status("berthbench "+e.name, err, stderr)
 	}
 	fmt.Fprintf(stderr, "berthbench: there is no experiment %q; there are %s\n", args[0], strings.Join(names(), ", "))
 	return 2
@@ -73,14 +66,10 @@ func (e *experiment) run(args []string, stdout, stderr io.Writer) (verify bool, 
 	if introduction == "" {
 		introduction = e.name + ": " + e.summary + "\n\n"
 	}
-	switch err := flagline.Parse(f, args, stdout, introduction); {
-	case errors.Is(err, flag.ErrHelp):
+	if err := flagline.Parse(f, args, stdout, introduction); err != nil {
 		return verify, err
-	case err != nil:
-		return verify, study.Misused("%v", err)
-	case f.NArg() > 0:
-		return verify, study.Misused("%q is no flag", f.Arg(0))
-	case *csv && *json:
+	}
+	if *csv && *json {
 		return verify, study.Misused("-csv and -json exclude each other")
 	}
 	out := study.Output{Progress: stderr}

@@ -1,5 +1,5 @@
 // Package flagline reads the flags of programs: help goes where results go, and what is wrong is
-// one line that names the flag.
+// one line that names the flag. It also says what programs exit with.
 package flagline
 
 import (
@@ -13,9 +13,46 @@ import (
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
-// Parse reads flags. If -h or -help is among them, it writes the introduction and all flags to
-// help, and returns flag.ErrHelp. Other errors are of one line.
+// ErrMisuse is what an error is that refuses a command line.
+var ErrMisuse = errors.New("the command line makes no sense")
+
+// A misuse says what is wrong with a command line, in words of its own.
+type misuse struct{ text string }
+
+func (e *misuse) Error() string        { return e.text }
+func (e *misuse) Is(target error) bool { return target == ErrMisuse }
+
+// Misused refuses a command line.
+func Misused(format string, args ...any) error { return &misuse{fmt.Sprintf(format, args...)} }
+
+// Status is what a program exits with, and writes the error, if there is one to tell: 0 where all
+// went well or help was asked for, 2 for a command line that makes no sense, 1 for all else.
+func Status(program string, err error, stderr io.Writer) int {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	fmt.Fprintf(stderr, "%s: %v\n", program, err)
+	if errors.Is(err, ErrMisuse) {
+		return 2
+	}
+	return 1
+}
+
+// Parse reads flags, and refuses what is none. If -h or -help is among them, it writes the
+// introduction and all flags to help, and returns flag.ErrHelp. Other errors are of one line, and
+// ErrMisuse.
 func Parse(f *flag.FlagSet, args []string, help io.Writer, introduction string) error {
+	if err := Flags(f, args, help, introduction); err != nil {
+		return err
+	}
+	if f.NArg() > 0 {
+		return Misused("%q is no flag", f.Arg(0))
+	}
+	return nil
+}
+
+// Flags reads flags as Parse does, up to the first argument that is none.
+func Flags(f *flag.FlagSet, args []string, help io.Writer, introduction string) error {
 	f.SetOutput(io.Discard)
 	f.Usage = func() {}
 	err := f.Parse(args)
@@ -26,7 +63,7 @@ func Parse(f *flag.FlagSet, args []string, help io.Writer, introduction string) 
 		return err
 	}
 	if err != nil {
-		return errors.New(line(f, err.Error()))
+		return Misused("%s", line(f, err.Error()))
 	}
 	return nil
 }

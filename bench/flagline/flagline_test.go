@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -52,4 +54,29 @@ func TestHelp(t *testing.T) {
 	var help bytes.Buffer
 	require.ErrorIs(t, flagline.Parse(f, []string{"-help"}, &help, "What it does.\n\n"), flag.ErrHelp)
 	require.Equal(t, "What it does.\n\n  -seeds int\n    \truns drawn (default 1)\n", help.String())
+}
+
+func TestStatus(t *testing.T) {
+	parse := func(arg string) error {
+		f := flag.NewFlagSet("p", flag.ContinueOnError)
+		f.Int("seeds", 1, "")
+		return flagline.Parse(f, []string{arg}, io.Discard, "")
+	}
+	for _, c := range []struct {
+		err  error
+		code int
+		says string
+	}{
+		{nil, 0, ""},
+		{parse("-help"), 0, ""},
+		{parse("-seeds=2"), 0, ""},
+		{parse("-seeds"), 2, "p: -seeds: the value is missing\n"},
+		{parse("seeds"), 2, "p: \"seeds\" is no flag\n"},
+		{fmt.Errorf("trace: %w", flagline.Misused("%d is too many", 7)), 2, "p: trace: 7 is too many\n"},
+		{io.ErrUnexpectedEOF, 1, "p: unexpected EOF\n"},
+	} {
+		var stderr bytes.Buffer
+		require.Equal(t, c.code, flagline.Status("p", c.err, &stderr))
+		require.Equal(t, c.says, stderr.String())
+	}
 }

@@ -1,9 +1,10 @@
 package study
 
 import (
-	"errors"
 	"fmt"
 	"io"
+
+	"github.com/berth-sched/berth/bench/flagline"
 )
 
 // A Format is how tables are written.
@@ -25,19 +26,11 @@ type Output struct {
 	Progress io.Writer
 }
 
-// ErrOptions is what an error is that refuses options.
-var ErrOptions = errors.New("the options make no sense")
-
-// An optionsError says what is wrong with options, in words of its own.
-type optionsError struct{ text string }
-
-func (e *optionsError) Error() string        { return e.text }
-func (e *optionsError) Is(target error) bool { return target == ErrOptions }
+// ErrOptions is what an error is that refuses options, which come from a command line.
+var ErrOptions = flagline.ErrMisuse
 
 // Misused refuses options.
-func Misused(format string, args ...any) error {
-	return &optionsError{fmt.Sprintf(format, args...)}
-}
+func Misused(format string, args ...any) error { return flagline.Misused(format, args...) }
 
 // A Printer writes the results of one experiment.
 type Printer struct {

@@ -31,12 +31,7 @@ import (
 )
 
 func main() {
-	switch err := run(os.Args[1:], os.Stdout, os.Stderr); {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "fleet:", err)
-		os.Exit(1)
-	}
+	os.Exit(flagline.Status("fleet", run(os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
 }
 
 // settings are what the flags say.
@@ -65,9 +60,6 @@ func run(args []string, stdout, stderr io.Writer) (err error) {
 	flags.Int64Var(&s.compress, "compress", 1, "let the tasks of the trace arrive so many times as fast")
 	if err := flagline.Parse(flags, args, stdout, ""); err != nil {
 		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("%q is no flag", flags.Arg(0))
 	}
 	scene, err := s.scene()
 	if err != nil {
@@ -164,13 +156,13 @@ type scene struct {
 func (s *settings) scene() (*scene, error) {
 	switch {
 	case !(s.hours >= 0 && s.hours <= maxHours):
-		return nil, fmt.Errorf("-hours: %g is not between 0 and %d", s.hours, maxHours)
+		return nil, flagline.Misused("-hours: %g is not between 0 and %d", s.hours, maxHours)
 	case s.hours > 0 && s.length() < berth.Second:
-		return nil, errors.New("-hours is less than a second")
+		return nil, flagline.Misused("-hours is less than a second")
 	case s.compress < 1:
-		return nil, fmt.Errorf("-compress: %d is less than 1", s.compress)
+		return nil, flagline.Misused("-compress: %d is less than 1", s.compress)
 	case s.html != "" && s.html == s.journal:
-		return nil, errors.New("-html and -journal name the same file")
+		return nil, flagline.Misused("-html and -journal name the same file")
 	}
 	switch s.trace {
 	case "":
@@ -178,7 +170,7 @@ func (s *settings) scene() (*scene, error) {
 	case "openb":
 		return s.openB()
 	default:
-		return nil, fmt.Errorf("there is no trace %q; there is \"openb\"", s.trace)
+		return nil, flagline.Misused("there is no trace %q; there is \"openb\"", s.trace)
 	}
 }
 

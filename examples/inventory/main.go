@@ -30,20 +30,8 @@ import (
 	"github.com/berth-sched/berth/nvmlsrc"
 )
 
-// errUsage is for what was not asked properly.
-var errUsage = errors.New("see inventory -h")
-
 func main() {
-	err := run(os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-		return
-	case errors.Is(err, errUsage):
-		fmt.Fprintln(os.Stderr, "inventory:", err)
-		os.Exit(2)
-	}
-	fmt.Fprintln(os.Stderr, "inventory:", err)
-	os.Exit(1)
+	os.Exit(flagline.Status("inventory", run(os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
 }
 
 // formats are the ways to say what was found.
@@ -58,15 +46,11 @@ func run(args []string, stdout, stderr io.Writer) error {
 	box := flags.String("fake", "", "simulate a `machine` instead of reading this one: "+strings.Join(nvmlsrc.FakeMachines(), ", "))
 	library := flags.String("library", "", "the driver's `library`, where the loader does not find it")
 	name := flags.String("node", "", "the `name` of the node (default: this host's, or the box's)")
-	switch err := flagline.Parse(flags, args, stdout, ""); {
-	case errors.Is(err, flag.ErrHelp):
+	if err := flagline.Parse(flags, args, stdout, ""); err != nil {
 		return err
-	case err != nil:
-		return fmt.Errorf("%w: %w", err, errUsage)
-	case flags.NArg() > 0:
-		return fmt.Errorf("%q is no flag: %w", flags.Arg(0), errUsage)
-	case formats[*format] == nil:
-		return fmt.Errorf("there is no format %q: %w", *format, errUsage)
+	}
+	if formats[*format] == nil {
+		return flagline.Misused("there is no format %q; there are table, json, svg and topo", *format)
 	}
 	source, err := open(*box, *library)
 	if err != nil {
@@ -93,7 +77,7 @@ func open(box, library string) (*nvmlsrc.Source, error) {
 	if box != "" {
 		pretend, err := nvmlsrc.NewFakeMachine(box)
 		if errors.Is(err, nvmlsrc.ErrUnknownMachine) {
-			return nil, fmt.Errorf("%w: %w", err, errUsage)
+			return nil, flagline.Misused("%v", err)
 		}
 		if err != nil {
 			return nil, err

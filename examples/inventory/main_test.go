@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/nvmlsrc"
 	"github.com/berth-sched/berth/topology/nodegraph"
@@ -197,9 +198,9 @@ func TestRefusals(t *testing.T) {
 	err := run([]string{"-library", none}, io.Discard, io.Discard)
 	require.ErrorIs(t, err, nvmlsrc.ErrNoDriver)
 	require.ErrorContains(t, err, "-fake dgx-a100, or gb200")
-	require.NotErrorIs(t, err, errUsage)
+	require.NotErrorIs(t, err, flagline.ErrMisuse)
 	for _, args := range [][]string{{"-fake", "dgx-z9"}, {"-format", "pdf"}, {"-nonsense"}, {"nonsense"}} {
-		require.ErrorIs(t, run(args, io.Discard, io.Discard), errUsage, args)
+		require.ErrorIs(t, run(args, io.Discard, io.Discard), flagline.ErrMisuse, args)
 	}
 	require.ErrorIs(t, run([]string{"-h"}, io.Discard, io.Discard), flag.ErrHelp)
 }

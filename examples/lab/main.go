@@ -28,7 +28,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -41,12 +40,7 @@ import (
 )
 
 func main() {
-	switch err := run(os.Args[1:], os.Stdout, os.Stderr); {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "lab:", err)
-		os.Exit(1)
-	}
+	os.Exit(flagline.Status("lab", run(os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
 }
 
 func run(args []string, stdout, stderr io.Writer) error {
@@ -55,9 +49,6 @@ func run(args []string, stdout, stderr io.Writer) error {
 	export := flags.String("export", "", "write the page to this folder instead")
 	if err := flagline.Parse(flags, args, stdout, ""); err != nil {
 		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("%q is no flag", flags.Arg(0))
 	}
 	const compiling = "lab: compiling the core to WebAssembly; the first time takes a minute"
 	if *export != "" {

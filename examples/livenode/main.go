@@ -34,6 +34,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/examples/livenode/internal/process"
 )
 
@@ -69,9 +70,6 @@ func commands() []command {
 	}
 }
 
-// errUsage: the command line makes no sense.
-var errUsage = errors.New("usage")
-
 // livenode runs a command line and returns its exit status: 0, 1 for what went wrong, 2
 // for a command line that makes no sense.
 func livenode(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -98,26 +96,20 @@ func livenode(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		defer stop()
 	}
 	flags := flag.NewFlagSet("livenode "+c.name, flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprintf(stderr, "livenode %s [flags] %s\n%s\n\n", c.name, c.args, c.text)
-		flags.PrintDefaults()
-		if c.more != "" {
-			fmt.Fprintf(stderr, "\n%s", c.more)
-		}
+	err := c.run(ctx, flags, args[1:], stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		c.help(flags, stdout)
 	}
-	switch err := c.run(ctx, flags, args[1:], stdout); {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-		return 0
-	case errors.Is(err, errFlags):
-		return 2
-	case errors.Is(err, errUsage):
-		fmt.Fprintf(stderr, "livenode %s: %v\n", c.name, err)
-		flags.Usage()
-		return 2
-	default:
-		fmt.Fprintf(stderr, "livenode: %v\n", err)
-		return 1
+	return flagline.Status("livenode "+c.name, err, stderr)
+}
+
+// help tells what a command does, its flags, and what is to be said below them.
+func (c *command) help(flags *flag.FlagSet, w io.Writer) {
+	fmt.Fprintf(w, "livenode %s [flags] %s\n%s\n\n", c.name, c.args, c.text)
+	flags.SetOutput(w)
+	flags.PrintDefaults()
+	if c.more != "" {
+		fmt.Fprintf(w, "\n%s", c.more)
 	}
 }
 
@@ -130,9 +122,6 @@ func usage(w io.Writer) {
 	}
 	fmt.Fprint(w, "\nlivenode COMMAND -h tells the flags of a command.\n")
 }
-
-// errFlags: the flags could not be parsed, which the flag set has said already.
-var errFlags = errors.New("flags")
 
 // parse parses flags, which may stand before and behind the arguments, and returns the
 // arguments, of which there have to be so many: at least, and at most; -1 is any number.
@@ -149,9 +138,9 @@ func parse(flags *flag.FlagSet, args []string, least, most int) ([]string, error
 	}
 	switch {
 	case len(rest) < least:
-		return nil, fmt.Errorf("%w: too few arguments", errUsage)
+		return nil, flagline.Misused("too few arguments; -help tells which")
 	case most >= 0 && len(rest) > most:
-		return nil, fmt.Errorf("%w: %q is one argument too many", errUsage, rest[most])
+		return nil, flagline.Misused("%q is one argument too many", rest[most])
 	}
 	return rest, nil
 }
@@ -159,11 +148,7 @@ func parse(flags *flag.FlagSet, args []string, least, most int) ([]string, error
 // parseFlags parses flags up to the first argument, as of a command that has flags of its
 // own.
 func parseFlags(flags *flag.FlagSet, args []string) error {
-	err := flags.Parse(args)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		return errFlags
-	}
-	return err
+	return flagline.Flags(flags, args, io.Discard, "") // livenode itself writes the help
 }
 
 // stateFlag is the flag that every command has.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/flagline"
 )
 
 // submit is the command that submits a job.
@@ -27,7 +29,10 @@ func submit(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.W
 	flags.Func("priority", "among jobs of its class in its queue; the higher `number` goes first", func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 32)
 		s.Priority = int32(n)
-		return err
+		if err != nil {
+			return errors.New("a whole number of 32 bits is wanted")
+		}
+		return nil
 	})
 	flags.IntVar(&s.GPUs, "gpus", 0, "`number` of whole GPUs; 1, if nothing is said about GPUs")
 	flags.StringVar(&s.MIG, "mig", "", "one MIG instance of a `profile`, such as 1g.10gb")
@@ -43,7 +48,7 @@ func submit(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.W
 		return err
 	}
 	if flags.NArg() == 0 {
-		return fmt.Errorf("%w: no command to run", errUsage)
+		return flagline.Misused("there is no command to run")
 	}
 	s.Grace, s.StopTimeout = berth.DurationOf(*grace), berth.DurationOf(*stopTimeout)
 	s.ExpectedRuntime, s.MinRuntime = berth.DurationOf(*expected), berth.DurationOf(*minimum)

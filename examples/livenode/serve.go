@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/nvmlsrc"
 )
 
@@ -52,7 +53,7 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wr
 		return err
 	}
 	if c.every < nvmlsrc.MinInterval {
-		return fmt.Errorf("%w: the GPUs cannot be read every %v; the least is %v", errUsage, c.every, nvmlsrc.MinInterval)
+		return flagline.Misused("-every: the GPUs cannot be read every %v; the least is %v", c.every, nvmlsrc.MinInterval)
 	}
 	folder, err := filepath.Abs(*state)
 	if err != nil {

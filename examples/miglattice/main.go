@@ -13,7 +13,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -24,20 +23,8 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// errUsage is for what was not asked properly.
-var errUsage = errors.New("see miglattice -h")
-
 func main() {
-	err := run(os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-		return
-	case errors.Is(err, errUsage):
-		fmt.Fprintln(os.Stderr, "miglattice:", err)
-		os.Exit(2)
-	}
-	fmt.Fprintln(os.Stderr, "miglattice:", err)
-	os.Exit(1)
+	os.Exit(flagline.Status("miglattice", run(os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
 }
 
 func run(args []string, stdout, stderr io.Writer) error {
@@ -48,20 +35,15 @@ func run(args []string, stdout, stderr io.Writer) error {
 	format := flags.String("format", "svg", "svg for a browser or a book, text for a terminal, dot for Graphviz")
 	output := flags.String("o", "-", "the file to write; - is standard output")
 	list := flags.Bool("list", false, "list the products and their profiles, and draw nothing")
-	switch err := flagline.Parse(flags, args, stdout, ""); {
-	case errors.Is(err, flag.ErrHelp):
+	if err := flagline.Parse(flags, args, stdout, ""); err != nil {
 		return err
-	case err != nil:
-		return fmt.Errorf("%w: %w", err, errUsage)
-	case flags.NArg() > 0:
-		return fmt.Errorf("%q is no flag: %w", flags.Arg(0), errUsage)
 	}
 	if *list {
 		return listProducts(stdout)
 	}
 	draw, ok := map[string]func(io.Writer, *graph){"svg": writeSVG, "text": writeText, "dot": writeDot}[*format]
 	if !ok {
-		return fmt.Errorf("there is no format %q; there are svg, text and dot: %w", *format, errUsage)
+		return flagline.Misused("there is no format %q; there are svg, text and dot", *format)
 	}
 	product, err := findProduct(*name)
 	if err != nil {
@@ -102,7 +84,7 @@ func findProduct(name string) (mig.Product, error) {
 		}
 		known = append(known, product.Name)
 	}
-	return mig.Product{}, fmt.Errorf("there is no product %q; there are %s: %w", name, strings.Join(known, ", "), errUsage)
+	return mig.Product{}, flagline.Misused("there is no product %q; there are %s", name, strings.Join(known, ", "))
 }
 
 // choose returns the profiles to draw, in the product's order: all, those that the list
@@ -110,7 +92,7 @@ func findProduct(name string) (mig.Product, error) {
 func choose(product mig.Product, list string, all bool) ([]mig.Profile, error) {
 	switch {
 	case all && list != "":
-		return nil, fmt.Errorf("-all and -profiles exclude each other: %w", errUsage)
+		return nil, flagline.Misused("-all and -profiles exclude each other")
 	case all:
 		return product.Profiles, nil
 	case list == "":
@@ -129,7 +111,7 @@ func choose(product mig.Product, list string, all bool) ([]mig.Profile, error) {
 	}
 	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); wanted[name] {
-			return nil, fmt.Errorf("%s has no profile %q; it has %s: %w", product.Name, name, profileNames(product), errUsage)
+			return nil, flagline.Misused("%s has no profile %q; it has %s", product.Name, name, profileNames(product))
 		}
 	}
 	return chosen, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/mig"
 )
 
@@ -29,7 +30,7 @@ func TestOutput(t *testing.T) {
 	var failure *os.PathError
 	err = run([]string{"-o", filepath.Join(name, "in a file")}, io.Discard, io.Discard)
 	require.ErrorAs(t, err, &failure)
-	require.NotErrorIs(t, err, errUsage)
+	require.NotErrorIs(t, err, flagline.ErrMisuse)
 }
 
 func TestText(t *testing.T) {
@@ -82,7 +83,7 @@ func TestNotAskedProperly(t *testing.T) {
 	} {
 		var b bytes.Buffer
 		err := run(c.args, &b, io.Discard)
-		require.ErrorIs(t, err, errUsage, "%v", c.args)
+		require.ErrorIs(t, err, flagline.ErrMisuse, "%v", c.args)
 		require.ErrorContains(t, err, c.says)
 		require.Empty(t, b.String())
 	}

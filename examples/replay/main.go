@@ -7,7 +7,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -18,12 +17,7 @@ import (
 )
 
 func main() {
-	switch err := run(os.Args[1:], os.Stdout, os.Stderr); {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "replay:", err)
-		os.Exit(1)
-	}
+	os.Exit(flagline.Status("replay", run(os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
 }
 
 func run(args []string, stdout, stderr io.Writer) error {
@@ -33,7 +27,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if *name == "" {
-		return errors.New("-journal is missing")
+		return flagline.Misused("-journal is missing")
 	}
 	file, err := os.Open(*name)
 	if err != nil {

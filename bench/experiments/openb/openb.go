@@ -27,8 +27,8 @@ The experiment of Weng et al., "Beware of Fragmentation" (USENIX ATC 2023), by p
 arrive at a fleet in an order drawn from a seed, and never leave, until they have asked for 130 % of its
 GPUs. How many GPUs are left over? See go doc ./bench/openb for every rule, go doc ./bench for the policies.
 Lists of the published trace are named as there (default, cpu050, ...), others by a path. Policy core-NAME
-is the scheduling core with a policy as its scorer, which learns the mix from what is submitted. The exit status
-is 1 if a published figure is not met.
+is the scheduling core with a policy as its scorer, which learns the mix from what is submitted. With -verify
+the exit status is 1 if a published figure is not met.
 
 `
 

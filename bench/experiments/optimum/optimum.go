@@ -22,8 +22,8 @@ each of a kind that is drawn from a known mix, until they have asked for some 13
 leave, and one that fits nowhere is dropped. The best policy that knows the mix and what has arrived, and not
 what comes, is found exactly, by dynamic programming over all states of the fleet. It is compared with the core
 that has seen 200 members of the mix, and with policies as its scorer, on the same arrivals. "may refuse" is the
-best that a policy can do that also turns away tasks with a place: the core never does. The exit status is 1 if
-something does better than the best, beyond the noise.
+best that a policy can do that also turns away tasks with a place: the core never does. With -verify the exit status
+is 1 if something does better than the best, beyond the noise.
 
 `
 

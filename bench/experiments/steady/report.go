@@ -74,7 +74,7 @@ func pairs(f *figure, a, b []*run) (first, second []float64) {
 // A comparison is of a policy with the core, seed by seed.
 type comparison struct {
 	mean float64
-	// difference is the policy's figure less the core's. There is none with a single seed.
+	// difference is the policy's figure less the core's. With a single seed it has no interval.
 	difference study.Estimate
 	seeds      int
 }
@@ -86,6 +86,7 @@ func compare(f *figure, policy, core []*run) comparison {
 		return c
 	}
 	c.mean = stat.Mean(others, nil)
+	c.difference = study.Estimate{Mean: others[0] - own[0], Values: 1}
 	if c.seeds > 1 {
 		c.difference = study.EstimateOf(study.Differences(others, own))
 	}
@@ -123,7 +124,7 @@ func (b *experiment) table(load int, runs [][]*run) *study.Table {
 	for _, policy := range b.policies {
 		columns = append(columns, policy.Name)
 	}
-	t := study.NewTable(fmt.Sprintf("Load %d %%: waits in minutes by size; means over seeds, and the difference to %s with its 95 %% interval", load, own), columns...)
+	t := study.NewTable(fmt.Sprintf("Load %d %%: waits in minutes by size; means over seeds, and the difference to %s%s", load, own, study.Intervals(len(b.Seeds))), columns...)
 	for _, f := range figures() {
 		row := []any{f.name, b.counted(&f, runs[0])}
 		for p := range b.policies {
@@ -197,6 +198,10 @@ func (b *experiment) Verdict(p *study.Printer, runs [][]*run) error {
 				worse = append(worse, fmt.Sprintf("load %d %%, %s: %s has %s, the core %s", load, f.name, policy.Name, study.Cell(c.mean), study.Cell(c.mean-c.difference.Mean)))
 			}
 		}
+	}
+	if len(worse) == 0 && len(runs[0]) < study.Fewest {
+		p.Note("%d seeds are too few to say whether a policy is better than the core: %d are the least.", len(runs[0]), study.Fewest)
+		return nil
 	}
 	if len(worse) == 0 {
 		p.Note("The core is first, or level with the first, in all of %d figures.", cells)

@@ -99,11 +99,25 @@ func (b *experiment) play(ctx context.Context, policy bench.NamedPolicy, load in
 			return nil, r.broken
 		}
 		if at.Sub(r.until) > longest {
-			return nil, fmt.Errorf("%d tasks never started", r.open)
+			return nil, r.stuck()
 		}
 	}
 	r.tasks, r.fresh, r.speed = nil, nil, s.Speed()
 	return r, nil
+}
+
+// stuck names the first task that never started: in a small part of the fleet there may be no node
+// for it.
+func (r *run) stuck() error {
+	var first *task
+	for _, t := range r.tasks {
+		if t.measured && !t.running && (first == nil || t.at < first.at || t.at == first.at && t.job.ID < first.job.ID) {
+			first = t
+		}
+	}
+	g := &first.job.Groups[0]
+	return fmt.Errorf("%d tasks never started; the first, %s, asks for %d x %g GPUs and %g CPUs: is there a node for it? -nodes 0 plays all of the list",
+		r.open, first.job.ID, g.Members, float64(first.milli)/float64(g.Members)/1000, float64(g.Claim.CPUMilli)/1000)
 }
 
 func newRun(nodes []berth.Node, from, until berth.Time) *run {

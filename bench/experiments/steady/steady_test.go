@@ -264,4 +264,7 @@ func TestVerdict(t *testing.T) {
 	require.ErrorContains(t, err, "another policy is better than the core in 2 comparisons")
 	require.ErrorIs(t, err, study.ErrFinding)
 	require.Contains(t, out.String(), "load 90 %, gang p99: best-fit has 6.00, the core 11.0")
+	out.Reset()
+	require.NoError(t, b.Verdict(p, [][]*run{line(10)[:1], line(30)[:1], line(5)[:1]}))
+	require.Equal(t, "1 seeds are too few to say whether a policy is better than the core: 3 are the least.\n", out.String())
 }

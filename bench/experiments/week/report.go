@@ -78,6 +78,9 @@ func (b *experiment) demand() *study.Table {
 				jobs, largest = jobs+1, max(largest, b.Jobs[i].GPUs)
 			}
 		}
+		if jobs == 0 {
+			return
+		}
 		there := float64(b.FleetGPUs()) * float64(span) / float64(berth.Hour)
 		t.Add(name, jobs, b.hours(which), there, 100*b.hours(which)/there, largest)
 	}
