@@ -31,7 +31,7 @@ func (c *Checker) collected(rep *replica) error {
 	defer w.forget()
 	asked, high := w.asks(rep)
 	if rep.grows() {
-		asked, high = rep.job.unit(c), rep.job.unit(c)
+		asked, high = rep.job.unit(c.largest), rep.job.unit(c.largest)
 	}
 	if !w.known || len(w.gone) > 0 || asked != high || asked == 0 || !leaf.owed(asked) || !w.countable(rep, nil) {
 		return nil

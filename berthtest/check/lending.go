@@ -233,6 +233,18 @@ func (c *Checker) largest(cl *berth.Claim) int64 {
 	return milli
 }
 
+// smallest is the least that a member with a claim can cost, in thousandths of a GPU.
+func (c *Checker) smallest(cl *berth.Claim) int64 {
+	milli := c.largest(cl)
+	for _, n := range c.nodes {
+		t := c.table(n)
+		for _, p := range serving(t, cl) {
+			milli = min(milli, instanceMilli(t, p.MemorySlices))
+		}
+	}
+	return milli
+}
+
 // byProduct reports whether it depends on their product how many GPUs a queue may use.
 func (c *Checker) byProduct(leaf *queue) bool {
 	return c.bounds(leaf, func(r quota.Resource) bool { return r != quota.GPUMilli && r != quota.CPUMilli && r != quota.MemoryMiB })

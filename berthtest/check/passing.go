@@ -99,7 +99,7 @@ func (c *Checker) mayPass(rep *replica, key gangKey) bool {
 // ranksAbove reports whether a replica need not stand back for another, as its queues are
 // charged; promised: it is a beneficiary, or its place is kept while it backs off.
 func (c *Checker) ranksAbove(rep, other *replica, promised bool) bool {
-	within, otherWithin := c.withinGuarantee(rep), c.withinGuarantee(other)
+	within, otherWithin := c.withinGuarantee(rep, c.smallest), c.withinGuarantee(other, c.largest)
 	switch {
 	case rep.job.queue == other.job.queue:
 		return compareRank(rep, other) > 0 && (within || !otherWithin)
@@ -117,14 +117,14 @@ func compareRank(a, b *replica) int {
 
 // withinGuarantee reports whether the queue of a gang, and all above it that state a guarantee,
 // would be inside it with the gang's minimum, or with one unit more of one that grows, besides what
-// it holds by a Bind that is being taken.
-func (c *Checker) withinGuarantee(rep *replica) bool {
-	leaf, asked := rep.job.queue, rep.job.least(c)
+// it holds by a Bind that is being taken. Cost is what a member with a claim costs.
+func (c *Checker) withinGuarantee(rep *replica, cost func(*berth.Claim) int64) bool {
+	leaf, asked := rep.job.queue, rep.job.asks(cost)
 	if _, stated := leaf.spec.Guarantee[quota.GPUMilli]; !stated {
 		return false
 	}
 	if rep.state == berth.ReplicaRunning {
-		asked = rep.job.unit(c)
+		asked = rep.job.unit(cost)
 	}
 	if rep.state == berth.ReplicaRunning || rep.state == berth.ReplicaBinding {
 		for _, m := range rep.in(binding) {
@@ -140,21 +140,24 @@ func (c *Checker) withinGuarantee(rep *replica) bool {
 }
 
 // unit is the least that the members ask for by which a gang grows, in thousandths of GPUs.
-func (j *job) unit(c *Checker) int64 {
+func (j *job) unit(cost func(*berth.Claim) int64) int64 {
 	least := int64(math.MaxInt64)
 	for g := range j.spec.Groups {
 		group := &j.spec.Groups[g]
-		least = min(least, int64(unitOf(group))*c.largest(&group.Claim))
+		least = min(least, int64(unitOf(group))*cost(&group.Claim))
 	}
 	return least
 }
 
 // least is what the minimum of a gang asks for at the most, in thousandths of GPUs.
-func (j *job) least(c *Checker) int64 {
+func (j *job) least(c *Checker) int64 { return j.asks(c.largest) }
+
+// asks is what the minimum of a gang asks for, in thousandths of GPUs.
+func (j *job) asks(cost func(*berth.Claim) int64) int64 {
 	sum := int64(0)
 	for g := range j.spec.Groups {
 		group := &j.spec.Groups[g]
-		sum += int64(minimum(group)) * c.largest(&group.Claim)
+		sum += int64(minimum(group)) * cost(&group.Claim)
 	}
 	return sum
 }
