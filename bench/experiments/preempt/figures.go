@@ -21,7 +21,7 @@ type table struct {
 
 // tables are what is printed: a table of policies for each of these.
 var tables = []table{
-	{"GPU-hours lost to preemption in the week, and to what", []figure{
+	{"GPU-hours lost to preemption, and to what", []figure{
 		{"lost", (*run).lost},
 		{"done again", func(r *run) float64 { return study.GPUHours(float64(r.book.redone)) }},
 		{"writing", func(r *run) float64 { return study.GPUHours(float64(r.book.sum(writing))) }},

@@ -200,7 +200,7 @@ func (b *experiment) Verdict(p *study.Printer, runs [][]*run) error {
 		}
 	}
 	if len(worse) == 0 && len(runs[0]) < study.Fewest {
-		p.Note("%d seeds are too few to say whether a policy is better than the core: %d are the least.", len(runs[0]), study.Fewest)
+		p.Note("Seeds: %d. Whether a policy is better than the core can be said from %d on.", len(runs[0]), study.Fewest)
 		return nil
 	}
 	if len(worse) == 0 {

@@ -266,5 +266,5 @@ func TestVerdict(t *testing.T) {
 	require.Contains(t, out.String(), "load 90 %, gang p99: best-fit has 6.00, the core 11.0")
 	out.Reset()
 	require.NoError(t, b.Verdict(p, [][]*run{line(10)[:1], line(30)[:1], line(5)[:1]}))
-	require.Equal(t, "1 seeds are too few to say whether a policy is better than the core: 3 are the least.\n", out.String())
+	require.Equal(t, "Seeds: 1. Whether a policy is better than the core can be said from 3 on.\n", out.String())
 }

@@ -191,12 +191,8 @@ func (ev *Evict) bidsInVain(im *imagination, e *record.Entry) bool {
 // lookAgain notes that no preemption and no move starts an entry, and when one might even if
 // nothing changes.
 func (ev *Evict) lookAgain(e *record.Entry, ripe func(after berth.Time) berth.Time) {
-	same, at := e.Bid.Turn == ev.agenda.PreemptTurn, e.Bid.At
 	ev.bidInVain(e)
 	e.Bid.Round, e.Bid.RipeAt = 0, ripe(e.Bid.At)
-	if same { // the clock alone had it look: that puts off nothing
-		e.Bid.At = at
-	}
 	ev.agenda.PreemptBy(ev.backlog.Due.LooksFor(e))
 }
 
