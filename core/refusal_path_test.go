@@ -216,7 +216,11 @@ func TestEveryRefusalOfADecoderNamesAPath(t *testing.T) {
 				refused[refusal.Field] = true
 			}
 		}
-		require.True(t, drawn.Plain() || len(refused) > 60, what)
+		fewest := 60
+		if drawn.Plain() {
+			fewest = 30
+		}
+		require.Greater(t, len(refused), fewest, what)
 		require.NotContains(t, refused, "", what)
 	}
 }

@@ -37,6 +37,31 @@ func passAndReport(t *testing.T, c *core.Core, at berth.Time) {
 	}
 }
 
+// lends is a core at an instant, on which one queue lends and another asks.
+func lends(t *testing.T, config berth.Config, at berth.Time) *core.Core {
+	t.Helper()
+	c, err := core.New(config)
+	require.NoError(t, err)
+	_, err = c.Schedule(at)
+	require.NoError(t, err)
+	for _, name := range []string{"lends", "asks"} {
+		mustApply(c, at, berth.QueueSet{Queue: quota.Queue{Name: name}})
+	}
+	return c
+}
+
+// runs is the report of a job of one member, which has held some GPUs of a node since an instant.
+func runs(job berth.Job, node berth.NodeID, gpus berth.GPUSet, started berth.Time) berth.JobObserved {
+	return berth.JobObserved{Job: job, Running: []berth.ObservedReplica{{
+		Incarnation: 1, Started: started, Members: []berth.MemberPlacement{{Node: node, GPUs: gpus}},
+	}}}
+}
+
+// h100s is a node of eight.
+func h100s(id string) berth.NodeJoined {
+	return berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(id), GPUs: berth.EqualGPUs(8, berth.GPU{Product: "H100"})}}
+}
+
 // Queues that are each a little below their share, of whatever weights, guarantees and limits, ask
 // the same of others: what one of them was told holds for the next, and no bid is told otherwise
 // than by a search of its own.
@@ -103,10 +128,7 @@ func fillBelowShares(t *testing.T, c *core.Core, w *rand.Rand) {
 				ID: berth.JobID(fmt.Sprint("runs", i, first)), Queue: berth.QueueID(name(w.IntN(queues))), Class: berth.Class(w.IntN(2)),
 				Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: each}}}, Checkpoint: berth.Checkpoint{Supported: w.IntN(8) == 0, RestartCost: berth.Duration(w.Int64N(3)) * berth.Hour / 2},
 			}
-			tell(berth.JobObserved{Job: job, Running: []berth.ObservedReplica{{
-				Incarnation: 1, Started: berth.Time(w.Int64N(int64(4 * berth.Hour))),
-				Members: []berth.MemberPlacement{{Node: n.ID, GPUs: (1<<each - 1) << first}},
-			}}})
+			tell(runs(job, n.ID, (1<<each-1)<<first, berth.Time(w.Int64N(int64(4*berth.Hour)))))
 		}
 	}
 	for i := range 6 * queues {
@@ -132,30 +154,20 @@ func TestNoBidIsLeftOutThatPays(t *testing.T) {
 		var all [2][]berth.Time
 		for i, gain := range []berth.GainFunc{nil, standardGain()} {
 			w := rand.New(rand.NewPCG(seed, 12))
-			c, err := core.New(berth.Config{Gain: gain, Policy: berth.Policy{Preemption: berth.Preemption{MinRuntime: berth.Duration(w.Int64N(3)) * berth.Hour}}})
-			require.NoError(t, err)
+			minRuntime := berth.Duration(w.Int64N(3)) * berth.Hour
+			c := lends(t, berth.Config{Gain: gain, Policy: berth.Policy{Preemption: berth.Preemption{MinRuntime: minRuntime}}}, berth.Time(6*berth.Hour))
 			tell := func(e berth.Event) { require.NoError(t, c.Apply(c.Now(), e)) }
-			_, err = c.Schedule(berth.Time(6 * berth.Hour))
-			require.NoError(t, err)
-			for _, name := range []string{"lends", "asks"} {
-				tell(berth.QueueSet{Queue: quota.Queue{Name: name}})
-			}
 			for k := range 2 + w.IntN(4) {
 				id := fmt.Sprint("n", k)
-				tell(berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(id), GPUs: berth.EqualGPUs(8, berth.GPU{Product: "H100"})}})
+				tell(h100s(id))
 				each := 1 << w.IntN(4)
 				for first := 0; first < 8; first += each {
-					tell(berth.JobObserved{
-						Job: berth.Job{
-							ID: berth.JobID(fmt.Sprint(id, first)), Queue: "lends", ExpectedRuntime: 48 * berth.Hour,
-							Groups:     []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: each}}},
-							Checkpoint: berth.Checkpoint{Supported: w.IntN(8) == 0, RestartCost: berth.Duration(w.Int64N(3)) * berth.Hour},
-						},
-						Running: []berth.ObservedReplica{{
-							Incarnation: 1, Started: berth.Time(w.Int64N(int64(6 * berth.Hour))),
-							Members: []berth.MemberPlacement{{Node: berth.NodeID(id), GPUs: (1<<each - 1) << first}},
-						}},
-					})
+					job := berth.Job{
+						ID: berth.JobID(fmt.Sprint(id, first)), Queue: "lends", ExpectedRuntime: 48 * berth.Hour,
+						Groups:     []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: each}}},
+						Checkpoint: berth.Checkpoint{Supported: w.IntN(8) == 0, RestartCost: berth.Duration(w.Int64N(3)) * berth.Hour},
+					}
+					tell(runs(job, berth.NodeID(id), (1<<each-1)<<first, berth.Time(w.Int64N(int64(6*berth.Hour)))))
 				}
 			}
 			for k := range 3 {
@@ -191,27 +203,20 @@ func TestNoBidIsLeftOutThatPays(t *testing.T) {
 // another victim of a cost that does not grow is the cheaper one in a while. It is found though
 // nothing happens meanwhile, at most an eighth of the wait late.
 func TestAVictimThatBecomesTheCheaperOneIsFoundInAQuietFleet(t *testing.T) {
-	c, err := core.New(berth.Config{Gain: standardGain(), Policy: berth.Policy{ReservedGangs: -1}}) // a search for each bid
-	require.NoError(t, err)
+	config := berth.Config{Gain: standardGain(), Policy: berth.Policy{ReservedGangs: -1}} // a search for each bid
+	c := lends(t, config, berth.Time(4*berth.Hour))
 	tell := func(e berth.Event) { require.NoError(t, c.Apply(c.Now(), e)) }
-	_, err = c.Schedule(berth.Time(4 * berth.Hour))
-	require.NoError(t, err)
-	for _, name := range []string{"lends", "asks"} {
-		tell(berth.QueueSet{Queue: quota.Queue{Name: name}})
-	}
-	for id, saves := range []bool{false, true} {
-		node := berth.NodeID(fmt.Sprint("n", id))
-		tell(berth.NodeJoined{Node: berth.Node{ID: node, GPUs: berth.EqualGPUs(8, berth.GPU{Product: "H100"})}})
+	for k, saves := range []bool{false, true} {
+		id := fmt.Sprint("n", k)
+		tell(h100s(id))
 		job := berth.Job{
-			ID: berth.JobID(node), Queue: "lends", ExpectedRuntime: 72 * berth.Hour,
+			ID: berth.JobID(id), Queue: "lends", ExpectedRuntime: 72 * berth.Hour,
 			Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 8}}}, Checkpoint: berth.Checkpoint{Supported: saves},
 		}
 		if saves {
 			job.Checkpoint.RestartCost = 2 * berth.Hour
 		}
-		tell(berth.JobObserved{Job: job, Running: []berth.ObservedReplica{{
-			Incarnation: 1, Started: berth.Time(3 * berth.Hour), Members: []berth.MemberPlacement{{Node: node, GPUs: 255}},
-		}}})
+		tell(runs(job, berth.NodeID(id), 255, berth.Time(3*berth.Hour)))
 	}
 	tell(berth.JobSubmitted{Job: berth.Job{ID: "waits", Queue: "asks", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 8}}}}})
 	for c.Report().Totals.Preemptions == 0 {
@@ -242,10 +247,8 @@ func newBelowShare(t *testing.T, queues int, gain berth.GainFunc, memory func(qu
 		for k := range 1 + i%2 {
 			id := fmt.Sprintf("n%d-%d", i, k)
 			tell(berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(id), MemoryMiB: 1 << 20, GPUs: berth.EqualGPUs(8, berth.GPU{Product: "H100"})}})
-			tell(berth.JobObserved{
-				Job:     berth.Job{ID: berth.JobID(id), Queue: berth.QueueID(fmt.Sprint("q", i)), Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 8}}}, ExpectedRuntime: 24 * berth.Hour},
-				Running: []berth.ObservedReplica{{Incarnation: 1, Members: []berth.MemberPlacement{{Node: berth.NodeID(id), GPUs: 255}}}},
-			})
+			job := berth.Job{ID: berth.JobID(id), Queue: berth.QueueID(fmt.Sprint("q", i)), Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 8}}}, ExpectedRuntime: 24 * berth.Hour}
+			tell(runs(job, berth.NodeID(id), 255, 0))
 		}
 		for gpus := range 8 {
 			tell(berth.JobSubmitted{Job: berth.Job{

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -224,11 +225,8 @@ func (c *Checker) largest(cl *berth.Claim) int64 {
 	if cl.Share != nil {
 		milli = int64(cl.Share.GPUMilli)
 	}
-	for _, n := range c.nodes {
-		t := c.table(n)
-		for _, p := range serving(t, cl) {
-			milli = max(milli, instanceMilli(t, p.MemorySlices))
-		}
+	for each := range c.instanceCosts(cl) {
+		milli = max(milli, each)
 	}
 	return milli
 }
@@ -236,13 +234,25 @@ func (c *Checker) largest(cl *berth.Claim) int64 {
 // smallest is the least that a member with a claim can cost, in thousandths of a GPU.
 func (c *Checker) smallest(cl *berth.Claim) int64 {
 	milli := c.largest(cl)
-	for _, n := range c.nodes {
-		t := c.table(n)
-		for _, p := range serving(t, cl) {
-			milli = min(milli, instanceMilli(t, p.MemorySlices))
-		}
+	for each := range c.instanceCosts(cl) {
+		milli = min(milli, each)
 	}
 	return milli
+}
+
+// instanceCosts are what the instances that serve a claim cost, in thousandths of a GPU, node by
+// node.
+func (c *Checker) instanceCosts(cl *berth.Claim) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for _, n := range c.nodes {
+			t := c.table(n)
+			for _, p := range serving(t, cl) {
+				if !yield(instanceMilli(t, p.MemorySlices)) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // byProduct reports whether it depends on their product how many GPUs a queue may use.
