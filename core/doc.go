@@ -75,7 +75,7 @@
 //     elsewhere.
 //  11. Wake (search): what was blocked and could fit by now is ready.
 //  12. Place (search): what is ready, in policy order, until nothing fits, Policy.PassBudget
-//     is spent, or as many members have been placed as one pass places.
+//     is spent, or a few thousand members have been placed.
 //  13. Reshape (search), BringBack (gpus): GPUs are repartitioned for what waits, and back to
 //     the layout of their pool where nothing waits for what they have.
 //  14. Reserve (search): gangs that keep losing to smaller work get a reservation.

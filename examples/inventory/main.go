@@ -31,7 +31,7 @@ import (
 )
 
 func main() {
-	os.Exit(flagline.Status("inventory", run(os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
+	os.Exit(flagline.Status("inventory", run(os.Args[1:], os.Stdout), os.Stderr))
 }
 
 // formats are the ways to say what was found.
@@ -39,7 +39,7 @@ var formats = map[string]func(io.Writer, *machine) error{
 	"table": writeTable, "json": writeJSON, "svg": writeSVG, "topo": writeTopology,
 }
 
-func run(args []string, stdout, stderr io.Writer) error {
+func run(args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("inventory", flag.ContinueOnError)
 	format := flags.String("format", "table", "what to write: table, json, svg or topo")
 	output := flags.String("o", "-", "the `file` to write; - is standard output")

@@ -29,7 +29,7 @@ var rewrite = flag.Bool("rewrite", false, "write the files in testdata anew with
 func output(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, run(args, &out, io.Discard))
+	require.NoError(t, run(args, &out))
 	return out.String()
 }
 
@@ -195,14 +195,14 @@ func wellFormed(t *testing.T, svg string) []string {
 // from failure.
 func TestRefusals(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
-	err := run([]string{"-library", none}, io.Discard, io.Discard)
+	err := run([]string{"-library", none}, io.Discard)
 	require.ErrorIs(t, err, nvmlsrc.ErrNoDriver)
 	require.ErrorContains(t, err, "-fake dgx-a100, or gb200")
 	require.NotErrorIs(t, err, flagline.ErrMisuse)
 	for _, args := range [][]string{{"-fake", "dgx-z9"}, {"-format", "pdf"}, {"-nonsense"}, {"nonsense"}} {
-		require.ErrorIs(t, run(args, io.Discard, io.Discard), flagline.ErrMisuse, args)
+		require.ErrorIs(t, run(args, io.Discard), flagline.ErrMisuse, args)
 	}
-	require.ErrorIs(t, run([]string{"-h"}, io.Discard, io.Discard), flag.ErrHelp)
+	require.ErrorIs(t, run([]string{"-h"}, io.Discard), flag.ErrHelp)
 }
 
 // A file is written where it was asked for, and an error if it cannot be.
@@ -212,5 +212,5 @@ func TestFile(t *testing.T) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Contains(t, wellFormed(t, string(text)), "NVSwitch · NV18 · 900 GB/s each way per GPU")
-	require.Error(t, run([]string{"-fake", "gb200", "-o", filepath.Join(file, "x")}, io.Discard, io.Discard), "a file is no folder")
+	require.Error(t, run([]string{"-fake", "gb200", "-o", filepath.Join(file, "x")}, io.Discard), "a file is no folder")
 }

@@ -24,10 +24,10 @@ import (
 )
 
 func main() {
-	os.Exit(flagline.Status("miglattice", run(os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
+	os.Exit(flagline.Status("miglattice", run(os.Args[1:], os.Stdout), os.Stderr))
 }
 
-func run(args []string, stdout, stderr io.Writer) error {
+func run(args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("miglattice", flag.ContinueOnError)
 	name := flags.String("product", "H100-80GB", "the product to draw")
 	profiles := flags.String("profiles", "", "the profiles to draw, with commas between (default: the plain one of each size)")

@@ -17,7 +17,7 @@ import (
 func output(t *testing.T, args ...string) string {
 	t.Helper()
 	var b bytes.Buffer
-	require.NoError(t, run(args, &b, io.Discard))
+	require.NoError(t, run(args, &b))
 	return b.String()
 }
 
@@ -28,7 +28,7 @@ func TestOutput(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, output(t, "-product", "h100-80gb", "-o", "-"), string(file))
 	var failure *os.PathError
-	err = run([]string{"-o", filepath.Join(name, "in a file")}, io.Discard, io.Discard)
+	err = run([]string{"-o", filepath.Join(name, "in a file")}, io.Discard)
 	require.ErrorAs(t, err, &failure)
 	require.NotErrorIs(t, err, flagline.ErrMisuse)
 }
@@ -82,7 +82,7 @@ func TestNotAskedProperly(t *testing.T) {
 		{[]string{"-colour"}, "there is no flag -colour"},
 	} {
 		var b bytes.Buffer
-		err := run(c.args, &b, io.Discard)
+		err := run(c.args, &b)
 		require.ErrorIs(t, err, flagline.ErrMisuse, "%v", c.args)
 		require.ErrorContains(t, err, c.says)
 		require.Empty(t, b.String())

@@ -17,10 +17,10 @@ import (
 )
 
 func main() {
-	os.Exit(flagline.Status("replay", run(os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
+	os.Exit(flagline.Status("replay", run(os.Args[1:], os.Stdout), os.Stderr))
 }
 
-func run(args []string, stdout, stderr io.Writer) error {
+func run(args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
 	name := flags.String("journal", "", "the journal to replay")
 	if err := flagline.Parse(flags, args, stdout, ""); err != nil {

@@ -47,7 +47,7 @@ func replay(t *testing.T, text string) (string, error) {
 	name := filepath.Join(t.TempDir(), "journal.jsonl")
 	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 	var stdout bytes.Buffer
-	err := run([]string{"-journal", name}, &stdout, io.Discard)
+	err := run([]string{"-journal", name}, &stdout)
 	return stdout.String(), err
 }
 
@@ -75,6 +75,6 @@ func TestDamaged(t *testing.T) {
 
 func TestBadArguments(t *testing.T) {
 	for _, args := range [][]string{{}, {"-journal", filepath.Join(t.TempDir(), "absent")}, {"-unknown"}} {
-		require.Error(t, run(args, io.Discard, io.Discard), args)
+		require.Error(t, run(args, io.Discard), args)
 	}
 }

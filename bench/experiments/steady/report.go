@@ -199,11 +199,11 @@ func (b *experiment) Verdict(p *study.Printer, runs [][]*run) error {
 			}
 		}
 	}
-	if len(worse) == 0 && len(runs[0]) < study.Fewest {
+	switch {
+	case len(worse) == 0 && len(runs[0]) < study.Fewest:
 		p.Note("Seeds: %d. Whether a policy is better than the core can be said from %d on.", len(runs[0]), study.Fewest)
 		return nil
-	}
-	if len(worse) == 0 {
+	case len(worse) == 0:
 		p.Note("The core is first, or level with the first, in all of %d figures.", cells)
 		return nil
 	}

@@ -30,11 +30,7 @@ func (bk *Books) NewRota(list []*record.Entry) *Rota {
 	}
 	r := &Rota{core: bk, waiting: bk.waiting, queues: bk.active[:0]}
 	for _, e := range list {
-		q := e.Rep.Job.Queue
-		if r.waiting[q].Len() == 0 {
-			r.queues = append(r.queues, q)
-		}
-		r.waiting[q].Push(e)
+		r.push(e)
 	}
 	for _, q := range r.queues {
 		r.tell(q)
@@ -90,12 +86,17 @@ func (r *Rota) Next() *record.Entry {
 
 // Add has one more entry of a queue wait for its turn. O(log entries).
 func (r *Rota) Add(e *record.Entry) {
+	r.push(e)
+	r.tell(e.Rep.Job.Queue)
+}
+
+// push puts an entry into its queue, and notes the queue if it is the first.
+func (r *Rota) push(e *record.Entry) {
 	q := e.Rep.Job.Queue
 	if r.waiting[q].Len() == 0 {
 		r.queues = append(r.queues, q)
 	}
 	r.waiting[q].Push(e)
-	r.tell(q)
 }
 
 // Charge imagines an entry to have started.

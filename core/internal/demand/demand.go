@@ -16,12 +16,12 @@ import (
 //
 //	sum over the typical kinds of demand × (log alone + log company)
 //
-// demand is how much of the GPU time the kind is asked for, where a member of no stated run time
-// counts as the mean of the others; alone is how many of it would fit on
-// the nodes if nothing else came, and company how many of them the nodes would take if all kinds
-// came. For the latter each node is filled with 60 sequences of 30 members of the mix, each by
-// itself and the same for all nodes, a share on the GPU on which it leaves the least. Typical are
-// the kinds that are asked for most and together make up 95 % of the members.
+// demand is how much of the GPU time the kind is asked for, where a member that states no run time
+// counts as the mean of the others; alone is how many of it would fit on the nodes if nothing else
+// came, and company how many of them the nodes would take if all kinds came. For the latter each
+// node is filled with 60 sequences of 30 members of the mix, each by itself and the same for all
+// nodes, a share on the GPU on which it leaves the least. Typical are the kinds that are asked for
+// most and together make up 95 % of the members.
 //
 // How much room the fleet has for a kind counts, not how much a node has, and the logarithm makes
 // the last places the dearest. So a kind that few nodes suit keeps these nodes for as long as

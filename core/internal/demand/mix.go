@@ -24,8 +24,8 @@ const (
 	maxTime = maxTotal * longest
 )
 
-// A Kind is what members ask for, how many did, how many of these stated a run time, and that in
-// seconds, taken together: those of long ago count less.
+// A Kind is what members ask for. Weight is how many of them there were, Timed how many of these
+// stated a run time, and Time the sum of these run times in seconds. Those of long ago count less.
 type Kind struct {
 	Claim    berth.Claim    `json:"claim"`
 	Selector berth.Selector `json:"selector,omitzero"`
@@ -42,8 +42,8 @@ type mix struct {
 	kinds []Kind
 	byKey map[string]int
 	keys  []string
-	// total, timed and time are the sums over the kinds.
-	total, timed, time int64
+	// total is the sum of the weights.
+	total int64
 	// since is how many were added since it was last looked at, and next at how many that is due.
 	since, next int64
 	key         []byte
@@ -52,8 +52,8 @@ type mix struct {
 // newMix is a mix of nothing.
 func newMix() mix { return mix{byKey: map[string]int{}, next: fewest} }
 
-// add counts so many members of a group, and for how many seconds those run, taken together, that
-// state a run time.
+// add counts so many members of a group. So many of them state a run time, of so many seconds in
+// all.
 func (m *mix) add(g *berth.Group, many, timed, time int64) {
 	if g.Claim.WantsInstance() || many <= 0 || many > maxTotal-m.total {
 		return // a divided GPU has no room for others
@@ -79,8 +79,6 @@ func (m *mix) add(g *berth.Group, many, timed, time int64) {
 	m.kinds[i].Timed += timed
 	m.kinds[i].Time += time
 	m.total += many
-	m.timed += timed
-	m.time += time
 	m.since += many
 }
 
@@ -102,7 +100,7 @@ func (m *mix) name(i int, g *berth.Group) {
 func (m *mix) age() {
 	if m.total >= window {
 		kept := 0
-		m.total, m.timed, m.time = 0, 0, 0
+		m.total = 0
 		for i := range m.kinds {
 			m.kinds[i].halve()
 			if m.kinds[i].Weight == 0 {
@@ -110,8 +108,6 @@ func (m *mix) age() {
 				continue
 			}
 			m.total += m.kinds[i].Weight
-			m.timed += m.kinds[i].Timed
-			m.time += m.kinds[i].Time
 			m.kinds[kept], m.keys[kept] = m.kinds[i], m.keys[i]
 			m.byKey[m.keys[kept]] = kept
 			kept++
@@ -124,24 +120,25 @@ func (m *mix) age() {
 
 // halve makes a kind count half: its members run for as long, on average.
 func (k *Kind) halve() {
-	timed := k.Timed / 2
-	if timed > 0 {
-		k.Time = k.Time * timed / k.Timed
-	} else {
-		k.Time = 0
-	}
-	k.Weight, k.Timed = k.Weight/2, timed
+	half := k.Timed / 2
+	k.Time = k.Time * half / max(k.Timed, 1)
+	k.Weight, k.Timed = k.Weight/2, half
 }
 
 // timedKinds are the kinds of a mix, with a run time for every member: a member that states none
-// counts for as long as the mean of those that state one. So what runs for ever, as services do,
-// and what nobody knows of, is neither all of the GPU time nor none of it.
+// counts for as long as the mean of those that state one. So a service, which runs for ever, and a
+// job of unknown length are neither all of the GPU time nor none of it.
 func (m *mix) timedKinds() []Kind {
-	mean := int64(1)
-	if m.timed > 0 {
-		mean = m.time / m.timed
-	}
 	kinds := slices.Clone(m.kinds)
+	timed, time := int64(0), int64(0)
+	for i := range kinds {
+		timed += kinds[i].Timed
+		time += kinds[i].Time
+	}
+	mean := int64(1)
+	if timed > 0 {
+		mean = time / timed
+	}
 	for i := range kinds {
 		k := &kinds[i]
 		k.Time += (k.Weight - k.Timed) * mean

@@ -231,7 +231,7 @@ func (ev *Evict) Relocate() {
 		return
 	}
 	found, left := ev.findPlaces()
-	for ev.search.LetStay(found) || ev.endGrowth(found) { // others counted on what goes on
+	for ev.search.LetStay(found) || ev.endGrowth(found) { // others counted on what is not given up
 		found, left = ev.findPlaces()
 	}
 	for _, r := range found {
@@ -242,8 +242,8 @@ func (ev *Evict) Relocate() {
 }
 
 // endGrowth ends what is set aside for the growth of running gangs that have found another place,
-// and reports whether there was any: victims that are not needed for it then go on where they are,
-// and the place may count on what they hold.
+// and reports whether there was any. The victims of that growth go on where they are, so a place
+// that counts on what they hold has to be looked for again.
 func (ev *Evict) endGrowth(found []search.Relocation) bool {
 	some := false
 	for _, r := range found {

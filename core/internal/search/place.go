@@ -29,12 +29,12 @@ func (se *Search) Place() {
 func (se *Search) placeMinimums() {
 	se.minimums = true
 	defer func() { se.minimums = false }()
-	work, counted := 0, 0
-	for range se.state.Config.Policy.PassBudget {
-		for work++; counted < len(se.unbound); counted++ {
-			work += se.unbound[counted].rep.Job.Shape().Fewest()
+	members, counted := 0, 0
+	for attempts := range se.state.Config.Policy.PassBudget {
+		for ; counted < len(se.unbound); counted++ {
+			members += se.unbound[counted].rep.Job.Shape().Fewest()
 		}
-		if work > se.state.Bounds.Placed {
+		if attempts+members >= se.state.Bounds.Placed {
 			return
 		}
 		i, ok := se.state.Quota.Next()
