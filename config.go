@@ -115,8 +115,8 @@ type Policy struct {
 	RetryBackoff    Duration `json:"retryBackoff,omitempty"`
 	MaxRetryBackoff Duration `json:"maxRetryBackoff,omitempty"`
 	// PassBudget bounds the placement attempts of one pass; the rest goes on in
-	// the next. Default 10,000. Where much fits, a pass ends sooner: what it places is
-	// bounded, too.
+	// the next. Default 10,000. A pass ends sooner where it has placed a few thousand
+	// members.
 	PassBudget int `json:"passBudget,omitempty"`
 
 	// Locality is the dial between communication and packing.
