@@ -79,9 +79,10 @@ func TestChild(t *testing.T) {
 	fmt.Println("child: done")
 }
 
-// childMonitors takes two observations, at the second of which there is activity.
+// childMonitors takes two observations, at the second of which there is activity: they are so far
+// apart that a first one that is late does not come too near to it.
 func childMonitors(t *testing.T, source *Source) {
-	monitor, err := source.Monitor(MonitorConfig{Node: "n", GPUs: []GPU{{UUID: "GPU-0", Product: "P"}, {UUID: "GPU-1", Product: "P"}}, Interval: MinInterval})
+	monitor, err := source.Monitor(MonitorConfig{Node: "n", GPUs: []GPU{{UUID: "GPU-0", Product: "P"}, {UUID: "GPU-1", Product: "P"}}, Interval: 3 * MinInterval})
 	require.NoError(t, err)
 	for i := range 2 {
 		o, err := monitor.Next(t.Context())
