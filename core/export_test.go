@@ -11,6 +11,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/effort"
 	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/preempt"
@@ -173,4 +174,25 @@ func differs(path string, a, b reflect.Value) string {
 		return path
 	}
 	return ""
+}
+
+// Overdue is what should have ended already in the order in which it is expected to end: as plans
+// find it, and by a look at all that is expected to end.
+func Overdue(c *Core) (fast, slow []state.Parting) {
+	matters := func(rep *record.Replica) bool { return rep.Job.Spec.Priority == 0 }
+	for before := c.state.Now + 1; ; {
+		list, rest := c.state.Overdue(before, matters)
+		if len(list) == 0 {
+			break
+		}
+		fast, before = append(fast, list...), rest
+	}
+	c.state.Endings.Ascend(func(e state.Ending) bool {
+		if e.At <= c.state.Now && matters(e.Rep) && !c.state.Leaving.Has(e.Rep) {
+			slow = append(slow, c.state.Partings(e.Rep)...)
+		}
+		return true
+	})
+	slices.SortFunc(slow, state.Parting.Compare)
+	return fast, slow
 }

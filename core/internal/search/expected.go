@@ -5,6 +5,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/gpus"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/gang"
 )
 
@@ -76,7 +77,7 @@ func (se *Search) fitsFrom(rep *record.Replica, s *record.Shape, grows bool) ber
 	})}
 	for _, w := range se.backlog.Reservations {
 		if at := se.overBy(w); at > se.state.Now && at != agenda.Never && !w.IsExclusive() && w.Rep != rep { // those end with their gang
-			p.aside = append(p.aside, parting{at: at})
+			p.aside = append(p.aside, state.Parting{At: at})
 		}
 	}
 	at := agenda.Never

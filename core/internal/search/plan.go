@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -9,7 +8,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
-	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 )
 
@@ -50,46 +48,15 @@ func (se *Search) estimate(w *record.Reservation) berth.Time {
 	}
 	slices.SortFunc(there, record.CompareReplicas)
 	for _, rep := range slices.Compact(there) {
-		p.list = append(p.list, se.partings(rep)...)
+		p.list = append(p.list, se.state.Partings(rep)...)
 	}
-	slices.SortFunc(p.list, parting.compare)
+	slices.SortFunc(p.list, state.Parting.Compare)
 	at := agenda.Never
 	if p.gallop() {
 		at = p.end()
 	}
 	p.moveTo(0)
 	return at
-}
-
-// A parting is when a part of a replica is expected to hold nothing any more; without a replica,
-// when a reservation is over.
-type parting struct {
-	at berth.Time
-	record.Piece
-}
-
-// compare orders partings by instant, then job and number, what goes before the rest of its gang.
-func (a parting) compare(b parting) int {
-	if a.at != b.at || a.Rep == nil || b.Rep == nil {
-		return cmp.Or(cmp.Compare(a.at, b.at), values.CompareBool(a.Rep != nil, b.Rep != nil))
-	}
-	return cmp.Or(record.CompareReplicas(a.Rep, b.Rep), values.CompareBool(a.Whole(), b.Whole()))
-}
-
-// partings lists when the parts of a replica are expected to hold nothing any more: the members
-// that are being stopped while its gang goes on, and all of it.
-func (se *Search) partings(rep *record.Replica) []parting {
-	var list []parting
-	end := se.state.ExpectedEnd(rep)
-	if p := se.state.Going(rep); !p.Whole() && se.state.Leaving.Has(rep) {
-		if by := se.state.GoneBy(rep); len(p.Flats) > 0 && by < end {
-			list = append(list, parting{by, p})
-		}
-	}
-	if end != agenda.Never {
-		list = append(list, parting{end, record.Piece{Rep: rep}})
-	}
-	return list
 }
 
 // A planner is a plan in the making.
@@ -106,12 +73,14 @@ type planner struct {
 	quotaCounts bool
 	// list has the first of the partings that may be needed, in order, as far as they
 	// were; the first so many of them are imagined.
-	list  []parting
+	list  []state.Parting
 	ended int
-	// aside are those yet to come that stand elsewhere in the order of endings, in order once the
-	// first of the others is found: of what is overdue or on its way out, and of reservations.
-	aside        []parting
-	begun, mixed bool
+	// aside are the partings yet to come of replicas on their way out and of reservations: those
+	// stand elsewhere in the order of endings. late has the next of overdue replicas, all at one
+	// instant. The others should have ended before an instant.
+	aside, late []state.Parting
+	before      berth.Time
+	begun       bool
 	// next is where the list goes on; looked counts those that were looked at.
 	next   state.Ending
 	looked int
@@ -120,58 +89,72 @@ type planner struct {
 // extend makes the list so long, or as long as it gets.
 func (p *planner) extend(n int) {
 	if !p.begun {
-		p.begun = true
-		p.quotaCounts = p.charged != nil && (p.search.books.Keeping > 0 || !p.affords())
-		p.search.state.Leaving.Ascend(func(rep *record.Replica) bool {
-			p.setAside(rep)
-			return true
-		})
+		p.begin()
 	}
 	if len(p.list) >= n || p.looked >= p.search.state.Bounds.Ends {
 		return
 	}
 	st, from, more := p.search.state, p.next, false
 	st.Endings.AscendGreaterOrEqual(from, func(e state.Ending) bool {
-		if e == from && p.looked > 0 {
+		if e == from {
 			return true
 		}
-		p.next = e
-		p.looked++
-		switch {
-		case st.Leaving.Has(e.Rep):
-		case e.At <= st.Now:
-			p.setAside(e.Rep)
-		default:
-			p.mix(e.At)
-			if p.matters(e.Rep) {
-				p.list = append(p.list, parting{e.At, record.Piece{Rep: e.Rep}})
-			}
+		leaves := st.Leaving.Has(e.Rep)
+		if !leaves {
+			p.mix(e.At, n)
 		}
-		more = len(p.list) >= n || p.looked >= p.search.state.Bounds.Ends
+		if more = len(p.list) >= n; more {
+			return false
+		}
+		p.next = e
+		if p.looksAt(e.Rep) && !leaves {
+			p.list = append(p.list, state.Parting{At: e.At, Piece: record.Piece{Rep: e.Rep}})
+		}
+		more = p.looked >= st.Bounds.Ends
 		return !more
 	})
 	if !more {
-		p.mix(agenda.Never)
+		p.mix(agenda.Never, n)
 	}
 }
 
-// setAside notes the partings of a replica that does not end in the order of endings.
-func (p *planner) setAside(rep *record.Replica) {
-	if p.matters(rep) {
-		p.aside = append(p.aside, p.search.partings(rep)...)
+// begin sets aside replicas on their way out.
+func (p *planner) begin() {
+	st := p.search.state
+	p.begun, p.before, p.next = true, st.Now+1, state.Ending{At: st.Now + 1}
+	p.quotaCounts = p.charged != nil && (p.search.books.Keeping > 0 || !p.affords())
+	st.Leaving.Ascend(func(rep *record.Replica) bool {
+		if p.matters(rep) {
+			p.aside = append(p.aside, st.Partings(rep)...)
+		}
+		return true
+	})
+	slices.SortFunc(p.aside, state.Parting.Compare)
+}
+
+// mix lists the partings of overdue replicas, and those set aside, that come before an instant, or
+// at it, until the list is so long.
+func (p *planner) mix(until berth.Time, n int) {
+	for len(p.list) < n {
+		if len(p.late) == 0 {
+			p.late, p.before = p.search.state.Overdue(p.before, p.looksAt)
+		}
+		first := &p.aside
+		if len(p.late) > 0 && (len(p.aside) == 0 || p.late[0].Compare(p.aside[0]) < 0) {
+			first = &p.late
+		}
+		if len(*first) == 0 || (*first)[0].At > until {
+			return
+		}
+		p.list = append(p.list, (*first)[0])
+		*first = (*first)[1:]
 	}
 }
 
-// mix lists the partings that were set aside and come before an instant, or at it.
-func (p *planner) mix(until berth.Time) {
-	if !p.mixed {
-		p.mixed = true
-		slices.SortFunc(p.aside, parting.compare)
-	}
-	for len(p.aside) > 0 && p.aside[0].at <= until {
-		p.list = append(p.list, p.aside[0])
-		p.aside = p.aside[1:]
-	}
+// looksAt reports whether a replica matters; beyond the bound none is looked at.
+func (p *planner) looksAt(rep *record.Replica) bool {
+	p.looked++
+	return p.looked <= p.search.state.Bounds.Ends && p.matters(rep)
 }
 
 // matters reports whether a replica holds something where the request may go, or quota that it
@@ -276,5 +259,5 @@ func (p *planner) end() berth.Time {
 	if p.ended == 0 {
 		return p.search.state.Now
 	}
-	return max(p.search.state.Now, p.list[p.ended-1].at)
+	return max(p.search.state.Now, p.list[p.ended-1].At)
 }

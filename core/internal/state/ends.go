@@ -14,13 +14,14 @@ type Ending struct {
 	Rep *record.Replica
 }
 
-// Less orders endings by instant, then job and replica; the zero value is before all.
+// Less orders endings by instant, then job and replica; one of no replica is before all of its
+// instant.
 func (e Ending) Less(f Ending) bool {
-	if e.Rep == nil || f.Rep == nil {
-		return e.Rep == nil && f.Rep != nil
-	}
 	if e.At != f.At {
 		return e.At < f.At
+	}
+	if e.Rep == nil || f.Rep == nil {
+		return e.Rep == nil && f.Rep != nil
 	}
 	return record.LessReplica(e.Rep, f.Rep)
 }
