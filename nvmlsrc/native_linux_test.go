@@ -130,8 +130,8 @@ func childDoing(t *testing.T, task string, flags ...string) []string {
 	return childStarted(t, task, flags...)()
 }
 
-// childStarted starts the process of childDoing, and returns what waits for its lines: children that
-// wait for time to pass do so side by side.
+// childStarted starts the process of childDoing, and returns its lines once it has ended. Several
+// processes wait side by side.
 func childStarted(t *testing.T, task string, flags ...string) (lines func() []string) {
 	t.Helper()
 	var settings []string
