@@ -43,6 +43,8 @@ type Options struct {
 	// Policies to play, each once, by bench.Find; "all" stands for the core and all of
 	// bench.Policies.
 	Policies []string
+	// Own are played beside these: policies of the caller's, such as bench.CoreScoredBy makes.
+	Own []bench.NamedPolicy
 	// Seeds to draw, each once.
 	Seeds []int64
 	// Load is until how many percent of the GPUs have been asked for, 100 to 1000.
@@ -121,6 +123,7 @@ func (b *experiment) configure() error {
 		}
 		b.policies = append(b.policies, p)
 	}
+	b.policies = append(b.policies, b.Own...)
 	if len(b.policies) == 0 || len(b.Seeds) == 0 || len(b.Pods) == 0 {
 		return study.Misused("-policies, -seeds and -pods each need a name or a number")
 	}
