@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/recorded"
 	"github.com/berth-sched/berth/bench/study"
 )
@@ -100,7 +101,7 @@ func load(o Options) (*experiment, error) {
 	}
 	w, err := recorded.Read(from)
 	if errors.Is(err, recorded.ErrFleet) {
-		return nil, study.Misused("%v", err)
+		return nil, flagline.Misused("%v", err)
 	}
 	return &experiment{o, w}, err
 }

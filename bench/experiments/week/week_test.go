@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/recorded"
-	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/workload"
 )
 
@@ -191,7 +191,7 @@ func TestPreemptions(t *testing.T) {
 		"1|a|2024-03-04T09:00:00|10:00:00|gres/gpu=4,node=1\n2|a|2024-03-04T09:00:00|10:00:00|gres/gpu=4,node=1\n"+
 		"3|b|2024-03-04T10:00:00|10:00:00|gres/gpu=4,node=1\n"), 4
 	_, err := load(o)
-	require.ErrorIs(t, err, study.ErrOptions)
+	require.ErrorIs(t, err, flagline.ErrMisuse)
 	require.ErrorContains(t, err, "does not tell when jobs started")
 	o.GPUs, o.Shares = 8, write(t, "Account|Shares\na|1\nb|1\n")
 	waits := waitsOf(t, o)
