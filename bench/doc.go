@@ -13,7 +13,8 @@
 // computed for a node is kept until the node changes.
 //
 // Every policy runs in the scheduling core, too: [AsScorer] makes a berth.Scorer of it, and
-// [CoreWith] places as a core that has it does.
+// [CoreWith] places as a core that has it does. [CoreScoredBy] does so with a scorer of one's own:
+// examples/ownscorer.
 //
 // [Policies] lists the ones that come with the package, from a random draw to berth's own,
 // and the rule of the scheduling core among them. Each says in its comment what it is,

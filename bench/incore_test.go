@@ -3,10 +3,13 @@ package bench
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-sched/berth"
 	scheduling "github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
 )
@@ -56,6 +59,38 @@ func TestEveryPolicyRunsInTheCore(t *testing.T) {
 			}
 		})
 	}
+}
+
+// backwards takes the node with the last name.
+type backwards struct{}
+
+func (backwards) Name() string { return "backwards" }
+
+func (backwards) Score(_ *berth.Group, places []berth.Place) {
+	for i := range places {
+		n, err := strconv.Atoi(string(places[i].Node.ID))
+		must(err)
+		places[i].Score = int64(n)
+	}
+}
+
+// An embedder's own scorer decides in the core as a policy of this package does.
+func TestCoreScoredBy(t *testing.T) {
+	for want, named := range map[Node]NamedPolicy{2: CoreScoredBy(backwards{}), 0: InCore()} {
+		nodes := slices.Repeat([]NodeSpec{{CPUMilli: 64_000, MemoryMiB: 1 << 18, GPUs: 4, Model: "T4"}}, 3)
+		for i := range nodes {
+			nodes[i].Name = fmt.Sprint(i)
+		}
+		s, err := NewSession(nodes, named.New(1))
+		require.NoError(t, err)
+		k, err := s.Kind(Request{CPUMilli: 2000, GPUs: 1, Milli: WholeGPU})
+		require.NoError(t, err)
+		choice, ok, err := s.Place(k)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, want, choice.Node, named.Name)
+	}
+	require.Equal(t, "core-backwards", CoreScoredBy(backwards{}).Name)
 }
 
 func runInCore(t *testing.T, named NamedPolicy, r *rand.Rand) {

@@ -20,16 +20,33 @@ import (
 // The policy learns the mix from what is submitted, and so from tasks that fit: what the Session
 // knows it is not told.
 func CoreWith(p NamedPolicy, seed int64) Policy {
-	return &realCore{named: p, seed: seed, jobs: map[placed][]berth.JobID{}}
+	return newCore(func(nodes []NodeSpec) (berth.Scorer, error) {
+		if p.New == nil {
+			return nil, nil
+		}
+		return AsScorer(nodes, p, seed)
+	})
+}
+
+// CoreScoredBy is the core with a scorer of your own, to be compared with Policies. The scorer is
+// asked by several cores at once, which it allows for if it is pure, as berth.Scorer has it.
+func CoreScoredBy(s berth.Scorer) NamedPolicy {
+	return NamedPolicy{inCore + s.Name(), "the scheduling core with a scorer of one's own", func(int64) Policy {
+		return newCore(func([]NodeSpec) (berth.Scorer, error) { return s, nil })
+	}}
+}
+
+func newCore(scorer func([]NodeSpec) (berth.Scorer, error)) *realCore {
+	return &realCore{scorer: scorer, jobs: map[placed][]berth.JobID{}}
 }
 
 type realCore struct {
-	named NamedPolicy
-	seed  int64
-	core  *scheduling.Core
-	now   berth.Time
-	count int
-	jobs  map[placed][]berth.JobID // what runs, the oldest first
+	// scorer of a fleet, nil for the core's own rule.
+	scorer func([]NodeSpec) (berth.Scorer, error)
+	core   *scheduling.Core
+	now    berth.Time
+	count  int
+	jobs   map[placed][]berth.JobID // what runs, the oldest first
 	// chosen is a job that the core has placed, and of which nobody said that it holds its place.
 	chosen   berth.JobID
 	chosenAt placed
@@ -56,12 +73,9 @@ func (p *realCore) join(f *Fleet) {
 	for n := range specs {
 		specs[n].Name = coreNode(Node(n))
 	}
-	if p.named.New != nil {
-		scorer, err := AsScorer(specs, p.named, p.seed)
-		must(err)
-		config.Scorer = scorer
-	}
 	var err error
+	config.Scorer, err = p.scorer(specs)
+	must(err)
 	p.core, err = scheduling.New(config)
 	must(err)
 	p.tell(berth.QueueSet{Queue: quota.Queue{Name: onlyQueue}})

@@ -21,7 +21,7 @@ func eachStep(t *testing.T, step func(t *testing.T, command int, s *script.Sessi
 	require.NoError(t, err)
 	require.NotEmpty(t, names)
 	for i, name := range names {
-		if i%4 != 0 && !drawn.Many() {
+		if i%8 != 0 && !drawn.Many() {
 			continue
 		}
 		text, err := os.ReadFile(name)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -126,6 +127,13 @@ func inChild(t *testing.T, flags ...string) []string { return childDoing(t, "", 
 // childDoing is inChild for another task than an inventory.
 func childDoing(t *testing.T, task string, flags ...string) []string {
 	t.Helper()
+	return childStarted(t, task, flags...)()
+}
+
+// childStarted starts the process of childDoing, and returns its lines once it has ended. Several
+// processes wait side by side.
+func childStarted(t *testing.T, task string, flags ...string) (lines func() []string) {
+	t.Helper()
 	var settings []string
 	flags = slices.DeleteFunc(slices.Clone(flags), func(flag string) bool {
 		if !strings.HasPrefix(flag, "-") {
@@ -139,15 +147,21 @@ func childDoing(t *testing.T, task string, flags ...string) []string {
 		child.Args = append(child.Args, "-test.gocoverdir="+to.Value.String()) // what the child covers counts too
 	}
 	child.Env = append(append(os.Environ(), settings...), libraryVariable+"="+library, taskVariable+"="+task)
-	output, err := child.CombinedOutput()
-	require.NoError(t, err, "the process ended with\n%s", output)
-	var lines []string
-	for line := range strings.Lines(string(output)) {
-		if said, ok := strings.CutPrefix(strings.TrimSpace(line), "child: "); ok {
-			lines = append(lines, said)
+	var output bytes.Buffer
+	child.Stdout, child.Stderr = &output, &output
+	require.NoError(t, child.Start())
+	wait := sync.OnceValue(child.Wait)
+	t.Cleanup(func() { _ = wait() }) // a test that fails leaves none behind
+	return func() (lines []string) {
+		t.Helper()
+		require.NoError(t, wait(), "the process ended with\n%s", &output)
+		for line := range strings.Lines(output.String()) {
+			if said, ok := strings.CutPrefix(strings.TrimSpace(line), "child: "); ok {
+				lines = append(lines, said)
+			}
 		}
+		return lines
 	}
-	return lines
 }
 
 // compiled are the pretend libraries of this process, by the flags that they were compiled with.
@@ -372,33 +386,37 @@ const healthOf0 = "{GPU:0 UUID:GPU-0 Failure:<nil> Recovery:drain-and-reset ECC:
 func TestPretendHealth(t *testing.T) {
 	needCompiler(t)
 	const activity = "{UUID:GPU-0 Milli:423 Source:sm-activity}"
+	plain := childStarted(t, "monitor")
+	divided := childStarted(t, "monitor", "-DMIG=1")
+	lacking := childStarted(t, "monitor", "-DRECOVERY_CODE=3", "-DNO_COUNTERS", "-DGPM=0", "-DEVENTS=1")
+	var nonsense [3]func() []string
+	for i, flag := range [...]string{"-DACTIVE=0.0/0.0", "-DGPM_DENIED", "-DWAIT=15"} {
+		nonsense[i] = childStarted(t, "monitor", flag)
+	}
 	require.Equal(t, []string{
 		"0 event {Node:n GPU:1 Xid:79 Reason:}",
 		"0 gap nvmlsrc: xids: unknown GPU: Xid 31 of a GPU that is not in the inventory",
 		"0 " + fmt.Sprintf(healthOf0, ""),
 		"1 " + fmt.Sprintf(healthOf0, activity),
 		"done",
-	}, childDoing(t, "monitor"))
+	}, plain())
 
 	// In MIG mode each MIG device is measured.
-	lines := childDoing(t, "monitor", "-DMIG=1")
-	require.Contains(t, lines[3], "Activity:[{UUID:MIG-10 Milli:423 Source:sm-activity} {UUID:MIG-12 Milli:423 Source:sm-activity}]")
+	require.Contains(t, divided()[3], "Activity:[{UUID:MIG-10 Milli:423 Source:sm-activity} {UUID:MIG-12 Milli:423 Source:sm-activity}]")
 
 	// What the GPU does not have is no gap.
-	lines = childDoing(t, "monitor", "-DRECOVERY_CODE=3", "-DNO_COUNTERS", "-DGPM=0", "-DEVENTS=1")
 	require.Equal(t, []string{
 		"0 gap nvmlsrc: xids: not supported by this GPU: not supported (NVML code 3)",
 		"0 " + strings.NewReplacer("Errors:110", "Errors:0", "drain-and-reset", "none").Replace(fmt.Sprintf(healthOf0, "{UUID:GPU-0 Milli:370 Source:utilization}")),
-	}, lines[:2])
+	}, lacking()[:2])
 
 	// Neither is a driver that answers nonsense believed.
-	for flag, gap := range map[string]string{
-		"-DACTIVE=0.0/0.0": "1 gap nvmlsrc: gpus[0]: activity: driver failure: the driver says that the activity is no number",
-		"-DGPM_DENIED":     "1 gap nvmlsrc: gpus[0]: activity: no permission: the user may not ask this (NVML code 4)",
-		"-DWAIT=15":        "1 gap nvmlsrc: xids: lost: the GPU fell off the bus or does not answer (NVML code 15)",
+	for i, gap := range [...]string{
+		"1 gap nvmlsrc: gpus[0]: activity: driver failure: the driver says that the activity is no number",
+		"1 gap nvmlsrc: gpus[0]: activity: no permission: the user may not ask this (NVML code 4)",
+		"1 gap nvmlsrc: xids: lost: the GPU fell off the bus or does not answer (NVML code 15)",
 	} {
-		lines = childDoing(t, "monitor", flag)
-		require.Contains(t, lines, gap)
+		require.Contains(t, nonsense[i](), gap)
 	}
 }
 
@@ -406,8 +424,20 @@ func TestPretendHealth(t *testing.T) {
 // more.
 func TestMissingSymbolsOfHealth(t *testing.T) {
 	needCompiler(t)
-	lines := childDoing(t, "monitor", "-DNO_"+symFields, "-DNO_"+symECC, "-DNO_"+symRows, "-DNO_"+symLinkErrors,
+	most := childStarted(t, "monitor", "-DNO_"+symFields, "-DNO_"+symECC, "-DNO_"+symRows, "-DNO_"+symLinkErrors,
 		"-DNO_"+symClockEvents, "-DNO_"+symTemperature, "-DNO_"+symPower, "-DNO_"+symWatchWait, "-DNO_"+symGPMMetrics)
+	watch := [...]string{symWatchCreate, symWatchRegister, symWatchSupported, symWatchFree}
+	var unwatched [len(watch)]func() []string
+	for i, symbol := range watch {
+		unwatched[i] = childStarted(t, "monitor", "-DNO_"+symbol)
+	}
+	measure := [...]string{symGPMSupport, symGPMAlloc, symGPMFree, symGPMSample, symGPMSampleMIG}
+	var unmeasured [len(measure)]func() []string
+	for i, symbol := range measure {
+		unmeasured[i] = childStarted(t, "monitor", "-DNO_"+symbol, "-DNO_"+symUtilization, "-DNO_"+symClockEvents, "-DNO_"+symClockThrottle)
+	}
+
+	lines := most()
 	for _, gap := range []string{
 		"xids: missing in this driver: " + symWatchWait,
 		"gpus[0]: recoveryAction: missing in this driver: " + symFields,
@@ -422,12 +452,11 @@ func TestMissingSymbolsOfHealth(t *testing.T) {
 	}
 	require.Contains(t, lines[len(lines)-2], "Clocks:idle Activity:[{UUID:GPU-0 Milli:370 Source:utilization}]", "the older name serves")
 	require.Equal(t, "done", lines[len(lines)-1])
-
-	for _, symbol := range []string{symWatchCreate, symWatchRegister, symWatchSupported, symWatchFree} {
-		require.Equal(t, "0 gap nvmlsrc: xids: missing in this driver: "+symbol, childDoing(t, "monitor", "-DNO_"+symbol)[0])
+	for i, symbol := range watch {
+		require.Equal(t, "0 gap nvmlsrc: xids: missing in this driver: "+symbol, unwatched[i]()[0])
 	}
-	for _, symbol := range []string{symGPMSupport, symGPMAlloc, symGPMFree, symGPMSample, symGPMSampleMIG} {
-		lines := childDoing(t, "monitor", "-DNO_"+symbol, "-DNO_"+symUtilization, "-DNO_"+symClockEvents, "-DNO_"+symClockThrottle)
+	for i, symbol := range measure {
+		lines := unmeasured[i]()
 		require.Contains(t, lines, "1 gap nvmlsrc: gpus[0]: activity: missing in this driver: "+symbol)
 		require.Contains(t, lines, "1 gap nvmlsrc: gpus[0]: utilization: missing in this driver: "+symUtilization)
 		require.Contains(t, lines, "1 gap nvmlsrc: gpus[0]: clockReasons: missing in this driver: "+symClockThrottle)

@@ -24,6 +24,7 @@ import (
 	"github.com/berth-sched/berth/bench/experiments/topo"
 	"github.com/berth-sched/berth/bench/experiments/traces"
 	"github.com/berth-sched/berth/bench/experiments/week"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/study"
 )
 
@@ -97,7 +98,7 @@ func migFlags(f *flag.FlagSet) conduct {
 		for text := range strings.SplitSeq(*loads, ",") {
 			load, err := strconv.Atoi(text)
 			if err != nil {
-				return study.Misused("-loads: %q is no percentage from 1 to 1000", text)
+				return flagline.Misused("-loads: %q is no percentage from 1 to 1000", text)
 			}
 			o.Loads = append(o.Loads, load)
 		}
@@ -167,11 +168,11 @@ func openbFlags(f *flag.FlagSet) conduct {
 		case "online":
 			o.Play.Learn = true
 		default:
-			return study.Misused("-mix %q is neither oracle nor online", *mix)
+			return flagline.Misused("-mix %q is neither oracle nor online", *mix)
 		}
 		var err error
 		if o.Seeds, err = parseSeeds(*seeds); err != nil {
-			return study.Misused("-seeds %q: %v", *seeds, err)
+			return flagline.Misused("-seeds %q: %v", *seeds, err)
 		}
 		return openb.Run(ctx, o, w)
 	}
@@ -232,13 +233,13 @@ func steadyFlags(f *flag.FlagSet) conduct {
 		for text := range strings.SplitSeq(*loads, ",") {
 			load, err := strconv.Atoi(text)
 			if err != nil {
-				return study.Misused("-loads: %q is no percentage", text)
+				return flagline.Misused("-loads: %q is no percentage", text)
 			}
 			o.Loads = append(o.Loads, load)
 		}
 		var err error
 		if o.Seeds, err = parseSeeds(*seeds); err != nil {
-			return study.Misused("-seeds %q: %v", *seeds, err)
+			return flagline.Misused("-seeds %q: %v", *seeds, err)
 		}
 		return steady.Run(ctx, o, w)
 	}

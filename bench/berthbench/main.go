@@ -70,7 +70,7 @@ func (e *experiment) run(args []string, stdout, stderr io.Writer) (verify bool, 
 		return verify, err
 	}
 	if *csv && *json {
-		return verify, study.Misused("-csv and -json exclude each other")
+		return verify, flagline.Misused("-csv and -json exclude each other")
 	}
 	out := study.Output{Progress: stderr}
 	switch {

@@ -63,8 +63,10 @@ type Week struct {
 	Nodes  []berth.Node
 	// FleetSays is where the fleet is from, and SharesSay where the shares are.
 	FleetSays, SharesSay string
-	// Shares of the accounts that have jobs, in GPUs, in order of name.
-	Shares []Share
+	// Shares of the accounts that have jobs, in GPUs, in order of name; Guaranteed: a file states
+	// them.
+	Shares     []Share
+	Guaranteed bool
 	// Length is to the last end of a job, as the file tells it, but no more than a day after the
 	// last submission: jobs that run on alone say nothing about a fleet.
 	Length berth.Duration
@@ -298,7 +300,7 @@ func (b *Week) setShares(file *File) error {
 		parts[b.Jobs[i].Spec.Queue] += float64(b.Jobs[i].GPUs) * float64(b.Jobs[i].Runtime)
 	}
 	b.SharesSay = "its part of the GPU-hours of the file; -shares says better"
-	if file.given() {
+	if b.Guaranteed = file.given(); b.Guaranteed {
 		b.SharesSay = "that of " + file.Name + "; an account that is not there has none"
 		text, err := unzip(file.Data)
 		if err != nil {
@@ -323,13 +325,16 @@ func (b *Week) setShares(file *File) error {
 	return nil
 }
 
-// Queues are the accounts with their shares as guarantees and weights.
+// Queues are the accounts, with their shares as weights. A share that a file states is guaranteed
+// too; one that is made up from the jobs is not: a gang that is larger than a guarantee comes after
+// all jobs that are within one.
 func (b *Week) Queues() (list []quota.Queue) {
 	for _, s := range b.Shares {
-		list = append(list, quota.Queue{
-			Name: string(s.Account), Weight: max(1, int64(s.GPUs*1000)),
-			Guarantee: quota.Amounts{quota.GPUMilli: int64(s.GPUs) * 1000},
-		})
+		q := quota.Queue{Name: string(s.Account), Weight: max(1, int64(s.GPUs*1000))}
+		if b.Guaranteed {
+			q.Guarantee = quota.Amounts{quota.GPUMilli: int64(s.GPUs) * 1000}
+		}
+		list = append(list, q)
 	}
 	return list
 }

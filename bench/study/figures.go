@@ -124,6 +124,17 @@ func HourMeans(slots []int64) (means []float64) {
 // GPUHours are those of a GPU time in milliseconds.
 func GPUHours(gpuTime float64) float64 { return gpuTime / float64(berth.Hour) }
 
+// Weeks says how many weeks were drawn, which may have more or fewer days than seven.
+func Weeks(count, days int) string {
+	switch days {
+	case 7:
+		return fmt.Sprintf("%d weeks", count)
+	case 1:
+		return fmt.Sprintf("%d draws of a day", count)
+	}
+	return fmt.Sprintf("%d draws of %d days", count, days)
+}
+
 // Days names the first days of a simulation that begins on a Monday.
 func Days(count int) []string {
 	names := [...]string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}

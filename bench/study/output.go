@@ -3,8 +3,6 @@ package study
 import (
 	"fmt"
 	"io"
-
-	"github.com/berth-sched/berth/bench/flagline"
 )
 
 // A Format is how tables are written.
@@ -25,12 +23,6 @@ type Output struct {
 	// Progress takes what is no result: bars, and what is under way. Nil: nobody is told.
 	Progress io.Writer
 }
-
-// ErrOptions is what an error is that refuses options, which come from a command line.
-var ErrOptions = flagline.ErrMisuse
-
-// Misused refuses options.
-func Misused(format string, args ...any) error { return flagline.Misused(format, args...) }
 
 // A Printer writes the results of one experiment.
 type Printer struct {

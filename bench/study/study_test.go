@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth/bench/flagline"
 )
 
 func TestTables(t *testing.T) {
@@ -53,8 +55,8 @@ func TestPlayAll(t *testing.T) {
 
 // Only what refuses options is misuse, whatever it says.
 func TestMisused(t *testing.T) {
-	err := fmt.Errorf("philly: %w", Misused("%d GPUs", 7))
-	require.ErrorIs(t, err, ErrOptions)
+	err := fmt.Errorf("philly: %w", flagline.Misused("%d GPUs", 7))
+	require.ErrorIs(t, err, flagline.ErrMisuse)
 	require.EqualError(t, err, "philly: 7 GPUs")
-	require.NotErrorIs(t, context.Canceled, ErrOptions)
+	require.NotErrorIs(t, context.Canceled, flagline.ErrMisuse)
 }

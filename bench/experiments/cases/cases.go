@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth/bench/cases"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/study"
 )
 
@@ -34,7 +35,7 @@ func Run(_ context.Context, o Options, w io.Writer) error {
 	list, err := judge(o.File)
 	if err != nil {
 		if errors.Is(err, cases.ErrMalformed) || errors.Is(err, cases.ErrUnknown) {
-			return study.Misused("%v", err)
+			return flagline.Misused("%v", err)
 		}
 		return err
 	}

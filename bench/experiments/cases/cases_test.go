@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/study/studytest"
 )
 
@@ -28,7 +28,7 @@ func TestCases(t *testing.T) {
 	require.Contains(t, out, "UNEXPLAINED")
 	require.Contains(t, out, "places it nowhere")
 	require.ErrorContains(t, err, "1 of 1 scenarios")
-	require.NotErrorIs(t, err, study.ErrOptions)
+	require.NotErrorIs(t, err, flagline.ErrMisuse)
 
 	out, err = studytest.Tell(Run, Options{Markdown: true, File: write(`"failure":{"kueue_message":"no"}`)})
 	require.NoError(t, err)
@@ -37,10 +37,10 @@ func TestCases(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kai.json")
 	require.NoError(t, os.WriteFile(path, []byte(`{"format":"x","cases":{}}`), 0o600))
 	_, err = studytest.Tell(Run, Options{File: path})
-	require.ErrorIs(t, err, study.ErrOptions)
+	require.ErrorIs(t, err, flagline.ErrMisuse)
 	require.ErrorContains(t, err, "malformed: cases")
 	_, err = studytest.Tell(Run, Options{})
-	require.ErrorIs(t, err, study.ErrOptions)
+	require.ErrorIs(t, err, flagline.ErrMisuse)
 	_, err = studytest.Tell(Run, Options{File: filepath.Join(t.TempDir(), "absent")})
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/bench/flagline"
 )
 
 func TestDay(t *testing.T) {
@@ -34,7 +34,7 @@ func TestOptions(t *testing.T) {
 		o := Defaults()
 		change(&o)
 		err := Run(context.Background(), o, io.Discard)
-		require.ErrorIs(t, err, study.ErrOptions)
+		require.ErrorIs(t, err, flagline.ErrMisuse)
 		require.EqualError(t, err, says)
 	}
 }

@@ -25,8 +25,8 @@ func (b *experiment) Report(out *study.Printer, runs [][]*run) error {
 		}
 		return out.Print(b.long(runs))
 	}
-	out.Note("%d GPUs; weights 1:2:3; guarantees of %d, %d and %d GPUs; %d weeks of %d days from seed %d\n",
-		b.gpus(), b.guarantee(0), b.guarantee(1), b.guarantee(2), b.Seeds, b.Days, b.Seed)
+	out.Note("%d GPUs; weights 1:2:3; guarantees of %d, %d and %d GPUs; %s from seed %d\n",
+		b.gpus(), b.guarantee(0), b.guarantee(1), b.guarantee(2), study.Weeks(b.Seeds, b.Days), b.Seed)
 	for p := range b.policies {
 		if err := out.Print(b.windows(p, runs[p][0])); err != nil {
 			return err

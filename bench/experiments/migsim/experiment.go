@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/mig"
@@ -117,25 +118,25 @@ const (
 func newExperiment(o Options) (*experiment, error) {
 	p, ok := mig.Lookup(o.Product)
 	if !ok {
-		return nil, study.Misused("-product: there is no product %q", o.Product)
+		return nil, flagline.Misused("-product: there is no product %q", o.Product)
 	}
 	if err := study.First(study.AtLeast("gpus", o.GPUs, 1), study.AtLeast("seeds", o.Seeds, 2), study.AtLeast("cases", o.Cases, 0)); err != nil {
 		return nil, err
 	}
 	if len(o.Mixes) == 0 || len(o.Loads) == 0 {
-		return nil, study.Misused("-mixes and -loads need a mix and a load each")
+		return nil, flagline.Misused("-mixes and -loads need a mix and a load each")
 	}
 	b := &experiment{Options: o}
 	for _, name := range o.Mixes {
 		mix, ok := MixNamed(name)
 		if !ok {
-			return nil, study.Misused("-mixes: there is no mix %q", name)
+			return nil, flagline.Misused("-mixes: there is no mix %q", name)
 		}
 		b.mixes = append(b.mixes, mix)
 	}
 	for _, load := range o.Loads {
 		if load < 1 || load > 1000 {
-			return nil, study.Misused("-loads: %d is no percentage from 1 to 1000", load)
+			return nil, flagline.Misused("-loads: %d is no percentage from 1 to 1000", load)
 		}
 	}
 	var err error

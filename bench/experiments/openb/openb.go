@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth/bench"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/openb"
 	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
@@ -43,6 +44,8 @@ type Options struct {
 	// Policies to play, each once, by bench.Find; "all" stands for the core and all of
 	// bench.Policies.
 	Policies []string
+	// Own are played beside these: policies of the caller's, such as bench.CoreScoredBy makes.
+	Own []bench.NamedPolicy
 	// Seeds to draw, each once.
 	Seeds []int64
 	// Load is until how many percent of the GPUs have been asked for, 100 to 1000.
@@ -117,16 +120,17 @@ func (b *experiment) configure() error {
 		}
 		p, err := bench.Find(name)
 		if err != nil {
-			return study.Misused("-policies: there is no policy %q", name)
+			return flagline.Misused("-policies: there is no policy %q", name)
 		}
 		b.policies = append(b.policies, p)
 	}
+	b.policies = append(b.policies, b.Own...)
 	if len(b.policies) == 0 || len(b.Seeds) == 0 || len(b.Pods) == 0 {
-		return study.Misused("-policies, -seeds and -pods each need a name or a number")
+		return flagline.Misused("-policies, -seeds and -pods each need a name or a number")
 	}
 	for i, p := range b.policies {
 		if slices.ContainsFunc(b.policies[:i], func(o bench.NamedPolicy) bool { return o.Name == p.Name }) {
-			return study.Misused("-policies: policy %q is named twice", p.Name)
+			return flagline.Misused("-policies: policy %q is named twice", p.Name)
 		}
 	}
 	if err := study.First(
@@ -137,7 +141,7 @@ func (b *experiment) configure() error {
 	}
 	for i, seed := range b.Seeds {
 		if slices.Contains(b.Seeds[:i], seed) { // it would count as another sample
-			return study.Misused("-seeds: seed %d is named twice", seed)
+			return flagline.Misused("-seeds: seed %d is named twice", seed)
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth/bench"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/study/studytest"
 )
@@ -151,7 +152,7 @@ func TestOptions(t *testing.T) {
 		o := few(dir, 1, 2)
 		change(&o)
 		_, err := studytest.Tell(Run, o)
-		require.ErrorIs(t, err, study.ErrOptions, says)
+		require.ErrorIs(t, err, flagline.ErrMisuse, says)
 		require.ErrorContains(t, err, says)
 	}
 }
@@ -163,7 +164,7 @@ func TestOpenBRefusesLists(t *testing.T) {
 	refused := func(o Options, says string) {
 		_, err := studytest.Tell(Run, o)
 		require.ErrorContains(t, err, says)
-		require.NotErrorIs(t, err, study.ErrOptions)
+		require.NotErrorIs(t, err, flagline.ErrMisuse)
 	}
 	o := few(dir, 1)
 	o.Pods = []string{list}

@@ -11,6 +11,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/berth-sched/berth/bench"
+	"github.com/berth-sched/berth/bench/flagline"
+	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
 )
 
@@ -45,13 +47,13 @@ func Defaults() Options {
 // Run makes the experiment, which Help describes, and writes its results to w.
 func Run(ctx context.Context, o Options, w io.Writer) error {
 	if o.Runs < 2 || o.Runs > 100_000 {
-		return study.Misused("-runs %d is not in 2 to 100000", o.Runs)
+		return flagline.Misused("-runs %d is not in 2 to 100000", o.Runs)
 	}
 	policies := []bench.NamedPolicy{{Name: "core"}}
 	for _, name := range o.Policies {
 		p, err := bench.Find(name)
 		if err != nil || p.Name == "core" {
-			return study.Misused("there is no policy %q to play beside the core", name)
+			return flagline.Misused("there is no policy %q to play beside the core", name)
 		}
 		policies = append(policies, p)
 	}
@@ -62,12 +64,15 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 	out := o.To(w)
 	t := study.NewTable(fmt.Sprintf("GPUs in use in the end: the optimum exactly, policies as means of %d runs with 95 %% intervals; then in percent of the optimum, on the same arrivals", o.Runs), columns...)
 	var wrong error
+	bar := report.NewCount(o.Progress, len(fleets())*len(policies)*o.Runs, "runs")
+	defer bar.Clear()
 	for _, f := range fleets() {
 		best, refusing := f.solve(false), f.solve(true)
+		bar.Clear()
 		out.Say("%s: %d states", f.name, len(best.values))
 		row := []any{f.name, f.arrivals(), len(best.values), refusing.expected() / unit, best.expected() / unit}
 		for _, p := range policies {
-			c, err := compare(ctx, f, best, p, o)
+			c, err := compare(ctx, f, best, p, o, bar)
 			if err != nil {
 				return fmt.Errorf("%s: %s: %w", f.name, p.Name, err)
 			}
@@ -78,6 +83,7 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 		}
 		t.Add(row...)
 	}
+	bar.Clear()
 	if err := out.Print(t); err != nil {
 		return err
 	}
@@ -95,7 +101,7 @@ func (c *comparison) ratio() string {
 	return fmt.Sprintf("%.1f ±%.1f", 100*(1+c.over.Mean/c.best), 100*c.over.Half/c.best)
 }
 
-func compare(ctx context.Context, f *fleet, best *solution, p bench.NamedPolicy, o Options) (*comparison, error) {
+func compare(ctx context.Context, f *fleet, best *solution, p bench.NamedPolicy, o Options, bar *report.Progress) (*comparison, error) {
 	placed, optimal := make([]float64, o.Runs), make([]float64, o.Runs)
 	failures := make([]error, o.Runs)
 	study.AtOnce(o.Runs, func(i int) {
@@ -106,6 +112,7 @@ func compare(ctx context.Context, f *fleet, best *solution, p bench.NamedPolicy,
 		optimal[i] = best.play(kinds) / unit
 		milli, err := f.play(p, kinds, o.Seed+uint64(i))
 		placed[i], failures[i] = milli/unit, err
+		bar.Count()
 	})
 	for _, err := range failures {
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth/bench"
+	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/study/studytest"
 )
@@ -40,7 +41,7 @@ func TestTheOptimumIsOne(t *testing.T) {
 		}
 		mean := study.EstimateOf(placed)
 		require.InDelta(t, best.expected(), mean.Mean, 2*mean.Half, f.name)
-		core, err := compare(t.Context(), f, best, bench.NamedPolicy{}, Options{Runs: 40})
+		core, err := compare(t.Context(), f, best, bench.NamedPolicy{}, Options{Runs: 40}, report.NewCount(nil, 0, "runs"))
 		require.NoError(t, err)
 		require.LessOrEqual(t, core.over.Mean-core.over.Half, 0.0)
 		require.Greater(t, core.placed.Mean, 0.9*core.best, f.name)

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/life"
 	"github.com/berth-sched/berth/bench/report"
-	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/quota"
@@ -65,11 +65,11 @@ func (b *experiment) load() error {
 		return err
 	}
 	if len(jobs) == 0 {
-		return study.Misused("no job of the trace was submitted in those days")
+		return flagline.Misused("no job of the trace was submitted in those days")
 	}
 	b.length = jobs[len(jobs)-1].At.Sub(0)
 	if b.shares = life.Divide(b.fleet, jobs); b.shares == nil {
-		return study.Misused("-gpus: %d are too few for the largest jobs of all virtual clusters side by side", b.GPUs)
+		return flagline.Misused("-gpus: %d are too few for the largest jobs of all virtual clusters side by side", b.GPUs)
 	}
 	b.whole = &life.Workload{Nodes: b.fleet.nodes(), Queues: queues(b.shares), Jobs: jobs}
 	own := map[berth.QueueID][]sim.Arrival{}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/life"
 	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
@@ -126,7 +127,7 @@ func newExperiment(o Options) (*experiment, error) {
 		for _, name := range o.Policies {
 			p, err := policyNamed(name)
 			if err != nil {
-				return nil, study.Misused("-policies: %v", err)
+				return nil, flagline.Misused("-policies: %v", err)
 			}
 			b.policies = append(b.policies, p)
 		}

@@ -20,7 +20,7 @@ func (b *experiment) WritePage(runs [][]*run) error {
 func (b *experiment) page(runs [][]*run) *report.Lines {
 	page := &report.Lines{
 		Title:    "Bursts of inference on a full fleet of training",
-		Subtitle: fmt.Sprintf("%d GPUs, %d weeks of %d days from seed %d; what is drawn over time is the first.", b.gpus(), b.Seeds, b.Days, b.Seed),
+		Subtitle: fmt.Sprintf("%d GPUs, %s from seed %d; what is drawn over time is the first.", b.gpus(), study.Weeks(b.Seeds, b.Days), b.Seed),
 	}
 	lost := &tables[0]
 	bars := &report.Bars{Unit: "GPU-hours in a week, mean"}
@@ -45,7 +45,7 @@ func (b *experiment) page(runs [][]*run) *report.Lines {
 		unused, missing := report.Line{Name: name, Own: p == shipped, Kin: p == atOnce}, report.Line{Name: name, Own: p == shipped, Kin: p == atOnce}
 		asked, served, training := study.HourMeans(book.slots[asked]), study.HourMeans(book.slots[served]), study.HourMeans(book.slots[atWork])
 		for hour := range asked {
-			unused.AddHour(hour, float64(b.gpus())-asked[hour]-training[hour])
+			unused.AddHour(hour, max(0, float64(b.gpus())-asked[hour]-training[hour])) // less: training holds what inference waits for
 			missing.AddHour(hour, asked[hour]-served[hour])
 		}
 		idle.Lines, late.Lines = append(idle.Lines, unused), append(late.Lines, missing)

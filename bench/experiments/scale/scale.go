@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/scale"
 	"github.com/berth-sched/berth/bench/study"
 )
@@ -52,12 +53,12 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 	}
 	earlier, err := read(o.Against)
 	if err != nil {
-		return study.Misused("-against: %v", err)
+		return flagline.Misused("-against: %v", err)
 	}
 	out := o.To(w)
 	figures, failed := o.take(ctx, out)
 	if len(figures) == 0 && failed == nil {
-		return study.Misused("-only: no state has one of %q in its name", o.Only)
+		return flagline.Misused("-only: no state has one of %q in its name", o.Only)
 	}
 	if err := o.print(out, w, tableOf(figures, earlier)); err != nil {
 		return err

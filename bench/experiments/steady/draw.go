@@ -21,17 +21,28 @@ const (
 
 // tasks are what arrivals are drawn from.
 type tasks struct {
-	jobs  []sim.Arrival
-	gangs int // percent of the tasks of gangGPUs
+	jobs []sim.Arrival
+	// gangs is the percent of the tasks of gangGPUs that are gangs, where there are nodes for the
+	// largest: gangsFit, by task.
+	gangs    int
+	gangsFit []bool
+	// leftOut counts the tasks that fit on no node.
+	leftOut int
 	// until is the sum of the run times up to each task, to draw by run time.
 	until []int64
 	// gpuTime is what a task takes on average, in thousandths of a GPU and milliseconds.
 	gpuTime float64
 }
 
-// newTasks cuts run times to the longest, unless that is zero.
-func newTasks(jobs []sim.Arrival, gangs int, longest berth.Duration) (*tasks, error) {
-	t := &tasks{jobs: jobs, gangs: gangs}
+// newTasks cuts run times to the longest, unless that is zero. Room counts the nodes of the empty
+// fleet with room for a member of a group. A task without any would wait for ever: it is left out.
+func newTasks(jobs []sim.Arrival, gangs int, longest berth.Duration, room func(*berth.Group) int) (*tasks, error) {
+	t := &tasks{gangs: gangs}
+	t.jobs = slices.DeleteFunc(slices.Clone(jobs), func(a sim.Arrival) bool { return room(&jobOf(&a).Groups[0]) == 0 })
+	t.leftOut = len(jobs) - len(t.jobs)
+	if jobs = t.jobs; len(jobs) == 0 {
+		return nil, errors.New("no task fits on a node")
+	}
 	sum, gpuTime := int64(0), 0.0
 	for i := range jobs {
 		a := &jobs[i]
@@ -44,10 +55,12 @@ func newTasks(jobs []sim.Arrival, gangs int, longest berth.Duration) (*tasks, er
 		sum += int64(a.Runtime)
 		t.until = append(t.until, sum)
 		many := 1.0
-		if g := &jobOf(a).Groups[0]; g.Claim.GPUs == gangGPUs {
+		g := &jobOf(a).Groups[0]
+		t.gangsFit = append(t.gangsFit, g.Claim.GPUs == gangGPUs && room(g) >= mostMembers)
+		if t.gangsFit[i] {
 			many += float64(gangs) / 100 * ((leastMembers+mostMembers)/2.0 - 1)
 		}
-		gpuTime += many * float64(a.Runtime) * float64(milli(&jobOf(a).Groups[0]))
+		gpuTime += many * float64(a.Runtime) * float64(milli(g))
 	}
 	if gpuTime == 0 {
 		return nil, errors.New("no task asks for a GPU")
@@ -96,7 +109,7 @@ func (t *tasks) draw(seed int64, load, gpus int, end berth.Time) []sim.Arrival {
 func (t *tasks) arrival(random *rand.Rand, task int, at berth.Time, runtime berth.Duration, number int) sim.Arrival {
 	job := *jobOf(&t.jobs[task])
 	job.ID, job.Queue, job.Class, job.ExpectedRuntime = berth.JobID(fmt.Sprintf("t%07d", number)), queue, berth.ClassBatch, runtime
-	if job.Groups[0].Claim.GPUs == gangGPUs && random.IntN(100) < t.gangs {
+	if t.gangsFit[task] && random.IntN(100) < t.gangs {
 		job.Groups = slices.Clone(job.Groups)
 		job.Groups[0].Members = leastMembers + random.IntN(mostMembers-leastMembers+1)
 	}

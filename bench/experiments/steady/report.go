@@ -106,6 +106,9 @@ func (c *comparison) better(f *figure, tolerance float64) bool {
 func (b *experiment) Report(p *study.Printer, runs [][]*run) error {
 	p.Note("%s: %d nodes with %d GPUs; %d tasks in the list, %d %% of those of %d GPUs as gangs; %d hours measured after %d; seeds %v",
 		b.Pods, len(b.nodes), b.gpus(), len(b.tasks.jobs), b.Gangs, gangGPUs, b.Hours, b.Warmup, b.Seeds)
+	if n := b.tasks.leftOut; n > 0 {
+		p.Note("%d more tasks of the list fit on none of these nodes and are left out; -nodes 0 plays all of it.", n)
+	}
 	p.Note("Every policy is the scheduling core with that policy as its scorer, core the core as it comes.\n")
 	if p.ForPrograms() {
 		return p.Print(b.figures(runs))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/openb"
 	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
@@ -118,36 +119,36 @@ func (b *experiment) configure() error {
 	for _, name := range b.Policies {
 		at := slices.IndexFunc(known, func(p bench.NamedPolicy) bool { return p.Name == name })
 		if at < 0 {
-			return study.Misused("there is no policy %q to play beside the core", name)
+			return flagline.Misused("there is no policy %q to play beside the core", name)
 		}
 		b.policies = append(b.policies, known[at])
 	}
 	for i, p := range b.policies {
 		if slices.ContainsFunc(b.policies[:i], func(o bench.NamedPolicy) bool { return o.Name == p.Name }) {
-			return study.Misused("policy %q is named twice", p.Name)
+			return flagline.Misused("policy %q is named twice", p.Name)
 		}
 	}
 	for i, load := range b.Loads {
 		if load < 1 || load > 200 || slices.Contains(b.Loads[:i], load) {
-			return study.Misused("-loads: %d is not in 1 to 200, or comes twice", load)
+			return flagline.Misused("-loads: %d is not in 1 to 200, or comes twice", load)
 		}
 	}
 	for i, seed := range b.Seeds {
 		if slices.Contains(b.Seeds[:i], seed) { // it would count as another sample
-			return study.Misused("seed %d is named twice", seed)
+			return flagline.Misused("seed %d is named twice", seed)
 		}
 	}
 	switch {
 	case len(b.Loads) == 0 || len(b.Seeds) == 0:
-		return study.Misused("a load and a seed are needed")
+		return flagline.Misused("a load and a seed are needed")
 	case b.Gangs < 0 || b.Gangs > 100:
-		return study.Misused("-gangs %d is not in 0 to 100", b.Gangs)
+		return flagline.Misused("-gangs %d is not in 0 to 100", b.Gangs)
 	case b.Nodes < 0:
-		return study.Misused("-nodes %d is negative", b.Nodes)
+		return flagline.Misused("-nodes %d is negative", b.Nodes)
 	case b.Longest < 0 || b.Longest > mostHours:
-		return study.Misused("-longest %d is not in 0 to %d hours", b.Longest, mostHours)
+		return flagline.Misused("-longest %d is not in 0 to %d hours", b.Longest, mostHours)
 	case b.Warmup < 0 || b.Warmup > mostHours || b.Hours < 1 || b.Hours > mostHours:
-		return study.Misused("-warmup %d is not in 0 to %d hours, or -hours %d not in 1 to as many", b.Warmup, mostHours, b.Hours)
+		return flagline.Misused("-warmup %d is not in 0 to %d hours, or -hours %d not in 1 to as many", b.Warmup, mostHours, b.Hours)
 	}
 	return nil
 }
@@ -170,14 +171,30 @@ func (b *experiment) open() error {
 		}
 		b.nodes, b.specs = append(b.nodes, n), append(b.specs, spec)
 	}
-	b.tasks, err = newTasks(jobs, b.Gangs, berth.Duration(b.Longest)*berth.Hour)
+	b.tasks, err = newTasks(jobs, b.Gangs, berth.Duration(b.Longest)*berth.Hour, b.roomFor)
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(openb.PodFile(b.Dir, b.Pods)), err)
 	}
 	if b.gpus() == 0 {
-		return study.Misused("-nodes: %d of the list have no GPU", b.Nodes)
+		return flagline.Misused("-nodes: %d of the list have no GPU", b.Nodes)
 	}
 	return nil
+}
+
+// roomFor is how many members of a group the empty fleet has nodes for, one a node.
+func (b *experiment) roomFor(g *berth.Group) (nodes int) {
+	for i := range b.specs {
+		n, c := &b.specs[i], &g.Claim
+		gpus := c.GPUs
+		if c.Share != nil {
+			gpus = 1
+		}
+		suits := gpus == 0 || len(g.Selector.Products) == 0 || slices.Contains(g.Selector.Products, n.Model)
+		if suits && gpus <= n.GPUs && c.CPUMilli <= n.CPUMilli && c.MemoryMiB <= n.MemoryMiB {
+			nodes++
+		}
+	}
+	return nodes
 }
 
 // read has the nodes and the tasks of two files.

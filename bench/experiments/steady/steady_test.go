@@ -37,6 +37,28 @@ func writeTrace(t *testing.T) (dir string) {
 	return dir
 }
 
+// anywhere has room for all.
+func anywhere(*berth.Group) int { return 12 }
+
+// In a part of the fleet some tasks fit on no node, and gangs of others on too few. They would wait
+// for ever, and the run would tell nothing.
+func TestPartOfTheFleet(t *testing.T) {
+	o := few(writeTrace(t))
+	o.Tolerance, o.TolerancePercent = 1e6, 100
+	o.Nodes = 3 // of 8, 8 and 2 GPUs, which are G2 alone
+	b := &experiment{Options: o}
+	require.NoError(t, b.configure())
+	require.NoError(t, b.open())
+	require.Equal(t, 6, b.tasks.leftOut, "those that ask for a T4")
+	for i := range b.tasks.jobs {
+		require.NotZero(t, b.roomFor(&jobOf(&b.tasks.jobs[i]).Groups[0]))
+		require.False(t, b.tasks.gangsFit[i], "two nodes have 8 GPUs")
+	}
+	out, err := studytest.Tell(Run, o)
+	require.NoError(t, err)
+	require.Contains(t, out, "6 more tasks of the list fit on none of these nodes")
+}
+
 func few(dir string) Options {
 	o := Defaults()
 	o.Dir, o.Policies, o.Loads, o.Seeds, o.Warmup, o.Hours = dir, []string{"fgd", "best-fit"}, []int{60, 100}, []int64{1, 2}, 1, 3
@@ -118,7 +140,7 @@ func TestLoadOfADraw(t *testing.T) {
 	require.NoError(t, err)
 	const gpus, load, length = 72_000, 80, 4 * berth.Hour
 	for _, gangs := range []int{0, 50, 100} {
-		all, err := newTasks(append([]sim.Arrival(nil), jobs...), gangs, 0)
+		all, err := newTasks(append([]sim.Arrival(nil), jobs...), gangs, 0, anywhere)
 		require.NoError(t, err)
 		list := all.draw(7, load, gpus, berth.Time(0).Add(length))
 		require.Equal(t, list, all.draw(7, load, gpus, berth.Time(0).Add(length)), "the same seed, the same arrivals")
@@ -146,7 +168,7 @@ func TestLoadOfADraw(t *testing.T) {
 		require.InEpsilon(t, gpus*load/100, asked/float64(length), 0.06, "%d %% gangs: later", gangs)
 		require.InDelta(t, float64(gangs)/100, float64(several)/float64(eights), 0.02)
 	}
-	cut, err := newTasks(append([]sim.Arrival(nil), jobs...), 0, berth.Hour)
+	cut, err := newTasks(append([]sim.Arrival(nil), jobs...), 0, berth.Hour, anywhere)
 	require.NoError(t, err)
 	for _, a := range cut.jobs {
 		require.LessOrEqual(t, a.Runtime, berth.Hour)

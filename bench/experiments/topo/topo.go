@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/study"
 )
 
@@ -76,7 +77,7 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 		}
 	}
 	if !found {
-		return study.Misused("-fleet: there is no fleet %q; there are h100, nvl72, lingjun and mixed", o.Fleet)
+		return flagline.Misused("-fleet: there is no fleet %q; there are h100, nvl72, lingjun and mixed", o.Fleet)
 	}
 	return nil
 }

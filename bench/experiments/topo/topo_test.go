@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/machine"
-	"github.com/berth-sched/berth/bench/study"
 )
 
 // The books of a fleet agree with the core, before and after gangs are measured.
@@ -63,5 +63,5 @@ func TestEffect(t *testing.T) {
 func TestOptions(t *testing.T) {
 	o := Defaults()
 	o.Fleet = "moon"
-	require.ErrorIs(t, Run(context.Background(), o, io.Discard), study.ErrOptions)
+	require.ErrorIs(t, Run(context.Background(), o, io.Discard), flagline.ErrMisuse)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
@@ -86,11 +87,11 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 	case err != nil:
 		return err
 	case len(files) == 0 && o.Dir != "":
-		return study.Misused("-dir: there is no trace below %q; -h has the folders and files that are looked for", o.Dir)
+		return flagline.Misused("-dir: there is no trace below %q; -h has the folders and files that are looked for", o.Dir)
 	case o.Drawn < 0 || o.Drawn > maxDrawn:
 		return study.Within("drawn", o.Drawn, 0, maxDrawn)
 	case len(files) == 0 && o.Drawn == 0:
-		return study.Misused("-dir, -sacct, -swf or -drawn is missing")
+		return flagline.Misused("-dir, -sacct, -swf or -drawn is missing")
 	}
 	out := o.To(w)
 	tables := newTables()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/study/studytest"
 )
@@ -73,7 +74,7 @@ func TestTracesReportsWhatIsBroken(t *testing.T) {
 		"-drawn: -1 is not between":               {Drawn: -1},
 	} {
 		_, err := studytest.Tell(Run, o)
-		require.ErrorIs(t, err, study.ErrOptions)
+		require.ErrorIs(t, err, flagline.ErrMisuse)
 		require.ErrorContains(t, err, says)
 	}
 
@@ -82,7 +83,7 @@ func TestTracesReportsWhatIsBroken(t *testing.T) {
 	out, err := studytest.Tell(Run, Options{Dir: dir})
 	require.Contains(t, out, "philly/b.csv")
 	require.ErrorContains(t, err, broken+":2:28: num_gpus")
-	require.NotErrorIs(t, err, study.ErrOptions)
+	require.NotErrorIs(t, err, flagline.ErrMisuse)
 	_, err = studytest.Tell(Run, Options{SWF: filepath.Join(dir, "absent")})
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }

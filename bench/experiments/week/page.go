@@ -32,7 +32,7 @@ func (b *experiment) page(runs []*run) *report.Lines {
 		b.overTime(runs, "GPUs in use", "GPUs", func(s *life.Slot) float64 { return s.Held }),
 		b.overTime(runs, "Jobs that wait", "jobs", func(s *life.Slot) float64 { return s.Waiting }))
 	for _, t := range []*study.Table{
-		b.waits("size", sizeOf, runs), b.waits("account", accountOf, runs), b.against(runs), b.worse(runs), b.sensitivity(runs), b.demand(),
+		b.waits("size", sizeOf, runs), b.waits("account", accountOf, runs), b.against(runs), b.worse(runs), b.sensitivity(runs), b.reservations(runs), b.demand(),
 		tallied("What is not played", append(slices.Clone(b.Skipped), b.Left...)),
 	} {
 		add(t)
@@ -59,7 +59,7 @@ func (b *experiment) overTime(runs []*run, title, unit string, of func(*life.Slo
 		if r == nil {
 			continue
 		}
-		line := report.Line{Name: r.scheduler, Own: r.scheduler == own, Kin: r.scheduler == tame}
+		line := report.Line{Name: r.scheduler, Own: r.scheduler == b.judged(), Kin: r.scheduler == b.other()}
 		for i, slots := 0, b.slots(r); i < len(slots); i++ {
 			line.AddHour(i, of(&slots[i]))
 		}
@@ -78,7 +78,7 @@ func (b *experiment) waitsDrawn(runs []*run) report.LineSection {
 	var lines []report.Line
 	var delays [][]float64
 	for c, r := range list {
-		lines = append(lines, report.Line{Name: names[c], Own: names[c] == own, Kin: names[c] == tame, Mark: r == nil})
+		lines = append(lines, report.Line{Name: names[c], Own: names[c] == b.judged(), Kin: names[c] == b.other(), Mark: r == nil})
 		delays = append(delays, b.delays(r, all))
 	}
 	s.AddParts(lines, delays)

@@ -21,22 +21,44 @@ type scheduler struct {
 	make func(levels []string) (berth.Scheduler, error)
 }
 
-// own is berth as it comes, and tame berth without evictions.
-const own, tame = "berth", "berth, no eviction"
+// The names of berth with and without evictions, and with other numbers of reservations.
+const (
+	own, tame       = "berth, evictions", "berth, no eviction"
+	oneReserved     = tame + ", 1 reservation"
+	nothingReserved = tame + ", no reservation"
+)
 
 func schedulers() []scheduler {
 	base := func(name string, p baseline.Policy) scheduler {
 		return scheduler{name, func([]string) (berth.Scheduler, error) { return baseline.New(p, baseline.BestFit), nil }}
 	}
-	berths := func(name string, mode berth.PreemptionMode) scheduler {
+	berths := func(name string, mode berth.PreemptionMode, reserved int) scheduler {
 		return scheduler{name, func(levels []string) (berth.Scheduler, error) {
-			return core.New(berth.Config{Levels: levels, Policy: berth.Policy{Preemption: berth.Preemption{Mode: mode}}})
+			return core.New(berth.Config{Levels: levels, Policy: berth.Policy{ReservedGangs: reserved, Preemption: berth.Preemption{Mode: mode}}})
 		}}
 	}
 	return []scheduler{
 		base("FIFO", baseline.FIFO{}), base("EASY", baseline.EASY{}),
-		berths(tame, berth.PreemptionOff), berths(own, berth.PreemptionReclaim),
+		berths(tame, berth.PreemptionOff, 0), berths(own, berth.PreemptionReclaim, 0),
+		berths(oneReserved, berth.PreemptionOff, 1), berths(nothingReserved, berth.PreemptionOff, berth.Off),
 	}
+}
+
+// judged is berth as the accounts are judged by it: without evictions where no job writes
+// checkpoints. Whatever is evicted then loses all that it has done, and no owner would have that.
+func (b *experiment) judged() string {
+	if b.options.Checkpoint == 0 {
+		return tame
+	}
+	return own
+}
+
+// other is berth as it is shown beside that.
+func (b *experiment) other() string {
+	if b.options.Checkpoint == 0 {
+		return own
+	}
+	return tame
 }
 
 // A guess is what the schedulers are told of run times.
@@ -62,13 +84,13 @@ type run struct {
 	*life.Book
 }
 
-// play plays all schedulers with the first guess, and those that use limits with the others.
+// play plays all schedulers with the first guess, and EASY and berth with the others.
 func (b *experiment) play(ctx context.Context) ([]*run, error) {
 	var runs []*run
 	var makes []scheduler
 	for g := range b.guesses() {
 		for _, s := range schedulers() {
-			if g == 0 || s.name != "FIFO" && s.name != tame {
+			if g == 0 || s.name == "EASY" || s.name == b.judged() {
 				runs, makes = append(runs, &run{scheduler: s.name, guess: g}), append(makes, s)
 			}
 		}

@@ -99,7 +99,7 @@ func (b *experiment) report(out *study.Printer, runs []*run) error {
 	if len(b.groups(partitionOf)) > 1 {
 		list = append(list, b.waits("partition", partitionOf, runs))
 	}
-	list = append(list, b.against(runs), b.worse(runs), b.sensitivity(runs))
+	list = append(list, b.against(runs), b.worse(runs), b.sensitivity(runs), b.reservations(runs))
 	for _, t := range list {
 		if len(t.Rows) == 0 {
 			continue
@@ -109,7 +109,7 @@ func (b *experiment) report(out *study.Printer, runs []*run) error {
 		}
 	}
 	if worse := b.worse(runs); len(worse.Rows) == 0 {
-		out.Note("Nobody would be worse off under %s: no account waits more than %v longer on average than %s.\n", own, tolerance, b.reference())
+		out.Note("Nobody would be worse off under %s: no account waits more than %v longer on average than %s.\n", b.judged(), tolerance, b.reference())
 	}
 	out.Note("No such file tells of failures, limits that are not stated, dependencies, features or reservations that jobs asked for,\nand which jobs write checkpoints; run times are those of the file, wherever a job runs. See -h.")
 	return nil
@@ -143,16 +143,28 @@ func (b *experiment) delays(r *run, which func(*recorded.Job) bool) (list []floa
 	return list
 }
 
+// meanByGPUs is the mean wait where a job of eight GPUs counts as eight of one: a few small jobs
+// that go first shorten the mean over jobs, and this one hardly.
+func (b *experiment) meanByGPUs(r *run) float64 {
+	var gpus []float64
+	for i := range b.Jobs {
+		if j := &b.Jobs[i]; r != nil || j.Wait != recorded.Unset {
+			gpus = append(gpus, float64(j.GPUs))
+		}
+	}
+	return stat.Mean(b.delays(r, all), gpus)
+}
+
 func minutes(d berth.Duration) float64 { return float64(d) / float64(berth.Minute) }
 
 // columns are what is compared with the first guess: as it was, if the file tells, and the
-// schedulers.
+// schedulers; those with other reservations have a table of their own.
 func (b *experiment) columns(runs []*run) (names []string, list []*run) {
 	if len(b.delays(nil, all)) > 0 {
 		names, list = append(names, "as it was"), append(list, nil)
 	}
 	for _, r := range runs {
-		if r.guess == 0 {
+		if r.guess == 0 && r.scheduler != oneReserved && r.scheduler != nothingReserved {
 			names, list = append(names, r.scheduler), append(list, r)
 		}
 	}
@@ -184,6 +196,7 @@ func (b *experiment) summary(runs []*run) *study.Table {
 		}
 	}
 	line("wait mean, min", func(r *run) any { return stat.Mean(b.delays(r, all), nil) })
+	line("wait mean, a job counts by its GPUs, min", func(r *run) any { return b.meanByGPUs(r) })
 	line("wait p50, min", quantile(0.5))
 	line("wait p90, min", quantile(0.9))
 	line("wait p99, min", quantile(0.99))
@@ -325,10 +338,10 @@ func (b *experiment) reference() string {
 
 // worse lists the accounts that would be worse off under berth.
 func (b *experiment) worse(runs []*run) *study.Table {
-	t := study.NewTable(fmt.Sprintf("Accounts that would be worse off: their mean wait under %s is more than %v longer than %s, minutes", own, tolerance, b.reference()),
-		"account", "jobs", b.reference(), "under "+own, "longer by", "jobs that end later by more than that, %")
+	t := study.NewTable(fmt.Sprintf("Accounts that would be worse off: their mean wait under %s is more than %v longer than %s, minutes", b.judged(), tolerance, b.reference()),
+		"account", "jobs", b.reference(), "under "+b.judged(), "longer by", "jobs that end later by more than that, %")
 	names, list := b.columns(runs)
-	mine := list[slices.Index(names, own)]
+	mine := list[slices.Index(names, b.judged())]
 	other := list[max(slices.Index(names, "EASY"), 0)]
 	if names[0] == "as it was" {
 		other = nil
@@ -357,7 +370,7 @@ func (b *experiment) worse(runs []*run) *study.Table {
 
 // sensitivity tells how much depends on what the schedulers know of run times.
 func (b *experiment) sensitivity(runs []*run) *study.Table {
-	t := study.NewTable("How much depends on what is known of run times: waits in minutes, mean / 99th percentile", "schedulers know", "EASY", own)
+	t := study.NewTable("How much depends on what is known of run times: waits in minutes, mean / 99th percentile", "schedulers know", "EASY", b.judged())
 	for g, guess := range b.guesses() {
 		row := []any{guess.name, nil, nil}
 		for _, r := range runs {
@@ -366,6 +379,27 @@ func (b *experiment) sensitivity(runs []*run) *study.Table {
 			}
 		}
 		t.Add(row...)
+	}
+	return t
+}
+
+// reservations tells what it changes for how many gangs a place is kept. EASY keeps one place.
+func (b *experiment) reservations(runs []*run) *study.Table {
+	t := study.NewTable("Reservations: for how many jobs of several nodes, and for how many of one, a place is kept while smaller ones go first.\n"+
+		"More of them help large jobs and cost small ones; it is ReservedGangs of the policy. Waits in minutes",
+		"", "wait mean", "a job counts by its GPUs", "p99", "allocation, %")
+	for _, line := range []struct{ name, scheduler string }{
+		{"EASY, one place in all", "EASY"},
+		{"berth, no eviction: none", nothingReserved},
+		{"berth, no eviction: 1", oneReserved},
+		{"berth, no eviction: 4, the default", tame},
+	} {
+		for _, r := range runs {
+			if r.scheduler == line.scheduler && r.guess == 0 {
+				delays := b.delays(r, all)
+				t.Add(line.name, stat.Mean(delays, nil), b.meanByGPUs(r), study.Quantile(delays, 0.99), b.part(r, func(s *life.Slot) float64 { return s.Held }))
+			}
+		}
 	}
 	return t
 }

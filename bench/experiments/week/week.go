@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/recorded"
 	"github.com/berth-sched/berth/bench/study"
 )
@@ -31,14 +32,16 @@ With Slurm, three commands; -nodes, -topology and -shares are optional:
   -nodes     what "scontrol show node" printed
   -topology  topology.conf or topology.yaml, as Slurm reads it
   -shares    what "sshare --all --parsable" printed, or lines such as physics|40 under the header
-             Account|Shares; without, the share of an account is its part of the GPU-hours
+             Account|Shares: each account is guaranteed its share. Without, the share of an
+             account is its part of the GPU-hours, and a weight alone
 
 Files may be compressed with gzip. Without -nodes the fleet is as large as the most that the file
 itself held at an instant, in nodes of -node-gpus; -gpus says another size.
 
 What it cannot tell, as no such file does: failures; limits other than those stated; dependencies,
 reservations, licences, and features that jobs asked for; which jobs write checkpoints (-checkpoint
-takes it that all do); what users would have submitted had they waited for less. Run times are those of
+takes it that all do; without, what is evicted starts anew, and accounts are judged by berth without
+evictions); what users would have submitted had they waited for less. Run times are those of
 the file, whatever the placement. Only whole GPUs are played. A table says how much depends on the
 limits. Without stated limits every scheduler knows the run times.
 
@@ -98,7 +101,7 @@ func load(o Options) (*experiment, error) {
 	}
 	w, err := recorded.Read(from)
 	if errors.Is(err, recorded.ErrFleet) {
-		return nil, study.Misused("%v", err)
+		return nil, flagline.Misused("%v", err)
 	}
 	return &experiment{o, w}, err
 }

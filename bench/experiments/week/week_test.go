@@ -8,12 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/recorded"
-	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/workload"
 )
 
@@ -56,8 +57,52 @@ func TestTinyWeekByHand(t *testing.T) {
 	require.Equal(t, map[string]map[berth.JobID]float64{
 		"FIFO": {"1": 0, "2": 59, "3_1": 118, "3_2": 117},
 		"EASY": {"1": 0, "2": 59, "3_1": 0, "3_2": 117},
-		tame:   berths, own: berths,
+		tame:   berths, own: berths, oneReserved: berths, nothingReserved: berths,
 	}, waitsOf(t, slurm()))
+}
+
+// A share is guaranteed where a file states it. One that is made up from the jobs is a weight: a
+// gang of eight GPUs of an account that has four would wait for all that others submit.
+func TestOnlyStatedSharesAreGuaranteed(t *testing.T) {
+	o := slurm()
+	for _, stated := range []bool{true, false} {
+		b, err := load(o)
+		require.NoError(t, err)
+		require.Len(t, b.Queues(), 2)
+		for _, q := range b.Queues() {
+			require.Equal(t, stated, q.Guarantee != nil, q.Name)
+			require.Positive(t, q.Weight)
+		}
+		o.Shares = ""
+	}
+}
+
+// Evictions are judged where jobs write checkpoints, and only shown where they would lose all.
+func TestWhichIsJudged(t *testing.T) {
+	o := slurm()
+	for checkpoint, header := range map[time.Duration]string{0: tame, time.Minute: own} {
+		o.Checkpoint = checkpoint
+		var out bytes.Buffer
+		require.NoError(t, Run(context.Background(), o, &out))
+		require.Regexp(t, `(?m)^ +schedulers know +EASY +`+header+`$`, out.String())
+		require.Contains(t, out.String(), "their mean wait under "+header+" is more than")
+	}
+}
+
+// The mean by GPUs is longer than that of jobs where the large ones wait: EASY has the two of
+// physics wait 0 and 59 minutes with 4 and 8 GPUs, and those of biology 0 and 117 with 4 each.
+func TestMeanByGPUs(t *testing.T) {
+	b, err := load(slurm())
+	require.NoError(t, err)
+	runs, err := b.play(context.Background())
+	require.NoError(t, err)
+	for _, r := range runs {
+		if r.scheduler == "EASY" && r.guess == 0 {
+			require.InDelta(t, (8*59.0+4*117)/20, b.meanByGPUs(r), 0.01)
+			return
+		}
+	}
+	t.Fatal("EASY was not played")
 }
 
 // The same jobs in the Standard Workload Format have one account, so that berth has nothing to
@@ -129,6 +174,7 @@ func TestTables(t *testing.T) {
 		`(?m)^ +biology +2 +6\.00 +58 / 117 +118 / 118 +58 / 117 +14 / 29 +14 / 29$`,
 		`(?m)^ +physics +2 +29\.5 +45\.5 +16\.0 +50\.0$`,
 		`(?m)^ +the run time itself +44 / 117 +30 / 91$`,
+		`(?m)^ +berth, no eviction: 4, the default +30\.0 +42\.2 +91\.0 +75\.0$`,
 	} {
 		require.Regexp(t, line, out.String())
 	}
@@ -145,7 +191,7 @@ func TestPreemptions(t *testing.T) {
 		"1|a|2024-03-04T09:00:00|10:00:00|gres/gpu=4,node=1\n2|a|2024-03-04T09:00:00|10:00:00|gres/gpu=4,node=1\n"+
 		"3|b|2024-03-04T10:00:00|10:00:00|gres/gpu=4,node=1\n"), 4
 	_, err := load(o)
-	require.ErrorIs(t, err, study.ErrOptions)
+	require.ErrorIs(t, err, flagline.ErrMisuse)
 	require.ErrorContains(t, err, "does not tell when jobs started")
 	o.GPUs, o.Shares = 8, write(t, "Account|Shares\na|1\nb|1\n")
 	waits := waitsOf(t, o)

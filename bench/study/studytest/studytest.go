@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -41,7 +41,7 @@ func Refuses[O any](t *testing.T, run func(context.Context, O, io.Writer) error,
 		o := good
 		change(&o)
 		out, err := Tell(run, o)
-		require.ErrorIs(t, err, study.ErrOptions, "change %d", i)
+		require.ErrorIs(t, err, flagline.ErrMisuse, "change %d", i)
 		require.Empty(t, out, "change %d", i)
 	}
 }

@@ -18,7 +18,6 @@ package main
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,35 +28,35 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
+	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/etcd/internal/certs"
 	"github.com/berth-sched/berth/etcd/internal/server"
 )
 
-func main() {
-	short := flag.Bool("short", false, "three take-overs instead of twelve")
-	random := flag.Int("random", 0, "so many harms that the seed draws, instead of take-overs one by one")
-	seed := flag.Uint64("seed", 1, "what -random draws from")
-	verbose := flag.Bool("v", false, "show what the replicas say")
-	flag.Parse()
-	var err error
-	switch args := flag.Args(); {
+func main() { os.Exit(flagline.Status("cluster", run(os.Args[1:]), os.Stderr)) }
+
+func run(args []string) error {
+	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
+	short := flags.Bool("short", false, "three take-overs instead of twelve")
+	random := flags.Int("random", 0, "so many harms that the seed draws, instead of take-overs one by one")
+	seed := flags.Uint64("seed", 1, "what -random draws from")
+	verbose := flags.Bool("v", false, "show what the replicas say")
+	if err := flagline.Flags(flags, args, os.Stdout, "usage: cluster [flags]\n\n"); err != nil {
+		return err
+	}
+	switch args := flags.Args(); {
 	case len(args) == 0 && *short:
-		err = demo(script{rounds: 1}, *verbose)
+		return demo(script{rounds: 1}, *verbose)
 	case len(args) == 0:
-		err = demo(script{rounds: 4, random: *random, seed: *seed}, *verbose)
+		return demo(script{rounds: 4, random: *random, seed: *seed}, *verbose)
 	case args[0] == "etcd" && len(args) == 7:
-		err = runEtcd(args[1:])
+		return runEtcd(args[1:])
 	case args[0] == "replica" && len(args) == 5:
-		err = runReplica(args[1], args[2], args[3], strings.Split(args[4], ","))
+		return runReplica(args[1], args[2], args[3], strings.Split(args[4], ","))
 	case args[0] == "agents" && len(args) == 4:
-		err = runAgents(args[1], strings.Split(args[2], ","), strings.Split(args[3], ","))
-	default:
-		err = fmt.Errorf("it takes no arguments")
+		return runAgents(args[1], strings.Split(args[2], ","), strings.Split(args[3], ","))
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "cluster:", err)
-		os.Exit(1)
-	}
+	return flagline.Misused("%q is no flag", flags.Arg(0))
 }
 
 // runEtcd is the process of one etcd server.

@@ -17,21 +17,25 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/berth-sched/berth/bench/flagline"
 )
 
-func main() {
-	lab := flag.String("lab", "go run github.com/berth-sched/berth/examples/lab", "the command that serves the lab")
-	program := flag.String("browser", "", "the browser; else the first Chromium that is found")
-	shots := flag.String("shots", "", "write screenshots to this folder")
-	page := flag.String("page", "", "take screenshots of this page too, such as the one that examples/fleet -html writes")
-	flag.Parse()
-	if err := run(*lab, *program, *shots, *page); err != nil {
-		fmt.Fprintln(os.Stderr, "visit:", err)
-		os.Exit(1)
+func main() { os.Exit(flagline.Status("visit", run(os.Args[1:]), os.Stderr)) }
+
+func run(args []string) error {
+	flags := flag.NewFlagSet("visit", flag.ContinueOnError)
+	lab := flags.String("lab", "go run github.com/berth-sched/berth/examples/lab", "the command that serves the lab")
+	program := flags.String("browser", "", "the browser; else the first Chromium that is found")
+	shots := flags.String("shots", "", "write screenshots to this folder")
+	page := flags.String("page", "", "take screenshots of this page too, such as the one that examples/fleet -html writes")
+	if err := flagline.Parse(flags, args, os.Stdout, "usage: visit [flags]\n\n"); err != nil {
+		return err
 	}
+	return visit(*lab, *program, *shots, *page)
 }
 
-func run(lab, program, shots, page string) error {
+func visit(lab, program, shots, page string) error {
 	if program == "" {
 		for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 			if path, err := exec.LookPath(name); err == nil {

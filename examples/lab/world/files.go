@@ -10,6 +10,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/recorded"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/quota"
 )
 
 // A File is one that a visitor brought. It stays in the browser.
@@ -104,7 +105,11 @@ func ofWeek(name string, w *recorded.Week) (string, error) {
 	}
 	fmt.Fprintf(&b, "# The week of %s: %d jobs on %d GPUs in %d nodes, %s. They ask for %.0f %% of the GPU time of the fleet.\n",
 		oneWord(name), len(w.Jobs), w.FleetGPUs(), len(w.Nodes), w.FleetSays, 100*asked/float64(w.FleetGPUs())/float64(w.Length))
-	fmt.Fprintf(&b, "# The share of an account, its guarantee here, is %s. Every job states its real run time.\n", w.SharesSay)
+	use := "weight"
+	if w.Guaranteed {
+		use = "guarantee"
+	}
+	fmt.Fprintf(&b, "# The share of an account, its %s here, is %s. Every job states its real run time.\n", use, w.SharesSay)
 	if text := notPlayed(w); text != "" {
 		fmt.Fprintf(&b, "# Not played: %s.\n", text)
 	}
@@ -123,8 +128,12 @@ func ofWeek(name string, w *recorded.Week) (string, error) {
 		}
 		b.WriteString("\n")
 	}
-	for _, s := range w.Shares {
-		fmt.Fprintf(&b, "queue %s guarantee=gpu:%d weight=%d\n", names.of("queue", string(s.Account)), int(s.GPUs), max(1, int64(s.GPUs*1000)))
+	for _, q := range w.Queues() {
+		fmt.Fprintf(&b, "queue %s weight=%d", names.of("queue", q.Name), q.Weight)
+		if w.Guaranteed {
+			fmt.Fprintf(&b, " guarantee=gpu:%d", q.Guarantee[quota.GPUMilli]/1000)
+		}
+		b.WriteString("\n")
 	}
 	now, longest := berth.Time(0), berth.Hour
 	for i := range w.Jobs {

@@ -209,7 +209,7 @@ func TestOwnWeek(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, text, "# The week of jobs.txt: 4 jobs on 8 GPUs in 2 nodes, as nodes.txt has it. They ask for 75 %")
 	require.Contains(t, text, "1, ends before it starts (first in line 8)")
-	require.Contains(t, text, "queue physics guarantee=gpu:4")
+	require.Contains(t, text, "queue physics weight=4000 guarantee=gpu:4\n")
 	require.Contains(t, text, "node gpu1 gpus=4 product=a100 pool=gpu at=leaf1\n")
 	w := played(t, text)
 	require.Equal(t, 4, w.annals.tally.Finished)
