@@ -112,7 +112,7 @@ func (c *Core) NextWake() (berth.Time, bool) {
 	if _, ready := c.state.Quota.Next(); ready || c.state.Todo.Len() > 0 || c.agenda.DueNow() {
 		return c.state.Now, true
 	}
-	at := min(c.agenda.Next(), c.evict.NextBid())
+	at := c.agenda.Next()
 	if next, ok := c.state.Timers.Min(); ok {
 		at = min(at, next.At)
 	}
@@ -120,6 +120,9 @@ func (c *Core) NextWake() (berth.Time, bool) {
 		at = min(at, w.Until)
 	}
 	at = min(at, c.nextChange())
+	if at > c.state.Now { // last, since it looks at every queue
+		at = min(at, c.evict.NextBid())
+	}
 	return max(at, c.state.Now), at != agenda.Never
 }
 

@@ -51,21 +51,23 @@ type Tree struct {
 	scratch     []QueueIndex
 }
 
+// The fields by which a queue is put in order come first, side by side: most of the cost of that is
+// to load them.
 type node struct {
-	config   Queue
 	parent   QueueIndex
-	position int32        // in the parent's heap, or -1
-	below    []QueueIndex // the queues that have this one as parent: priority, then name
-	members  int64        // jobs that name this queue
+	position int32 // in the parent's heap, or -1
 	live     bool
-	active   bool                // a leaf that wants to be served
-	asks     int64               // what SetNext said of an active leaf, in thousandths of a GPU
-	turn     turn                // good while the queue is in a heap
-	weight   int64               // config.Weight with its default
+	active   bool         // a leaf that wants to be served
+	asks     int64        // what SetNext said of an active leaf, in thousandths of a GPU
+	turn     turn         // good while the queue is in a heap
+	weight   int64        // config.Weight with its default
+	below    []QueueIndex // the queues that have this one as parent: priority, then name
+	host     [firstProduct]account
+	config   Queue
 	heap     pq.Heap[QueueIndex] // of the children to be served, see order.go
 	history  history             // see decay.go
-	host     [firstProduct]account
-	products []account // of the products that matter here, by resource ID
+	members  int64               // jobs that name this queue
+	products []account           // of the products that matter here, by resource ID
 }
 
 // NewTree returns a tree without queues.

@@ -44,7 +44,7 @@ type canvas struct{ bytes.Buffer }
 func writeSVG(w io.Writer, m *machine) error {
 	f := compose(m)
 	var c canvas
-	fmt.Fprintf(&c, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" style=\"width:100%%;height:auto;max-width:%dpx\" role=\"img\">\n", f.wide, f.tall, f.wide, f.tall, f.wide)
+	fmt.Fprintf(&c, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" style=\"width:100%%;height:auto;min-width:%dpx;max-width:%dpx\" role=\"img\">\n", f.wide, f.tall, f.wide, f.tall, f.wide*2/3, f.wide) // letters of less than two thirds cannot be read
 	fmt.Fprintf(&c, "<title>%s: %s</title>\n<style>%s", escape(m.name), escape(m.products()), styleSheet)
 	fmt.Fprintf(&c, pageColours+"\n@media (prefers-color-scheme:dark){", day...)
 	fmt.Fprintf(&c, pageColours+"\n}\n</style>\n", night...)

@@ -35,8 +35,8 @@ var (
 // writeSVG draws the graph as a picture that needs no script and no other file.
 func writeSVG(w io.Writer, g *graph) {
 	f := compose(g)
-	fmt.Fprintf(w, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" style=\"width:100%%;height:auto;max-width:%dpx\" role=\"img\">\n",
-		f.width, f.height, f.width, f.height, f.width)
+	fmt.Fprintf(w, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" style=\"width:100%%;height:auto;min-width:%dpx;max-width:%dpx\" role=\"img\">\n",
+		f.width, f.height, f.width, f.height, f.width*2/3, f.width) // letters of less than two thirds cannot be read
 	fmt.Fprintf(w, "<title>%s</title>\n<desc>%s</desc>\n", escape(f.title), escape(f.description))
 	fmt.Fprintf(w, "<style>%s", styleSheet)
 	fmt.Fprintf(w, pageColours, day...)

@@ -18,8 +18,9 @@ func (b *experiment) WritePage(runs [][]*run) error {
 func (b *experiment) page(runs [][]*run) *report.Lines {
 	page := &report.Lines{
 		Title: "Share and entitlement over time",
-		Subtitle: fmt.Sprintf("%d GPUs, three teams, the week of seed %d. The entitlement is the weighted max-min fair share, given what each team runs and waits for; the past does not count in it.",
-			b.gpus(), b.Seed),
+		Subtitle: fmt.Sprintf("%d GPUs, three teams, the week of seed %d. The entitlement is the weighted max-min fair share, given what each team runs and waits for; the past does not count in it. "+
+			"Policies: with %s only what runs now decides which team is served next; with %s past use counts too; %s evicts besides, so that a team takes back its share.",
+			b.gpus(), b.Seed, b.policies[withoutPast].name, b.policies[withPast].name, b.policies[withReclaim].name),
 	}
 	for team, t := range teams {
 		beside := report.LineSection{

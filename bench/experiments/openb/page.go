@@ -18,7 +18,7 @@ func (b *experiment) writePage() error {
 func (b *experiment) page() *report.Lines {
 	page := &report.Lines{
 		Title: "GPUs left over, by policy of placement",
-		Subtitle: fmt.Sprintf("Tasks of the openb trace arrive in an order drawn from a seed, and never leave. Seeds %s; policies that use the mix %s%s.",
+		Subtitle: fmt.Sprintf("Tasks of the openb trace arrive in an order drawn from a seed, and never leave. Seeds %s; policies that use the mix %s%s. Core is the scheduling core, which learns the mix; berth is a policy as the others are.",
 			b.seedText(), b.mixText(), b.modeText()),
 	}
 	for _, t := range b.traces {
@@ -32,7 +32,7 @@ const drawnFrom, drawnTo = 75, 120
 
 func (b *experiment) section(t *trace) report.LineSection {
 	summary := b.summary(t)
-	s := summary.Section(t.name, fmt.Sprintf("%d nodes with %d GPUs. Below: %s.", len(t.trace.Nodes), t.trace.GPUs(), summary.Title))
+	s := summary.Section("List "+t.name, fmt.Sprintf("%d nodes with %d GPUs. Below: %s.", len(t.trace.Nodes), t.trace.GPUs(), summary.Title))
 	s.X, s.Y, s.From, s.To = "asked for, % of the GPUs", "unallocated, % of the GPUs", drawnFrom, drawnTo
 	if t.bounds != nil {
 		s.Note += fmt.Sprintf(" Any policy leaves at least %.2f %% over at 100.", meanOf(t.bounds))

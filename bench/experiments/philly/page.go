@@ -71,7 +71,7 @@ func (b *experiment) overTime(runs [][]*run, title, unit string, of func(*life.S
 // waitsOf draws the part of the jobs of a class that was delayed for no longer than a time.
 func (b *experiment) waitsOf(runs [][]*run, class int) report.LineSection {
 	s := report.LineSection{
-		Title: fmt.Sprintf("Delays of jobs of %s GPUs", sizes[class].name),
+		Title: fmt.Sprintf("Delays of jobs by GPUs: %s", sizes[class].name),
 		Note:  "The part of the jobs that was delayed for no longer than that.",
 		X:     "delay, minutes (logarithmic; the left edge is a minute or less)", Y: "jobs, %", From: 1, To: 10, LogX: true,
 	}

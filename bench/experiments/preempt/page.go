@@ -23,16 +23,16 @@ func (b *experiment) page(runs [][]*run) *report.Lines {
 		Subtitle: fmt.Sprintf("%d GPUs, %s from seed %d; what is drawn over time is the first.", b.gpus(), study.Weeks(b.Seeds, b.Days), b.Seed),
 	}
 	lost := &tables[0]
-	bars := &report.Bars{Unit: "GPU-hours in a week, mean"}
+	bars := &report.Bars{Unit: "GPU-hours of a draw, mean"}
 	for _, f := range lost.figures[1:] {
 		bars.Parts = append(bars.Parts, f.name)
 	}
 	idle := report.LineSection{
-		Title: "GPUs that inference leaves, and training makes no use of", Note: "Means of an hour of the first week.",
+		Title: "GPUs that inference leaves, and training makes no use of", Note: "Means of an hour of the first draw.",
 		Y: "GPUs", To: float64(b.Days), Days: study.Days(b.Days),
 	}
 	late := report.LineSection{
-		Title: "GPUs that inference asked for and did not have", Note: "Means of an hour of the first week.",
+		Title: "GPUs that inference asked for and did not have", Note: "Means of an hour of the first draw.",
 		Y: "GPUs", To: float64(b.Days), Days: study.Days(b.Days),
 	}
 	for p := range b.policies {
@@ -50,7 +50,7 @@ func (b *experiment) page(runs [][]*run) *report.Lines {
 		}
 		idle.Lines, late.Lines = append(idle.Lines, unused), append(late.Lines, missing)
 	}
-	page.Sections = append(page.Sections, report.LineSection{Title: "What preemption cost", Note: lost.title + ".", Bars: bars}, idle, late)
+	page.Sections = append(page.Sections, report.LineSection{Title: "What preemption cost", Note: lost.title + ". Under the first three policies the victim is killed, or asked for a checkpoint, for each replica that finds no place; berth weighs gain and cost, at once without checkpoints; off evicts nobody.", Bars: bars}, idle, late)
 	for i := range tables {
 		page.Sections = append(page.Sections, b.table(&tables[i], runs).Section(tables[i].title, ""))
 	}

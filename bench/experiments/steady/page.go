@@ -19,7 +19,7 @@ func (b *experiment) WritePage(runs [][]*run) error {
 func (b *experiment) page(runs [][]*run) *report.Lines {
 	page := &report.Lines{
 		Title: "A fleet in steady state, by policy of placement",
-		Subtitle: fmt.Sprintf("Tasks of %s arrive by chance and leave again: %d GPUs, %d hours, seeds %v. Every policy is the scheduling core with that policy as its scorer.",
+		Subtitle: fmt.Sprintf("Tasks of the list %s arrive by chance and leave again: %d GPUs, %d hours, seeds %v. Every policy is the scheduling core with that policy as its scorer.",
 			b.Pods, b.gpus(), b.Hours, b.Seeds),
 	}
 	level := 0

@@ -140,6 +140,8 @@ func (bl *Backlog) checkBuckets(q *record.Queue) error {
 		}
 	}
 	switch {
+	case !q.InStep():
+		return fmt.Errorf("its buckets are out of order, or something runs of a lower rank than is known")
 	case len(waiting)+behind != q.Waiting || ready != q.Ready.Len():
 		return fmt.Errorf("%d replicas wait (counted %d), %d ready buckets (of %d)", len(waiting)+behind, q.Waiting, ready, q.Ready.Len())
 	case bl.state.Quota.Active(q.Index) != (ready > 0):

@@ -26,16 +26,9 @@ func (bl *Backlog) EnsureQueue(i quota.QueueIndex) {
 		Buckets: map[*record.Shape]*record.Bucket{},
 		Running: btree.NewG(16, func(a, b *record.Replica) bool { return books.CompareVictims(a, b) < 0 }),
 		Elastic: btree.NewG(16, record.LessReplica),
-		Ready: pq.New(
-			func(a, b *record.Bucket) bool { return lessEntry(a.Entries.Min(), b.Entries.Min()) },
-			func(b *record.Bucket, slot int) { b.Slot = slot },
-		),
+		Ready:   pq.New((*record.Bucket).Before, func(b *record.Bucket, slot int) { b.Slot = slot }),
 	})
 }
-
-// lessEntry is the order of service within a queue: class, priority, whole gangs
-// before growth, age, job, replica, group.
-func lessEntry(a, b *record.Entry) bool { return record.CompareEntries(a, b) < 0 }
 
 // Await enters a replica into the pending index if it is pending, or if it runs
 // short and has nothing else going on; unless it is backing off or stands there
@@ -215,8 +208,12 @@ func (bl *Backlog) noteFirst(b *record.Bucket) {
 
 func (bl *Backlog) makeReady(b *record.Bucket) {
 	if b.Slot < 0 {
-		b.Queue.Ready.Push(b)
-		bl.tellNext(b.Queue)
+		if b.Queue.Ready.Len() > 0 {
+			b.Queue.Sort()
+		}
+		if b.Queue.Ready.Push(b); b.Slot == 0 { // else what it is served next is as before
+			bl.tellNext(b.Queue)
+		}
 	}
 }
 
@@ -243,11 +240,10 @@ func (bl *Backlog) TellAllNext() {
 }
 
 func (bl *Backlog) unready(b *record.Bucket) {
-	if b.Slot >= 0 {
-		b.Queue.Ready.Remove(b.Slot)
-		if b.Queue.Ready.Len() == 0 {
+	if at := b.Slot; at >= 0 {
+		if b.Queue.Ready.Remove(at); b.Queue.Ready.Len() == 0 {
 			bl.books.Deactivate(b.Queue.Index)
-		} else {
+		} else if at == 0 {
 			bl.tellNext(b.Queue)
 		}
 	}

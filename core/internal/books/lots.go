@@ -11,7 +11,7 @@ import (
 // Enter enters a replica among those that run.
 func (bk *Books) Enter(rep *record.Replica) {
 	q := bk.Queues[rep.Job.Queue]
-	q.Running.ReplaceOrInsert(rep)
+	q.Enter(rep)
 	if rep.Job.IsElastic() {
 		q.Elastic.ReplaceOrInsert(rep)
 		return

@@ -473,9 +473,7 @@ func (ev *Evict) claimOf(q *record.Queue) (c claim, some bool) {
 		c.room = max(c.room, c.free)
 	}
 	if p.Preemption.Mode == berth.PreemptionOn {
-		if least, some := q.Running.Min(); some && q.MayOutrank(least) {
-			c.least = least
-		}
+		c.least = q.FirstOutranked()
 	}
 	c.most = c.room
 	if c.least != nil || p.Defragmentation.Mode == berth.DefragmentationOn {

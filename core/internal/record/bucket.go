@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/roster"
 	"github.com/berth-sched/berth/internal/pq"
 )
 
@@ -22,8 +23,8 @@ type Bucket struct {
 	// nodes that are set aside: whether their loss is cheap, and when they end. Of a kind the first
 	// is admitted wherever another is, unless that one ranks above it. What gangs grow by ends with
 	// them, whenever it is placed, and so stands in growers instead, unless it never ends.
-	kinds   [2 * lengths]*pq.Heap[*Entry] // nil: there were none
-	growers [2 * lengths]*growers         // nil: there were none
+	kinds   [2 * lengths]*pq.Heap[*Entry]     // nil: there were none
+	growers [2 * lengths]*roster.Ends[*Entry] // nil: there were none
 }
 
 // How long the entries of a kind run: as long as they state, as long as is assumed, or without an
@@ -42,14 +43,27 @@ func NewBucket(q *Queue, s *Shape) *Bucket {
 	)}
 }
 
+// Before reports whether a bucket is served before another one of its queue.
+func (b *Bucket) Before(o *Bucket) bool {
+	if b.Queue.sorted {
+		return b.At < o.At
+	}
+	return compareBuckets(b, o) < 0
+}
+
 // Waiting counts the replicas, or parts of them, that wait in a bucket.
 func (b *Bucket) Waiting() int { return b.Entries.Len() + b.Behind }
 
 // Add has an entry wait in a bucket. O(log entries).
 func (b *Bucket) Add(e *Entry) {
-	b.Entries.Push(e)
+	if b.Entries.Push(e); e.Slot == 0 {
+		b.Queue.sorted = false
+	}
 	if kind := e.kind(); e.endsWithGang() {
-		b.growers[kind] = b.growers[kind].add(e)
+		if b.growers[kind] == nil {
+			b.growers[kind] = roster.NewEnds(CompareEntries)
+		}
+		b.growers[kind].Add(e.endOfGang(), e)
 	} else {
 		if b.kinds[kind] == nil {
 			starters := pq.New(lessHandy, func(e *Entry, slot int) { e.handy = int32(slot) })
@@ -62,9 +76,12 @@ func (b *Bucket) Add(e *Entry) {
 
 // Remove has an entry wait there no longer. O(log entries).
 func (b *Bucket) Remove(e *Entry) {
+	if e.Slot == 0 {
+		b.Queue.sorted = false
+	}
 	b.Entries.Remove(int(e.Slot))
 	if kind := e.kind(); e.endsWithGang() {
-		b.growers[kind].remove(e)
+		b.growers[kind].Remove(e.endOfGang(), e)
 	} else {
 		b.kinds[kind].Remove(int(e.handy))
 	}
@@ -75,13 +92,13 @@ func (b *Bucket) Remove(e *Entry) {
 func (b *Bucket) InStep() bool {
 	all := 0
 	for i, starters := range b.kinds {
-		if all += b.growers[i].len(); starters != nil {
+		if all += b.growers[i].Len(); starters != nil {
 			all += starters.Len()
 		}
 	}
 	return all == b.Entries.Len() && !slices.ContainsFunc(b.Entries.Items(), func(e *Entry) bool {
 		if e.endsWithGang() {
-			return !b.growers[e.kind()].has(e)
+			return !b.growers[e.kind()].Has(e.endOfGang(), e)
 		}
 		h := b.kinds[e.kind()]
 		if h == nil {
@@ -91,6 +108,13 @@ func (b *Bucket) InStep() bool {
 		return int(e.handy) >= len(list) || list[e.handy] != e || rankOf(e.Rep).compare(b.Queue.top) > 0
 	})
 }
+
+// endsWithGang reports whether an entry is what a gang grows by that ends.
+func (e *Entry) endsWithGang() bool { return e.Grows && e.Rep.Job.Spec.Service == nil }
+
+// endOfGang is the end of the gang of an entry as the job states it. A job that states none has its
+// start in that place: all of that kind end as much later.
+func (e *Entry) endOfGang() berth.Time { return e.Rep.Started.Add(e.Rep.Job.Spec.ExpectedRuntime) }
 
 // kind is the position in Bucket.kinds.
 func (e *Entry) kind() int {
@@ -145,5 +169,5 @@ func (b *Bucket) handyGrowers(kind int, now berth.Time, otherwise berth.Duration
 	if kind%lengths == assumed {
 		now = now.Add(-otherwise) // they stand there by their starts
 	}
-	b.growers[kind].eachSoonest(now, f)
+	b.growers[kind].EachSoonest(now, f)
 }

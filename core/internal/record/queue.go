@@ -2,6 +2,7 @@ package record
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/google/btree"
 
@@ -29,11 +30,25 @@ func (e *Entry) Bids() bool {
 
 // Leave takes a bucket out of the list of its queue.
 func (q *Queue) Leave(b *Bucket) {
-	q.List = unordered.Remove(q.List, b.At, func(b *Bucket, at int) { b.At = at })
+	q.List, q.sorted = unordered.Remove(q.List, b.At, func(b *Bucket, at int) { b.At = at }), false
 	if len(q.List) == 0 {
 		q.top = rank{}
 	}
 }
+
+// InStep reports whether the buckets of a queue are in order, if they are sorted, and nothing that
+// runs there is of a lower rank than is known.
+func (q *Queue) InStep() bool {
+	low := false
+	q.Running.Ascend(func(rep *Replica) bool {
+		low = rankOf(rep).compare(q.bottom) < 0
+		return !low
+	})
+	return !low && (!q.sorted || slices.IsSortedFunc(q.List, compareBuckets))
+}
+
+// compareBuckets is the order of service of buckets with entries.
+func compareBuckets(a, b *Bucket) int { return CompareEntries(a.Entries.Min(), b.Entries.Min()) }
 
 // A rank is the class and the priority of a job.
 type rank struct {
@@ -50,11 +65,8 @@ func (r rank) compare(o rank) int {
 	return cmp.Compare(r.priority, o.priority)
 }
 
-// MayOutrank reports whether something that waits may rank above a replica. Where it does not,
-// nothing does. O(1).
-func (q *Queue) MayOutrank(rep *Replica) bool { return q.top.compare(rankOf(rep)) > 0 }
-
-// MayBeOfHigherClass is MayOutrank by class alone.
+// MayBeOfHigherClass reports whether something that waits may be of a higher class than a replica.
+// Where it is not, nothing is. O(1).
 func (q *Queue) MayBeOfHigherClass(rep *Replica) bool { return q.top.class > rep.Job.Spec.Class }
 
 // IsOneMember reports whether the entry waits for a gang of one member.
@@ -93,7 +105,7 @@ type Entry struct {
 type Queue struct {
 	Index   quota.QueueIndex
 	Buckets map[*Shape]*Bucket // looked up, never ranged over
-	List    []*Bucket          // all of them, in no order that matters
+	List    []*Bucket          // all of them, in no order that matters but while they are sorted
 	Ready   pq.Heap[*Bucket]
 	Waiting int // replicas with entries
 	// Running has the running replicas of the queue, the first victim first; Elastic those of
@@ -112,7 +124,47 @@ type Queue struct {
 	FloorMilli int64
 	ranking    *roster.Ranking[*Entry] // nil: nobody asks for it
 	// top is not below the rank of anything that waits: the highest that came since nothing did.
-	top rank
+	// bottom is likewise not above that of anything that runs.
+	top, bottom rank
+	// sorted: List is in the order of service, so that two buckets are compared without a look at
+	// their entries.
+	sorted bool
+}
+
+// mostSorted is how many buckets of a queue are sorted: each that comes or goes costs all of them.
+const mostSorted = 64
+
+// Sort puts the buckets of a queue in the order of service, if they are few and none is empty. O(1)
+// unless the first entry of one has changed, then O(buckets) at the least.
+func (q *Queue) Sort() {
+	if q.sorted || len(q.List) > mostSorted {
+		return
+	}
+	slices.SortFunc(q.List, compareBuckets)
+	for at, b := range q.List {
+		b.At = at
+	}
+	q.sorted = true
+}
+
+// Enter enters a replica among those that run.
+func (q *Queue) Enter(rep *Replica) {
+	if r := rankOf(rep); q.Running.Len() == 0 || r.compare(q.bottom) < 0 {
+		q.bottom = r
+	}
+	q.Running.ReplaceOrInsert(rep)
+}
+
+// FirstOutranked is the first victim of those that run, if something that waits may rank above it;
+// nil: nothing does. O(1) where all are of one rank.
+func (q *Queue) FirstOutranked() *Replica {
+	if q.top.compare(q.bottom) <= 0 {
+		return nil
+	}
+	if least, some := q.Running.Min(); some && q.top.compare(rankOf(least)) > 0 {
+		return least
+	}
+	return nil
 }
 
 // RaiseFloor notes what a queue kept when it gave.

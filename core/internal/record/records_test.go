@@ -119,6 +119,7 @@ var recordRules = []recordRule{
 			"Waiting": "counts replicas with entries", "Running": "from the states of replicas", "Elastic": "from the states of replicas", "Lots": "counts replicas", "WaitingMilli": "sums entries",
 			"Over": "from the tree", "Keeps": "from the tree", "Touched": "shares are counted from nothing",
 			"ranking": "from the entries, when somebody asks", "top": "bounds the entries: it saves looks",
+			"bottom": "bounds what runs: it saves looks", "sorted": "false: the list is sorted when it matters",
 			"FloorMilli": "saved with the leaf's name, see SavedFloor",
 		},
 	},

@@ -1,0 +1,58 @@
+package record_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/told"
+	"github.com/berth-sched/berth/internal/drawn"
+)
+
+// Of two buckets the one with the first entry is served first, whatever came and went since they
+// were sorted. Buckets that are sorted are compared without a look at their entries.
+func TestBucketsAreServedInTheOrderOfTheirFirstEntries(t *testing.T) {
+	for seed := range drawn.Seeds(4) {
+		random := rand.New(rand.NewPCG(2, seed))
+		q := &record.Queue{}
+		for at := range 2 + random.IntN(80) {
+			b := record.NewBucket(q, nil)
+			b.At = at
+			q.List = append(q.List, b)
+		}
+		many := len(q.List)
+		entry := func(b *record.Bucket, step int) {
+			rep := &record.Replica{Job: &record.Job{Spec: told.Job{ID: berth.JobID(fmt.Sprint(step)), Priority: int32(random.IntN(2))}}}
+			rep.Created = berth.Time(random.IntN(3))
+			b.Add(&record.Entry{Rep: rep, Bucket: b})
+		}
+		for i, b := range q.List {
+			entry(b, i)
+		}
+		for step := range 300 {
+			switch b := q.List[random.IntN(many)]; {
+			case random.IntN(2) == 0 || b.Entries.Len() == 1:
+				entry(b, many+step)
+			default:
+				b.Remove(b.Entries.Items()[random.IntN(b.Entries.Len())])
+			}
+			if random.IntN(2) == 0 {
+				q.Sort()
+			}
+			a, b := q.List[random.IntN(many)], q.List[random.IntN(many)]
+			x, y := a.Entries.Min(), b.Entries.Min()
+			require.Equal(t, record.CompareEntries(x, y) < 0, a.Before(b))
+			if q.Sort(); many <= 64 {
+				expected := record.CompareEntries(x, y) < 0
+				repX, repY := x.Rep, y.Rep
+				x.Rep, y.Rep = nil, nil
+				require.Equal(t, expected, a.Before(b))
+				x.Rep, y.Rep = repX, repY
+			}
+		}
+	}
+}
