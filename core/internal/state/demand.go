@@ -19,7 +19,7 @@ func NoteHolds(candidate *preempt.Candidate, p record.Piece) {
 		node topology.NodeIndex
 		gpus berth.GPUSet
 	}
-	var list []onNode
+	list := make([]onNode, 0, 8) // not in the heap
 	p.EachHold(func(h *gang.Hold, _ *record.Node) { list = append(list, onNode{h.Node, berth.GPUSet(h.GPUs)}) })
 	slices.SortFunc(list, func(a, b onNode) int { return cmp.Compare(a.node, b.node) })
 	for i := 0; i < len(list); {

@@ -53,7 +53,7 @@ func (t *Search) giver(rep *record.Replica) *giver {
 // surpluses lists the surpluses of a replica of which something may go.
 func (t *Search) surpluses(rep *record.Replica) []*surplus {
 	// Nobody else may stand where a gang has the domain for itself.
-	if rep.Imagined || rep.Beneficiary != nil || rep.Asked() || rep.Exclusive != nil {
+	if !rep.Job.IsElastic() || rep.Imagined || rep.Beneficiary != nil || rep.Asked() || rep.Exclusive != nil {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(t.giver(rep).surpluses), func(s *surplus) bool { return len(s.extras()) == 0 })

@@ -41,6 +41,7 @@ func (t *Search) gather() {
 		t.places = t.newPlaces()
 		return
 	}
+	t.Candidates, t.Offers = slices.Grow(t.Candidates, running), slices.Grow(t.Offers, running)
 	for i, s := range t.sources {
 		t.core.books.Queues[s.queue].Running.Ascend(func(victim *record.Replica) bool {
 			if !t.mayTake(victim) {
