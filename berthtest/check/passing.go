@@ -21,9 +21,13 @@ import (
 // surelyPasses reports whether a replica certainly need not stand back. What queues are due
 // changes in the course of a pass, so that it is certain within a queue alone, for one that
 // asks for no more than the other or where nothing is ever due. Where the other is a
-// beneficiary, what it is to have counts as used already.
+// beneficiary, what it is to have counts as used already. A gang that has a place to come back to
+// passes nobody.
 func (c *Checker) surelyPasses(rep *replica, key gangKey) bool {
 	other := c.beneficiary(key)
+	if _, reserved := c.gangs[rep.key()]; reserved && rep.left != "" {
+		return false
+	}
 	if other == nil || c.gangs[key].Moving || c.kept[key] != 0 || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {
 		return false
 	}
@@ -81,8 +85,9 @@ func (c *Checker) withThosePassed(rep *replica) []*replica {
 	return list
 }
 
-// mayPass reports whether a replica that is being placed need not stand back, as things are or with
-// what beneficiaries will hold.
+// mayPass reports whether a replica that is being placed need not stand back, as things are, with
+// what beneficiaries will hold, or with the places that this pass keeps for gangs that have just
+// failed.
 func (c *Checker) mayPass(rep *replica, key gangKey) bool {
 	other := c.beneficiary(key)
 	if other == nil || c.kept[key] != 0 && other.readyAt == 0 {
@@ -93,7 +98,31 @@ func (c *Checker) mayPass(rep *replica, key gangKey) bool {
 		return true
 	}
 	defer c.earmark(rep, other)()
+	if c.ranksAbove(rep, other, promised) {
+		return true
+	}
+	defer c.earmarkFailed(other)()
 	return c.ranksAbove(rep, other, promised)
+}
+
+// earmarkFailed charges gangs, but for one, for the places at which they have just failed. It
+// returns a function that undoes that.
+func (c *Checker) earmarkFailed(but *replica) (undo func()) {
+	var list []planned
+	for _, j := range c.jobs {
+		for _, rep := range j.replicas {
+			if rep != but && rep.readyAt != 0 && len(rep.stood) > 0 && c.unseen(rep) && c.kept[rep.key()] == 0 {
+				p := planned{j.queue, c.costs(rep)}
+				p.queue.charge(p.asked, 1)
+				list = append(list, p)
+			}
+		}
+	}
+	return func() {
+		for _, p := range list {
+			p.queue.charge(p.asked, -1)
+		}
+	}
 }
 
 // ranksAbove reports whether a replica need not stand back for another, as its queues are
