@@ -39,8 +39,8 @@ func overload(seed uint64, accounts int) string {
 	return log.String()
 }
 
-// With one account, no evictions and one reservation berth is near EASY backfill, also where far more
-// is asked for than there is. The rest of what it waits for on such a log is due to fairness between
+// With one account, no evictions and one reservation berth is near EASY backfill, also where far
+// more is asked for than there is. The rest of its waits on such a log is due to fairness between
 // accounts, more reservations, and evictions.
 func TestOverload(t *testing.T) {
 	o := Defaults()
