@@ -39,9 +39,9 @@ func overload(seed uint64, accounts int) string {
 	return log.String()
 }
 
-// With one account, no evictions and one reservation berth is EASY backfill, give or take what
-// placement differs by, also where far more is asked for than there is: whatever else its waits
-// are on such a log is fairness between accounts, more reservations, and evictions.
+// With one account, no evictions and one reservation berth is near EASY backfill, also where far
+// more is asked for than there is. The rest of its waits on such a log is due to fairness between
+// accounts, more reservations, and evictions.
 func TestOverload(t *testing.T) {
 	o := Defaults()
 	o.GPUs = 128

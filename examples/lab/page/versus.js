@@ -65,7 +65,7 @@ export class Versus {
     this.say();
     slider.addEventListener('input', () => { at.textContent = clock(+slider.value); chart.cursor(svg, slider.value / end); this.seek(+slider.value); });
     out.replaceChildren(el('div', { class: 'outcome-and-chart' }, this.table(),
-      el('div', {}, el('p', { class: 'legend' }, el('span', { class: 'k a' }), 'A: GPUs held ', el('span', { class: 'k b' }), 'B: GPUs held; dotted: waiting'), svg, slider, el('p', {}, 'Both at ', at))),
+      el('div', {}, el('p', { class: 'legend' }, el('span', {}, el('span', { class: 'k a' }), ' A: GPUs held'), el('span', {}, el('span', { class: 'k b' }), ' B: GPUs held; dotted: waiting')), svg, slider, el('p', {}, 'Both at ', at))),
     el('div', { class: 'both' }, ...pictures));
     chart.cursor(svg, 1);
   }

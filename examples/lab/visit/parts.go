@@ -200,9 +200,11 @@ func (v *visitor) looks() error {
 	}{
 		{"busy-1400-light", nil, 1400, 1000, "light"},
 		{"busy-1400-dark", nil, 1400, 1000, "dark"},
+		{"busy-700-light", nil, 700, 900, "light"},
 		{"busy-400-light", nil, 400, 900, "light"},
 		{"teams-1400-light", []string{"story('1-two-teams')", "?document.querySelectorAll('#picture .node').length === 16", "set('#slider', 3660000)", "?at() === '1h01m'", "press('[data-job=finetune]')", "?text('#detail').includes('finetune')"}, 1400, 1000, "light"},
 		{"teams-1400-dark", nil, 1400, 1000, "dark"},
+		{"teams-700-dark", nil, 700, 900, "dark"},
 		{"teams-400-dark", nil, 400, 900, "dark"},
 		{"teams-400-light", nil, 400, 900, "light"},
 		{"parts-1400-light", []string{"story('4-parts-of-gpus')", "?document.querySelectorAll('#picture .node').length === 4", "set('#slider', 600000)", "?document.querySelectorAll('#picture .part.running').length >= 12", "press('#picture .gpu.mps')", "?text('#detail').includes('If a process crashes')"}, 1400, 1000, "light"},
@@ -212,6 +214,7 @@ func (v *visitor) looks() error {
 		{"stories-400-dark", nil, 400, 900, "dark"},
 		{"versus-1400-light", []string{"press('#stories form button')", "story('1-two-teams')", "?document.querySelectorAll('#picture .node').length === 16", "press('#compare')", "press('#versus-form button')", "?q('.outcome')", "set('#versus-result input', 4800000)", "?text('#versus-result output') === '1h20m'"}, 1400, 1000, "light"},
 		{"versus-1400-dark", nil, 1400, 1000, "dark"},
+		{"versus-700-light", nil, 700, 900, "light"},
 		{"versus-400-light", nil, 400, 900, "light"},
 	} {
 		if err := v.window(look.w, look.h, look.darkness); err != nil {
