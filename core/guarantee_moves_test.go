@@ -190,6 +190,30 @@ func (w *smallFleet) collect(d *divided, name string) (gone choice, moves int) {
 // and has nowhere to go, does not keep the second one from being moved a pass later. A core that
 // is restored in between goes on where it was.
 func TestMovesAreLookedForInRounds(t *testing.T) {
+	d := oneMoverARound(t, berth.Topology{})
+	require.Empty(t, d.pass())
+	wake, due := d.NextWake()
+	require.True(t, due && wake == d.now, "the next round is due")
+	d = d.restored()
+	orders := d.pass()
+	require.Equal(t, []string{"requestCheckpoint small moved"}, told(orders))
+	d.carryOut(orders)
+	require.Equal(t, []string{"release small moved", "bind small resumed", "bind whole victims-gone"}, told(d.settle(d.now)))
+}
+
+// TestExclusiveGangsTakeNoRound: gangs that have their nodes for themselves are not moved for a
+// guarantee, and no round is spent on them.
+func TestExclusiveGangsTakeNoRound(t *testing.T) {
+	d := oneMoverARound(t, berth.Topology{Exclusive: "node"})
+	require.Empty(t, d.pass())
+	wake, due := d.NextWake()
+	require.False(t, due && wake == d.now, "a round of gangs that have their nodes for themselves")
+}
+
+// oneMoverARound has a job wait within its guarantee for a whole node, and rounds of one gang: the
+// first is a large one, which fits nowhere else, and then comes a small one, which does. Both have
+// a topology.
+func oneMoverARound(t *testing.T, topology berth.Topology) *divided {
 	c, err := core.New(berth.Config{})
 	require.NoError(t, err)
 	d := &divided{t, c, 0}
@@ -206,21 +230,14 @@ func TestMovesAreLookedForInRounds(t *testing.T) {
 	}{{"large", "n1", 6, berth.Second}, {"small", "n2", 3, berth.Minute}} {
 		d.tell(berth.JobObserved{
 			Job: berth.Job{
-				ID: j.id, Queue: "own", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: j.gpus}}},
+				ID: j.id, Queue: "own", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: j.gpus}}}, Topology: topology,
 				Checkpoint: berth.Checkpoint{Supported: true, RestartCost: j.cost},
 			},
 			Running: []berth.ObservedReplica{{Incarnation: 1, Members: []berth.MemberPlacement{{Node: j.node, GPUs: 1<<j.gpus - 1}}}},
 		})
 	}
 	d.tell(one("own", "whole", 8))
-	require.Empty(t, d.pass())
-	wake, due := d.NextWake()
-	require.True(t, due && wake == d.now, "the next round is due")
-	d = d.restored()
-	orders := d.pass()
-	require.Equal(t, []string{"requestCheckpoint small moved"}, told(orders))
-	d.carryOut(orders)
-	require.Equal(t, []string{"release small moved", "bind small resumed", "bind whole victims-gone"}, told(d.settle(d.now)))
+	return d
 }
 
 // TestMovesAndVictimsPlaceByPlace: where more runs than one search looks at, the victims beside a
