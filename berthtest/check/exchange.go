@@ -97,7 +97,7 @@ func (c *Checker) imagine(opened []*preemption, but *replica, gangs map[gangKey]
 		for _, rep := range j.replicas {
 			asked := rep.asked() && !rep.needless()
 			leaves := rep.state == berth.ReplicaReleasing || asked
-			if asked && rep.preemption == nil || rep.state == berth.ReplicaReleasing && rep.cause == berth.CauseDrained {
+			if rep.preemption == nil && (asked || rep.state == berth.ReplicaReleasing && rep.cause == berth.CauseDrained) {
 				drained = append(drained, rep)
 			}
 			w.vanish(slices.DeleteFunc(slices.Clone(rep.members), func(m *member) bool {

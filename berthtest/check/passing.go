@@ -25,10 +25,7 @@ import (
 // passes nobody.
 func (c *Checker) surelyPasses(rep *replica, key gangKey) bool {
 	other := c.beneficiary(key)
-	if _, reserved := c.gangs[rep.key()]; reserved && rep.left != "" {
-		return false
-	}
-	if other == nil || c.gangs[key].Moving || c.kept[key] != 0 || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {
+	if other == nil || c.gangs[key].Moving || c.kept[key] != 0 || c.kept[rep.key()] != 0 || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {
 		return false
 	}
 	_, guaranteed := rep.job.queue.spec.Guarantee[quota.GPUMilli]

@@ -61,12 +61,13 @@ func (bl *Backlog) Overrun(rep *record.Replica) {
 }
 
 // overrunBackoffs ends the places on a node that are kept for gangs which back off, as far as they
-// have just been taken. A gang that was placed beside them on the node leaves them as they are.
+// have just been taken. A gang that was placed beside them on the node leaves them as they are,
+// unless their gang wants its domains for itself.
 func (bl *Backlog) overrunBackoffs(n *record.Node) {
 	for _, w := range slices.Clone(n.Reservations) {
 		switch {
 		case !w.IsBackoff():
-		case bl.books.Hold(w.Plan.Where):
+		case w.Rep.Job.Spec.Topology.Exclusive == "" && bl.books.Hold(w.Plan.Where):
 			bl.books.GiveBack(w.Plan.Where)
 		default:
 			bl.EndReservation(w)

@@ -52,7 +52,7 @@ func Usual() Bounds {
 	return Bounds{
 		Placed: 4096,
 		Moves:  256,
-		Bids:   64, VictimSearches: 2048, Candidates: 512, Victims: 4096,
+		Bids:   16, VictimSearches: 2048, Candidates: 512, Victims: 4096,
 		Movers: limits.MaxMovers, MoveTrials: 256, Ahead: 64,
 		Reshapes: 8, Singles: 128, Offers: 1024, NodesLooked: 16_384,
 		Ends: 65_536, Depth: 16,
