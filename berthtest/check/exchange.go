@@ -92,13 +92,13 @@ type planned struct {
 func (c *Checker) imagine(opened []*preemption, but *replica, gangs map[gangKey]berth.ReservationReport) *world {
 	w := &world{Checker: c, gangs: gangs, known: true, preemptions: len(c.preemptions) + len(c.kept)}
 	w.share(opened)
-	var elsewhere []*replica
+	var drained []*replica
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
 			asked := rep.asked() && !rep.needless()
 			leaves := rep.state == berth.ReplicaReleasing || asked
-			if rep.preemption == nil && (asked || rep.state == berth.ReplicaReleasing && rep.cause != berth.CauseMemberFailed && rep.comesBack()) {
-				elsewhere = append(elsewhere, rep)
+			if rep.preemption == nil && (asked || rep.state == berth.ReplicaReleasing && rep.cause == berth.CauseDrained) {
+				drained = append(drained, rep)
 			}
 			w.vanish(slices.DeleteFunc(slices.Clone(rep.members), func(m *member) bool {
 				return !leaves && m.state != stopping || rep.preemption != nil && slices.Contains(opened, rep.preemption) || m.preemption != nil && slices.Contains(opened, m.preemption)
@@ -114,8 +114,8 @@ func (c *Checker) imagine(opened []*preemption, but *replica, gangs map[gangKey]
 		}
 	}
 	for key, r := range gangs {
-		if rep := c.beneficiary(key); r.Moving && c.kept[key] == 0 && rep != nil && rep != but && (rep.state == berth.ReplicaPending || slices.Contains(elsewhere, rep)) {
-			w.preemptions++ // its place is kept since this pass: it held nothing before, or has to leave its node
+		if rep := c.beneficiary(key); r.Moving && c.kept[key] == 0 && rep != nil && rep != but && (rep.state == berth.ReplicaPending || slices.Contains(drained, rep)) {
+			w.preemptions++ // its place is kept since this pass: it held nothing before, or has to leave a node that is drained
 			w.charge(rep, c.costs(rep)[quota.GPUMilli])
 			w.known = w.known && rep.isRigid()
 		}
