@@ -37,7 +37,8 @@ import (
 // of such gangs is not asserted to keep its guarantee.
 //
 // Rooms that are made in one pass are made one after the other, in an order that no order
-// tells: there must be one in which each is right. Of more than three nothing is asserted.
+// tells: there must be one in which each is right. Of more than three nothing is asserted. Nor does
+// an order tell whether a gang that is released had its new place by then: one of the two is right.
 
 // exchanges judges the preemptions of the latest pass, by the reservations after it.
 func (c *Checker) exchanges(gangs map[gangKey]berth.ReservationReport) error {
@@ -45,12 +46,35 @@ func (c *Checker) exchanges(gangs map[gangKey]berth.ReservationReport) error {
 	if len(opened) == 0 || len(opened) > 3 {
 		return nil
 	}
-	w := c.imagine(opened, nil, gangs)
-	defer w.forget()
-	if !w.known {
-		return nil
+	var first error
+	for _, placed := range []bool{false, true} {
+		w := c.imagine(opened, nil, gangs)
+		if placed {
+			w.placeReleased()
+		}
+		var err error
+		if w.known {
+			err = w.anyOrder(opened)
+		}
+		if w.forget(); err == nil {
+			return nil
+		}
+		first = cmp.Or(first, err)
 	}
-	return w.anyOrder(opened)
+	return first
+}
+
+// placeReleased charges gangs that are released, and have a new place since this pass. It may have
+// been found before the victims or after them: no order tells.
+func (w *world) placeReleased() {
+	for key, r := range w.gangs {
+		rep := w.beneficiary(key)
+		if r.Moving && w.kept[key] == 0 && rep != nil && rep.state == berth.ReplicaReleasing && rep.cause != berth.CauseMemberFailed && rep.comesBack() {
+			w.preemptions++
+			w.charge(rep, w.costs(rep)[quota.GPUMilli])
+			w.known = w.known && rep.isRigid()
+		}
+	}
 }
 
 // A world is what will be. It is made on the checker's own, and undone by forget.
@@ -97,7 +121,7 @@ func (c *Checker) imagine(opened []*preemption, but *replica, gangs map[gangKey]
 		for _, rep := range j.replicas {
 			asked := rep.asked() && !rep.needless()
 			leaves := rep.state == berth.ReplicaReleasing || asked
-			if rep.preemption == nil && (asked || rep.state == berth.ReplicaReleasing && rep.cause == berth.CauseDrained) {
+			if asked && rep.preemption == nil {
 				drained = append(drained, rep)
 			}
 			w.vanish(slices.DeleteFunc(slices.Clone(rep.members), func(m *member) bool {
