@@ -139,9 +139,12 @@ func (b *Week) setFleet(o *Options) error {
 	}
 	gpus := o.GPUs
 	b.FleetSays = "as -gpus says"
+	if gpus%o.NodeGPUs != 0 {
+		b.FleetSays = fmt.Sprintf("the %d of -gpus in whole nodes of %d", gpus, o.NodeGPUs)
+	}
 	if gpus == 0 {
 		gpus = b.Peak()
-		b.FleetSays = "the most that the file itself held at an instant; the nodes (-nodes) or their number (-gpus) say better"
+		b.FleetSays = "the most that the file itself held at an instant, in whole nodes; the nodes (-nodes) or their number (-gpus) say better"
 	}
 	if gpus == 0 {
 		return mismatch("-nodes or -gpus has to say what the fleet is: the file does not tell when jobs started")

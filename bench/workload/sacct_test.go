@@ -155,6 +155,7 @@ func TestSacctErrors(t *testing.T) {
 		{"no header", "12|2024-03-01T09:30:00\n", 1, 0, "", workload.ErrHeader, `no column "JobID or JobIDRaw"`},
 		{"no resources", "JobID|Submit|Elapsed|Account\n", 1, 0, "", workload.ErrHeader, `"ReqTRES or AllocTRES"`},
 		{"a sign in a name", sacctHeader + good + "2|a|b\n", 3, 0, "", workload.ErrRow, "has 3 columns instead of 9"},
+		{"a line cut off", sacctHeader + good + "2\n", 3, 0, "", workload.ErrRow, "has 1 column instead of 9"},
 		{"not an instant", sacctHeader + "1|yesterday|01:00:00|||a||cpu=1|\n", 2, 3, "Submit", workload.ErrValue, `"yesterday" is no instant`},
 		{"not a span", sacctHeader + "1|2024-03-01T09:30:00|an hour|||a||cpu=1|\n", 2, 23, "Elapsed", workload.ErrValue, "[D-][HH:]MM:SS"},
 		{"half an hour", sacctHeader + "1|2024-03-01T09:30:00|0.5:00:00|||a||cpu=1|\n", 2, 23, "Elapsed", workload.ErrValue, "[D-][HH:]MM:SS"},

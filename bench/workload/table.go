@@ -127,7 +127,7 @@ func (t *table) next() bool {
 	case len(row) != len(t.names):
 		t.err = &TraceError{
 			File: t.file, Line: t.in.line(), Kind: ErrRow,
-			Reason: fmt.Sprintf("has %d columns instead of %d", len(row), len(t.names)),
+			Reason: fmt.Sprintf("has %d column%s instead of %d", len(row), plural(len(row)), len(t.names)),
 		}
 		return false
 	}
@@ -288,4 +288,11 @@ func clip(s string) string {
 		return s[:most] + "..."
 	}
 	return s
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
 }

@@ -25,5 +25,10 @@ func TestOwnScorer(t *testing.T) {
 	require.Regexp(t, `(?m)^  core +\d`, out.String())
 	require.Regexp(t, `(?m)^  fgd +\d`, out.String())
 	require.Regexp(t, `(?m)^  core-least-left +\d`, out.String())
+	require.Contains(t, out.String(), "seeds 42-43;")
+	out.Reset()
+	require.NoError(t, run([]string{"-dir", dir, "-seeds", "3"}, &out))
+	require.Contains(t, out.String(), "seeds 42-44;")
 	require.ErrorIs(t, run(nil, &out), flagline.ErrMisuse)
+	require.ErrorIs(t, run([]string{"-dir", dir, "-seeds", "0"}, &out), flagline.ErrMisuse)
 }

@@ -37,8 +37,13 @@ func (b *experiment) report(t *trace) error {
 	}
 	b.out.Note("%s: %d nodes with %d GPUs, %d tasks in the list; seeds %s; policies that use the mix %s%s", t.name,
 		len(t.trace.Nodes), t.trace.GPUs(), len(t.trace.Pods), b.seedText(), b.mixText(), b.modeText())
-	if err := b.out.Print(b.summary(t)); err != nil || t.bounds == nil {
+	if err := b.out.Print(b.summary(t)); err != nil {
 		return err
+	}
+	b.out.Note("published: by Weng et al.; to %s: how much more is unallocated than there, and that in GPUs;\n"+
+		"of free at 80: what is fragmented, in %% of what is free when 80 %% has been asked for.\n", reference)
+	if t.bounds == nil {
+		return nil
 	}
 	b.out.Note("Any policy leaves at least %.2f %% over, even one that knows the future, moves tasks at will and turns some away.\n", meanOf(t.bounds))
 	return nil

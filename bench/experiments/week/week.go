@@ -28,14 +28,16 @@ With Slurm, three commands; -nodes, -topology and -shares are optional:
 
   -jobs      what sacct wrote with --parsable2 (columns in any order; JobID, Submit, Account or
              Partition, Elapsed or Start and End, ReqTRES or AllocTRES are needed), a log in the
-             Standard Workload Format, or what "kubectl get nodes,pods -A -o json" printed
+             Standard Workload Format, of which the queue is taken for the account, or what
+             "kubectl get nodes,pods -A -o json" printed
   -nodes     what "scontrol show node" printed
   -topology  topology.conf or topology.yaml, as Slurm reads it
   -shares    what "sshare --all --parsable" printed, or lines such as physics|40 under the header
              Account|Shares: each account is guaranteed its share. Without, the share of an
              account is its part of the GPU-hours, and a weight alone
 
-Files may be compressed with gzip. Without -nodes the fleet is as large as the most that the file
+Files may be compressed with gzip. A line that cannot be read ends the reading with an error that
+has its number: mend it, or take it out. Without -nodes the fleet is as large as the most that the file
 itself held at an instant, in nodes of -node-gpus; -gpus says another size.
 
 What it cannot tell, as no such file does: failures; limits other than those stated; dependencies,
@@ -70,10 +72,14 @@ func (o *Options) check() error {
 	if o.Jobs == "" {
 		return study.Missing("jobs", "a file of sacct, in the Standard Workload Format, or of kubectl", "-h has the commands")
 	}
-	return study.First(
+	err := study.First(
 		study.Within("gpus", o.GPUs, 0, 1<<17), study.Within("node-gpus", o.NodeGPUs, 1, berth.MaxGPUs),
 		study.Within("processors-per-gpu", o.ProcessorsPerGPU, 1, 4096), study.Within("checkpoint", o.Checkpoint, 0, 4*time.Minute),
 	)
+	if err == nil && o.Nodes != "" && o.GPUs != 0 {
+		return flagline.Misused("-gpus and -nodes exclude each other: both say what the fleet is")
+	}
+	return err
 }
 
 // An experiment is what the files hold, and what is made of it.

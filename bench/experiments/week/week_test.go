@@ -199,6 +199,15 @@ func TestPreemptions(t *testing.T) {
 	require.Less(t, waits[own]["3"], 1.0)
 }
 
+// A number of GPUs that makes no whole nodes is rounded up, and the report says so.
+func TestWholeNodes(t *testing.T) {
+	o := slurm()
+	o.Nodes, o.Topology, o.GPUs = "", "", 30
+	var out strings.Builder
+	require.NoError(t, Run(context.Background(), o, &out))
+	require.Contains(t, out.String(), "32 GPUs in 4 nodes, the 30 of -gpus in whole nodes of 8")
+}
+
 func write(t *testing.T, text string) string {
 	name := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, writeFile(name, text))
@@ -217,6 +226,7 @@ func TestErrors(t *testing.T) {
 		"no such file":                           func(o *Options) { o.Jobs = "absent" },
 		`:1: the file is empty`:                  func(o *Options) { o.Jobs = write(t, "") },
 		`has no "|": sacct writes`:               func(o *Options) { o.Jobs = write(t, "JobID Account\n") },
+		"-gpus and -nodes exclude each other":    func(o *Options) { o.GPUs = 8 },
 		`there is no column "JobID or JobIDRaw"`: func(o *Options) { o.Jobs = write(t, "a|b\n") },
 		`:2:12: share: "few" is no number`:       func(o *Options) { o.Shares = write(t, "Account|RawShares\nphysics   |few\n") },
 		`no header with "Account"`:               func(o *Options) { o.Shares = write(t, "physics|1\n") },
