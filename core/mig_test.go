@@ -196,8 +196,8 @@ func TestInstancesPerClaim(t *testing.T) {
 	require.Len(t, gpus, 1, "they are packed")
 }
 
-// A claim for an instance by need is served however many kinds of node there are, each with profiles
-// of its own that serve it.
+// A claim for an instance by need is served however many kinds of node there are. Each has profiles
+// of its own.
 func TestAnInstanceOnManyKindsOfNodes(t *testing.T) {
 	for _, pools := range []int{1, 12, 40} {
 		h := newHarbour(t, berth.Config{})
