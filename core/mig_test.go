@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -193,4 +194,21 @@ func TestInstancesPerClaim(t *testing.T) {
 		gpus[m.GPUs]++
 	}
 	require.Len(t, gpus, 1, "they are packed")
+}
+
+// A claim for an instance by need is served however many kinds of node there are. Each has profiles
+// of its own.
+func TestAnInstanceOnManyKindsOfNodes(t *testing.T) {
+	for _, pools := range []int{1, 12, 40} {
+		h := newHarbour(t, berth.Config{})
+		for i := range pools {
+			h.tell(berth.NodeJoined{Node: berth.Node{
+				ID: berth.NodeID(fmt.Sprintf("n-%02d", i)), Pool: fmt.Sprintf("p-%02d", i), CPUMilli: 64_000, MemoryMiB: 64_000,
+				GPUs: []berth.GPU{{Product: "H100", MemoryMiB: 81920, MIGTable: "H100-80GB", Mode: berth.GPUModeMIG, Instances: []mig.Placement{at(t, "1g.10gb@0:1")}}},
+			}})
+		}
+		h.tell(berth.JobSubmitted{Job: berth.Job{ID: "small", Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{MinInstance: &berth.MinInstance{MinSMs: 1}}}}}})
+		h.minute()
+		require.Equal(t, berth.ReplicaRunning, h.explain("small").State, "%d pools", pools)
+	}
 }

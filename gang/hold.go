@@ -23,8 +23,8 @@ const (
 	// MaxOwner is the largest owner.
 	MaxOwner Owner = 1<<24 - 1
 
-	// MaxClaimProfiles is the most profiles that a claim can name.
-	MaxClaimProfiles = 64
+	// MaxClaimProfiles is the most profiles that a claim can name, those of all classes together.
+	MaxClaimProfiles = 1 << 18
 
 	wholeMilli = 1000
 )

@@ -3,7 +3,6 @@ package gang
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/enum"
@@ -298,7 +297,8 @@ func (f *Fleet) validateWishes(g *Group) *Error {
 	return nil
 }
 
-// validateInstances checks the profiles of a claim against the classes of its group.
+// validateInstances checks the profiles of a claim against the classes of its group, which
+// validateClasses has just seen. O(profiles).
 func (f *Fleet) validateInstances(g *Group) *Error {
 	for i, p := range g.Claim.Instances {
 		refuse := func(field, format string, args ...any) *Error {
@@ -307,7 +307,7 @@ func (f *Fleet) validateInstances(g *Group) *Error {
 			}
 		}
 		switch {
-		case !slices.Contains(g.Classes, p.Class):
+		case p.Class < 0 || int(p.Class) >= len(f.seen) || f.seen[p.Class] != f.epoch:
 			return refuse("class", "class %d is none of the group's", p.Class)
 		case int(p.Class) < len(f.divided) && f.divided[p.Class].lacks(p.Index):
 			return refuse("index", "the nodes of class %d have no profile %d", p.Class, p.Index)
