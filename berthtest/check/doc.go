@@ -51,7 +51,7 @@
 // deadline, and Release; that each order names a beneficiary, which waits and has a reservation
 // until then; that a request is withdrawn when no beneficiary needs it, and only then; that the
 // victims are enough and none of them could be left out; and that nothing is reclaimed of a
-// guarantee, as far as counting tells: exchange.go says how far. There it also asserts that the
+// guarantee, as far as counting tells: reclaim.go says how far. There it also asserts that the
 // gain exceeds the cost of all victims, by its own arithmetic; and of every pass, by counting
 // orders, that the rate limits are kept and no job is evicted again within its cooldown
 // (hysteresis.go).
