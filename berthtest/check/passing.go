@@ -105,21 +105,15 @@ func (c *Checker) mayPass(rep *replica, key gangKey) bool {
 // earmarkFailed charges gangs, but for one, for the places at which they have just failed. It
 // returns a function that undoes that.
 func (c *Checker) earmarkFailed(but *replica) (undo func()) {
-	var list []planned
+	var list earmarks
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
 			if rep != but && rep.readyAt != 0 && len(rep.stood) > 0 && c.unseen(rep) && c.kept[rep.key()] == 0 {
-				p := planned{j.queue, c.costs(rep)}
-				p.queue.charge(p.asked, 1)
-				list = append(list, p)
+				list.charge(j.queue, c.costs(rep))
 			}
 		}
 	}
-	return func() {
-		for _, p := range list {
-			p.queue.charge(p.asked, -1)
-		}
-	}
+	return func() { list.undo(0) }
 }
 
 // ranksAbove reports whether a replica need not stand back for another, as its queues are

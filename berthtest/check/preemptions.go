@@ -214,7 +214,7 @@ func (c *Checker) againstPreemptions(gangs map[gangKey]berth.ReservationReport) 
 // returns a function that undoes that. No order tells which products they are to have: where it
 // matters, they count as having all kinds.
 func (c *Checker) earmark(but ...*replica) (undo func()) {
-	var list []planned
+	var list earmarks
 	for key := range c.preemptions {
 		rep := c.beneficiary(key)
 		if rep == nil || slices.Contains(but, rep) {
@@ -226,21 +226,14 @@ func (c *Checker) earmark(but ...*replica) (undo func()) {
 				asked[quota.GPUMilliOf(n.spec.GPUs[0].Product)] = asked[quota.GPUMilli]
 			}
 		}
-		rep.job.queue.charge(asked, 1)
-		list = append(list, planned{rep.job.queue, asked})
+		list.charge(rep.job.queue, asked)
 	}
 	for key := range c.kept {
 		if rep := c.beneficiary(key); rep != nil && !slices.Contains(but, rep) {
-			asked := c.lacks(rep)
-			rep.job.queue.charge(asked, 1)
-			list = append(list, planned{rep.job.queue, asked})
+			list.charge(rep.job.queue, c.lacks(rep))
 		}
 	}
-	return func() {
-		for _, p := range list {
-			p.queue.charge(p.asked, -1)
-		}
-	}
+	return func() { list.undo(0) }
 }
 
 // strays: the pass has withdrawn the requests for checkpoints that no beneficiary needs any more.

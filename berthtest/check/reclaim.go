@@ -71,8 +71,7 @@ func (w *world) placeReleased() {
 		rep := w.beneficiary(key)
 		if r.Moving && w.kept[key] == 0 && rep != nil && rep.state == berth.ReplicaReleasing && rep.cause != berth.CauseMemberFailed && rep.comesBack() {
 			w.preemptions++
-			w.charge(rep, w.costs(rep)[quota.GPUMilli])
-			w.known = w.known && rep.isRigid()
+			w.chargePlace(rep)
 		}
 	}
 }
@@ -81,7 +80,7 @@ func (w *world) placeReleased() {
 type world struct {
 	*Checker
 	gone []ghost
-	here []planned
+	here earmarks
 	// preemptions is the number of those under way; known: it is known for all of them
 	// what they are for.
 	preemptions int
@@ -108,6 +107,22 @@ type ghost struct {
 type planned struct {
 	queue *queue
 	asked quota.Amounts
+}
+
+// earmarks are the gangs that are charged so, until that is undone.
+type earmarks []planned
+
+func (e *earmarks) charge(q *queue, asked quota.Amounts) {
+	q.charge(asked, 1)
+	*e = append(*e, planned{q, asked})
+}
+
+// undo takes back all but the first so many.
+func (e *earmarks) undo(but int) {
+	for _, p := range (*e)[but:] {
+		p.queue.charge(p.asked, -1)
+	}
+	*e = (*e)[:but]
 }
 
 // imagine leaves out departing gangs, but for the victims of new preemptions, and puts in the other
@@ -140,15 +155,14 @@ func (c *Checker) imagine(opened []*preemption, but *replica, gangs map[gangKey]
 	for key, r := range gangs {
 		if rep := c.beneficiary(key); r.Moving && c.kept[key] == 0 && rep != nil && rep != but && (rep.state == berth.ReplicaPending || slices.Contains(drained, rep)) {
 			w.preemptions++ // its place is kept since this pass: it held nothing before, or has to leave a node that is drained
-			w.charge(rep, c.costs(rep)[quota.GPUMilli])
-			w.known = w.known && rep.isRigid()
+			w.chargePlace(rep)
 		}
 	}
 	for key := range c.kept {
 		_, still := gangs[key]
 		if rep := c.beneficiary(key); rep != nil && rep != but {
-			w.charge(rep, c.costs(rep)[quota.GPUMilli])
-			w.known = w.known && still && rep.isRigid() // else no order tells how much it is to have there
+			w.chargePlace(rep)
+			w.known = w.known && still
 		}
 	}
 	return w
@@ -172,10 +186,8 @@ func (w *world) back(gone, here int) {
 		}
 		g.m.rep.job.queue.charge(w.cost(g.m), 1)
 	}
-	for _, p := range w.here[here:] {
-		p.queue.charge(p.asked, -1)
-	}
-	w.gone, w.here = w.gone[:gone], w.here[:here]
+	w.here.undo(here)
+	w.gone = w.gone[:gone]
 }
 
 func (w *world) forget() { w.back(0, 0) }
@@ -191,11 +203,16 @@ func (w *world) putIn(r *preemption) {
 	w.charge(rep, low)
 }
 
+// chargePlace charges a gang for the place that is kept for it. Unless it is rigid, no order tells
+// how much it is to have there.
+func (w *world) chargePlace(rep *replica) {
+	w.charge(rep, w.costs(rep)[quota.GPUMilli])
+	w.known = w.known && rep.isRigid()
+}
+
 // charge imagines that a gang has so much of GPUs, in thousandths.
 func (w *world) charge(rep *replica, milli int64) {
-	p := planned{rep.job.queue, quota.Amounts{quota.GPUMilli: milli}}
-	p.queue.charge(p.asked, 1)
-	w.here = append(w.here, p)
+	w.here.charge(rep.job.queue, quota.Amounts{quota.GPUMilli: milli})
 }
 
 // anyOrder looks for an order of the preemptions in which each is right. It returns what is
