@@ -66,7 +66,7 @@ func TestEachKindAdmitsWhatTheTableSays(t *testing.T) {
 		for _, v := range visitors {
 			w := &record.Reservation{Kind: kind, SpanPart: record.SpanPart{From: start, Until: agenda.Never}, Queue: quota.NoQueue}
 			if w.IsForGang() {
-				w.Rep = v.of
+				w.Rep, w.Plan = v.of, &record.Plan{Charges: []quota.Charge{{GPUMilli: 64_000}}} // nobody asks for more
 			}
 			if w.IsAdvance() {
 				w.Queue = team

@@ -28,7 +28,7 @@ func UnsetEntries(c *Core) []string {
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Name
 		f := v.Field(i)
-		inPass := slices.Contains([]string{"Placing", "taken"}, name)
+		inPass := slices.Contains([]string{"Placing", "TriedReserved", "taken"}, name)
 		if !inPass && (f.IsZero() || f.Kind() == reflect.Int64 && f.Int() == int64(agenda.Never)) {
 			unset = append(unset, name)
 		}

@@ -38,7 +38,7 @@ var roomRules = map[string]roomRule{
 			"nextReserve": "NextReserve", "NextPreempt": "NextPreempt",
 		},
 		derived: map[string]string{
-			"Placing": "false between passes", "taken": "false between passes",
+			"Placing": "false between passes", "TriedReserved": "false between passes", "taken": "false between passes",
 			"HealthDue":   "from the nodes that are watched",
 			"ReshapeTurn": "counted from 1; a replica is saved as Looked", "PreemptTurn": "counted from 1; a replica is saved as Bid",
 			"FreedTurn": "counted from 1; a replica is saved as Stalled", "GrownTurn": "counted from 1; a replica is saved as Hopeless",
@@ -92,7 +92,7 @@ var roomRules = map[string]roomRule{
 			"Restoring": "true while Restore runs alone",
 			"Queues":    "from the quota tree, with the meters that are saved",
 			"Earmarked": "false between passes", "uncounted": "from the queues; nil where nothing is earmarked",
-			"Shares": "counted from nothing", "Touched": "shares are counted from nothing",
+			"Shares": "counted from nothing", "demandVersion": "before the first version: demand is counted anew", "Touched": "shares are counted from nothing",
 			"Turns": "counted from nothing", "waiting": "scratch", "active": "scratch",
 			"over": "counts queues", "Keeping": "counts queues",
 		},
@@ -100,7 +100,7 @@ var roomRules = map[string]roomRule{
 	"backlog": {
 		as: map[string]string{"Reservations": "Reservations"},
 		derived: map[string]string{
-			"Due": "every bucket is looked at anew", "ToldNext": "before the first version: the tree is told anew", "DemandVersion": "before the first version: demand is counted anew",
+			"Due": "every bucket is looked at anew", "ToldNext": "before the first version: the tree is told anew",
 			"GPUHolds":     "from the replicas for which GPUs are kept",
 			"Demand":       "counts gangs that wait",
 			"Blocked":      "from the entries that are saved as NoCapacity",

@@ -40,11 +40,15 @@ package quota
 //     that kept is its use, and rises by what it is charged. The same holds of one within F and
 //     what is filled of F, and its kept does not fall, as one job more fills no less. By rule 3 no
 //     leaf that gives for it fills less of F.
+//   - Another gang of its leaf may take the place that was made for it only within the same share:
+//     not if a queue would be beyond its F with that gang that is within with the beneficiary (see
+//     Shares.Exceeded). Else that place is given back to others, and made again.
 //
 //   - A job that moves is charged as much in the place that is reserved for it, and counts for that
 //     on its way, so that no other exchange takes it. Neither sum asks where a job is: a move by
 //     itself changes neither, and an exchange with moves, or of moves alone, raises the pair by
 //     what the beneficiary comes to fill, as any other.
+//
 // A gang that runs and grows is a beneficiary of the first kind alone: its further members are jobs
 // beside its minimum.
 //

@@ -200,6 +200,20 @@ func (s *Shares) MayReclaim(beneficiary QueueIndex, asked Charge, victim QueueIn
 	return ReclaimVerdict{Reason: reason, At: NoQueue}, true
 }
 
+// Exceeded returns the lowest queue that would be over its fair share, and its guaranteed share, if
+// a leaf had so much more: the leaf itself or one above it, or NoQueue if there is none, as for what
+// is no leaf. Cost as of Of.
+func (s *Shares) Exceeded(leaf QueueIndex, more Charge) QueueIndex {
+	if !s.tree.Leaf(leaf) {
+		return NoQueue
+	}
+	s.refresh()
+	if _, over := s.reasonFor(leaf, s.in(more), NoQueue); over != nil {
+		return over.queue
+	}
+	return NoQueue
+}
+
 // reasonFor says for what reason a beneficiary may take so much from those that part from it
 // below a queue; with ReclaimOverShare, which queue would be over its share.
 func (s *Shares) reasonFor(beneficiary QueueIndex, more int64, parting QueueIndex) (reason ReclaimReason, over *holding) {

@@ -72,6 +72,34 @@ func TestSharesAgainstTwin(t *testing.T) {
 	})
 }
 
+// TestExceededAgainstTwin: the queue that would be over its share is the first on the way up that
+// would have more than that, with what it keeps for those below it.
+func TestExceededAgainstTwin(t *testing.T) {
+	drawn.Check(t, func(t *rapid.T) {
+		tree, shares := drawShares(t, rapid.Bool().Draw(t, "lending"))
+		for i := range tree.nodes {
+			leaf, more := QueueIndex(i), rapid.Int64Range(1, 12).Draw(t, "more")
+			if !tree.Leaf(leaf) {
+				require.Equal(t, NoQueue, shares.Exceeded(leaf, gpus(more)), "no leaf")
+				continue
+			}
+			bound := shares.All(nil)
+			for at := range bound {
+				bound[at] = max(bound[at], shares.Guaranteed(QueueIndex(at)))
+			}
+			tree.Charge(leaf, gpus(more))
+			first := NoQueue
+			for at := leaf; at != RootQueue && first == NoQueue; at = tree.Parent(at) {
+				if shares.has(at) > bound[at] {
+					first = at
+				}
+			}
+			tree.Discharge(leaf, gpus(more))
+			require.Equal(t, first, shares.Exceeded(leaf, gpus(more)), tree.Name(leaf))
+		}
+	})
+}
+
 // TestOneLevelAgainstTwin looks closer at what one queue divides among siblings:
 // units, rooms that are no multiple of them, and levels at which one is just full.
 func TestOneLevelAgainstTwin(t *testing.T) {

@@ -85,9 +85,10 @@ func (rep *replica) elastic() bool {
 }
 
 // inTurn reports whether a Bind is certainly one that the pass gave as it went through the
-// queues.
+// queues. A gang that comes back after a backoff may have had a place kept in that very pass.
 func (c *Checker) inTurn(rep *replica, b *berth.Bind) bool {
-	if _, reserved := c.gangs[rep.key()]; reserved || b.Cause.Code != berth.CauseFits || len(b.After) > 0 {
+	returned := rep.retriedIn == c.passes && len(rep.stood) > 0
+	if _, reserved := c.gangs[rep.key()]; reserved || returned || b.Cause.Code != berth.CauseFits || len(b.After) > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(b.Members, func(p berth.MemberPlacement) bool {

@@ -227,7 +227,20 @@ func (c *Checker) resumed(rep *replica, b *berth.Bind) error {
 	if err := c.veryPlace(rep, b); err != nil {
 		return err
 	}
+	if c.mayStayBeside(rep) {
+		c.planned = rep
+		return nil
+	}
 	return c.whereAside(rep, b)
+}
+
+// mayStayBeside reports whether a gang was to leave a node that is set aside for another: if it
+// stays after all, the place of the other is chosen anew, in that very pass.
+func (c *Checker) mayStayBeside(rep *replica) bool {
+	return slices.ContainsFunc(c.gangs[rep.key()].Nodes, func(id berth.NodeID) bool {
+		n := c.nodes[id]
+		return n != nil && slices.ContainsFunc(n.members, func(m *member) bool { return m.rep.asked() })
+	})
 }
 
 // againstMove: a place is kept for a gang that leaves another or has to wait before it is tried

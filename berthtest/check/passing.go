@@ -21,15 +21,19 @@ import (
 // surelyPasses reports whether a replica certainly need not stand back. What queues are due
 // changes in the course of a pass, so that it is certain within a queue alone, for one that
 // asks for no more than the other or where nothing is ever due. Where the other is a
-// beneficiary, what it is to have counts as used already. A gang that has a place to come back to
-// passes nobody.
+// beneficiary, what it is to have counts as used already, and one that asks for more may be beyond
+// a fair share in which the other stays. A gang that has a place to come back to passes nobody.
 func (c *Checker) surelyPasses(rep *replica, key gangKey) bool {
 	other := c.beneficiary(key)
 	if other == nil || c.gangs[key].Moving || c.kept[key] != 0 || c.kept[rep.key()] != 0 || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {
 		return false
 	}
 	_, guaranteed := rep.job.queue.spec.Guarantee[quota.GPUMilli]
-	return !guaranteed || c.preemptions[key] == nil && rep.job.least(c) <= other.job.least(c)
+	noMore := rep.job.least(c) <= other.job.least(c)
+	if c.preemptions[key] != nil {
+		return noMore && !guaranteed
+	}
+	return noMore || !guaranteed
 }
 
 // An outranked gang was started where room was made for it. Above ranks above it, waited in its

@@ -398,9 +398,12 @@ func (w *world) noneSpared(rep *replica, r *preemption, before int) error {
 
 // openTo says on which nodes a beneficiary could have started: those that were not set aside for
 // others, and have not been since by the reservation of a gang, which is made before anybody is
-// evicted.
+// evicted. What has come open in the pass goes to others first.
 func (w *world) openTo(rep *replica) func(*node) bool {
 	return func(n *node) bool {
+		if w.mayHaveOpened(n) {
+			return false
+		}
 		for key, r := range w.gangs {
 			if key != rep.key() && slices.Contains(r.Nodes, n.spec.ID) && !slices.Contains(w.Checker.gangs[key].Nodes, n.spec.ID) {
 				return false
@@ -408,6 +411,26 @@ func (w *world) openTo(rep *replica) func(*node) bool {
 		}
 		return w.setAside(n, rep) == 0
 	}
+}
+
+// mayHaveOpened reports whether a node may have come open in the latest pass: by the end of a
+// reservation, or of the place of a gang that has just failed, which no report has.
+func (w *world) mayHaveOpened(n *node) bool {
+	for key, r := range w.Checker.gangs {
+		if slices.Contains(r.Nodes, n.spec.ID) && !slices.Contains(w.gangs[key].Nodes, n.spec.ID) {
+			return true
+		}
+	}
+	for _, j := range w.jobs {
+		for _, rep := range j.replicas {
+			for _, s := range rep.stood {
+				if s.node == n && rep.readyAt != 0 && w.unseen(rep) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // alike reports whether all victims stand at one distance from the beneficiary.

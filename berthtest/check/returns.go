@@ -169,10 +169,8 @@ func (c *Checker) standsFree(rep *replica, gangs map[gangKey]berth.ReservationRe
 		if !plain || c.nodes[n.spec.ID] != n || n.closed() || n.unfit(g) != "" || n.burnIn != 0 || c.mayBeSpare(n) || c.ownedByOthers(rep, n) || rep.avoided[n.spec.ID] {
 			return false
 		}
-		for _, list := range []map[gangKey]berth.ReservationReport{c.gangs, gangs} {
-			if c.promisedToOthers(rep, n, list) {
-				return false
-			}
+		if c.promisedToOthers(rep, n, c.gangs, c.roomsFor) || c.promisedToOthers(rep, n, gangs, c.preemptions) {
+			return false
 		}
 		for _, i := range s.at.GPUs.Indexes() {
 			if gpu := &n.gpus[i]; !c.takes(n, i) || gpu.mode != berth.GPUModeWhole || len(gpu.holders()) > 0 {
@@ -231,10 +229,11 @@ func (c *Checker) ownedByOthers(rep *replica, n *node) bool {
 }
 
 // promisedToOthers reports whether a node is in the place that is planned for another gang, or
-// reserved for one that may rank above. Any other waits for its turn there, and goes on to wait.
-func (c *Checker) promisedToOthers(rep *replica, n *node, gangs map[gangKey]berth.ReservationReport) bool {
+// reserved for one that may rank above, by a report with the preemptions of that time. Any other
+// waits for its turn there, and goes on to wait.
+func (c *Checker) promisedToOthers(rep *replica, n *node, gangs map[gangKey]berth.ReservationReport, rooms map[gangKey]*preemption) bool {
 	for key, r := range gangs {
-		promised := r.Moving || c.preemptions[key] != nil || c.kept[key] != 0
+		promised := r.Moving || rooms[key] != nil || c.kept[key] != 0
 		if other := c.beneficiary(key); other != nil && key != rep.key() {
 			promised = promised || c.mayPass(other, rep.key())
 		}

@@ -63,9 +63,9 @@ type Agenda struct {
 	// at all gangs of its round. takersLeft: the last pass has not looked at all that come before
 	// a gang for which nodes are set aside.
 	QuotaFreed, lessened, BackfillDue, SparesDue, Homeless, MovesLeft, takersLeft bool
-	// Placing: the pass in progress has woken what it wakes. taken: it has placed something since
-	// it last looked at what limits hold back.
-	Placing, taken bool
+	// Of a pass: what it wakes is awake, a gang with a reservation was tried in vain, and something
+	// was placed since it last looked at what limits hold back.
+	Placing, TriedReserved, taken bool
 
 	// The instants from which on a stage is due; Never: when something changes. Of nextRank, 0
 	// says that there is nothing to forget.
@@ -119,8 +119,8 @@ func (a *Agenda) Valid() error {
 		return fmt.Errorf("%d entries are fresh, and nothing is set aside", a.fresh)
 	case min(a.ReshapeTurn, a.PreemptTurn, a.FreedTurn, a.GrownTurn, a.MoveTurn) == 0:
 		return fmt.Errorf("a turn is 0: %+v", *a)
-	case a.Placing || a.taken:
-		return fmt.Errorf("a pass is over, and placing is %v, taken %v", a.Placing, a.taken)
+	case a.Placing || a.TriedReserved || a.taken:
+		return fmt.Errorf("a pass is over, and placing is %v, tried %v, taken %v", a.Placing, a.TriedReserved, a.taken)
 	}
 	return nil
 }
@@ -350,8 +350,7 @@ func (a *Agenda) DueNow() bool {
 	return a.MayWake() || a.BackfillDue || a.fresh > 0 || a.SparesDue || a.MovesLeft || a.takersLeft && a.AnySetAside()
 }
 
-// Next is when a pass has something to do though nothing changes, but for preempt, which the
-// policy may forbid.
+// Next is when a pass has something to do though nothing changes, but for preempt.
 func (a *Agenda) Next() berth.Time {
 	at := min(a.nextReserve, a.NextMove, a.HealthDue)
 	if a.Pliable > 0 && a.blocked > 0 {
@@ -360,24 +359,25 @@ func (a *Agenda) Next() berth.Time {
 	return at
 }
 
-// BeginPlacing notes that the pass has woken what it wakes: what ends from now on, the next one
-// looks at.
+// TriedInVain notes that a gang with a reservation was tried in vain.
+func (a *Agenda) TriedInVain() { a.TriedReserved = true }
+
+// BeginPlacing notes that the pass has woken what it wakes: the next one looks at what ends now.
 func (a *Agenda) BeginPlacing() { a.Placing = true }
 
 // EndPass notes that a pass is over. Its budget may have been spent before place could look again
 // at what limits hold back.
 func (a *Agenda) EndPass() {
 	a.QuotaFreed = a.QuotaFreed || a.taken
-	a.Placing, a.taken = false, false
+	a.Placing, a.TriedReserved, a.taken = false, false, false
 }
 
 // Take notes that something was placed.
 func (a *Agenda) Take() { a.taken = true }
 
 // TookSome reports whether anything was placed since it was asked last.
-func (a *Agenda) TookSome() bool {
-	some := a.taken
-	a.taken = false
+func (a *Agenda) TookSome() (some bool) {
+	some, a.taken = a.taken, false
 	return some
 }
 

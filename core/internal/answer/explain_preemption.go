@@ -176,7 +176,7 @@ func describeWeighing(w *berth.Weighing, now berth.Time) string {
 // potentialVictims looks for victims without an effect, also where they cost more than is gained;
 // where there are none, for victims and moves together, and for what queues keep.
 func (an *Answers) potentialVictims(e *record.Entry) (t *victim.Search, victims []record.Piece, both *evict.Bid, protected []berth.Protection) {
-	an.backlog.Demands()
+	an.books.TellDemands()
 	im, _ := an.evict.Imagine()
 	defer im.Forget()
 	searches := an.state.Bounds.VictimSearches

@@ -11,7 +11,7 @@ import (
 // standing tells where a queue and those above it stand, the widest first.
 func (an *Answers) standing(i quota.QueueIndex) []berth.QueueStanding {
 	var list []berth.QueueStanding
-	an.backlog.Demands()
+	an.books.TellDemands()
 	for _, s := range an.state.Quota.Standing(nil, i) {
 		list = append(list, berth.QueueStanding{
 			Queue: berth.QueueID(an.state.Quota.Name(s.Queue)), Position: s.Position, Siblings: s.Siblings, NextMilli: s.Next, NextCoveredMilli: s.NextCovered, WithinGuarantee: s.WithinGuarantee, Priority: s.Priority,

@@ -44,14 +44,13 @@ type Backlog struct {
 	// nodes that are set aside.
 	Fresh []*record.Entry
 	// LostHardware has the replicas that may use hot spares and wait.
-	LostHardware  *btree.BTreeG[*record.Replica]
-	DemandVersion int
+	LostHardware *btree.BTreeG[*record.Replica]
 }
 
 // New returns a backlog in which nothing waits.
 func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.State, books *books.Books) *Backlog {
 	return &Backlog{
 		catalogue: catalogue, agenda: agenda, state: state, books: books, Due: due.New(agenda, state),
-		ToldNext: -1, DemandVersion: -1, LostHardware: btree.NewG(16, record.LessReplica), Demand: make([]int, state.Fleet.Tree().NodeLevel()+1),
+		ToldNext: -1, LostHardware: btree.NewG(16, record.LessReplica), Demand: make([]int, state.Fleet.Tree().NodeLevel()+1),
 	}
 }

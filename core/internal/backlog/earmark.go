@@ -87,24 +87,6 @@ func (bl *Backlog) earmarkFor(w *record.Reservation, on bool) {
 	}
 }
 
-// Demands tells the fair shares what each queue wants: what it uses and what waits. What is
-// asked for may be another charge when there are other nodes to have it on.
-func (bl *Backlog) Demands() {
-	if bl.DemandVersion != bl.state.Classes.Version {
-		bl.DemandVersion = bl.state.Classes.Version
-		for _, q := range bl.books.Queues {
-			if q == nil {
-				continue
-			}
-			q.WaitingMilli = 0
-			for _, b := range q.List {
-				bl.books.CountDemand(b, int64(b.Waiting()))
-			}
-		}
-	}
-	bl.books.TellDemands()
-}
-
 // Attach holds a GPU for a replica: from then on it takes nobody else.
 func (bl *Backlog) Attach(d *record.GPUHold) {
 	d.Rep.GPUHold = d

@@ -160,7 +160,25 @@ func (bl *Backlog) Admits(w *record.Reservation, rep *record.Replica, end berth.
 
 // passes reports whether a replica may take what is set aside for a beneficiary of its queue.
 func (bl *Backlog) passes(rep *record.Replica, w *record.Reservation) bool {
-	return rep.Job.Queue == w.Rep.Job.Queue && w.IsAwaitedPlan() && w.Kind.Cause() == berth.CauseVictimsGone && bl.Outranks(rep, w.Rep)
+	return rep.Job.Queue == w.Rep.Job.Queue && w.IsAwaitedPlan() && w.Kind.Cause() == berth.CauseVictimsGone && bl.Outranks(rep, w.Rep) && !bl.exceedsShare(rep, w)
+}
+
+// exceedsShare reports whether a replica would be beyond a fair share in which the beneficiary of
+// its queue stays: others would reclaim from it what was reclaimed from them, and their jobs come
+// back, and so on without an end.
+func (bl *Backlog) exceedsShare(rep *record.Replica, w *record.Reservation) bool {
+	if rep.Job.Queue != w.Rep.Job.Queue || !w.IsAwaitedPlan() || w.Kind.Cause() != berth.CauseVictimsGone || len(rep.Entries) == 0 {
+		return false
+	}
+	s, planned := rep.Entries[0].Bucket.Shape, w.Plan.GPUMilli()
+	if bl.state.Compile(s); s.Least.GPUMilli <= planned {
+		return false
+	}
+	if bl.books.Earmarked {
+		bl.earmarkAll(false)
+		defer bl.earmarkAll(true)
+	}
+	return bl.books.ExceedsShare(rep.Job.Queue, s.Least.GPUMilli, planned)
 }
 
 // mayTake reports whether a replica may take what is set aside for another. One that has a place to
@@ -170,7 +188,7 @@ func (bl *Backlog) mayTake(by record.Taker, rep *record.Replica, w *record.Reser
 	case by == record.Nobody, own != nil && own.Kind.Cause() == berth.CauseResumed:
 		return false
 	case by == record.ByClaim:
-		return bl.Claims(rep, w.Rep)
+		return bl.Claims(rep, w.Rep) && !bl.exceedsShare(rep, w)
 	}
 	return bl.Outranks(rep, w.Rep)
 }

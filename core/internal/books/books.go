@@ -45,12 +45,13 @@ type Books struct {
 	uncounted []quota.QueueIndex
 	// Lost is what hardware took since the last pass, in the order in which it did.
 	Lost []berth.Loss
-	// Shares are the fair shares of GPUs, as of the classes of Backlog.DemandVersion but for the
+	// Shares are the fair shares of GPUs, as of the classes of demandVersion but for the
 	// queues that were touched since; over counts those that use more than they are guaranteed,
 	// keeping those that do not lend all of that.
 	Shares        *quota.Shares
 	Touched       []*record.Queue
 	over, Keeping int
+	demandVersion int
 	// Turns counts the entries that were put into policy order beyond those that are served.
 	Turns   int
 	waiting []pq.Heap[*record.Entry] // scratch of the rota, by queue: empty but for one in progress
@@ -64,7 +65,8 @@ func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.Sta
 	invariant.Must(err)
 	invariant.Must(tree.SetHalfLife(int64(config.Policy.UsageHalfLife)))
 	bk := &Books{
-		catalogue: catalogue, agenda: agenda, state: state, scoring: scoring,
+		demandVersion: -1,
+		catalogue:     catalogue, agenda: agenda, state: state, scoring: scoring,
 		Capacities: map[quota.Resource]int64{}, Shares: shares.WithoutPast(),
 	}
 	if config.Ledger {

@@ -37,6 +37,14 @@ func (bk *Books) CountDemand(b *record.Bucket, entries int64) {
 	bk.touch(b.Queue)
 }
 
+// ExceedsShare reports whether a leaf would be beyond a fair share with one amount more, in
+// thousandths of a GPU, in which it stays with another: its own share, or that of a queue above.
+func (bk *Books) ExceedsShare(leaf quota.QueueIndex, milli, other int64) bool {
+	bk.TellDemands()
+	over := bk.Shares.Exceeded(leaf, quota.Charge{GPUMilli: milli})
+	return over != quota.NoQueue && over != bk.Shares.Exceeded(leaf, quota.Charge{GPUMilli: other})
+}
+
 // countLender keeps count of the queues that use more GPUs than they are guaranteed: as long
 // as there are none, nobody has anything to give back.
 func (bk *Books) countLender(i quota.QueueIndex) {
@@ -95,8 +103,21 @@ func (bk *Books) CountEarmarks(on bool) {
 	}
 }
 
-// TellDemands tells the shares what the queues that were touched use and wait for.
+// TellDemands tells the shares what the queues that were touched use and wait for. A request
+// may be another charge when there are other nodes to have it on.
 func (bk *Books) TellDemands() {
+	if bk.demandVersion != bk.state.Classes.Version {
+		bk.demandVersion = bk.state.Classes.Version
+		for _, q := range bk.Queues {
+			if q == nil {
+				continue
+			}
+			q.WaitingMilli = 0
+			for _, b := range q.List {
+				bk.CountDemand(b, int64(b.Waiting()))
+			}
+		}
+	}
 	for _, q := range bk.Touched {
 		q.Touched = false
 		if bk.Queues[q.Index] == q && bk.state.Quota.Leaf(q.Index) {

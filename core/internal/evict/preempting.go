@@ -413,7 +413,7 @@ func (ev *Evict) NextBid() berth.Time {
 // with the last of so many as are asked for.
 // O(queues), and O(buckets) of those queues that may and of which something is due.
 func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
-	ev.backlog.Demands()
+	ev.books.TellDemands()
 	ev.backlog.SyncBids()
 	h := ev.hurdle()
 	next = agenda.Never

@@ -129,6 +129,15 @@ func (l *Life) noteRunning(rep *record.Replica, runs bool) {
 	}
 }
 
+// noteLeaving enters a gang among those that are on their way out. Limits that hold others back
+// count such a gang as gone where queues keep what they do not use: see Backlog.Affords.
+func (l *Life) noteLeaving(rep *record.Replica) {
+	l.state.NoteLeaving(rep, true)
+	if l.books.Keeping > 0 {
+		l.agenda.FreedQuota()
+	}
+}
+
 // TakeBack starts to stop everything that a replica still holds. gone says that
 // it shall not come back.
 func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
@@ -170,7 +179,7 @@ func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
 	rep.Retry.Set(retry)
 	l.become(rep, berth.ReplicaReleasing)
 	rep.Leaves = false
-	l.state.NoteLeaving(rep, true)
+	l.noteLeaving(rep)
 	l.agenda.Relook(l.state.Now) // what it leaves may be a place for others
 	l.state.SetEnd(rep, l.state.Now.Add(l.state.Config.Policy.ReleaseTimeout))
 	l.Settle(rep, cause)

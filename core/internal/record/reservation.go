@@ -52,6 +52,14 @@ type Plan struct {
 // AddVictim notes one more victim; they come in order.
 func (p *Plan) AddVictim(victim *Replica) { p.Victims = append(p.Victims, victim) }
 
+// GPUMilli is what the queue of the beneficiary will be charged, in thousandths of a GPU.
+func (p *Plan) GPUMilli() (sum int64) {
+	for _, charge := range p.Charges {
+		sum += charge.GPUMilli
+	}
+	return sum
+}
+
 // WithinQueue reports whether victims are of the beneficiary's own queue, and evicted there.
 func (p *Plan) WithinQueue(rep *Replica) bool {
 	return slices.ContainsFunc(p.Victims, func(victim *Replica) bool { return victim.Job.Queue == rep.Job.Queue && victim.Moving == nil })

@@ -43,6 +43,9 @@ func (se *Search) ServeReserved() {
 			se.tryReserved(e)
 		}
 		w := e.Rep.Reserved
+		if w != nil {
+			se.agenda.TriedInVain()
+		}
 		if w != nil && !w.IsPlanned() && slices.ContainsFunc(w.Nodes, func(n *record.Node) bool { return n.Freed }) {
 			w.From = min(w.From, se.estimate(w))
 		}

@@ -10,11 +10,13 @@ func (st *State) Freed(n *record.Node) {
 	st.agenda.Changed(st.Now)
 }
 
-// NoteOpened notes that a reservation went off a node. Within a pass, the next one looks at it.
+// NoteOpened notes that a reservation went off a node. Within a pass, the next one looks at it if
+// this one has begun to place, or a gang with a reservation of its own was tried before in vain.
 func (st *State) NoteOpened(n *record.Node) {
-	if st.agenda.Placing {
+	if st.agenda.Placing || st.agenda.TriedReserved {
 		st.Opened = append(st.Opened, n)
-	} else {
+	}
+	if !st.agenda.Placing {
 		st.Reopened(n)
 	}
 }

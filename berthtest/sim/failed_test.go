@@ -1,0 +1,36 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/internal/drawn"
+)
+
+// TestWorldsThatFailed runs worlds in which fresh seeds of the swarm found defects of the core: a
+// beneficiary whose bucket a limit held back was not tried again where a reservation had ended
+// meanwhile; two queues took rooms from each other without an end, each by a gang that asked for
+// more than its fair share; and a limit that counts what leaves as gone was not looked at again
+// when a gang began to leave.
+func TestWorldsThatFailed(t *testing.T) {
+	t.Parallel()
+	for _, failed := range []struct {
+		of   string
+		draw func(*generator) (berth.Config, sim.Options, []sim.Arrival)
+		seed uint64
+		long bool
+	}{
+		{"worlds", (*generator).world, 58128, false},
+		{"drained", (*generator).drained, 61442, false},
+		{"worlds", (*generator).world, 61952, true},
+	} {
+		if failed.long && !drawn.Many() {
+			continue
+		}
+		t.Run(fmt.Sprintf("%s %d", failed.of, failed.seed), func(t *testing.T) {
+			runOf(failed.draw(newGenerator(failed.seed))).must(t, failed.seed)
+		})
+	}
+}
