@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/effort"
 	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/gang"
@@ -53,6 +55,33 @@ func VictimWork(c *Core) (places, weighed, candidates int) { return c.victims.Wo
 // NodesRestood is at how many nodes victim searches have looked so far because something changed on
 // them.
 func NodesRestood(c *Core) int { return c.victims.Restood() }
+
+// NodesToClear are the nodes with what could be moved off them for a job that waits, in order: one
+// by one, and by a look at all of them.
+func NodesToClear(c *Core, job berth.JobID) (fast, slow []string) {
+	told := func(list []search.NodeToClear) (text []string) {
+		for i := range list {
+			text = append(text, fmt.Sprint(list[i].Spec.ID, " ", list[i].Cost, " ", list[i].Milli, " ", len(list[i].Movers)))
+		}
+		return text
+	}
+	for rep := range c.state.Jobs[job].Replicas.All() {
+		one, all := c.evict.NodesToClear(rep.Entries[0])
+		return told(one), told(all)
+	}
+	return nil, nil
+}
+
+// MovesFit reports for more and more gangs that could be moved for a job that waits whether it and
+// they may fit, as a count tells, and whether they do.
+func MovesFit(c *Core, job berth.JobID, tell func(may, do bool)) {
+	for rep := range c.state.Jobs[job].Replicas.All() {
+		c.evict.MovesFit(rep.Entries[0], tell)
+	}
+}
+
+// NodesCleared is of how many nodes was found out so far what it costs to clear them.
+func NodesCleared(c *Core) int { return c.evict.Cleared }
 
 // SpotsAtFirst has victim searches find so many spots at first, or all of them: less than 0.
 func SpotsAtFirst(c *Core, most int) { c.victims.SpotsAtFirst(most) }

@@ -2,7 +2,10 @@ package scale
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // BenchmarkReport is the report of a fleet for which little and much waits, of few shapes and many.
@@ -19,4 +22,19 @@ func BenchmarkReport(b *testing.B) {
 			}
 		})
 	}
+}
+
+// What a report allocates does not grow with the number of requests that differ.
+func TestAReportAllocatesNoMoreForMoreShapes(t *testing.T) {
+	var bytes [2]uint64
+	for i, shapes := range []int{250, 2000} {
+		c := newVaried(t, small, shapes, shapes)
+		c.core.Report()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		c.core.Report()
+		runtime.ReadMemStats(&after)
+		bytes[i] = after.TotalAlloc - before.TotalAlloc
+	}
+	require.InDelta(t, bytes[0], bytes[1], 4096, "bytes")
 }

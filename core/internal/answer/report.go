@@ -26,10 +26,9 @@ func countNode(count *berth.NodeCount, n *record.Node) {
 // request). Of requests that differ it looks at those alone that no easier one stands for.
 func (an *Answers) Report() berth.FleetReport {
 	r := berth.FleetReport{Now: an.state.Now, Totals: *an.state.Totals}
-	waiting := an.waiting()
-	an.reportReplicas(&r, waiting)
+	needs := &needs{answers: an, at: map[spot][]need{}}
+	an.reportReplicas(&r, needs)
 	products, tables := map[string]*berth.ProductCount{}, map[string]*berth.PartitionedCount{}
-	needs := an.needs(waiting)
 	var last *berth.ProductCount
 	for _, n := range an.state.Nodes {
 		if n == nil {
@@ -46,7 +45,7 @@ func (an *Answers) Report() berth.FleetReport {
 				r.WorstBlastRadius = worse(r.WorstBlastRadius, worst)
 			}
 		}
-		if count.FreeMilli > 0 && len(waiting) > 0 && !needs.served(n) {
+		if count.FreeMilli > 0 && needs.some && !needs.served(n) {
 			count.StrandedMilli = count.FreeMilli
 		}
 		addCount(&r.GPUs, count)
@@ -73,7 +72,11 @@ func (an *Answers) Report() berth.FleetReport {
 }
 
 // Needs counts the requests that Report looks for on nodes: no more if more wait that are harder.
-func (an *Answers) Needs() int { return an.needs(an.waiting()).many }
+func (an *Answers) Needs() int {
+	needs := &needs{answers: an, at: map[spot][]need{}}
+	an.reportReplicas(new(berth.FleetReport), needs)
+	return needs.many
+}
 
 // countPlain counts the GPUs of a node that takes work and of which each is free or held whole, as
 // nearly all are: without a look at each of them. False: it is another.
@@ -116,33 +119,29 @@ func (an *Answers) countFree(n *record.Node, r *berth.FleetReport) {
 }
 
 // reportReplicas counts replicas by state and, of those that wait, by what they wait for; if
-// several groups of one do, by the first.
-func (an *Answers) reportReplicas(r *berth.FleetReport, waiting []*record.Bucket) {
+// several groups of one do, by the first. It enters what they need.
+func (an *Answers) reportReplicas(r *berth.FleetReport, needs *needs) {
 	states := an.life.States
 	r.Replicas.Binding, r.Replicas.Running = states[berth.ReplicaBinding], states[berth.ReplicaRunning]
 	r.Replicas.Repairing, r.Replicas.Releasing = states[berth.ReplicaRepairing], states[berth.ReplicaReleasing]
 	r.Replicas.Pending = an.state.Replicas - r.Replicas.Binding - r.Replicas.Running - r.Replicas.Repairing - r.Replicas.Releasing
 	r.Waiting.Backoff = an.state.Backoffs
-	for _, b := range waiting {
-		switch many := b.Waiting() - b.Others; {
-		case b.QuotaSlot >= 0:
-			r.Waiting.Quota += many
-		case b.Shape.BlockedAt >= 0:
-			r.Waiting.Capacity += many
-		default:
-			r.Waiting.Ready += many
-		}
-	}
-}
-
-// waiting lists what waits, by queue and shape.
-func (an *Answers) waiting() (list []*record.Bucket) {
 	for _, q := range an.books.Queues {
-		if q != nil {
-			list = append(list, q.List...)
+		if q == nil {
+			continue
+		}
+		for _, b := range q.List {
+			needs.wait(b)
+			switch many := b.Waiting() - b.Others; {
+			case b.QuotaSlot >= 0:
+				r.Waiting.Quota += many
+			case b.Shape.BlockedAt >= 0:
+				r.Waiting.Capacity += many
+			default:
+				r.Waiting.Ready += many
+			}
 		}
 	}
-	return list
 }
 
 func (an *Answers) reportQueue(name string) berth.QueueReport {

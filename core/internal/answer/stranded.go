@@ -18,6 +18,7 @@ import (
 // needs are the members that wait and claim GPUs, the easiest of them, by where they may be.
 type needs struct {
 	answers *Answers
+	some    bool // something waits, whatever it claims
 	at      map[spot][]need
 	many    int      // how many there are at all spots
 	keys    []string // of labels by which the nodes of a spot are told
@@ -38,34 +39,34 @@ type need struct {
 	where string
 }
 
-// needs gathers them. O(waiting work by queue and request x what is left at a spot).
-func (an *Answers) needs(waiting []*record.Bucket) *needs {
-	ns := &needs{answers: an, at: map[spot][]need{}}
-	for _, b := range waiting {
-		if b == b.Shape.Buckets[0] {
-			ns.gather(b.Shape)
-		}
+// wait enters what waits in a bucket, unless it is entered with another bucket of its shape.
+func (ns *needs) wait(b *record.Bucket) {
+	ns.some = true
+	if s := b.Shape; len(s.Buckets) == 1 || b == s.Buckets[0] {
+		ns.gather(s)
 	}
-	return ns
 }
 
-// gather enters the members of a shape that claim GPUs, for every class that they may use.
+// gather enters the members of a shape that claim GPUs, for every class that they may use. Of very
+// many shapes most of the time is to load what it looks at, so it looks at little of most.
 func (ns *needs) gather(s *record.Shape) {
 	ns.answers.state.Compile(s)
 	for i := range s.Minimum.Groups {
-		g, spec := &s.Minimum.Groups[i], &s.Spec.Groups[i]
+		g := &s.Minimum.Groups[i]
 		if !g.Claim.WantsDevice() {
 			continue
 		}
-		n, of := need{Group: g}, spot{node: s.Spec.Only}
-		if g.Match != nil {
+		n, of := need{Group: g}, spot{}
+		if g.Match != nil { // else nothing tells the nodes of a class apart
+			spec := &s.Spec.Groups[i]
+			of.node = s.Spec.Only
 			n.where = fmt.Sprintf("%q %q %q %q %d", record.LabelsOf(spec), s.Spec.Only, s.Spec.Topology.Exclusive, s.Spec.Of, s.Spec.OfReplica)
-		}
-		if labels := spec.Selector.Labels; of.node == "" && len(labels) > 0 {
-			of.key = slices.Sorted(maps.Keys(labels))[0]
-			of.value = labels[of.key]
-			if !slices.Contains(ns.keys, of.key) {
-				ns.keys = append(ns.keys, of.key)
+			if labels := spec.Selector.Labels; of.node == "" && len(labels) > 0 {
+				of.key = slices.Sorted(maps.Keys(labels))[0]
+				of.value = labels[of.key]
+				if !slices.Contains(ns.keys, of.key) {
+					ns.keys = append(ns.keys, of.key)
+				}
 			}
 		}
 		ns.only = ns.only || of.node != ""

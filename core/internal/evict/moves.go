@@ -48,31 +48,49 @@ func (im *imagination) gainOfStarting(e *record.Entry) preempt.GPUMilliseconds {
 // the lowest cost for each GPU first. It reports whether they suffice.
 func (r *rearrangement) gatherAround() bool {
 	c := r.im.core
-	nodes := slices.DeleteFunc(r.nodesToClear(r.movable), func(n search.NodeToClear) bool {
-		return n.Cordoned || !slices.ContainsFunc(r.Request.Groups, func(g gang.Group) bool { return slices.Contains(g.Classes, topology.NodeClass(n.Class)) })
-	})
+	nodes, room := r.clearing(r.mayClear, r.movable), r.headroom()
 	listed := map[*record.Replica]bool{}
-	for from, step := 0, 1; from < len(nodes) && len(r.movers) < c.state.Bounds.Movers; step *= 2 {
-		to := min(from+step, len(nodes))
-		for _, n := range nodes[from:to] {
+	looked := 0
+	defer func() { r.im.VictimSearches -= looked / 16 }()
+	for step := 1; len(r.movers) < c.state.Bounds.Movers; step *= 2 {
+		before := looked
+		for range step {
+			n, more := nodes.next()
+			if !more {
+				break
+			}
+			looked++
 			for _, rep := range n.Movers {
 				if !listed[rep] && len(r.movers) < c.state.Bounds.Movers {
 					listed[rep] = true
 					r.movers = append(r.movers, rep)
-					r.all = append(r.all, c.victims.Candidate(record.Piece{Rep: rep}, 0))
+					room.moves(rep)
 				}
 			}
 		}
-		from = to
+		if looked == before {
+			return false
+		}
+		if !room.enough() {
+			continue
+		}
 		all := make([]int, len(r.movers))
 		for i := range all {
 			all[i] = i
 		}
 		if r.fits(all) {
+			for _, rep := range r.movers {
+				r.all = append(r.all, c.victims.Candidate(record.Piece{Rep: rep}, 0))
+			}
 			return true
 		}
 	}
 	return false
+}
+
+// mayClear reports whether a node may be cleared for the beneficiary.
+func (r *rearrangement) mayClear(n *record.Node) bool {
+	return !n.Cordoned && slices.ContainsFunc(r.Request.Groups, func(g gang.Group) bool { return slices.Contains(g.Classes, topology.NodeClass(n.Class)) })
 }
 
 // movable reports whether a gang may be moved for the one that waits, if that pays. One that is
@@ -109,5 +127,38 @@ func (ev *Evict) giveUp(b *Bid) {
 	}
 	for _, m := range b.Moves {
 		ev.backlog.EndMove(m.Rep)
+	}
+}
+
+// NodesToClear lists the nodes to clear for an entry one by one, and from a list of all: for tests,
+// which expect the same.
+func (ev *Evict) NodesToClear(e *record.Entry) (fast, slow []search.NodeToClear) {
+	im, _ := ev.Imagine()
+	defer im.Forget()
+	r := rearrangement{im: im, Search: ev.victims.NewSearch(e, nil), before: im.extent()}
+	nodes := r.clearing(r.mayClear, r.movable)
+	for n, more := nodes.next(); more; n, more = nodes.next() {
+		fast = append(fast, n)
+	}
+	return fast, slices.DeleteFunc(r.nodesToClear(r.movable), func(n search.NodeToClear) bool { return !r.mayClear(n.Node) })
+}
+
+// MovesFit reports for the gangs on more and more nodes to clear whether an entry and they may fit,
+// as headroom tells, and whether they do, as a search finds: for tests.
+func (ev *Evict) MovesFit(e *record.Entry, tell func(may, do bool)) {
+	im, _ := ev.Imagine()
+	defer im.Forget()
+	r := rearrangement{im: im, Search: ev.victims.NewSearch(e, nil), before: im.extent(), steps: packSteps}
+	room, all := r.headroom(), []int{}
+	nodes := r.clearing(r.mayClear, r.movable)
+	for n, more := nodes.next(); more; n, more = nodes.next() {
+		for _, rep := range n.Movers {
+			if slices.Contains(r.movers, rep) {
+				continue
+			}
+			all, r.movers = append(all, len(r.movers)), append(r.movers, rep)
+			room.moves(rep)
+			tell(room.enough(), r.fits(all))
+		}
 	}
 }

@@ -388,43 +388,6 @@ func (r *rearrangement) mayMove(rep *record.Replica) bool {
 	return spec.Checkpoint.Supported && spec.Class != berth.ClassLatencyCritical && spec.Topology.Exclusive == "" && rep.MayMove() && r.MayBeVictim(rep)
 }
 
-// nodesToClear lists the nodes with gangs that may move, in the order of what it costs to clear
-// them for each GPU. To look at so many takes as long as some searches.
-func (r *rearrangement) nodesToClear(may func(*record.Replica) bool) []search.NodeToClear {
-	c := r.im.core
-	list := make([]search.NodeToClear, 0, len(c.state.Nodes))
-	movers := make([]*record.Replica, 0, len(c.state.Nodes))
-	for _, n := range c.state.Nodes {
-		if n == nil {
-			continue
-		}
-		to, from := search.NodeToClear{Node: n}, len(movers)
-		for _, at := range n.Members {
-			rep := at.Rep
-			if !may(rep) {
-				continue
-			}
-			to.Milli += record.ChargeOf(&rep.Members[at.Index].Hold, n).GPUMilli
-			if !slices.Contains(movers[from:], rep) {
-				movers = append(movers, rep)
-				to.Cost += min(c.victims.CostToMove(rep), math.MaxInt64-to.Cost)
-			}
-		}
-		if to.Movers = movers[from:len(movers):len(movers)]; len(to.Movers) > 0 && to.Milli > 0 {
-			slices.SortFunc(to.Movers, record.CompareReplicas)
-			list = append(list, to)
-		}
-	}
-	slices.SortFunc(list, func(a, b search.NodeToClear) int {
-		if c := cmp.Compare(int64(a.Cost)/a.Milli, int64(b.Cost)/b.Milli); c != 0 {
-			return c
-		}
-		return record.CompareNodes(a.Node, b.Node)
-	})
-	r.im.VictimSearches -= len(list) / 16
-	return list
-}
-
 // relocation is where a victim of a bid goes that only moves; nil: it does not.
 func (b *Bid) relocation(rep *record.Replica) *search.Relocation {
 	if i := slices.IndexFunc(b.Moves, func(m search.Relocation) bool { return m.Rep == rep }); i >= 0 {

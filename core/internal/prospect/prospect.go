@@ -52,6 +52,14 @@ type Prospects struct {
 	allowed  []bool // scratch, by topology.NodeClass
 	// spare has the buffers of picks that are closed.
 	spare [][]spot
+
+	// names are the nodes that were looked at, in order, and ranks their positions there, by
+	// topology.NodeIndex; less than 0: it is among renamed, and another node than it was.
+	names   []topology.NodeIndex
+	ranks   []int32
+	renamed []topology.NodeIndex
+	floors  []Floor // scratch
+	bottom  bottom  // scratch: that of one node
 }
 
 // New returns prospects of an empty fleet.
@@ -109,8 +117,10 @@ const none = math.MaxInt64
 
 // A footing is where the places of a node are.
 type footing struct {
-	refs  []ref
-	until berth.Time // the first instant at which its places change by themselves; 0: never
+	refs   []ref
+	until  berth.Time // the first instant at which its places change by themselves; 0: never
+	bottom bottom
+	node   *record.Node // at this position when it was looked at
 }
 
 type ref struct {
@@ -148,7 +158,7 @@ func (p *Prospects) Refresh() {
 		p.state.NoteChanged(e.node)
 	}
 	for len(p.nodes) < len(p.state.Nodes) {
-		p.nodes = append(p.nodes, footing{})
+		p.nodes = append(p.nodes, footing{bottom: bottom{none, none}})
 	}
 	p.state.TakeChanged(p.restand)
 }
@@ -161,7 +171,9 @@ func (p *Prospects) restand(i topology.NodeIndex) {
 		p.remove(i, f.refs[len(f.refs)-1])
 		f.refs = f.refs[:len(f.refs)-1]
 	}
+	p.noteNode(i)
 	until := p.stand(i)
+	f.bottom = p.bottom
 	for k := range p.standing {
 		p.insert(i, &p.standing[k])
 	}
@@ -172,6 +184,22 @@ func (p *Prospects) restand(i topology.NodeIndex) {
 		if f.until = until; until != 0 {
 			p.ends.ReplaceOrInsert(ending{until, i})
 		}
+	}
+}
+
+// noteNode notes that another node has come to a position, or none is there any more.
+func (p *Prospects) noteNode(i topology.NodeIndex) {
+	f := &p.nodes[i]
+	if f.node == p.state.Nodes[i] {
+		return
+	}
+	f.node = p.state.Nodes[i]
+	for len(p.ranks) <= int(i) {
+		p.ranks = append(p.ranks, 0)
+	}
+	if p.ranks[i] >= 0 {
+		p.ranks[i] = -1
+		p.renamed = append(p.renamed, i)
 	}
 }
 
@@ -208,7 +236,7 @@ func (p *Prospects) remove(i topology.NodeIndex, r ref) {
 // stand lists what stands on a node, by tier, as standing, and returns the first instant at which
 // that changes by itself.
 func (p *Prospects) stand(i topology.NodeIndex) (until berth.Time) {
-	p.standing = p.standing[:0]
+	p.standing, p.bottom = p.standing[:0], bottom{none, none}
 	n := p.state.Nodes[i]
 	if n == nil {
 		return 0
@@ -229,6 +257,7 @@ func (p *Prospects) stand(i topology.NodeIndex) (until berth.Time) {
 		s.least = s.least.or(leastOf(at.Rep, 0))
 		each, grows, next := costOf(at.Rep, p.state.Now)
 		until = state.Earlier(until, next)
+		p.bottom = p.bottom.with(at.Rep, each, grows)
 		s.add(held, int32(record.ChargeOf(&m.Hold, n).GPUMilli), each, grows)
 	}
 	return until

@@ -14,6 +14,7 @@ func (st *State) AddNode(n *record.Node) {
 		st.Nodes = append(st.Nodes, nil)
 	}
 	st.Nodes[n.Index] = n
+	st.NoteChanged(n.Index)
 	st.NodeByID[n.Spec.ID] = n
 }
 
@@ -25,6 +26,7 @@ func (st *State) RemoveNode(n *record.Node) {
 		st.agenda.FreedGone()
 	}
 	st.Nodes[n.Index] = nil
+	st.NoteChanged(n.Index)
 	delete(st.NodeByID, n.Spec.ID)
 	st.DropClass(n.Class)
 }

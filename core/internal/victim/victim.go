@@ -23,6 +23,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/prospect"
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/internal/pq"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -57,6 +58,10 @@ func (v *Victims) Prepare() { v.prospects.Refresh() }
 
 // Restood is at how many nodes it was looked so far because something had changed on them.
 func (v *Victims) Restood() int { return v.prospects.Restood }
+
+// Floors are the nodes on which something may be stopped, those first that may cost the least to
+// clear. It is good until the next ones.
+func (v *Victims) Floors() pq.Heap[prospect.Floor] { return v.prospects.Floors() }
 
 // SpotsAtFirst has searches find so many spots at first, or all of them: less than 0. It is for
 // tests.
