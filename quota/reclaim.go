@@ -201,8 +201,8 @@ func (s *Shares) MayReclaim(beneficiary QueueIndex, asked Charge, victim QueueIn
 }
 
 // Exceeded returns the lowest queue that would be over its fair share, and its guaranteed share, if
-// a leaf had so much more: the leaf itself or one above it, or NoQueue if there is none, as for what
-// is no leaf. Cost as of Of.
+// a leaf had so much more: the leaf itself or one above it. NoQueue: there is none, or the queue is
+// no leaf. Cost as of Of.
 func (s *Shares) Exceeded(leaf QueueIndex, more Charge) QueueIndex {
 	if !s.tree.Leaf(leaf) {
 		return NoQueue
