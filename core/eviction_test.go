@@ -545,3 +545,32 @@ func TestABidThatIsCutShortIsMadeAgain(t *testing.T) {
 		require.Equal(t, 3, evicted, "%d searches", searches)
 	}
 }
+
+// However many nodes a cold start fills, pass by pass, the pass that looks for victims at its end
+// looks at those that the passes before it have just filled, and not at all of them.
+func TestAColdStartLeavesNoPassAllNodes(t *testing.T) {
+	const placed = 16
+	for _, nodes := range []int{64, 256} {
+		var names []berth.NodeID
+		for i := range nodes {
+			names = append(names, berth.NodeID(fmt.Sprintf("n%03d", i)))
+		}
+		d := fleetOf(t, names...)
+		d.lower(func(b *core.Bounds) { b.Placed = placed })
+		d.tell(berth.QueueSet{Queue: quota.Queue{Name: "r"}})
+		for i := range nodes {
+			d.tell(one("q", berth.JobID(fmt.Sprint("job", i)), 8))
+		}
+		d.tell(one("r", "last", 8))
+		d.carryOut(d.pass()) // looks at all that have joined
+		most, all := 0, 0
+		for at, due := d.now, true; due && at <= d.now; at, due = d.NextWake() {
+			before := core.NodesRestood(d.Core)
+			d.carryOut(d.pass())
+			looked := core.NodesRestood(d.Core) - before
+			most, all = max(most, looked), all+looked
+		}
+		require.GreaterOrEqual(t, all, nodes-placed, "the last one looks for victims")
+		require.LessOrEqual(t, most, 2*placed, "nodes looked at in one pass of %d", nodes)
+	}
+}

@@ -50,6 +50,10 @@ func LeaveTakers(c *Core) { c.agenda.LeaveTakers() }
 // weighed, and how many candidates they have gathered there.
 func VictimWork(c *Core) (places, weighed, candidates int) { return c.victims.Work() }
 
+// NodesRestood is at how many nodes victim searches have looked so far because something changed on
+// them.
+func NodesRestood(c *Core) int { return c.victims.Restood() }
+
 // SpotsAtFirst has victim searches find so many spots at first, or all of them: less than 0.
 func SpotsAtFirst(c *Core, most int) { c.victims.SpotsAtFirst(most) }
 

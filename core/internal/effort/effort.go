@@ -50,7 +50,7 @@ type Bounds struct {
 // Usual are those of a core that is not told otherwise.
 func Usual() Bounds {
 	return Bounds{
-		Placed: 4096,
+		Placed: 2048,
 		Moves:  256,
 		Bids:   16, VictimSearches: 2048, Candidates: 512, Victims: 4096,
 		Movers: limits.MaxMovers, MoveTrials: 256, Ahead: 64,

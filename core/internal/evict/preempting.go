@@ -24,15 +24,22 @@ func evictsNothing(p *berth.Policy) bool {
 // Preempt plans preemptions and moves for entries that wait, in policy order. The pass comes to
 // this last, when all that fits has been placed.
 func (ev *Evict) Preempt() {
-	if ev.state.Now < ev.agenda.NextPreempt || evictsNothing(&ev.state.Config.Policy) {
+	if evictsNothing(&ev.state.Config.Policy) {
 		return
 	}
-	if ready := ev.life.EvictionsReady(); ready > ev.state.Now && ev.life.Stretching == 0 {
-		ev.agenda.PreemptAt(ready)
+	_, ready := ev.state.Quota.Next()
+	if ready { // the budget is spent: what fits comes first
+		ev.victims.Prepare()
+	}
+	if ev.state.Now < ev.agenda.NextPreempt {
 		return
 	}
-	if _, ready := ev.state.Quota.Next(); ready {
-		return // the budget is spent: what fits comes first
+	if at := ev.life.EvictionsReady(); at > ev.state.Now && ev.life.Stretching == 0 {
+		ev.agenda.PreemptAt(at)
+		return
+	}
+	if ready {
+		return
 	}
 	list, next := ev.contenders(math.MaxInt)
 	if ev.agenda.PreemptAt(next); len(list) == 0 {

@@ -15,7 +15,7 @@ func (t *tier) leastOfTier() least {
 
 // LeastOf is what it costs at the least to stop a replica of some queues. O(tiers of these).
 func (p *Prospects) LeastOf(queues []quota.QueueIndex) Least {
-	p.refresh()
+	p.Refresh()
 	l := Least{fixed: none}
 	for _, q := range queues {
 		if int(q) >= len(p.byQueue) {

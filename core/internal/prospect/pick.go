@@ -31,7 +31,7 @@ type Pick struct {
 // Pick answers a question for a want. O(places that it is about), and where the members have to be
 // together that times its logarithm.
 func (p *Prospects) Pick(q *Question, w *Want) *Pick {
-	p.refresh()
+	p.Refresh()
 	pick := &Pick{prospects: p, question: q, want: w}
 	if w.apart() {
 		most := 0

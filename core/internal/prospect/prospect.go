@@ -40,9 +40,9 @@ type Prospects struct {
 	ends    *btree.BTreeG[ending]
 	// minRuntime is the policy's, as of the places.
 	minRuntime berth.Duration
-	// Looked counts the places that were looked at, and Weighed those that were weighed against
-	// others on their nodes.
-	Looked, Weighed int
+	// Looked counts the places that were looked at, Weighed those that were weighed against others
+	// on their nodes, and Restood the nodes of which the places were worked out anew.
+	Looked, Weighed, Restood int
 	// atFirst, unless 0, is how many spots a pick finds at first; less: all. It is for tests.
 	atFirst int
 
@@ -130,8 +130,8 @@ type standing struct {
 	place
 }
 
-// refresh brings the places of all nodes up to date on which something has changed.
-func (p *Prospects) refresh() {
+// Refresh brings the places of all nodes up to date on which something has changed.
+func (p *Prospects) Refresh() {
 	if least := p.state.Config.Policy.Preemption.MinRuntime; least != p.minRuntime {
 		p.minRuntime = least
 		for i := range p.state.Nodes {
@@ -155,6 +155,7 @@ func (p *Prospects) refresh() {
 
 // restand works out the places of a node anew.
 func (p *Prospects) restand(i topology.NodeIndex) {
+	p.Restood++
 	f := &p.nodes[i]
 	for len(f.refs) > 0 {
 		p.remove(i, f.refs[len(f.refs)-1])

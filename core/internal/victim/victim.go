@@ -51,6 +51,13 @@ func (v *Victims) Work() (places, weighed, candidates int) {
 	return v.prospects.Looked, v.prospects.Weighed, v.gathered
 }
 
+// Prepare looks at the nodes on which something has changed, so that a pass that searches need not
+// look at those of all passes before it.
+func (v *Victims) Prepare() { v.prospects.Refresh() }
+
+// Restood is at how many nodes it was looked so far because something had changed on them.
+func (v *Victims) Restood() int { return v.prospects.Restood }
+
 // SpotsAtFirst has searches find so many spots at first, or all of them: less than 0. It is for
 // tests.
 func (v *Victims) SpotsAtFirst(most int) { v.prospects.FindAtFirst(most) }
