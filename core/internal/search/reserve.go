@@ -35,8 +35,8 @@ func (se *Search) Reserve() {
 		return
 	}
 	se.lookAtHeads()
-	plans := 2 * most
-	for _, size := range [...]due.Size{due.SeveralNodes, due.OneNode} { // a large gang may end what is set aside for a small one
+	plans := 2 * most // a large gang may end what is set aside for a small one
+	for _, size := range [...]due.Size{due.SeveralNodes, due.OneNode} {
 		if se.backlog.AnyMayReserve(size) && !se.reserveForSize(size, &plans) {
 			se.agenda.ReserveNow(se.state.Now) // the rest goes on in the next pass
 			return
@@ -58,9 +58,8 @@ func (se *Search) reserveForSize(size due.Size, plans *int) (all bool) {
 	}
 }
 
-// reserveInOrder plans for the gangs of a list, as many as there are plans left. It reports whether
-// it planned for any or put any off, so that the next list goes on behind those, and whether some
-// are left over.
+// reserveInOrder plans for the gangs of a list, as many as there are plans left. Some: it planned
+// for any or put any off, and the next list goes on behind those. Left: some are left over.
 func (se *Search) reserveInOrder(size due.Size, order []*record.Entry, plans *int) (some, left bool) {
 	full, last := se.lastReserved(size, order)
 	for i, e := range order {
@@ -102,10 +101,9 @@ func (se *Search) lastReserved(size due.Size, order []*record.Entry) (full bool,
 }
 
 // dueEntries lists the first so many entries of a size that may get a reservation now, among those
-// that have one, in policy order, of heads of buckets and those behind them, and reports whether
-// there are more behind them that may get one: none does where as many have one as may, and all of
-// those come before. O(queues with heads) as long as so many are few, and O(heads) of those queues
-// that have their turn.
+// that have one, in policy order, of heads of buckets and those behind them. More: others behind
+// them may get one, unless as many have one as may and come before. O(queues with heads) as long as
+// so many are few, and O(heads) of those queues that have their turn.
 func (se *Search) dueEntries(size due.Size, many int) (order []*record.Entry, more bool) {
 	heads := se.backlog.Due.HeadsOf(size)
 	r := se.books.NewRotaOfHeads(heads)
