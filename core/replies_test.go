@@ -334,6 +334,33 @@ func TestACompletionPutsFewInOrderForReservations(t *testing.T) {
 	require.LessOrEqual(t, turns[1], 2*turns[0], "entries that were put in order: %v", turns)
 }
 
+// Gangs of several nodes get their reservations without a look past those of one node, however many
+// of these wait before them and have all the reservations that they may have.
+func TestGangsOfSeveralNodesAreFoundAtOnceForReservations(t *testing.T) {
+	var turns [2]int
+	for i, queues := range []int{50, 500} {
+		c := newBelowShare(t, queues, nil, alike)
+		for q := range queues {
+			require.NoError(t, c.Apply(c.Now(), berth.JobSubmitted{Job: berth.Job{
+				ID: berth.JobID(fmt.Sprint("large", q)), Queue: berth.QueueID(fmt.Sprint("q", q)), Groups: []berth.Group{{Members: 2, Claim: berth.Claim{GPUs: 8}}},
+			}}))
+		}
+		passesToRest(t, c)
+		_, err := c.Schedule(c.Now().Add(berth.Hour))
+		require.NoError(t, err)
+		passesToRest(t, c)
+		large := 0
+		for _, r := range c.Report().Reservations {
+			if len(r.Nodes) > 1 {
+				large++
+			}
+		}
+		require.Positive(t, large)
+		turns[i] = core.Turns(c)
+	}
+	require.LessOrEqual(t, turns[1], turns[0]+10, "entries that were put in order: %v", turns)
+}
+
 // A bid that was in vain is due again some seconds after a change. If it cannot pay at the change,
 // the core wakes all the same when it can.
 func TestABidThatIsDueLaterIsMadeWhenItPays(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/berth-sched/berth/core/internal/due"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/quota"
 )
@@ -11,113 +12,56 @@ import (
 // This file is about which gangs may have a reservation, of those that wait for one: the first of
 // each size in policy order.
 
-// A GangSize tells gangs of several nodes from those that fit on one: as many of each kind may have
-// reservations.
-type GangSize int
-
-const (
-	// OfOneNode is a gang that fits on one node.
-	OfOneNode GangSize = iota
-	// OfSeveralNodes is one that does not.
-	OfSeveralNodes
-	gangSizes
-)
-
-// SizeOf is the size of the gangs of a shape.
-func (bl *Backlog) SizeOf(s *record.Shape) GangSize {
-	if bl.state.SpansNodes(s) {
-		return OfSeveralNodes
-	}
-	return OfOneNode
-}
-
 // A Position is where a gang stands in an order; a gang that is not in it stands behind all of it.
 type Position struct {
 	Entry *record.Entry
 	At    int
 }
 
-// LastReserved is the last gang of each size that has a reservation and stands in an order, or
-// behind it. O(reservations x order).
-func (bl *Backlog) LastReserved(order []*record.Entry) (last [gangSizes]Position) {
-	for i := range last {
-		last[i].At = -1
-	}
+// holders lists the reservations of gangs of one size.
+func (bl *Backlog) holders(size due.Size) (list []*record.Reservation) {
 	for _, w := range bl.Reservations {
-		if !w.GivesWay() {
-			continue
+		if w.GivesWay() && bl.Due.SizeOf(w.Rep.Job.Shape()) == size {
+			list = append(list, w)
 		}
-		e, l := w.Rep.Entries[0], &last[bl.SizeOf(w.Rep.Job.Shape())]
+	}
+	return list
+}
+
+// ReservedGangs counts the gangs of one size that have a reservation.
+func (bl *Backlog) ReservedGangs(size due.Size) int { return len(bl.holders(size)) }
+
+// LastReserved is the last gang of one size that has a reservation and stands in an order, or
+// behind it. O(reservations x order).
+func (bl *Backlog) LastReserved(size due.Size, order []*record.Entry) Position {
+	last := Position{At: -1}
+	for _, w := range bl.holders(size) {
+		e := w.Rep.Entries[0]
 		at := slices.Index(order, e)
 		if at < 0 {
 			at = len(order)
 		}
-		if at > l.At || at == l.At && record.CompareEntries(l.Entry, e) < 0 {
-			*l = Position{e, at}
+		if at > last.At || at == last.At && record.CompareEntries(last.Entry, e) < 0 {
+			last = Position{e, at}
 		}
 	}
 	return last
 }
 
-// A Turnout counts the gangs of one size that are yet to come in policy order.
-type Turnout struct {
-	Ahead, reserved int
-	full            bool // as many have a reservation as may
-}
-
-// Turnouts are those of the heads of all buckets, and of what is reserved.
-func (bl *Backlog) Turnouts() (of [gangSizes]Turnout) {
-	heads := bl.Due.Heads()
-	for size, reserved := range bl.ReservedGangs() {
-		of[size] = Turnout{Ahead: heads[size], reserved: reserved, full: reserved >= bl.state.Config.Policy.ReservedGangs}
-	}
-	return of
-}
-
-// Open reports whether one that is yet to come may get a reservation.
-func (t *Turnout) Open() bool { return t.Ahead > 0 && (!t.full || t.reserved > 0) }
-
-// Pass notes that an entry has come.
-func (t *Turnout) Pass(e *record.Entry) {
-	t.Ahead--
-	if w := e.Rep.Reserved; w != nil && w.GivesWay() {
-		t.reserved--
-	}
-}
-
-// ReservedGangs counts the gangs of each size that have a reservation.
-func (bl *Backlog) ReservedGangs() (of [gangSizes]int) {
-	for _, w := range bl.Reservations {
-		if w.GivesWay() {
-			of[bl.SizeOf(w.Rep.Job.Shape())]++
-		}
-	}
-	return of
-}
-
-// AnyMayReserve reports whether some head of a bucket, or an entry behind it, may get a
-// reservation: of its size there are fewer than may be, or it outranks a gang that has one. None
-// behind a head outranks a gang that the head does not. O(queues with heads), and for those that
-// may outrank any O(heads x reservations of gangs).
-func (bl *Backlog) AnyMayReserve() (some bool) {
-	heads := bl.Due.Heads()
-	for size, reserved := range bl.ReservedGangs() {
-		if heads[size] > 0 && reserved < bl.state.Config.Policy.ReservedGangs {
-			return true
-		}
-	}
-	holders := slices.DeleteFunc(slices.Clone(bl.Reservations), func(w *record.Reservation) bool { return !w.GivesWay() })
-	if len(holders) == 0 {
-		return false
+// AnyMayReserve reports whether some head of a size, or an entry behind it, may get a reservation:
+// fewer of the size have one than may, or it outranks one that has. None behind a head outranks a
+// gang that the head does not. O(1) where fewer have one, else O(queues with heads), and for those
+// that may outrank any O(heads x reservations of gangs).
+func (bl *Backlog) AnyMayReserve(size due.Size) (some bool) {
+	heads, holders := bl.Due.HeadsOf(size), bl.holders(size)
+	if heads.Len() == 0 || len(holders) < bl.state.Config.Policy.ReservedGangs {
+		return heads.Len() > 0
 	}
 	may := bl.queuesThatMayOutrank(holders)
-	bl.Due.EachQueue(func(q *record.Queue, _ *record.Entry) bool {
+	heads.EachQueue(func(q *record.Queue, _ *record.Entry) bool {
 		if may(q) {
-			bl.Due.EachHead(q.Index, func(e *record.Entry) bool {
-				size := bl.SizeOf(e.Bucket.Shape)
-				some = slices.ContainsFunc(holders, func(w *record.Reservation) bool {
-					return bl.Outranks(e.Rep, w.Rep) && bl.SizeOf(w.Rep.Job.Shape()) == size
-				})
+			heads.EachHead(q.Index, func(e *record.Entry) bool {
+				some = slices.ContainsFunc(holders, func(w *record.Reservation) bool { return bl.Outranks(e.Rep, w.Rep) })
 				return !some
 			})
 		}
@@ -147,17 +91,18 @@ func (bl *Backlog) queuesThatMayOutrank(holders []*record.Reservation) func(*rec
 // with heads), and O(heads) of those queues that cannot have the most of each resource that a head
 // asks for.
 func (bl *Backlog) HeadsBeyondQuota() (late []*record.Entry) {
-	bl.Due.EachQueue(func(q *record.Queue, _ *record.Entry) bool {
+	bl.Due.EachQueue(func(q *record.Queue) {
 		if most, some := bl.Due.Most(q.Index); some && bl.Affords(q.Index, most) {
-			return true // and so anything less
+			return // and so anything less
 		}
-		bl.Due.EachHead(q.Index, func(e *record.Entry) bool {
-			if e.Rep.Reserved == nil && !bl.WithinQuota(e.Bucket) {
-				late = append(late, e)
-			}
-			return true
-		})
-		return true
+		for _, size := range [...]due.Size{due.OneNode, due.SeveralNodes} {
+			bl.Due.HeadsOf(size).EachHead(q.Index, func(e *record.Entry) bool {
+				if e.Rep.Reserved == nil && !bl.WithinQuota(e.Bucket) {
+					late = append(late, e)
+				}
+				return true
+			})
+		}
 	})
 	return late
 }

@@ -35,8 +35,8 @@ func (d *Due) Check(queues []*record.Queue, first func(*record.Bucket) [2]*recor
 		if q == nil {
 			continue
 		}
-		of.heads, of.bids = of.heads+q.heads.Len(), of.bids+q.due.Len()+q.later.Len()
-		if (q.heads.Len() > 0) != (q.at >= 0) || q.at >= 0 && d.lines[q.at] != q {
+		of.heads, of.bids = of.heads+q.manyHeads(), of.bids+q.due.Len()+q.later.Len()
+		if (q.manyHeads() > 0) != (q.at >= 0) || q.at >= 0 && d.lines[q.at] != q {
 			return fmt.Errorf("a queue is not where it says among those with heads")
 		}
 		if !d.mostInStep(q) {
@@ -68,7 +68,7 @@ func (d *Due) mostInStep(q *queue) bool {
 // A tally counts what stands in the lists.
 type tally struct {
 	later, held, heads, changedHeads, changedBids, sought, bids int
-	sizes                                                       [2]int
+	sizes                                                       [sizes]int
 }
 
 func (t *tally) add(s *standing) {
@@ -79,7 +79,7 @@ func (t *tally) add(s *standing) {
 		t.held++
 	case inHeads:
 		t.heads++
-		t.sizes[s.size()]++
+		t.sizes[s.size]++
 	}
 	if s.headNoted >= 0 {
 		t.changedHeads++
@@ -114,7 +114,7 @@ func (d *Due) headInStep(s *standing) bool {
 	case inLater:
 		return d.later.Items()[s.slot] == s && s.entry == e && ok && at == s.at
 	}
-	return d.queueOf(b.Queue).heads.Items()[s.slot] == s && s.entry == e && s.spans == d.state.SpansNodes(b.Shape) &&
+	return s.size == d.SizeOf(b.Shape) && d.queueOf(b.Queue).heads[s.size].Items()[s.slot] == s && s.entry == e &&
 		(ok && at <= d.state.Now || e.Rep.Reserved != nil)
 }
 

@@ -44,7 +44,7 @@ type Due struct {
 	held         []*standing        // those that get none before a turn changes
 	changedHeads []*standing
 	lines        []*queue
-	count        [2]int // heads of one node, and of several
+	count        [sizes]int // heads
 	// The turns, the version of the classes and the setting for which the heads were looked at.
 	freed, grown agenda.Turn
 	headVersion  int
@@ -63,11 +63,11 @@ type Due struct {
 // A standing is where a bucket stands.
 type standing struct {
 	bucket *record.Bucket // nil: it is nobody's, and stands nowhere
-	// entry is the first entry as it was when the bucket was looked at last, and at is when it may
-	// get a reservation; spans: it needs several nodes.
+	// entry is the first entry as it was when the bucket was looked at last, at is when it may get
+	// a reservation, and size is that of a head.
 	entry *record.Entry
 	at    berth.Time
-	spans bool
+	size  Size
 	place headPlace
 	slot  int // the position in the list that place names
 	// bidders are the first whole gang and the first entry that grows.
@@ -110,10 +110,10 @@ const (
 // A queue has what is due there.
 type queue struct {
 	queue *record.Queue
-	heads pq.Heap[*standing] // in the order of service
-	due   pq.Heap[*bidder]   // by what they ask for
-	later pq.Heap[*bidder]   // by instant
-	at    int                // position in Due.lines, or -1
+	heads [sizes]pq.Heap[*standing] // in the order of service
+	due   pq.Heap[*bidder]          // by what they ask for
+	later pq.Heap[*bidder]          // by instant
+	at    int                       // position in Due.lines, or -1
 	// most is what a head asks for at the most, of each resource, if it is known; alike: the heads
 	// ask for one product, or for none in particular.
 	most         quota.Charge
@@ -161,10 +161,12 @@ func (d *Due) queueOf(of *record.Queue) *queue {
 	q := d.byQueue[of.Index]
 	if q == nil {
 		q = &queue{
-			heads: pq.New(func(a, b *standing) bool { return record.CompareEntries(a.entry, b.entry) < 0 }, func(s *standing, slot int) { s.slot = slot }),
 			due:   pq.New(func(a, b *bidder) bool { return a.asks < b.asks }, func(w *bidder, slot int) { w.slot = slot }),
 			later: pq.New(func(a, b *bidder) bool { return a.at < b.at }, func(w *bidder, slot int) { w.slot = slot }),
 			at:    -1,
+		}
+		for size := range q.heads {
+			q.heads[size] = pq.New(func(a, b *standing) bool { return record.CompareEntries(a.entry, b.entry) < 0 }, func(s *standing, slot int) { s.slot = slot })
 		}
 		d.byQueue[of.Index] = q
 	}

@@ -10,6 +10,26 @@ import (
 
 // This file is about the heads: the first entries of buckets, as far as they may get a reservation.
 
+// A Size tells gangs of several nodes from those that fit on one: as many of each kind may have
+// reservations.
+type Size int
+
+const (
+	// OneNode is the size of a gang that fits on one node.
+	OneNode Size = iota
+	// SeveralNodes is that of one which does not.
+	SeveralNodes
+	sizes
+)
+
+// SizeOf is the size of the gangs of a shape.
+func (d *Due) SizeOf(s *record.Shape) Size {
+	if d.state.SpansNodes(s) {
+		return SeveralNodes
+	}
+	return OneNode
+}
+
 // At is when an entry may get a reservation. False: it gets none, since it cannot lose to smaller
 // work, has one, or would not be helped by one.
 func (d *Due) At(e *record.Entry) (berth.Time, bool) {
@@ -96,7 +116,7 @@ func (d *Due) look(s *standing) {
 		s.entry, s.at, s.place = e, at, inLater
 		d.later.Push(s)
 	case ok || e.Rep.Reserved != nil: // those behind it may be due
-		s.entry, s.place, s.spans = e, inHeads, d.state.SpansNodes(b.Shape)
+		s.entry, s.place, s.size = e, inHeads, d.SizeOf(b.Shape)
 		d.enterHeads(s)
 	default:
 		s.entry, s.place, s.slot = e, inHeld, len(d.held)
@@ -106,9 +126,9 @@ func (d *Due) look(s *standing) {
 
 func (d *Due) enterHeads(s *standing) {
 	q := d.queueOf(s.bucket.Queue)
-	q.heads.Push(s)
+	q.heads[s.size].Push(s)
 	q.known = false
-	d.count[s.size()]++
+	d.count[s.size]++
 	if q.at < 0 {
 		q.at = len(d.lines)
 		d.lines = append(d.lines, q)
@@ -125,10 +145,10 @@ func (d *Due) leaveHeads(s *standing) {
 		d.held = unordered.Remove(d.held, s.slot, func(s *standing, at int) { s.slot = at })
 	case inHeads:
 		q := d.queueOf(s.bucket.Queue)
-		q.heads.Remove(s.slot)
+		q.heads[s.size].Remove(s.slot)
 		q.known = false
-		d.count[s.size()]--
-		if q.heads.Len() == 0 {
+		d.count[s.size]--
+		if q.manyHeads() == 0 {
 			d.lines = unordered.Remove(d.lines, q.at, func(q *queue, at int) { q.at = at })
 			q.at = -1
 		}
@@ -136,32 +156,43 @@ func (d *Due) leaveHeads(s *standing) {
 	s.entry, s.place, s.slot = nil, nowhere, -1
 }
 
-// size is the position in Due.count.
-func (s *standing) size() int {
-	if s.spans {
-		return 1
+func (q *queue) manyHeads() int { return q.heads[OneNode].Len() + q.heads[SeveralNodes].Len() }
+
+// EachQueue calls a function with each queue that has heads, in no order that matters. All heads
+// are as they were at the last SyncHeads.
+func (d *Due) EachQueue(f func(*record.Queue)) {
+	for _, q := range d.lines {
+		f(q.queue)
 	}
-	return 0
 }
 
-// Heads counts the heads of gangs that fit on one node, and of those that need several.
-func (d *Due) Heads() [2]int { return d.count }
+// HeadsOf are the heads of one size.
+func (d *Due) HeadsOf(size Size) Heads { return Heads{d, size} }
 
-// EachQueue calls a function with each queue that has heads and with the first of these, in no
-// order that matters, until it returns false. All heads are as they were at the last SyncHeads.
-func (d *Due) EachQueue(f func(q *record.Queue, first *record.Entry) bool) {
-	for _, q := range d.lines {
-		if !f(q.queue, q.heads.Min().entry) {
+// Heads are those of one size.
+type Heads struct {
+	due  *Due
+	size Size
+}
+
+// Len counts the heads.
+func (h Heads) Len() int { return h.due.count[h.size] }
+
+// EachQueue calls a function with each queue that has such heads and with the first of these, in no
+// order that matters, until it returns false.
+func (h Heads) EachQueue(f func(q *record.Queue, first *record.Entry) bool) {
+	for _, q := range h.due.lines {
+		if heads := &q.heads[h.size]; heads.Len() > 0 && !f(q.queue, heads.Min().entry) {
 			return
 		}
 	}
 }
 
-// EachHead calls a function with each head of a queue, in no order that matters, until it returns
-// false.
-func (d *Due) EachHead(of quota.QueueIndex, f func(*record.Entry) bool) {
-	for _, s := range d.byQueue[of].heads.Items() {
-		d.Looked++
+// EachHead calls a function with each such head of a queue, in no order that matters, until it
+// returns false.
+func (h Heads) EachHead(of quota.QueueIndex, f func(*record.Entry) bool) {
+	for _, s := range h.due.byQueue[of].heads[h.size].Items() {
+		h.due.Looked++
 		if !f(s.entry) {
 			return
 		}
@@ -183,16 +214,18 @@ func (d *Due) Most(of quota.QueueIndex) (most quota.Charge, some bool) {
 // mostOf is Most, by a look at all heads.
 func (d *Due) mostOf(q *queue) (most quota.Charge, alike bool) {
 	alike = true
-	for _, s := range q.heads.Items() {
-		d.state.Compile(s.bucket.Shape)
-		c := &s.bucket.Shape.Least
-		if c.GPUMilli > 0 && c.Product != quota.NoProduct {
-			alike = alike && (most.Product == quota.NoProduct || most.Product == c.Product)
-			most.Product = c.Product
-		}
-		most.GPUMilli = max(most.GPUMilli, c.GPUMilli)
-		for r := range most.Host {
-			most.Host[r] = max(most.Host[r], c.Host[r])
+	for size := range q.heads {
+		for _, s := range q.heads[size].Items() {
+			d.state.Compile(s.bucket.Shape)
+			c := &s.bucket.Shape.Least
+			if c.GPUMilli > 0 && c.Product != quota.NoProduct {
+				alike = alike && (most.Product == quota.NoProduct || most.Product == c.Product)
+				most.Product = c.Product
+			}
+			most.GPUMilli = max(most.GPUMilli, c.GPUMilli)
+			for r := range most.Host {
+				most.Host[r] = max(most.Host[r], c.Host[r])
+			}
 		}
 	}
 	return most, alike

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/backlog"
 	"github.com/berth-sched/berth/core/internal/books"
+	"github.com/berth-sched/berth/core/internal/due"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/limits"
@@ -34,49 +35,53 @@ func (se *Search) Reserve() {
 		return
 	}
 	se.lookAtHeads()
-	if !se.backlog.AnyMayReserve() {
-		return
-	}
-	for many := 2 * most; ; many *= 2 {
-		order, more := se.dueEntries(many)
-		if some := se.reserveInOrder(order); more && some {
-			se.agenda.ReserveNow(se.state.Now) // those behind have their turn in the next pass
-			return
-		} else if !more {
+	plans := 2 * most // a large gang may end what is set aside for a small one
+	for _, size := range [...]due.Size{due.SeveralNodes, due.OneNode} {
+		if se.backlog.AnyMayReserve(size) && !se.reserveForSize(size, &plans) {
+			se.agenda.ReserveNow(se.state.Now) // the rest goes on in the next pass
 			return
 		}
 	}
 }
 
-// reserveInOrder plans for the gangs of a list, as many as one pass plans for. It reports whether
-// it planned for any or put any off: the next list goes on behind those.
-func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
-	most := se.state.Config.Policy.ReservedGangs
-	reserved, last := se.backlog.ReservedGangs(), se.backlog.LastReserved(order)
-	plans := 2 * most
+// reserveForSize plans for gangs of one size, which have an order of their own: no pass looks past
+// those of the other size. It reports whether all have had their turn.
+func (se *Search) reserveForSize(size due.Size, plans *int) (all bool) {
+	for many := 2 * se.state.Config.Policy.ReservedGangs; ; many *= 2 {
+		order, more := se.dueEntries(size, many)
+		switch some, left := se.reserveInOrder(size, order, plans); {
+		case left, some && more:
+			return false
+		case !more:
+			return true
+		}
+	}
+}
+
+// reserveInOrder plans for the gangs of a list, as many as there are plans left. Some: it planned
+// for any or put any off, and the next list goes on behind those. Left: some are left over.
+func (se *Search) reserveInOrder(size due.Size, order []*record.Entry, plans *int) (some, left bool) {
+	full, last := se.lastReserved(size, order)
 	for i, e := range order {
 		if at, ok := se.backlog.Due.At(e); !ok || at > se.state.Now {
 			continue // it has a reservation, or had room made for it until just now
 		}
-		size := se.backlog.SizeOf(e.Bucket.Shape)
-		full := reserved[size] >= most
 		var instead *record.Replica
-		if l := &last[size]; full && l.At > i && se.backlog.Outranks(e.Rep, l.Entry.Rep) {
-			instead = l.Entry.Rep
+		if full && last.At > i && se.backlog.Outranks(e.Rep, last.Entry.Rep) {
+			instead = last.Entry.Rep
 		}
 		switch {
 		case e.Slot < 0, full && instead == nil:
 			continue
-		case plans == 0:
-			se.agenda.ReserveNow(se.state.Now) // the rest goes on in the next pass
-			return true
+		case *plans == 0:
+			return some, true
 		case !se.backlog.WithinQuota(e.Bucket):
 			se.postpone(e.Rep)
 		default:
-			plans--
+			*plans--
 			switch {
 			case se.reserveFor(e, instead):
-				reserved, last = se.backlog.ReservedGangs(), se.backlog.LastReserved(order)
+				full, last = se.lastReserved(size, order)
 			case se.state.Endings.Len() > se.state.Bounds.Ends: // its plan was cut short, and sees further as time goes by
 				se.planLater(e.Rep)
 			case !se.backlog.Due.Hopeless(e.Rep):
@@ -86,18 +91,25 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 		}
 		some = true
 	}
-	return some
+	return some, false
 }
 
-// dueEntries lists the first so many entries that may get a reservation now, among those
-// that have one, in policy order, of heads of buckets and those behind them, and reports whether
-// there are more behind them that may get one: none does where as many have one as may, and all of
-// those come before. O(queues with heads) as long as so many are few, and O(heads) of those queues
-// that have their turn.
-func (se *Search) dueEntries(many int) (order []*record.Entry, more bool) {
-	r := se.books.NewRotaOfHeads(se.backlog.Due)
+// lastReserved reports whether as many gangs of a size have a reservation as may, and the last of
+// them in an order.
+func (se *Search) lastReserved(size due.Size, order []*record.Entry) (full bool, last backlog.Position) {
+	return se.backlog.ReservedGangs(size) >= se.state.Config.Policy.ReservedGangs, se.backlog.LastReserved(size, order)
+}
+
+// dueEntries lists the first so many entries of a size that may get a reservation now, among those
+// that have one, in policy order, of heads of buckets and those behind them. More: others behind
+// them may get one, unless as many have one as may and come before. O(queues with heads) as long as
+// so many are few, and O(heads) of those queues that have their turn.
+func (se *Search) dueEntries(size due.Size, many int) (order []*record.Entry, more bool) {
+	heads := se.backlog.Due.HeadsOf(size)
+	r := se.books.NewRotaOfHeads(heads)
 	defer r.End()
-	turnouts := se.backlog.Turnouts()
+	ahead, reserved := heads.Len(), se.backlog.ReservedGangs(size)
+	full := reserved >= se.state.Config.Policy.ReservedGangs
 	for due := 0; due < many; {
 		e := r.Next()
 		if e == nil {
@@ -105,17 +117,19 @@ func (se *Search) dueEntries(many int) (order []*record.Entry, more bool) {
 		}
 		r.Charge(e)
 		order = append(order, e)
-		if e.Rep.Reserved == nil {
+		ahead--
+		switch w := e.Rep.Reserved; {
+		case w == nil:
 			due++
+		case w.GivesWay():
+			reserved--
 		}
-		of := &turnouts[se.backlog.SizeOf(e.Bucket.Shape)]
-		of.Pass(e)
 		if e == e.Bucket.Entries.Min() {
-			of.Ahead += se.addBehind(r, e.Bucket)
+			ahead += se.addBehind(r, e.Bucket)
 		}
 		r.Drop(e)
 	}
-	return order, turnouts[backlog.OfOneNode].Open() || turnouts[backlog.OfSeveralNodes].Open()
+	return order, ahead > 0 && (!full || reserved > 0)
 }
 
 // lookAtHeads finds the first of each bucket that may get a reservation now, or has one. One that

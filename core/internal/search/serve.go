@@ -42,12 +42,11 @@ func (se *Search) ServeReserved() {
 			clear(untried)
 			se.tryReserved(e)
 		}
-		w := e.Rep.Reserved
-		if w != nil {
+		if w := e.Rep.Reserved; w != nil {
 			se.agenda.TriedInVain()
-		}
-		if w != nil && !w.IsPlanned() && slices.ContainsFunc(w.Nodes, func(n *record.Node) bool { return n.Freed }) {
-			w.From = min(w.From, se.estimate(w))
+			if !w.IsPlanned() && slices.ContainsFunc(w.Nodes, func(n *record.Node) bool { return n.Freed }) {
+				w.From = min(w.From, se.estimate(w))
+			}
 		}
 	}
 }
