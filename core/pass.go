@@ -142,7 +142,7 @@ func (c *Core) stopBinding(rep *record.Replica, cause berth.Cause) {
 			rep.Members[flat].State = record.MemberStopping
 		}
 	}
-	c.state.NoteLeaving(rep, true)
+	c.life.NoteLeaving(rep)
 	c.life.BackOff(rep)
 	c.life.Settle(rep, cause)
 }

@@ -43,9 +43,6 @@ package quota
 //   - Another gang of its leaf may take the place that was made for it only within the same share:
 //     not if a queue would be beyond its F with that gang that is within with the beneficiary (see
 //     Shares.Exceeded). Else that place is given back to others, and made again.
-//   - A gang may stop others of its own leaf for itself. It may need more than they leave only as
-//     far as no queue is beyond its F with that: else others take what was idle, those that were
-//     stopped come back to the rest, and are stopped again.
 //
 //   - A job that moves is charged as much in the place that is reserved for it, and counts for that
 //     on its way, so that no other exchange takes it. Neither sum asks where a job is: a move by

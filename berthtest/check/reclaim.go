@@ -296,16 +296,8 @@ func (w *world) judge(r *preemption) error {
 	if r.moved() > 0 {
 		return w.needsMoves(rep, r, gone, here)
 	}
-	if err := w.hasRoom(rep, r); err != nil {
+	if err := w.hasRoom(rep, r); err != nil || !w.countable(rep, w.gangs[r.beneficiary].Nodes) {
 		return err
-	}
-	if own {
-		if err := w.staysWithin(rep, asked, victims); err != nil {
-			return err
-		}
-	}
-	if !w.countable(rep, w.gangs[r.beneficiary].Nodes) {
-		return nil
 	}
 	if w.preemptions > 1 || w.left || whole || !alike(rep, victims) {
 		return nil
@@ -314,31 +306,6 @@ func (w *world) judge(r *preemption) error {
 		return err
 	}
 	return w.partsFirst(rep, r, gone)
-}
-
-// staysWithin: where a gang needs more than its victims leave, and these are of its own queue, no
-// queue of it is beyond its guarantee and its fair share with it.
-func (w *world) staysWithin(rep *replica, asked int64, victims []victim) error {
-	more := asked
-	for _, v := range victims {
-		for _, unit := range v.units() {
-			more -= w.held(unit.all())
-		}
-	}
-	if w.fair == nil || more <= 0 {
-		return nil
-	}
-	rep.job.queue.charge(quota.Amounts{quota.GPUMilli: asked}, 1)
-	defer rep.job.queue.charge(quota.Amounts{quota.GPUMilli: asked}, -1)
-	for q := rep.job.queue; q != nil; q = q.parent {
-		fair := max(w.fair.Of(w.index(q)), w.fair.Guaranteed(w.index(q)))
-		if with := q.has(); with > q.spec.Guarantee[quota.GPUMilli] && with > fair {
-			return broken(PromiseS4, "%s is evicted for %s of its queue, which asks for %d more than that leaves: queue %s has %d then, and its fair share is %d",
-				victims[0], rep, more, q.spec.Name, with, fair)
-		}
-	}
-	w.saw("more than the victims of the own queue leave, within the share")
-	return nil
 }
 
 // moves judges the victims that only move, where others are evicted beside them or the policy lets

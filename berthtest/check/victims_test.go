@@ -461,24 +461,6 @@ var evictions = []animal{
 		z.pass(z.stop("v", berth.CausePreempted, "wide"), z.stop("z", berth.CauseReclaimed, "wide"))
 		return z.c.AgainstReport(z.seen("a1", 2, 2, z.room("wide", "n2", "n3")))
 	}},
-	{check.PromiseS4, "a queue has more than its share beside victims of its own", func(z *zoo) error {
-		z.tenants(plain, plain)
-		z.singles("b1", "xy")
-		z.singles("a1", "v")
-		z.submit("other", 3, in("b1"))
-		z.submit("wide", 4, in("a1"), ahead)
-		seen := func(releasing int, list ...berth.ReservationReport) berth.FleetReport {
-			r := z.seen("a1", 1, releasing, list...)
-			r.Replicas.Pending++
-			r.Waiting.Capacity++
-			at := slices.IndexFunc(r.Queues, func(q berth.QueueReport) bool { return q.Queue == "b1" })
-			r.Queues[at].WaitingReplicas++
-			return r
-		}
-		require.NoError(z.t, z.c.AgainstReport(seen(0)))
-		z.pass(z.stop("v", berth.CausePreempted, "wide"))
-		return z.c.AgainstReport(seen(1, z.room("wide", "n2", "n3")))
-	}},
 	{check.PromiseS4, "a queue takes back more than its share", func(z *zoo) error {
 		z.lent(promised(1), plain, func(j *berth.Job) {})
 		z.queue("b", "", promised(3))

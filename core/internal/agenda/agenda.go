@@ -359,8 +359,8 @@ func (a *Agenda) Next() berth.Time {
 	return at
 }
 
-// TriedInVain notes that a gang with a reservation was tried in vain.
-func (a *Agenda) TriedInVain() { a.TriedReserved = true }
+// Tried notes that a gang with a reservation was looked at, and whether in vain.
+func (a *Agenda) Tried(vain bool) { a.TriedReserved = a.TriedReserved || vain }
 
 // BeginPlacing notes that the pass has woken what it wakes: the next one looks at what ends now.
 func (a *Agenda) BeginPlacing() { a.Placing = true }

@@ -31,7 +31,7 @@ func (l *Life) Ask(p record.Piece, rep *record.Replica) {
 // Stop stops a gang that runs: after it has written a checkpoint, or the time for that is
 // over, if it writes any.
 func (l *Life) Stop(rep *record.Replica, cause berth.Cause, grace berth.Duration) {
-	l.noteLeaving(rep)
+	l.NoteLeaving(rep)
 	l.agenda.Relook(l.state.Now) // what it leaves may be a place for others
 	if !rep.Job.Spec.Checkpoint.Supported {
 		l.evict(rep, cause)
@@ -50,7 +50,7 @@ func (l *Life) Stop(rep *record.Replica, cause berth.Cause, grace berth.Duration
 // some for several others: its cause is that of the first.
 func (l *Life) shrink(p record.Piece, rep *record.Replica, cause berth.Cause) {
 	victim := p.Rep
-	l.noteLeaving(victim)
+	l.NoteLeaving(victim)
 	if !victim.Has(record.MemberStopping) {
 		l.backlog.Unawait(victim)
 		release := victim.Release.Note()

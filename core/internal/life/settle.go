@@ -129,9 +129,9 @@ func (l *Life) noteRunning(rep *record.Replica, runs bool) {
 	}
 }
 
-// noteLeaving enters a gang among those that are on their way out. Limits that hold others back
+// NoteLeaving enters a gang among those that are on their way out. Limits that hold others back
 // count such a gang as gone where queues keep what they do not use: see Backlog.Affords.
-func (l *Life) noteLeaving(rep *record.Replica) {
+func (l *Life) NoteLeaving(rep *record.Replica) {
 	l.state.NoteLeaving(rep, true)
 	if l.books.Keeping > 0 {
 		l.agenda.FreedQuota()
@@ -179,7 +179,7 @@ func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
 	rep.Retry.Set(retry)
 	l.become(rep, berth.ReplicaReleasing)
 	rep.Leaves = false
-	l.noteLeaving(rep)
+	l.NoteLeaving(rep)
 	l.agenda.Relook(l.state.Now) // what it leaves may be a place for others
 	l.state.SetEnd(rep, l.state.Now.Add(l.state.Config.Policy.ReleaseTimeout))
 	l.Settle(rep, cause)

@@ -51,6 +51,9 @@ func (p *Prospects) rankNodes() {
 	}
 	id := func(i topology.NodeIndex) berth.NodeID { return p.state.Nodes[i].Spec.ID }
 	p.names = slices.DeleteFunc(p.names, func(i topology.NodeIndex) bool { return p.ranks[i] < 0 })
+	for _, i := range p.renamed { // of a node that has gone, too: another may come in its place
+		p.ranks[i] = 0
+	}
 	fresh := slices.DeleteFunc(p.renamed, func(i topology.NodeIndex) bool { return p.state.Nodes[i] == nil })
 	if p.renamed = p.renamed[:0]; len(fresh) > 32 {
 		p.names = append(p.names, fresh...)

@@ -42,11 +42,10 @@ func (se *Search) ServeReserved() {
 			clear(untried)
 			se.tryReserved(e)
 		}
-		if w := e.Rep.Reserved; w != nil {
-			se.agenda.TriedInVain()
-			if !w.IsPlanned() && slices.ContainsFunc(w.Nodes, func(n *record.Node) bool { return n.Freed }) {
-				w.From = min(w.From, se.estimate(w))
-			}
+		w := e.Rep.Reserved
+		se.agenda.Tried(w != nil && !left)
+		if w != nil && !w.IsPlanned() && slices.ContainsFunc(w.Nodes, func(n *record.Node) bool { return n.Freed }) {
+			w.From = min(w.From, se.estimate(w))
 		}
 	}
 }

@@ -222,22 +222,10 @@ func (t *Search) Options() preempt.Options {
 	return preempt.Options{NeedMilli: t.Asked.GPUMilli, Allowances: t.allowances(), Permits: t.Permits}
 }
 
-// ChooseOwn is Choose among those of the own queue that rank below. None go where the queue, or one
-// above it, would be beyond a fair share by the GPUs that are asked for besides theirs: others
-// would reclaim these, the victims come back to what is left, and so on without an end.
-func (t *Search) ChooseOwn(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
+// GatherOwn lists those of the own queue that rank below.
+func (t *Search) GatherOwn() {
 	t.sources = []source{{queue: t.Queue}}
 	t.gather()
-	victims, ok = t.Choose(chooser, trials)
-	more := t.Asked.GPUMilli
-	for _, v := range victims {
-		more -= v.GPUMilli()
-	}
-	if len(victims) > 0 && more > 0 && t.core.books.Shares.Exceeded(t.Queue, quota.Charge{GPUMilli: more}) != quota.NoQueue {
-		t.Weighing = nil
-		return nil, false
-	}
-	return victims, ok
 }
 
 // GatherLent lists those of other queues that have to give back, of which any may be taken that
