@@ -110,11 +110,9 @@ func (c *Checker) mayPass(rep *replica, key gangKey) bool {
 // returns a function that undoes that.
 func (c *Checker) earmarkFailed(but *replica) (undo func()) {
 	var list earmarks
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			if rep != but && rep.readyAt != 0 && len(rep.stood) > 0 && c.unseen(rep) && c.kept[rep.key()] == 0 {
-				list.charge(j.queue, c.costs(rep))
-			}
+	for _, rep := range c.justFailed() {
+		if rep != but && c.kept[rep.key()] == 0 {
+			list.charge(rep.job.queue, c.costs(rep))
 		}
 	}
 	return func() { list.undo(0) }

@@ -400,8 +400,9 @@ func (w *world) noneSpared(rep *replica, r *preemption, before int) error {
 // others, and have not been since by the reservation of a gang, which is made before anybody is
 // evicted. What has come open in the pass goes to others first.
 func (w *world) openTo(rep *replica) func(*node) bool {
+	late := w.cameOpen()
 	return func(n *node) bool {
-		if w.mayHaveOpened(n) {
+		if late[n] {
 			return false
 		}
 		for key, r := range w.gangs {
@@ -413,24 +414,23 @@ func (w *world) openTo(rep *replica) func(*node) bool {
 	}
 }
 
-// mayHaveOpened reports whether a node may have come open in the latest pass: by the end of a
-// reservation, or of the place of a gang that has just failed, which no report has.
-func (w *world) mayHaveOpened(n *node) bool {
+// cameOpen are the nodes that may have come open in the latest pass: by the end of a reservation,
+// or of the place of a gang that has just failed, which no report has.
+func (w *world) cameOpen() map[*node]bool {
+	open := map[*node]bool{}
 	for key, r := range w.Checker.gangs {
-		if slices.Contains(r.Nodes, n.spec.ID) && !slices.Contains(w.gangs[key].Nodes, n.spec.ID) {
-			return true
-		}
-	}
-	for _, j := range w.jobs {
-		for _, rep := range j.replicas {
-			for _, s := range rep.stood {
-				if s.node == n && rep.readyAt != 0 && w.unseen(rep) {
-					return true
-				}
+		for _, id := range r.Nodes {
+			if !slices.Contains(w.gangs[key].Nodes, id) {
+				open[w.nodes[id]] = true
 			}
 		}
 	}
-	return false
+	for _, rep := range w.justFailed() {
+		for _, s := range rep.stood {
+			open[s.node] = true
+		}
+	}
+	return open
 }
 
 // alike reports whether all victims stand at one distance from the beneficiary.

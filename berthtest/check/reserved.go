@@ -21,10 +21,10 @@ type gangKey struct {
 // reserved is what is known of the reservations of gangs.
 type reserved struct {
 	// gangs as the latest report has them. sure: nothing was told since then.
-	// roomsFor are the preemptions that went on then.
-	gangs    map[gangKey]berth.ReservationReport
-	roomsFor map[gangKey]*preemption
-	sure     bool
+	// then are the preemptions that went on at that time.
+	gangs map[gangKey]berth.ReservationReport
+	then  map[gangKey]*preemption
+	sure  bool
 	// passed: a pass was the last that happened, and what was known before it is in
 	// gangs; trespasses are what is wrong about it unless a reservation ended in it.
 	passed     bool
@@ -247,7 +247,7 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 		return err
 	}
 	c.outdated()
-	c.gangs, c.roomsFor, c.sure = gangs, maps.Clone(c.preemptions), true
+	c.gangs, c.then, c.sure = gangs, maps.Clone(c.preemptions), true
 	if passed {
 		c.noteKeptOut()
 	}

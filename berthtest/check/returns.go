@@ -121,6 +121,19 @@ func (rep *replica) comesBack() bool {
 // unseen reports whether no pass had seen the failure of a gang before the last one.
 func (c *Checker) unseen(rep *replica) bool { return rep.failedIn >= c.passes-1 }
 
+// justFailed lists the gangs that back off since a failure that no pass had seen before the last
+// one, and that have stood somewhere.
+func (c *Checker) justFailed() (list []*replica) {
+	for _, j := range c.jobs {
+		for _, rep := range j.replicas {
+			if rep.readyAt != 0 && len(rep.stood) > 0 && c.unseen(rep) {
+				list = append(list, rep)
+			}
+		}
+	}
+	return list
+}
+
 // isBackoff reports whether a place that is kept lasts as long as that of a gang that backs off.
 func (c *Checker) isBackoff(rep *replica, r *berth.ReservationReport) bool {
 	return rep.readyAt != 0 && (r.Until == rep.keptUntil || r.Until == rep.readyAt.Add(c.policy.ReservationTimeout))
@@ -169,7 +182,7 @@ func (c *Checker) standsFree(rep *replica, gangs map[gangKey]berth.ReservationRe
 		if !plain || c.nodes[n.spec.ID] != n || n.closed() || n.unfit(g) != "" || n.burnIn != 0 || c.mayBeSpare(n) || c.ownedByOthers(rep, n) || rep.avoided[n.spec.ID] {
 			return false
 		}
-		if c.promisedToOthers(rep, n, c.gangs, c.roomsFor) || c.promisedToOthers(rep, n, gangs, c.preemptions) {
+		if c.promisedToOthers(rep, n, c.gangs, c.then) || c.promisedToOthers(rep, n, gangs, c.preemptions) {
 			return false
 		}
 		for _, i := range s.at.GPUs.Indexes() {
@@ -231,9 +244,9 @@ func (c *Checker) ownedByOthers(rep *replica, n *node) bool {
 // promisedToOthers reports whether a node is in the place that is planned for another gang, or
 // reserved for one that may rank above, by a report with the preemptions of that time. Any other
 // waits for its turn there, and goes on to wait.
-func (c *Checker) promisedToOthers(rep *replica, n *node, gangs map[gangKey]berth.ReservationReport, rooms map[gangKey]*preemption) bool {
+func (c *Checker) promisedToOthers(rep *replica, n *node, gangs map[gangKey]berth.ReservationReport, preemptions map[gangKey]*preemption) bool {
 	for key, r := range gangs {
-		promised := r.Moving || rooms[key] != nil || c.kept[key] != 0
+		promised := r.Moving || preemptions[key] != nil || c.kept[key] != 0
 		if other := c.beneficiary(key); other != nil && key != rep.key() {
 			promised = promised || c.mayPass(other, rep.key())
 		}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
@@ -24,7 +23,7 @@ func TestLowBounds(t *testing.T) {
 	}
 	for _, g := range []struct {
 		name string
-		draw func(*generator) (berth.Config, sim.Options, []sim.Arrival)
+		draw drawing
 		few  int
 	}{
 		{"world", (*generator).world, 2},

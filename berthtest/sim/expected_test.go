@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
 )
@@ -181,7 +180,7 @@ func TestExpectedStartIsWhatCanBe(t *testing.T) {
 	seen := map[string]int{}
 	for _, g := range []struct {
 		name string
-		draw func(*generator) (berth.Config, sim.Options, []sim.Arrival)
+		draw drawing
 	}{{"steady", (*generator).steady}, {"world", (*generator).world}} {
 		for seed := range drawn.Seeds(8) {
 			punctually(t, fmt.Sprintf("%s %d", g.name, seed), newGenerator(seed), g.draw, seen)
@@ -195,7 +194,7 @@ func TestExpectedStartIsWhatCanBe(t *testing.T) {
 }
 
 // punctually has a punctual executor play a world, and compares now and then what is told.
-func punctually(t *testing.T, world string, g *generator, draw func(*generator) (berth.Config, sim.Options, []sim.Arrival), seen map[string]int) {
+func punctually(t *testing.T, world string, g *generator, draw drawing, seen map[string]int) {
 	t.Helper()
 	config, _, list := draw(g)
 	config.Policy.HotSpares = nil

@@ -4,21 +4,19 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
-// TestWorldsThatFailed runs worlds in which fresh seeds of the swarm found defects of the core: a
-// beneficiary whose bucket a limit held back was not tried again where a reservation had ended
-// meanwhile; two queues took reservations from each other without an end, each by a gang that asked
-// for more than its fair share; and a limit that counts what leaves as gone was not looked at again
-// when a gang began to leave.
+// TestWorldsThatFailed runs worlds in which fresh seeds of the swarm found defects of the core. A
+// limit held back the bucket of a beneficiary, which was not tried again where a reservation had
+// ended meanwhile. Two queues took reservations from each other without an end, each by a gang that
+// asked for more than its fair share. And a limit that counts what leaves as gone was not looked at
+// again when a gang began to leave.
 func TestWorldsThatFailed(t *testing.T) {
 	t.Parallel()
 	for _, failed := range []struct {
 		of   string
-		draw func(*generator) (berth.Config, sim.Options, []sim.Arrival)
+		draw drawing
 		seed uint64
 		long bool
 	}{

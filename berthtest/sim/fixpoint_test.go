@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/quota"
@@ -21,7 +20,7 @@ func TestAPassIsAFixpoint(t *testing.T) {
 	t.Parallel()
 	for _, g := range []struct {
 		name string
-		draw func(*generator) (berth.Config, sim.Options, []sim.Arrival)
+		draw drawing
 		few  int
 	}{{"world", (*generator).world, 4}, {"contended", (*generator).contended, 1}, {"failing", (*generator).failing, 1}, {"moving", (*generator).moving, 1}} {
 		for seed := range drawn.Seeds(g.few) {

@@ -17,6 +17,9 @@ const (
 	faults  = berth.Time(90 * berth.Minute)
 )
 
+// A drawing is one of the ways in which a generator draws a world.
+type drawing = func(*generator) (berth.Config, sim.Options, []sim.Arrival)
+
 // A generator draws a tiny world from a seed: everything is likely to be in the
 // way of everything else.
 type generator struct {

@@ -41,7 +41,7 @@ func TestGolden(t *testing.T) {
 	}
 	generators := []struct {
 		name string
-		draw func(*generator) (berth.Config, sim.Options, []sim.Arrival)
+		draw drawing
 	}{
 		{"world", (*generator).world},
 		{"contended", (*generator).contended},
@@ -83,7 +83,7 @@ func readGolden(t *testing.T, file string) map[string]string {
 }
 
 // goldenHash runs one world to its end, unchecked, and returns the hash of what came of it.
-func goldenHash(t *testing.T, draw func(*generator) (berth.Config, sim.Options, []sim.Arrival), seed uint64) string {
+func goldenHash(t *testing.T, draw drawing, seed uint64) string {
 	t.Helper()
 	config, options, list := draw(newGenerator(seed))
 	sched, err := core.New(config)

@@ -31,7 +31,7 @@ func TestMachines(t *testing.T) {
 	}
 	for _, g := range []struct {
 		name  string
-		draw  func(*generator) (berth.Config, sim.Options, []sim.Arrival)
+		draw  drawing
 		seeds []uint64
 	}{
 		{"world", (*generator).world, []uint64{2}},

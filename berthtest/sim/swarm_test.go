@@ -37,7 +37,7 @@ func reportsOfBinds() (cases []string) {
 
 // swarm runs a few worlds that a generator draws, or many; then each of the cases must have
 // come up in one of them.
-func swarm(t *testing.T, few int, draw func(*generator) (berth.Config, sim.Options, []sim.Arrival), cases ...string) {
+func swarm(t *testing.T, few int, draw drawing, cases ...string) {
 	t.Helper()
 	seen := map[string]int{}
 	for seed := range drawn.Seeds(few) {
