@@ -52,8 +52,8 @@ func LeaveTakers(c *Core) { c.agenda.LeaveTakers() }
 // weighed, and how many candidates they have gathered there.
 func VictimWork(c *Core) (places, weighed, candidates int) { return c.victims.Work() }
 
-// NodesRestood is at how many nodes victim searches have looked so far because something changed on
-// them.
+// NodesRestood counts the nodes that victim searches have looked at so far because something
+// changed on them.
 func NodesRestood(c *Core) int { return c.victims.Restood() }
 
 // NodesToClear are the nodes with what could be moved off them for a job that waits, in order: one
@@ -80,7 +80,7 @@ func MovesFit(c *Core, job berth.JobID, tell func(may, do bool)) {
 	}
 }
 
-// NodesCleared is of how many nodes was found out so far what it costs to clear them.
+// NodesCleared is how often the cost to clear a node was worked out so far.
 func NodesCleared(c *Core) int { return c.evict.Cleared }
 
 // SpotsAtFirst has victim searches find so many spots at first, or all of them: less than 0.

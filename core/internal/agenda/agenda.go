@@ -63,8 +63,8 @@ type Agenda struct {
 	// at all gangs of its round. takersLeft: the last pass has not looked at all that come before
 	// a gang for which nodes are set aside.
 	QuotaFreed, lessened, BackfillDue, SparesDue, Homeless, MovesLeft, takersLeft bool
-	// Of a pass: what it wakes is awake, a gang with a reservation was tried in vain, and something
-	// was placed since it last looked at what limits hold back.
+	// Of the pass in progress: it has woken what it wakes; it has tried a gang with a reservation
+	// in vain; it has placed something since it last looked at what limits hold back.
 	Placing, TriedReserved, taken bool
 
 	// The instants from which on a stage is due; Never: when something changes. Of nextRank, 0

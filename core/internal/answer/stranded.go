@@ -42,7 +42,7 @@ type need struct {
 // wait enters what waits in a bucket, unless it is entered with another bucket of its shape.
 func (ns *needs) wait(b *record.Bucket) {
 	ns.some = true
-	if s := b.Shape; len(s.Buckets) == 1 || b == s.Buckets[0] {
+	if s := b.Shape; b == s.Buckets[0] {
 		ns.gather(s)
 	}
 }

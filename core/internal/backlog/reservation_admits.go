@@ -160,14 +160,19 @@ func (bl *Backlog) Admits(w *record.Reservation, rep *record.Replica, end berth.
 
 // passes reports whether a replica may take what is set aside for a beneficiary of its queue.
 func (bl *Backlog) passes(rep *record.Replica, w *record.Reservation) bool {
-	return rep.Job.Queue == w.Rep.Job.Queue && w.IsAwaitedPlan() && w.Kind.Cause() == berth.CauseVictimsGone && bl.Outranks(rep, w.Rep) && !bl.exceedsShare(rep, w)
+	return ofItsQueue(rep, w) && bl.Outranks(rep, w.Rep) && !bl.exceedsShare(rep, w)
 }
 
-// exceedsShare reports whether a replica would be beyond a fair share in which the beneficiary of
-// its queue stays: others would reclaim from it what was reclaimed from them, and their jobs come
-// back, and so on without an end.
+// ofItsQueue reports whether what is set aside is for a beneficiary of a replica's queue.
+func ofItsQueue(rep *record.Replica, w *record.Reservation) bool {
+	return rep.Job.Queue == w.Rep.Job.Queue && w.IsAwaitedPlan() && w.Kind.Cause() == berth.CauseVictimsGone
+}
+
+// exceedsShare reports whether a replica would take its queue beyond a fair share in which the
+// beneficiary of that queue leaves it. Others would then reclaim from the replica what was
+// reclaimed from them, their jobs would come back, and so on without an end.
 func (bl *Backlog) exceedsShare(rep *record.Replica, w *record.Reservation) bool {
-	if rep.Job.Queue != w.Rep.Job.Queue || !w.IsAwaitedPlan() || w.Kind.Cause() != berth.CauseVictimsGone || len(rep.Entries) == 0 {
+	if len(rep.Entries) == 0 {
 		return false
 	}
 	s, planned := rep.Entries[0].Bucket.Shape, w.Plan.GPUMilli()
@@ -187,8 +192,10 @@ func (bl *Backlog) mayTake(by record.Taker, rep *record.Replica, w *record.Reser
 	switch own := rep.PlannedReservation(); {
 	case by == record.Nobody, own != nil && own.Kind.Cause() == berth.CauseResumed:
 		return false
+	case by == record.ByClaim && ofItsQueue(rep, w):
+		return bl.passes(rep, w)
 	case by == record.ByClaim:
-		return bl.Claims(rep, w.Rep) && !bl.exceedsShare(rep, w)
+		return bl.Claims(rep, w.Rep)
 	}
 	return bl.Outranks(rep, w.Rep)
 }

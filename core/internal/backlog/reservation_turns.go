@@ -31,11 +31,12 @@ func (bl *Backlog) holders(size due.Size) (list []*record.Reservation) {
 // ReservedGangs counts the gangs of one size that have a reservation.
 func (bl *Backlog) ReservedGangs(size due.Size) int { return len(bl.holders(size)) }
 
-// LastReserved is the last gang of one size that has a reservation and stands in an order, or
-// behind it. O(reservations x order).
-func (bl *Backlog) LastReserved(size due.Size, order []*record.Entry) Position {
-	last := Position{At: -1}
-	for _, w := range bl.holders(size) {
+// LastReserved counts the gangs of one size that have a reservation, and finds the last of them
+// that stands in an order, or behind it. O(reservations x order).
+func (bl *Backlog) LastReserved(size due.Size, order []*record.Entry) (reserved int, last Position) {
+	holders := bl.holders(size)
+	last.At = -1
+	for _, w := range holders {
 		e := w.Rep.Entries[0]
 		at := slices.Index(order, e)
 		if at < 0 {
@@ -45,7 +46,7 @@ func (bl *Backlog) LastReserved(size due.Size, order []*record.Entry) Position {
 			last = Position{e, at}
 		}
 	}
-	return last
+	return len(holders), last
 }
 
 // AnyMayReserve reports whether some head of a size, or an entry behind it, may get a reservation:

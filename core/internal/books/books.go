@@ -65,9 +65,8 @@ func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.Sta
 	invariant.Must(err)
 	invariant.Must(tree.SetHalfLife(int64(config.Policy.UsageHalfLife)))
 	bk := &Books{
-		demandVersion: -1,
-		catalogue:     catalogue, agenda: agenda, state: state, scoring: scoring,
-		Capacities: map[quota.Resource]int64{}, Shares: shares.WithoutPast(),
+		catalogue: catalogue, agenda: agenda, state: state, scoring: scoring,
+		Capacities: map[quota.Resource]int64{}, Shares: shares.WithoutPast(), demandVersion: -1,
 	}
 	if config.Ledger {
 		bk.Ledger = &quota.Ledger{}

@@ -37,8 +37,9 @@ func (bk *Books) CountDemand(b *record.Bucket, entries int64) {
 	bk.touch(b.Queue)
 }
 
-// ExceedsShare reports whether a leaf would be beyond a fair share with one amount more, in
-// thousandths of a GPU, in which it stays with another: its own share, or that of a queue above.
+// ExceedsShare compares two amounts that a leaf may have besides what it uses, in thousandths of a
+// GPU. It reports whether the first takes some queue, the leaf or one above it, beyond its fair
+// share, and the other does not.
 func (bk *Books) ExceedsShare(leaf quota.QueueIndex, milli, other int64) bool {
 	bk.TellDemands()
 	over := bk.Shares.Exceeded(leaf, quota.Charge{GPUMilli: milli})

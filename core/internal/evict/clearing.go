@@ -57,35 +57,36 @@ type clearing struct {
 	r     *rearrangement
 	may   func(*record.Replica) bool
 	suits func(*record.Node) bool
-	// floors are the nodes that were not looked at; looked are the others that were not given yet.
-	floors pq.Heap[prospect.Floor]
+	// bounds are those of the nodes that were not looked at; looked are the others that were not
+	// given yet.
+	bounds pq.Heap[prospect.NodeCost]
 	looked pq.Heap[weighed]
 }
 
 // A weighed node has its own cost.
 type weighed struct {
-	prospect.Floor
+	prospect.NodeCost
 	search.NodeToClear
 }
 
 // clearing begins one, of the nodes that suit and the gangs that may move.
 func (r *rearrangement) clearing(suits func(*record.Node) bool, may func(*record.Replica) bool) *clearing {
 	return &clearing{
-		r: r, may: may, suits: suits, floors: r.im.core.victims.Floors(),
-		looked: pq.New(func(a, b weighed) bool { return a.Before(b.Floor) }, nil),
+		r: r, may: may, suits: suits, bounds: r.im.core.victims.LowerBounds(),
+		looked: pq.New(func(a, b weighed) bool { return a.Before(b.NodeCost) }, nil),
 	}
 }
 
 // next gives the next node; false: that was all. Everything is in place as it was at the beginning.
 func (c *clearing) next() (to search.NodeToClear, some bool) {
-	for c.floors.Len() > 0 && (c.looked.Len() == 0 || c.floors.Min().Before(c.looked.Min().Floor)) {
-		f := c.floors.Pop()
-		n := c.r.im.core.state.Nodes[f.Node]
+	for c.bounds.Len() > 0 && (c.looked.Len() == 0 || c.bounds.Min().Before(c.looked.Min().NodeCost)) {
+		bound := c.bounds.Pop()
+		n := c.r.im.core.state.Nodes[bound.Node]
 		if !c.suits(n) {
 			continue
 		}
 		if to, some = c.r.nodeToClear(n, c.may); some {
-			c.looked.Push(weighed{f.With(costOfEach(&to)), to})
+			c.looked.Push(weighed{bound.With(costOfEach(&to)), to})
 		}
 	}
 	if c.looked.Len() == 0 {

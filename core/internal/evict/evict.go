@@ -28,7 +28,7 @@ type Evict struct {
 	// departing and here are scratch of the imagination.
 	departing books.Bill
 	here      []record.Imagined
-	// Cleared counts the nodes of which was found out what it costs to clear them.
+	// Cleared counts how often the cost to clear a node was worked out.
 	Cleared int
 	// Replied, unless nil, is told of each bid that is in vain as an earlier search tells, so that
 	// tests can search all the same.

@@ -130,8 +130,8 @@ func (ev *Evict) giveUp(b *Bid) {
 	}
 }
 
-// NodesToClear lists the nodes to clear for an entry one by one, and from a list of all: for tests,
-// which expect the same.
+// NodesToClear lists the nodes to clear for an entry one by one, and by a look at all of them: for
+// tests, which expect the same.
 func (ev *Evict) NodesToClear(e *record.Entry) (fast, slow []search.NodeToClear) {
 	im, _ := ev.Imagine()
 	defer im.Forget()

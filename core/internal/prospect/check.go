@@ -46,8 +46,8 @@ func (p *Prospects) Check() error {
 func (p *Prospects) checkNode(i topology.NodeIndex) error {
 	f := &p.nodes[i]
 	until := p.stand(i)
-	if f.bottom != p.bottom {
-		return fmt.Errorf("node %d costs %+v at the least, expected %+v", i, f.bottom, p.bottom)
+	if f.bound != p.bound {
+		return fmt.Errorf("node %d costs %+v at the least, expected %+v", i, f.bound, p.bound)
 	}
 	if len(p.standing) != len(f.refs) || until != f.until || until != 0 && !p.ends.Has(ending{until, i}) {
 		return fmt.Errorf("node %d has %d places until %d, expected %d until %d", i, len(f.refs), f.until, len(p.standing), until)

@@ -53,13 +53,11 @@ type Prospects struct {
 	// spare has the buffers of picks that are closed.
 	spare [][]spot
 
-	// names are the nodes that were looked at, in order, and ranks their positions there, by
-	// topology.NodeIndex; less than 0: it is among renamed, and another node than it was.
-	names   []topology.NodeIndex
-	ranks   []int32
-	renamed []topology.NodeIndex
-	floors  []Floor // scratch
-	bottom  bottom  // scratch: that of one node
+	// names are the nodes by name, but for renamed: another node is there than when they were put
+	// in order.
+	names, renamed []topology.NodeIndex
+	bounds         []NodeCost // scratch
+	bound          lowerBound // scratch: that of one node
 }
 
 // New returns prospects of an empty fleet.
@@ -117,10 +115,11 @@ const none = math.MaxInt64
 
 // A footing is where the places of a node are.
 type footing struct {
-	refs   []ref
-	until  berth.Time // the first instant at which its places change by themselves; 0: never
-	bottom bottom
-	node   *record.Node // at this position when it was looked at
+	refs  []ref
+	until berth.Time // the first instant at which its places change by themselves; 0: never
+	bound lowerBound
+	node  *record.Node // at this position when it was looked at
+	rank  int32        // its position in Prospects.names; less than 0: it is among the renamed
 }
 
 type ref struct {
@@ -157,8 +156,8 @@ func (p *Prospects) Refresh() {
 		p.nodes[e.node].until = 0
 		p.state.NoteChanged(e.node)
 	}
-	for len(p.nodes) < len(p.state.Nodes) {
-		p.nodes = append(p.nodes, footing{bottom: bottom{none, none}})
+	if more := len(p.state.Nodes) - len(p.nodes); more > 0 {
+		p.nodes = append(p.nodes, slices.Repeat([]footing{{bound: lowerBound{none, none}}}, more)...)
 	}
 	p.state.TakeChanged(p.restand)
 }
@@ -173,7 +172,7 @@ func (p *Prospects) restand(i topology.NodeIndex) {
 	}
 	p.noteNode(i)
 	until := p.stand(i)
-	f.bottom = p.bottom
+	f.bound = p.bound
 	for k := range p.standing {
 		p.insert(i, &p.standing[k])
 	}
@@ -194,11 +193,8 @@ func (p *Prospects) noteNode(i topology.NodeIndex) {
 		return
 	}
 	f.node = p.state.Nodes[i]
-	for len(p.ranks) <= int(i) {
-		p.ranks = append(p.ranks, 0)
-	}
-	if p.ranks[i] >= 0 {
-		p.ranks[i] = -1
+	if f.rank >= 0 {
+		f.rank = -1
 		p.renamed = append(p.renamed, i)
 	}
 }
@@ -236,7 +232,7 @@ func (p *Prospects) remove(i topology.NodeIndex, r ref) {
 // stand lists what stands on a node, by tier, as standing, and returns the first instant at which
 // that changes by itself.
 func (p *Prospects) stand(i topology.NodeIndex) (until berth.Time) {
-	p.standing, p.bottom = p.standing[:0], bottom{none, none}
+	p.standing, p.bound = p.standing[:0], lowerBound{none, none}
 	n := p.state.Nodes[i]
 	if n == nil {
 		return 0
@@ -257,7 +253,7 @@ func (p *Prospects) stand(i topology.NodeIndex) (until berth.Time) {
 		s.least = s.least.or(leastOf(at.Rep, 0))
 		each, grows, next := costOf(at.Rep, p.state.Now)
 		until = state.Earlier(until, next)
-		p.bottom = p.bottom.with(at.Rep, each, grows)
+		p.bound = p.bound.with(at.Rep, each, grows)
 		s.add(held, int32(record.ChargeOf(&m.Hold, n).GPUMilli), each, grows)
 	}
 	return until

@@ -35,8 +35,8 @@ func (se *Search) Reserve() {
 		return
 	}
 	se.lookAtHeads()
-	plans := 2 * most // a large gang may end what is set aside for a small one
-	for _, size := range [...]due.Size{due.SeveralNodes, due.OneNode} {
+	plans := 2 * most
+	for _, size := range [...]due.Size{due.SeveralNodes, due.OneNode} { // a large gang may end what is set aside for a small one
 		if se.backlog.AnyMayReserve(size) && !se.reserveForSize(size, &plans) {
 			se.agenda.ReserveNow(se.state.Now) // the rest goes on in the next pass
 			return
@@ -97,7 +97,8 @@ func (se *Search) reserveInOrder(size due.Size, order []*record.Entry, plans *in
 // lastReserved reports whether as many gangs of a size have a reservation as may, and the last of
 // them in an order.
 func (se *Search) lastReserved(size due.Size, order []*record.Entry) (full bool, last backlog.Position) {
-	return se.backlog.ReservedGangs(size) >= se.state.Config.Policy.ReservedGangs, se.backlog.LastReserved(size, order)
+	reserved, last := se.backlog.LastReserved(size, order)
+	return reserved >= se.state.Config.Policy.ReservedGangs, last
 }
 
 // dueEntries lists the first so many entries of a size that may get a reservation now, among those

@@ -56,12 +56,12 @@ func (v *Victims) Work() (places, weighed, candidates int) {
 // look at those of all passes before it.
 func (v *Victims) Prepare() { v.prospects.Refresh() }
 
-// Restood is at how many nodes it was looked so far because something had changed on them.
+// Restood counts the nodes that were looked at so far because something had changed on them.
 func (v *Victims) Restood() int { return v.prospects.Restood }
 
-// Floors are the nodes on which something may be stopped, those first that may cost the least to
-// clear. It is good until the next ones.
-func (v *Victims) Floors() pq.Heap[prospect.Floor] { return v.prospects.Floors() }
+// LowerBounds are the nodes on which something may be stopped with the least that each may cost to
+// clear, the least on top. They are good until the next call.
+func (v *Victims) LowerBounds() pq.Heap[prospect.NodeCost] { return v.prospects.LowerBounds() }
 
 // SpotsAtFirst has searches find so many spots at first, or all of them: less than 0. It is for
 // tests.
