@@ -136,6 +136,7 @@ func (m Readings) pointer(t reflect.Type) reading {
 }
 
 func (m Readings) slice(t reflect.Type) reading {
+	kind := len(m) // of slices of this type alone
 	read := m.of(t.Elem())
 	return func(s *source, v reflect.Value) bool {
 		if !s.take('[') {
@@ -144,7 +145,7 @@ func (m Readings) slice(t reflect.Type) reading {
 		n, start := 0, s.at
 		for ; s.more(n > 0, ']'); n++ {
 			if n == v.Cap() {
-				v.Grow(s.room(n, start))
+				v.Grow(s.room(n, start, kind))
 			}
 			v.SetLen(n + 1)
 			if !read(s, v.Index(n)) {
@@ -153,6 +154,9 @@ func (m Readings) slice(t reflect.Type) reading {
 		}
 		if n == 0 {
 			v.Set(reflect.MakeSlice(t, 0, 0))
+		}
+		if s.lengths[kind%len(s.lengths)] = 0; n <= fewElements {
+			s.lengths[kind%len(s.lengths)] = uint8(n)
 		}
 		return s.take(']')
 	}
@@ -269,18 +273,28 @@ type source struct {
 	text []byte
 	at   int
 	read map[shared]reflect.Value
+	// lengths has, for lists of some kinds, that of the last one that was read, if it was short. Others
+	// may have the place of a kind: it is a guess.
+	lengths [16]uint8
 }
 
-// room is for how many more elements a list makes room when it has so many, and began at start: a
-// long one for as many as the rest of the text has if they are as long, but no more than thrice
-// those that came. So a long list is copied few times, and a text that is none takes no more room
-// than what it began with.
-func (s *source) room(n, start int) int {
-	if n < 64 {
+// room is for how many more elements a list of a kind makes room when it has so many, and began at
+// start. The first time it is for as many as the last one had, if those were few. A long list is for
+// as many as the rest of the text has if they are as long, but no more than thrice those that came.
+// So most lists are copied few times, and a text that is none takes little more room than what it
+// began with.
+func (s *source) room(n, start, kind int) int {
+	switch {
+	case n == 0:
+		return max(1, int(s.lengths[kind%len(s.lengths)]))
+	case n < 64:
 		return 1
 	}
 	return min(3*n, 1+(len(s.text)-s.at)/((s.at-start)/n)*17/16)
 }
+
+// fewElements is the length of the longest list that the next one of its kind makes room for.
+const fewElements = 8
 
 // peek steps over blanks, and is the next byte; 0: the text is at its end.
 func (s *source) peek() byte {
@@ -417,16 +431,39 @@ func readString(s *source, v reflect.Value) bool {
 
 func readInt(s *source, v reflect.Value) bool {
 	digits, ok := s.number()
-	n, err := strconv.ParseInt(string(digits), 10, 64)
+	n, whole := small(digits)
+	if !whole {
+		var err error
+		n, err = strconv.ParseInt(string(digits), 10, 64)
+		ok = ok && err == nil
+	}
 	v.SetInt(n)
-	return ok && err == nil && !v.OverflowInt(n)
+	return ok && !v.OverflowInt(n)
 }
 
 func readUint(s *source, v reflect.Value) bool {
 	digits, ok := s.number()
-	n, err := strconv.ParseUint(string(digits), 10, 64)
+	small, whole := small(digits)
+	n := uint64(small)
+	if !whole {
+		var err error
+		n, err = strconv.ParseUint(string(digits), 10, 64)
+		ok = ok && err == nil
+	}
 	v.SetUint(n)
-	return ok && err == nil && !v.OverflowUint(n)
+	return ok && !v.OverflowUint(n)
+}
+
+// small is the number of some digits without a sign; false: there are others, or too many to fit for
+// certain.
+func small(digits []byte) (n int64, ok bool) {
+	if len(digits) == 0 || len(digits) > 18 || digits[0] == '-' {
+		return 0, false
+	}
+	for _, c := range digits {
+		n = 10*n + int64(c-'0')
+	}
+	return n, true
 }
 
 // readBytes reads bytes, which are written to the base of 64.

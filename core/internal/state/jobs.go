@@ -57,13 +57,10 @@ const mostShared = 1024
 
 // PatternLike is PatternOf for one of many jobs.
 func (st *State) PatternLike(j *berth.Job, known Patterns) *record.Pattern {
-	rest := told.AskedBy(j)
-	rest.Groups = nil
-	st.writePattern(j, rest)
-	if p := known[sharedGroups{&j.Groups[0], string(st.key)}]; p != nil {
+	key := sharedGroups{&j.Groups[0], st.restOfPattern(j)}
+	if p := known[key]; p != nil {
 		return p
 	}
-	key := sharedGroups{&j.Groups[0], string(st.key)}
 	p := st.PatternOf(j)
 	if len(known) < mostShared {
 		known[key] = p
@@ -71,10 +68,24 @@ func (st *State) PatternLike(j *berth.Job, known Patterns) *record.Pattern {
 	return p
 }
 
+// restOfPattern is what else makes the pattern of a job beside its groups; empty: nothing does.
+func (st *State) restOfPattern(j *berth.Job) string {
+	rest := told.AskedBy(j)
+	if rest.Groups = nil; rest.Simple() && !sharesGPUs(j) {
+		return ""
+	}
+	st.writePattern(j, rest)
+	return string(st.key)
+}
+
+func sharesGPUs(j *berth.Job) bool {
+	return slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Share != nil })
+}
+
 // writePattern writes the key of the pattern of a job, as if it asked for what is given.
 func (st *State) writePattern(j *berth.Job, asked told.Asked) {
 	st.asked = record.PatternSpec{Asked: asked}
-	if slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Share != nil }) {
+	if sharesGPUs(j) {
 		st.asked.TrustDomain = catalogue.TrustDomainOf(j.Tenant, j.Queue)
 	}
 	var err error
