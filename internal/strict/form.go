@@ -39,6 +39,9 @@ func (f *Form[T]) Unmarshal(b []byte) (*T, error) {
 // Plain is Unmarshal without a word about what is wrong: false: it may be wrong, or rare.
 func (f *Form[T]) Plain(b []byte) (*T, bool) {
 	v, s := new(T), &source{text: b}
+	if len(b) > longText {
+		s.words = make([]string, 256)
+	}
 	ok := f.read(s, reflect.ValueOf(v).Elem())
 	return v, ok && s.peek() == 0 && s.at == len(b)
 }
@@ -187,6 +190,7 @@ func (m Readings) mapping(t reflect.Type) reading {
 // An entry is a field of a struct, or of one that is embedded in it.
 type entry struct {
 	name  string
+	key   string // the name as it is written, with quotes and colon
 	index []int
 	read  reading
 }
@@ -208,11 +212,7 @@ func (m Readings) structure(t reflect.Type) reading {
 		var seen [2]uint64
 		next := 0 // fields mostly come in the order of their declaration
 		for n := 0; s.more(n > 0, '}'); n++ {
-			key, ok := s.key()
-			if !ok {
-				return false
-			}
-			at := find(list, next, key)
+			at := s.entry(list, next)
 			if at < 0 || seen[at/64]&(1<<(at%64)) != 0 {
 				return false
 			}
@@ -228,6 +228,19 @@ func (m Readings) structure(t reflect.Type) reading {
 		}
 		return s.take('}')
 	}
+}
+
+// entry is the entry of the next key, which it steps over with its colon: mostly the one that is
+// expected; -1: there is none.
+func (s *source) entry(list []entry, expected int) int {
+	if expected < len(list) && s.word(list[expected].key) {
+		return expected
+	}
+	key, ok := s.key()
+	if !ok {
+		return -1
+	}
+	return find(list, expected, key)
 }
 
 // find is the entry of a key, looked for from one on; -1: there is none.
@@ -262,7 +275,7 @@ func (m Readings) entries(list []entry, t reflect.Type, path []int) ([]entry, bo
 			if f.Anonymous || strings.Contains(f.Tag.Get("json"), ",string") {
 				return nil, false
 			}
-			list = append(list, entry{name, index, m.of(f.Type)})
+			list = append(list, entry{name, strconv.Quote(name) + ":", index, m.of(f.Type)})
 		}
 	}
 	return list, true
@@ -276,6 +289,8 @@ type source struct {
 	// lengths has, for lists of some kinds, that of the last one that was read, if it was short. Others
 	// may have the place of a kind: it is a guess.
 	lengths [16]uint8
+	// words are some that came before, in a long text: most are there many times.
+	words []string
 }
 
 // room is for how many more elements a list of a kind makes room when it has so many, and began at
@@ -425,8 +440,23 @@ func readBool(s *source, v reflect.Value) bool {
 
 func readString(s *source, v reflect.Value) bool {
 	text, ok := s.str()
-	v.SetString(string(text))
+	v.SetString(s.shared(text))
 	return ok
+}
+
+// longText is the length from which on a text keeps the words that it is made of.
+const longText = 1 << 16
+
+// shared is a text as a string: as the one before it in its place, if that is the same.
+func (s *source) shared(text []byte) string {
+	if len(s.words) == 0 || len(text) == 0 {
+		return string(text)
+	}
+	place := (len(text)*31 + int(text[0])*7 + int(text[len(text)-1])) % len(s.words)
+	if s.words[place] != string(text) {
+		s.words[place] = string(text)
+	}
+	return s.words[place]
 }
 
 func readInt(s *source, v reflect.Value) bool {
