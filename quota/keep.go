@@ -44,7 +44,7 @@ package quota
 //     not if a queue would be beyond its F with that gang that is within with the beneficiary (see
 //     Shares.Exceeded). Else that place is given back to others, and made again.
 //   - A gang that evicts others of its own leaf raises neither sum, and may lower both: with idle
-//     capacity besides, it takes the leaf beyond F, is reclaimed, and those it evicted come back. An
+//     capacity besides, it takes the leaf beyond F, is reclaimed, and the others come back. An
 //     embedder remembers that it was reclaimed, and has it evict others of its leaf from then on
 //     only where no queue is beyond its F with it. So each gang lowers the pair so once at most.
 //

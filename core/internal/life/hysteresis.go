@@ -23,7 +23,8 @@ func (l *Life) ProtectedUntil(rep *record.Replica, withinGuarantee bool) berth.T
 	return rep.Started.Add(least)
 }
 
-// noteEviction counts how often in a row a replica was evicted, and notes whether for another queue.
+// noteEviction counts how often in a row a replica was evicted, and notes that it was for another
+// queue.
 func (l *Life) noteEviction(rep *record.Replica) {
 	eviction := rep.Eviction.Note()
 	if l.state.Now.Sub(rep.Started) >= max(0, l.state.Config.Policy.Preemption.Cooldown)<<(maxDoublings+1) {

@@ -52,8 +52,8 @@ func (se *Search) freshen(b *record.Bucket) {
 	}
 }
 
-// limit notes that limits refuse the place that was found for one of a bucket. Where they are on one
-// of several products, another may be let in to nodes with a GPU of another that are set aside.
+// limit notes that limits refuse the place that was found for one of a bucket. Where they are on
+// one product, others of the bucket may be let in to nodes with another that are set aside.
 func (se *Search) limit(b *record.Bucket) {
 	if b.QuotaSlot < 0 {
 		se.backlog.QuotaBlock(b)

@@ -133,6 +133,19 @@ func (se *Search) affordableFor(s *record.Shape, q quota.QueueIndex) (*gang.Requ
 	return &cut, true
 }
 
+// requestNow is what an entry may have now by its quota. Its shape may be blocked, for others.
+func (se *Search) requestNow(e *record.Entry) (*gang.Request, bool) {
+	b := e.Bucket
+	se.state.Compile(b.Shape)
+	request, ok := se.affordable(b)
+	if ok {
+		se.state.Totals.PlacementAttempts++
+	} else if b.QuotaSlot < 0 {
+		se.backlog.QuotaBlock(b)
+	}
+	return request, ok
+}
+
 // search looks for a place, and books it if there is one: first without the nodes
 // that the replica avoids, and with the minimum alone if limits on products leave
 // no more.
