@@ -47,6 +47,10 @@ func (c *checker) indexes() {
 		if use.nodes != uses[class] {
 			c.wrong("class %d is said to have %d nodes, it has %d", class, use.nodes, uses[class])
 		}
+		list := t.domains[RootDomain].tallies
+		if at, some := findTally(list, NodeClass(class)); some != (use.fleet != nil) || some && list[at] != use.fleet {
+			c.wrong("class %d has another tally of the fleet", class)
+		}
 	}
 }
 

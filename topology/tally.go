@@ -127,7 +127,7 @@ func (tl *tally) shift(before, after, delta int) {
 }
 
 // Count returns how many nodes of a class at or below a domain have exactly k GPUs
-// free and take work. O(log classes).
+// free and take work. O(log classes), and O(1) of the fleet.
 func (t *Tree) Count(d DomainIndex, c NodeClass, k int) int {
 	tl := t.tallyOf(d, c)
 	if tl == nil || k < 0 || k >= len(tl.counts) {
@@ -137,7 +137,7 @@ func (t *Tree) Count(d DomainIndex, c NodeClass, k int) int {
 }
 
 // FreeOfClass returns how many GPUs are free on the nodes of a class at or below a
-// domain. O(log classes).
+// domain. O(log classes), and O(1) of the fleet.
 func (t *Tree) FreeOfClass(d DomainIndex, c NodeClass) int {
 	tl := t.tallyOf(d, c)
 	if tl == nil {
@@ -187,6 +187,12 @@ func (t *Tree) NextWithFree(d DomainIndex, c NodeClass, k, position int) int {
 
 // tallyOf returns the tally of a class in a domain, or nil.
 func (t *Tree) tallyOf(d DomainIndex, c NodeClass) *tally {
+	if d == RootDomain {
+		if c < 0 || int(c) >= len(t.classes) {
+			return nil
+		}
+		return t.classes[c].fleet
+	}
 	if !t.HasDomain(d) {
 		return nil
 	}
@@ -219,10 +225,12 @@ func (t *Tree) ensureTally(d DomainIndex, c NodeClass, gpus int) *tally {
 	}
 	tl := &tally{class: c, domain: d, counts: make([]int32, gpus+1), marks: make([]bitset, gpus+1)}
 	t.domains[d].tallies = slices.Insert(t.domains[d].tallies, at, tl)
-	if d != RootDomain {
-		tl.up = t.ensureTally(t.domains[d].parent, c, gpus)
-		tl.up.addBelow(t, tl)
+	if d == RootDomain {
+		t.classes[c].fleet = tl
+		return tl
 	}
+	tl.up = t.ensureTally(t.domains[d].parent, c, gpus)
+	tl.up.addBelow(t, tl)
 	return tl
 }
 
@@ -233,7 +241,9 @@ func (t *Tree) dropTallies(tl *tally) {
 		list := t.domains[tl.domain].tallies
 		at, _ := findTally(list, tl.class)
 		t.domains[tl.domain].tallies = slices.Delete(list, at, at+1)
-		if tl.up != nil {
+		if tl.up == nil {
+			t.classes[tl.class].fleet = nil
+		} else {
 			tl.up.removeBelow(tl)
 		}
 		tl = tl.up

@@ -81,10 +81,12 @@ type node struct {
 	position int32 // in tally.nodes
 }
 
-// A classUse keeps the number of GPUs of a class for as long as it has nodes.
+// A classUse keeps the number of GPUs of a class for as long as it has nodes, and its tally of the
+// whole fleet: with many classes, as where much is set aside, that is asked for all of them.
 type classUse struct {
 	nodes int32
 	gpus  int32
+	fleet *tally
 }
 
 // NewTree returns a tree without nodes. Levels are named from the widest to the

@@ -202,6 +202,9 @@ func (p *Prospects) dearer(w *Want, pl *place, s *spot, now, queueing int64) boo
 func (p *Prospects) free(w *Want, found *selection) {
 	tree := p.state.Fleet.Tree()
 	for _, class := range w.Classes {
+		if tree.FreeOfClass(w.Within, class) == 0 {
+			continue
+		}
 		gpus, _ := tree.ClassGPUs(class)
 		for k := int(w.Milli / 1000); k <= gpus; k++ {
 			tree.Visit(w.Within, w.Classes, class, k, func(i topology.NodeIndex) bool {

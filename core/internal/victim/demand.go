@@ -54,6 +54,9 @@ func (t *Search) Demand(candidates []preempt.Candidate) preempt.Requirement {
 		}
 	}
 	for _, class := range g.Classes {
+		if tree.FreeOfClass(t.Request.Within, class) == 0 {
+			continue
+		}
 		gpus, _ := tree.ClassGPUs(class)
 		for k := int(d.MemberMilli / 1000); k <= gpus; k++ {
 			tree.Visit(t.Request.Within, g.Classes, class, k, func(n topology.NodeIndex) bool {
