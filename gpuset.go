@@ -85,6 +85,10 @@ func (s GPUSet) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON implements json.Unmarshaler. It refuses indexes that are out of
 // range or doubled.
 func (s *GPUSet) UnmarshalJSON(b []byte) error {
+	if set, ok := plainGPUs(b); ok {
+		*s = set
+		return nil
+	}
 	var list []int
 	if err := json.Unmarshal(b, &list); err != nil {
 		return &Error{Event: "gpus", Kind: ErrInvalid, Reason: "is not a list of GPU indexes"}
@@ -98,4 +102,26 @@ func (s *GPUSet) UnmarshalJSON(b []byte) error {
 	}
 	*s = set
 	return nil
+}
+
+// plainGPUs reads a list of indexes without blanks, as it is written. False: it is another, or is
+// wrong.
+func plainGPUs(b []byte) (set GPUSet, ok bool) {
+	if len(b) < 2 || b[0] != '[' || b[len(b)-1] != ']' {
+		return 0, false
+	}
+	for list := b[1:]; len(list) > 1; {
+		i, digits := 0, 0
+		for ; digits < 2 && isDigit(list[digits]); digits++ {
+			i = 10*i + int(list[digits]-'0')
+		}
+		after := list[digits:]
+		ends := len(after) == 1
+		if digits == 0 || digits == 2 && i < 10 || i >= MaxGPUs || set.Has(i) || !ends && (after[0] != ',' || len(after) == 2) {
+			return 0, false
+		}
+		set |= 1 << i
+		list = after[1:]
+	}
+	return set, true
 }

@@ -227,12 +227,18 @@ func (c ComputeCapability) MarshalText() ([]byte, error) { return []byte(c.Strin
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (c *ComputeCapability) UnmarshalText(b []byte) error {
+	if len(b) == 3 && isDigit(b[0]) && b[1] == '.' && isDigit(b[2]) { // a copy of the text is for the rest
+		*c = ComputeCapability{b[0] - '0', b[2] - '0'}
+		return nil
+	}
 	v, err := ParseComputeCapability(string(b))
 	if err == nil {
 		*c = v
 	}
 	return err
 }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // Check refuses a node that makes no sense, given the number of levels.
 func (n *Node) Check(levels int) error { return errorOf(n.check(levels)) }

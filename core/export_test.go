@@ -12,7 +12,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/effort"
 	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/gang"
@@ -59,7 +58,7 @@ func NodesRestood(c *Core) int { return c.victims.Restood() }
 // NodesToClear are the nodes with what could be moved off them for a job that waits, in order: one
 // by one, and by a look at all of them.
 func NodesToClear(c *Core, job berth.JobID) (fast, slow []string) {
-	told := func(list []search.NodeToClear) (text []string) {
+	told := func(list []evict.NodeToClear) (text []string) {
 		for i := range list {
 			text = append(text, fmt.Sprint(list[i].Spec.ID, " ", list[i].Cost, " ", list[i].Milli, " ", len(list[i].Movers)))
 		}

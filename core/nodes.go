@@ -85,8 +85,10 @@ func (c *Core) checkKinds(key hardware.Key, old *record.Node) *berth.Error {
 // wire has the fleet choose the GPUs of a node by its links.
 func (c *Core) wire(n *record.Node) {
 	old := n.Graph
-	full := n.Spec.Full()
-	n.Graph = c.catalogue.Graphs.Retain(&full)
+	if n.Graph = nil; n.Spec.Links != nil {
+		full := n.Spec.Full()
+		n.Graph = c.catalogue.Graphs.Retain(&full)
+	}
 	c.catalogue.Graphs.Release(old)
 	if n.Graph == nil {
 		c.books.SetChooser(n, nil)

@@ -64,6 +64,7 @@ var roomRules = map[string]roomRule{
 			"key":        "is written anew for each",
 			"asked":      "is what a key is written of",
 			"forgotten":  "saves that it is made again",
+			"forgets":    "is where the next one goes",
 			"Spares":     "from the policy and the nodes",
 			"Returning":  "from the states of replicas, and where they stood",
 			"Leaving":    "from the states of replicas and members, and the victims of plans",

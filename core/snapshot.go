@@ -11,6 +11,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/effort"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
@@ -197,6 +198,7 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		}
 		c.state.Bounds = *s.Bounds
 	}
+	var noted []state.Noted
 	for _, part := range [...]func() *berth.Error{
 		func() *berth.Error { return c.scoring.RestoreBooks(s.ScorerBooks) },
 		func() *berth.Error { return c.gpus.RestoreTables(s.Tables) },
@@ -206,19 +208,19 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		func() *berth.Error { return c.upkeep.RestoreTrust(s.Nodes) },
 		func() *berth.Error { return c.restoreQueues(s.Queues) },
 		func() *berth.Error { return c.backlog.RestoreReservations(s.Reservations) },
-		func() *berth.Error { return c.admission.RestoreJobs(s.Jobs) },
-		func() *berth.Error { return c.life.RestoreLife(s.Jobs) },
+		func() (err *berth.Error) { noted, err = c.admission.RestoreJobs(s.Jobs); return err },
+		func() *berth.Error { return c.life.RestoreLife(noted) },
 		func() *berth.Error { c.backlog.RestoreWaiting(s.Jobs); return nil },
-		func() *berth.Error { return c.gpus.RestoreGPUHolds(s.Jobs) },
-		func() *berth.Error { return c.backlog.RestoreGangReservations(s.Jobs) },
-		func() *berth.Error { return c.life.RestoreVictims(s.Jobs) },
-		func() *berth.Error { return c.backlog.RestorePlans(s.Jobs) },
-		func() *berth.Error { return c.life.RestoreStrays(s.Jobs) },
-		func() *berth.Error { return c.backlog.RestoreBlocked(s.Jobs) },
+		func() *berth.Error { return c.gpus.RestoreGPUHolds(noted) },
+		func() *berth.Error { return c.backlog.RestoreGangReservations(noted) },
+		func() *berth.Error { return c.life.RestoreVictims(noted) },
+		func() *berth.Error { return c.backlog.RestorePlans(noted) },
+		func() *berth.Error { return c.life.RestoreStrays(noted) },
+		func() *berth.Error { c.backlog.RestoreBlocked(s.Jobs); return nil },
 		func() *berth.Error { return c.state.RestoreFreed(s.Nodes) },
-		func() *berth.Error { return c.backlog.RestoreStalled(s.Jobs) },
-		func() *berth.Error { return c.gpus.RestoreLooked(s.Jobs) },
-		func() *berth.Error { return c.backlog.RestoreBids(s.Jobs) },
+		func() *berth.Error { return c.backlog.RestoreStalled(noted) },
+		func() *berth.Error { return c.gpus.RestoreLooked(noted) },
+		func() *berth.Error { return c.backlog.RestoreBids(noted) },
 		func() *berth.Error { return c.restoreAgenda(s) },
 		func() *berth.Error { return refusal.In(c.upkeep.RestoreLosses(s.Lost), "lost") },
 		func() *berth.Error { return c.life.RestoreMeters(&s.RatesPart) },

@@ -166,7 +166,22 @@ func (r *Reader) readAsWritten(text []byte) (Entry, bool) {
 		e.Event, err = berth.DecodeEvent(body)
 		return e, err == nil
 	}
-	return e, false
+	return readPassAsWritten(e, rest)
+}
+
+// readPassAsWritten reads what a Writer writes of a pass behind the instant.
+func readPassAsWritten(e Entry, rest []byte) (Entry, bool) {
+	rest, ok := bytes.CutPrefix(rest, []byte(`"pass":true,"orders":`))
+	if !ok {
+		return e, false
+	}
+	digits, rest, _ := bytes.Cut(rest, []byte(`,"digest":"`))
+	orders, err := strconv.Atoi(string(digits))
+	if err != nil || string(digits) != strconv.Itoa(orders) || len(rest) != sumDigits+1 || rest[sumDigits] != '"' {
+		return e, false
+	}
+	e.Pass, e.Orders = true, orders
+	return e, e.Digest.UnmarshalText(rest[:sumDigits]) == nil
 }
 
 // between is what stands between the head of a line and the brace at its end.

@@ -2,9 +2,10 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
-	"strconv"
+	"strings"
 )
 
 // A Store keeps a log: records, numbered from 1 without a gap, and snapshots of the core that
@@ -106,20 +107,30 @@ func (s Sum) MarshalText() ([]byte, error) { return s.append(nil), nil }
 // UnmarshalText implements [encoding.TextUnmarshaler]. What is not sixteen lower-case hexadecimal
 // digits is an error.
 func (s *Sum) UnmarshalText(text []byte) error {
-	n, err := strconv.ParseUint(string(text), 16, 64)
-	if err != nil || Sum(n).String() != string(text) {
-		return fmt.Errorf("a sum is sixteen hexadecimal digits")
+	var n Sum
+	for _, c := range text {
+		digit := strings.IndexByte(hexDigits, c)
+		if digit < 0 || len(text) != sumDigits {
+			return errNoSum
+		}
+		n = n<<4 | Sum(digit)
 	}
-	*s = Sum(n)
+	if len(text) == 0 {
+		return errNoSum
+	}
+	*s = n
 	return nil
 }
+
+var errNoSum = errors.New("a sum is sixteen hexadecimal digits")
+
+const hexDigits = "0123456789abcdef"
 
 const sumDigits = 16
 
 func (s Sum) append(to []byte) []byte {
-	const hex = "0123456789abcdef"
 	for shift := 60; shift >= 0; shift -= 4 {
-		to = append(to, hex[s>>shift&15])
+		to = append(to, hexDigits[s>>shift&15])
 	}
 	return to
 }

@@ -200,18 +200,22 @@ func (s *Shares) MayReclaim(beneficiary QueueIndex, asked Charge, victim QueueIn
 	return ReclaimVerdict{Reason: reason, At: NoQueue}, true
 }
 
-// Exceeded returns the lowest queue that would be over its fair share, and its guaranteed share, if
-// a leaf had so much more: the leaf itself or one above it. NoQueue: there is none, or the queue is
-// no leaf. Cost as of Of.
-func (s *Shares) Exceeded(leaf QueueIndex, more Charge) QueueIndex {
+// Exceeded lists the queues that would be over their fair share, and their guaranteed share, if a
+// leaf had so much more: of the leaf and those above it, in that order. Of no leaf there are none.
+// The result is in the buffer, if that is large enough. Cost as of Of.
+func (s *Shares) Exceeded(buffer []QueueIndex, leaf QueueIndex, more Charge) []QueueIndex {
+	buffer = buffer[:0]
 	if !s.tree.Leaf(leaf) {
-		return NoQueue
+		return buffer
 	}
 	s.refresh()
-	if _, over := s.reasonFor(leaf, s.in(more), NoQueue); over != nil {
-		return over.queue
+	s.walk(leaf, s.in(more))
+	for i := range s.held {
+		if h := &s.held[i]; h.grade() == ReclaimOverShare {
+			buffer = append(buffer, h.queue)
+		}
 	}
-	return NoQueue
+	return buffer
 }
 
 // reasonFor says for what reason a beneficiary may take so much from those that part from it

@@ -80,7 +80,7 @@ func TestExceededAgainstTwin(t *testing.T) {
 		for i := range tree.nodes {
 			leaf, more := QueueIndex(i), rapid.Int64Range(1, 12).Draw(t, "more")
 			if !tree.Leaf(leaf) {
-				require.Equal(t, NoQueue, shares.Exceeded(leaf, gpus(more)), "no leaf")
+				require.Empty(t, shares.Exceeded(nil, leaf, gpus(more)), "no leaf")
 				continue
 			}
 			bound := shares.All(nil)
@@ -88,14 +88,14 @@ func TestExceededAgainstTwin(t *testing.T) {
 				bound[at] = max(bound[at], shares.Guaranteed(QueueIndex(at)))
 			}
 			tree.Charge(leaf, gpus(more))
-			first := NoQueue
-			for at := leaf; at != RootQueue && first == NoQueue; at = tree.Parent(at) {
+			var over []QueueIndex
+			for at := leaf; at != RootQueue; at = tree.Parent(at) {
 				if shares.has(at) > bound[at] {
-					first = at
+					over = append(over, at)
 				}
 			}
 			tree.Discharge(leaf, gpus(more))
-			require.Equal(t, first, shares.Exceeded(leaf, gpus(more)), tree.Name(leaf))
+			require.Equal(t, over, shares.Exceeded(nil, leaf, gpus(more)), tree.Name(leaf))
 		}
 	})
 }

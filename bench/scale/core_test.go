@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
 )
 
 // BenchmarkLife measures whole lives on each fleet. One op is a life: three events,
@@ -50,4 +52,22 @@ func TestLivesAllocateTheSameOnEveryFleet(t *testing.T) {
 		require.InDelta(t, allocs[0], allocs[1], 1, "%s", l.name) // the odd growth of a map
 		require.LessOrEqual(t, allocs[0], l.most, l.name)
 	}
+}
+
+// Lives of a few patterns in turns allocate as those of one: what the last jobs asked for is known.
+func TestLivesOfAFewPatternsAllocateAsThoseOfOne(t *testing.T) {
+	var allocs [2]float64
+	for i, patterns := range []int{1, 4} {
+		sched, number := newCore(t, fill(small)), 0
+		live := func() {
+			tell(t, sched, berth.JobSubmitted{Job: jobOf("job", "running", 1, 1+number%patterns)})
+			require.True(t, liveOn(t, sched, pass(t, sched)))
+			number++
+		}
+		for range 100 {
+			live()
+		}
+		allocs[i] = testing.AllocsPerRun(100, live)
+	}
+	require.InDelta(t, allocs[0], allocs[1], 2)
 }

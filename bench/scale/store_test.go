@@ -149,7 +149,7 @@ func TestStoringAllocatesInProportion(t *testing.T) {
 		require.Less(t, testing.AllocsPerRun(1, func() {
 			_, err := journal.Replay(bytes.NewReader(text))
 			require.NoError(t, err)
-		})/float64(counts.Events), 16.0)
+		})/float64(counts.Events), 12.5)
 		sched := newThrong(t, many*gpusPerNode/4, 32, many)
 		var snapshot []byte
 		jobs := float64(many + many/4)
@@ -161,6 +161,6 @@ func TestStoringAllocatesInProportion(t *testing.T) {
 		require.Less(t, testing.AllocsPerRun(1, func() {
 			_, err := core.Restore(snapshot)
 			require.NoError(t, err)
-		})/jobs, 32.0)
+		})/jobs, 18.0)
 	}
 }

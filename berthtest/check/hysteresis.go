@@ -61,8 +61,11 @@ func (c *Checker) inCooldown(rep *replica) bool {
 	return rep.evicted > 0 && c.now < rep.started.Add(least)
 }
 
-// evictedNow counts that a replica is evicted in the end.
+// evictedNow counts that a replica is evicted in the end, and notes whether for another queue.
 func (c *Checker) evictedNow(rep *replica) {
+	if other := c.beneficiary(rep.preemption.beneficiary); other != nil && other.job.queue != rep.job.queue {
+		rep.reclaimed = true
+	}
 	if c.now.Sub(rep.started) >= 16*c.policy.Preemption.Cooldown {
 		rep.evicted = 0
 	}

@@ -62,10 +62,12 @@ type replica struct {
 	preemption *preemption
 	first      berth.ReplicaRef
 	// checkpointed is when it wrote the last checkpoint that is known of; tells: it told of
-	// one by itself. evicted counts how often in a row it was evicted.
+	// one by itself. evicted counts how often in a row it was evicted;
+	// reclaimed: once for another queue.
 	checkpointed berth.Time
 	tells        bool
 	evicted      int
+	reclaimed    bool
 	// resting: that was so short a time ago, when it last had to, that only what is owed may
 	// be taken from it.
 	resting bool

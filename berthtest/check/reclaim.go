@@ -296,8 +296,16 @@ func (w *world) judge(r *preemption) error {
 	if r.moved() > 0 {
 		return w.needsMoves(rep, r, gone, here)
 	}
-	if err := w.hasRoom(rep, r); err != nil || !w.countable(rep, w.gangs[r.beneficiary].Nodes) {
+	if err := w.hasRoom(rep, r); err != nil {
 		return err
+	}
+	if own && rep.reclaimed {
+		if err := w.staysWithin(rep, asked, victims); err != nil {
+			return err
+		}
+	}
+	if !w.countable(rep, w.gangs[r.beneficiary].Nodes) {
+		return nil
 	}
 	if w.preemptions > 1 || w.left || whole || !alike(rep, victims) {
 		return nil
@@ -306,6 +314,32 @@ func (w *world) judge(r *preemption) error {
 		return err
 	}
 	return w.partsFirst(rep, r, gone)
+}
+
+// staysWithin: a gang that was reclaimed, and needs more than victims of its own queue leave, takes
+// none of its queues beyond the guarantee and the fair share.
+func (w *world) staysWithin(rep *replica, asked int64, victims []victim) error {
+	more := asked
+	for _, v := range victims {
+		for _, unit := range v.units() {
+			more -= w.held(unit.all())
+		}
+	}
+	if w.fair == nil || more <= 0 {
+		return nil
+	}
+	p := quota.Amounts{quota.GPUMilli: asked}
+	rep.job.queue.charge(p, 1)
+	defer rep.job.queue.charge(p, -1)
+	for q := rep.job.queue; q != nil; q = q.parent {
+		fair := max(w.fair.Of(w.index(q)), w.fair.Guaranteed(w.index(q)))
+		if with := q.has(); with > q.spec.Guarantee[quota.GPUMilli] && with > fair {
+			return broken(PromiseS4, "%s is evicted for %s of its queue, which was reclaimed and asks for %d more than that leaves: queue %s has %d then, and its fair share is %d",
+				victims[0], rep, more, q.spec.Name, with, fair)
+		}
+	}
+	w.saw("reclaimed, and takes more than its victims leave within the share")
+	return nil
 }
 
 // moves judges the victims that only move, where others are evicted beside them or the policy lets

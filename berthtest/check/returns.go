@@ -248,13 +248,20 @@ func (c *Checker) promisedToOthers(rep *replica, n *node, gangs map[gangKey]bert
 	for key, r := range gangs {
 		promised := r.Moving || preemptions[key] != nil || c.kept[key] != 0
 		if other := c.beneficiary(key); other != nil && key != rep.key() {
-			promised = promised || c.mayPass(other, rep.key())
+			promised = promised || c.mayPass(other, rep.key()) || c.mayPassOnceLeft(other, rep.key())
 		}
 		if key != rep.key() && promised && slices.Contains(r.Nodes, n.spec.ID) {
 			return true
 		}
 	}
 	return false
+}
+
+// mayPassOnceLeft is mayPass when all has left that is on its way out: places are planned for then.
+func (c *Checker) mayPassOnceLeft(rep *replica, key gangKey) bool {
+	undo, _ := c.dischargeLeaving()
+	defer undo()
+	return c.mayPass(rep, key)
 }
 
 // veryPlace: a gang whose whole place was kept comes back to that very place.

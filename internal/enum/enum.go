@@ -90,9 +90,10 @@ func Marshal[E ~uint8](n Names, v E, refuse Refuse) ([]byte, error) {
 
 // Unmarshal is what an UnmarshalText does: it sets the value of a text, and nothing with an error.
 func Unmarshal[E ~uint8](n Names, into *E, text []byte, refuse Refuse) error {
-	v, err := Value[E](n, string(text), refuse)
-	if err == nil {
+	if v, ok := Parse[E](n, string(text)); ok && string(text) != unset { // a copy would be kept for the error alone
 		*into = v
+		return nil
 	}
+	_, err := Value[E](n, string(text), refuse)
 	return err
 }

@@ -25,6 +25,9 @@ func BadText(s string) string {
 	if len(s) > maxText {
 		return fmt.Sprintf("has %d bytes; the most is %d", len(s), maxText)
 	}
+	if isPlain(s) {
+		return ""
+	}
 	if !utf8.ValidString(s) {
 		return "is not valid UTF-8"
 	}
@@ -34,6 +37,16 @@ func BadText(s string) string {
 		}
 	}
 	return ""
+}
+
+// isPlain reports whether all characters of a text print and are of one byte, as most are.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // BadAmount says why an amount is refused, or "" if it is not: it is negative, or over, so large

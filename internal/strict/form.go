@@ -1,14 +1,12 @@
 package strict
 
 import (
-	"bytes"
 	"encoding"
 	"encoding/base64"
 	"encoding/json"
 	"reflect"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // A Form reads texts of one type in a single pass. It looks at the type once, where it is made;
@@ -39,6 +37,9 @@ func (f *Form[T]) Unmarshal(b []byte) (*T, error) {
 // Plain is Unmarshal without a word about what is wrong: false: it may be wrong, or rare.
 func (f *Form[T]) Plain(b []byte) (*T, bool) {
 	v, s := new(T), &source{text: b}
+	if len(b) > longText {
+		s.words = make([]string, 256)
+	}
 	ok := f.read(s, reflect.ValueOf(v).Elem())
 	return v, ok && s.peek() == 0 && s.at == len(b)
 }
@@ -136,6 +137,7 @@ func (m Readings) pointer(t reflect.Type) reading {
 }
 
 func (m Readings) slice(t reflect.Type) reading {
+	kind := len(m) // of slices of this type alone
 	read := m.of(t.Elem())
 	return func(s *source, v reflect.Value) bool {
 		if !s.take('[') {
@@ -144,7 +146,7 @@ func (m Readings) slice(t reflect.Type) reading {
 		n, start := 0, s.at
 		for ; s.more(n > 0, ']'); n++ {
 			if n == v.Cap() {
-				v.Grow(s.room(n, start))
+				v.Grow(s.room(n, start, kind))
 			}
 			v.SetLen(n + 1)
 			if !read(s, v.Index(n)) {
@@ -153,6 +155,9 @@ func (m Readings) slice(t reflect.Type) reading {
 		}
 		if n == 0 {
 			v.Set(reflect.MakeSlice(t, 0, 0))
+		}
+		if s.lengths[kind%len(s.lengths)] = 0; n <= fewElements {
+			s.lengths[kind%len(s.lengths)] = uint8(n)
 		}
 		return s.take(']')
 	}
@@ -183,6 +188,7 @@ func (m Readings) mapping(t reflect.Type) reading {
 // An entry is a field of a struct, or of one that is embedded in it.
 type entry struct {
 	name  string
+	key   string // the name as it is written, with quotes and colon
 	index []int
 	read  reading
 }
@@ -204,11 +210,7 @@ func (m Readings) structure(t reflect.Type) reading {
 		var seen [2]uint64
 		next := 0 // fields mostly come in the order of their declaration
 		for n := 0; s.more(n > 0, '}'); n++ {
-			key, ok := s.key()
-			if !ok {
-				return false
-			}
-			at := find(list, next, key)
+			at := s.entry(list, next)
 			if at < 0 || seen[at/64]&(1<<(at%64)) != 0 {
 				return false
 			}
@@ -224,6 +226,19 @@ func (m Readings) structure(t reflect.Type) reading {
 		}
 		return s.take('}')
 	}
+}
+
+// entry is the entry of the next key, which it steps over with its colon: mostly the one that is
+// expected; -1: there is none.
+func (s *source) entry(list []entry, expected int) int {
+	if expected < len(list) && s.word(list[expected].key) {
+		return expected
+	}
+	key, ok := s.key()
+	if !ok {
+		return -1
+	}
+	return find(list, expected, key)
 }
 
 // find is the entry of a key, looked for from one on; -1: there is none.
@@ -258,148 +273,11 @@ func (m Readings) entries(list []entry, t reflect.Type, path []int) ([]entry, bo
 			if f.Anonymous || strings.Contains(f.Tag.Get("json"), ",string") {
 				return nil, false
 			}
-			list = append(list, entry{name, index, m.of(f.Type)})
+			list = append(list, entry{name, strconv.Quote(name) + ":", index, m.of(f.Type)})
 		}
 	}
 	return list, true
 }
-
-// A source is a text that is being read.
-type source struct {
-	text []byte
-	at   int
-	read map[shared]reflect.Value
-}
-
-// room is for how many more elements a list makes room when it has so many, and began at start: a
-// long one for as many as the rest of the text has if they are as long, but no more than thrice
-// those that came. So a long list is copied few times, and a text that is none takes no more room
-// than what it began with.
-func (s *source) room(n, start int) int {
-	if n < 64 {
-		return 1
-	}
-	return min(3*n, 1+(len(s.text)-s.at)/((s.at-start)/n)*17/16)
-}
-
-// peek steps over blanks, and is the next byte; 0: the text is at its end.
-func (s *source) peek() byte {
-	for ; s.at < len(s.text); s.at++ {
-		switch c := s.text[s.at]; c {
-		case ' ', '\n', '\t', '\r':
-		default:
-			return c
-		}
-	}
-	return 0
-}
-
-// take steps over a byte, if it comes next.
-func (s *source) take(c byte) bool {
-	if s.peek() != c {
-		return false
-	}
-	s.at++
-	return true
-}
-
-// more reports whether a list goes on, and steps over the comma before what follows. What is no
-// comma is found by what reads on.
-func (s *source) more(comma bool, end byte) bool {
-	c := s.peek()
-	if c == end || comma && c != ',' {
-		return false
-	}
-	if comma {
-		s.at++
-	}
-	return true
-}
-
-// word steps over a word, if it comes next.
-func (s *source) word(w string) bool {
-	if s.peek() == 0 || len(s.text)-s.at < len(w) || string(s.text[s.at:s.at+len(w)]) != w {
-		return false
-	}
-	s.at += len(w)
-	return true
-}
-
-// key reads a key and its colon.
-func (s *source) key() ([]byte, bool) {
-	key, ok := s.str()
-	return key, ok && s.take(':')
-}
-
-// str reads a string that has no escapes.
-func (s *source) str() ([]byte, bool) {
-	if !s.take('"') {
-		return nil, false
-	}
-	start, ascii := s.at, true
-	for ; s.at < len(s.text); s.at++ {
-		switch c := s.text[s.at]; {
-		case c == '"':
-			s.at++
-			found := s.text[start : s.at-1]
-			return found, ascii || utf8.Valid(found)
-		case c == '\\' || c < ' ':
-			return nil, false
-		case c >= utf8.RuneSelf:
-			ascii = false
-		}
-	}
-	return nil, false
-}
-
-// number steps over a whole number, and is its digits with the sign.
-func (s *source) number() ([]byte, bool) {
-	s.peek()
-	start := s.at
-	if s.at < len(s.text) && s.text[s.at] == '-' {
-		s.at++
-	}
-	first := s.at
-	for s.at < len(s.text) && '0' <= s.text[s.at] && s.text[s.at] <= '9' {
-		s.at++
-	}
-	if digits := s.at - first; digits == 0 || digits > 1 && s.text[first] == '0' {
-		return nil, false
-	}
-	if s.at < len(s.text) {
-		if c := s.text[s.at]; c == '.' || c == 'e' || c == 'E' {
-			return nil, false
-		}
-	}
-	return s.text[start:s.at], true
-}
-
-// value steps over a value of any kind, and is its text: it may not be JSON.
-func (s *source) value() []byte {
-	s.peek()
-	start, depth := s.at, 0
-	for ; s.at < len(s.text); s.at++ {
-		switch c := s.text[s.at]; {
-		case c == '"':
-			for s.at++; s.at < len(s.text) && s.text[s.at] != '"'; s.at++ {
-				if s.text[s.at] == '\\' {
-					s.at++
-				}
-			}
-		case c == '{' || c == '[':
-			depth++
-		case depth > 0 && (c == '}' || c == ']'):
-			depth--
-		case depth == 0 && (c == ',' || c == '}' || c == ']'):
-			return bytes.TrimRight(s.text[start:s.at], blanks)
-		}
-	}
-	s.at = len(s.text)
-	return bytes.TrimRight(s.text[start:], blanks)
-}
-
-// blanks are what may stand between what has a meaning.
-const blanks = " \n\t\r"
 
 func readBool(s *source, v reflect.Value) bool {
 	if s.peek() == 't' {
@@ -411,22 +289,60 @@ func readBool(s *source, v reflect.Value) bool {
 
 func readString(s *source, v reflect.Value) bool {
 	text, ok := s.str()
-	v.SetString(string(text))
+	v.SetString(s.shared(text))
 	return ok
+}
+
+// longText is the length from which on a text keeps the words that it is made of.
+const longText = 1 << 16
+
+// shared is a text as a string: as the one before it in its place, if that is the same.
+func (s *source) shared(text []byte) string {
+	if len(s.words) == 0 || len(text) == 0 {
+		return string(text)
+	}
+	place := (len(text)*31 + int(text[0])*7 + int(text[len(text)-1])) % len(s.words)
+	if s.words[place] != string(text) {
+		s.words[place] = string(text)
+	}
+	return s.words[place]
 }
 
 func readInt(s *source, v reflect.Value) bool {
 	digits, ok := s.number()
-	n, err := strconv.ParseInt(string(digits), 10, 64)
+	n, whole := small(digits)
+	if !whole {
+		var err error
+		n, err = strconv.ParseInt(string(digits), 10, 64)
+		ok = ok && err == nil
+	}
 	v.SetInt(n)
-	return ok && err == nil && !v.OverflowInt(n)
+	return ok && !v.OverflowInt(n)
 }
 
 func readUint(s *source, v reflect.Value) bool {
 	digits, ok := s.number()
-	n, err := strconv.ParseUint(string(digits), 10, 64)
+	small, whole := small(digits)
+	n := uint64(small)
+	if !whole {
+		var err error
+		n, err = strconv.ParseUint(string(digits), 10, 64)
+		ok = ok && err == nil
+	}
 	v.SetUint(n)
-	return ok && err == nil && !v.OverflowUint(n)
+	return ok && !v.OverflowUint(n)
+}
+
+// small is the number that digits without a sign make; false: they are no such digits, or may be
+// too many for it.
+func small(digits []byte) (n int64, ok bool) {
+	if len(digits) == 0 || len(digits) > 18 || digits[0] == '-' {
+		return 0, false
+	}
+	for _, c := range digits {
+		n = 10*n + int64(c-'0')
+	}
+	return n, true
 }
 
 // readBytes reads bytes, which are written to the base of 64.

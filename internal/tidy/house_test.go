@@ -68,7 +68,7 @@ var floors = [][]room{
 	{{"core/internal/life", "Life", []string{"quota"}}},
 	{{"core/internal/gpus", "GPUs", []string{"gang", "mig"}}},
 	{{"core/internal/prospect", "Prospects", []string{"countable", "preempt", "quota", "topology"}}},
-	{{"core/internal/search", "Search", []string{"gang", "mig", "preempt", "quota", "topology"}}},
+	{{"core/internal/search", "Search", []string{"gang", "mig", "quota", "topology"}}},
 	{{"core/internal/victim", "Victims", []string{"gang", "preempt", "quota", "topology"}}},
 	{{"core/internal/evict", "Evict", []string{"gang", "preempt", "quota", "topology"}}},
 	{{"core/internal/answer", "Answers", []string{"gang", "countable", "preempt", "quota", "topology", "topology/nodegraph"}}},

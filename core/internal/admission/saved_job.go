@@ -53,18 +53,24 @@ func joinAlike(list []record.SavedReplica) []record.SavedReplica {
 	return joined
 }
 
-// RestoreJobs restores jobs, their replicas, and what these hold. What follows from it, and
-// what is set aside for them, the parts restore the owner.
-func (ad *Admission) RestoreJobs(list []record.SavedJob) *berth.Error {
+// RestoreJobs restores jobs, their replicas, and what these hold, and lists the replicas of which
+// more is noted. What follows from it, and what is set aside for them, the parts restore the owner.
+func (ad *Admission) RestoreJobs(list []record.SavedJob) ([]state.Noted, *berth.Error) {
 	ad.state.Expect(len(list))
+	var noted []state.Noted
 	known := state.Patterns{}
 	like := func(j *berth.Job) *record.Pattern { return ad.state.PatternLike(j, known) }
 	for i := range list {
 		if err := ad.restoreJob(&list[i], like); err != nil {
-			return refusal.In(err, errtext.Index("jobs", i))
+			return nil, refusal.In(err, errtext.Index("jobs", i))
+		}
+		for k := range list[i].Replicas {
+			if s := &list[i].Replicas[k]; !s.Plain() {
+				noted = append(noted, state.Noted{SavedReplica: s, Job: i, Replica: k})
+			}
 		}
 	}
-	return nil
+	return noted, nil
 }
 
 func (ad *Admission) restoreJob(s *record.SavedJob, patternOf func(*berth.Job) *record.Pattern) *berth.Error {

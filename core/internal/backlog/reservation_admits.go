@@ -179,9 +179,15 @@ func (bl *Backlog) exceedsShare(rep *record.Replica, w *record.Reservation) bool
 	if bl.state.Compile(s); s.Least.GPUMilli <= planned {
 		return false
 	}
-	if bl.books.Earmarked {
-		bl.earmarkAll(false)
-		defer bl.earmarkAll(true)
+	if !bl.books.Earmarked {
+		bl.earmarkAll(true)
+		defer bl.earmarkAll(false)
+	}
+	for _, either := range []*record.Reservation{w, rep.PlannedReservation()} { // others will have theirs
+		if either != nil && !either.Unmarked {
+			bl.earmarkFor(either, false)
+			defer bl.earmarkFor(either, true)
+		}
 	}
 	return bl.books.ExceedsShare(rep.Job.Queue, s.Least.GPUMilli, planned)
 }

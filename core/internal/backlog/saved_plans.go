@@ -7,13 +7,14 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // RestorePlans restores the plans of beneficiaries, and of gangs that move.
-func (bl *Backlog) RestorePlans(jobs []record.SavedJob) *berth.Error {
-	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+func (bl *Backlog) RestorePlans(noted []state.Noted) *berth.Error {
+	return bl.state.EachNoted(noted, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		for _, set := range rep.Places(s) {
 			if set.Saved == nil || !set.Saved.IsPlanned() {
 				continue

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
@@ -80,8 +81,8 @@ func (bl *Backlog) saveGangReservation(w *record.Reservation) *record.SavedGangR
 
 // RestoreGangReservations sets aside again what replicas had. Rooms come when all replicas have
 // theirs.
-func (bl *Backlog) RestoreGangReservations(jobs []record.SavedJob) *berth.Error {
-	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+func (bl *Backlog) RestoreGangReservations(noted []state.Noted) *berth.Error {
+	return bl.state.EachNoted(noted, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		if err := checkWindows(rep, s); err != nil {
 			return err
 		}

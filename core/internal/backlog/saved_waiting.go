@@ -7,6 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
@@ -37,8 +38,8 @@ func (bl *Backlog) SaveBids(rep *record.Replica, s *record.SavedReplica) {
 
 // RestoreBids restores what is known of what replicas bid, after all that Restore itself has
 // changed.
-func (bl *Backlog) RestoreBids(jobs []record.SavedJob) *berth.Error {
-	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+func (bl *Backlog) RestoreBids(noted []state.Noted) *berth.Error {
+	return bl.state.EachNoted(noted, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		for i := range s.Bids {
 			if err := bl.restoreBid(rep, &s.Bids[i]); err != nil {
 				return refusal.In(err, errtext.Index("bids", i))
@@ -76,8 +77,8 @@ func (bl *Backlog) RestoreWaiting(jobs []record.SavedJob) {
 // RestoreBlocked marks what the core knew to be impossible. Without it a
 // restored core would find out again, which is the same but for the budget of
 // the pass.
-func (bl *Backlog) RestoreBlocked(jobs []record.SavedJob) *berth.Error {
-	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+func (bl *Backlog) RestoreBlocked(jobs []record.SavedJob) {
+	bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) {
 		for _, e := range rep.Entries {
 			if slices.Contains(s.NoCapacity, e.Group) {
 				bl.Block(e.Bucket.Shape)
@@ -92,14 +93,13 @@ func (bl *Backlog) RestoreBlocked(jobs []record.SavedJob) *berth.Error {
 				e.Batch.Fresh = e.FreshAt >= 0
 			}
 		}
-		return nil
 	})
 }
 
 // RestoreStalled marks the replicas that wait for something to become free, or for more
 // to plan with, after all that Restore itself has made free.
-func (bl *Backlog) RestoreStalled(jobs []record.SavedJob) *berth.Error {
-	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+func (bl *Backlog) RestoreStalled(noted []state.Noted) *berth.Error {
+	return bl.state.EachNoted(noted, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		if s.Stalled {
 			rep.Reserve.Note().StalledAt = bl.agenda.Stall()
 		}

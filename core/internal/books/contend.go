@@ -42,8 +42,14 @@ func (bk *Books) CountDemand(b *record.Bucket, entries int64) {
 // share, and the other does not.
 func (bk *Books) ExceedsShare(leaf quota.QueueIndex, milli, other int64) bool {
 	bk.TellDemands()
-	over := bk.Shares.Exceeded(leaf, quota.Charge{GPUMilli: milli})
-	return over != quota.NoQueue && over != bk.Shares.Exceeded(leaf, quota.Charge{GPUMilli: other})
+	over := bk.Shares.Exceeded(nil, leaf, quota.Charge{GPUMilli: milli})
+	return len(over) > len(bk.Shares.Exceeded(nil, leaf, quota.Charge{GPUMilli: min(milli, other)}))
+}
+
+// BeyondShare reports whether so much more than it uses would take a leaf, or a queue above it,
+// beyond its fair share. The demands are known: see TellDemands.
+func (bk *Books) BeyondShare(leaf quota.QueueIndex, milli int64) bool {
+	return milli > 0 && len(bk.Shares.Exceeded(nil, leaf, quota.Charge{GPUMilli: milli})) > 0
 }
 
 // countLender keeps count of the queues that use more GPUs than they are guaranteed: as long

@@ -109,11 +109,8 @@ func (t *GraphTable) find(n *berth.Node) (*GraphEntry, *berth.Error) {
 	return t.latest, nil
 }
 
-// Retain returns the graph of a checked node; nil where it tells no links.
+// Retain returns the graph of a checked node that tells its links.
 func (t *GraphTable) Retain(n *berth.Node) *GraphEntry {
-	if n.Links == nil {
-		return nil
-	}
 	e, bad := t.find(n)
 	if bad != nil {
 		invariant.Must(bad)

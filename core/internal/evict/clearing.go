@@ -7,12 +7,20 @@ import (
 
 	"github.com/berth-sched/berth/core/internal/prospect"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/internal/pq"
+	"github.com/berth-sched/berth/preempt"
 )
 
+// A NodeToClear is a node with those that could be moved off it.
+type NodeToClear struct {
+	*record.Node
+	Movers []*record.Replica
+	Milli  int64
+	Cost   preempt.GPUMilliseconds
+}
+
 // nodeToClear is a node with the gangs on it that may move; false: there are none.
-func (r *rearrangement) nodeToClear(n *record.Node, may func(*record.Replica) bool) (to search.NodeToClear, some bool) {
+func (r *rearrangement) nodeToClear(n *record.Node, may func(*record.Replica) bool) (to NodeToClear, some bool) {
 	to.Node = n
 	r.im.core.Cleared++
 	for _, at := range n.Members {
@@ -31,11 +39,11 @@ func (r *rearrangement) nodeToClear(n *record.Node, may func(*record.Replica) bo
 }
 
 // costOfEach is what it costs to clear a node, for each thousandth of a GPU.
-func costOfEach(n *search.NodeToClear) int64 { return int64(n.Cost) / n.Milli }
+func costOfEach(n *NodeToClear) int64 { return int64(n.Cost) / n.Milli }
 
 // nodesToClear lists the nodes with gangs that may move, in the order of what it costs to clear
 // them for each GPU. To look at so many takes as long as some searches.
-func (r *rearrangement) nodesToClear(may func(*record.Replica) bool) (list []search.NodeToClear) {
+func (r *rearrangement) nodesToClear(may func(*record.Replica) bool) (list []NodeToClear) {
 	for _, n := range r.im.core.state.Nodes {
 		if n == nil {
 			continue
@@ -44,7 +52,7 @@ func (r *rearrangement) nodesToClear(may func(*record.Replica) bool) (list []sea
 			list = append(list, to)
 		}
 	}
-	slices.SortFunc(list, func(a, b search.NodeToClear) int {
+	slices.SortFunc(list, func(a, b NodeToClear) int {
 		return cmp.Or(cmp.Compare(costOfEach(&a), costOfEach(&b)), record.CompareNodes(a.Node, b.Node))
 	})
 	r.im.VictimSearches -= len(list) / 16
@@ -66,7 +74,7 @@ type clearing struct {
 // A weighed node has its own cost.
 type weighed struct {
 	prospect.NodeCost
-	search.NodeToClear
+	NodeToClear
 }
 
 // clearing begins one, of the nodes that suit and the gangs that may move.
@@ -78,7 +86,7 @@ func (r *rearrangement) clearing(suits func(*record.Node) bool, may func(*record
 }
 
 // next gives the next node; false: that was all. Everything is in place as it was at the beginning.
-func (c *clearing) next() (to search.NodeToClear, some bool) {
+func (c *clearing) next() (to NodeToClear, some bool) {
 	for c.bounds.Len() > 0 && (c.looked.Len() == 0 || c.bounds.Min().Before(c.looked.Min().NodeCost)) {
 		bound := c.bounds.Pop()
 		n := c.r.im.core.state.Nodes[bound.Node]
@@ -90,7 +98,7 @@ func (c *clearing) next() (to search.NodeToClear, some bool) {
 		}
 	}
 	if c.looked.Len() == 0 {
-		return search.NodeToClear{}, false
+		return NodeToClear{}, false
 	}
 	return c.looked.Pop().NodeToClear, true
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/topology"
@@ -132,7 +131,7 @@ func (ev *Evict) giveUp(b *Bid) {
 
 // NodesToClear lists the nodes to clear for an entry one by one, and by a look at all of them: for
 // tests, which expect the same.
-func (ev *Evict) NodesToClear(e *record.Entry) (fast, slow []search.NodeToClear) {
+func (ev *Evict) NodesToClear(e *record.Entry) (fast, slow []NodeToClear) {
 	im, _ := ev.Imagine()
 	defer im.Forget()
 	r := rearrangement{im: im, Search: ev.victims.NewSearch(e, nil), before: im.extent()}
@@ -140,7 +139,7 @@ func (ev *Evict) NodesToClear(e *record.Entry) (fast, slow []search.NodeToClear)
 	for n, more := nodes.next(); more; n, more = nodes.next() {
 		fast = append(fast, n)
 	}
-	return fast, slices.DeleteFunc(r.nodesToClear(r.movable), func(n search.NodeToClear) bool { return !r.mayClear(n.Node) })
+	return fast, slices.DeleteFunc(r.nodesToClear(r.movable), func(n NodeToClear) bool { return !r.mayClear(n.Node) })
 }
 
 // MovesFit reports for the gangs on more and more nodes to clear whether an entry and they may fit,

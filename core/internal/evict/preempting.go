@@ -305,8 +305,7 @@ func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *victim.Search
 	}
 	t = ev.newSearch(e, s)
 	t.ProtectedUntil, t.Limited, t.Cut = lent.ProtectedUntil, lent.Limited, lent.Cut
-	t.GatherOwn()
-	if victims, ok = t.Choose(s.Chooser, trials); !ok && t.Weighing == nil && lent.Weighing != nil {
+	if victims, ok = t.ChooseOwn(s.Chooser, trials); !ok && t.Weighing == nil && lent.Weighing != nil {
 		t.Weighing, t.Unsteady, victims = lent.Weighing, lent.Unsteady, others
 	}
 	return t, victims, ok && t.Weighing == nil

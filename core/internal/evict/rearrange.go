@@ -355,12 +355,12 @@ func (r *rearrangement) gatherMovers(round int) (next int) {
 			r.Offers[i].EachHold(func(h *gang.Hold, n *record.Node) { given[n] += record.ChargeOf(h, n).GPUMilli })
 		}
 	}
-	aside := func(n *search.NodeToClear) bool {
+	aside := func(n *NodeToClear) bool {
 		cleared := given[n.Node] + n.Milli + 1000*int64(c.state.Fleet.Tree().Free(n.Index))
 		return cleared < each || !slices.ContainsFunc(r.Request.Groups, func(g gang.Group) bool { return n.Suits(&g) })
 	}
 	nodes := r.nodesToClear(r.mayMove)
-	slices.SortStableFunc(nodes, func(a, b search.NodeToClear) int { return values.CompareBool(aside(&a), aside(&b)) })
+	slices.SortStableFunc(nodes, func(a, b NodeToClear) int { return values.CompareBool(aside(&a), aside(&b)) })
 	listed := map[*record.Replica]bool{}
 	var list []*record.Replica
 	for _, n := range nodes {

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
@@ -81,8 +82,8 @@ func (gp *GPUs) restoreRepartition(n *record.Node, s *record.SavedGPU) *berth.Er
 }
 
 // RestoreGPUHolds restores the GPU holds. GPUs and replicas have to be known.
-func (gp *GPUs) RestoreGPUHolds(jobs []record.SavedJob) *berth.Error {
-	return gp.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+func (gp *GPUs) RestoreGPUHolds(noted []state.Noted) *berth.Error {
+	return gp.state.EachNoted(noted, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		if s.GPUHold == nil {
 			return nil
 		}
@@ -105,8 +106,8 @@ func (gp *GPUs) restoreGPUHold(rep *record.Replica, s *record.SavedGPUHold) *ber
 
 // RestoreLooked marks the replicas for which nothing has changed since GPUs were looked for,
 // after all that Restore itself has changed.
-func (gp *GPUs) RestoreLooked(jobs []record.SavedJob) *berth.Error {
-	return gp.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+func (gp *GPUs) RestoreLooked(noted []state.Noted) *berth.Error {
+	return gp.state.EachNoted(noted, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		if s.Looked {
 			rep.Look.Note().Turn = gp.agenda.ReshapeTurn
 		}

@@ -23,13 +23,15 @@ func (l *Life) ProtectedUntil(rep *record.Replica, withinGuarantee bool) berth.T
 	return rep.Started.Add(least)
 }
 
-// noteEviction counts how often in a row a replica was evicted.
+// noteEviction counts how often in a row a replica was evicted, and notes that it was for another
+// queue.
 func (l *Life) noteEviction(rep *record.Replica) {
 	eviction := rep.Eviction.Note()
 	if l.state.Now.Sub(rep.Started) >= max(0, l.state.Config.Policy.Preemption.Cooldown)<<(maxDoublings+1) {
 		eviction.Evictions = 0
 	}
 	eviction.Evictions = min(eviction.Evictions+1, limits.MaxAttempts)
+	eviction.Reclaimed = eviction.Reclaimed || rep.Beneficiary.Job.Queue != rep.Job.Queue
 }
 
 // EvictionsReady is when the rate limit of the fleet allows the next eviction.

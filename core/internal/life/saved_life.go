@@ -11,6 +11,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/meter"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/quota"
 )
@@ -62,8 +63,8 @@ func (l *Life) RestoreMeters(s *record.RatesPart) *berth.Error {
 }
 
 // RestoreLife enters replicas among those that run, and those that are on their way out.
-func (l *Life) RestoreLife(jobs []record.SavedJob) *berth.Error {
-	return l.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+func (l *Life) RestoreLife(noted []state.Noted) *berth.Error {
+	return l.state.EachNoted(noted, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		if rep.Leaves = s.Leaves; rep.Leaves && !rep.Asked() {
 			return refusal.Of(berth.ErrInvalid, "leaves", "is set for a replica that was not asked for a checkpoint")
 		}
@@ -82,8 +83,8 @@ func (l *Life) RestoreLife(jobs []record.SavedJob) *berth.Error {
 }
 
 // RestoreVictims restores the beneficiaries of surplus members that are being stopped.
-func (l *Life) RestoreVictims(jobs []record.SavedJob) *berth.Error {
-	return l.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+func (l *Life) RestoreVictims(noted []state.Noted) *berth.Error {
+	return l.state.EachNoted(noted, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		for k := range s.Members {
 			saved := &s.Members[k]
 			if saved.Beneficiary == (berth.ReplicaRef{}) {
@@ -100,8 +101,8 @@ func (l *Life) RestoreVictims(jobs []record.SavedJob) *berth.Error {
 
 // RestoreStrays refuses victims without a plan of their beneficiary, and destinations of gangs
 // that run and need not leave. The next pass withdraws requests that no plan needs any more.
-func (l *Life) RestoreStrays(jobs []record.SavedJob) *berth.Error {
-	return l.state.EachSaved(jobs, func(rep *record.Replica, _ *record.SavedReplica) *berth.Error {
+func (l *Life) RestoreStrays(noted []state.Noted) *berth.Error {
+	return l.state.EachNoted(noted, func(rep *record.Replica, _ *record.SavedReplica) *berth.Error {
 		if rep.Moving != nil && rep.State == berth.ReplicaRunning && !rep.Leaves && rep.Beneficiary == nil {
 			return refusal.Of(berth.ErrInvalid, "moving", "is set for a replica that need not go")
 		}

@@ -116,8 +116,9 @@ type EvictionPart struct {
 	// by itself.
 	Checkpointed berth.Time `json:"checkpointed,omitempty"`
 	Tells        bool       `json:"tells,omitempty"`
-	// Evictions counts how often in a row it was evicted.
-	Evictions int `json:"evictions,omitempty"`
+	// Evictions counts how often in a row it was evicted. Reclaimed: once for another queue.
+	Evictions int  `json:"evictions,omitempty"`
+	Reclaimed bool `json:"reclaimed,omitempty"`
 }
 
 // Nothing reports whether there was no eviction, and is no checkpoint.

@@ -7,7 +7,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -38,14 +37,29 @@ func (se *Search) LiftWith(groups []berth.Group, r *gang.Request, open func(*rec
 // if they fit nowhere, none behind them does.
 func (se *Search) freshenShape(s *record.Shape) {
 	for _, b := range s.Buckets {
-		if se.mayBackfill(b) {
-			for _, e := range se.backlog.First(b, se.state.Bounds.Depth) {
-				se.backlog.Freshen(e)
-			}
-			b.EachHandy(se.state.Now, se.state.Config.Policy.AssumedRuntime, se.backlog.Freshen)
-		}
+		se.freshen(b)
 	}
 	se.freshenLostHardware(s)
+}
+
+// freshen is freshenShape for one bucket.
+func (se *Search) freshen(b *record.Bucket) {
+	if len(se.backlog.Reservations) > 0 && se.mayBackfill(b) {
+		for _, e := range se.backlog.First(b, se.state.Bounds.Depth) {
+			se.backlog.Freshen(e)
+		}
+		b.EachHandy(se.state.Now, se.state.Config.Policy.AssumedRuntime, se.backlog.Freshen)
+	}
+}
+
+// limit notes that limits refuse the place that was found for one of a bucket. Where they are on
+// one product, others of the bucket may be let in to nodes with another that are set aside.
+func (se *Search) limit(b *record.Bucket) {
+	if b.QuotaSlot < 0 {
+		se.backlog.QuotaBlock(b)
+		se.freshen(b)
+		se.freshenLostHardware(b.Shape)
+	}
 }
 
 // freshenLostHardware has those tried on spares that may use them and wait for a place of a shape;
@@ -63,7 +77,7 @@ func (se *Search) freshenLostHardware(s *record.Shape) {
 // aside, as far as it can be told without looking at all of them.
 func (se *Search) mayBackfill(b *record.Bucket) bool {
 	first := b.Entries.Min().Rep
-	if b.QuotaSlot >= 0 {
+	if b.QuotaSlot >= 0 && b.Shape.Least.Product != quota.NoProduct {
 		return false
 	}
 	if first.Reserved != nil || b.Entries.Min().Grows {
@@ -83,12 +97,4 @@ func (se *Search) mayBackfill(b *record.Bucket) bool {
 		return (w.IsAwaited() || w.IsBackoff()) && (within || w.Rep.Job.Queue == first.Job.Queue || w.Rep.Job.Spec.Class < first.Job.Spec.Class) &&
 			se.backlog.Outranks(first, w.Rep)
 	})
-}
-
-// A NodeToClear is a node with those that could be moved off it.
-type NodeToClear struct {
-	*record.Node
-	Movers []*record.Replica
-	Milli  int64
-	Cost   preempt.GPUMilliseconds
 }

@@ -31,6 +31,11 @@ func (se *Search) Backfill() {
 				se.freshenShape(s)
 			}
 		}
+		for _, b := range se.backlog.QuotaBlocked {
+			if b.Shape.BlockedAt < 0 && b.Shape.GPUs() <= free {
+				se.freshen(b)
+			}
+		}
 	}
 	for budget := se.state.Config.Policy.BackfillBudget; len(se.backlog.Fresh) > 0 && budget > 0; {
 		list := slices.Clone(se.backlog.Fresh)

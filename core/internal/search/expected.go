@@ -80,12 +80,7 @@ func (se *Search) fitsFrom(rep *record.Replica, s *record.Shape, grows bool) ber
 			p.aside = append(p.aside, state.Parting{At: at})
 		}
 	}
-	at := agenda.Never
-	if p.gallop() {
-		at = p.end()
-	}
-	p.moveTo(0)
-	return at
+	return p.first()
 }
 
 // overBy is when the nodes of a reservation are expected to be nobody's any more: of one made in
@@ -93,7 +88,7 @@ func (se *Search) fitsFrom(rep *record.Replica, s *record.Shape, grows bool) ber
 // when it has started there and ended; never: of another, or not known.
 func (se *Search) overBy(w *record.Reservation) berth.Time {
 	switch {
-	case w.IsAwaited() && w.Rep.State == berth.ReplicaRunning: // it is there as long as the rest of its gang
+	case w.IsExclusive(), w.IsAwaited() && w.Rep.State == berth.ReplicaRunning: // for as long as its gang runs
 		return se.state.ExpectedEnd(w.Rep)
 	case w.IsAwaited():
 		if length, ends := se.state.Runtime(w.Rep.Job); ends {
@@ -101,8 +96,6 @@ func (se *Search) overBy(w *record.Reservation) berth.Time {
 		}
 	case w.IsAdvance():
 		return w.Until
-	case w.IsExclusive():
-		return se.state.ExpectedEnd(w.Rep)
 	case w.IsBurnIn():
 		last := se.state.Now
 		for _, n := range w.Nodes {

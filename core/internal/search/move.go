@@ -86,15 +86,11 @@ func (se *Search) DecideMove(r Relocation) {
 	by, n := rep.DrainedBy()
 	latest := se.latestToLeave(rep)
 	switch {
-	case rep.State == berth.ReplicaPending:
+	case rep.State == berth.ReplicaPending, rep.State == berth.ReplicaReleasing:
 		if !kept {
 			se.agenda.NoteHomeless()
 		}
-	case rep.State == berth.ReplicaReleasing:
-		if !kept {
-			se.agenda.NoteHomeless()
-		}
-		if r.Where == nil {
+		if r.Where == nil && rep.State == berth.ReplicaReleasing {
 			se.keepOwn(rep)
 		}
 	case n == nil: // it need not leave any more

@@ -79,13 +79,11 @@ func (se *Search) attempt(b *record.Bucket) {
 		}
 	}
 	switch outcome {
-	case fitsNowhere:
+	case fitsNowhere: // the first alone was tried on nodes that are set aside
 		se.backlog.Block(s)
-		if len(se.backlog.Reservations) > 0 { // the first alone was tried on nodes that are set aside
-			se.freshenShape(s)
-		}
+		se.freshenShape(s)
 	case fitsNoLimit:
-		se.backlog.QuotaBlock(b)
+		se.limit(b)
 	}
 }
 
@@ -133,6 +131,19 @@ func (se *Search) affordableFor(s *record.Shape, q quota.QueueIndex) (*gang.Requ
 	cut.Groups = slices.Clone(s.Request.Groups)
 	cut.Groups[0].Members = fewest * unit
 	return &cut, true
+}
+
+// requestNow is what an entry may have now by its quota. Its shape may be blocked, for others.
+func (se *Search) requestNow(e *record.Entry) (*gang.Request, bool) {
+	b := e.Bucket
+	se.state.Compile(b.Shape)
+	request, ok := se.affordable(b)
+	if ok {
+		se.state.Totals.PlacementAttempts++
+	} else if b.QuotaSlot < 0 {
+		se.backlog.QuotaBlock(b)
+	}
+	return request, ok
 }
 
 // search looks for a place, and books it if there is one: first without the nodes
@@ -375,7 +386,7 @@ func (se *Search) unplace(rep *record.Replica, held []gang.Member) {
 // backfillEntry tries one entry, and reports whether that took a search.
 func (se *Search) backfillEntry(e *record.Entry) bool {
 	b := e.Bucket
-	if e.Slot < 0 || b.Slot >= 0 || b.QuotaSlot >= 0 {
+	if e.Slot < 0 || b.Slot >= 0 {
 		return false // another group of the gang grew before it, say, or it is ready again
 	}
 	se.state.Compile(b.Shape)
@@ -389,21 +400,19 @@ func (se *Search) backfillEntry(e *record.Entry) bool {
 	if _, some := se.Lift(e, &b.Shape.Request); !some {
 		return planned // before anything is noted: mayBackfill need not have asked
 	}
-	request, ok := se.affordable(b)
+	request, ok := se.requestNow(e)
 	if !ok {
-		se.backlog.QuotaBlock(b)
 		return false
 	}
 	if !e.Grows && b.Shape.IsElastic() {
 		request = &b.Shape.Minimum
 	}
 	lifted, _ := se.Lift(e, request)
-	se.state.Totals.PlacementAttempts++
 	switch se.try(e, lifted) {
 	case Fits:
 		se.state.Totals.ReplicasBackfilled++
 	case fitsNoLimit:
-		se.backlog.QuotaBlock(b)
+		se.limit(b)
 	}
 	return true
 }

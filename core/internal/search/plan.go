@@ -51,12 +51,7 @@ func (se *Search) estimate(w *record.Reservation) berth.Time {
 		p.list = append(p.list, se.state.Partings(rep)...)
 	}
 	slices.SortFunc(p.list, state.Parting.Compare)
-	at := agenda.Never
-	if p.gallop() {
-		at = p.end()
-	}
-	p.moveTo(0)
-	return at
+	return p.first()
 }
 
 // A planner is a plan in the making.
@@ -84,6 +79,16 @@ type planner struct {
 	// next is where the list goes on; looked counts those that were looked at.
 	next   state.Ending
 	looked int
+}
+
+// first is the first instant at which the request fits; never: there is none.
+func (p *planner) first() berth.Time {
+	at := agenda.Never
+	if p.gallop() {
+		at = p.end()
+	}
+	p.moveTo(0)
+	return at
 }
 
 // extend makes the list so long, or as long as it gets.

@@ -378,12 +378,11 @@ func (se *Search) allowance(n *record.Node) int {
 
 // Wake makes ready what could have become possible since it was last called.
 //
-// Of the blocked shapes, those are unblocked that the search finds a place for
-// now. It is asked only for those of which some member fits on a node where
-// something became free, and for which the classes they may use have enough free
-// GPUs in all: both are necessary for a yes to which that node contributes. Asking
-// first costs less than making ready, and blocking again, a bucket in every queue.
-// Of the buckets blocked by quota, those that fit it now. O(blocked x freed).
+// Of the blocked shapes, those are unblocked that the search finds a place for now. It is asked
+// only for those of which some member fits on a node where something became free, and for which the
+// classes they may use have enough free GPUs in all: both are necessary for a yes to which that
+// node contributes. Asking first costs less than making ready, and blocking again, a bucket in
+// every queue. Of the buckets blocked by quota, those that fit it now. O(blocked x freed).
 func (se *Search) Wake() {
 	for i := len(se.backlog.Blocked) - 1; i >= 0 && se.agenda.Waking(); i-- {
 		s := se.backlog.Blocked[i]

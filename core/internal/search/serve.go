@@ -140,19 +140,6 @@ func (se *Search) tryReserved(e *record.Entry) {
 	}
 }
 
-// requestNow is what an entry may have now by its quota. Its shape may be blocked, for others.
-func (se *Search) requestNow(e *record.Entry) (*gang.Request, bool) {
-	b := e.Bucket
-	se.state.Compile(b.Shape)
-	request, ok := se.affordable(b)
-	if ok {
-		se.state.Totals.PlacementAttempts++
-	} else if b.QuotaSlot < 0 {
-		se.backlog.QuotaBlock(b)
-	}
-	return request, ok
-}
-
 // serveBeneficiary starts a beneficiary, on its planned nodes or elsewhere, as soon as it fits. A
 // plan that cannot come true any more is given up.
 func (se *Search) serveBeneficiary(e *record.Entry) {

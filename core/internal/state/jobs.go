@@ -19,11 +19,25 @@ func (st *State) Admit(j *record.Job) {
 	st.Jobs[j.Spec.ID] = j
 	if j.Pattern.Users == 0 {
 		st.Patterns[j.Pattern.Key] = j.Pattern
-		j.Pattern.Shape = st.gangShape(&j.Spec)
+		j.Pattern.Shape = st.shapeOfPattern(j)
 	}
 	j.Pattern.Users++
 	j.Shape().Users++
 	st.Totals.JobsAdmitted++
+}
+
+// shapeOfPattern is the shape of the gang of a job, the first of its pattern: the one that the
+// pattern had, unless another has come in its place.
+func (st *State) shapeOfPattern(j *record.Job) *record.Shape {
+	had := j.Pattern.Shape
+	if had == nil {
+		return st.gangShape(&j.Spec)
+	}
+	if s := st.Shapes[had.Key]; s != nil {
+		return s
+	}
+	st.enterShape(had)
+	return had
 }
 
 // PatternOf is the pattern of a job, by which some job is known, or a new one.
@@ -33,8 +47,10 @@ func (st *State) PatternOf(j *berth.Job) *record.Pattern {
 	if p := st.Patterns[string(st.key)]; p != nil {
 		return p
 	}
-	if p := st.forgotten; p != nil && p.Key == string(st.key) {
-		return p
+	for _, p := range st.forgotten {
+		if p != nil && p.Key == string(st.key) {
+			return p
+		}
 	}
 	p := &record.Pattern{Key: string(st.key), Asked: asked.Clone(), Offsets: make([]int, 1, 1+len(j.Groups))}
 	for i := range j.Groups {
@@ -57,13 +73,10 @@ const mostShared = 1024
 
 // PatternLike is PatternOf for one of many jobs.
 func (st *State) PatternLike(j *berth.Job, known Patterns) *record.Pattern {
-	rest := told.AskedBy(j)
-	rest.Groups = nil
-	st.writePattern(j, rest)
-	if p := known[sharedGroups{&j.Groups[0], string(st.key)}]; p != nil {
+	key := sharedGroups{&j.Groups[0], st.restOfPattern(j)}
+	if p := known[key]; p != nil {
 		return p
 	}
-	key := sharedGroups{&j.Groups[0], string(st.key)}
 	p := st.PatternOf(j)
 	if len(known) < mostShared {
 		known[key] = p
@@ -71,10 +84,24 @@ func (st *State) PatternLike(j *berth.Job, known Patterns) *record.Pattern {
 	return p
 }
 
+// restOfPattern is what else makes the pattern of a job beside its groups; empty: nothing does.
+func (st *State) restOfPattern(j *berth.Job) string {
+	rest := told.AskedBy(j)
+	if rest.Groups = nil; rest.Simple() && !sharesGPUs(j) {
+		return ""
+	}
+	st.writePattern(j, rest)
+	return string(st.key)
+}
+
+func sharesGPUs(j *berth.Job) bool {
+	return slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Share != nil })
+}
+
 // writePattern writes the key of the pattern of a job, as if it asked for what is given.
 func (st *State) writePattern(j *berth.Job, asked told.Asked) {
 	st.asked = record.PatternSpec{Asked: asked}
-	if slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Share != nil }) {
+	if sharesGPUs(j) {
 		st.asked.TrustDomain = catalogue.TrustDomainOf(j.Tenant, j.Queue)
 	}
 	var err error
@@ -158,7 +185,10 @@ func (st *State) Dismiss(j *record.Job) {
 	delete(st.Jobs, j.Spec.ID)
 	if j.Pattern.Users--; j.Pattern.Users == 0 {
 		delete(st.Patterns, j.Pattern.Key)
-		st.forgotten = j.Pattern
+		if !slices.Contains(st.forgotten[:], j.Pattern) {
+			st.forgotten[st.forgets] = j.Pattern
+			st.forgets = (st.forgets + 1) % len(st.forgotten)
+		}
 	}
 }
 

@@ -27,14 +27,20 @@ func (st *State) shapeOf(spec record.ShapeSpec) *record.Shape {
 	s := &record.Shape{Key: key, Spec: spec, Levels: st.levelsOf(&spec), BlockedAt: -1, Version: -1}
 	s.LooksAround = spec.Topology.Exclusive != "" || spec.Like != "" ||
 		slices.ContainsFunc(spec.Groups, func(g berth.Group) bool { return g.Topology.Spread != "" })
-	st.Shapes[key] = s
-	for i := range spec.Groups {
-		if share := spec.Groups[i].Claim.Share; share != nil {
-			st.catalogue.Owners.Retain(catalogue.OwnerKey{TrustDomain: spec.TrustDomain, Mode: share.Mode})
+	st.enterShape(s)
+	return s
+}
+
+// enterShape makes a shape known that nobody has.
+func (st *State) enterShape(s *record.Shape) {
+	st.Shapes[s.Key] = s
+	for i := range s.Spec.Groups {
+		if share := s.Spec.Groups[i].Claim.Share; share != nil {
+			st.catalogue.Owners.Retain(catalogue.OwnerKey{TrustDomain: s.Spec.TrustDomain, Mode: share.Mode})
+			s.Version = -1 // the number of its owner may be another
 		}
 	}
 	st.Compile(s)
-	return s
 }
 
 // The pens of keys are made of types alone, and never change.

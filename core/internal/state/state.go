@@ -52,8 +52,10 @@ type State struct {
 	Patterns map[string]*record.Pattern
 	key      []byte             // is written here
 	asked    record.PatternSpec // of which that of a pattern is written
-	// forgotten is the pattern that was the last to lose its last job: the next job may have it.
-	forgotten *record.Pattern
+	// forgotten are the patterns that were the last to lose their last job: the next jobs may have
+	// them. That at forgets is the oldest.
+	forgotten [8]*record.Pattern
+	forgets   int
 	// Spares are kept of these pools, in order of name.
 	Spares []*record.SparePool
 	// Leaving has the replicas that are being stopped, or will be: victims, moves, drains.

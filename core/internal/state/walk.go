@@ -109,13 +109,28 @@ func (st *State) LeavingFrom(w *record.Reservation) bool {
 }
 
 // EachSaved calls a function for every replica that was restored, and its saved form.
-func (st *State) EachSaved(jobs []record.SavedJob, restore func(*record.Replica, *record.SavedReplica) *berth.Error) *berth.Error {
+func (st *State) EachSaved(jobs []record.SavedJob, restore func(*record.Replica, *record.SavedReplica)) {
 	for i := range jobs {
 		for k := range jobs[i].Replicas {
 			s := &jobs[i].Replicas[k]
-			if err := restore(s.Restored, s); err != nil {
-				return refusal.In(refusal.In(err, errtext.Index("replicas", k)), errtext.Index("jobs", i))
-			}
+			restore(s.Restored, s)
+		}
+	}
+}
+
+// A Noted is a replica of which a snapshot has more than that it waits, and where it stands there.
+// Most replicas are none, and most parts of a core have nothing to restore of those.
+type Noted struct {
+	*record.SavedReplica
+	Job, Replica int
+}
+
+// EachNoted calls a function for every replica that was restored of which more is noted, and its
+// saved form.
+func (st *State) EachNoted(list []Noted, restore func(*record.Replica, *record.SavedReplica) *berth.Error) *berth.Error {
+	for _, s := range list {
+		if err := restore(s.Restored, s.SavedReplica); err != nil {
+			return refusal.In(refusal.In(err, errtext.Index("replicas", s.Replica)), errtext.Index("jobs", s.Job))
 		}
 	}
 	return nil

@@ -39,6 +39,14 @@ func AskedBy(j *berth.Job) Asked {
 	return Asked{Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels}
 }
 
+// Simple reports whether groups are all that is asked for.
+func (a *Asked) Simple() bool {
+	t := &a.Topology
+	whole := t.Required == "" && t.Preferred == "" && t.Exclusive == ""
+	parted := len(t.Segments) > 0 || t.Balance != "" || t.Spread != "" || t.MaxSkew != 0 || t.RailAligned
+	return whole && !parted && len(a.SameLabels) == 0
+}
+
 // Clone returns a copy that shares no memory that the caller could change.
 func (a *Asked) Clone() Asked {
 	return Asked{Groups: values.CloneGroups(a.Groups), Topology: a.Topology, SameLabels: slices.Clone(a.SameLabels)}

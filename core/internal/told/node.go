@@ -1,6 +1,9 @@
 package told
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/mig"
@@ -34,16 +37,17 @@ type GPU struct {
 
 // NodeOf is the description of a checked node. It shares no memory with the node.
 func NodeOf(n *berth.Node) Node {
-	kept := Node{Node: values.CloneNode(n), GPUs: make([]GPU, len(n.GPUs))}
-	for i := range kept.Node.GPUs {
-		g := &kept.Node.GPUs[i]
-		if g.Mode == berth.GPUModeUnset {
-			g.Mode = berth.GPUModeWhole
-		}
-		kept.Model = Model{g.Product, g.MemoryMiB, g.ComputeCapability, g.Clique, g.MIGTable, g.MaxShares}
-		kept.GPUs[i] = GPU{g.UUID, g.PCI, g.NUMANode, g.Mode, g.Failed, g.Instances}
+	rest := *n
+	rest.GPUs = nil
+	kept := Node{Node: values.CloneNode(&rest), GPUs: make([]GPU, len(n.GPUs))}
+	for i := range n.GPUs {
+		g := &n.GPUs[i]
+		kept.GPUs[i] = GPU{g.UUID, g.PCI, g.NUMANode, cmp.Or(g.Mode, berth.GPUModeWhole), g.Failed, slices.Clone(g.Instances)}
 	}
-	kept.Node.GPUs = nil
+	if len(n.GPUs) > 0 {
+		g := &n.GPUs[0]
+		kept.Model = Model{g.Product, g.MemoryMiB, g.ComputeCapability, g.Clique, g.MIGTable, g.MaxShares}
+	}
 	return kept
 }
 

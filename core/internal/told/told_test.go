@@ -20,6 +20,22 @@ func TestAJobIsKeptAsItWasTold(t *testing.T) {
 	require.NotEqual(t, job, kept.Full(), "the service is shared with the caller")
 }
 
+// What asks for groups alone is simple, and whatever else is said makes it not so.
+func TestGroupsAloneAreSimple(t *testing.T) {
+	for _, part := range []func(*Asked) reflect.Value{
+		func(a *Asked) reflect.Value { return reflect.ValueOf(a).Elem() },
+		func(a *Asked) reflect.Value { return reflect.ValueOf(&a.Topology).Elem() },
+	} {
+		for i := range part(new(Asked)).NumField() {
+			asked := Asked{Groups: []berth.Group{{}}}
+			require.True(t, asked.Simple())
+			fillIn(part(&asked).Field(i))
+			name := part(&asked).Type().Field(i).Name
+			require.Equal(t, name == "Groups", asked.Simple(), name)
+		}
+	}
+}
+
 // A node is kept as it was told, to the last field.
 func TestANodeIsKeptAsItWasTold(t *testing.T) {
 	var node berth.Node

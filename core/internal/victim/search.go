@@ -232,10 +232,26 @@ func (t *Search) Options() preempt.Options {
 	return preempt.Options{NeedMilli: t.Asked.GPUMilli, Allowances: t.allowances(), Permits: t.Permits}
 }
 
-// GatherOwn lists those of the own queue that rank below.
-func (t *Search) GatherOwn() {
+// ChooseOwn is Choose among those of the own queue that rank below. A gang that was reclaimed takes
+// their place only within the fair share: else what it takes besides would be reclaimed again, they
+// would come back to what is left, and so on without an end.
+func (t *Search) ChooseOwn(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
 	t.sources = []source{{queue: t.Queue}}
 	t.gather()
+	victims, ok = t.Choose(chooser, trials)
+	if ok && t.Rep.Eviction.Get().Reclaimed && t.core.books.BeyondShare(t.Queue, t.Asked.GPUMilli-milliOf(victims)) {
+		t.Weighing = nil
+		return nil, false
+	}
+	return victims, ok
+}
+
+// milliOf is what pieces hold, in thousandths of a GPU.
+func milliOf(list []record.Piece) (sum int64) {
+	for _, p := range list {
+		sum += p.GPUMilli()
+	}
+	return sum
 }
 
 // GatherLent lists those of other queues that have to give back, of which any may be taken that
