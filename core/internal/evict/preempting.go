@@ -67,7 +67,6 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 	var bids []*Bid
 	behind := map[*record.Bucket]bool{} // those behind the first one are in the rota
 	im.VictimSearches = ev.state.Bounds.VictimSearches
-	enough := im.VictimSearches*7/8 + im.worth() // so few are left then
 	for searched, unknown, left := 0, 0, false; ; {
 		e := r.Next()
 		if e == nil && !left {
@@ -86,7 +85,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 				break // nor are most of those after it known to bid in vain
 			}
 		}
-		left = left || !inVain && (searched == ev.state.Bounds.Bids || im.VictimSearches <= enough)
+		left = left || !inVain && (searched == ev.state.Bounds.Bids || im.VictimSearches <= ev.state.Bounds.VictimSearches*7/8)
 		if inVain || left {
 			dropAlike(r, e, behind[e.Bucket])
 			continue
@@ -481,7 +480,8 @@ func (ev *Evict) claimOf(q *record.Queue) (c claim, some bool) {
 	if p.Preemption.Mode == berth.PreemptionOn {
 		c.least = q.FirstOutranked()
 	}
-	if c.most = c.room; c.least != nil || p.Defragmentation.Mode == berth.DefragmentationOn {
+	c.most = c.room
+	if c.least != nil || p.Defragmentation.Mode == berth.DefragmentationOn {
 		c.most = math.MaxInt64
 	}
 	return c, c.most > 0
