@@ -286,6 +286,24 @@ func TestVictimsOfALargeFleetTakeNoMoreCandidates(t *testing.T) {
 	}
 }
 
+// A job that fits on what departing members leave takes no candidates at all.
+func TestWhatFitsOnWhatDepartsTakesNoCandidates(t *testing.T) {
+	t.Parallel()
+	d := singles(t, 80)
+	for k := range 3 {
+		d.tell(berth.JobCancelled{Job: berth.JobID(fmt.Sprintf("j%04d-0", k))})
+		d.tell(one("b", berth.JobID(fmt.Sprint("waits", k)), 1))
+	}
+	require.Len(t, d.pass(), 3, "members that are stopped, and no victims")
+	require.Empty(t, d.pass())
+	places, _, gathered := core.VictimWork(d.Core)
+	require.Zero(t, places+gathered)
+	d.tell(one("b", "waits for victims", 2))
+	require.NotEmpty(t, d.pass())
+	_, _, gathered = core.VictimWork(d.Core)
+	require.Positive(t, gathered)
+}
+
 // singles is a core with nodes full of single-GPU jobs of queue a that began at random, all of
 // which is guaranteed to queue b.
 func singles(t *testing.T, nodes int) *divided {

@@ -46,7 +46,7 @@ package quota
 //   - A gang that evicts others of its own leaf raises neither sum, and may lower both: with idle
 //     capacity besides, it takes the leaf beyond F, is reclaimed, and the others come back. An
 //     embedder remembers that it was reclaimed, and has it evict others of its leaf from then on
-//     only where no queue is beyond its F with it. So each gang lowers the pair so once at most.
+//     only where no queue is beyond its F with it. So each gang lowers the pair at most once.
 //
 //   - A job that moves is charged as much in the place that is reserved for it, and counts for that
 //     on its way, so that no other exchange takes it. Neither sum asks where a job is: a move by

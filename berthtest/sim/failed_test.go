@@ -10,8 +10,9 @@ import (
 // TestWorldsThatFailed runs worlds in which fresh seeds of the swarm found defects of the core. A
 // limit held back the bucket of a beneficiary, which was not tried again where a reservation had
 // ended meanwhile. Two queues took places from each other without an end: each by a gang that asked
-// for more than its fair share; or one by a gang that evicted jobs of its own queue besides. And a
-// limit that counts what leaves as gone was not looked at again when a gang began to leave.
+// for more than its fair share; or one by a gang that evicted jobs of its own queue besides. No GPU
+// was divided on a hot spare for a job that may use it, where no other node was open. And a limit
+// that counts what leaves as gone was not looked at again when a gang began to leave.
 func TestWorldsThatFailed(t *testing.T) {
 	t.Parallel()
 	for _, failed := range []struct {
@@ -23,6 +24,7 @@ func TestWorldsThatFailed(t *testing.T) {
 		{"worlds", (*generator).world, 58128, false},
 		{"drained", (*generator).drained, 61442, false},
 		{"failing", (*generator).failing, 63592, false},
+		{"failing", (*generator).failing, 70819, false},
 		{"worlds", (*generator).world, 61952, true},
 	} {
 		if failed.long && !drawn.Many() {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/demand"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/topology"
@@ -19,6 +20,7 @@ import (
 type needs struct {
 	answers *Answers
 	some    bool // something waits, whatever it claims
+	easiest demand.Easiest
 	at      map[spot][]need
 	many    int      // how many there are at all spots
 	keys    []string // of labels by which the nodes of a spot are told
@@ -42,15 +44,15 @@ type need struct {
 // wait enters what waits in a bucket, unless it is entered with another bucket of its shape.
 func (ns *needs) wait(b *record.Bucket) {
 	ns.some = true
-	if s := b.Shape; b == s.Buckets[0] {
+	s := b.Shape
+	if ns.answers.state.Compile(s); !ns.easiest.Has(&s.Ease) && b == s.Buckets[0] {
+		ns.easiest.Note(&s.Ease)
 		ns.gather(s)
 	}
 }
 
-// gather enters the members of a shape that claim GPUs, for every class that they may use. Of very
-// many shapes most of the time is to load what it looks at, so it looks at little of most.
+// gather enters the members of a shape that claim GPUs, for every class that they may use.
 func (ns *needs) gather(s *record.Shape) {
-	ns.answers.state.Compile(s)
 	for i := range s.Minimum.Groups {
 		g := &s.Minimum.Groups[i]
 		if !g.Claim.WantsDevice() {

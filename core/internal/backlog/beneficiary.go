@@ -11,17 +11,21 @@ import (
 
 // NewPlan begins a plan for a gang.
 func (bl *Backlog) NewPlan(where []gang.Member) *record.Plan {
-	p := &record.Plan{Where: where}
-	for i := range where {
-		charge := record.ChargeOf(&where[i].Hold, bl.state.Nodes[where[i].Hold.Node])
-		at := slices.IndexFunc(p.Charges, func(sum quota.Charge) bool { return sum.Product == charge.Product })
+	return &record.Plan{Where: where, Charges: bl.ChargesOf(where)}
+}
+
+// ChargesOf is what members are charged, in one sum for each product.
+func (bl *Backlog) ChargesOf(members []gang.Member) (charges []quota.Charge) {
+	for i := range members {
+		charge := record.ChargeOf(&members[i].Hold, bl.state.Nodes[members[i].Hold.Node])
+		at := slices.IndexFunc(charges, func(sum quota.Charge) bool { return sum.Product == charge.Product })
 		if at < 0 {
-			at = len(p.Charges)
-			p.Charges = append(p.Charges, quota.Charge{Product: charge.Product})
+			at = len(charges)
+			charges = append(charges, quota.Charge{Product: charge.Product})
 		}
-		p.Charges[at] = p.Charges[at].Plus(charge)
+		charges[at] = charges[at].Plus(charge)
 	}
-	return p
+	return charges
 }
 
 // EachPlanned calls a function for what the pieces will be charged, in thousandths of a GPU, of

@@ -298,11 +298,11 @@ func (bl *Backlog) quotaUnblock(b *record.Bucket) {
 // those for which usage fell, and those of which only one product is limited.
 //
 // The first entry of a bucket answers for those behind it: they ask for as much, of the same
-// queue. They differ in the nodes set aside that they may use, which counts where limits are on
-// products (Search.Backfill looks there), and in the earmarks that are lifted for them. By rank
-// (passes) none is lifted for one of those that is not for the first, so that only an own earmark
-// remains: and a beneficiary is served as such (ServeReserved), whether or not its bucket is held
-// back.
+// queue. They differ in the nodes set aside that they may use. That counts where a product is
+// limited: Search.Backfill looks there. They differ in the earmarks that are lifted for them, too.
+// By rank (passes), an earmark that is lifted for one behind is lifted for the first, so that only
+// its own remains: and a beneficiary is served as such (ServeReserved), whether or not its bucket
+// is held back.
 func (bl *Backlog) WakeLimited() {
 	for i := len(bl.QuotaBlocked) - 1; i >= 0; i-- {
 		b := bl.QuotaBlocked[i]

@@ -179,11 +179,14 @@ func (bl *Backlog) exceedsShare(rep *record.Replica, w *record.Reservation) bool
 	if bl.state.Compile(s); s.Least.GPUMilli <= planned {
 		return false
 	}
-	if !bl.books.Earmarked {
-		bl.earmarkAll(true)
+	if bl.books.Earmarked {
+		bl.earmarkAll(false)
+	} else {
 		defer bl.earmarkAll(false)
 	}
-	for _, either := range []*record.Reservation{w, rep.PlannedReservation()} { // others will have theirs
+	bl.books.TellDemands() // of what is used, without plans: those wait, and count as that
+	bl.earmarkAll(true)
+	for _, either := range []*record.Reservation{w, rep.PlannedReservation()} { // all other plans come true
 		if either != nil && !either.Unmarked {
 			bl.earmarkFor(either, false)
 			defer bl.earmarkFor(either, true)

@@ -1,18 +1,23 @@
 package books
 
 import (
+	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 )
 
-// A Bill is what queues are charged for many pieces, in one sum for each queue and product, so that
-// the quota tree is changed as often as there are sums.
+// A Bill is many pieces that are imagined gone together: what queues are charged for them, in one
+// sum for each queue and product, and how many of each size are among the lots of a queue. So the
+// quota tree and the lots are changed as often as there are sums, and a record is looked at once.
 type Bill struct {
 	pieces []record.Piece
+	// holds are those of the pieces.
+	holds []gang.Hold
 	// closed are those of the pieces that have something on nodes that take no more work.
 	closed []record.Piece
 	sums   []billed
+	lots   []billedLots
 	// at has the positions of sums, by a key without amounts; looked up, never ranged over. last is
 	// that of the last one.
 	at   map[billed]int
@@ -24,6 +29,12 @@ type billed struct {
 	charge quota.Charge
 }
 
+// billedLots are so many lots of a size that follow each other.
+type billedLots struct {
+	queue       quota.QueueIndex
+	size, count int64
+}
+
 // Add adds a piece to a bill.
 func (b *Bill) Add(p record.Piece) {
 	if b.at == nil {
@@ -31,7 +42,11 @@ func (b *Bill) Add(p record.Piece) {
 	}
 	b.pieces = append(b.pieces, p)
 	q, closed := p.Rep.Job.Queue, false
+	if p.IsLot() {
+		b.addLot(q, p.Rep.RunsMilli)
+	}
 	p.EachHold(func(h *gang.Hold, n *record.Node) {
+		b.holds = append(b.holds, *h)
 		closed = closed || n.Closed()
 		c := record.ChargeOf(h, n)
 		if at := b.last; at >= len(b.sums) || b.sums[at].queue != q || b.sums[at].charge.Product != c.Product {
@@ -44,12 +59,21 @@ func (b *Bill) Add(p record.Piece) {
 	}
 }
 
+func (b *Bill) addLot(q quota.QueueIndex, size int64) {
+	if last := len(b.lots) - 1; last >= 0 && b.lots[last].queue == q && b.lots[last].size == size {
+		b.lots[last].count++
+		return
+	}
+	b.lots = append(b.lots, billedLots{q, size, 1})
+}
+
 // Clear makes a bill empty. It keeps its space.
 func (b *Bill) Clear() {
 	clear(b.pieces)
 	clear(b.closed)
 	clear(b.at)
-	b.pieces, b.closed, b.sums, b.last = b.pieces[:0], b.closed[:0], b.sums[:0], 0
+	b.pieces, b.holds, b.closed = b.pieces[:0], b.holds[:0], b.closed[:0]
+	b.sums, b.lots, b.last = b.sums[:0], b.lots[:0], 0
 }
 
 // sumOf is the position of the sum of a queue and a product.
@@ -63,25 +87,43 @@ func (b *Bill) sumOf(q quota.QueueIndex, product quota.ProductIndex) int {
 	return i
 }
 
-// Pieces are those of a bill, in the order in which they came.
-func (b *Bill) Pieces() []record.Piece { return b.pieces }
-
-// DischargeBill is DischargeAll for all pieces of a bill.
-func (bk *Books) DischargeBill(b *Bill) {
+// VanishAll is Vanish and DischargeAll for all pieces of a bill, and takes them out of the lots.
+func (bk *Books) VanishAll(b *Bill) {
+	for _, p := range b.pieces {
+		p.Imagine(true)
+	}
+	for i := range b.holds {
+		bk.Release(b.holds[i])
+	}
 	for i := range b.sums {
 		bk.Discharge(b.sums[i].queue, b.sums[i].charge)
 	}
 	for _, p := range b.closed {
 		bk.shiftClosed(p, -1)
 	}
+	bk.countLots(b, -1)
 }
 
-// ChargeBill undoes DischargeBill.
-func (bk *Books) ChargeBill(b *Bill) {
+// ReappearAll undoes VanishAll.
+func (bk *Books) ReappearAll(b *Bill) {
+	bk.countLots(b, 1)
 	for _, p := range b.closed {
 		bk.shiftClosed(p, 1)
 	}
 	for i := range b.sums {
 		bk.Charge(b.sums[i].queue, b.sums[i].charge)
+	}
+	for i := range b.holds {
+		invariant.Must(bk.Adopt(b.holds[i]))
+	}
+	for _, p := range b.pieces {
+		p.Imagine(false)
+	}
+}
+
+func (bk *Books) countLots(b *Bill, sign int64) {
+	for _, l := range b.lots {
+		q := bk.Queues[l.queue]
+		q.Lots = AddLot(q.Lots, l.size, sign*l.count)
 	}
 }

@@ -39,17 +39,20 @@ func (bk *Books) CountDemand(b *record.Bucket, entries int64) {
 
 // ExceedsShare compares two amounts that a leaf may have besides what it uses, in thousandths of a
 // GPU. It reports whether the first takes some queue, the leaf or one above it, beyond its fair
-// share, and the other does not.
+// share, and the other does not. The demands are known: see TellDemands.
 func (bk *Books) ExceedsShare(leaf quota.QueueIndex, milli, other int64) bool {
-	bk.TellDemands()
-	over := bk.Shares.Exceeded(nil, leaf, quota.Charge{GPUMilli: milli})
-	return len(over) > len(bk.Shares.Exceeded(nil, leaf, quota.Charge{GPUMilli: min(milli, other)}))
+	return bk.exceeded(leaf, milli) > bk.exceeded(leaf, other)
+}
+
+// exceeded counts the queues that a leaf would take beyond their fair share with so much more.
+func (bk *Books) exceeded(leaf quota.QueueIndex, milli int64) int {
+	return len(bk.Shares.Exceeded(nil, leaf, quota.Charge{GPUMilli: milli}))
 }
 
 // BeyondShare reports whether so much more than it uses would take a leaf, or a queue above it,
 // beyond its fair share. The demands are known: see TellDemands.
 func (bk *Books) BeyondShare(leaf quota.QueueIndex, milli int64) bool {
-	return milli > 0 && len(bk.Shares.Exceeded(nil, leaf, quota.Charge{GPUMilli: milli})) > 0
+	return milli > 0 && bk.exceeded(leaf, milli) > 0
 }
 
 // countLender keeps count of the queues that use more GPUs than they are guaranteed: as long

@@ -4,6 +4,7 @@
 package evict
 
 import (
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/backlog"
 	"github.com/berth-sched/berth/core/internal/books"
@@ -38,4 +39,9 @@ type Evict struct {
 // New returns one that stands on the rooms below.
 func New(agenda *agenda.Agenda, state *state.State, books *books.Books, backlog *backlog.Backlog, life *life.Life, search *search.Search, victims *victim.Victims) *Evict {
 	return &Evict{agenda: agenda, state: state, books: books, backlog: backlog, life: life, search: search, victims: victims}
+}
+
+// evictsNothing reports whether the policy evicts and moves nothing.
+func evictsNothing(p *berth.Policy) bool {
+	return p.Preemption.Mode == berth.PreemptionOff && p.Defragmentation.Mode != berth.DefragmentationOn
 }

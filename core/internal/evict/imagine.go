@@ -16,8 +16,11 @@ import (
 // leaves no trace.
 type imagination struct {
 	core *Evict
-	// departing is what is on its way out anyway; gone is what is left out beside it.
+	// departing is what is on its way out anyway; gone is what is left out beside it. giving are
+	// those that run and are no lots: what may be taken back is the same with a whole gang on its
+	// way out and without, and not where it gives a part of its members.
 	departing *books.Bill
+	giving    []record.Piece
 	gone      []record.Piece
 	here      []record.Imagined
 	// VictimSearches is how many searches may yet be made in it.
@@ -51,31 +54,23 @@ func (ev *Evict) Imagine() (im *imagination, broken []*record.Reservation) {
 	ev.books.Together(func() {
 		ev.state.Leaving.Ascend(func(rep *record.Replica) bool {
 			p := ev.state.Going(rep)
-			im.departs(p, -1)
 			im.departing.Add(p)
-			ev.books.Vanish(p)
+			if !p.IsLot() && rep.State == berth.ReplicaRunning {
+				im.giving = append(im.giving, p)
+			}
 			return true
 		})
-		ev.books.DischargeBill(im.departing)
+		for _, p := range im.giving {
+			im.count(p, -1)
+		}
+		ev.books.VanishAll(im.departing)
 		for _, w := range ev.backlog.Reservations {
-			if w.IsPlanned() && !im.putIn(w.Rep.Job.Queue, w.Plan.Where) {
+			if w.IsPlanned() && !im.putInCharged(w.Rep.Job.Queue, w.Plan.Where, w.Plan.Charges) {
 				broken = append(broken, w)
 			}
 		}
 	})
 	return im, broken
-}
-
-// departs is count for what is on its way out. What may be taken back is the same with a whole gang
-// of those and without: it notes only where a gang gives a part of its members. What is among the
-// lots runs, and has no surplus.
-func (im *imagination) departs(p record.Piece, change int64) {
-	switch {
-	case p.Whole() && p.Rep.RunsMilli > 0:
-		im.core.books.CountLot(p.Rep, change)
-	case p.Rep.State == berth.ReplicaRunning:
-		im.count(p, change)
-	}
 }
 
 // leaveOut imagines a part of a replica gone, for good.
@@ -110,15 +105,22 @@ func (im *imagination) bringBack() {
 
 // putIn imagines a gang where it is planned to be. It reports false if that is not free.
 func (im *imagination) putIn(q quota.QueueIndex, members []gang.Member) bool {
+	return im.putInCharged(q, members, im.core.backlog.ChargesOf(members))
+}
+
+// putInCharged is putIn of a gang that is charged for so much.
+func (im *imagination) putInCharged(q quota.QueueIndex, members []gang.Member, charges []quota.Charge) bool {
 	c := im.core
 	if !c.books.Hold(members) {
 		return false
 	}
 	for i := range members {
 		c.state.Nodes[members[i].Hold.Node].Planned++
-		c.books.Charge(q, record.ChargeOf(&members[i].Hold, c.state.Nodes[members[i].Hold.Node]))
 	}
-	im.here = append(im.here, record.Imagined{Queue: q, Members: members})
+	for _, charge := range charges {
+		c.books.Charge(q, charge)
+	}
+	im.here = append(im.here, record.Imagined{Queue: q, Members: members, Charges: charges})
 	return true
 }
 
@@ -127,22 +129,22 @@ func (im *imagination) takeOut() {
 	c, last := im.core, len(im.here)-1
 	gang := im.here[last]
 	im.here = im.here[:last]
-	for i := range gang.Members {
-		h := &gang.Members[i].Hold
-		c.books.Discharge(gang.Queue, record.ChargeOf(h, c.state.Nodes[h.Node]))
-		c.books.Release(*h)
-		c.state.Nodes[h.Node].Planned--
+	for _, charge := range gang.Charges {
+		c.books.Discharge(gang.Queue, charge)
 	}
+	for i := range gang.Members {
+		c.state.Nodes[gang.Members[i].Hold.Node].Planned--
+	}
+	c.books.GiveBack(gang.Members)
 }
 
 // Forget brings back what is.
 func (im *imagination) Forget() {
 	im.core.books.Together(func() {
 		im.backTo(record.Extent{})
-		im.core.books.ChargeBill(im.departing)
-		for _, p := range im.departing.Pieces() {
-			im.core.books.Reappear(p)
-			im.departs(p, 1)
+		im.core.books.ReappearAll(im.departing)
+		for _, p := range im.giving {
+			im.count(p, 1)
 		}
 	})
 	im.departing.Clear()

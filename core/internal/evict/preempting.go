@@ -16,11 +16,6 @@ import (
 	"github.com/berth-sched/berth/preempt"
 )
 
-// evictsNothing reports whether the policy evicts and moves nothing.
-func evictsNothing(p *berth.Policy) bool {
-	return p.Preemption.Mode == berth.PreemptionOff && p.Defragmentation.Mode != berth.DefragmentationOn
-}
-
 // Preempt plans preemptions and moves for entries that wait, in policy order. The pass comes to
 // this last, when all that fits has been placed.
 func (ev *Evict) Preempt() {
@@ -326,6 +321,10 @@ func (ev *Evict) seekLent(e *record.Entry, s Seeking, trials *int) (t *victim.Se
 	t = ev.newSearch(e, s)
 	if s.replies.Recall(t) {
 		return t, nil, false
+	}
+	if s.replies != nil && t.FitsWithout() { // an answer tells of the candidates all the same
+		*trials -= 2
+		return t, nil, true
 	}
 	t.GatherLent()
 	if victims, ok = t.Choose(s.Chooser, trials); !ok || t.Weighing != nil {

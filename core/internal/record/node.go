@@ -95,6 +95,7 @@ func (n *Node) Pliable() bool { return n.Geometry.Kind != berth.GeometryFixed &&
 type Imagined struct {
 	Queue   quota.QueueIndex
 	Members []gang.Member
+	Charges []quota.Charge // by product
 }
 
 // An Extent is how much was imagined at some moment.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/demand"
 	"github.com/berth-sched/berth/core/internal/told"
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
@@ -15,24 +16,26 @@ import (
 
 // A Shape is one request, as far as the search can tell requests apart.
 type Shape struct {
-	Key     string
-	Request gang.Request // all members, or at least the minimum
-	Minimum gang.Request // the minimum alone
-	Charge  quota.Charge // of request; of one product, or of none in particular
-	Least   quota.Charge // of minimum
-	Spans   bool         // it needs more GPUs than any node for it has
-	Spec    ShapeSpec
+	// Version of the class table that the requests were compiled for. What is looked at of all that
+	// wait stands together: to load a shape is most of the time.
+	Version int
+	Ease    demand.Ease // of minimum
+	// BlockedAt is the position in Backlog.Blocked, or -1.
+	BlockedAt int
+	Buckets   []*Bucket
+	Key       string
+	Request   gang.Request // all members, or at least the minimum
+	Minimum   gang.Request // the minimum alone
+	Charge    quota.Charge // of request; of one product, or of none in particular
+	Least     quota.Charge // of minimum
+	Spans     bool         // it needs more GPUs than any node for it has
+	Spec      ShapeSpec
 	// LooksAround: whether it fits depends on nodes on which no member would fit.
 	LooksAround bool
 	// Levels in one domain of which the gang, a group or a segment is to be.
 	Levels []topology.Level
-	// Version of the class table that the requests were compiled for.
-	Version int
 	// Users counts the jobs and growth entries of this shape.
-	Users   int
-	Buckets []*Bucket
-	// BlockedAt is the position in Backlog.Blocked, or -1.
-	BlockedAt int
+	Users int
 }
 
 // A ShapeSpec is what a shape is compiled from. Its JSON is the shape's key.

@@ -52,13 +52,14 @@ func (se *Search) freshen(b *record.Bucket) {
 	}
 }
 
-// limit notes that limits refuse the place that was found for one of a bucket. Where they are on
-// one product, others of the bucket may be let in to nodes with another that are set aside.
-func (se *Search) limit(b *record.Bucket) {
-	if b.QuotaSlot < 0 {
-		se.backlog.QuotaBlock(b)
-		se.freshen(b)
-		se.freshenLostHardware(b.Shape)
+// limit notes that limits refuse the place that was found for an entry. Where one product is
+// limited, others of its bucket may be let in to nodes with another that are set aside.
+func (se *Search) limit(e *record.Entry) {
+	if e.Bucket.QuotaSlot < 0 {
+		se.backlog.QuotaBlock(e.Bucket)
+		se.freshen(e.Bucket)
+		se.freshenLostHardware(e.Bucket.Shape)
+		se.backlog.Unfresh(e)
 	}
 }
 

@@ -6,11 +6,10 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
-// Backfill tries waiting work on the nodes that are set aside: what belongs there, and
-// what leaves in time. It looks at what fits nowhere else, in policy order: after
-// something has changed there at the first few of each bucket, else at newcomers
-// alone, and at no more in all than the policy allows: the rest goes on in the next
-// pass.
+// Backfill tries waiting work on the nodes that are set aside: what belongs there, and what leaves
+// in time. It looks at what fits nowhere else, in policy order: after something has changed there
+// at the first few of each bucket, else at newcomers alone. It makes as many searches as the policy
+// allows; the rest goes on in the next pass.
 func (se *Search) Backfill() {
 	if !se.agenda.BackfillDue && len(se.backlog.Fresh) == 0 {
 		return

@@ -83,7 +83,7 @@ func (se *Search) attempt(b *record.Bucket) {
 		se.backlog.Block(s)
 		se.freshenShape(s)
 	case fitsNoLimit:
-		se.limit(b)
+		se.limit(e)
 	}
 }
 
@@ -98,8 +98,8 @@ func (se *Search) try(e *record.Entry, request *gang.Request) fit {
 	return outcome
 }
 
-// affordable is the request of a bucket, or as much of it as the limits on its
-// queue leave. Of a gang of several groups that is all or the minimum.
+// affordable is the request of a bucket, or as much of it as the limits on its queue leave. Of a
+// gang of several groups that is all or the minimum.
 func (se *Search) affordable(b *record.Bucket) (*gang.Request, bool) {
 	return se.affordableFor(b.Shape, b.Queue.Index)
 }
@@ -146,9 +146,8 @@ func (se *Search) requestNow(e *record.Entry) (*gang.Request, bool) {
 	return request, ok
 }
 
-// search looks for a place, and books it if there is one: first without the nodes
-// that the replica avoids, and with the minimum alone if limits on products leave
-// no more.
+// search looks for a place, and books it if there is one: first without the nodes that the replica
+// avoids, and with the minimum alone if limits on products leave no more.
 func (se *Search) search(e *record.Entry, request *gang.Request) fit {
 	if len(e.Rep.Retry.Get().Avoid) > 0 && se.PlaceRequest(e.Rep, se.Avoiding(e.Rep.Retry.Get().Avoid, request), e.Group) == Fits {
 		return Fits
@@ -412,7 +411,7 @@ func (se *Search) backfillEntry(e *record.Entry) bool {
 	case Fits:
 		se.state.Totals.ReplicasBackfilled++
 	case fitsNoLimit:
-		se.limit(b)
+		se.limit(e)
 	}
 	return true
 }

@@ -67,7 +67,8 @@ func (se *Search) Reshape() {
 func (se *Search) wishes() []*record.Entry {
 	var list []*record.Entry
 	for _, s := range se.backlog.Blocked {
-		if se.state.Compile(s); !s.ClaimsDevice() || slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool { return len(g.Classes) == 0 }) {
+		noneOpen := func(g gang.Group) bool { return len(g.Classes) == 0 }
+		if se.state.Compile(s); !s.ClaimsDevice() || len(se.backlog.Reservations) == 0 && slices.ContainsFunc(s.Minimum.Groups, noneOpen) {
 			continue
 		}
 		first := s.FirstWish()

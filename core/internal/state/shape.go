@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/demand"
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/told"
@@ -113,6 +114,7 @@ func (st *State) Compile(s *record.Shape) {
 	s.Charge = st.ChargeFor(st.Widen(s.Spec.Groups, &s.Request, anywhere))
 	s.Least = st.ChargeFor(st.Widen(s.Spec.Groups, &s.Minimum, anywhere))
 	s.Spans = st.spansNodes(s)
+	s.Ease = demand.EaseOf(s.Minimum.Groups)
 }
 
 // SpansNodes reports whether a shape needs more GPUs than any node for it has.

@@ -52,6 +52,8 @@ type Search struct {
 	PartsOnly bool
 	// Cut: the search was cut short, so that there may be more to find.
 	Cut bool
+	// needy: the replica does not fit without victims.
+	needy bool
 	// Waits: the cheapest choice is a gang that gives up other members just now.
 	Waits bool
 	// chosen are the victims of a choice that suffices. Weighing has its gain and its cost if it
@@ -164,6 +166,14 @@ type source struct {
 	rank int
 	// level counts the queues above the asking one that it is not below: the higher the farther.
 	level int
+}
+
+// FitsWithout reports whether the replica fits on what departing members leave. On a busy fleet
+// most bids do, and then nobody has to be asked for victims.
+func (t *Search) FitsWithout() bool {
+	t.needy = !t.fits(nil)
+	t.SetBack()
+	return !t.needy
 }
 
 // Choose chooses the cheapest of the candidates that suffice, by job and number: none, if members
@@ -285,6 +295,10 @@ func (t *Search) askLenders() {
 // whether or not they may go: see Permits. They stay imagined gone. Where some may go only beside
 // nearer ones, it asks for these as well: they are needed, though they make no room.
 func (t *Search) fits(chosen []int) bool {
+	if t.needy && len(chosen) == 0 {
+		t.SetBack()
+		return false
+	}
 	opened := t.areOpened(chosen)
 	t.Imagine(chosen)
 	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !opened || !t.Find() {
