@@ -52,9 +52,8 @@ type RetryPart struct {
 	Repairs  int                     `json:"repairs,omitempty"`
 	Crashes  int                     `json:"crashes,omitempty"` // lives in a row whose members died soon after the start
 	Stood    []berth.MemberPlacement `json:"stood,omitempty"`   // where members were that died, and the rest once it is released
-	// Avoid lists the nodes on which members failed to start since the replica last
-	// ran: the newest maxAvoid of them. It goes there again only if it fits nowhere
-	// else.
+	// Avoid lists the nodes on which members failed to start since the replica last ran: the newest
+	// maxAvoid of them. It goes there again only if it fits nowhere else.
 	Avoid []berth.NodeID `json:"avoid,omitempty"`
 }
 
@@ -116,9 +115,8 @@ type EvictionPart struct {
 	// by itself.
 	Checkpointed berth.Time `json:"checkpointed,omitempty"`
 	Tells        bool       `json:"tells,omitempty"`
-	// Evictions counts how often in a row it was evicted. Reclaimed: once for another queue.
-	Evictions int  `json:"evictions,omitempty"`
-	Reclaimed bool `json:"reclaimed,omitempty"`
+	Evictions int  `json:"evictions,omitempty"` // how often in a row it was evicted
+	Reclaimed bool `json:"reclaimed,omitempty"` // it was evicted for another queue; for good
 }
 
 // Nothing reports whether there was no eviction, and is no checkpoint.
