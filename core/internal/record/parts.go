@@ -115,8 +115,8 @@ type EvictionPart struct {
 	// by itself.
 	Checkpointed berth.Time `json:"checkpointed,omitempty"`
 	Tells        bool       `json:"tells,omitempty"`
-	Evictions int  `json:"evictions,omitempty"` // how often in a row it was evicted
-	Reclaimed bool `json:"reclaimed,omitempty"` // it was evicted for another queue; for good
+	Evictions    int        `json:"evictions,omitempty"` // how often in a row it was evicted
+	Reclaimed    bool       `json:"reclaimed,omitempty"` // it was evicted for another queue; for good
 }
 
 // Nothing reports whether there was no eviction, and is no checkpoint.
