@@ -59,7 +59,6 @@ func (se *Search) limit(e *record.Entry) {
 		se.backlog.QuotaBlock(e.Bucket)
 		se.freshen(e.Bucket)
 		se.freshenLostHardware(e.Bucket.Shape)
-		se.backlog.Unfresh(e)
 	}
 }
 
