@@ -107,16 +107,16 @@ func (s Sum) MarshalText() ([]byte, error) { return s.append(nil), nil }
 // UnmarshalText implements [encoding.TextUnmarshaler]. What is not sixteen lower-case hexadecimal
 // digits is an error.
 func (s *Sum) UnmarshalText(text []byte) error {
+	if len(text) != sumDigits {
+		return errNoSum
+	}
 	var n Sum
 	for _, c := range text {
 		digit := strings.IndexByte(hexDigits, c)
-		if digit < 0 || len(text) != sumDigits {
+		if digit < 0 {
 			return errNoSum
 		}
 		n = n<<4 | Sum(digit)
-	}
-	if len(text) == 0 {
-		return errNoSum
 	}
 	*s = n
 	return nil

@@ -62,8 +62,8 @@ type replica struct {
 	preemption *preemption
 	first      berth.ReplicaRef
 	// checkpointed is when it wrote the last checkpoint that is known of; tells: it told of
-	// one by itself. evicted counts how often in a row it was evicted;
-	// reclaimed: once for another queue.
+	// one by itself. evicted counts how often in a row it was evicted; reclaimed: at least once
+	// for another queue.
 	checkpointed berth.Time
 	tells        bool
 	evicted      int

@@ -328,15 +328,13 @@ func (w *world) staysWithin(rep *replica, asked int64, victims []victim) error {
 	if w.fair == nil || more <= 0 {
 		return nil
 	}
-	p := quota.Amounts{quota.GPUMilli: asked}
-	rep.job.queue.charge(p, 1)
-	defer rep.job.queue.charge(p, -1)
+	var path []*queue
 	for q := rep.job.queue; q != nil; q = q.parent {
-		fair := max(w.fair.Of(w.index(q)), w.fair.Guaranteed(w.index(q)))
-		if with := q.has(); with > q.spec.Guarantee[quota.GPUMilli] && with > fair {
-			return broken(PromiseS4, "%s is evicted for %s of its queue, which was reclaimed and asks for %d more than that leaves: queue %s has %d then, and its fair share is %d",
-				victims[0], rep, more, q.spec.Name, with, fair)
-		}
+		path = append(path, q)
+	}
+	if q, with, fair := w.beyondShare(rep, asked, path); q != nil {
+		return broken(PromiseS4, "%s is evicted for %s of its queue, which was reclaimed and asks for %d more than that leaves: queue %s has %d then, and its fair share is %d",
+			victims[0], rep, more, q.spec.Name, with, fair)
 	}
 	w.saw("reclaimed, and takes more than its victims leave within the share")
 	return nil
@@ -499,23 +497,32 @@ func (w *world) mayTake(rep *replica, asked int64, victim victim) error {
 	if w.fair == nil {
 		return nil
 	}
-	p := quota.Amounts{quota.GPUMilli: asked}
-	rep.job.queue.charge(p, 1)
-	defer rep.job.queue.charge(p, -1)
 	own, _ := parting(rep.job.queue, victim.job.queue)
-	for _, q := range own {
-		// Where the fleet has less than all guarantees, its part of one above it may be more.
-		fair := max(w.fair.Of(w.index(q)), w.fair.Guaranteed(w.index(q)))
-		if rep.state == berth.ReplicaRunning { // it grows for a guarantee alone
-			fair = w.fair.Guaranteed(w.index(q))
-		}
-		if with := q.has(); with > q.spec.Guarantee[quota.GPUMilli] && with > fair {
-			return broken(PromiseS4, "%s of queue %s is evicted for %s, with which queue %s has %d of %d guaranteed, and its fair share is %d",
-				victim, victim.job.queue.spec.Name, rep, q.spec.Name, with, q.spec.Guarantee[quota.GPUMilli], fair)
-		}
+	if q, with, fair := w.beyondShare(rep, asked, own); q != nil {
+		return broken(PromiseS4, "%s of queue %s is evicted for %s, with which queue %s has %d of %d guaranteed, and its fair share is %d",
+			victim, victim.job.queue.spec.Name, rep, q.spec.Name, with, q.spec.Guarantee[quota.GPUMilli], fair)
 	}
 	w.saw("what is taken back is for a queue within its share")
 	return nil
+}
+
+// beyondShare is the first of some queues of a gang that has more than its guarantee and its fair
+// share with what the gang asks for, and both amounts; nil: none has.
+func (w *world) beyondShare(rep *replica, asked int64, path []*queue) (beyond *queue, with, fair int64) {
+	p := quota.Amounts{quota.GPUMilli: asked}
+	rep.job.queue.charge(p, 1)
+	defer rep.job.queue.charge(p, -1)
+	for _, q := range path {
+		// Where the fleet has less than all guarantees, its part of one above it may be more.
+		fair = max(w.fair.Of(w.index(q)), w.fair.Guaranteed(w.index(q)))
+		if rep.state == berth.ReplicaRunning { // it grows for a guarantee alone
+			fair = w.fair.Guaranteed(w.index(q))
+		}
+		if with = q.has(); with > q.spec.Guarantee[quota.GPUMilli] && with > fair {
+			return q, with, fair
+		}
+	}
+	return nil, 0, 0
 }
 
 // leaves: every queue of a victim has its guarantee without the victims, or what is left of its

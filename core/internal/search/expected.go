@@ -88,7 +88,7 @@ func (se *Search) fitsFrom(rep *record.Replica, s *record.Shape, grows bool) ber
 // when it has started there and ended; never: of another, or not known.
 func (se *Search) overBy(w *record.Reservation) berth.Time {
 	switch {
-	case w.IsExclusive(), w.IsAwaited() && w.Rep.State == berth.ReplicaRunning: // for as long as its gang runs
+	case w.IsExclusive(), w.IsAwaited() && w.Rep.State == berth.ReplicaRunning: // it lasts as long as its gang runs
 		return se.state.ExpectedEnd(w.Rep)
 	case w.IsAwaited():
 		if length, ends := se.state.Runtime(w.Rep.Job); ends {

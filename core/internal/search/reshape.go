@@ -67,7 +67,7 @@ func (se *Search) Reshape() {
 func (se *Search) wishes() []*record.Entry {
 	var list []*record.Entry
 	for _, s := range se.backlog.Blocked {
-		noneOpen := func(g gang.Group) bool { return len(g.Classes) == 0 }
+		noneOpen := func(g gang.Group) bool { return len(g.Classes) == 0 } // what is set aside may do
 		if se.state.Compile(s); !s.ClaimsDevice() || len(se.backlog.Reservations) == 0 && slices.ContainsFunc(s.Minimum.Groups, noneOpen) {
 			continue
 		}

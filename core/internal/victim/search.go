@@ -233,8 +233,8 @@ func (t *Search) Options() preempt.Options {
 }
 
 // ChooseOwn is Choose among those of the own queue that rank below. A gang that was reclaimed takes
-// their place only within the fair share: else what it takes besides would be reclaimed again, they
-// would come back to what is left, and so on without an end.
+// their place only within the fair share: otherwise other queues reclaim what it takes besides, its
+// victims come back, and it all begins again.
 func (t *Search) ChooseOwn(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
 	t.sources = []source{{queue: t.Queue}}
 	t.gather()
