@@ -160,7 +160,8 @@ func (c *Checker) imagine(opened []*preemption, but *replica, gangs map[gangKey]
 	}
 	for key := range c.kept {
 		_, still := gangs[key]
-		if rep := c.beneficiary(key); rep != nil && rep != but {
+		victims := slices.ContainsFunc(opened, func(r *preemption) bool { return r.beneficiary == key }) // it gave up its place for these
+		if rep := c.beneficiary(key); rep != nil && rep != but && !victims {
 			w.chargePlace(rep)
 			w.known = w.known && still
 		}

@@ -25,6 +25,7 @@ func TestWorldsThatFailed(t *testing.T) {
 		{"drained", (*generator).drained, 61442, false},
 		{"failing", (*generator).failing, 63592, false},
 		{"failing", (*generator).failing, 70819, false},
+		{"failing", (*generator).failing, 73432, false},
 		{"worlds", (*generator).world, 61952, true},
 	} {
 		if failed.long && !drawn.Many() {
