@@ -158,8 +158,9 @@ func (c *Checker) imagine(opened []*preemption, but *replica, gangs map[gangKey]
 			w.chargePlace(rep)
 		}
 	}
-	for key := range c.kept {
-		_, still := gangs[key]
+	for key, until := range c.kept {
+		r, still := gangs[key]
+		still = still && (r.Moving || r.Until == until)                                                  // and it has no other one since
 		victims := slices.ContainsFunc(opened, func(r *preemption) bool { return r.beneficiary == key }) // it gave up its place for these
 		if rep := c.beneficiary(key); rep != nil && rep != but && !victims {
 			w.chargePlace(rep)
@@ -430,8 +431,8 @@ func (w *world) noneSpared(rep *replica, r *preemption, before int) error {
 }
 
 // openTo says on which nodes a beneficiary could have started: those that were not set aside for
-// others, and have not been since by the reservation of a gang, which is made before anybody is
-// evicted. What has come open in the pass goes to others first.
+// others, and have not been since by the reservation of a gang, which is made, or said to come true
+// earlier, before anybody is evicted. What has come open in the pass goes to others first.
 func (w *world) openTo(rep *replica) func(*node) bool {
 	late := w.cameOpen()
 	return func(n *node) bool {
@@ -439,7 +440,9 @@ func (w *world) openTo(rep *replica) func(*node) bool {
 			return false
 		}
 		for key, r := range w.gangs {
-			if key != rep.key() && slices.Contains(r.Nodes, n.spec.ID) && !slices.Contains(w.Checker.gangs[key].Nodes, n.spec.ID) {
+			before := w.Checker.gangs[key]
+			sooner := !slices.Contains(before.Nodes, n.spec.ID) || r.From < before.From && !w.surelyPasses(rep, key)
+			if sooner && key != rep.key() && slices.Contains(r.Nodes, n.spec.ID) {
 				return false
 			}
 		}

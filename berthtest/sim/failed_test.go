@@ -26,6 +26,8 @@ func TestWorldsThatFailed(t *testing.T) {
 		{"failing", (*generator).failing, 63592, false},
 		{"failing", (*generator).failing, 70819, false},
 		{"failing", (*generator).failing, 73432, false},
+		{"yielding", (*generator).contended, 73622, false},
+		{"yielding", (*generator).contended, 73691, false},
 		{"worlds", (*generator).world, 61952, true},
 	} {
 		if failed.long && !drawn.Many() {
