@@ -43,10 +43,11 @@ package quota
 //   - Another gang of its leaf may take the place that was made for it only within the same share:
 //     not if a queue would be beyond its F with that gang that is within with the beneficiary (see
 //     Shares.Exceeded). Else that place is given back to others, and made again.
-//   - A gang that evicts others of its own leaf raises neither sum, and may lower both: with idle
-//     capacity besides, it takes the leaf beyond F, is reclaimed, and the others come back. An
-//     embedder remembers that it was reclaimed, and has it evict others of its leaf from then on
-//     only where no queue is beyond its F with it. So each gang lowers the pair at most once.
+//   - A gang that evicts others of its own leaf raises neither sum, and may lower both: being of
+//     another size, or taking idle capacity besides, it fills less than they did, is reclaimed, and
+//     the others come back. An embedder remembers that it was reclaimed, and has its leaf give by
+//     rules 1 to 3 from then on, the gang itself among what is left (StakesOf). So each gang lowers
+//     the pair at most once. Those below it by rank cannot evict it in turn.
 //
 //   - A job that moves is charged as much in the place that is reserved for it, and counts for that
 //     on its way, so that no other exchange takes it. Neither sum asks where a job is: a move by
@@ -91,10 +92,26 @@ func (s *Shares) Stakes(buffer []Stake, beneficiary QueueIndex, asked Charge, vi
 	if over != nil {
 		return buffer, reason
 	}
-	s.walk(victim, 0)
-	for at := 0; at < len(s.held) && s.held[at].queue != parting; at++ {
-		h := &s.held[at]
-		buffer = append(buffer, Stake{Queue: h.queue, Has: h.has, Guaranteed: s.keeps(h, ReclaimForGuarantee), Fair: s.keeps(h, ReclaimForShare)})
+	return s.stakes(buffer, victim, parting), reason
+}
+
+// StakesOf lists what is at stake for a leaf and all queues above it where one job of the leaf takes
+// the place of others. Nothing is listed for what is no leaf. The result is in the buffer, if that is
+// large enough. Cost as of Of.
+func (s *Shares) StakesOf(buffer []Stake, leaf QueueIndex) []Stake {
+	if !s.tree.Leaf(leaf) {
+		return buffer[:0]
 	}
-	return buffer, reason
+	s.refresh()
+	return s.stakes(buffer[:0], leaf, RootQueue)
+}
+
+// stakes adds what is at stake for a leaf and the queues above it, but for one and those above that.
+func (s *Shares) stakes(list []Stake, leaf, but QueueIndex) []Stake {
+	s.walk(leaf, 0)
+	for at := 0; at < len(s.held) && s.held[at].queue != but; at++ {
+		h := &s.held[at]
+		list = append(list, Stake{Queue: h.queue, Has: h.has, Guaranteed: s.keeps(h, ReclaimForGuarantee), Fair: s.keeps(h, ReclaimForShare)})
+	}
+	return list
 }

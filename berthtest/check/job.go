@@ -71,6 +71,9 @@ type replica struct {
 	// resting: that was so short a time ago, when it last had to, that only what is owed may
 	// be taken from it.
 	resting bool
+	// letIn: at some time it was placed on nodes that were set aside, so that it may be there until
+	// these are needed.
+	letIn bool
 	// avoided has the nodes where a member of it ever failed to start.
 	avoided map[berth.NodeID]bool
 }

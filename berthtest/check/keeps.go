@@ -13,14 +13,15 @@ import (
 // maxSums bounds the sums that are listed.
 const maxSums = 1 << 14
 
-// fills is the most of its guarantee that the jobs of a queue filled, and fill without the victims.
+// fills is the most of a share of theirs that the jobs of a queue filled, and fill without the victims
+// and with one more that joins them; 0: none does.
 // Jobs that go as a whole or not at all count as one each, and so do the minimum of an elastic gang
 // and each unit above that. What was on its way out before counts for neither; what is being
 // started, or will be, stays. Not known: where a size is the core's choice, or a request was
 // withdrawn in this pass, so that it may have been out when the core looked, or a gang comes back
 // to where it stood, for which its queue is charged though it holds nothing, or guarantees are not
 // all lent.
-func (w *world) fills(q *queue, guarantee int64, lent []victim, before []ghost) (most, now int64, known bool) {
+func (w *world) fills(q *queue, share, joins int64, lent []victim, before []ghost) (most, now int64, known bool) {
 	if w.somebodyKeeps() {
 		return 0, 0, false
 	}
@@ -63,8 +64,8 @@ func (w *world) fills(q *queue, guarantee int64, lent []victim, before []ghost) 
 	for _, piece := range left {
 		rest -= piece
 	}
-	most, known = largestSum(guarantee-rest, all)
-	if now, some := largestSum(guarantee-rest, left); some && known {
+	most, known = largestSum(share-rest, all)
+	if now, some := largestSum(share-rest, append(left, joins)); some && known {
 		return most, now, true
 	}
 	return 0, 0, false

@@ -302,7 +302,7 @@ func (w *world) judge(r *preemption) error {
 		return err
 	}
 	if own && rep.reclaimed {
-		if err := w.staysWithin(rep, asked, victims); err != nil {
+		if err := w.keepsFilled(rep, asked, victims, w.gone[:gone]); err != nil {
 			return err
 		}
 	}
@@ -318,27 +318,37 @@ func (w *world) judge(r *preemption) error {
 	return w.partsFirst(rep, r, gone)
 }
 
-// staysWithin: a gang that was reclaimed, and needs more than victims of its own queue leave, takes
-// none of its queues beyond the guarantee and the fair share.
-func (w *world) staysWithin(rep *replica, asked int64, victims []victim) error {
+// keepsFilled: where a gang that was reclaimed takes the place of others of its queue, the jobs of each
+// of its queues fill as much of the guarantee and of the fair share as before, the gang among them.
+// Or else as much of the guarantee is in use.
+func (w *world) keepsFilled(rep *replica, asked int64, victims []victim, before []ghost) error {
 	more := asked
 	for _, v := range victims {
 		for _, unit := range v.units() {
 			more -= w.held(unit.all())
 		}
 	}
-	if w.fair == nil || more <= 0 {
-		return nil
-	}
-	var path []*queue
 	for q := rep.job.queue; q != nil; q = q.parent {
-		path = append(path, q)
+		if len(q.all(w.waiting)) > 0 {
+			continue
+		}
+		guarantee := q.spec.Guarantee[quota.GPUMilli]
+		if more < 0 && q.has()+asked < guarantee {
+			if most, now, known := w.fills(q, guarantee, asked, victims, before); known && now < most {
+				return broken(PromiseS4, "%s is evicted for %s of its queue, which was reclaimed: the jobs of queue %s filled %d of %d guaranteed, and fill %d with it",
+					victims[0], rep, q.spec.Name, most, guarantee, now)
+			}
+		}
+		if w.fair == nil {
+			continue
+		}
+		fair := max(guarantee, w.fair.Of(w.index(q)), w.fair.Guaranteed(w.index(q)))
+		if most, now, known := w.fills(q, fair, asked, victims, before); known && now < most {
+			return broken(PromiseS4, "%s is evicted for %s of its queue, which was reclaimed: the jobs of queue %s filled %d of its fair share of %d, and fill %d with it",
+				victims[0], rep, q.spec.Name, most, fair, now)
+		}
 	}
-	if q, with, fair := w.beyondShare(rep, asked, path); q != nil {
-		return broken(PromiseS4, "%s is evicted for %s of its queue, which was reclaimed and asks for %d more than that leaves: queue %s has %d then, and its fair share is %d",
-			victims[0], rep, more, q.spec.Name, with, fair)
-	}
-	w.saw("reclaimed, and takes more than its victims leave within the share")
+	w.saw("reclaimed, and fills as much of the shares as its victims")
 	return nil
 }
 
@@ -540,7 +550,7 @@ func (w *world) leaves(rep *replica, victim victim, lent []victim, before []ghos
 			continue
 		}
 		exception = true
-		if most, now, known := w.fills(q, guarantee, lent, before); known && now < most {
+		if most, now, known := w.fills(q, guarantee, 0, lent, before); known && now < most {
 			return true, broken(PromiseS4, "%s is evicted for %s, and leaves queue %s with %d of %d guaranteed; its jobs filled %d of that, and fill %d now",
 				victim, rep, q.spec.Name, left, guarantee, most, now)
 		}

@@ -124,6 +124,7 @@ func (c *Checker) mayEnter(rep *replica, n *node) error {
 			return broken(PromiseS8, "%s is placed on node %s, in a %s that %s has for itself", rep, n.spec.ID, other.job.spec.Topology.Exclusive, other)
 		}
 	}
+	rep.letIn = rep.letIn || c.inReservation(n)
 	c.trespass(rep, n)
 	return nil
 }

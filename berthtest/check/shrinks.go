@@ -148,9 +148,11 @@ func saysWhatRemains(rep *replica, r berth.Release) error {
 
 // partsFirst asserts that no whole gang of the beneficiary's own queue has to go where what
 // others of it, which are told in the same way, have above their minimums would do: here the
-// last of them, by index, as far as a unit is not too large for what is asked.
+// last of them, by index, as far as a unit is not too large for what is asked. What was let in on
+// nodes that are set aside goes before all else, if they are so for the beneficiary.
 func (w *world) partsFirst(rep *replica, r *preemption, before int) error {
-	if r.victims[0].job.queue != rep.job.queue || !slices.ContainsFunc(r.victims, victim.whole) {
+	letIn := func(v victim) bool { return v.letIn }
+	if r.victims[0].job.queue != rep.job.queue || !slices.ContainsFunc(r.victims, victim.whole) || slices.ContainsFunc(r.victims, letIn) {
 		return nil
 	}
 	w.back(before, len(w.here))

@@ -28,6 +28,8 @@ func TestWorldsThatFailed(t *testing.T) {
 		{"failing", (*generator).failing, 73432, false},
 		{"yielding", (*generator).contended, 73622, false},
 		{"yielding", (*generator).contended, 73691, false},
+		{"drained", (*generator).drained, 73963, false},
+		{"yielding", (*generator).contended, 75489, false},
 		{"worlds", (*generator).world, 61952, true},
 	} {
 		if failed.long && !drawn.Many() {

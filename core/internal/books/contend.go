@@ -49,12 +49,6 @@ func (bk *Books) exceeded(leaf quota.QueueIndex, milli int64) int {
 	return len(bk.Shares.Exceeded(nil, leaf, quota.Charge{GPUMilli: milli}))
 }
 
-// BeyondShare reports whether so much more than it uses would take a leaf, or a queue above it,
-// beyond its fair share. The demands are known: see TellDemands.
-func (bk *Books) BeyondShare(leaf quota.QueueIndex, milli int64) bool {
-	return milli > 0 && bk.exceeded(leaf, milli) > 0
-}
-
 // countLender keeps count of the queues that use more GPUs than they are guaranteed: as long
 // as there are none, nobody has anything to give back.
 func (bk *Books) countLender(i quota.QueueIndex) {

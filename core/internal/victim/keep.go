@@ -22,7 +22,9 @@ type keep struct {
 	// later the lots.
 	guaranteed, fair, used int64
 	lots                   []quota.Lot
-	reason                 quota.ReclaimReason
+	// joins is what the beneficiary will have there, one lot more; 0: nothing.
+	joins  int64
+	reason quota.ReclaimReason
 	// opened: that may be only while others that are nearer are gone; now is then the reason beside
 	// the candidates at hand.
 	opened bool
@@ -45,18 +47,31 @@ func (t *Search) keep(leaf quota.QueueIndex, opened bool) bool {
 	stakes, reason := t.core.books.Shares.Stakes(nil, t.Queue, t.Asked, leaf)
 	above := 0
 	for _, s := range slices.Backward(stakes) {
-		number := t.keepOf[s.Queue]
-		if number == 0 {
-			t.keeps = append(t.keeps, t.newKeep(&s, above, reason, opened))
-			number = len(t.keeps)
-			if t.keepOf == nil {
-				t.keepOf = map[quota.QueueIndex]int{}
-			}
-			t.keepOf[s.Queue] = number
+		if t.keepOf[s.Queue] == 0 {
+			t.addKeep(t.newKeep(&s, above, reason, opened))
 		}
-		above = number
+		above = t.keepOf[s.Queue]
 	}
 	return len(stakes) > 0
+}
+
+// keepOwn notes what the own queue and those above it keep, the beneficiary among their jobs.
+func (t *Search) keepOwn() {
+	above := 0
+	for _, s := range slices.Backward(t.core.books.Shares.StakesOf(nil, t.Queue)) {
+		k := t.newKeep(&s, above, quota.ReclaimForShare, false)
+		k.joins = t.Asked.GPUMilli
+		t.addKeep(k)
+		above = len(t.keeps)
+	}
+}
+
+func (t *Search) addKeep(k *keep) {
+	if t.keepOf == nil {
+		t.keepOf = map[quota.QueueIndex]int{}
+	}
+	t.keeps = append(t.keeps, k)
+	t.keepOf[k.queue] = len(t.keeps)
 }
 
 // reclaims reports whether a search may take what is lent for a reason.
@@ -169,14 +184,15 @@ func (t *Search) allowances() []preempt.Allowance {
 
 // allowance is the most that a queue may give, of what counts.
 func (k *keep) allowance() int64 {
+	used, lots := k.withJoining()
 	if k.kept > 0 {
-		return k.used - k.kept
+		return used - k.kept
 	}
 	most := -k.fills
 	if k.reason == quota.ReclaimForShare {
 		most = -k.fillsFair
 	}
-	for _, l := range k.lots {
+	for _, l := range lots {
 		if l.Size <= k.share() {
 			most += l.Size * l.Count
 		}
@@ -301,12 +317,20 @@ func (k *keep) leaves() bool {
 
 // left is what of a queue is not taken.
 func (k *keep) left() (milli int64, lots []quota.Lot) {
-	milli, lots = k.used, slices.Clone(k.lots)
+	milli, lots = k.withJoining()
 	for _, l := range k.taken {
 		milli -= l.Size * l.Count
 		lots = books.AddLot(lots, l.Size, -l.Count)
 	}
 	return milli, lots
+}
+
+// withJoining is what a queue would have with the beneficiary if nothing were taken of it.
+func (k *keep) withJoining() (milli int64, lots []quota.Lot) {
+	if lots = slices.Clone(k.lots); k.joins > 0 {
+		lots = books.AddLot(lots, k.joins, 1)
+	}
+	return k.used + k.joins, lots
 }
 
 // reachesFar reports whether some candidates may go only while others that are nearer are gone.

@@ -232,26 +232,16 @@ func (t *Search) Options() preempt.Options {
 	return preempt.Options{NeedMilli: t.Asked.GPUMilli, Allowances: t.allowances(), Permits: t.Permits}
 }
 
-// ChooseOwn is Choose among those of the own queue that rank below. A gang that was reclaimed takes
-// their place only within the fair share: otherwise other queues reclaim what it takes besides, its
-// victims come back, and it all begins again.
+// ChooseOwn is Choose among those of the own queue that rank below. Where a gang that was reclaimed
+// takes their place, its queue keeps what it would if others took it: otherwise these reclaim it
+// once more, its victims come back, and it all begins again.
 func (t *Search) ChooseOwn(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
 	t.sources = []source{{queue: t.Queue}}
+	if t.Rep.Eviction.Get().Reclaimed {
+		t.keepOwn()
+	}
 	t.gather()
-	victims, ok = t.Choose(chooser, trials)
-	if ok && t.Rep.Eviction.Get().Reclaimed && t.core.books.BeyondShare(t.Queue, t.Asked.GPUMilli-milliOf(victims)) {
-		t.Weighing = nil
-		return nil, false
-	}
-	return victims, ok
-}
-
-// milliOf is what pieces hold, in thousandths of a GPU.
-func milliOf(list []record.Piece) (sum int64) {
-	for _, p := range list {
-		sum += p.GPUMilli()
-	}
-	return sum
+	return t.Choose(chooser, trials)
 }
 
 // GatherLent lists those of other queues that have to give back, of which any may be taken that
