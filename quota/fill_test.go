@@ -307,3 +307,35 @@ func (w *crowd) servable() []int {
 	})
 	return list
 }
+
+// What is at stake for a leaf where a job of its own takes the place of others is what others see
+// of it, from the leaf up to where their paths part, and all above that.
+func TestStakesOfALeafBeginWithWhatOthersSee(t *testing.T) {
+	drawn.Check(t, func(t *rapid.T) {
+		tree, shares := drawShares(t, true)
+		var leaves []QueueIndex
+		for _, name := range tree.Queues() {
+			i, _ := tree.Lookup(name)
+			if tree.Leaf(i) {
+				leaves = append(leaves, i)
+			} else {
+				require.Empty(t, shares.StakesOf(nil, i), "no leaf")
+			}
+		}
+		for _, leaf := range leaves {
+			own := shares.StakesOf(nil, leaf)
+			at := leaf
+			for _, s := range own {
+				require.Equal(t, at, s.Queue)
+				require.GreaterOrEqual(t, s.Fair, s.Guaranteed)
+				at = tree.Parent(at)
+			}
+			require.Equal(t, RootQueue, at)
+			for _, other := range leaves {
+				if stakes, _ := shares.Stakes(nil, other, gpus(1), leaf); len(stakes) > 0 {
+					require.Equal(t, own[:len(stakes)], stakes)
+				}
+			}
+		}
+	})
+}
