@@ -95,9 +95,9 @@ func (s *Shares) Stakes(buffer []Stake, beneficiary QueueIndex, asked Charge, vi
 	return s.stakes(buffer, victim, parting), reason
 }
 
-// StakesOf lists what is at stake for a leaf and all queues above it where one job of the leaf takes
-// the place of others. Nothing is listed for what is no leaf. The result is in the buffer, if that is
-// large enough. Cost as of Of.
+// StakesOf lists what is at stake for a leaf and all queues above it where one job of the leaf
+// takes the place of others. Nothing is listed for what is no leaf. The result is in the buffer, if
+// that is large enough. Cost as of Of.
 func (s *Shares) StakesOf(buffer []Stake, leaf QueueIndex) []Stake {
 	if !s.tree.Leaf(leaf) {
 		return buffer[:0]
@@ -106,10 +106,10 @@ func (s *Shares) StakesOf(buffer []Stake, leaf QueueIndex) []Stake {
 	return s.stakes(buffer[:0], leaf, RootQueue)
 }
 
-// stakes adds what is at stake for a leaf and the queues above it, but for one and those above that.
-func (s *Shares) stakes(list []Stake, leaf, but QueueIndex) []Stake {
+// stakes adds what is at stake for a leaf and the queues above it, below a given one.
+func (s *Shares) stakes(list []Stake, leaf, top QueueIndex) []Stake {
 	s.walk(leaf, 0)
-	for at := 0; at < len(s.held) && s.held[at].queue != but; at++ {
+	for at := 0; at < len(s.held) && s.held[at].queue != top; at++ {
 		h := &s.held[at]
 		list = append(list, Stake{Queue: h.queue, Has: h.has, Guaranteed: s.keeps(h, ReclaimForGuarantee), Fair: s.keeps(h, ReclaimForShare)})
 	}

@@ -13,8 +13,8 @@ import (
 // maxSums bounds the sums that are listed.
 const maxSums = 1 << 14
 
-// fills is the most of a share of theirs that the jobs of a queue filled, and fill without the victims
-// and with one more that joins them; 0: none does.
+// fills is the most of a share that the jobs of a queue filled, and fill without the victims and
+// with one more that joins them; 0: none does.
 // Jobs that go as a whole or not at all count as one each, and so do the minimum of an elastic gang
 // and each unit above that. What was on its way out before counts for neither; what is being
 // started, or will be, stays. Not known: where a size is the core's choice, or a request was

@@ -318,9 +318,9 @@ func (w *world) judge(r *preemption) error {
 	return w.partsFirst(rep, r, gone)
 }
 
-// keepsFilled: where a gang that was reclaimed takes the place of others of its queue, the jobs of each
-// of its queues fill as much of the guarantee and of the fair share as before, the gang among them.
-// Or else as much of the guarantee is in use.
+// keepsFilled: where a gang that was reclaimed takes the place of others of its queue, the jobs of
+// each of its queues fill as much of the guarantee and of the fair share as before, the gang among
+// them. Or else as much of the guarantee is in use.
 func (w *world) keepsFilled(rep *replica, asked int64, victims []victim, before []ghost) error {
 	more := asked
 	for _, v := range victims {
