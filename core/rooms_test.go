@@ -94,7 +94,7 @@ var roomRules = map[string]roomRule{
 			"Queues":    "from the quota tree, with the meters that are saved",
 			"Earmarked": "false between passes", "uncounted": "from the queues; nil where nothing is earmarked",
 			"Shares": "counted from nothing", "demandVersion": "before the first version: demand is counted anew", "Touched": "shares are counted from nothing",
-			"Turns": "counted from nothing", "waiting": "scratch", "active": "scratch",
+			"Turns": "counted from nothing", "waiting": "scratch", "active": "scratch", "all": "scratch",
 			"over": "counts queues", "Keeping": "counts queues",
 		},
 	},

@@ -66,6 +66,7 @@ func TestFairnessAllocatesNothing(t *testing.T) {
 		"advance":            func(QueueIndex) { _ = tree.Advance(tree.Now() + 400) },
 		"demand":             func(i QueueIndex) { _ = shares.SetDemand(i, shares.Demand(i)^1000); shares.Of(i) },
 		"divide":             func(QueueIndex) { all = shares.All(all) },
+		"divide guarantees":  func(QueueIndex) { all = shares.AllGuaranteed(all) },
 		"may reclaim":        func(i QueueIndex) { shares.MayReclaim(i, c, leaves[(n*31)%len(leaves)], c) },
 		"victims":            func(i QueueIndex) { victims = shares.Borrowers(victims, i, c) },
 		"standing":           func(i QueueIndex) { standing = tree.Standing(standing, i) },

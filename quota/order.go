@@ -47,6 +47,20 @@ func (t *Tree) Deactivate(i QueueIndex) {
 	t.rise(i)
 }
 
+// DeactivateAll deactivates all leaves. O(active queues), without allocation.
+func (t *Tree) DeactivateAll() { t.quieten(RootQueue) }
+
+// quieten deactivates the leaves below a queue. Their order need not hold meanwhile.
+func (t *Tree) quieten(i QueueIndex) {
+	n := &t.nodes[i]
+	for _, j := range n.heap.Items() {
+		below := &t.nodes[j]
+		below.active, below.asks = false, 0
+		t.quieten(j)
+	}
+	n.heap.Clear()
+}
+
 // Active reports whether i is a leaf that was activated and not deactivated since.
 func (t *Tree) Active(i QueueIndex) bool { return t.live(i) && t.nodes[i].active }
 

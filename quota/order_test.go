@@ -163,3 +163,28 @@ func TestNobodyWaitsForEver(t *testing.T) {
 		}
 	})
 }
+
+// Once all leaves are deactivated nothing is left to be served, and the tree is as if each had been
+// deactivated by itself.
+func TestDeactivateAll(t *testing.T) {
+	drawn.Check(t, func(t *rapid.T) {
+		tree, _ := drawShares(t, true)
+		var active []QueueIndex
+		for _, name := range tree.Queues() {
+			if i, _ := tree.Lookup(name); tree.Leaf(i) && rapid.Bool().Draw(t, "active") {
+				mustNext(t, tree, i, rapid.Int64Range(0, 9).Draw(t, "next"))
+				active = append(active, i)
+			}
+		}
+		tree.DeactivateAll()
+		require.NoError(t, tree.Check())
+		_, some := tree.Next()
+		require.False(t, some)
+		for _, i := range active {
+			require.False(t, tree.Active(i))
+			require.Zero(t, tree.nodes[i].asks)
+			mustNext(t, tree, i, 1) // it can be activated again
+		}
+		require.NoError(t, tree.Check())
+	})
+}

@@ -171,11 +171,12 @@ func (s *Shares) Guaranteed(i QueueIndex) int64 {
 		return 0
 	}
 	s.refresh()
-	if i == RootQueue {
-		return s.promised.amount
+	s.ascend(i)
+	amount, parent := s.promised.amount, RootQueue
+	for _, j := range slices.Backward(s.path) {
+		amount, parent = s.guaranteedOf(s.level(&s.promised, parent, amount), j), j
 	}
-	s.walk(i, 0)
-	return s.held[0].guaranteed
+	return amount
 }
 
 // All returns the fair shares of all queues, by index, zero where there is none:
@@ -183,17 +184,29 @@ func (s *Shares) Guaranteed(i QueueIndex) int64 {
 // they get, a small factor: see fill.
 func (s *Shares) All(buffer []int64) []int64 {
 	s.refresh()
+	return s.divide(buffer, &s.fair, func(l *level, i QueueIndex) int64 { return l.of(&s.wants[i], s.unit) })
+}
+
+// AllGuaranteed is All for the guaranteed shares. O(queues), as All.
+func (s *Shares) AllGuaranteed(buffer []int64) []int64 {
+	s.refresh()
+	return s.divide(buffer, &s.promised, s.guaranteedOf)
+}
+
+// divide gives out what the Root has from the top down, where a queue has of the level above it
+// what the function says.
+func (s *Shares) divide(buffer []int64, f *filling, of func(*level, QueueIndex) int64) []int64 {
 	buffer = slices.Grow(buffer[:0], len(s.tree.nodes))[:len(s.tree.nodes)]
 	clear(buffer)
-	buffer[RootQueue] = s.fair.amount
+	buffer[RootQueue] = f.amount
 	for _, i := range s.tree.topDown() {
 		below := s.tree.nodes[i].below
 		if len(below) == 0 {
 			continue
 		}
-		l := s.level(&s.fair, i, buffer[i])
+		l := s.level(f, i, buffer[i])
 		for _, j := range below {
-			buffer[j] = l.of(&s.wants[j], s.unit)
+			buffer[j] = of(l, j)
 		}
 	}
 	return buffer
@@ -208,8 +221,8 @@ func (s *Shares) refresh() {
 	}
 	// The Root has no base of its own: what its children have is promised.
 	s.fair.amount = s.wants[RootQueue].most
-	if capacity, known := s.tree.Capacity(s.resource); known {
-		s.fair.amount = capacity
+	if a := s.account(RootQueue); a != nil && a.limit != unset { // the capacity
+		s.fair.amount = a.limit
 	}
 	s.promised.amount = s.wants[RootQueue].base
 }
@@ -297,26 +310,27 @@ func (s *Shares) guaranteedOf(l *level, i QueueIndex) int64 {
 
 // portion is what the capacity gives to one queue.
 func (s *Shares) portion(i QueueIndex) int64 {
+	s.ascend(i)
+	amount, parent := s.fair.amount, RootQueue
+	for _, j := range slices.Backward(s.path) {
+		amount, parent = s.level(&s.fair, parent, amount).of(&s.wants[j], s.unit), j
+	}
+	return amount
+}
+
+// ascend lists a queue and those above it but the Root in s.path, from the queue up.
+func (s *Shares) ascend(i QueueIndex) {
 	s.path = s.path[:0]
 	for ; i != RootQueue; i = s.tree.nodes[i].parent {
 		s.path = append(s.path, i)
 	}
-	amount, parent := s.fair.amount, RootQueue
-	for at := len(s.path) - 1; at >= 0; at-- {
-		amount = s.level(&s.fair, parent, amount).of(&s.wants[s.path[at]], s.unit)
-		parent = s.path[at]
-	}
-	return amount
 }
 
 // walk works out the holdings of a leaf that asks for something and of all queues
 // above it but the Root, in the order of s.path: from the leaf up. They are good until
 // the next look.
 func (s *Shares) walk(i QueueIndex, asked int64) {
-	s.path = s.path[:0]
-	for ; i != RootQueue; i = s.tree.nodes[i].parent {
-		s.path = append(s.path, i)
-	}
+	s.ascend(i)
 	s.held = slices.Grow(s.held[:0], len(s.path))[:len(s.path)]
 	parent, guaranteed, fair := RootQueue, s.promised.amount, s.fair.amount
 	for at := len(s.path) - 1; at >= 0; at-- {

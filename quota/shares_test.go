@@ -63,11 +63,13 @@ func TestSharesAgainstTwin(t *testing.T) {
 		d := newDivider(shares)
 		capacity, _ := tree.Capacity(GPUMilli)
 		d.divide(RootQueue, capacity)
-		all := shares.All(nil)
+		all, guaranteed := shares.All(nil), shares.AllGuaranteed(nil)
 		require.Len(t, all, len(tree.nodes))
+		require.Len(t, guaranteed, len(tree.nodes))
 		for i := range tree.nodes {
 			require.Equal(t, d.share[QueueIndex(i)], all[i], tree.Name(QueueIndex(i)))
 			require.Equal(t, all[i], shares.Of(QueueIndex(i)))
+			require.Equal(t, guaranteed[i], shares.Guaranteed(QueueIndex(i)))
 		}
 	})
 }

@@ -71,6 +71,17 @@ func (h *Heap[T]) Pop() T {
 	return item
 }
 
+// Clear takes out all items. O(n).
+func (h *Heap[T]) Clear() {
+	if h.moved != nil {
+		for _, item := range h.items {
+			h.moved(item, -1)
+		}
+	}
+	clear(h.items)
+	h.items = h.items[:0]
+}
+
 func (h *Heap[T]) up(i int) {
 	item := h.items[i]
 	for i > 0 {

@@ -24,12 +24,18 @@ func TestHeapAgainstSorting(t *testing.T) {
 		heap := newHeap()
 		var in []*item
 		for step := range rapid.IntRange(1, 60).Draw(t, "steps") {
-			switch pick := rapid.IntRange(0, 3).Draw(t, "op"); {
-			case pick <= 1 || len(in) == 0:
+			switch pick := rapid.IntRange(0, 20).Draw(t, "op"); {
+			case pick <= 10 || len(in) == 0:
 				it := &item{key: rapid.IntRange(0, 9).Draw(t, "key"), id: step}
 				heap.Push(it)
 				in = append(in, it)
-			case pick == 2:
+			case pick == 20:
+				heap.Clear()
+				for _, it := range in {
+					require.Equal(t, -1, it.position)
+				}
+				in = nil
+			case pick <= 15:
 				i := rapid.IntRange(0, len(in)-1).Draw(t, "victim")
 				heap.Remove(in[i].position)
 				require.Equal(t, -1, in[i].position)

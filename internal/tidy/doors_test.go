@@ -19,7 +19,7 @@ var doors = map[string]doorsOf{
 	},
 	"quota.Tree": {
 		changes: []string{
-			"Advance", "Charge", "Deactivate", "Discharge", "Release", "ReleaseProduct", "Remove", "Retain",
+			"Advance", "Charge", "Deactivate", "DeactivateAll", "Discharge", "Release", "ReleaseProduct", "Remove", "Retain",
 			"RetainProduct", "Set", "SetCapacity", "SetHalfLife", "SetNext", "SetPast",
 		},
 		asks: []string{

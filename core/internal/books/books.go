@@ -52,6 +52,7 @@ type Books struct {
 	Touched       []*record.Queue
 	over, Keeping int
 	demandVersion int
+	all           AllShares // scratch
 	// Turns counts the entries that were put into policy order beyond those that are served.
 	Turns   int
 	waiting []pq.Heap[*record.Entry] // scratch of the rota, by queue: empty but for one in progress
@@ -68,6 +69,7 @@ func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.Sta
 		catalogue: catalogue, agenda: agenda, state: state, scoring: scoring,
 		Capacities: map[quota.Resource]int64{}, Shares: shares.WithoutPast(), demandVersion: -1,
 	}
+	bk.all.books = bk
 	if config.Ledger {
 		bk.Ledger = &quota.Ledger{}
 	}

@@ -41,12 +41,8 @@ func (bk *Books) CountDemand(b *record.Bucket, entries int64) {
 // GPU. It reports whether the first takes some queue, the leaf or one above it, beyond its fair
 // share, and the other does not. The demands are known: see TellDemands.
 func (bk *Books) ExceedsShare(leaf quota.QueueIndex, milli, other int64) bool {
-	return bk.exceeded(leaf, milli) > bk.exceeded(leaf, other)
-}
-
-// exceeded counts the queues that a leaf would take beyond their fair share with so much more.
-func (bk *Books) exceeded(leaf quota.QueueIndex, milli int64) int {
-	return len(bk.Shares.Exceeded(nil, leaf, quota.Charge{GPUMilli: milli}))
+	exceeded := func(milli int64) int { return len(bk.Shares.Exceeded(nil, leaf, quota.Charge{GPUMilli: milli})) }
+	return exceeded(milli) > exceeded(other)
 }
 
 // countLender keeps count of the queues that use more GPUs than they are guaranteed: as long
@@ -56,20 +52,32 @@ func (bk *Books) countLender(i quota.QueueIndex) {
 	state.Count(&bk.over, &bk.Queues[i].Over, over)
 }
 
-// ShareLeft is what a queue may have beyond what it uses, at the cost of others, as far as
-// its own share tells, and its guaranteed one; 0: nobody has anything to give back.
-func (bk *Books) ShareLeft(q *record.Queue) (share, guaranteed int64) {
-	if bk.over == 0 || bk.over == 1 && q.Over {
-		return 0, 0
-	}
-	guaranteed, used := bk.Shares.Guaranteed(q.Index), bk.state.Quota.Used(q.Index, quota.GPUMilli)
-	return max(bk.Shares.Of(q.Index), guaranteed) - used, guaranteed - used
+// AllShares are the shares of all queues, by index, in thousandths of a GPU. They are good until
+// the next look at them.
+type AllShares struct {
+	books            *Books
+	fair, guaranteed []int64
 }
 
-// OverShare lists the queues that use more than their share, in a buffer. O(queues).
-func (bk *Books) OverShare(buffer []quota.QueueIndex) []quota.QueueIndex {
-	for _, q := range bk.Queues {
-		if q != nil && bk.state.Quota.Used(q.Index, quota.GPUMilli) > bk.Shares.Of(q.Index) {
+// AllShares works out what each queue may have. The demands are known: see TellDemands. O(queues).
+func (bk *Books) AllShares() *AllShares {
+	bk.all.fair, bk.all.guaranteed = bk.Shares.All(bk.all.fair), bk.Shares.AllGuaranteed(bk.all.guaranteed)
+	return &bk.all
+}
+
+// Left is what a queue may have beyond what it uses: at the cost of others, as far as its own share
+// tells, and of its guaranteed share. Lent: others may have something to give back.
+func (s *AllShares) Left(q *record.Queue) (share, guaranteed int64, lent bool) {
+	used := s.books.state.Quota.Used(q.Index, quota.GPUMilli)
+	guaranteed = s.guaranteed[q.Index] - used
+	lent = s.books.over > 1 || s.books.over == 1 && !q.Over
+	return max(s.fair[q.Index]-used, guaranteed), guaranteed, lent
+}
+
+// Over lists the queues that use more than their share, in a buffer. O(queues).
+func (s *AllShares) Over(buffer []quota.QueueIndex) []quota.QueueIndex {
+	for _, q := range s.books.Queues {
+		if q != nil && s.books.state.Quota.Used(q.Index, quota.GPUMilli) > s.fair[q.Index] {
 			buffer = append(buffer, q.Index)
 		}
 	}

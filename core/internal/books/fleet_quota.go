@@ -150,6 +150,9 @@ func (bk *Books) SetNext(q quota.QueueIndex, next quota.Charge) {
 // Deactivate says that nothing of a queue is ready.
 func (bk *Books) Deactivate(q quota.QueueIndex) { bk.state.Quota.Deactivate(q) }
 
+// DeactivateAll says that nothing of any queue is ready.
+func (bk *Books) DeactivateAll() { bk.state.Quota.DeactivateAll() }
+
 // SetQueue adds or changes a queue.
 func (bk *Books) SetQueue(q quota.Queue) (quota.QueueIndex, error) { return bk.state.Quota.Set(q) }
 

@@ -119,17 +119,14 @@ func (r *Rota) DropAll(q quota.QueueIndex, which func(*record.Entry) bool) {
 	r.tell(q)
 }
 
-// End takes everything back. The queues go in the reverse of the order in which they came: most of
-// them stand at the end of a heap then, where next to nothing has to be put in order behind them.
+// End takes everything back.
 func (r *Rota) End() {
+	r.core.DeactivateAll()
 	for _, e := range r.charged {
 		r.core.Discharge(e.Rep.Job.Queue, e.Bucket.Shape.Least)
 	}
-	for _, q := range slices.Backward(r.queues) {
-		for h := &r.waiting[q]; h.Len() > 0; {
-			h.Remove(h.Len() - 1)
-		}
-		r.core.Deactivate(q)
+	for _, q := range r.queues {
+		r.waiting[q].Clear()
 	}
 	r.core.active = r.queues
 }

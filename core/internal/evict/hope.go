@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/due"
 	"github.com/berth-sched/berth/core/internal/prospect"
 	"github.com/berth-sched/berth/core/internal/record"
@@ -33,14 +34,14 @@ type hope struct {
 	since berth.Time
 }
 
-func (ev *Evict) hurdle() (h hurdle) {
+func (ev *Evict) hurdle(shares *books.AllShares) hurdle {
 	p := &ev.state.Config.Policy
 	if p.Preemption.Mode == berth.PreemptionOff || p.Preemption.Gain.IgnoreCost || ev.state.Config.Gain != nil ||
 		p.Defragmentation.Mode == berth.DefragmentationOn || ev.state.Leaving.Len() > 0 ||
 		slices.ContainsFunc(ev.backlog.Reservations, (*record.Reservation).IsPlanned) {
 		return hurdle{}
 	}
-	return hurdle{Least: ev.victims.LeastLent(), scale: victim.ScaleOf(&p.Preemption.Gain), known: true}
+	return hurdle{Least: ev.victims.LeastLent(shares), scale: victim.ScaleOf(&p.Preemption.Gain), known: true}
 }
 
 // isBelow reports whether a bid with a hope may pay at an instant.

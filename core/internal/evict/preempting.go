@@ -121,8 +121,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 	return bids
 }
 
-// dropAlike takes the entry off a rota that is next in turn, and those of its bucket that bid as it
-// does: there are none unless those behind the first one are in the rota.
+// dropAlike takes the entry in turn off a rota, and those of its bucket that bid as it does.
 func dropAlike(r *books.Rota, e *record.Entry, behind bool) {
 	if !behind {
 		r.Drop(e)
@@ -413,13 +412,14 @@ func (ev *Evict) NextBid() berth.Time {
 func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 	ev.books.TellDemands()
 	ev.backlog.SyncBids()
-	h := ev.hurdle()
+	shares := ev.books.AllShares()
+	h := ev.hurdle(shares)
 	next = agenda.Never
 	for _, q := range ev.books.Queues {
 		if q == nil || !ev.backlog.Due.AnyBids(q) {
 			continue
 		}
-		c, some := ev.claimOf(q)
+		c, some := ev.claimOf(q, shares)
 		if !some {
 			continue
 		}
@@ -467,14 +467,15 @@ type claim struct {
 }
 
 // claimOf is the claim of a queue; false: nothing of it may bid.
-func (ev *Evict) claimOf(q *record.Queue) (c claim, some bool) {
+func (ev *Evict) claimOf(q *record.Queue, shares *books.AllShares) (c claim, some bool) {
 	p := &ev.state.Config.Policy
-	if p.Preemption.Mode != berth.PreemptionOff {
-		c.room, c.guarantee = ev.books.ShareLeft(q)
+	share, owed, lent := shares.Left(q)
+	if lent && p.Preemption.Mode != berth.PreemptionOff {
+		c.room, c.guarantee = share, owed
 	}
 	c.free = c.guarantee
 	if ev.mayRearrange() { // though nobody has anything to give back
-		c.free = ev.books.Owed(q)
+		c.free = owed
 		c.room = max(c.room, c.free)
 	}
 	if p.Preemption.Mode == berth.PreemptionOn {

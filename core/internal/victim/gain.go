@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/prospect"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
@@ -25,8 +26,8 @@ func ScaleOf(w *berth.GainPolicy) preempt.Scale {
 
 // LeastLent is what it costs at the least to stop anything that other queues may have to give back:
 // they have more than their share. O(queues).
-func (v *Victims) LeastLent() prospect.Least {
-	v.lenders = v.books.OverShare(v.lenders[:0])
+func (v *Victims) LeastLent(shares *books.AllShares) prospect.Least {
+	v.lenders = shares.Over(v.lenders[:0])
 	return v.prospects.LeastOf(v.lenders)
 }
 
