@@ -50,9 +50,9 @@ func (se *Search) reserveForSize(size due.Size, plans *int) (all bool) {
 	for many := 2 * se.state.Config.Policy.ReservedGangs; ; many *= 2 {
 		order, more := se.dueEntries(size, many)
 		switch some, left := se.reserveInOrder(size, order, plans); {
-		case left, some && more:
+		case left, some && more && se.backlog.AnyMayReserve(size):
 			return false
-		case !more:
+		case some, !more:
 			return true
 		}
 	}
