@@ -17,9 +17,9 @@ func (c *Core) checkAgenda() error {
 		return fmt.Errorf("agenda: %w", err)
 	}
 	want := agenda.Counts{
-		Blocked: len(c.backlog.Blocked), Limited: len(c.backlog.QuotaBlocked), FreedNodes: len(c.state.FreedNodes), Reservations: len(c.backlog.Reservations), Fresh: len(c.backlog.Fresh),
+		Blocked: c.backlog.Blocked.Len(), Limited: len(c.backlog.QuotaBlocked), FreedNodes: len(c.state.FreedNodes), Reservations: len(c.backlog.Reservations), Fresh: len(c.backlog.Fresh),
 	}
-	for _, s := range c.backlog.Blocked {
+	for s := range c.backlog.Blocked.All() {
 		state.CountIf(&want.Looking, s.LooksAround)
 	}
 	for _, n := range c.state.Nodes {

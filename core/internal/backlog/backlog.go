@@ -35,8 +35,8 @@ type Backlog struct {
 	ToldNext int
 	// GPUHolds are the GPUs that are kept for a member, in order of replica.
 	GPUHolds     []*record.GPUHold
-	Demand       []int           // by level: whole gangs that wait for room in one domain of it
-	Blocked      []*record.Shape // the shapes that are blocked, in no useful order
+	Demand       []int // by level: whole gangs that wait for room in one domain of it
+	Blocked      state.Blocked
 	QuotaBlocked []*record.Bucket
 	// Reservations set nodes aside; in order of name.
 	Reservations []*record.Reservation

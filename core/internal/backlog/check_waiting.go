@@ -99,10 +99,14 @@ func (bl *Backlog) CheckQueues() error {
 			return fmt.Errorf("queue %s: %w", bl.state.Quota.Name(q.Index), err)
 		}
 	}
-	for i, s := range bl.Blocked {
-		if s.BlockedAt != i {
+	many := 0
+	for s := range bl.Blocked.All() {
+		if many++; !bl.Blocked.Has(s) {
 			return fmt.Errorf("the list of blocked shapes is out of step")
 		}
+	}
+	if many != bl.Blocked.Len() {
+		return fmt.Errorf("%d shapes are blocked, and %d count as such", many, bl.Blocked.Len())
 	}
 	return nil
 }

@@ -252,8 +252,7 @@ func (bl *Backlog) unready(b *record.Bucket) {
 // Block remembers that a shape does not fit.
 func (bl *Backlog) Block(s *record.Shape) {
 	if s.BlockedAt < 0 {
-		s.BlockedAt = len(bl.Blocked)
-		bl.Blocked = append(bl.Blocked, s)
+		bl.Blocked.Add(s)
 		for _, b := range slices.Backward(s.Buckets) { // the reverse of Unblock: see pq.Heap.Remove
 			bl.unready(b)
 			bl.noteDue(b.Entries.Min())
@@ -264,9 +263,8 @@ func (bl *Backlog) Block(s *record.Shape) {
 
 // Unblock makes the buckets of a shape ready again.
 func (bl *Backlog) Unblock(s *record.Shape) {
-	bl.Blocked = unordered.Remove(bl.Blocked, s.BlockedAt, func(s *record.Shape, at int) { s.BlockedAt = at })
+	bl.Blocked.Remove(s)
 	bl.agenda.Unblock(s.LooksAround)
-	s.BlockedAt = -1
 	for _, b := range s.Buckets {
 		if b.QuotaSlot < 0 {
 			bl.makeReady(b)
@@ -333,17 +331,16 @@ func (bl *Backlog) Fits(n *record.Node, g *gang.Group) bool {
 
 // FreeFor sums the free GPUs of the classes that a shape may use: of the product of which the most
 // are free, if it is one group of one product.
-func (bl *Backlog) FreeFor(s *record.Shape) int {
-	if g := &s.Minimum.Groups[0]; len(s.Minimum.Groups) == 1 && len(g.Kinds) > 0 && g.Members > 1 {
+func (bl *Backlog) FreeFor(s *record.Shape) (free int) {
+	groups := s.Minimum.Groups
+	if g := &groups[0]; len(groups) == 1 && len(g.Kinds) > 0 && g.Members > 1 {
 		return bl.freeOfOne(g)
 	}
-	free := 0
-	for i := range bl.state.Classes.List {
-		class := topology.NodeClass(i)
-		if bl.state.Classes.List[i].Nodes > 0 && slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool {
-			return slices.Contains(g.Classes, class)
-		}) {
-			free += bl.state.Fleet.Tree().FreeOfClass(topology.RootDomain, class)
+	for i := range groups {
+		for _, class := range groups[i].Classes {
+			if !slices.ContainsFunc(groups[:i], func(g gang.Group) bool { return slices.Contains(g.Classes, class) }) {
+				free += bl.state.Fleet.Tree().FreeOfClass(topology.RootDomain, class)
+			}
 		}
 	}
 	return free

@@ -94,7 +94,7 @@ func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser,
 // mayDo reports whether what is free and what the victims could give is as much as the
 // beneficiary asks for, wherever it is: as a rule nothing is, and no gang need be looked at.
 func (r *rearrangement) mayDo() bool {
-	free, asks := 1000*int64(r.im.core.state.Fleet.Tree().FreeTotal(topology.RootDomain)), 1000*int64(r.Rep.Job.Shape().GPUs())
+	free, asks := 1000*int64(r.im.core.state.Fleet.Tree().FreeTotal(topology.RootDomain)), 1000*int64(r.Rep.Job.Shape().GPUs)
 	return free+r.MostGiven() >= asks
 }
 

@@ -47,10 +47,13 @@ func (gp *GPUs) wanted(n *record.Node) bool {
 	if slices.ContainsFunc(n.Reservations, (*record.Reservation).IsForGang) {
 		return true
 	}
-	return slices.ContainsFunc(gp.backlog.Blocked, func(s *record.Shape) bool {
+	for s := range gp.backlog.Blocked.All() {
 		gp.state.Compile(s)
-		return slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool { return slices.Contains(g.Classes, n.Hardware()) })
-	})
+		if slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool { return slices.Contains(g.Classes, n.Hardware()) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // Changeable is when a GPU may be repartitioned, as far as the rates say.

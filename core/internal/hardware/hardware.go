@@ -223,6 +223,9 @@ func (e *entry[R]) admits(g *berth.Group) bool {
 // as the class tells.
 func (t *Table[R]) Admits(i int, g *berth.Group) bool { return t.List[i].admits(g) }
 
+// Open are the classes that are in no reservation, in the order of their keys.
+func (t *Table[R]) Open() []topology.NodeClass { return t.open }
+
 // Matching lists the classes that admit the group, in the order of their keys. Of
 // those that are set aside it lists the open ones. O(classes), and without those O(classes that
 // are in no reservation).

@@ -20,7 +20,8 @@ type Shape struct {
 	// wait stands together: to load a shape is most of the time.
 	Version int
 	Ease    demand.Ease // of minimum
-	// BlockedAt is the position in Backlog.Blocked, or -1.
+	GPUs    int         // the least number of whole GPUs that it can start with
+	// BlockedAt is the position among as large ones in Backlog.Blocked, or -1.
 	BlockedAt int
 	Buckets   []*Bucket
 	Key       string
@@ -102,15 +103,6 @@ func LabelsOf(g *berth.Group) []label {
 	return labels
 }
 
-// GPUs is the least number of whole GPUs that a shape can start with.
-func (s *Shape) GPUs() int {
-	need := 0
-	for i := range s.Minimum.Groups {
-		need += s.Minimum.Groups[i].Members * s.Minimum.Groups[i].Claim.GPUs
-	}
-	return need
-}
-
 // Fewest is how many members a gang of a compiled shape starts with at the least.
 func (s *Shape) Fewest() (members int) {
 	for i := range s.Minimum.Groups {
@@ -127,7 +119,7 @@ func (s *Shape) IsElastic() bool {
 // IsSingle reports whether a shape is one member with no more than a GPU, which cannot
 // lose to smaller work.
 func (s *Shape) IsSingle() bool {
-	return len(s.Minimum.Groups) == 1 && s.Minimum.Groups[0].Members == 1 && s.GPUs() < 2
+	return len(s.Minimum.Groups) == 1 && s.Minimum.Groups[0].Members == 1 && s.GPUs < 2
 }
 
 // FirstWish is the first entry of a shape that GPUs may be repartitioned for; nil: none.

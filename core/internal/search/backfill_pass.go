@@ -15,23 +15,21 @@ func (se *Search) Backfill() {
 		return
 	}
 	if se.agenda.BackfillDue && len(se.backlog.Reservations) > 0 {
-		free := se.state.OpenFree()
+		free := se.state.FreeGPUs()
 		for _, w := range se.backlog.Reservations {
 			if !w.IsAwaitedPlan() {
 				continue
 			}
-			if e := se.backlog.EntryOf(w); e.Bucket.Shape.GPUs() <= free { // it need not be the first of its bucket
+			if e := se.backlog.EntryOf(w); e.Bucket.Shape.GPUs <= free { // it need not be the first of its bucket
 				se.backlog.Freshen(e)
 			}
 		}
 		se.freshenLostHardware(nil)
-		for _, s := range se.backlog.Blocked {
-			if s.GPUs() <= free {
-				se.freshenShape(s)
-			}
+		for s := range se.backlog.Blocked.Within(free) {
+			se.freshenShape(s)
 		}
 		for _, b := range se.backlog.QuotaBlocked {
-			if b.Shape.BlockedAt < 0 && b.Shape.GPUs() <= free {
+			if b.Shape.BlockedAt < 0 && b.Shape.GPUs <= free {
 				se.freshen(b)
 			}
 		}

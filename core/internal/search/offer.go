@@ -139,7 +139,7 @@ func (se *Search) InPieces(e *record.Entry) bool {
 	switch {
 	case e.Bucket.QuotaSlot >= 0 || s.Spec.Topology.Exclusive != "":
 		return false
-	case se.backlog.FreeFor(s) >= s.GPUs() && s.GPUs() > 0:
+	case se.backlog.FreeFor(s) >= s.GPUs && s.GPUs > 0:
 		return true
 	}
 	total, known := se.state.Quota.Capacity(quota.GPUMilli)

@@ -66,7 +66,7 @@ func (se *Search) Reshape() {
 // for now, in policy order.
 func (se *Search) wishes() []*record.Entry {
 	var list []*record.Entry
-	for _, s := range se.backlog.Blocked {
+	for s := range se.backlog.Blocked.All() {
 		noneOpen := func(g gang.Group) bool { return len(g.Classes) == 0 } // what is set aside may do
 		if se.state.Compile(s); !s.ClaimsDevice() || len(se.backlog.Reservations) == 0 && slices.ContainsFunc(s.Minimum.Groups, noneOpen) {
 			continue
@@ -383,15 +383,17 @@ func (se *Search) allowance(n *record.Node) int {
 // only for those of which some member fits on a node where something became free, and for which the
 // classes they may use have enough free GPUs in all: both are necessary for a yes to which that
 // node contributes. Asking first costs less than making ready, and blocking again, a bucket in
-// every queue. Of the buckets blocked by quota, those that fit it now. O(blocked x freed).
+// every queue. Of the buckets blocked by quota, those that fit it now. O(freed) for each blocked
+// shape that asks for no more than twice the GPUs that are free.
 func (se *Search) Wake() {
-	for i := len(se.backlog.Blocked) - 1; i >= 0 && se.agenda.Waking(); i-- {
-		s := se.backlog.Blocked[i]
-		se.state.Compile(s)
-		helps := func(n *record.Node) bool { return se.backlog.Helps(n, s) }
-		if se.backlog.FreeFor(s) >= s.GPUs() && (s.LooksAround || slices.ContainsFunc(se.state.FreedNodes, helps)) && se.find(&s.Minimum) {
-			se.books.LetGo()
-			se.backlog.Unblock(s)
+	if se.agenda.Waking() {
+		for s := range se.backlog.Blocked.Within(se.state.FreeOpen()) {
+			se.state.Compile(s)
+			helps := func(n *record.Node) bool { return se.backlog.Helps(n, s) }
+			if se.backlog.FreeFor(s) >= s.GPUs && (s.LooksAround || slices.ContainsFunc(se.state.FreedNodes, helps)) && se.find(&s.Minimum) {
+				se.books.LetGo()
+				se.backlog.Unblock(s)
+			}
 		}
 	}
 	if se.agenda.QuotaFreed {

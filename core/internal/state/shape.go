@@ -28,6 +28,9 @@ func (st *State) shapeOf(spec record.ShapeSpec) *record.Shape {
 	s := &record.Shape{Key: key, Spec: spec, Levels: st.levelsOf(&spec), BlockedAt: -1, Version: -1}
 	s.LooksAround = spec.Topology.Exclusive != "" || spec.Like != "" ||
 		slices.ContainsFunc(spec.Groups, func(g berth.Group) bool { return g.Topology.Spread != "" })
+	for i := range spec.Groups {
+		s.GPUs += record.Least(&spec.Groups[i]) * spec.Groups[i].Claim.GPUs
+	}
 	st.enterShape(s)
 	return s
 }
@@ -131,7 +134,7 @@ func (st *State) spansNodes(s *record.Shape) bool {
 			most = max(most, class.Key.GPUs)
 		}
 	}
-	return s.GPUs() > most
+	return s.GPUs > most
 }
 
 // Request compiles a spec for a search.
