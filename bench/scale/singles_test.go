@@ -89,3 +89,22 @@ func TestVictimsOfManyTakeAsManyPassesOnALargeFleet(t *testing.T) {
 		require.LessOrEqual(t, passes[1], passes[0]+1, passes)
 	}
 }
+
+// The more is under way for others, the fewer jobs does a pass look for victims for: what it
+// imagines before it searches is work, too. Each pass gets ahead all the same.
+func TestVictimsOfManyLeaveLessToSearch(t *testing.T) {
+	sched := newSingles(t, 2000, true)
+	bursts(t, sched, "bursts", true, 700)
+	var victims []int
+	for at, due := sched.Now(), true; due && at <= sched.Now(); at, due = sched.NextWake() {
+		victims = append(victims, len(pass(t, sched)))
+	}
+	last := len(victims) - 1 // finds that nothing is left
+	require.Zero(t, victims[last])
+	require.NotContains(t, victims[:last], 0)
+	early, late := 0, 0
+	for i := range 10 {
+		early, late = early+victims[i], late+victims[last-2-i]
+	}
+	require.Less(t, 4*late, 3*early, victims)
+}

@@ -67,6 +67,9 @@ func (b *Bill) addLot(q quota.QueueIndex, size int64) {
 	b.lots = append(b.lots, billedLots{q, size, 1})
 }
 
+// Len is the number of pieces.
+func (b *Bill) Len() int { return len(b.pieces) }
+
 // Clear makes a bill empty. It keeps its space.
 func (b *Bill) Clear() {
 	clear(b.pieces)

@@ -18,7 +18,8 @@ type Bounds struct {
 	Moves int `json:"moves"`
 	// Bids is for how many entries one pass looks for victims, and VictimSearches how many
 	// searches that takes for one of them, or in all: after an eighth of so many searches a pass
-	// looks for no other entry. Up to Candidates running jobs one search looks at all of them,
+	// looks for no other entry. What is imagined before the first search counts among these, up to
+	// a half of them. Up to Candidates running jobs one search looks at all of them,
 	// and where more run it begins with the jobs on no more nodes than that. Victims is how many
 	// it looks at to find out whether farther queues may be asked.
 	Bids           int `json:"bids"`

@@ -67,6 +67,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 	var bids []*Bid
 	behind := map[*record.Bucket]bool{} // those behind the first one are in the rota
 	im.VictimSearches = ev.state.Bounds.VictimSearches
+	enough := im.VictimSearches*7/8 + im.worth() // so few are left then
 	for searched, unknown, left := 0, 0, false; ; {
 		e := r.Next()
 		if e == nil && !left {
@@ -85,7 +86,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 				break // nor are most of those after it known to bid in vain
 			}
 		}
-		left = left || !inVain && (searched == ev.state.Bounds.Bids || im.VictimSearches <= ev.state.Bounds.VictimSearches*7/8)
+		left = left || !inVain && (searched == ev.state.Bounds.Bids || im.VictimSearches <= enough)
 		if inVain || left {
 			dropAlike(r, e, behind[e.Bucket])
 			continue
