@@ -156,7 +156,16 @@ func (t *Tree) Within(i QueueIndex, c Charge) bool {
 
 // Used returns what queue i and those below it use of r, in its unit; zero for
 // what is no queue or no resource.
-func (t *Tree) Used(i QueueIndex, r Resource) int64 { return t.statement(i, r).used }
+func (t *Tree) Used(i QueueIndex, r Resource) int64 {
+	id, ok := t.lookupResource(r)
+	if !ok || !t.live(i) {
+		return 0
+	}
+	if a := t.nodes[i].look(id); a != nil {
+		return a.used
+	}
+	return 0
+}
 
 // Guaranteed returns what queue i is guaranteed of r; zero where it states nothing.
 func (t *Tree) Guaranteed(i QueueIndex, r Resource) int64 { return max(t.statement(i, r).guarantee, 0) }

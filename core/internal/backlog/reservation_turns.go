@@ -77,14 +77,14 @@ func (bl *Backlog) AnyMayReserve(size due.Size) (some bool) {
 // tell.
 func (bl *Backlog) queuesThatMayOutrank(holders []*record.Reservation) func(*record.Queue) bool {
 	lowest := slices.MinFunc(holders, func(v, w *record.Reservation) int { return cmp.Compare(v.Rep.Job.Spec.Class, w.Rep.Job.Spec.Class) })
-	known := map[quota.QueueIndex]bool{}
+	var known []quota.QueueIndex
 	for _, w := range bl.Reservations {
 		if w.IsForGang() {
-			known[w.Rep.Job.Queue] = true
+			known = append(known, w.Rep.Job.Queue)
 		}
 	}
 	return func(q *record.Queue) bool {
-		return known[q.Index] || q.MayBeOfHigherClass(lowest.Rep) || bl.state.Quota.Within(q.Index, quota.Charge{})
+		return q.MayBeOfHigherClass(lowest.Rep) || bl.state.Quota.Within(q.Index, quota.Charge{}) || slices.Contains(known, q.Index)
 	}
 }
 
