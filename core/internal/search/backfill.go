@@ -87,14 +87,14 @@ func (se *Search) mayBackfill(b *record.Bucket) bool {
 	b.EachHandy(se.state.Now, se.state.Config.Policy.AssumedRuntime, func(e *record.Entry) { soonest = min(soonest, se.state.EndIfPlaced(e.Rep)) })
 	within := se.backlog.WithinGuarantee(first)
 	return slices.ContainsFunc(se.backlog.Reservations, func(w *record.Reservation) bool {
-		if w.IsNodeSet() { // the use of hot spares is decided besides
+		switch {
+		case w.Rep == nil && w.IsNodeSet(): // the use of hot spares is decided besides
 			return w.IsBurnIn() && first.Job.OnOneNode()
-		}
-		if soonest <= w.From || w.Queue != quota.NoQueue && se.backlog.Below(b.Queue.Index, w.Queue) {
+		case soonest <= w.From, w.Queue != quota.NoQueue && se.backlog.Below(b.Queue.Index, w.Queue):
 			return true
+		case !within && w.Rep != nil && w.Rep.Job.Queue != first.Job.Queue && w.Rep.Job.Spec.Class >= first.Job.Spec.Class: // as most
+			return false
 		}
-		// The first three tell most of those that do not outrank the gang.
-		return (w.IsAwaited() || w.IsBackoff()) && (within || w.Rep.Job.Queue == first.Job.Queue || w.Rep.Job.Spec.Class < first.Job.Spec.Class) &&
-			se.backlog.Outranks(first, w.Rep)
+		return (w.IsAwaited() || w.IsBackoff()) && se.backlog.Outranks(first, w.Rep)
 	})
 }
