@@ -324,8 +324,8 @@
 // No two jobs ever evict each other. Within a queue a victim is of a lower class, or of the same
 // class and a lower priority, and those do not change: it can never be the other's turn. Equals
 // never evict each other. Between queues nothing is taken that is due. A gang that was reclaimed
-// evicts others of its queue only if it fills as much of the queue's shares as they do: else it is
-// reclaimed again, and they come back. Costs, waits and rate limits only put off what is allowed.
+// evicts others of its queue only within the shares of its queues: else it would be reclaimed
+// again, and they would come back. Costs, waits and rate limits only put off what is allowed.
 //
 // # Elastic gangs give first
 //

@@ -43,12 +43,6 @@ package quota
 //   - Another gang of its leaf may take the place that was made for it only within the same share:
 //     not if a queue would be beyond its F with that gang that is within with the beneficiary (see
 //     Shares.Exceeded). Else that place is given back to others, and made again.
-//   - A gang that evicts others of its own leaf raises neither sum, and may lower both: being of
-//     another size, or taking idle capacity besides, it fills less than they did, is reclaimed, and
-//     the others come back. An embedder remembers that it was reclaimed, and has its leaf give by
-//     rules 1 to 3 from then on, the gang itself among what is left (StakesOf). So each gang lowers
-//     the pair at most once. Those below it by rank cannot evict it in turn.
-//
 //   - A job that moves is charged as much in the place that is reserved for it, and counts for that
 //     on its way, so that no other exchange takes it. Neither sum asks where a job is: a move by
 //     itself changes neither, and an exchange with moves, or of moves alone, raises the pair by
@@ -57,9 +51,16 @@ package quota
 // A gang that runs and grows is a beneficiary of the first kind alone: its further members are jobs
 // beside its minimum.
 //
-// Both sums are bounded by the capacity, so that there are finitely many exchanges. Without the
-// floor, a queue that gave small jobs by rule 2 and was left with one that fills nothing could lose
-// that by rule 1, get the small ones back, and begin again.
+// Both sums are bounded by the capacity, so that there are finitely many exchanges between leaves.
+// Without the floor, a queue that gave small jobs by rule 2 and was left with one that fills
+// nothing could lose that by rule 1, get the small ones back, and begin again.
+//
+// A gang that evicts others of its own leaf raises neither sum, and may lower both: being of
+// another size, or taking idle capacity besides, it fills less than they did, is reclaimed, and the
+// others come back. An embedder remembers that it was reclaimed, and has it evict others of its
+// leaf from then on only where each of its queues uses no more than G with it, or no more than F
+// while its jobs fill as much of G as before (StakesOf). For exchanges within leaves that is no
+// proof: a gang that was never reclaimed may make the place that another one takes.
 
 // A Stake is what a queue has, and what of it is at stake.
 type Stake struct {

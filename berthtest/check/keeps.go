@@ -75,8 +75,11 @@ func (w *world) fills(q *queue, share, joins int64, lent []victim, before []ghos
 // rest.
 func (w *world) pieces(rep *replica, members []*member) (sizes []int64, units int, known bool) {
 	all := w.held(members)
-	if !rep.elastic() || rep.job.spec.Topology.Exclusive != "" {
+	if !rep.elastic() {
 		return []int64{all}, 0, true
+	}
+	if rep.job.spec.Topology.Exclusive != "" { // it gives no unit by itself, and counts by units all the same
+		return nil, 0, false
 	}
 	for g := range rep.job.spec.Groups {
 		group := &rep.job.spec.Groups[g]

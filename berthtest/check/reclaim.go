@@ -159,13 +159,13 @@ func (c *Checker) imagine(opened []*preemption, but *replica, gangs map[gangKey]
 		}
 	}
 	for key, until := range c.kept {
-		r, still := gangs[key]
-		still = still && (r.Moving || r.Until == until)                                                  // and it has no other one since
-		victims := slices.ContainsFunc(opened, func(r *preemption) bool { return r.beneficiary == key }) // it gave up its place for these
-		if rep := c.beneficiary(key); rep != nil && rep != but && !victims {
-			w.chargePlace(rep)
-			w.known = w.known && still
+		rep, reserved := c.beneficiary(key), gangs[key]
+		hasVictims := slices.ContainsFunc(opened, func(p *preemption) bool { return p.beneficiary == key })
+		if rep == nil || rep == but || hasVictims { // for victims it has given up its place
+			continue
 		}
+		w.chargePlace(rep)
+		w.known = w.known && len(reserved.Nodes) > 0 && (reserved.Moving || reserved.Until == until) // it may have another one since
 	}
 	return w
 }
@@ -302,7 +302,7 @@ func (w *world) judge(r *preemption) error {
 		return err
 	}
 	if own && rep.reclaimed {
-		if err := w.keepsFilled(rep, asked, victims, w.gone[:gone]); err != nil {
+		if err := w.staysWithin(rep, asked, victims, w.gone[:gone]); err != nil {
 			return err
 		}
 	}
@@ -318,37 +318,26 @@ func (w *world) judge(r *preemption) error {
 	return w.partsFirst(rep, r, gone)
 }
 
-// keepsFilled: where a gang that was reclaimed takes the place of others of its queue, the jobs of
-// each of its queues fill as much of the guarantee and of the fair share as before, the gang among
-// them. Or else as much of the guarantee is in use.
-func (w *world) keepsFilled(rep *replica, asked int64, victims []victim, before []ghost) error {
-	more := asked
-	for _, v := range victims {
-		for _, unit := range v.units() {
-			more -= w.held(unit.all())
+// staysWithin: where a gang that was reclaimed takes the place of others of its queue, each of its
+// queues uses no more than it is guaranteed with it, or no more than its fair share while its jobs
+// fill as much of the guarantee as before.
+func (w *world) staysWithin(rep *replica, asked int64, victims []victim, before []ghost) error {
+	for q := rep.job.queue; q != nil && w.fair != nil; q = q.parent {
+		guaranteed := max(q.spec.Guarantee[quota.GPUMilli], w.fair.Guaranteed(w.index(q)))
+		with, fair := q.has()+asked, max(guaranteed, w.fair.Of(w.index(q)))
+		if with > fair {
+			return broken(PromiseS4, "%s is evicted for %s of its queue, which was reclaimed: queue %s has %d with it, and its fair share is %d",
+				victims[0], rep, q.spec.Name, with, fair)
 		}
-	}
-	for q := rep.job.queue; q != nil; q = q.parent {
-		if len(q.all(w.waiting)) > 0 {
+		if with <= guaranteed || len(q.all(w.waiting)) > 0 {
 			continue
 		}
-		guarantee := q.spec.Guarantee[quota.GPUMilli]
-		if more < 0 && q.has()+asked < guarantee {
-			if most, now, known := w.fills(q, guarantee, asked, victims, before); known && now < most {
-				return broken(PromiseS4, "%s is evicted for %s of its queue, which was reclaimed: the jobs of queue %s filled %d of %d guaranteed, and fill %d with it",
-					victims[0], rep, q.spec.Name, most, guarantee, now)
-			}
-		}
-		if w.fair == nil {
-			continue
-		}
-		fair := max(guarantee, w.fair.Of(w.index(q)), w.fair.Guaranteed(w.index(q)))
-		if most, now, known := w.fills(q, fair, asked, victims, before); known && now < most {
-			return broken(PromiseS4, "%s is evicted for %s of its queue, which was reclaimed: the jobs of queue %s filled %d of its fair share of %d, and fill %d with it",
-				victims[0], rep, q.spec.Name, most, fair, now)
+		if most, now, known := w.fills(q, guaranteed, asked, victims, before); known && now < most {
+			return broken(PromiseS4, "%s is evicted for %s of its queue, which was reclaimed: the jobs of queue %s filled %d of %d guaranteed, and fill %d with it",
+				victims[0], rep, q.spec.Name, most, guaranteed, now)
 		}
 	}
-	w.saw("reclaimed, and fills as much of the shares as its victims")
+	w.saw("reclaimed, and within the shares in the place of its victims")
 	return nil
 }
 

@@ -73,15 +73,15 @@ func (ev *Evict) Imagine() (im *imagination, broken []*record.Reservation) {
 	return im, broken
 }
 
-// worth is how many victim searches it was worth, about, to imagine what is to come and to forget
-// it: half of those after which a pass looks for no other entry at the most, so that each pass gets
-// ahead with the bids, too.
+// worth is the work of imagining what is to come and of forgetting it, in victim searches: half of
+// those after which a pass looks for no other entry at the most, so that each pass gets ahead with
+// the bids, too.
 func (im *imagination) worth() int {
 	return min((im.departing.Len()+len(im.here))/imaginedLikeOne, im.core.state.Bounds.VictimSearches/16)
 }
 
-// imaginedLikeOne is how many parts of gangs imagined take as long as a victim search, with room to
-// spare.
+// imaginedLikeOne is how many gangs and parts of gangs imagined take as long as a victim search,
+// with room to spare.
 const imaginedLikeOne = 64
 
 // leaveOut imagines a part of a replica gone, for good.

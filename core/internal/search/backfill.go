@@ -88,11 +88,11 @@ func (se *Search) mayBackfill(b *record.Bucket) bool {
 	within := se.backlog.WithinGuarantee(first)
 	return slices.ContainsFunc(se.backlog.Reservations, func(w *record.Reservation) bool {
 		switch {
-		case w.Rep == nil && w.IsNodeSet(): // the use of hot spares is decided besides
-			return w.IsBurnIn() && first.Job.OnOneNode()
 		case soonest <= w.From, w.Queue != quota.NoQueue && se.backlog.Below(b.Queue.Index, w.Queue):
 			return true
-		case !within && w.Rep != nil && w.Rep.Job.Queue != first.Job.Queue && w.Rep.Job.Spec.Class >= first.Job.Spec.Class: // as most
+		case w.IsNodeSet(): // the use of hot spares is decided besides
+			return w.IsBurnIn() && first.Job.OnOneNode()
+		case w.IsAdvance(), !within && w.Rep.Job.Queue != first.Job.Queue && w.Rep.Job.Spec.Class >= first.Job.Spec.Class: // as most
 			return false
 		}
 		return (w.IsAwaited() || w.IsBackoff()) && se.backlog.Outranks(first, w.Rep)

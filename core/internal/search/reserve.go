@@ -45,7 +45,7 @@ func (se *Search) Reserve() {
 }
 
 // reserveForSize plans for gangs of one size, which have an order of their own: no pass looks past
-// those of the other size. It reports whether all have had their turn.
+// those of the other size. It reports whether nothing is left for the next pass.
 func (se *Search) reserveForSize(size due.Size, plans *int) (all bool) {
 	for many := 2 * se.state.Config.Policy.ReservedGangs; ; many *= 2 {
 		order, more := se.dueEntries(size, many)

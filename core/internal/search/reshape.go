@@ -384,7 +384,7 @@ func (se *Search) allowance(n *record.Node) int {
 // classes they may use have enough free GPUs in all: both are necessary for a yes to which that
 // node contributes. Asking first costs less than making ready, and blocking again, a bucket in
 // every queue. Of the buckets blocked by quota, those that fit it now. O(freed) for each blocked
-// shape that asks for no more than twice the GPUs that are free.
+// shape that asks for no more GPUs than are free, O(1) for one that asks for up to twice as many.
 func (se *Search) Wake() {
 	if se.agenda.Waking() {
 		for s := range se.backlog.Blocked.Within(se.state.FreeOpen()) {

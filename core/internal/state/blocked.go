@@ -9,8 +9,8 @@ import (
 	"github.com/berth-sched/berth/internal/unordered"
 )
 
-// Blocked are the shapes that fit nowhere, by how many GPUs they start with at the least: those for
-// which that has as many binary digits stand together. The zero value has none.
+// Blocked are the shapes that fit nowhere. They stand in lists by the number of binary digits of
+// the GPUs that they start with at the least. The zero value has none.
 type Blocked struct {
 	lists [32][]*record.Shape
 	many  int

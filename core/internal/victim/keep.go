@@ -22,9 +22,7 @@ type keep struct {
 	// later the lots.
 	guaranteed, fair, used int64
 	lots                   []quota.Lot
-	// joins is what the beneficiary will have there, one lot more; 0: nothing.
-	joins  int64
-	reason quota.ReclaimReason
+	reason                 quota.ReclaimReason
 	// opened: that may be only while others that are nearer are gone; now is then the reason beside
 	// the candidates at hand.
 	opened bool
@@ -55,15 +53,29 @@ func (t *Search) keep(leaf quota.QueueIndex, opened bool) bool {
 	return len(stakes) > 0
 }
 
-// keepOwn notes what the own queue and those above it keep, the beneficiary among their jobs.
-func (t *Search) keepOwn() {
+// mayStay reports whether the own queue, and those above it, are within their shares with the
+// replica in the place of the chosen victims.
+func (t *Search) mayStay() bool {
 	above := 0
 	for _, s := range slices.Backward(t.core.books.Shares.StakesOf(nil, t.Queue)) {
-		k := t.newKeep(&s, above, quota.ReclaimForShare, false)
-		k.joins = t.Asked.GPUMilli
-		t.addKeep(k)
+		t.addKeep(t.newKeep(&s, above, quota.ReclaimForShare, false))
 		above = len(t.keeps)
 	}
+	t.noteTaken(t.chosen)
+	beyond := slices.ContainsFunc(t.keeps, func(k *keep) bool { return !k.covers(t.Asked.GPUMilli) })
+	t.keeps, t.keepOf = nil, nil
+	return !beyond
+}
+
+// covers reports whether a queue is within its guaranteed share with so much more beside what is
+// left, or within its fair share while its jobs fill as much of the guaranteed one as before.
+func (k *keep) covers(asked int64) bool {
+	left, lots := k.left()
+	if asked > 0 {
+		lots = books.AddLot(lots, asked, 1)
+	}
+	with := left + asked
+	return with <= k.guaranteed || with <= k.fair && quota.Fill(k.guaranteed, lots) >= k.fills
 }
 
 func (t *Search) addKeep(k *keep) {
@@ -109,7 +121,7 @@ func (t *Search) newKeep(s *quota.Stake, above int, reason quota.ReclaimReason, 
 	k.guaranteed, k.fair = max(0, s.Guaranteed-below-rest), max(0, s.Fair-below-rest)
 	k.used -= rest
 	k.fills, k.fillsFair = quota.Fill(k.guaranteed, k.lots), quota.Fill(k.fair, k.lots)
-	if q := c.books.Queues[k.queue]; q != nil {
+	if q := c.books.Queues[k.queue]; q != nil && c.state.Quota.Leaf(k.queue) {
 		k.kept = min(max(0, q.FloorMilli-rest), k.guaranteed, k.used)
 	}
 	return k
@@ -184,15 +196,14 @@ func (t *Search) allowances() []preempt.Allowance {
 
 // allowance is the most that a queue may give, of what counts.
 func (k *keep) allowance() int64 {
-	used, lots := k.withJoining()
 	if k.kept > 0 {
-		return used - k.kept
+		return k.used - k.kept
 	}
 	most := -k.fills
 	if k.reason == quota.ReclaimForShare {
 		most = -k.fillsFair
 	}
-	for _, l := range lots {
+	for _, l := range k.lots {
 		if l.Size <= k.share() {
 			most += l.Size * l.Count
 		}
@@ -317,20 +328,12 @@ func (k *keep) leaves() bool {
 
 // left is what of a queue is not taken.
 func (k *keep) left() (milli int64, lots []quota.Lot) {
-	milli, lots = k.withJoining()
+	milli, lots = k.used, slices.Clone(k.lots)
 	for _, l := range k.taken {
 		milli -= l.Size * l.Count
 		lots = books.AddLot(lots, l.Size, -l.Count)
 	}
 	return milli, lots
-}
-
-// withJoining is what a queue would have with the beneficiary if nothing were taken of it.
-func (k *keep) withJoining() (milli int64, lots []quota.Lot) {
-	if lots = slices.Clone(k.lots); k.joins > 0 {
-		lots = books.AddLot(lots, k.joins, 1)
-	}
-	return k.used + k.joins, lots
 }
 
 // reachesFar reports whether some candidates may go only while others that are nearer are gone.
@@ -444,7 +447,7 @@ func (t *Search) Floors(chosen []int) []Floor {
 	t.noteTaken(chosen)
 	for _, k := range t.keeps {
 		q := t.core.books.Queues[k.queue]
-		if q == nil || len(k.taken) == 0 {
+		if q == nil || len(k.taken) == 0 || !t.core.state.Quota.Leaf(k.queue) { // what ends in a leaf ends its floor
 			continue
 		}
 		if _, lots := k.left(); quota.Fill(k.guaranteed, lots) < k.fills {

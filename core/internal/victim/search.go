@@ -232,16 +232,18 @@ func (t *Search) Options() preempt.Options {
 	return preempt.Options{NeedMilli: t.Asked.GPUMilli, Allowances: t.allowances(), Permits: t.Permits}
 }
 
-// ChooseOwn is Choose among those of the own queue that rank below. Where a gang that was reclaimed
-// takes their place, its queue keeps what it would if others took it: otherwise these reclaim it
-// once more, its victims come back, and it all begins again.
+// ChooseOwn is Choose among those of the own queue that rank below. A gang that was reclaimed takes
+// their place only within the shares of its queues: else it is reclaimed again, its victims come
+// back, and it all begins anew.
 func (t *Search) ChooseOwn(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
 	t.sources = []source{{queue: t.Queue}}
-	if t.Rep.Eviction.Get().Reclaimed {
-		t.keepOwn()
-	}
 	t.gather()
-	return t.Choose(chooser, trials)
+	victims, ok = t.Choose(chooser, trials)
+	if ok && t.Rep.Eviction.Get().Reclaimed && !t.mayStay() {
+		t.Weighing = nil
+		return nil, false
+	}
+	return victims, ok
 }
 
 // GatherLent lists those of other queues that have to give back, of which any may be taken that
