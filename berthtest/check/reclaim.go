@@ -324,7 +324,7 @@ func (w *world) judge(r *preemption) error {
 func (w *world) staysWithin(rep *replica, asked int64, victims []victim, before []ghost) error {
 	for q := rep.job.queue; q != nil && w.fair != nil; q = q.parent {
 		guaranteed := max(q.spec.Guarantee[quota.GPUMilli], w.fair.Guaranteed(w.index(q)))
-		with, fair := q.has()+asked, max(guaranteed, w.fair.Of(w.index(q)))
+		with, fair := w.hasWith(q, rep, asked), max(guaranteed, w.fair.Of(w.index(q)))
 		if with > fair {
 			return broken(PromiseS4, "%s is evicted for %s of its queue, which was reclaimed: queue %s has %d with it, and its fair share is %d",
 				victims[0], rep, q.spec.Name, with, fair)
@@ -509,19 +509,24 @@ func (w *world) mayTake(rep *replica, asked int64, victim victim) error {
 	return nil
 }
 
-// beyondShare is the first of some queues of a gang that has more than its guarantee and its fair
-// share with what the gang asks for, and both amounts; nil: none has.
-func (w *world) beyondShare(rep *replica, asked int64, path []*queue) (beyond *queue, with, fair int64) {
+// hasWith is what a queue of a gang has with what the gang asks for.
+func (w *world) hasWith(q *queue, rep *replica, asked int64) int64 {
 	p := quota.Amounts{quota.GPUMilli: asked}
 	rep.job.queue.charge(p, 1)
 	defer rep.job.queue.charge(p, -1)
+	return q.has()
+}
+
+// beyondShare is the first of some queues of a gang that has more than its guarantee and its fair
+// share with what the gang asks for, and both amounts; nil: none has.
+func (w *world) beyondShare(rep *replica, asked int64, path []*queue) (beyond *queue, with, fair int64) {
 	for _, q := range path {
 		// Where the fleet has less than all guarantees, its part of one above it may be more.
 		fair = max(w.fair.Of(w.index(q)), w.fair.Guaranteed(w.index(q)))
 		if rep.state == berth.ReplicaRunning { // it grows for a guarantee alone
 			fair = w.fair.Guaranteed(w.index(q))
 		}
-		if with = q.has(); with > q.spec.Guarantee[quota.GPUMilli] && with > fair {
+		if with = w.hasWith(q, rep, asked); with > q.spec.Guarantee[quota.GPUMilli] && with > fair {
 			return q, with, fair
 		}
 	}
