@@ -159,7 +159,7 @@ func (s *Shares) Of(i QueueIndex) int64 {
 		return 0
 	}
 	s.refresh()
-	return s.portion(i)
+	return s.portion(i, &s.fair, s.fairOf)
 }
 
 // Guaranteed returns how much of what it wants a queue has by guarantees, its guaranteed
@@ -171,12 +171,7 @@ func (s *Shares) Guaranteed(i QueueIndex) int64 {
 		return 0
 	}
 	s.refresh()
-	s.ascend(i)
-	amount, parent := s.promised.amount, RootQueue
-	for _, j := range slices.Backward(s.path) {
-		amount, parent = s.guaranteedOf(s.level(&s.promised, parent, amount), j), j
-	}
-	return amount
+	return s.portion(i, &s.promised, s.guaranteedOf)
 }
 
 // All returns the fair shares of all queues, by index, zero where there is none:
@@ -184,7 +179,7 @@ func (s *Shares) Guaranteed(i QueueIndex) int64 {
 // they get, a small factor: see fill.
 func (s *Shares) All(buffer []int64) []int64 {
 	s.refresh()
-	return s.divide(buffer, &s.fair, func(l *level, i QueueIndex) int64 { return l.of(&s.wants[i], s.unit) })
+	return s.divide(buffer, &s.fair, s.fairOf)
 }
 
 // AllGuaranteed is All for the guaranteed shares. O(queues), as All.
@@ -305,15 +300,18 @@ func (s *Shares) guaranteedOf(l *level, i QueueIndex) int64 {
 	if a := s.account(i); a != nil && a.guarantee != unset {
 		return s.wants[i].base
 	}
-	return l.of(&s.wants[i], s.unit)
+	return s.fairOf(l, i)
 }
 
-// portion is what the capacity gives to one queue.
-func (s *Shares) portion(i QueueIndex) int64 {
+// fairOf is what a queue has of the level above it.
+func (s *Shares) fairOf(l *level, i QueueIndex) int64 { return l.of(&s.wants[i], s.unit) }
+
+// portion is divide for one queue. O(depth) where all levels stand.
+func (s *Shares) portion(i QueueIndex, f *filling, of func(*level, QueueIndex) int64) int64 {
 	s.ascend(i)
-	amount, parent := s.fair.amount, RootQueue
+	amount, parent := f.amount, RootQueue
 	for _, j := range slices.Backward(s.path) {
-		amount, parent = s.level(&s.fair, parent, amount).of(&s.wants[j], s.unit), j
+		amount, parent = of(s.level(f, parent, amount), j), j
 	}
 	return amount
 }
@@ -336,7 +334,7 @@ func (s *Shares) walk(i QueueIndex, asked int64) {
 	for at := len(s.path) - 1; at >= 0; at-- {
 		i := s.path[at]
 		guaranteed = s.guaranteedOf(s.level(&s.promised, parent, guaranteed), i)
-		fair = s.level(&s.fair, parent, fair).of(&s.wants[i], s.unit)
+		fair = s.fairOf(s.level(&s.fair, parent, fair), i)
 		s.held[at] = holding{queue: i, guaranteed: guaranteed, fair: fair}
 		parent = i
 	}

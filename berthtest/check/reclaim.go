@@ -159,13 +159,14 @@ func (c *Checker) imagine(opened []*preemption, but *replica, gangs map[gangKey]
 		}
 	}
 	for key, until := range c.kept {
-		rep, reserved := c.beneficiary(key), gangs[key]
+		rep := c.beneficiary(key)
 		hasVictims := slices.ContainsFunc(opened, func(p *preemption) bool { return p.beneficiary == key })
 		if rep == nil || rep == but || hasVictims { // for victims it has given up its place
 			continue
 		}
 		w.chargePlace(rep)
-		w.known = w.known && len(reserved.Nodes) > 0 && (reserved.Moving || reserved.Until == until) // it may have another one since
+		r, reserved := gangs[key]
+		w.known = w.known && reserved && (r.Moving || r.Until == until) // else it may have another one since
 	}
 	return w
 }
@@ -501,9 +502,16 @@ func (w *world) mayTake(rep *replica, asked int64, victim victim) error {
 		return nil
 	}
 	own, _ := parting(rep.job.queue, victim.job.queue)
-	if q, with, fair := w.beyondShare(rep, asked, own); q != nil {
-		return broken(PromiseS4, "%s of queue %s is evicted for %s, with which queue %s has %d of %d guaranteed, and its fair share is %d",
-			victim, victim.job.queue.spec.Name, rep, q.spec.Name, with, q.spec.Guarantee[quota.GPUMilli], fair)
+	for _, q := range own {
+		// Where the fleet has less than all guarantees, its part of one above it may be more.
+		fair := max(w.fair.Of(w.index(q)), w.fair.Guaranteed(w.index(q)))
+		if rep.state == berth.ReplicaRunning { // it grows for a guarantee alone
+			fair = w.fair.Guaranteed(w.index(q))
+		}
+		if with := w.hasWith(q, rep, asked); with > q.spec.Guarantee[quota.GPUMilli] && with > fair {
+			return broken(PromiseS4, "%s of queue %s is evicted for %s, with which queue %s has %d of %d guaranteed, and its fair share is %d",
+				victim, victim.job.queue.spec.Name, rep, q.spec.Name, with, q.spec.Guarantee[quota.GPUMilli], fair)
+		}
 	}
 	w.saw("what is taken back is for a queue within its share")
 	return nil
@@ -515,22 +523,6 @@ func (w *world) hasWith(q *queue, rep *replica, asked int64) int64 {
 	rep.job.queue.charge(p, 1)
 	defer rep.job.queue.charge(p, -1)
 	return q.has()
-}
-
-// beyondShare is the first of some queues of a gang that has more than its guarantee and its fair
-// share with what the gang asks for, and both amounts; nil: none has.
-func (w *world) beyondShare(rep *replica, asked int64, path []*queue) (beyond *queue, with, fair int64) {
-	for _, q := range path {
-		// Where the fleet has less than all guarantees, its part of one above it may be more.
-		fair = max(w.fair.Of(w.index(q)), w.fair.Guaranteed(w.index(q)))
-		if rep.state == berth.ReplicaRunning { // it grows for a guarantee alone
-			fair = w.fair.Guaranteed(w.index(q))
-		}
-		if with = w.hasWith(q, rep, asked); with > q.spec.Guarantee[quota.GPUMilli] && with > fair {
-			return q, with, fair
-		}
-	}
-	return nil, 0, 0
 }
 
 // leaves: every queue of a victim has its guarantee without the victims, or what is left of its

@@ -69,7 +69,6 @@ func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.Sta
 		catalogue: catalogue, agenda: agenda, state: state, scoring: scoring,
 		Capacities: map[quota.Resource]int64{}, Shares: shares.WithoutPast(), demandVersion: -1,
 	}
-	bk.all.books = bk
 	if config.Ledger {
 		bk.Ledger = &quota.Ledger{}
 	}

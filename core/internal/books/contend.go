@@ -61,7 +61,7 @@ type AllShares struct {
 
 // AllShares works out what each queue may have. The demands are known: see TellDemands. O(queues).
 func (bk *Books) AllShares() *AllShares {
-	bk.all.fair, bk.all.guaranteed = bk.Shares.All(bk.all.fair), bk.Shares.AllGuaranteed(bk.all.guaranteed)
+	bk.all = AllShares{bk, bk.Shares.All(bk.all.fair), bk.Shares.AllGuaranteed(bk.all.guaranteed)}
 	return &bk.all
 }
 

@@ -5,7 +5,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/victim"
-	"github.com/berth-sched/berth/quota"
 )
 
 // The part of preemption about gangs that run with fewer members than they want: the doc of package
@@ -46,7 +45,7 @@ func (ev *Evict) mostToGrow(e *record.Entry) int {
 	if s.Least.GPUMilli == 0 {
 		return least
 	}
-	left := ev.books.Shares.Guaranteed(e.Rep.Job.Queue) - ev.state.Quota.Used(e.Rep.Job.Queue, quota.GPUMilli)
+	left := ev.books.Owed(ev.books.Queues[e.Rep.Job.Queue])
 	return int(max(1, min(left/s.Least.GPUMilli, int64(all/least)))) * least
 }
 

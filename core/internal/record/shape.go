@@ -21,7 +21,7 @@ type Shape struct {
 	Version int
 	Ease    demand.Ease // of minimum
 	GPUs    int         // the least number of whole GPUs that it can start with
-	// BlockedAt is the position among as large ones in Backlog.Blocked, or -1.
+	// BlockedAt is the position in its list of Backlog.Blocked, or -1.
 	BlockedAt int
 	Buckets   []*Bucket
 	Key       string

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/topology"
 )
 
 // Backfill tries waiting work on the nodes that are set aside: what belongs there, and what leaves
@@ -15,7 +16,7 @@ func (se *Search) Backfill() {
 		return
 	}
 	if se.agenda.BackfillDue && len(se.backlog.Reservations) > 0 {
-		free := se.state.FreeGPUs()
+		free := se.state.Fleet.Tree().FreeTotal(topology.RootDomain)
 		for _, w := range se.backlog.Reservations {
 			if !w.IsAwaitedPlan() {
 				continue

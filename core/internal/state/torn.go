@@ -149,17 +149,6 @@ func (st *State) Closeness(members []gang.Member) topology.Level {
 	return level
 }
 
-// FreeGPUs sums the free GPUs, set aside or not.
-func (st *State) FreeGPUs() int {
-	free := 0
-	for i := range st.Classes.List {
-		if st.Classes.List[i].Nodes > 0 {
-			free += st.Fleet.Tree().FreeOfClass(topology.RootDomain, topology.NodeClass(i))
-		}
-	}
-	return free
-}
-
 // FreeOpen sums the free GPUs of the nodes that are not set aside.
 func (st *State) FreeOpen() int {
 	free := 0

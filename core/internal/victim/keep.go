@@ -43,24 +43,31 @@ type Floor struct {
 // beneficiary. It reports false where nothing may be taken.
 func (t *Search) keep(leaf quota.QueueIndex, opened bool) bool {
 	stakes, reason := t.core.books.Shares.Stakes(nil, t.Queue, t.Asked, leaf)
+	t.noteStakes(stakes, reason, opened)
+	return len(stakes) > 0
+}
+
+// noteStakes notes what is at stake for a leaf and the queues above it.
+func (t *Search) noteStakes(stakes []quota.Stake, reason quota.ReclaimReason, opened bool) {
 	above := 0
 	for _, s := range slices.Backward(stakes) {
-		if t.keepOf[s.Queue] == 0 {
-			t.addKeep(t.newKeep(&s, above, reason, opened))
+		number := t.keepOf[s.Queue]
+		if number == 0 {
+			t.keeps = append(t.keeps, t.newKeep(&s, above, reason, opened))
+			number = len(t.keeps)
+			if t.keepOf == nil {
+				t.keepOf = map[quota.QueueIndex]int{}
+			}
+			t.keepOf[s.Queue] = number
 		}
-		above = t.keepOf[s.Queue]
+		above = number
 	}
-	return len(stakes) > 0
 }
 
 // mayStay reports whether the own queue, and those above it, are within their shares with the
 // replica in the place of the chosen victims.
 func (t *Search) mayStay() bool {
-	above := 0
-	for _, s := range slices.Backward(t.core.books.Shares.StakesOf(nil, t.Queue)) {
-		t.addKeep(t.newKeep(&s, above, quota.ReclaimForShare, false))
-		above = len(t.keeps)
-	}
+	t.noteStakes(t.core.books.Shares.StakesOf(nil, t.Queue), quota.ReclaimForShare, false)
 	t.noteTaken(t.chosen)
 	beyond := slices.ContainsFunc(t.keeps, func(k *keep) bool { return !k.covers(t.Asked.GPUMilli) })
 	t.keeps, t.keepOf = nil, nil
@@ -76,14 +83,6 @@ func (k *keep) covers(asked int64) bool {
 	}
 	with := left + asked
 	return with <= k.guaranteed || with <= k.fair && quota.Fill(k.guaranteed, lots) >= k.fills
-}
-
-func (t *Search) addKeep(k *keep) {
-	if t.keepOf == nil {
-		t.keepOf = map[quota.QueueIndex]int{}
-	}
-	t.keeps = append(t.keeps, k)
-	t.keepOf[k.queue] = len(t.keeps)
 }
 
 // reclaims reports whether a search may take what is lent for a reason.
