@@ -39,7 +39,15 @@ func (d boundDevice) address() (address, uint32, error) {
 	return address{domain: info.Domain, bus: info.Bus, device: info.Device}, info.PciDeviceId, outcome(code)
 }
 
+// memory prefers the newer question, which does not count what the driver reserves for
+// itself as used. So does nvidia-smi.
 func (d boundDevice) memory() (size, used uint64, err error) {
+	if d.need(symMemoryReserved) == nil {
+		info, code := d.handle.GetMemoryInfo_v2()
+		if err := outcome(code); !errors.Is(err, ErrMissingSymbol) {
+			return info.Total, info.Used, err
+		}
+	}
 	if err := d.need(symMemory); err != nil {
 		return 0, 0, err
 	}

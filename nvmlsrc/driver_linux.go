@@ -24,6 +24,7 @@ const (
 	symUUID              = "nvmlDeviceGetUUID"
 	symPCI               = "nvmlDeviceGetPciInfo_v3"
 	symMemory            = "nvmlDeviceGetMemoryInfo"
+	symMemoryReserved    = "nvmlDeviceGetMemoryInfo_v2"
 	symComputeCapability = "nvmlDeviceGetCudaComputeCapability"
 	symMinor             = "nvmlDeviceGetMinorNumber"
 	symMIG               = "nvmlDeviceGetMigMode"

@@ -24,7 +24,8 @@ type Health struct {
 	// Activity of the GPU or, in MIG mode, of each instance with a MIG device. It is
 	// missing where nothing could be measured, as at the first reading.
 	Activity []Activity
-	// MemoryUsedMiB includes what the driver reserves for itself.
+	// MemoryUsedMiB leaves out what the driver reserves for itself, as nvidia-smi does, unless
+	// the driver is too old to tell the two apart.
 	MemoryUsedMiB int64
 	// TemperatureC of the chip in degrees Celsius, and PowerMilliwatts that the board
 	// draws.

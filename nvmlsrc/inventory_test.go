@@ -136,6 +136,13 @@ func TestSysfs(t *testing.T) {
 		require.Equal(t, i+1, gap.GPU)
 		require.Equal(t, queryNUMANode, gap.Query)
 	}
+	for online, node := range map[string]int{"0\n": 0, "0-1\n": -1} {
+		files["devices/system/node/online"] = &fstest.MapFile{Data: []byte(online)}
+		v, err = (&Source{driver: b, sys: files}).Inventory()
+		require.NoError(t, err)
+		require.Equal(t, berth.OrdinalOf(node), v.GPUs[0].NUMANode, "one node has everything")
+		require.Equal(t, berth.Ordinal{}, v.GPUs[1].NUMANode)
+	}
 }
 
 func TestAddressAsInSysfs(t *testing.T) {

@@ -315,7 +315,7 @@ func TestMissingSymbols(t *testing.T) {
 		symbol string
 	}
 	gaps := func(task string, questions ...question) []string {
-		var flags []string
+		flags := []string{"-DNO_" + symMemoryReserved} // the first of two ways to ask for the memory
 		for _, q := range questions {
 			flags = append(flags, "-DNO_"+q.symbol)
 		}
@@ -379,7 +379,7 @@ func TestSessionThatFails(t *testing.T) {
 
 const healthOf0 = "{GPU:0 UUID:GPU-0 Failure:<nil> Recovery:drain-and-reset ECC:{Volatile:2 Aggregate:5} " +
 	"Rows:{Corrected:1 Uncorrected:2 Pending:true Failed:false} Links:{Active:1 Inactive:2 Lost:0 Errors:110 NewErrors:0} " +
-	"Clocks:SW power cap Activity:[%s] MemoryUsedMiB:1024 TemperatureC:45 PowerMilliwatts:123456}"
+	"Clocks:SW power cap Activity:[%s] MemoryUsedMiB:512 TemperatureC:45 PowerMilliwatts:123456}"
 
 // All of a GPU's health comes through the binding as the library tells it, and so do
 // its events.
@@ -425,7 +425,7 @@ func TestPretendHealth(t *testing.T) {
 func TestMissingSymbolsOfHealth(t *testing.T) {
 	needCompiler(t)
 	most := childStarted(t, "monitor", "-DNO_"+symFields, "-DNO_"+symECC, "-DNO_"+symRows, "-DNO_"+symLinkErrors,
-		"-DNO_"+symClockEvents, "-DNO_"+symTemperature, "-DNO_"+symPower, "-DNO_"+symWatchWait, "-DNO_"+symGPMMetrics)
+		"-DNO_"+symClockEvents, "-DNO_"+symMemoryReserved, "-DNO_"+symTemperature, "-DNO_"+symPower, "-DNO_"+symWatchWait, "-DNO_"+symGPMMetrics)
 	watch := [...]string{symWatchCreate, symWatchRegister, symWatchSupported, symWatchFree}
 	var unwatched [len(watch)]func() []string
 	for i, symbol := range watch {
@@ -450,7 +450,7 @@ func TestMissingSymbolsOfHealth(t *testing.T) {
 	} {
 		require.Contains(t, lines, "0 gap nvmlsrc: "+gap)
 	}
-	require.Contains(t, lines[len(lines)-2], "Clocks:idle Activity:[{UUID:GPU-0 Milli:370 Source:utilization}]", "the older name serves")
+	require.Contains(t, lines[len(lines)-2], "Clocks:idle Activity:[{UUID:GPU-0 Milli:370 Source:utilization}] MemoryUsedMiB:1024", "the older names serve")
 	require.Equal(t, "done", lines[len(lines)-1])
 	for i, symbol := range watch {
 		require.Equal(t, "0 gap nvmlsrc: xids: missing in this driver: "+symbol, unwatched[i]()[0])

@@ -67,8 +67,8 @@ func pciPathOf(sys fs.FS, name string) ([]string, error) {
 	return splitPath(target), nil
 }
 
-// numaNode reads a device's NUMA node, which is not known where the platform has none: the
-// kernel says -1 then.
+// numaNode reads a device's NUMA node. Where the platform has told the kernel of none, as in
+// a virtual machine, the kernel says -1. Then it is the only node of the machine, or not known.
 func numaNode(sys fs.FS, folder string) (berth.Ordinal, error) {
 	text, err := readText(sys, path.Join(folder, "numa_node"))
 	if err != nil {
@@ -77,6 +77,9 @@ func numaNode(sys fs.FS, folder string) (berth.Ordinal, error) {
 	node, err := strconv.Atoi(text)
 	if err != nil {
 		return berth.Ordinal{}, unreadable(err)
+	}
+	if online, _ := readText(sys, "devices/system/node/online"); node < 0 && online == "0" {
+		node = 0
 	}
 	return berth.OrdinalOf(node), nil
 }

@@ -17,6 +17,7 @@
 
 typedef struct { char legacy[16]; unsigned domain, bus, device, id, subsystem; char name[32]; } pci_t;
 typedef struct { unsigned long long total, free, used; } memory_t;
+typedef struct { unsigned version; unsigned long long total, reserved, free, used; } memory_v2_t;
 typedef struct { unsigned char cluster[16]; unsigned status, clique; unsigned char state; } fabric_t;
 typedef struct { unsigned version; unsigned char cluster[16]; unsigned status, clique; unsigned char state; unsigned health; } fabric2_t;
 typedef struct { unsigned pid; unsigned long long used; unsigned gpu, compute; } process_t;
@@ -85,6 +86,11 @@ int nvmlDeviceGetUUID(void *d, char *v, unsigned n) {
 	return SUCCESS;
 }
 int nvmlDeviceGetPciInfo_v3(void *d, pci_t *p) { return at(number(d), p); }
+int nvmlDeviceGetMemoryInfo_v2(void *d, memory_v2_t *m) {
+	if (m->version != (sizeof *m | 2 << 24)) return 25; // of another version
+	m->total = 5ull << 30, m->reserved = 1ull << 29, m->used = 1ull << 29;
+	return SUCCESS;
+}
 int nvmlDeviceGetMemoryInfo(void *d, memory_t *m) { m->total = 5ull << 30; m->used = 1ull << 30; return SUCCESS; }
 int nvmlDeviceGetCudaComputeCapability(void *d, int *a, int *b) { *a = 8; *b = 6; return SUCCESS; }
 int nvmlDeviceGetMinorNumber(void *d, unsigned *n) { *n = 7 - number(d); return SUCCESS; }
