@@ -281,23 +281,22 @@
 // ReserveAfter, and after twice as long each time. No capacity is held by a gang that does not
 // start: two gangs that want the same last GPUs never have a part each.
 //
-// [ReservationSet] sets nodes aside in advance: a rack for maintenance, or 64 GPUs for a queue
-// from ten to twelve. A job whose expected end runs into it is not placed there. The expected
-// run time is Job.ExpectedRuntime, or Policy.AssumedRuntime where a job does not say; a service
-// is expected to run for ever. Running jobs are not stopped: [Scheduler.Report] names them as
-// conflicts.
+// [ReservationSet] sets nodes aside in advance: a rack for maintenance, or 64 GPUs for a queue from
+// ten to twelve. A job whose expected end runs into it is not placed there. The expected run time
+// is Job.ExpectedRuntime, or Policy.AssumedRuntime where a job does not say; a service is expected
+// to run for ever. Running jobs are not stopped: [Scheduler.Report] names them as conflicts.
 //
 // # Preemption
 //
 // Preemption is on unless Preemption.Mode says otherwise. A job that fits nowhere may take the
-// place of running jobs by two rules (see [Preemption]). Within a queue, a job of a higher
-// class, or of the same class and a higher priority, takes the place of one that is not
-// latency-critical: preemption. Between queues, what was lent is given back: reclaim. A queue
-// that stays within its guarantee, or its fair share, takes from queues that use more than theirs.
-// What a queue keeps is an amount, in whichever of its jobs: as much of its guarantee, or share, as
-// they fill (package quota has the rules, and the proof that exchanges end). A latency-critical
-// job is never preempted within its queue; but its use above the guarantee of the queue is lent
-// like all else, and reclaimed, unless all jobs of its queue fit in the guarantee.
+// place of running jobs by two rules (see [Preemption]). Within a queue, a job of a higher class,
+// or of the same class and a higher priority, takes the place of one that is not latency-critical:
+// preemption. Between queues, what was lent is given back: reclaim. A queue within its guarantee,
+// or its fair share, takes from queues that use more than theirs. What a queue keeps is an amount,
+// in whichever of its jobs: as much of its guarantee, or share, as they fill (package quota has the
+// rules, and the proof that exchanges end). A latency-critical job is never preempted within its
+// queue; but its use above the guarantee of the queue is lent like all else, and reclaimed, unless
+// all jobs of its queue fit in the guarantee.
 //
 // Idle capacity is used first. The victims are the set that does the least harm, and none of
 // them could be left out (package preempt): jobs backfilled on nodes that are reserved for the
@@ -314,18 +313,19 @@
 //	       ╲───────────────────────────────────────────────┘
 //	         Release at once, if it writes no checkpoints
 //
-// The nodes that become free are set aside for the beneficiary, as in a reservation, and its
-// quota is counted as used, so that no other job slips in between. It starts as soon as it
-// fits, there or elsewhere; when it has started, or no longer waits, the victims that were
-// asked and are not stopped yet go on ([Withdraw]). A preemption that takes longer than its
-// deadlines and Policy.ReservationTimeout together is given up. A victim waits again with its
-// age, in its next [Incarnation].
+// The nodes that become free are set aside for the beneficiary, as in a reservation, and its quota
+// is counted as used, so that no other job slips in between. It starts as soon as it fits, there or
+// elsewhere; when it has started, or no longer waits, the victims that were asked and are not
+// stopped yet go on ([Withdraw]). A preemption that takes longer than its deadlines and
+// Policy.ReservationTimeout together is given up. A victim waits again with its age, in its next
+// [Incarnation].
 //
 // No two jobs ever evict each other. Within a queue a victim is of a lower class, or of the same
-// class and a lower priority, and those do not change: it can never be the other's turn. Equals
-// never evict each other. Between queues nothing is taken that is due. A gang that was reclaimed
-// evicts others of its queue only within the shares of its queues: else it would be reclaimed
-// again, and they would come back. Costs, waits and rate limits only put off what is allowed.
+// class and a lower priority, and those do not change. Between queues nothing is taken that is due.
+// A gang that was reclaimed rests for 10 minutes, twice as long each time, after 8 times for good.
+// Meanwhile it evicts others of its queue only within the shares of its queues, and takes no room
+// made for one of them: else it would be reclaimed again, and they would come back. Costs, waits
+// and rate limits only put off what is allowed.
 //
 // # Elastic gangs give first
 //

@@ -57,10 +57,12 @@ package quota
 //
 // A gang that evicts others of its own leaf raises neither sum, and may lower both: being of
 // another size, or taking idle capacity besides, it fills less than they did, is reclaimed, and the
-// others come back. An embedder remembers that it was reclaimed, and has it evict others of its
-// leaf from then on only where each of its queues uses no more than G with it, or no more than F
-// while its jobs fill as much of G as before (StakesOf). For exchanges within leaves that is no
-// proof: a gang that was never reclaimed may make the place that another one takes.
+// others come back. An embedder remembers how often it was reclaimed, and has it rest for a while
+// each time, in the end for good. While it rests it evicts others of its leaf only where each of
+// its queues uses no more than G with it, or no more than F while its jobs fill as much of G as
+// before (StakesOf), which lowers neither sum, and takes no place made for another of its leaf.
+// So these exchanges end too: of the gangs that would evict or take places in their leaf without an
+// end, the highest in rank can only be reclaimed in between, and that is so few times.
 
 // A Stake is what a queue has, and what of it is at stake.
 type Stake struct {

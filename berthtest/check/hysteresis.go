@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"math"
 	"math/big"
 	"slices"
 
@@ -64,7 +65,11 @@ func (c *Checker) inCooldown(rep *replica) bool {
 // evictedNow counts that a replica is evicted in the end, and notes whether for another queue.
 func (c *Checker) evictedNow(rep *replica) {
 	if other := c.beneficiary(rep.preemption.beneficiary); other != nil && other.job.queue != rep.job.queue {
-		rep.reclaimed = true
+		rep.restsUntil = math.MaxInt64
+		if rep.rest < 1280*berth.Minute {
+			rep.rest = max(10*berth.Minute, 2*rep.rest)
+			rep.restsUntil = c.now.Add(rep.rest)
+		}
 	}
 	if c.now.Sub(rep.started) >= 16*c.policy.Preemption.Cooldown {
 		rep.evicted = 0

@@ -62,12 +62,13 @@ type replica struct {
 	preemption *preemption
 	first      berth.ReplicaRef
 	// checkpointed is when it wrote the last checkpoint that is known of; tells: it told of
-	// one by itself. evicted counts how often in a row it was evicted; reclaimed: at least once
-	// for another queue.
+	// one by itself. evicted counts how often in a row it was evicted. When that is for another
+	// queue it rests, until an instant.
 	checkpointed berth.Time
 	tells        bool
 	evicted      int
-	reclaimed    bool
+	rest         berth.Duration
+	restsUntil   berth.Time
 	// resting: that was so short a time ago, when it last had to, that only what is owed may
 	// be taken from it.
 	resting bool

@@ -16,16 +16,18 @@ import (
 // the guarantees of their queues, where the gang would borrow; of two that are alike in that, the
 // higher class, unless the gang is the beneficiary of a preemption: victims do not take their
 // places again. The same holds of the place of a gang that backs off; what is kept for any other
-// gang no job takes.
+// gang no job takes. A gang that was reclaimed, and rests, takes no room made for another of its
+// queue.
 
 // surelyPasses reports whether a replica certainly need not stand back. What queues are due
 // changes in the course of a pass, so that it is certain within a queue alone, for one that
 // asks for no more than the other or where nothing is ever due. Where the other is a
 // beneficiary, what it is to have counts as used already, and one that asks for more may be beyond
-// a fair share in which the other stays. A gang that has a place to come back to passes nobody.
+// a fair share in which the other stays. A gang that has a place to come back to passes nobody, and
+// neither does one that rests because it was reclaimed.
 func (c *Checker) surelyPasses(rep *replica, key gangKey) bool {
 	other := c.beneficiary(key)
-	if other == nil || c.gangs[key].Moving || c.kept[key] != 0 || c.kept[rep.key()] != 0 || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {
+	if other == nil || c.gangs[key].Moving || c.kept[key] != 0 || c.kept[rep.key()] != 0 || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 || c.now < rep.restsUntil {
 		return false
 	}
 	_, guaranteed := rep.job.queue.spec.Guarantee[quota.GPUMilli]
@@ -92,6 +94,10 @@ func (c *Checker) withThosePassed(rep *replica) []*replica {
 func (c *Checker) mayPass(rep *replica, key gangKey) bool {
 	other := c.beneficiary(key)
 	if other == nil || c.kept[key] != 0 && other.readyAt == 0 {
+		return false
+	}
+	if c.preemptions[key] != nil && rep.job.queue == other.job.queue && c.now < rep.restsUntil {
+		c.saw("reclaimed, and stands back from a room of its queue")
 		return false
 	}
 	promised := c.preemptions[key] != nil || c.kept[key] != 0

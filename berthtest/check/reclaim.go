@@ -302,7 +302,7 @@ func (w *world) judge(r *preemption) error {
 	if err := w.hasRoom(rep, r); err != nil {
 		return err
 	}
-	if own && rep.reclaimed {
+	if own && w.now < rep.restsUntil {
 		if err := w.staysWithin(rep, asked, victims, w.gone[:gone]); err != nil {
 			return err
 		}
@@ -319,9 +319,9 @@ func (w *world) judge(r *preemption) error {
 	return w.partsFirst(rep, r, gone)
 }
 
-// staysWithin: where a gang that was reclaimed takes the place of others of its queue, each of its
-// queues uses no more than it is guaranteed with it, or no more than its fair share while its jobs
-// fill as much of the guarantee as before.
+// staysWithin: where a gang that was reclaimed, and rests, takes the place of others of its queue,
+// each of its queues uses no more than it is guaranteed with it, or no more than its fair share
+// while its jobs fill as much of the guarantee as before.
 func (w *world) staysWithin(rep *replica, asked int64, victims []victim, before []ghost) error {
 	for q := rep.job.queue; q != nil && w.fair != nil; q = q.parent {
 		guaranteed := max(q.spec.Guarantee[quota.GPUMilli], w.fair.Guaranteed(w.index(q)))

@@ -89,6 +89,8 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 	case t.Waits:
 		reason.Preemption = "waiting costs least: a gang that can give more of its surplus is growing or shrinking just now"
 		gone = min(gone, an.givenNext())
+	case t.RestsUntil != 0:
+		reason.Preemption = fmt.Sprintf("no job of its queue is preempted for it for another %v: it was reclaimed, and would be again", t.RestsUntil.Sub(an.state.Now))
 	case t.Cut:
 		reason.CutShort = true
 		reason.Preemption = "the search for victims was cut short: some that it did not look at might make room"

@@ -158,9 +158,10 @@ func (bl *Backlog) Admits(w *record.Reservation, rep *record.Replica, end berth.
 		r.LowCost && record.MayBurnIn(rep) || r.LostHardware && bl.state.MaySpare(rep) || bl.mayTake(r.Taker, rep, w)
 }
 
-// passes reports whether a replica may take what is set aside for a beneficiary of its queue.
+// passes reports whether a replica may take what is set aside for a beneficiary of its queue. While
+// it rests it may not, as it may not evict.
 func (bl *Backlog) passes(rep *record.Replica, w *record.Reservation) bool {
-	return ofItsQueue(rep, w) && bl.Outranks(rep, w.Rep) && !bl.exceedsShare(rep, w)
+	return ofItsQueue(rep, w) && bl.Outranks(rep, w.Rep) && rep.Eviction.Get().RestsUntil <= bl.state.Now && !bl.exceedsShare(rep, w)
 }
 
 // ofItsQueue reports whether what is set aside is for a beneficiary of a replica's queue.

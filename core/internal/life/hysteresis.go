@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/internal/limits"
 )
@@ -11,6 +12,13 @@ import (
 // maxDoublings is how often a cooldown doubles at the most. A replica that ran for twice as long
 // as that counts as never evicted.
 const maxDoublings = 3
+
+// A replica that was reclaimed rests for firstRest, twice as long each time and, after maxRests,
+// for good: so exchanges end.
+const (
+	firstRest = 10 * berth.Minute
+	maxRests  = 8
+)
 
 // ProtectedUntil is until when the policy and its own job protect a running replica. A queue that
 // reclaims its guarantee does not wait for the cooldown.
@@ -23,15 +31,21 @@ func (l *Life) ProtectedUntil(rep *record.Replica, withinGuarantee bool) berth.T
 	return rep.Started.Add(least)
 }
 
-// noteEviction counts how often in a row a replica was evicted, and notes that it was for another
-// queue.
+// noteEviction counts how often in a row a replica was evicted, and has it rest if that was for
+// another queue.
 func (l *Life) noteEviction(rep *record.Replica) {
 	eviction := rep.Eviction.Note()
 	if l.state.Now.Sub(rep.Started) >= max(0, l.state.Config.Policy.Preemption.Cooldown)<<(maxDoublings+1) {
 		eviction.Evictions = 0
 	}
 	eviction.Evictions = min(eviction.Evictions+1, limits.MaxAttempts)
-	eviction.Reclaimed = eviction.Reclaimed || rep.Beneficiary.Job.Queue != rep.Job.Queue
+	if rep.Beneficiary.Job.Queue != rep.Job.Queue {
+		eviction.RestsUntil = agenda.Never
+		if eviction.Reclaims < maxRests {
+			eviction.RestsUntil = l.state.Now.Add(firstRest << eviction.Reclaims)
+		}
+		eviction.Reclaims = min(eviction.Reclaims+1, limits.MaxAttempts)
+	}
 }
 
 // EvictionsReady is when the rate limit of the fleet allows the next eviction.

@@ -116,7 +116,10 @@ type EvictionPart struct {
 	Checkpointed berth.Time `json:"checkpointed,omitempty"`
 	Tells        bool       `json:"tells,omitempty"`
 	Evictions    int        `json:"evictions,omitempty"` // how often in a row it was evicted
-	Reclaimed    bool       `json:"reclaimed,omitempty"` // it was evicted for another queue; for good
+	// Reclaims is how often it was evicted for another queue. After that it rests for a while:
+	// see victim.Search.ChooseOwn.
+	Reclaims   int        `json:"reclaims,omitempty"`
+	RestsUntil berth.Time `json:"restsUntil,omitempty"`
 }
 
 // Nothing reports whether there was no eviction, and is no checkpoint.

@@ -177,7 +177,7 @@ func (p *RetryPart) Check(state berth.ReplicaState) *berth.Error {
 
 // Check refuses a counter out of range, and a checkpoint that is yet to come.
 func (p *EvictionPart) Check(now berth.Time) *berth.Error {
-	if !InRange(p.Evictions) || p.Checkpointed < 0 || p.Checkpointed > now {
+	if !InRange(p.Evictions, p.Reclaims) || p.RestsUntil < 0 || p.RestsUntil > 0 && p.Reclaims == 0 || p.Checkpointed < 0 || p.Checkpointed > now {
 		return RefuseCounter()
 	}
 	return nil

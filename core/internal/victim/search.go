@@ -43,6 +43,8 @@ type Search struct {
 	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first
 	// one under the rate limit of its queue may; 0: there are none.
 	ProtectedUntil, Limited berth.Time
+	// RestsUntil: victims of the own queue suffice, and are not taken before.
+	RestsUntil berth.Time
 	// withinGuarantee: the request is within the guarantee of its queue, and reclaimed from other
 	// queues.
 	withinGuarantee bool
@@ -118,7 +120,7 @@ func (t *Search) WithinGuarantee() bool { return t.withinGuarantee }
 // cheapest: so a bid is made at most an eighth of its wait later than it pays, and some dozens of
 // times in days.
 func (t *Search) RipeAt(after berth.Time) berth.Time {
-	at := t.Limited
+	at := state.Earlier(t.Limited, t.RestsUntil)
 	if t.ProtectedUntil != 0 {
 		at = state.Earlier(at, max(t.ProtectedUntil, after))
 	}
@@ -232,15 +234,15 @@ func (t *Search) Options() preempt.Options {
 	return preempt.Options{NeedMilli: t.Asked.GPUMilli, Allowances: t.allowances(), Permits: t.Permits}
 }
 
-// ChooseOwn is Choose among those of the own queue that rank below. A gang that was reclaimed takes
-// their place only within the shares of its queues: else it is reclaimed again, its victims come
-// back, and it all begins anew.
+// ChooseOwn is Choose among those of the own queue that rank below. While it rests, a gang that was
+// reclaimed takes their place only within the shares of its queues: else it is reclaimed again, its
+// victims come back, and it all begins anew.
 func (t *Search) ChooseOwn(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
 	t.sources = []source{{queue: t.Queue}}
 	t.gather()
 	victims, ok = t.Choose(chooser, trials)
-	if ok && t.Rep.Eviction.Get().Reclaimed && !t.mayStay() {
-		t.Weighing = nil
+	if until := t.Rep.Eviction.Get().RestsUntil; ok && t.core.state.Now < until && !t.mayStay() {
+		t.Weighing, t.RestsUntil = nil, until
 		return nil, false
 	}
 	return victims, ok
