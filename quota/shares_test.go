@@ -71,6 +71,11 @@ func TestSharesAgainstTwin(t *testing.T) {
 			require.Equal(t, all[i], shares.Of(QueueIndex(i)))
 			require.Equal(t, guaranteed[i], shares.Guaranteed(QueueIndex(i)))
 		}
+		clear(all) // it is the caller's
+		require.Equal(t, guaranteed, shares.AllGuaranteed(nil))
+		for i, share := range shares.All(all) {
+			require.Equal(t, d.share[QueueIndex(i)], share)
+		}
 	})
 }
 
