@@ -322,10 +322,10 @@
 //
 // No two jobs ever evict each other. Within a queue a victim is of a lower class, or of the same
 // class and a lower priority, and those do not change. Between queues nothing is taken that is due.
-// A gang that was reclaimed rests for 10 minutes, twice as long each time, after 8 times for good.
-// Meanwhile it evicts others of its queue only within the shares of its queues, and takes no room
-// made for one of them: else it would be reclaimed again, and they would come back. Costs, waits
-// and rate limits only put off what is allowed.
+// A gang that was reclaimed rests for 10 minutes, twice as long each time, and the fifth time until
+// it has run for a day; so does one of which others took the room. Meanwhile it evicts others of
+// its queue only within the shares of its queues, and takes no room made for one: else they would
+// come back, and so on. Costs, waits and rate limits only put off what is allowed.
 //
 // # Elastic gangs give first
 //

@@ -57,12 +57,13 @@ package quota
 //
 // A gang that evicts others of its own leaf raises neither sum, and may lower both: being of
 // another size, or taking idle capacity besides, it fills less than they did, is reclaimed, and the
-// others come back. An embedder remembers how often it was reclaimed, and has it rest for a while
-// each time, in the end for good. While it rests it evicts others of its leaf only where each of
-// its queues uses no more than G with it, or no more than F while its jobs fill as much of G as
-// before (StakesOf), which lowers neither sum, and takes no place made for another of its leaf.
-// So these exchanges end too: of the gangs that would evict or take places in their leaf without an
-// end, the highest in rank can only be reclaimed in between, and that is so few times.
+// others come back. So an embedder has a gang rest for a while that was reclaimed, or of which
+// others took the place that it made in its leaf, and after a few times for good. While it rests it
+// evicts others of its leaf only where each of its queues uses no more than G with it, or no more
+// than F while its jobs fill as much of G as before (StakesOf), which lowers neither sum, and takes
+// no place made for another of its leaf. Of the gangs that evict or take places in their leaf
+// beyond that without an end, the highest in rank would have to lose its place in between. No other
+// of them takes it, and others only a few times.
 
 // A Stake is what a queue has, and what of it is at stake.
 type Stake struct {

@@ -62,13 +62,20 @@ func (c *Checker) inCooldown(rep *replica) bool {
 	return rep.evicted > 0 && c.now < rep.started.Add(least)
 }
 
-// evictedNow counts that a replica is evicted in the end, and notes whether for another queue.
-func (c *Checker) evictedNow(rep *replica) {
-	if other := c.beneficiary(rep.preemption.beneficiary); other != nil && other.job.queue != rep.job.queue {
+// evictedNow counts that a replica is evicted in the end. One that was reclaimed rests; one for
+// which another of its queue is evicted may have to, if its place is taken.
+func (c *Checker) evictedNow(rep *replica, cause berth.CauseCode) {
+	if other := c.beneficiary(rep.preemption.beneficiary); other != nil && cause == berth.CausePreempted {
+		other.mayRest = true
+	}
+	if c.now.Sub(rep.started) >= 24*berth.Hour {
+		rep.rest, rep.restsUntil = 0, 0
+	}
+	if cause == berth.CauseReclaimed {
 		rep.restsUntil = math.MaxInt64
-		if rep.rest < 1280*berth.Minute {
+		if rep.rest < 80*berth.Minute {
 			rep.rest = max(10*berth.Minute, 2*rep.rest)
-			rep.restsUntil = c.now.Add(rep.rest)
+			rep.restsUntil = (c.now.Add(rep.rest) + berth.Time(berth.Minute-1)) / berth.Time(berth.Minute) * berth.Time(berth.Minute)
 		}
 	}
 	if c.now.Sub(rep.started) >= 16*c.policy.Preemption.Cooldown {

@@ -62,16 +62,18 @@ type replica struct {
 	preemption *preemption
 	first      berth.ReplicaRef
 	// checkpointed is when it wrote the last checkpoint that is known of; tells: it told of
-	// one by itself. evicted counts how often in a row it was evicted. When that is for another
-	// queue it rests, until an instant.
+	// one by itself. evicted counts how often in a row it was evicted. When it was reclaimed it
+	// rests, until an instant at least; mayRest: others of its queue were evicted for it, so that
+	// it rests if their place was taken.
 	checkpointed berth.Time
 	tells        bool
 	evicted      int
 	rest         berth.Duration
 	restsUntil   berth.Time
-	// resting: that was so short a time ago, when it last had to, that only what is owed may
+	mayRest      bool
+	// cooling: that was so short a time ago, when it last had to, that only what is owed may
 	// be taken from it.
-	resting bool
+	cooling bool
 	// letIn: at some time it was placed on nodes that were set aside, so that it may be there until
 	// these are needed.
 	letIn bool

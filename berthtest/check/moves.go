@@ -124,7 +124,7 @@ func (c *Checker) mustMove(rep *replica, h berth.OrderHeader) error {
 	}
 	c.victimsNow, c.departed = append(c.victimsNow, rep), append(c.departed, rep)
 	r := c.begun(key)
-	rep.preemption, rep.resting = r, c.inCooldown(rep)
+	rep.preemption, rep.cooling = r, c.inCooldown(rep)
 	r.takesFrom(rep, c.grace(rep))
 	r.victims[len(r.victims)-1].moves = true
 	if n := r.moved(); n > cmp.Or(c.policy.Defragmentation.MaxMoves, 8) {

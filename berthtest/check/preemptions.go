@@ -255,7 +255,7 @@ func (c *Checker) mayBeEvicted(rep *replica, h berth.OrderHeader) error {
 	if err := c.mayEvict(rep, h, h.Cause.Beneficiary); err != nil {
 		return err
 	}
-	if rep.resting = c.inCooldown(rep); rep.resting && h.Cause.Code == berth.CausePreempted && !c.ownPolicy {
+	if rep.cooling = c.inCooldown(rep); rep.cooling && h.Cause.Code == berth.CausePreempted && !c.ownPolicy {
 		return broken(PromiseS6, "order %d evicts %s, which runs since %d and was evicted %d times before", h.ID, rep, rep.started, rep.evicted)
 	}
 	c.victimsNow = append(c.victimsNow, rep)

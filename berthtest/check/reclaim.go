@@ -289,7 +289,7 @@ func (w *world) judge(r *preemption) error {
 			return err
 		}
 		whole = whole || exception
-		if w.fair != nil && !w.withinGuarantee && victim.whole() && victim.resting {
+		if w.fair != nil && !w.withinGuarantee && victim.whole() && victim.cooling {
 			return broken(PromiseS6, "%s is evicted for %s, and was evicted before, too short a time ago", victim, rep)
 		}
 	}

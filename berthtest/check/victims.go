@@ -161,7 +161,7 @@ func (c *Checker) checkpointReported(rep *replica, e berth.OrderReported) error 
 	}
 	c.saw("request " + e.Outcome.String())
 	if rep.preemption != nil {
-		c.evictedNow(rep)
+		c.evictedNow(rep, rep.order.Header().Cause.Code)
 	}
 	c.takeBack(rep, rep.order.Header().Cause.Code, false)
 	return nil
@@ -205,7 +205,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 		c.signal(rep, protocol.SignalStop)
 	}
 	if rep.preemption != nil {
-		c.evictedNow(rep)
+		c.evictedNow(rep, r.Cause.Code)
 	}
 	c.takeBack(rep, r.Cause.Code, false)
 	return nil

@@ -70,7 +70,7 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 	switch asked := e.Bucket.Shape.Least.GPUMilli; {
 	case policy.Mode == berth.PreemptionOff:
 		reason.Preemption = "no running job may be preempted for it: the policy forbids preemption"
-	case len(victims) > 0 && policy.Mode == berth.PreemptionReclaim && !e.Grows:
+	case (len(victims) > 0 || t.RestsUntil != 0) && policy.Mode == berth.PreemptionReclaim && !e.Grows:
 		reason.Preemption = "no running job may be preempted for it: no other queue holds GPUs to reclaim, and the policy forbids preemption within a queue"
 	case t.Weighing != nil:
 		reason.Preemption = describeWeighing(t.Weighing, an.state.Now)
@@ -90,7 +90,7 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 		reason.Preemption = "waiting costs least: a gang that can give more of its surplus is growing or shrinking just now"
 		gone = min(gone, an.givenNext())
 	case t.RestsUntil != 0:
-		reason.Preemption = fmt.Sprintf("no job of its queue is preempted for it for another %v: it was reclaimed, and would be again", t.RestsUntil.Sub(an.state.Now))
+		reason.Preemption = an.life.DescribeRest(e.Rep)
 	case t.Cut:
 		reason.CutShort = true
 		reason.Preemption = "the search for victims was cut short: some that it did not look at might make room"

@@ -38,7 +38,11 @@ func (bl *Backlog) Await(rep *record.Replica) {
 	case rep.Entries != nil || rep.Retry.Get().ReadyAt != 0:
 		return
 	case rep.State == berth.ReplicaPending:
-		bl.enqueue(&record.Entry{Rep: rep, FreshAt: -1}, rep.Job.Shape())
+		s := bl.state.WaitingShape(rep)
+		if s.Spec.RestsUntil != 0 { // else the job counts
+			s.Users++
+		}
+		bl.enqueue(&record.Entry{Rep: rep, FreshAt: -1}, s)
 		bl.arrive(rep)
 	case rep.MayGrow():
 		for g := range rep.Job.Spec.Groups {
@@ -169,7 +173,7 @@ func (bl *Backlog) dequeue(e *record.Entry) {
 	} else {
 		bl.noteFirst(b)
 	}
-	if e.Grows {
+	if e.Grows || b.Shape.Spec.RestsUntil != 0 {
 		bl.DropShape(b.Shape)
 	}
 }

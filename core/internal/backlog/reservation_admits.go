@@ -53,10 +53,33 @@ func (bl *Backlog) Overrun(rep *record.Replica) {
 		if n := rep.Members[flat].Node; n == nil || len(n.Reservations) == 0 || rep.Members[flat].State != record.MemberBinding {
 			continue
 		} else if slices.ContainsFunc(n.Reservations, func(w *record.Reservation) bool { return w.IsAwaited() && w.Rep != rep && end > w.From }) {
+			for _, w := range n.Reservations {
+				bl.noteDisplaced(w)
+			}
 			bl.Spoil(n)
 		} else {
 			bl.overrunBackoffs(n)
 		}
+	}
+}
+
+// LoseRoom ends a room that cannot come true any more, since others took it.
+func (bl *Backlog) LoseRoom(w *record.Reservation) {
+	bl.noteDisplaced(w)
+	bl.EndReservation(w)
+}
+
+// TakeDisplaced lists the beneficiaries of which others took the rooms in the pass, and forgets
+// them.
+func (bl *Backlog) TakeDisplaced() []*record.Replica {
+	list := bl.displaced
+	bl.displaced = nil
+	return list
+}
+
+func (bl *Backlog) noteDisplaced(w *record.Reservation) {
+	if w.IsAwaitedPlan() && w.Plan.OfQueue && !slices.Contains(bl.displaced, w.Rep) {
+		bl.displaced = append(bl.displaced, w.Rep)
 	}
 }
 
@@ -161,7 +184,7 @@ func (bl *Backlog) Admits(w *record.Reservation, rep *record.Replica, end berth.
 // passes reports whether a replica may take what is set aside for a beneficiary of its queue. While
 // it rests it may not, as it may not evict.
 func (bl *Backlog) passes(rep *record.Replica, w *record.Reservation) bool {
-	return ofItsQueue(rep, w) && bl.Outranks(rep, w.Rep) && rep.Eviction.Get().RestsUntil <= bl.state.Now && !bl.exceedsShare(rep, w)
+	return ofItsQueue(rep, w) && bl.Outranks(rep, w.Rep) && !rep.RestsAt(bl.state.Now) && !bl.exceedsShare(rep, w)
 }
 
 // ofItsQueue reports whether what is set aside is for a beneficiary of a replica's queue.

@@ -69,7 +69,7 @@ func (bl *Backlog) restorePreemption(rep *record.Replica, s *record.SavedGangRes
 		return nil, err
 	}
 	p := bl.NewPlan(where)
-	p.Victims = victims
+	p.Victims, p.OfQueue = victims, s.OfQueue
 	return p, nil
 }
 

@@ -164,7 +164,7 @@ func (bl *Backlog) restoreReservationNodes(ids []berth.NodeID) ([]*record.Node, 
 
 // savePlan saves the beneficiary and the victims of a reservation.
 func (bl *Backlog) savePlan(w *record.Reservation, saved *record.SavedGangReservation) {
-	saved.Cause = w.Kind.Cause()
+	saved.Cause, saved.OfQueue = w.Kind.Cause(), w.Plan.OfQueue
 	j := w.Rep.Job
 	counts := make([]int, len(j.Spec.Groups))
 	for _, m := range w.Plan.Where {

@@ -359,7 +359,7 @@ func (ev *Evict) grant(b *Bid) bool {
 		ev.books.Queues[f.Queue].RaiseFloor(f.Milli)
 	}
 	for _, victim := range b.victims {
-		w.Plan.AddVictim(victim.Rep)
+		w.Plan.AddVictim(b.Rep, victim.Rep)
 		if b.relocation(victim.Rep) != nil {
 			victim.Rep.Beneficiary = b.Rep
 			ev.life.Stop(victim.Rep, berth.Cause{Code: berth.CauseMoved, Beneficiary: b.Rep.Ref()}, ev.state.GraceOf(victim.Rep))

@@ -97,7 +97,7 @@ func (l *Life) DescribeStops(rep *record.Replica, r berth.Release) berth.Release
 func (l *Life) evict(victim *record.Replica, cause berth.Cause) {
 	l.state.Totals.ReplicasEvicted++
 	if victim.Beneficiary != nil {
-		l.noteEviction(victim)
+		l.noteEviction(victim, cause.Code)
 	}
 	l.TakeBack(victim, cause, false)
 }

@@ -1,6 +1,7 @@
 package life
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -13,11 +14,12 @@ import (
 // as that counts as never evicted.
 const maxDoublings = 3
 
-// A replica that was reclaimed rests for firstRest, twice as long each time and, after maxRests,
-// for good: so exchanges end.
+// A rest lasts for firstRest, to the minute, twice as long each time and, after maxRests, for good.
+// A replica that has run for forgetRests counts as one that never had to.
 const (
-	firstRest = 10 * berth.Minute
-	maxRests  = 8
+	firstRest   = 10 * berth.Minute
+	maxRests    = 4
+	forgetRests = 24 * berth.Hour
 )
 
 // ProtectedUntil is until when the policy and its own job protect a running replica. A queue that
@@ -31,21 +33,55 @@ func (l *Life) ProtectedUntil(rep *record.Replica, withinGuarantee bool) berth.T
 	return rep.Started.Add(least)
 }
 
-// noteEviction counts how often in a row a replica was evicted, and has it rest if that was for
-// another queue.
-func (l *Life) noteEviction(rep *record.Replica) {
+// noteEviction counts how often in a row a replica was evicted. One that was reclaimed rests.
+func (l *Life) noteEviction(rep *record.Replica, cause berth.CauseCode) {
 	eviction := rep.Eviction.Note()
 	if l.state.Now.Sub(rep.Started) >= max(0, l.state.Config.Policy.Preemption.Cooldown)<<(maxDoublings+1) {
 		eviction.Evictions = 0
 	}
 	eviction.Evictions = min(eviction.Evictions+1, limits.MaxAttempts)
-	if rep.Beneficiary.Job.Queue != rep.Job.Queue {
-		eviction.RestsUntil = agenda.Never
-		if eviction.Reclaims < maxRests {
-			eviction.RestsUntil = l.state.Now.Add(firstRest << eviction.Reclaims)
-		}
-		eviction.Reclaims = min(eviction.Reclaims+1, limits.MaxAttempts)
+	if l.state.Now.Sub(rep.Started) >= forgetRests {
+		eviction.Rests, eviction.RestsUntil = 0, 0
 	}
+	if cause == berth.CauseReclaimed {
+		l.rest(rep)
+	}
+}
+
+// rest has a replica rest: for a while it takes the place of others of its queue only within its
+// shares. See package quota, where it says that exchanges end.
+func (l *Life) rest(rep *record.Replica) {
+	p := rep.Eviction.Note()
+	p.RestsUntil = agenda.Never
+	if p.Rests < maxRests {
+		ends := l.state.Now.Add(firstRest<<p.Rests + berth.Minute - 1)
+		p.RestsUntil = ends - ends%berth.Time(berth.Minute)
+	}
+	p.Rests = min(p.Rests+1, maxRests+1)
+}
+
+// RestDisplaced has the beneficiaries rest of which others took the rooms in the pass.
+func (l *Life) RestDisplaced() {
+	for _, rep := range l.backlog.TakeDisplaced() {
+		if rep.State != berth.ReplicaPending || rep.Entries == nil {
+			continue
+		}
+		at := rep.BidsAt
+		l.backlog.Unawait(rep)
+		l.rest(rep)
+		l.backlog.Await(rep)
+		rep.BidsAt = at
+		l.backlog.Due.NoteEntries(rep)
+	}
+}
+
+// DescribeRest says for how long a replica rests.
+func (l *Life) DescribeRest(rep *record.Replica) string {
+	until, how := rep.Eviction.Get().RestsUntil, "any more"
+	if until != agenda.Never {
+		how = fmt.Sprintf("for another %v", until.Sub(l.state.Now))
+	}
+	return "no job of its queue is preempted for it " + how + ": it rests, as it was reclaimed, or its place was taken, when some were"
 }
 
 // EvictionsReady is when the rate limit of the fleet allows the next eviction.

@@ -116,14 +116,15 @@ type EvictionPart struct {
 	Checkpointed berth.Time `json:"checkpointed,omitempty"`
 	Tells        bool       `json:"tells,omitempty"`
 	Evictions    int        `json:"evictions,omitempty"` // how often in a row it was evicted
-	// Reclaims is how often it was evicted for another queue. After that it rests for a while:
-	// see victim.Search.ChooseOwn.
-	Reclaims   int        `json:"reclaims,omitempty"`
-	RestsUntil berth.Time `json:"restsUntil,omitempty"`
+	Rests        int        `json:"rests,omitempty"`     // how often it has rested: see package life
+	RestsUntil   berth.Time `json:"restsUntil,omitempty"`
 }
 
 // Nothing reports whether there was no eviction, and is no checkpoint.
 func (p EvictionPart) Nothing() bool { return p == EvictionPart{} }
+
+// RestsAt reports whether a replica rests at an instant.
+func (rep *Replica) RestsAt(now berth.Time) bool { return now < rep.Eviction.Get().RestsUntil }
 
 // A BidPart is when to look for victims of an entry again. Each group of a gang that grows has one
 // of its own: they find other victims.
@@ -139,10 +140,8 @@ type BidPart struct {
 
 // A StartPart is how a member came to be where it is.
 type StartPart struct {
-	// Bind that placed it; 0: it was observed.
-	Bind berth.OrderID `json:"bind,omitempty"`
-	// Ran: it was known to run, and may be stopping now.
-	Ran bool `json:"ran,omitempty"`
+	Bind berth.OrderID `json:"bind,omitempty"` // that placed it; 0: it was observed
+	Ran  bool          `json:"ran,omitempty"`  // it was known to run, and may be stopping now
 }
 
 // A JobPart is what becomes of a job's replicas.
@@ -211,9 +210,7 @@ func (rep *Replica) ForgetStall() { rep.Reserve.Note().StalledAt.Forget() }
 func (rep *Replica) ForgetDespair() { rep.Reserve.Note().HopelessAt.Forget() }
 
 // CountFailedBid notes that a replica bid once more in vain.
-func (rep *Replica) CountFailedBid() {
-	rep.FailedBids = min(rep.FailedBids+1, limits.MaxAttempts)
-}
+func (rep *Replica) CountFailedBid() { rep.FailedBids = min(rep.FailedBids+1, limits.MaxAttempts) }
 
 // Forget has a bid be looked at again as soon as its replica may bid.
 func (p *BidPart) Forget() { p.Turn, p.RipeAt, p.At = 0, 0, 0 }

@@ -45,12 +45,17 @@ type Plan struct {
 	Where []gang.Member
 	// Charges are what its queue will be charged, in all, by product.
 	Charges []quota.Charge
-	// Victims have yet to go, or a part of them has, by job and number.
+	// Victims have yet to go, or a part of them has, by job and number. OfQueue: some, gone or not,
+	// are of the beneficiary's own queue, and evicted there.
 	Victims []*Replica
+	OfQueue bool
 }
 
-// AddVictim notes one more victim; they come in order.
-func (p *Plan) AddVictim(victim *Replica) { p.Victims = append(p.Victims, victim) }
+// AddVictim notes one more victim for a beneficiary; they come in order.
+func (p *Plan) AddVictim(rep, victim *Replica) {
+	p.Victims = append(p.Victims, victim)
+	p.OfQueue = p.OfQueue || p.WithinQueue(rep)
+}
 
 // GPUMilli is what the queue of the beneficiary will be charged, in thousandths of a GPU.
 func (p *Plan) GPUMilli() (sum int64) {
@@ -60,7 +65,7 @@ func (p *Plan) GPUMilli() (sum int64) {
 	return sum
 }
 
-// WithinQueue reports whether victims are of the beneficiary's own queue, and evicted there.
+// WithinQueue reports whether victims to go are of the beneficiary's own queue, and evicted there.
 func (p *Plan) WithinQueue(rep *Replica) bool {
 	return slices.ContainsFunc(p.Victims, func(victim *Replica) bool { return victim.Job.Queue == rep.Job.Queue && victim.Moving == nil })
 }

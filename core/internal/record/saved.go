@@ -177,7 +177,7 @@ func (p *RetryPart) Check(state berth.ReplicaState) *berth.Error {
 
 // Check refuses a counter out of range, and a checkpoint that is yet to come.
 func (p *EvictionPart) Check(now berth.Time) *berth.Error {
-	if !InRange(p.Evictions, p.Reclaims) || p.RestsUntil < 0 || p.RestsUntil > 0 && p.Reclaims == 0 || p.Checkpointed < 0 || p.Checkpointed > now {
+	if !InRange(p.Evictions, p.Rests) || p.RestsUntil < 0 || p.RestsUntil > 0 && p.Rests == 0 || p.Checkpointed < 0 || p.Checkpointed > now {
 		return RefuseCounter()
 	}
 	return nil
@@ -209,6 +209,7 @@ type SavedGangReservation struct {
 	// Partial: it has what the gang has left of its place.
 	Partial bool               `json:"partial,omitempty"`
 	Victims []berth.ReplicaRef `json:"victims,omitempty"`
+	OfQueue bool               `json:"ofQueue,omitempty"` // some of them are, or were, of its queue
 }
 
 // A savedPlace is a place that is set aside for a replica, and where it goes.

@@ -52,6 +52,8 @@ type ShapeSpec struct {
 	// Within and Only restrict where further members of a running gang may go.
 	Within topology.DomainIndex
 	Only   berth.NodeID `json:",omitempty"`
+	// RestsUntil of a gang that waits: those that rest are no measure for the others.
+	RestsUntil berth.Time `json:",omitempty"`
 	// Of names the running gang, if it has domains for itself.
 	Of        berth.JobID `json:",omitempty"`
 	OfReplica int         `json:",omitempty"`

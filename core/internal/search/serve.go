@@ -162,7 +162,7 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 		return
 	}
 	se.FailBid(e.Rep)
-	se.backlog.EndReservation(w)
+	se.backlog.LoseRoom(w)
 }
 
 // takePlace starts the beneficiary of a preemption where it was planned, if all of that is

@@ -96,6 +96,18 @@ func (st *State) gangShape(j *told.Job) *record.Shape {
 	return st.shapeOf(spec)
 }
 
+// WaitingShape is the shape of a gang that waits for its minimum: that of its job, or one of its
+// own if it has rested.
+func (st *State) WaitingShape(rep *record.Replica) *record.Shape {
+	s := rep.Job.Shape()
+	if until := rep.Eviction.Get().RestsUntil; until != 0 {
+		spec := s.Spec
+		spec.RestsUntil = until
+		s = st.shapeOf(spec)
+	}
+	return s
+}
+
 // GrowthShape is the shape of what one group of a running gang is short of: all
 // of it, or at least one member.
 func (st *State) GrowthShape(rep *record.Replica, group int) *record.Shape {

@@ -43,7 +43,8 @@ type Search struct {
 	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first
 	// one under the rate limit of its queue may; 0: there are none.
 	ProtectedUntil, Limited berth.Time
-	// RestsUntil: victims of the own queue suffice, and are not taken before.
+	// RestsUntil is when the rest of the replica ends, where that alone keeps victims of its queue;
+	// 0: it does not.
 	RestsUntil berth.Time
 	// withinGuarantee: the request is within the guarantee of its queue, and reclaimed from other
 	// queues.
@@ -234,15 +235,14 @@ func (t *Search) Options() preempt.Options {
 	return preempt.Options{NeedMilli: t.Asked.GPUMilli, Allowances: t.allowances(), Permits: t.Permits}
 }
 
-// ChooseOwn is Choose among those of the own queue that rank below. While it rests, a gang that was
-// reclaimed takes their place only within the shares of its queues: else it is reclaimed again, its
-// victims come back, and it all begins anew.
+// ChooseOwn is Choose among those of the own queue that rank below. While it rests, a gang takes
+// the place of the cheapest that suffice only if that leaves its queues within their shares.
 func (t *Search) ChooseOwn(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
 	t.sources = []source{{queue: t.Queue}}
 	t.gather()
 	victims, ok = t.Choose(chooser, trials)
-	if until := t.Rep.Eviction.Get().RestsUntil; ok && t.core.state.Now < until && !t.mayStay() {
-		t.Weighing, t.RestsUntil = nil, until
+	if ok && t.Rep.RestsAt(t.core.state.Now) && !t.mayStay() {
+		t.Weighing, t.RestsUntil = nil, t.Rep.Eviction.Get().RestsUntil
 		return nil, false
 	}
 	return victims, ok
