@@ -107,6 +107,7 @@ var roomRules = map[string]roomRule{
 			"Blocked":      "from the entries that are saved as NoCapacity",
 			"QuotaBlocked": "from the entries that are saved as NoQuota",
 			"Fresh":        "from the entries that are saved as Fresh",
+			"displaced":    "empty between passes",
 			"LostHardware": "from the replicas that lost hardware and wait",
 		},
 	},

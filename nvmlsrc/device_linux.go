@@ -44,7 +44,7 @@ func (d boundDevice) address() (address, uint32, error) {
 func (d boundDevice) memory() (size, used uint64, err error) {
 	if d.need(symMemoryReserved) == nil {
 		info, code := d.handle.GetMemoryInfo_v2()
-		if err := outcome(code); !errors.Is(err, ErrMissingSymbol) {
+		if err := outcome(code); !errors.Is(err, ErrMissingSymbol) && !errors.Is(err, ErrUnsupported) {
 			return info.Total, info.Used, err
 		}
 	}

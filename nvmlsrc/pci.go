@@ -78,8 +78,10 @@ func numaNode(sys fs.FS, folder string) (berth.Ordinal, error) {
 	if err != nil {
 		return berth.Ordinal{}, unreadable(err)
 	}
-	if online, _ := readText(sys, "devices/system/node/online"); node < 0 && online == "0" {
-		node = 0
+	if node < 0 {
+		if online, _ := readText(sys, "devices/system/node/online"); online == "0" {
+			node = 0
+		}
 	}
 	return berth.OrdinalOf(node), nil
 }

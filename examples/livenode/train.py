@@ -12,14 +12,6 @@ import argparse
 import os
 import signal
 
-import torch
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--steps", type=int, default=2000)
-parser.add_argument("--size", type=int, default=4096, help="width of the layers")
-options = parser.parse_args()
-
-checkpoint = os.environ["BERTH_CHECKPOINT"]
 asked = False
 
 
@@ -28,9 +20,17 @@ def ask(*_):
     asked = True  # the step that is under way ends first
 
 
-if "BERTH_CHECKPOINT_SIGNAL" in os.environ:
+if "BERTH_CHECKPOINT_SIGNAL" in os.environ:  # before all that takes a while: else the signal ends the program
     signal.signal(getattr(signal, os.environ["BERTH_CHECKPOINT_SIGNAL"]), ask)
 
+import torch  # noqa: E402
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=2000)
+parser.add_argument("--size", type=int, default=4096, help="width of the layers")
+options = parser.parse_args()
+
+checkpoint = os.environ["BERTH_CHECKPOINT"]
 torch.manual_seed(1)
 device = "cuda"
 model = torch.nn.Sequential(
