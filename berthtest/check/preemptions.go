@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -211,8 +212,7 @@ func (c *Checker) againstPreemptions(gangs map[gangKey]berth.ReservationReport) 
 
 // earmark charges beneficiaries, but for some, with the most that they may come to hold, as no
 // job is started on the quota that is freed for them, and gangs that move with their shortfall. It
-// returns a function that undoes that. No order tells which products they are to have: where it
-// matters, they count as having all kinds.
+// returns a function that undoes that. They count as having each product that they may get.
 func (c *Checker) earmark(but ...*replica) (undo func()) {
 	var list earmarks
 	for key := range c.preemptions {
@@ -221,10 +221,8 @@ func (c *Checker) earmark(but ...*replica) (undo func()) {
 			continue
 		}
 		asked := c.toHave(rep)
-		for _, n := range c.nodes {
-			if len(n.gpus) > 0 {
-				asked[quota.GPUMilliOf(n.spec.GPUs[0].Product)] = asked[quota.GPUMilli]
-			}
+		for _, product := range c.mayGet(key) {
+			asked[quota.GPUMilliOf(product)] = asked[quota.GPUMilli]
 		}
 		list.charge(rep.job.queue, asked)
 	}
@@ -234,6 +232,25 @@ func (c *Checker) earmark(but ...*replica) (undo func()) {
 		}
 	}
 	return func() { list.undo(0) }
+}
+
+// mayGet lists the products that a beneficiary may get: that of the nodes which are set aside
+// for it, where these are known and have one, or else all.
+func (c *Checker) mayGet(key gangKey) []string {
+	all, own := map[string]bool{}, map[string]bool{}
+	for _, n := range c.nodes {
+		if len(n.gpus) > 0 {
+			product := n.spec.GPUs[0].Product
+			all[product] = true
+			if slices.Contains(c.gangs[key].Nodes, n.spec.ID) {
+				own[product] = true
+			}
+		}
+	}
+	if len(own) == 1 {
+		all = own
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 // strays: the pass has withdrawn the requests for checkpoints that no beneficiary needs any more.

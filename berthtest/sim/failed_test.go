@@ -30,6 +30,7 @@ func TestWorldsThatFailed(t *testing.T) {
 		{"yielding", (*generator).contended, 73691, false},
 		{"drained", (*generator).drained, 73963, false},
 		{"yielding", (*generator).contended, 75489, false},
+		{"moving", (*generator).moving, 82931, false},
 		{"worlds", (*generator).world, 61952, true},
 	} {
 		if failed.long && !drawn.Many() {
