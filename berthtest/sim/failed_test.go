@@ -31,6 +31,7 @@ func TestWorldsThatFailed(t *testing.T) {
 		{"drained", (*generator).drained, 73963, false},
 		{"yielding", (*generator).contended, 75489, false},
 		{"moving", (*generator).moving, 82931, false},
+		{"moving", (*generator).moving, 84770, false},
 		{"worlds", (*generator).world, 61952, true},
 	} {
 		if failed.long && !drawn.Many() {

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/quota"
 )
@@ -119,7 +120,7 @@ func (t *Search) WithinGuarantee() bool { return t.withinGuarantee }
 // cost of those found or, after a while, when one more job may be preempted or the wait is longer
 // by an eighth; 0: never. The last is for other victims, where those found may not stay the
 // cheapest: so a bid is made at most an eighth of its wait later than it pays, and some dozens of
-// times in days.
+// times in days. A replica that has waited for longer than any span of the contract does not.
 func (t *Search) RipeAt(after berth.Time) berth.Time {
 	at := state.Earlier(t.Limited, t.RestsUntil)
 	if t.ProtectedUntil != 0 {
@@ -128,9 +129,9 @@ func (t *Search) RipeAt(after berth.Time) berth.Time {
 	if t.Weighing == nil {
 		return at
 	}
-	if at = state.Earlier(at, t.Weighing.From); t.Unsteady {
-		now := t.core.state.Now
-		at = state.Earlier(at, max(after, now.Add(now.Sub(t.Rep.PendingSince)/8)))
+	at = state.Earlier(at, t.Weighing.From)
+	if wait := t.core.state.Now.Sub(t.Rep.PendingSince); t.Unsteady && wait < limits.MaxSpan {
+		at = state.Earlier(at, max(after, t.core.state.Now.Add(wait/8)))
 	}
 	return at
 }
