@@ -130,7 +130,8 @@ func (c *Checker) againstSpares(report *berth.FleetReport, passed bool) error {
 }
 
 // spreadOut: a spare that is chosen alone is in the domains with the fewest, the widest first.
-// What is set aside after the pass may have been so before spares were chosen.
+// What is set aside after the pass may have been so before spares were chosen; so may, in the pass,
+// the place of a gang that had just failed.
 func (c *Checker) spreadOut(pool string, before, now map[berth.NodeID]bool, passed bool, aside []berth.ReservationReport) error {
 	var chosen []*node
 	kept := map[string]int{}
@@ -152,7 +153,7 @@ func (c *Checker) spreadOut(pool string, before, now map[berth.NodeID]bool, pass
 	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
 		n := c.nodes[id]
 		reserved := slices.ContainsFunc(aside, func(r berth.ReservationReport) bool { return slices.Contains(r.Nodes, id) })
-		if n.spec.Pool != pool || now[id] || before[id] || reserved || !c.surelyStandsBy(n) {
+		if n.spec.Pool != pool || now[id] || before[id] || reserved || c.stoodOn(n) || !c.surelyStandsBy(n) {
 			continue
 		}
 		order := 0
@@ -165,6 +166,20 @@ func (c *Checker) spreadOut(pool string, before, now map[berth.NodeID]bool, pass
 		c.saw("a spare chosen before another")
 	}
 	return nil
+}
+
+// stoodOn reports whether a gang that has just failed stood on a node, or has its domain for
+// itself.
+func (c *Checker) stoodOn(n *node) bool {
+	for _, rep := range c.justFailed() {
+		level := rep.job.spec.Topology.Exclusive
+		for _, s := range rep.stood {
+			if s.node == n || level != "" && c.key(s.node, level) == c.key(n, level) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // surelyStandsBy reports whether a node could certainly have become a spare at the beginning of

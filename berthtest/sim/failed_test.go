@@ -32,6 +32,7 @@ func TestWorldsThatFailed(t *testing.T) {
 		{"yielding", (*generator).contended, 75489, false},
 		{"moving", (*generator).moving, 82931, false},
 		{"moving", (*generator).moving, 84770, false},
+		{"failing", (*generator).failing, 83256, false},
 		{"worlds", (*generator).world, 61952, true},
 	} {
 		if failed.long && !drawn.Many() {
