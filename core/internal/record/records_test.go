@@ -107,7 +107,7 @@ var recordRules = []recordRule{
 	},
 	{
 		record: Plan{}, saved: SavedGangReservation{},
-		as:      map[string]string{"Where": "Where", "Victims": "Victims"},
+		as:      map[string]string{"Where": "Where", "Victims": "Victims", "OfQueue": "OfQueue"},
 		derived: map[string]string{"Charges": "from where"},
 	},
 	{
