@@ -282,9 +282,9 @@
 // start: two gangs that want the same last GPUs never have a part each.
 //
 // [ReservationSet] sets nodes aside in advance: a rack for maintenance, or 64 GPUs for a queue from
-// ten to twelve. A job whose expected end runs into it is not placed there. The expected run time
-// is Job.ExpectedRuntime, or Policy.AssumedRuntime where a job does not say; a service is expected
-// to run for ever. Running jobs are not stopped: [Scheduler.Report] names them as conflicts.
+// ten to twelve. A job is not placed there if its expected end runs into it. The expected run
+// time is Job.ExpectedRuntime, or Policy.AssumedRuntime where a job does not say; a service is
+// expected to run for ever. Running jobs are not stopped: [Scheduler.Report] names the conflicts.
 //
 // # Preemption
 //
@@ -322,10 +322,10 @@
 //
 // No two jobs ever evict each other. Within a queue a victim is of a lower class, or of the same
 // class and a lower priority, and those do not change. Between queues nothing is taken that is due.
-// A gang that was reclaimed rests for 10 minutes, twice as long each time, and the fifth time until
-// it has run for a day; so does one of which others took the room. Meanwhile it evicts others of
-// its queue only within the shares of its queues, and takes no room made for one: else they would
-// come back, and so on. Costs, waits and rate limits only put off what is allowed.
+// A gang rests after it was reclaimed, or lost to others the room that its queue made for it: 10
+// minutes, twice as long each time, and the fifth time until it has run for a day. Meanwhile it
+// evicts others of its queue only within the shares of its queues, and takes no room made for one:
+// else they would come back, and so on. Costs, waits and rate limits only put off what is allowed.
 //
 // # Elastic gangs give first
 //

@@ -57,13 +57,13 @@ package quota
 //
 // A gang that evicts others of its own leaf raises neither sum, and may lower both: being of
 // another size, or taking idle capacity besides, it fills less than they did, is reclaimed, and the
-// others come back. So an embedder has a gang rest for a while that was reclaimed, or of which
-// others took the place that it made in its leaf, and after a few times for good. While it rests it
+// others come back. So an embedder has a gang rest after it was reclaimed, or lost to others the
+// place that it made in its leaf: for a while, and after a few times for good. While it rests it
 // evicts others of its leaf only where each of its queues uses no more than G with it, or no more
-// than F while its jobs fill as much of G as before (StakesOf), which lowers neither sum, and takes
-// no place made for another of its leaf. Of the gangs that evict or take places in their leaf
-// beyond that without an end, the highest in rank would have to lose its place in between. No other
-// of them takes it, and others only a few times.
+// than F while its jobs fill as much of G as before (StakesOf). That lowers neither sum. And it
+// takes no place made for another of its leaf. Suppose that some gangs evict or take places in
+// their leaf beyond that without an end. The highest in rank of them has to lose its place each
+// time in between. None of them can take it, and others can only a few times.
 
 // A Stake is what a queue has, and what of it is at stake.
 type Stake struct {

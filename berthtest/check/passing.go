@@ -24,10 +24,13 @@ import (
 // asks for no more than the other or where nothing is ever due. Where the other is a
 // beneficiary, what it is to have counts as used already, and one that asks for more may be beyond
 // a fair share in which the other stays. A gang that has a place to come back to passes nobody, and
-// neither does one that rests. One may rest of which the room came to nothing.
+// neither does one that rests, as it may when its room came to nothing.
 func (c *Checker) surelyPasses(rep *replica, key gangKey) bool {
 	other := c.beneficiary(key)
-	if other == nil || c.gangs[key].Moving || c.kept[key] != 0 || c.kept[rep.key()] != 0 || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 || rep.mayRest || rep.rest > 0 {
+	if other == nil || c.gangs[key].Moving || c.kept[key] != 0 || c.kept[rep.key()] != 0 || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {
+		return false
+	}
+	if rep.mayRest || rep.rest > 0 {
 		return false
 	}
 	_, guaranteed := rep.job.queue.spec.Guarantee[quota.GPUMilli]

@@ -81,7 +81,7 @@ func (l *Life) DescribeRest(rep *record.Replica) string {
 	if until != agenda.Never {
 		how = fmt.Sprintf("for another %v", until.Sub(l.state.Now))
 	}
-	return "no job of its queue is preempted for it " + how + ": it rests, as it was reclaimed, or its place was taken, when some were"
+	return "no job of its queue is preempted for it " + how + ": it rests, after it was reclaimed or others took the place made for it"
 }
 
 // EvictionsReady is when the rate limit of the fleet allows the next eviction.
