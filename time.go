@@ -10,11 +10,12 @@ import (
 
 // A Time is an instant in milliseconds since an epoch of the caller's choosing,
 // usually the Unix epoch. The core never reads a clock: every instant it knows
-// came in with a call. Zero often stands for none, so a simulated clock begins above it.
+// came in with a call. Zero is an instant that nobody set, as in the fields that say "zero:
+// none", so a simulated clock begins above it.
 //
-// It prints as a date, as if the epoch were that of Unix. In JSON it is the number of
-// milliseconds all the same: a date would claim what only the caller knows, and snapshots
-// and journals, which have instants everywhere, would be larger and slower for it.
+// It prints as a date, as if the epoch were that of Unix, and zero as "unset". In JSON it is the
+// number of milliseconds all the same: a date would claim what only the caller knows, and
+// snapshots and journals, which have instants everywhere, would be larger and slower for it.
 type Time int64
 
 // A Duration is a span of time in milliseconds. It prints as "2m0s", and that is its JSON:
@@ -32,12 +33,20 @@ const (
 )
 
 // TimeOf converts a time of the standard library, dropping what is finer than a
-// millisecond.
-func TimeOf(t time.Time) Time { return Time(t.UnixMilli()) }
+// millisecond. The zero time.Time, which nobody set either, is the zero Time.
+func TimeOf(t time.Time) Time {
+	if t.IsZero() {
+		return 0
+	}
+	return Time(t.UnixMilli())
+}
 
 // DurationOf converts a duration of the standard library, dropping what is finer than
 // a millisecond.
 func DurationOf(d time.Duration) Duration { return Duration(d.Milliseconds()) }
+
+// IsZero reports whether nobody set the instant.
+func (t Time) IsZero() bool { return t == 0 }
 
 // Add returns the instant d after t. It saturates at the ends of the range, so
 // that no sum of two valid values can wrap around into the past.
@@ -101,10 +110,19 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Std returns t as a time of the standard library, in UTC: the inverse of TimeOf.
-func (t Time) Std() time.Time { return time.UnixMilli(int64(t)).UTC() }
+// Std returns t as a time of the standard library, in UTC: the inverse of TimeOf. The zero Time is
+// the zero time.Time, so that IsZero says the same of both.
+func (t Time) Std() time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(t)).UTC()
+}
 
 const timeLayout = "2006-01-02T15:04:05.000Z07:00"
+
+// unset is the text of the zero Time, as of the other values that somebody has to set.
+const unset = "unset"
 
 // dated reports whether a date says the instant: its year has four digits.
 func (t Time) dated() bool {
@@ -114,17 +132,23 @@ func (t Time) dated() bool {
 
 // String formats t by RFC 3339, in UTC and with milliseconds, as in
 // "2026-01-02T15:04:05.000Z"; outside the years 0 to 9999, which no date of that form has,
-// as a number of milliseconds.
+// as a number of milliseconds. The zero Time is "unset".
 func (t Time) String() string {
-	if !t.dated() {
+	switch {
+	case t.IsZero():
+		return unset
+	case !t.dated():
 		return strconv.FormatInt(int64(t), 10)
 	}
 	return t.Std().Format(timeLayout)
 }
 
 // ParseTime reads what String writes: an instant of RFC 3339, in any zone and no finer than a
-// millisecond, or a number of milliseconds.
+// millisecond, a number of milliseconds, or "unset".
 func ParseTime(s string) (Time, error) {
+	if s == unset {
+		return 0, nil
+	}
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return Time(n), nil
 	}

@@ -255,7 +255,7 @@ func TestDurationTexts(t *testing.T) {
 
 func TestTimeTexts(t *testing.T) {
 	for want, text := range map[berth.Time]string{
-		0: "1970-01-01T00:00:00.000Z", 1_767_366_245_678: "2026-01-02T15:04:05.678Z", -1: "1969-12-31T23:59:59.999Z",
+		0: "unset", 1: "1970-01-01T00:00:00.001Z", 1_767_366_245_678: "2026-01-02T15:04:05.678Z", -1: "1969-12-31T23:59:59.999Z",
 		math.MaxInt64: "9223372036854775807", math.MinInt64: "-9223372036854775808", 1 << 50: "1125899906842624",
 	} {
 		require.Equal(t, text, want.String())
@@ -283,6 +283,22 @@ func TestTimeTexts(t *testing.T) {
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, "nodeDraining.deadline", e.Field)
 	}
+}
+
+// An instant that nobody set is unset in the standard library, too, and prints as no date.
+func TestTimeThatNobodySet(t *testing.T) {
+	var victim berth.Victim
+	require.True(t, victim.Deadline.IsZero())
+	require.True(t, victim.Deadline.Std().IsZero())
+	require.True(t, berth.TimeOf(time.Time{}).IsZero())
+	require.NotContains(t, fmt.Sprintf("%v %+v", victim, victim), "1970")
+	require.False(t, berth.Time(1).IsZero())
+	require.False(t, berth.Time(-1).Std().IsZero())
+	// The zero time.Time of the standard library is an instant as well, and not that one.
+	first := berth.Time(time.Time{}.UnixMilli())
+	back, err := berth.ParseTime(first.String())
+	require.NoError(t, err)
+	require.Equal(t, first, back)
 }
 
 func FuzzParseDuration(f *testing.F) {
