@@ -37,6 +37,7 @@ func TestWishes(t *testing.T) {
 		{"spread over all leaves, and one of them used up", []string{"p/a:8,8,8", "p/b:8,8,8", "p/c:8,8"}, one(Group{Members: 4, Claim: Claim{GPUs: 8}, Spread: 2, MaxSkew: 1}), "a0 b0 c0 c1 in p"},
 		{"a full leaf is in the way of a spread", []string{"p/a:8,8,8", "p/b:8,8,8", "p/c:0,7"}, one(Group{Members: 4, Claim: Claim{GPUs: 8}, Spread: 2, MaxSkew: 1}), "nothing"},
 		{"a larger skew", []string{"p/a:8,8,8", "p/b:8,8,8", "p/c:0,7"}, one(Group{Members: 4, Claim: Claim{GPUs: 8}, Spread: 2, MaxSkew: 2}), "a0 a1 b0 b1 in p"},
+		{"a skew counts in whole segments", []string{"p/a:8,8,8,8,8,8", "p/b:8,8,8,8,8,8", "p/c:8,8"}, one(Group{Members: 10, Claim: Claim{GPUs: 8}, Segments: []Segment{{2, 2}}, Spread: 2, MaxSkew: 3}), "a0 a1 a2 a3 b0 b1 b2 b3 c0 c1 in p"},
 		{"spread in the tightest domain of the required level", []string{"p/a:8,8", "p/b:8,8", "q/c:8,8", "q/d:8"}, with(one(Group{Members: 2, Claim: Claim{GPUs: 8}, Spread: 2, MaxSkew: 1}), func(r *Request) { r.Required = 1 }), "c0 d0 in q"},
 		{"the same GPUs on every node", []string{"p/a:4,4,6,6"}, one(Group{Members: 3, Claim: Claim{GPUs: 4}, RailLevel: 2}), "a0 a1 a2 in p/a"},
 		{"equally many nodes and free GPUs, so the lowest mask", []string{"p/a:8,8", "p/b:2,2,2"}, one(Group{Members: 5, Claim: Claim{GPUs: 2}, RailLevel: 2}), "a0++ a1+ in p/a"},
@@ -106,6 +107,7 @@ func TestElasticWishes(t *testing.T) {
 	}{
 		{"segments", Group{Members: 12, MinMembers: 4, Claim: Claim{GPUs: 4}, Segments: []Segment{{4, 2}, {2, 3}}}, "b0+ b1+ a0+ a1+ in p"},
 		{"spread", Group{Members: 20, MinMembers: 2, Claim: Claim{GPUs: 8}, Spread: 2, MaxSkew: 1}, "a0 b0 c0 a1 b1 in fleet"},
+		{"spread in segments", Group{Members: 20, MinMembers: 6, Claim: Claim{GPUs: 4}, Segments: []Segment{{2, 2}}, Spread: 2, MaxSkew: 3}, "a0+ b0+ c0+ a1+ b1+ in fleet"},
 		{"rails", Group{Members: 20, MinMembers: 2, Claim: Claim{GPUs: 8}, RailLevel: 2}, "a0 a1 a2 in p/a"},
 	} {
 		t.Run(c.what, func(t *testing.T) {

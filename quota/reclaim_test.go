@@ -412,6 +412,30 @@ func TestWhatIsKeptIsHad(t *testing.T) {
 	require.Equal(t, int64(10), shares.has(team)+1)
 }
 
+// TestALeafGivesNoMoreThanTheQueueAboveIt: a team has three more than its part of what is
+// guaranteed to its organisation. As another team has not yet what is its own, the organisation has
+// one more than its guarantee: that is all that others may take. The rest is between the two teams.
+func TestALeafGivesNoMoreThanTheQueueAboveIt(t *testing.T) {
+	tree := NewTree()
+	require.NoError(t, tree.SetCapacity(GPUMilli, 12))
+	mustSet(t, tree, Queue{Name: "org", Guarantee: Amounts{GPUMilli: 8}})
+	large := mustSet(t, tree, Queue{Name: "large", Parent: "org"})
+	small := mustSet(t, tree, Queue{Name: "small", Parent: "org"})
+	owner := mustSet(t, tree, Queue{Name: "owner", Guarantee: Amounts{GPUMilli: 4}})
+	shares, err := NewShares(tree, GPUMilli, 1)
+	require.NoError(t, err)
+	require.NoError(t, shares.SetDemand(large, 7))
+	require.NoError(t, shares.SetDemand(small, 4))
+	require.NoError(t, shares.SetDemand(owner, 4))
+	require.NoError(t, tree.Charge(large, gpus(7)))
+	require.NoError(t, tree.Charge(small, gpus(2)))
+	require.Equal(t, []Borrower{{Leaf: large, Reclaimable: 1, Reason: ReclaimForGuarantee}}, shares.Borrowers(nil, owner, gpus(4)))
+	require.Equal(t, []Borrower{{Leaf: large, Reclaimable: 3, Reason: ReclaimForGuarantee}}, shares.Borrowers(nil, small, gpus(2)))
+
+	require.NoError(t, tree.Discharge(large, gpus(1)))
+	require.Empty(t, shares.Borrowers(nil, owner, gpus(4)), "the organisation has its guarantee and no more")
+}
+
 // TestReclaimIsDecidedWhereThePathsPart: a team takes from its sibling what is
 // over, though the organisation of both is over its share; from outside it may not.
 func TestReclaimIsDecidedWhereThePathsPart(t *testing.T) {

@@ -384,10 +384,10 @@ func (w *world) needsMoves(rep *replica, r *preemption, gone, here int) error {
 }
 
 // hasRoom asserts that a gang fits on its reserved nodes once departing gangs are gone, as far as
-// counting tells.
+// counting tells: of one that was observed, and grows, it does not.
 func (w *world) hasRoom(rep *replica, r *preemption) error {
 	nodes := w.gangs[r.beneficiary].Nodes
-	if !w.countable(rep, nodes) {
+	if rep.observed || !w.countable(rep, nodes) {
 		return nil
 	}
 	if !w.couldStartOn(rep, func(n *node) bool { return slices.Contains(nodes, n.spec.ID) }) {
