@@ -18,7 +18,8 @@ import (
 // Invariants, which Check verifies:
 //  1. A node that is there is in the condition that its state comes to, or is stale.
 //  2. A narrowest domain lists the conditions of its nodes, in order of number, each with so many.
-//  3. A condition has a node, and none has the key of another.
+//  3. A condition has a node, and none has the key of another. A key has the generation of the
+//     class, and not its number: a node that is stale may be counted as of a class that is gone.
 type census struct {
 	conditions []condition
 	byKey      map[string]int32
@@ -178,7 +179,7 @@ func (s *nodeState) appendKey(b []byte) []byte {
 		flags |= 2
 	}
 	b = binary.AppendUvarint(b, flags)
-	b = binary.AppendUvarint(b, uint64(s.class))
+	b = binary.AppendUvarint(b, s.generation)
 	b = binary.AppendVarint(b, s.gpuMemory)
 	b = binary.AppendUvarint(b, uint64(s.maxShares))
 	for r := range s.host {

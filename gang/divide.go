@@ -152,25 +152,33 @@ func (f *Fleet) ensureClass(class topology.NodeClass) {
 	}
 }
 
-// join counts one more node of a class with a lattice that will do, and returns the
-// tables of the lattice.
-func (f *Fleet) join(class topology.NodeClass, l *mig.Lattice) *geometry {
+// join counts one more node of a class with a lattice that will do, and returns the generation of
+// the class and the tables of the lattice. The first node begins a generation: what is kept of the
+// nodes that had the number before is of no use for this one.
+func (f *Fleet) join(class topology.NodeClass, l *mig.Lattice) (generation uint64, tables *geometry) {
 	of := &f.divided[class]
-	of.nodes++
-	if of.geometry.of() == l {
-		return of.geometry
+	if of.nodes == 0 {
+		f.generations++
+		of.generation = f.generations
 	}
-	of.geometry, of.offers, of.vacant = nil, nil, nil
+	of.nodes++
+	if of.geometry.of() != l {
+		of.geometry, of.offers, of.vacant = f.geometryOf(l), nil, nil
+	}
+	return of.generation, of.geometry
+}
+
+// geometryOf returns the tables of a lattice, those of another class if one has them.
+func (f *Fleet) geometryOf(l *mig.Lattice) *geometry {
+	if l == nil {
+		return nil
+	}
 	for i := range f.divided {
-		if g := f.divided[i].geometry; l != nil && g.of() == l {
-			of.geometry = g
+		if g := f.divided[i].geometry; g.of() == l {
 			return g
 		}
 	}
-	if l != nil {
-		of.geometry = newGeometry(l, f.rankingOf(l))
-	}
-	return of.geometry
+	return newGeometry(l, f.rankingOf(l))
 }
 
 // rankingOf returns the ranking that was set for a lattice, or one with all profiles alike.
@@ -200,9 +208,11 @@ type partKey struct {
 
 // A divided is what is known of the divided GPUs of one class that can take more.
 type divided struct {
-	// nodes of the class, and their lattice; the one of the last node if there is none.
-	nodes    int
-	geometry *geometry
+	// nodes of the class, and their lattice; the one of the last node if there is none. generation
+	// tells them from those of other classes, and from those that had the number before.
+	nodes      int
+	generation uint64
+	geometry   *geometry
 	// gpus are in the order of comparePart, lots the different ones of them in order.
 	gpus *btree.BTreeG[partKey]
 	lots []countedLot

@@ -57,12 +57,15 @@ type Fleet struct {
 	// seen and epoch find doubled classes in a request.
 	seen  []uint64
 	epoch uint64
+	// generations counts how often a class got its first node.
+	generations uint64
 }
 
 // A NodeSpec describes a node that joins.
 type NodeSpec struct {
 	// Name, Path, Class and GPUs are as for topology.Tree.AddNode. Nodes of one
-	// class should have GPUs that are alike.
+	// class should have GPUs that are alike. Once the class has no nodes any more, its
+	// number may be given to others.
 	Name  string
 	Path  []string
 	Class topology.NodeClass
@@ -86,6 +89,7 @@ type nodeState struct {
 	schedulable bool
 	untold      bool // the tree has yet to be told what is free
 	class       topology.NodeClass
+	generation  uint64 // of the class
 	gpuMemory   int64
 	maxShares   int
 	geometry    *geometry // nil: its GPUs cannot be divided
@@ -161,9 +165,10 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.NodeIndex, error) {
 		f.stocks.of = append(f.stocks.of, stocked{stock: -1})
 	}
 	f.ensureClass(s.Class)
+	generation, geometry := f.join(s.Class, s.Lattice)
 	f.nodes[n] = nodeState{
-		live: true, schedulable: true, class: s.Class, gpuMemory: s.GPUMemoryMiB,
-		maxShares: s.MaxShares, geometry: f.join(s.Class, s.Lattice),
+		live: true, schedulable: true, class: s.Class, generation: generation, gpuMemory: s.GPUMemoryMiB,
+		maxShares: s.MaxShares, geometry: geometry,
 		host: s.Host, healthy: lowMask(s.GPUs), slots: make([]slot, s.GPUs),
 	}
 	f.recount(n)
@@ -234,7 +239,8 @@ func (f *Fleet) SetClass(n topology.NodeIndex, class topology.NodeClass) error {
 		f.unindex(n, bits.TrailingZeros64(gpus))
 	}
 	f.divided[state.class].nodes--
-	state.class, state.geometry = class, f.join(class, state.geometry.of())
+	state.class = class
+	state.generation, state.geometry = f.join(class, state.geometry.of())
 	for gpus := state.shared | state.divided; gpus != 0; gpus &= gpus - 1 {
 		f.index(n, bits.TrailingZeros64(gpus))
 	}

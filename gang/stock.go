@@ -20,7 +20,8 @@ type Stock struct {
 	Left []int16
 	// Host is what the host has left.
 	Host countable.Amounts
-	// Tag is the caller's: nil in a new stock, and left as it is while there are nodes like that.
+	// Tag is the caller's: nil in a new stock. It is left as it is while there are nodes like that,
+	// and no longer than the class has nodes.
 	Tag any
 
 	key   string
@@ -40,7 +41,8 @@ func (s *Stock) Nodes() int { return len(s.nodes) }
 //  1. A node that takes work is in the stock that its state comes to, or is stale; others are in
 //     none.
 //  2. Lists has the numbers of the stocks with nodes, by class.
-//  3. No stock has the key of another.
+//  3. No stock has the key of another. A key has the generation of the class, and not its number:
+//     nodes of another kind that get the number later have stocks of their own.
 type stocks struct {
 	on    bool // nobody asks otherwise
 	list  []Stock
@@ -211,7 +213,7 @@ func (k *stocks) sweep() {
 
 // writeKey makes the key of a state, and the parts of one with shared GPUs.
 func (k *stocks) writeKey(state *nodeState) {
-	b := binary.AppendUvarint(k.key[:0], uint64(state.class))
+	b := binary.AppendUvarint(k.key[:0], state.generation)
 	b = binary.AppendVarint(b, state.gpuMemory)
 	b = binary.AppendUvarint(b, uint64(state.maxShares))
 	left := state.hostFree()
