@@ -12,8 +12,6 @@ import (
 	"github.com/berth-sched/berth/bench/experiments/day"
 	"github.com/berth-sched/berth/bench/experiments/expected"
 	"github.com/berth-sched/berth/bench/experiments/fairness"
-	"github.com/berth-sched/berth/bench/experiments/goodput"
-	"github.com/berth-sched/berth/bench/experiments/migsim"
 	"github.com/berth-sched/berth/bench/experiments/nvl72"
 	"github.com/berth-sched/berth/bench/experiments/openb"
 	"github.com/berth-sched/berth/bench/experiments/optimum"
@@ -53,9 +51,7 @@ var experiments = []experiment{
 	{"week", "your own week: what FIFO, EASY backfill and berth would have made of the jobs that your cluster ran", weekFlags, week.Help},
 	{"cases", "replay scenarios of other schedulers and compare the outcomes", casesFlags, ""},
 	{"topo", "where gangs of 1 to 1,024 GPUs go on four fleets, and how fast", topoFlags, ""},
-	{"mig", "how many MIG instances each placement policy accepts, by mix and load", migFlags, ""},
 	{"nvl72", "occupancy of 5,000 NVL72 trays with and without topology constraints", nvl72Flags, ""},
-	{"goodput", "effective training time of 16,384 GPUs over 54 days of failures, by what the core may do", goodputFlags, goodput.Help},
 	{"fairness", "share against entitlement of three teams over a week, with and without past use", fairnessFlags, fairness.Help},
 	{"openb", "how many GPUs each placement policy leaves unused on the openb trace", openbFlags, openb.Help},
 	{"optimum", "how far the core is from the best that any policy can do that knows the mix, on tiny fleets", optimumFlags, optimum.Help},
@@ -85,27 +81,6 @@ func topoFlags(f *flag.FlagSet) conduct {
 	return with(&o, &o.Output, topo.Run)
 }
 
-func migFlags(f *flag.FlagSet) conduct {
-	o := migsim.Defaults()
-	f.StringVar(&o.Product, "product", o.Product, "the product of all GPUs")
-	f.IntVar(&o.GPUs, "gpus", o.GPUs, "GPUs")
-	f.IntVar(&o.Seeds, "seeds", o.Seeds, "runs of each mix and load")
-	f.IntVar(&o.Cases, "cases", o.Cases, "small cases of each mix to compare with the optimum")
-	mixes := f.String("mixes", strings.Join(o.Mixes, ","), "mixes of profiles")
-	loads := f.String("loads", strings.Join(strings.Fields(strings.Trim(fmt.Sprint(o.Loads), "[]")), ","), "loads in percent of the memory slices")
-	return func(ctx context.Context, out study.Output, w io.Writer) error {
-		o.Output, o.Mixes, o.Loads = out, strings.Split(*mixes, ","), nil
-		for text := range strings.SplitSeq(*loads, ",") {
-			load, err := strconv.Atoi(text)
-			if err != nil {
-				return flagline.Misused("-loads: %q is no percentage from 1 to 1000", text)
-			}
-			o.Loads = append(o.Loads, load)
-		}
-		return migsim.Run(ctx, o, w)
-	}
-}
-
 func nvl72Flags(f *flag.FlagSet) conduct {
 	o := nvl72.Defaults()
 	f.IntVar(&o.Trays, "trays", o.Trays, "trays of the fleet")
@@ -119,19 +94,6 @@ func nvl72Flags(f *flag.FlagSet) conduct {
 	f.BoolVar(&o.Rough, "rough", o.Rough, "jobs state only a time limit, which is above their run time")
 	f.BoolVar(&o.Check, "check", o.Check, "check the core's invariants every simulated hour (slow)")
 	return with(&o, &o.Output, nvl72.Run)
-}
-
-func goodputFlags(f *flag.FlagSet) conduct {
-	o := goodput.Defaults()
-	f.IntVar(&o.Nodes, "nodes", o.Nodes, "nodes of the gang, of 8 H100")
-	f.IntVar(&o.Beside, "beside", o.Beside, "nodes of the fleet besides those of the gang")
-	f.IntVar(&o.SparesMilli, "spares", o.SparesMilli, "hot spare nodes, in thousandths of the fleet")
-	f.IntVar(&o.Days, "days", o.Days, "days of training")
-	f.Float64Var(&o.Interruptions, "interruptions", o.Interruptions, "interruptions of the gang, as a rate per 54 days")
-	f.IntVar(&o.Seeds, "seeds", o.Seeds, "runs drawn, for the means and their confidence intervals")
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the first run, which is the one drawn with -html")
-	f.StringVar(&o.HTML, "html", "", "draw the first run on a page, in this file")
-	return with(&o, &o.Output, goodput.Run)
 }
 
 func fairnessFlags(f *flag.FlagSet) conduct {

@@ -42,8 +42,6 @@ func TestUsage(t *testing.T) {
 		{[]string{"nvl72", "-unknown"}, "berthbench nvl72: there is no flag -unknown; -help lists all\n"},
 		{[]string{"day", "-seds", "3"}, "berthbench day: there is no flag -seds; did you mean \"-seeds\"?; -help lists all\n"},
 		{[]string{"day", "-seeds", "few"}, "berthbench day: -seeds: \"few\" is not a whole number\n"},
-		{[]string{"mig", "-loads", "50,"}, "is no percentage"},
-		{[]string{"mig", "-mixes", "uniform,odd"}, `no mix "odd"`},
 		{[]string{"openb"}, "-dir is missing"},
 		{[]string{"openb", "-dir", "x", "-load", "1"}, "-load: 1 is not between 100 and 1000"},
 		{[]string{"steady"}, "-dir is missing"},
@@ -53,7 +51,6 @@ func TestUsage(t *testing.T) {
 		{[]string{"expected", "-days", "0"}, "-days: 0 is not between 1 and 60"},
 		{[]string{"scale", "-time", "0s"}, "-time: 0s is not between"},
 		{[]string{"traces", "-drawn", "-1"}, "-drawn: -1 is not between 0 and"},
-		{[]string{"mig", "-seeds", "1"}, "-seeds: 1 is less than 2"},
 		{[]string{"topo", "-fleet", "lingjun"}, "-lingjun is missing"},
 		{[]string{"openb", "-seeds", "1-"}, "neither a number nor a range"},
 		{[]string{"openb", "-seeds", "3-1"}, "no range"},
@@ -63,7 +60,6 @@ func TestUsage(t *testing.T) {
 		{[]string{"fairness", "-half-life", "soon"}, "soon"},
 		{[]string{"fairness", "-nodes", "7"}, "-nodes: 7 is not between 8 and 1024"},
 		{[]string{"preempt", "-elastic", "101"}, "-elastic: 101 is not between 0 and 100"},
-		{[]string{"goodput", "-interruptions", "NaN"}, "-interruptions: NaN is not between 0 and 100000"},
 		{[]string{"traces"}, "-dir, -sacct, -swf or -drawn is missing"},
 	} {
 		status, out, err := call(c.args...)
@@ -117,7 +113,7 @@ func TestHelp(t *testing.T) {
 		require.Contains(t, help, e.name, "by its name")
 		require.Contains(t, help, "-csv", e.name)
 	}
-	for _, name := range []string{"fairness", "preempt", "goodput", "philly"} {
+	for _, name := range []string{"fairness", "preempt", "philly"} {
 		_, help, _ := call(name, "-h")
 		require.Contains(t, help, "not measure", name)
 	}
