@@ -31,8 +31,7 @@
 //	s.Know(mix)
 //	choice, ok, err := s.Place(kind)
 //
-// A [Mover] places tasks in a Session for which there is room only after others have moved.
-// Neither has goroutines or a clock; the same calls give the same answers.
+// It has neither goroutines nor a clock; the same calls give the same answers.
 //
 // # Words and units
 //

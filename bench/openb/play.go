@@ -7,25 +7,15 @@ type Options struct {
 	// Learn has policies learn the mix from what has arrived, instead of being told that of the
 	// whole trace. They are told each time there are an eighth more arrivals.
 	Learn bool
-	// Queue, unless zero, has tasks wait instead of being dropped. The queue is gone through after
-	// each so many arrivals, and after the last: those that ask for the most GPUs first, of equals
-	// the one that came first. A task that fits nowhere waits on.
-	Queue int
-	// Moves is the most tasks that may move to make room for one that fits nowhere; see
-	// bench.Mover. MovesInAll, unless zero, is the most moves in all.
-	Moves, MovesInAll int
-	// Placed, if not nil, is told of each task and its node, the empty name if it is dropped. With
-	// moves it is told where tasks went first.
+	// Placed, if not nil, is told of each task and its node, the empty name if it is dropped.
 	Placed func(pod, node string)
 }
 
 // A Run is what came of a draw under a policy.
 type Run struct {
-	// Arrived and Placed are numbers of tasks; those that are not placed were dropped, or wait.
+	// Arrived and Placed are numbers of tasks; those that are not placed were dropped.
 	Arrived, Placed int
-	// Moved is how often a task was moved for another.
-	Moved  int
-	points []point
+	points          []point
 }
 
 // Percent is how much of the GPUs was asked for at last: At tells of it and of all below.

@@ -1,9 +1,7 @@
 package openb
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"github.com/berth-sched/berth/bench"
 )
@@ -15,9 +13,8 @@ func (d *Draw) Play(policy bench.Policy, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, pod := range d.arrivals {
-		last := i == len(d.arrivals)-1
-		if err := p.arrive(pod, last); err != nil {
+	for _, pod := range d.arrivals {
+		if err := p.arrive(pod); err != nil {
 			return nil, err
 		}
 	}
@@ -29,12 +26,10 @@ type play struct {
 	draw    *Draw
 	options Options
 	session *bench.Session
-	mover   *bench.Mover
 	kinds   []bench.Kind // by place in Trace.Pods
 	run     Run
 
 	capacity, arrived, used int64 // milli
-	waiting                 []int // places in Trace.Pods
 
 	measure    *bench.Fragmentation
 	fragmented []float64 // by node
@@ -49,7 +44,7 @@ func (d *Draw) newPlay(policy bench.Policy, o Options) (*play, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &play{draw: d, options: o, session: s, mover: bench.NewMover(s), kinds: make([]bench.Kind, len(d.trace.Pods))}
+	p := &play{draw: d, options: o, session: s, kinds: make([]bench.Kind, len(d.trace.Pods))}
 	for i := range d.trace.Pods {
 		if p.kinds[i], err = s.Kind(d.trace.Pods[i].Request); err != nil {
 			return nil, err
@@ -76,78 +71,36 @@ func (d *Draw) newPlay(policy bench.Policy, o Options) (*play, error) {
 }
 
 // arrive is the arrival of a task.
-func (p *play) arrive(pod int, last bool) error {
+func (p *play) arrive(pod int) error {
 	p.run.Arrived++
 	p.arrived += p.draw.trace.Pods[pod].Request.TotalMilli()
 	if err := p.learn(p.kinds[pod]); err != nil {
 		return err
 	}
-	if p.options.Queue > 0 {
-		p.waiting = append(p.waiting, pod)
-		if !last && p.run.Arrived%p.options.Queue != 0 {
-			return nil
-		}
-		if err := p.pass(); err != nil {
-			return err
-		}
-	} else if _, err := p.place(pod); err != nil {
+	if err := p.place(pod); err != nil {
 		return err
 	}
 	p.note()
 	return nil
 }
 
-// pass goes through the queue, the most GPUs first: they need whole nodes. Tasks with as many are
-// taken as they came. Sorted by CPU, too, those that need much of it would gather on the same
-// nodes, and leave GPUs without CPU there: twice as many GPUs are left over then. One failure
-// answers for all of a kind.
-func (p *play) pass() error {
-	gpus := func(pod int) int { return p.draw.trace.Pods[pod].Request.GPUs }
-	slices.SortStableFunc(p.waiting, func(a, b int) int { return cmp.Compare(gpus(b), gpus(a)) })
-	failed := make([]bool, p.session.Fleet().Kinds())
-	still := p.waiting[:0]
-	for _, pod := range p.waiting {
-		ok := false
-		if k := p.kinds[pod]; !failed[k] {
-			var err error
-			if ok, err = p.place(pod); err != nil {
-				return err
-			}
-			failed[k] = !ok
-		}
-		if !ok {
-			still = append(still, pod)
-		}
-	}
-	p.waiting = still
-	return nil
-}
-
 // place finds a place for a task, if there is one.
-func (p *play) place(pod int) (bool, error) {
-	most := p.options.Moves
-	if p.options.MovesInAll > 0 {
-		most = min(most, p.options.MovesInAll-p.run.Moved)
-	}
-	choice, moves, ok, err := p.mover.Place(p.kinds[pod], most)
+func (p *play) place(pod int) error {
+	choice, ok, err := p.session.Place(p.kinds[pod])
 	if err != nil {
-		return false, err
+		return err
 	}
 	node := ""
 	if ok {
 		p.run.Placed++
-		p.run.Moved += len(moves)
 		p.used += p.draw.trace.Pods[pod].Request.TotalMilli()
 		p.recount(choice.Node)
-		for _, move := range moves {
-			p.recount(move.To.Node)
-		}
 		node = p.draw.nodes[choice.Node].Name
 	}
-	if p.options.Placed != nil && (ok || p.options.Queue == 0) {
+	if p.options.Placed != nil {
 		p.options.Placed(p.draw.trace.Pods[pod].Name, node)
 	}
-	return ok, nil
+	return nil
 }
 
 // learn counts an arrival, and tells the policy the mix each time there are an eighth more.

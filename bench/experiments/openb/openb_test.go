@@ -69,12 +69,9 @@ func TestOpenB(t *testing.T) {
 	plain, err := studytest.Tell(Run, short)
 	require.NoError(t, err)
 	for says, change := range map[string]func(*Options){
-		"learn it as tasks arrive":           func(o *Options) { o.Play.Learn = true },
-		"gone through after each 8 arrivals": func(o *Options) { o.Play.Queue = 8 },
-		"up to 2 tasks move":                 func(o *Options) { o.Play.Moves = 2 },
-		"and 1 in all":                       func(o *Options) { o.Play.Moves, o.Play.MovesInAll = 2, 1 },
-		"at 100  unallocated":                func(o *Options) { o.Load = 100 },
-		"seeds [5]":                          func(o *Options) { o.Seeds = []int64{5} },
+		"learn it as tasks arrive": func(o *Options) { o.Play.Learn = true },
+		"at 100  unallocated":      func(o *Options) { o.Load = 100 },
+		"seeds [5]":                func(o *Options) { o.Seeds = []int64{5} },
 	} {
 		o := short
 		change(&o)
@@ -145,9 +142,6 @@ func TestOptions(t *testing.T) {
 		"-pods each need":                              func(o *Options) { o.Pods = nil },
 		"seed 2 is named twice":                        func(o *Options) { o.Seeds = []int64{1, 2, 3, 2} },
 		"-load: 0 is not between 100 and 1000":         func(o *Options) { o.Load = 0 },
-		"-queue: -1 is not between":                    func(o *Options) { o.Play.Queue = -1 },
-		"-moves: 101 is not between":                   func(o *Options) { o.Play.Moves = 101 },
-		"-moves-in-all: -1 is not between":             func(o *Options) { o.Play.MovesInAll = -1 },
 	} {
 		o := few(dir, 1, 2)
 		change(&o)

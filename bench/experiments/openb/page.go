@@ -18,8 +18,8 @@ func (b *experiment) writePage() error {
 func (b *experiment) page() *report.Lines {
 	page := &report.Lines{
 		Title: "GPUs left over, by policy of placement",
-		Subtitle: fmt.Sprintf("Tasks of the openb trace arrive in an order drawn from a seed, and never leave. Seeds %s; policies that use the mix %s%s. Core is the scheduling core, which learns the mix; berth is a policy as the others are.",
-			b.seedText(), b.mixText(), b.modeText()),
+		Subtitle: fmt.Sprintf("Tasks of the openb trace arrive in an order drawn from a seed, and never leave. Seeds %s; policies that use the mix %s. Core is the scheduling core, which learns the mix; berth is a policy as the others are.",
+			b.seedText(), b.mixText()),
 	}
 	for _, t := range b.traces {
 		page.Sections = append(page.Sections, b.section(t))

@@ -35,8 +35,8 @@ func (b *experiment) report(t *trace) error {
 		}
 		return b.out.Print(b.series(t))
 	}
-	b.out.Note("%s: %d nodes with %d GPUs, %d tasks in the list; seeds %s; policies that use the mix %s%s", t.name,
-		len(t.trace.Nodes), t.trace.GPUs(), len(t.trace.Pods), b.seedText(), b.mixText(), b.modeText())
+	b.out.Note("%s: %d nodes with %d GPUs, %d tasks in the list; seeds %s; policies that use the mix %s", t.name,
+		len(t.trace.Nodes), t.trace.GPUs(), len(t.trace.Pods), b.seedText(), b.mixText())
 	if err := b.out.Print(b.summary(t)); err != nil {
 		return err
 	}
@@ -63,21 +63,6 @@ func (b *experiment) mixText() string {
 	return "are told that of the list"
 }
 
-// modeText says what else differs from the published experiment.
-func (b *experiment) modeText() string {
-	text := ""
-	if n := b.Play.Queue; n > 0 {
-		text += fmt.Sprintf("; tasks wait in a queue, gone through after each %d arrivals", n)
-	}
-	if n := b.Play.Moves; n > 0 {
-		text += fmt.Sprintf("; up to %d tasks move for one", n)
-	}
-	if n := b.Play.MovesInAll; n > 0 && b.Play.Moves > 0 {
-		text += fmt.Sprintf(", and %d in all", n)
-	}
-	return text
-}
-
 // summary is the table for people: allocation at loads, and at 100 % what is left over, by policy.
 func (b *experiment) summary(t *trace) *study.Table {
 	columns := []string{"policy"}
@@ -85,9 +70,6 @@ func (b *experiment) summary(t *trace) *study.Table {
 		columns = append(columns, fmt.Sprintf("at %d", load))
 	}
 	columns = append(columns, "unallocated", "sd", "95 %", "published", "to "+reference, "95 %", "GPUs", "fragmented", "of free at 80")
-	if b.Play.Moves > 0 {
-		columns = append(columns, "moves")
-	}
 	summary := study.NewTable("GPUs allocated at loads, and at 100 % what is unallocated and fragmented, all in % of the GPUs", columns...)
 	for p, policy := range b.policies {
 		row := []any{policy.Name}
@@ -104,9 +86,6 @@ func (b *experiment) summary(t *trace) *study.Table {
 		}
 		row = append(row, b.comparison(t, p)...)
 		row = append(row, percentage(meanOf(t.at(p, 100, fragmented))), percentage(meanOf(t.at(p, 80, fragmentedOfFree))))
-		if b.Play.Moves > 0 {
-			row = append(row, fmt.Sprintf("%.0f", meanOf(study.Each(t.runs[p], moved))))
-		}
 		summary.Add(row...)
 	}
 	return summary
@@ -115,8 +94,6 @@ func (b *experiment) summary(t *trace) *study.Table {
 func allocated(p openb.Point) float64        { return p.Allocated }
 func fragmented(p openb.Point) float64       { return p.Fragmented }
 func fragmentedOfFree(p openb.Point) float64 { return p.FragmentedOfFree }
-
-func moved(r *openb.Run) float64 { return float64(r.Moved) }
 
 // spreadCells are the standard deviation of values and half of the confidence interval of their
 // mean; two values say next to nothing about either.
@@ -178,9 +155,6 @@ func (b *experiment) figures(t *trace) *study.Table {
 		add(p, "unallocated at 100", t.at(p, 100, openb.Point.Unallocated), published)
 		add(p, "fragmented at 100", t.at(p, 100, fragmented), nil)
 		add(p, "fragmented of free at 80", t.at(p, 80, fragmentedOfFree), nil)
-		if b.Play.Moves > 0 {
-			add(p, "moves", study.Each(t.runs[p], moved), nil)
-		}
 		if differences := b.differences(t, p); differences != nil {
 			add(p, "unallocated at 100, to "+reference, differences, nil)
 		}
