@@ -118,9 +118,6 @@ func openbFlags(f *flag.FlagSet) conduct {
 	seeds := f.String("seeds", fmt.Sprintf("%d-%d", o.Seeds[0], o.Seeds[len(o.Seeds)-1]), "seeds, as 42-51 or 42,44")
 	mix := f.String("mix", "oracle", "what policies know of the mix of tasks: oracle, that of the whole trace; online, what has arrived")
 	f.IntVar(&o.Load, "load", o.Load, "play until so many percent of the GPUs have been asked for, at least 100")
-	f.IntVar(&o.Play.Queue, "queue", 0, "instead of dropping tasks that fit nowhere, go through a queue after each so many arrivals, the most GPUs first")
-	f.IntVar(&o.Play.Moves, "moves", 0, "the most tasks that may move for one that fits nowhere")
-	f.IntVar(&o.Play.MovesInAll, "moves-in-all", 0, "the most moves in all; 0: no bound")
 	f.BoolVar(&o.Bound, "bound", false, "also tell how many GPUs any policy leaves over, at the least; some seconds a seed")
 	f.StringVar(&o.HTML, "html", "", "write a page with plots to this file")
 	return func(ctx context.Context, out study.Output, w io.Writer) error {
@@ -291,12 +288,7 @@ func scaleFlags(f *flag.FlagSet) conduct {
 }
 
 func tracesFlags(f *flag.FlagSet) conduct {
-	o := traces.Defaults()
+	o := traces.Options{}
 	f.StringVar(&o.Dir, "dir", "", "the folder with the published traces, each in a folder of its own")
-	f.StringVar(&o.Sacct, "sacct", "", "a file that sacct --parsable2 wrote")
-	f.StringVar(&o.SWF, "swf", "", "a log in the Standard Workload Format")
-	f.BoolVar(&o.Queues, "queues", false, "print the queues of every trace, too")
-	f.IntVar(&o.Drawn, "drawn", 0, "draw so many jobs of each published summary, and compare")
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of what is drawn")
 	return with(&o, &o.Output, traces.Run)
 }

@@ -1,7 +1,6 @@
-// Package workload makes what a fleet has to do: a reference day, drawn from a seed; days that
-// happened, read from traces; and months that have the figures of published summaries. All come as
-// a sim.Workload, that is, as facts with instants, so that the simulator, an embedder's own test
-// bench and a benchmark can use them alike.
+// Package workload makes what a fleet has to do: a reference day, drawn from a seed, and days that
+// happened, read from traces. All come as a sim.Workload, that is, as facts with instants, so that
+// the simulator, an embedder's own test bench and a benchmark can use them alike.
 //
 //	day := workload.Reference{Seed: 1}
 //	sched, err := core.New(day.Config())
@@ -31,22 +30,12 @@
 //   - [OpenB]: Alibaba 2023, 1,213 nodes with 6,212 GPUs, and 8,152 tasks of which about half
 //     take a share of a GPU.
 //   - [Philly]: Microsoft 2017, 82,247 training jobs of 15 virtual clusters.
-//   - [Chronus]: 30,735 of such jobs with deadlines.
-//   - [DLRM]: Alibaba 2025, 23,871 instances of 156 recommendation services.
 //   - [Sacct]: what any Slurm cluster has in its accounts.
 //   - [SWF]: logs in the Standard Workload Format; [WriteSWF] writes any workload so.
-//   - [SpotNodes], [Lingjun] and [OnFabric]: fleets without jobs, 4,278 nodes of six
-//     products and 847 hosts in an uneven Clos.
 //
 // [Summarize] tells what a workload holds.
 //
 // Rows are read as the simulator asks for them. Where the format promises the order of
 // time, a trace of any length takes the same memory; where it does not, rows are
 // kept until they are in order, see [Options].Window.
-//
-// # Drawn from summaries
-//
-// Of some clusters only summaries are published. [Synthetic] draws jobs that have their
-// figures, of the clusters of Helios and Acme that [Profiles] lists, and says what is fitted
-// and what is assumed.
 package workload

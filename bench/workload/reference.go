@@ -112,7 +112,6 @@ const (
 	partBatch
 	partHost
 	partFailures
-	partSynthetic
 )
 
 // tell adds a fact, unless it comes after the end.

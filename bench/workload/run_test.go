@@ -39,18 +39,6 @@ func TestTracesRunToTheEnd(t *testing.T) {
 	}
 }
 
-// TestSyntheticRunsToTheEnd: a day and a half of the largest gangs, at twice their load.
-func TestSyntheticRunsToTheEnd(t *testing.T) {
-	kalos, err := workload.FindProfile("kalos")
-	require.NoError(t, err)
-	s := workload.Synthetic{Profile: kalos, Seed: 5, Span: 36 * berth.Hour, LoadPercent: 200}
-	jobs, err := s.Workload()
-	require.NoError(t, err)
-	totals := runChecked(t, s.Config(), jobs).Report().Totals
-	require.Greater(t, int(totals.JobsAdmitted), 200)
-	require.Equal(t, totals.JobsAdmitted, totals.JobsFinished)
-}
-
 // runChecked runs a workload until nothing is left to happen, under the independent checker.
 func runChecked(t *testing.T, config berth.Config, w sim.Workload) *core.Core {
 	t.Helper()

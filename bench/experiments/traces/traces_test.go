@@ -2,7 +2,6 @@ package traces
 
 import (
 	"compress/gzip"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,27 +40,16 @@ func TestTraces(t *testing.T) {
 		"2017-10-10 07:00:00,7200.0,16,b\n2017-10-09 07:00:00,3600.0,1,a\n2017-10-09 08:00:00,3600.0,20,b\n")
 	writeTrace(t, dir, "openb/openb_node_list_x.csv", "sn,cpu_milli,memory_mib,gpu,model\na,1,1,2,T4\nb,1,1,0,\n")
 	writeTrace(t, dir, "openb/openb_pod_list_x.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,1,1,1,460\nq,1,1,0,0\nr,1,1,1,1000\n")
-	sacct := writeTrace(t, dir, "sacct.txt", "JobID|Submit|Elapsed|Account|AllocTRES\n"+
-		"1|2024-03-01T09:30:00|01:00:00|physics|gres/gpu=2\n1.0|2024-03-01T09:30:00|01:00:00|physics|cpu=1\n")
-	swf := writeTrace(t, dir, "log.swf", "1 20 -1 3600 4 -1 -1 8 7200 -1 1 5 1 -1 2 1 -1 -1\n")
 
-	o := Options{Output: study.Output{Format: study.CSV}, Queues: true, Dir: dir, Sacct: sacct, SWF: swf}
+	o := Options{Output: study.Output{Format: study.CSV}, Dir: dir}
 	out, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
 	require.Equal(t, `table,file,format,jobs,days,queues,host,part,1 GPU,2-4,5-8,9-16,>16,GPU-hours,median min,mean min,without end
 "jobs, by the GPUs that they claim",openb/openb_pod_list_x.csv,openb tasks,3,,,1,1,1,0,0,0,0,,,,
 "jobs, by the GPUs that they claim",philly/jobs.csv.gz,philly,3,1,2,0,0,1,0,0,1,1,53,60,80,0
-"jobs, by the GPUs that they claim",`+sacct+`,sacct,1,0,1,0,0,0,1,0,0,0,2,60,60,0
-"jobs, by the GPUs that they claim",`+swf+`,swf,1,0,1,0,0,0,0,1,0,0,8,60,60,0
 table,file,rows,reason
-"rows that are no jobs, or none that ran",`+sacct+`,1,a step of a job
 table,file,format,nodes,GPUs,products
 fleets,openb/openb_node_list_x.csv,openb nodes,2,2,2 T4
-table,file,queue,jobs,GPU-hours
-queues,philly/jobs.csv.gz,a,1,1
-queues,philly/jobs.csv.gz,b,2,52
-queues,`+sacct+`,physics,1,2
-queues,`+swf+`,queue-2,1,8
 `, out)
 }
 
@@ -69,9 +57,8 @@ queues,`+swf+`,queue-2,1,8
 func TestTracesReportsWhatIsBroken(t *testing.T) {
 	dir := t.TempDir()
 	for says, o := range map[string]Options{
-		"there is no trace below":                 {Dir: dir},
-		"-dir, -sacct, -swf or -drawn is missing": {},
-		"-drawn: -1 is not between":               {Drawn: -1},
+		"there is no trace below": {Dir: dir},
+		"-dir is missing":         {},
 	} {
 		_, err := studytest.Tell(Run, o)
 		require.ErrorIs(t, err, flagline.ErrMisuse)
@@ -84,22 +71,10 @@ func TestTracesReportsWhatIsBroken(t *testing.T) {
 	require.Contains(t, out, "philly/b.csv")
 	require.ErrorContains(t, err, broken+":2:28: num_gpus")
 	require.NotErrorIs(t, err, flagline.ErrMisuse)
-	_, err = studytest.Tell(Run, Options{SWF: filepath.Join(dir, "absent")})
-	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 func TestHelpNamesTheFiles(t *testing.T) {
 	for _, f := range formats {
 		require.Contains(t, Help, strings.TrimSuffix(f.pattern, "*"), f.name)
-	}
-}
-
-func TestTracesDrawn(t *testing.T) {
-	o := Defaults()
-	o.Drawn, o.Format = 2000, study.CSV
-	out, err := studytest.Tell(Run, o)
-	require.NoError(t, err)
-	for _, cluster := range []string{"venus", "earth", "saturn", "uranus", "seren", "kalos"} {
-		require.Contains(t, out, "beside what these say\","+cluster+",")
 	}
 }
