@@ -18,6 +18,12 @@ import (
 //  1. A replica is leaving if and only if it has members to stop, is asked to leave on its own
 //     account, or is evicted for another.
 //  2. The beneficiary of a victim waits, has nodes set aside, and lists the victim.
+//  3. The running replicas are those of the queues; States counts the replicas by state, and
+//     Stretching those that run and may have more than their minimum.
+//  4. A replica needs an order of the next pass if and only if none is out and it is to be
+//     repaired or has members to stop, or if it is asked for a checkpoint that nobody needs.
+//  5. Where its members stood is kept of a replica while it backs off after they died or, before
+//     that, while the rest of it is being stopped.
 type Life struct {
 	agenda  *agenda.Agenda
 	state   *state.State
