@@ -45,50 +45,7 @@ func (f *Fleet) Check() error {
 	if parts != 0 {
 		found = append(found, fmt.Errorf("gang: the index has %d divided GPUs too many", -parts))
 	}
-	return errors.Join(append(found, f.checkCensus(), f.checkStocks())...)
-}
-
-// checkCensus checks that nodes are counted as they are, but for those that are noted.
-func (f *Fleet) checkCensus() error {
-	c := &f.census
-	counted, left := make([]int, len(c.conditions)), 0
-	for _, list := range c.at {
-		for _, w := range list {
-			left += int(w.nodes)
-		}
-	}
-	stale := len(c.stale)
-	for n := range c.of {
-		r := &c.of[n]
-		if r.stale {
-			stale--
-		}
-		switch {
-		case !r.stale && r.condition >= 0 != f.nodes[n].live, !r.stale && f.nodes[n].live && string(f.nodes[n].appendKey(nil)) != c.conditions[r.condition].key:
-			return fmt.Errorf("gang: node %d is counted in another condition", n)
-		case r.condition < 0:
-			continue
-		case !slices.ContainsFunc(c.at[r.domain], func(w crowd) bool { return w.condition == r.condition }):
-			return fmt.Errorf("gang: node %d is not counted in its domain", n)
-		}
-		counted[r.condition]++
-		left--
-	}
-	if stale != 0 || slices.ContainsFunc(c.stale, func(n topology.NodeIndex) bool { return !c.of[n].stale }) {
-		return fmt.Errorf("gang: %d nodes are noted as changed, %d too many", len(c.stale), stale)
-	}
-	if left != 0 {
-		return fmt.Errorf("gang: domains count %d nodes too many", left)
-	}
-	for i := range c.conditions {
-		if of := &c.conditions[i]; of.nodes != counted[i] || counted[i] > 0 && c.byKey[of.key] != int32(i) {
-			return fmt.Errorf("gang: condition %d has %d nodes, %d are in it", i, of.nodes, counted[i])
-		}
-	}
-	if len(c.byKey)+len(c.vacant) != len(c.conditions) {
-		return fmt.Errorf("gang: %d conditions, %d keys, %d vacant", len(c.conditions), len(c.byKey), len(c.vacant))
-	}
-	return nil
+	return errors.Join(append(found, f.checkGenerations(), f.checkCensus(), f.checkStocks(), f.checkLosses(), f.checkScratch())...)
 }
 
 // checkDivided checks what is kept of the divided GPUs of a class, and returns how many the
@@ -106,6 +63,9 @@ func (f *Fleet) checkDivided(c topology.NodeClass) (int, error) {
 	}
 	if nodes != of.nodes {
 		return 0, fmt.Errorf("gang: class %d counts %d nodes, %d are there", c, of.nodes, nodes)
+	}
+	if err := of.checkPositions(); err != nil {
+		return 0, fmt.Errorf("gang: class %d: %w", c, err)
 	}
 	if of.gpus == nil {
 		return 0, nil
@@ -144,6 +104,26 @@ func (f *Fleet) checkDivided(c topology.NodeClass) (int, error) {
 		}
 	}
 	return of.gpus.Len(), nil
+}
+
+// checkPositions checks that each position of the offers is of one lot, or vacant.
+func (d *divided) checkPositions() error {
+	taken := slices.Clone(d.vacant)
+	for i := range d.lots {
+		taken = append(taken, d.lots[i].position)
+	}
+	slices.Sort(taken)
+	for p := range d.offers {
+		if len(d.offers[p].free) != len(taken) || len(d.offers[p].keeping) != len(taken) {
+			return fmt.Errorf("%d lots and vacancies, and %d bids for profile %d", len(taken), len(d.offers[p].free), p)
+		}
+	}
+	for i, at := range taken {
+		if int(at) != i {
+			return fmt.Errorf("position %d is of two lots, or of none", i)
+		}
+	}
+	return nil
 }
 
 // checkState checks one node and returns how many of its GPUs each index has.

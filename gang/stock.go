@@ -3,7 +3,6 @@ package gang
 import (
 	"cmp"
 	"encoding/binary"
-	"fmt"
 	"math/bits"
 
 	"github.com/berth-sched/berth/countable"
@@ -24,9 +23,10 @@ type Stock struct {
 	// and no longer than the class has nodes.
 	Tag any
 
-	key   string
-	birth uint32 // tells it from what had its number before
-	nodes []topology.NodeIndex
+	generation uint64 // of the class
+	key        string
+	birth      uint32 // tells it from what had its number before
+	nodes      []topology.NodeIndex
 }
 
 // Nodes is how many nodes have this left.
@@ -172,20 +172,25 @@ func (k *stocks) find(state *nodeState) int32 {
 	k.list, k.at = append(k.list, Stock{}), append(k.at, 0)
 	k.births++
 	s := &k.list[i]
-	*s = Stock{Class: state.class, Host: state.hostFree(), key: string(k.key), birth: k.births}
-	if state.plain() {
-		s.Left = make([]int16, len(state.slots))
-		free := bits.OnesCount64(state.free())
-		for g := len(s.Left) - free; g < len(s.Left); g++ {
-			s.Left[g] = wholeMilli
-		}
-	} else {
-		for _, p := range k.parts {
-			s.Left = append(s.Left, int16(p.left))
-		}
-	}
+	*s = Stock{Class: state.class, Left: k.leftOf(state), Host: state.hostFree(), generation: state.generation, key: string(k.key), birth: k.births}
 	k.byKey[s.key] = i
 	return i
+}
+
+// leftOf is what the GPUs of a state have left, of which the key is at hand.
+func (k *stocks) leftOf(state *nodeState) []int16 {
+	left := make([]int16, len(state.slots))
+	if state.plain() {
+		free := bits.OnesCount64(state.free())
+		for g := len(left) - free; g < len(left); g++ {
+			left[g] = wholeMilli
+		}
+		return left
+	}
+	for g := range k.parts {
+		left[g] = int16(k.parts[g].left)
+	}
+	return left
 }
 
 // sweep forgets the stocks without nodes. The others get new numbers.
@@ -263,47 +268,4 @@ func (k *stocks) listParts(state *nodeState) {
 
 func compareParts(a, b *stockPart) int {
 	return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.owner, b.owner), cmp.Compare(a.memory, b.memory), cmp.Compare(a.shares, b.shares))
-}
-
-// checkStocks checks that nodes are in the stocks that they belong to, but for those that are
-// noted.
-func (f *Fleet) checkStocks() error {
-	k := &f.stocks
-	if !k.on {
-		return nil
-	}
-	live, in := 0, 0
-	for i := range k.list {
-		s := &k.list[i]
-		if k.byKey[s.key] != int32(i) {
-			return fmt.Errorf("gang: stock %d is not known by its key", i)
-		}
-		if in += len(s.nodes); len(s.nodes) > 0 {
-			live++
-			if k.lists[s.Class][k.at[i]] != int32(i) {
-				return fmt.Errorf("gang: stock %d is not in the list of its class", i)
-			}
-		}
-	}
-	probe := stocks{}
-	for n := range k.of {
-		at := &k.of[n]
-		if at.stock >= 0 {
-			in--
-		}
-		if at.stale {
-			continue
-		}
-		takes := f.nodes[n].live && f.nodes[n].schedulable
-		if takes != (at.stock >= 0) {
-			return fmt.Errorf("gang: node %d is in stock %d, and takes work: %t", n, at.stock, takes)
-		}
-		if probe.writeKey(&f.nodes[n]); takes && (string(probe.key) != k.list[at.stock].key || k.list[at.stock].nodes[at.at] != topology.NodeIndex(n)) {
-			return fmt.Errorf("gang: node %d is in another stock", n)
-		}
-	}
-	if live != k.live || in != 0 {
-		return fmt.Errorf("gang: %d stocks have nodes, %d are counted; %d nodes too many", live, k.live, in)
-	}
-	return nil
 }

@@ -16,6 +16,9 @@ func (t *Tree) Check() error {
 	if err := t.checkProductTable(); err != nil {
 		return err
 	}
+	if err := t.checkKept(); err != nil {
+		return err
+	}
 	sums := t.sums()
 	for i := range t.nodes {
 		n := &t.nodes[i]
@@ -48,8 +51,8 @@ func (t *Tree) checkNames() error {
 		n := &t.nodes[i]
 		switch {
 		case !n.live:
-			if !slices.Contains(t.free, QueueIndex(i)) {
-				return fmt.Errorf("quota: check: index %d is neither live nor free", i)
+			if !slices.Contains(t.free, QueueIndex(i)) || n.left() {
+				return fmt.Errorf("quota: check: index %d is neither live nor free, or something is left of its queue", i)
 			}
 		case QueueIndex(i) == RootQueue:
 			if n.parent != NoQueue || n.config.Name != "" || n.position >= 0 {
@@ -64,6 +67,31 @@ func (t *Tree) checkNames() error {
 	}
 	if live != len(t.byName) || live+1+len(t.free) != len(t.nodes) {
 		return fmt.Errorf("quota: check: %d queues, %d names, %d free of %d", live, len(t.byName), len(t.free), len(t.nodes))
+	}
+	return nil
+}
+
+// left reports whether anything is left of a queue that was removed.
+func (n *node) left() bool {
+	return n.active || n.position >= 0 || n.members != 0 || n.used() || len(n.below)+len(n.products)+n.heap.Len() > 0 || n.history != history{}
+}
+
+// checkKept works out anew what follows from the queues and the clock, and compares.
+func (t *Tree) checkKept() error {
+	fresh, births := Tree{nodes: t.nodes}, map[uint64]bool{}
+	if len(t.order) > 0 && !slices.Equal(t.order, fresh.topDown()) {
+		return fmt.Errorf("quota: check: the queues are in the order %v, not %v", t.order, fresh.order)
+	}
+	if fresh.decay.fill(); t.decay.width != 0 && t.decay.table != fresh.decay.table {
+		return fmt.Errorf("quota: check: the table of the decay is another")
+	}
+	for i := range t.nodes {
+		if n := &t.nodes[i]; n.live {
+			if births[n.birth] || n.birth > t.births {
+				return fmt.Errorf("quota: check: queue %q was born with another, or is yet to be", n.config.Name)
+			}
+			births[n.birth] = true
+		}
 	}
 	return nil
 }

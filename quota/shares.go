@@ -35,8 +35,8 @@ import (
 // A Shares keeps what it worked out. After a change of one demand, Of looks at the
 // children of the queues on one path again. A change of the tree by Set, Remove,
 // SetCapacity or the end of a step (Tree.Advance) makes the next call work out
-// everything anew; usage changes nothing. Demand of a queue that was removed must
-// be set again if its index comes back.
+// everything anew; usage changes nothing. The demand of a queue ends with it: one that
+// gets its index wants nothing until that is told.
 type Shares struct {
 	tree     *Tree
 	resource Resource
@@ -44,7 +44,7 @@ type Shares struct {
 	untilted bool
 	version  uint64
 	fresh    bool
-	demand   []int64 // of the leaves, as it was told
+	demand   []toldDemand // of the leaves
 	wants    []want
 	fair     filling // of the capacity
 	promised filling // of as much as is wanted under guarantees
@@ -52,6 +52,12 @@ type Shares struct {
 	held     []holding // of the queues of the path, see walk
 	portions []portion
 	reclaim  []reach // see reclaim.go
+}
+
+// A told demand is that of the queue with a birth.
+type toldDemand struct {
+	birth  uint64
+	amount int64
 }
 
 // A want is what one queue may have at the most, and what of it is promised.
@@ -115,13 +121,13 @@ func (s *Shares) SetDemand(i QueueIndex, demand int64) error {
 	if reason := checkAmount(demand); reason != "" {
 		return &Error{Queue: s.tree.Name(i), Field: "demand", Reason: reason, Kind: ErrInvalid}
 	}
-	if int(i) >= len(s.demand) {
-		s.demand = append(s.demand, make([]int64, int(i)+1-len(s.demand))...)
-	}
-	if s.demand[i] == demand {
+	if s.told(i) == demand {
 		return nil
 	}
-	s.demand[i] = demand
+	if int(i) >= len(s.demand) {
+		s.demand = append(s.demand, make([]toldDemand, int(i)+1-len(s.demand))...)
+	}
+	s.demand[i] = toldDemand{s.tree.nodes[i].birth, demand}
 	if s.stale() {
 		return nil
 	}
@@ -148,10 +154,18 @@ func (s *Shares) SetDemand(i QueueIndex, demand int64) error {
 
 // Demand returns what SetDemand said of a leaf.
 func (s *Shares) Demand(i QueueIndex) int64 {
-	if !s.tree.Leaf(i) || int(i) >= len(s.demand) {
+	if !s.tree.Leaf(i) {
 		return 0
 	}
-	return s.demand[i]
+	return s.told(i)
+}
+
+// told is what SetDemand said of a queue since that was added.
+func (s *Shares) told(i QueueIndex) int64 {
+	if int(i) >= len(s.demand) || s.demand[i].birth != s.tree.nodes[i].birth {
+		return 0
+	}
+	return s.demand[i].amount
 }
 
 // Of returns the fair share of a queue, in the resource's unit; zero for what is no
@@ -235,7 +249,6 @@ func (s *Shares) rebuild() {
 	s.version, s.fresh = s.tree.version, true
 	s.wants = slices.Grow(s.wants[:0], n)[:n]
 	clear(s.wants)
-	s.demand = append(s.demand, make([]int64, max(0, n-len(s.demand)))...)
 	for _, f := range []*filling{&s.fair, &s.promised} {
 		f.levels = slices.Grow(f.levels[:0], n)[:n]
 		f.current = slices.Grow(f.current[:0], n)[:n]
@@ -247,7 +260,7 @@ func (s *Shares) rebuild() {
 		i := order[at]
 		w := &s.wants[i]
 		if s.tree.Leaf(i) {
-			w.mostBelow = s.demand[i]
+			w.mostBelow = s.told(i)
 		}
 		s.weigh(i)
 		s.limit(i)

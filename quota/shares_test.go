@@ -266,8 +266,27 @@ func TestSharesFollowChanges(t *testing.T) {
 				require.Equal(t, fresh.Guaranteed(j), shares.Guaranteed(j))
 			}
 			require.Equal(t, fresh.All(nil), shares.All(nil))
+			require.NoError(t, shares.Check())
 		}
 	})
+}
+
+// A demand ends with its queue: another one that gets the index wants nothing before it is told.
+func TestADemandEndsWithItsQueue(t *testing.T) {
+	tree := NewTree()
+	shares, err := NewShares(tree, GPUMilli, 1)
+	require.NoError(t, err)
+	require.NoError(t, tree.SetCapacity(GPUMilli, 100))
+	i := mustSet(t, tree, Queue{Name: "old"})
+	require.NoError(t, shares.SetDemand(i, 7))
+	require.EqualValues(t, 7, shares.Of(i))
+	require.NoError(t, tree.Remove("old"))
+	require.Equal(t, i, mustSet(t, tree, Queue{Name: "new"}))
+	require.Zero(t, shares.Of(i))
+	require.Zero(t, shares.Demand(i))
+	require.NoError(t, shares.SetDemand(i, 7))
+	require.EqualValues(t, 7, shares.Of(i))
+	require.NoError(t, shares.Check())
 }
 
 // TestSharesAtExtremes: the largest amounts and weights neither wrap nor panic, and

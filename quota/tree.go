@@ -46,6 +46,7 @@ type Tree struct {
 	names       []Resource // of the resource IDs, so that a Verdict need not build one; "" where free
 	maxProducts int        // MaxProducts, and less in tests
 	version     uint64     // of all but usage, so that a Shares knows when it is stale
+	births      uint64     // queues that there have been
 	decay       decay
 	order       []QueueIndex // see topDown
 	scratch     []QueueIndex
@@ -58,6 +59,7 @@ type node struct {
 	position int32 // in the parent's heap, or -1
 	live     bool
 	active   bool         // a leaf that wants to be served
+	birth    uint64       // tells it from the queues that had its index before
 	asks     int64        // what SetNext said of an active leaf, in thousandths of a GPU
 	turn     turn         // good while the queue is in a heap
 	weight   int64        // config.Weight with its default
@@ -173,7 +175,8 @@ func (t *Tree) add(name string, parent QueueIndex) QueueIndex {
 		i = QueueIndex(len(t.nodes))
 		t.nodes = append(t.nodes, t.newNode(parent))
 	}
-	t.byName[name] = i
+	t.births++
+	t.byName[name], t.nodes[i].birth = i, t.births
 	t.nodes[i].config.Name = name
 	t.insert(i)
 	t.version++

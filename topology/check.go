@@ -35,13 +35,27 @@ func (c *checker) indexes() {
 	if got := c.nodes + t.vacantNodes.n; got != len(t.nodes) {
 		c.wrong("%d nodes in use and %d vacant, of %d", c.nodes, t.vacantNodes.n, len(t.nodes))
 	}
-	uses := make([]int32, len(t.classes))
+	uses, vacant := make([]int32, len(t.classes)), node{}
 	for n := range t.nodes {
-		if t.Has(NodeIndex(n)) {
-			uses[t.nodes[n].class]++
-		} else if !t.vacantNodes.free.has(n) {
-			c.wrong("node %d is neither in use nor vacant", n)
+		node := &t.nodes[n]
+		if !t.Has(NodeIndex(n)) {
+			if !t.vacantNodes.free.has(n) || *node != vacant {
+				c.wrong("node %d is neither in use nor vacant", n)
+			}
+			continue
 		}
+		uses[node.class]++
+		if node.gpus != t.classes[node.class].gpus || node.tally.class != node.class || node.tally.domain != node.domain {
+			c.wrong("node %d is not of its class, or is counted elsewhere", n)
+		}
+	}
+	for d := range t.domains {
+		if !t.domains[d].live && (!t.vacantDomains.free.has(d) || t.sums[d] != sum{}) {
+			c.wrong("domain %d is neither in use nor vacant, or something is left of it", d)
+		}
+	}
+	if t.vacantNodes.n > 0 && t.vacantNodes.low > t.vacantNodes.free.next(0) || t.vacantDomains.n > 0 && t.vacantDomains.low > t.vacantDomains.free.next(0) {
+		c.wrong("an index is vacant that would not be given")
 	}
 	for class, use := range t.classes {
 		if use.nodes != uses[class] {
@@ -100,6 +114,11 @@ func (c *checker) domain(d DomainIndex) {
 	}
 	for class := range t.classes {
 		c.tally(d, NodeClass(class))
+	}
+	for i, tl := range dom.tallies {
+		if i > 0 && dom.tallies[i-1].class >= tl.class {
+			c.wrong("the tallies of %s are out of order", name)
+		}
 	}
 }
 

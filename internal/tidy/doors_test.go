@@ -13,7 +13,7 @@ var doors = map[string]doorsOf{
 			"SetBreakCost", "SetChooser", "SetClass", "SetHealthy", "SetHost", "SetLoss", "SetPartitioning", "SetRanking", "SetSchedulable", "SetScorer", "Together",
 		},
 		asks: []string{
-			"AppendLeft", "Check", "CheckHolds", "Diagnose", "DiagnoseLevels", "EachFaulty", "Fits", "FreeMask", "Healthy", "Idle",
+			"AppendLeft", "Check", "CheckHolds", "CheckTags", "Diagnose", "DiagnoseLevels", "EachFaulty", "Fits", "FreeMask", "Healthy", "Idle",
 			"HostFree", "LossOn", "Partitioning", "Plain", "Schedulable", "ShareLeft", "Sound", "StockOf", "Stocks", "Taken", "Tree", "Validate",
 		},
 	},
