@@ -23,6 +23,9 @@ import (
 //     the quota tree hold nothing else but what is earmarked.
 //  2. Usage equals the sum of what is held at every queue.
 //  3. Earmarks are charged between two instants of a pass alone.
+//  4. The lots of a queue are what runs there without a surplus, by what it is charged.
+//  5. Capacities has what the nodes add to the fleet: of one that takes no more work, what is in
+//     use there.
 type Books struct {
 	catalogue *catalogue.Catalogue
 	agenda    *agenda.Agenda

