@@ -25,8 +25,6 @@
 package roomtest
 
 import (
-	"testing"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
@@ -53,9 +51,17 @@ import (
 // Start is the instant at which a machine begins: late enough for something to have begun before.
 const Start = berth.Time(24 * berth.Hour)
 
+// A TB is a test of package testing, or of rapid.
+type TB interface {
+	require.TestingT
+	Helper()
+	Failed() bool
+	Cleanup(func())
+}
+
 // A Machine is the rooms of a core, each on those below it.
 type Machine struct {
-	t      testing.TB
+	t      TB
 	broken bool
 
 	Catalogue *catalogue.Catalogue
@@ -76,7 +82,7 @@ type Machine struct {
 }
 
 // New makes a machine with an empty fleet and the root queue, at Start.
-func New(t testing.TB, config berth.Config) *Machine {
+func New(t TB, config berth.Config) *Machine {
 	t.Helper()
 	require.NoError(t, config.Check())
 	config = values.CloneConfig(config)
