@@ -16,6 +16,13 @@ func Job(id berth.JobID, queue berth.QueueID, members, gpus int) berth.Job {
 	return berth.Job{ID: id, Queue: queue, Groups: []berth.Group{{Members: members, Claim: berth.WholeGPUs(gpus)}}}
 }
 
+// Admit makes a job and its first replica known, and no more: the replica stands in no index, as one
+// that is being restored.
+func (m *Machine) Admit(spec berth.Job) *record.Replica {
+	m.t.Helper()
+	return m.State.NewReplicaAt(m.admit(spec), 0)
+}
+
 // Wait submits a job, and returns its first replica.
 func (m *Machine) Wait(spec berth.Job) *record.Replica {
 	m.t.Helper()
@@ -198,4 +205,32 @@ func (m *Machine) Stopped(rep *record.Replica) {
 	}
 	m.State.CloseOrder(rep)
 	m.Life.Settle(rep, rep.Release.Get().Cause)
+}
+
+// Finished reports that a gang that runs has ended by itself.
+func (m *Machine) Finished(rep *record.Replica) {
+	m.t.Helper()
+	require.Equal(m.t, berth.ReplicaRunning, rep.State)
+	m.Books.UnbookAll(rep, record.MemberRunning)
+	m.Life.TakeBack(rep, berth.Cause{Code: berth.CauseFinished}, true)
+}
+
+// Bind has a gang that waits be started on nodes, as a search that found them does: a member on each
+// node that is named, in order.
+func (m *Machine) Bind(rep *record.Replica, nodes ...string) {
+	m.t.Helper()
+	require.Equal(m.t, berth.ReplicaPending, rep.State)
+	where := m.Where(rep, nodes)
+	require.True(m.t, m.Books.Hold(where))
+	rep.Members = make([]record.Member, rep.Job.Members())
+	for i, flat := 0, 0; i < len(where); i, flat = i+1, flat+1 {
+		flat = max(flat, rep.Job.Offset(where[i].Group))
+		m.Books.Book(rep, flat, where[i].Hold, record.MemberBinding)
+	}
+	m.Backlog.Unawait(rep)
+	m.Backlog.EncloseExclusive(rep)
+	m.Life.LeavePending(rep)
+	m.State.SetEnd(rep, m.State.EndIfPlaced(rep))
+	m.Life.BeginNext(rep)
+	m.Search.Bind(rep, berth.Cause{Code: berth.CauseFits})
 }
