@@ -13,9 +13,9 @@ type Explanation struct {
 	Cancelled bool `json:"cancelled,omitempty"`
 	// Replicas in the order of their numbers, those that wait alike as one.
 	Replicas []ReplicaExplanation `json:"replicas"`
-	// Standing of the queue among its siblings, and of each queue above it, the widest
+	// Positions of the queue among its siblings, and of each queue above it, the topmost
 	// first; nil if no replica waits.
-	Standing []QueueStanding `json:"standing,omitempty"`
+	Positions []QueuePosition `json:"positions,omitempty"`
 }
 
 // A ReplicaExplanation tells where one replica stands, or where several do that wait alike.
@@ -52,9 +52,9 @@ type ReplicaExplanation struct {
 	Reason *Reason `json:"reason,omitempty"`
 }
 
-// A QueueStanding is where a queue stands among its siblings in the order of service,
+// A QueuePosition is where a queue stands among its siblings in the order of service,
 // with the numbers that decide it. GPU amounts are in thousandths of a GPU.
-type QueueStanding struct {
+type QueuePosition struct {
 	Queue QueueID `json:"queue"`
 	// Position among the siblings that have something that may be tried, from 1, and Siblings
 	// how many these are; zero where the queue has nothing.

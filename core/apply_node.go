@@ -8,7 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
-	"github.com/berth-sched/berth/core/internal/told"
+	"github.com/berth-sched/berth/core/internal/spec"
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/internal/errtext"
 )
@@ -27,7 +27,7 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 	if len(c.state.NodeByID) >= c.state.Config.Limits.Nodes {
 		return refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has its %d nodes, see Limits.Nodes", c.state.Config.Limits.Nodes))
 	}
-	if err := c.addNode(told.NodeOf(&e.Node), nil); err != nil {
+	if err := c.addNode(spec.NodeOf(&e.Node), nil); err != nil {
 		return err
 	}
 	if !c.books.Restoring {
@@ -82,8 +82,8 @@ func (c *Core) nodeUpdated(e berth.NodeUpdated) *berth.Error {
 
 // asKnown is a description of a node with what the core knows better: the failures, the modes
 // and the instances of its GPUs.
-func asKnown(n *record.Node, again *berth.Node) told.Node {
-	spec := told.NodeOf(again)
+func asKnown(n *record.Node, again *berth.Node) spec.Node {
+	spec := spec.NodeOf(again)
 	for g := range min(len(spec.GPUs), len(n.Spec.GPUs)) {
 		spec.GPUs[g].Failed = spec.GPUs[g].Failed || n.Spec.GPUs[g].Failed
 		if spec.MIGTable == n.Spec.MIGTable {
@@ -94,7 +94,7 @@ func asKnown(n *record.Node, again *berth.Node) told.Node {
 }
 
 // replaceNode changes a node's shape, which is possible while nothing is held.
-func (c *Core) replaceNode(n *record.Node, spec told.Node) *berth.Error {
+func (c *Core) replaceNode(n *record.Node, spec spec.Node) *berth.Error {
 	if len(n.Members) > 0 {
 		return refusal.Of(berth.ErrConflict, "node", fmt.Sprintf("%d members hold capacity there, so its domains, pool and GPUs must stay", len(n.Members)))
 	}

@@ -32,7 +32,7 @@ func (c *Core) checkAgenda() error {
 	for _, id := range slices.Sorted(maps.Keys(c.state.Jobs)) {
 		for rep := range c.state.Jobs[id].Replicas.All() {
 			state.CountIf(&want.Stalled, c.backlog.Due.Stalled(rep))
-			state.CountIf(&want.Hopeless, c.backlog.Due.Hopeless(rep))
+			state.CountIf(&want.Hopeless, c.backlog.Due.CannotPlan(rep))
 		}
 	}
 	if !c.agenda.Agrees(want) {
@@ -54,7 +54,7 @@ func (c *Core) Check() error {
 		c.backlog.CheckWaiting, c.backlog.CheckQueues, c.backlog.CheckDue, c.backlog.CheckReservations, c.checkPlaces,
 		c.upkeep.CheckTrust, c.upkeep.CheckSpares, c.upkeep.CheckLosses,
 		c.life.CheckLife, c.life.CheckVictims,
-		c.gpus.CheckGPUs, c.gpus.CheckGPUHolds, c.victims.CheckProspects,
+		c.gpus.CheckGPUs, c.gpus.CheckGPUHolds, c.victims.CheckEvictable,
 		c.checkAgenda,
 	} {
 		if err := check(); err != nil {

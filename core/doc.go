@@ -43,7 +43,7 @@
 //	demand     what the fleet is asked for, and what it costs to take room from that; no record
 //	agenda     what has changed, and which stages of a pass are due when; it knows no record
 //	catalogue  owners, graphs inside nodes, the tables by which GPUs divide; it knows no record
-//	told       what is kept of the descriptions that came with events; it knows no record
+//	spec       what is kept of the descriptions that came with events; it knows no record
 //	losses, meter, roster               leaves: lost nodes, rates, records by number;
 //	refusal, invariant                  typed errors, broken promises;
 //	values, effort                      copies of values of package berth, and words for texts;

@@ -53,7 +53,7 @@ func VictimWork(c *Core) (places, weighed, candidates int) { return c.victims.Wo
 
 // NodesRestood counts the nodes that victim searches have looked at so far because something
 // changed on them.
-func NodesRestood(c *Core) int { return c.victims.Restood() }
+func NodesRestood(c *Core) int { return c.victims.NodesRebuilt() }
 
 // NodesToClear are the nodes with what could be moved off them for a job that waits, in order: one
 // by one, and by a look at all of them.

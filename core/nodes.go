@@ -8,8 +8,8 @@ import (
 	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/spec"
 	"github.com/berth-sched/berth/core/internal/state"
-	"github.com/berth-sched/berth/core/internal/told"
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/limits"
@@ -21,8 +21,8 @@ import (
 // addNode puts a checked node into the fleet, in the place of the one that it describes anew;
 // nil: it is unknown. It refuses one product or kind of node too many, before it changes
 // anything: nothing else of a checked node can be.
-func (c *Core) addNode(spec told.Node, old *record.Node) *berth.Error {
-	key, windows := hardware.KeyOf(&spec), c.backlog.ReservationsAround(&spec)
+func (c *Core) addNode(spec spec.Node, old *record.Node) *berth.Error {
+	key, windows := hardware.KeyOf(&spec), c.backlog.ReservationsOfJoining(&spec)
 	key.Fence = record.FenceOf(windows)
 	if err := c.checkKinds(key, old); err != nil {
 		return err

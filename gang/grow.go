@@ -25,7 +25,7 @@ func (f *Fleet) extend() {
 			f.extendSpread(group)
 			continue
 		}
-		d, node := f.around(group)
+		d, node := f.domainOfMore(group)
 		if node >= 0 {
 			f.fillNode(node, group, s.counts[group])
 		} else {
@@ -66,7 +66,7 @@ func (f *Fleet) extendSpread(group int) {
 	s := &f.search
 	g := &s.request.Groups[group]
 	unit := g.segment(g.Spread - 1)
-	d, node := f.around(group)
+	d, node := f.domainOfMore(group)
 	if node >= 0 || g.Spread <= f.tree.DomainLevel(d) {
 		return
 	}
@@ -114,9 +114,9 @@ func (f *Fleet) membersIn(p *portion, group int, level topology.Level) int {
 	return count
 }
 
-// around returns the domain in which further members of a group may be, and the node
+// domainOfMore returns the domain in which further members of a group may be, and the node
 // if it must be one node.
-func (f *Fleet) around(group int) (topology.DomainIndex, topology.NodeIndex) {
+func (f *Fleet) domainOfMore(group int) (topology.DomainIndex, topology.NodeIndex) {
 	s := &f.search
 	members := s.placement.Members
 	first := members[0].Hold.Node

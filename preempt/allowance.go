@@ -58,8 +58,8 @@ func (o *Options) checkAllowances(candidates []Candidate) error {
 	return nil
 }
 
-// A keeping is what the search knows of allowances.
-type keeping struct {
+// An allowanceState is what the search knows of allowances.
+type allowanceState struct {
 	// on: not all of the candidates may go together.
 	on         bool
 	allowances []Allowance
@@ -70,7 +70,7 @@ type keeping struct {
 	witnesses  [][]int // parts that suffice and may go, by candidate
 	member     []bool  // scratch, by candidate
 	pool       []item  // all of which a part is looked for, in the order at hand
-	stands     []standing
+	domains    []wantedDomain
 	stays      []item  // of the pool, for certain, in the exact search
 	scratch    []int64 // as left
 	chosen     []int
@@ -78,15 +78,15 @@ type keeping struct {
 	cut        bool
 }
 
-// A standing is a domain in the order in which parts of the pool are wanted.
-type standing struct {
+// A wantedDomain is a domain in the order in which parts of the pool are wanted.
+type wantedDomain struct {
 	domain int32
 	cost   int64
 }
 
-// openKeeping notes the allowances, once the items and the ledger are there.
-func (c *Chooser) openKeeping(options *Options) {
-	k := &c.keeping
+// openAllowances notes the allowances, once the items and the ledger are there.
+func (c *Chooser) openAllowances(options *Options) {
+	k := &c.allowances
 	k.on, k.cut, k.short = false, false, 0
 	k.allowances, k.permits = options.Allowances, options.Permits
 	k.witnesses = k.witnesses[:0]
@@ -107,7 +107,7 @@ func (c *Chooser) openKeeping(options *Options) {
 
 // spend takes what an item holds out of the allowances that it counts for, or puts it back.
 func (c *Chooser) spend(it *item, sign int64) {
-	k := &c.keeping
+	k := &c.allowances
 	for at := c.candidates[it.index].Allowance; at > 0; at = k.allowances[at-1].Above {
 		before := k.left[at-1]
 		k.left[at-1] -= sign * it.milli
@@ -122,7 +122,7 @@ func (c *Chooser) spend(it *item, sign int64) {
 
 // affords reports whether the allowances do for all of a list.
 func (c *Chooser) affords(list []item) bool {
-	k := &c.keeping
+	k := &c.allowances
 	left, short := k.left, k.short
 	k.left, k.short = k.scratch[:0], 0
 	for i := range k.allowances {
@@ -158,7 +158,7 @@ func (c *Chooser) call(lists ...[]item) bool {
 
 // askPart reports whether some of all lists suffice that may go together.
 func (c *Chooser) askPart(lists ...[]item) bool {
-	k := &c.keeping
+	k := &c.allowances
 	k.pool = k.pool[:0]
 	for _, items := range lists {
 		for i := range items {
@@ -182,7 +182,7 @@ func (c *Chooser) askPart(lists ...[]item) bool {
 
 // meetsTrial reports whether a list meets the demand, and leaves it entered.
 func (c *Chooser) meetsTrial(list []item) bool {
-	l := &c.keeping.trial
+	l := &c.allowances.trial
 	if !l.on {
 		return true
 	}
@@ -192,7 +192,7 @@ func (c *Chooser) meetsTrial(list []item) bool {
 
 // hasWitness reports whether a part that was found before is in the pool.
 func (c *Chooser) hasWitness() bool {
-	k := &c.keeping
+	k := &c.allowances
 	clear(k.member)
 	for i := range k.pool {
 		k.member[k.pool[i].index] = true
@@ -204,7 +204,7 @@ func (c *Chooser) hasWitness() bool {
 
 // witness remembers a part that suffices and may go.
 func (c *Chooser) witness(lists ...[]item) bool {
-	k := &c.keeping
+	k := &c.allowances
 	var part []int
 	for _, items := range lists {
 		for i := range items {
@@ -221,11 +221,11 @@ func (c *Chooser) witness(lists ...[]item) bool {
 // findPart looks for a part of the pool that suffices and may go: along orders of domains, then
 // through all parts.
 func (c *Chooser) findPart() bool {
-	k := &c.keeping
-	c.standDomains()
-	for first := -1; first < min(len(k.stands), partOrders) && !c.over; first++ {
+	k := &c.allowances
+	c.orderDomains()
+	for first := -1; first < min(len(k.domains), partOrders) && !c.over; first++ {
 		c.orderPool(first)
-		if c.dropAlong() {
+		if c.dropFromTheEnd() {
 			return true
 		}
 	}
@@ -249,18 +249,18 @@ func (c *Chooser) findPart() bool {
 // counts is what an item costs the scarcest of the allowances that it counts for, of which
 // scarce makes a whole.
 func (c *Chooser) counts(it *item) int64 {
-	k, cost := &c.keeping, int64(0)
+	k, cost := &c.allowances, int64(0)
 	for at := c.candidates[it.index].Allowance; at > 0; at = k.allowances[at-1].Above {
 		cost = max(cost, scarce*min(it.milli, MaxGPUMilli)/max(1, k.allowances[at-1].GPUMilli))
 	}
 	return cost
 }
 
-// standDomains puts the domains of the pool into the order in which one member of the beneficiary
+// orderDomains puts the domains of the pool into the order in which one member of the beneficiary
 // costs the allowances the least there, or to empty them where nothing is known of it.
-func (c *Chooser) standDomains() {
-	k := &c.keeping
-	k.stands = k.stands[:0]
+func (c *Chooser) orderDomains() {
+	k := &c.allowances
+	k.domains = k.domains[:0]
 	if l := &k.trial; l.on {
 		costs := make([]int64, len(l.rooms))
 		free := make([]int64, len(l.rooms))
@@ -281,7 +281,7 @@ func (c *Chooser) standDomains() {
 		}
 		for i := range l.rooms {
 			if free[i] >= l.each && costs[i] > 0 {
-				k.stands = append(k.stands, standing{l.rooms[i].domain, costs[i]})
+				k.domains = append(k.domains, wantedDomain{l.rooms[i].domain, costs[i]})
 			}
 		}
 	} else {
@@ -289,27 +289,27 @@ func (c *Chooser) standDomains() {
 		for i := range k.pool {
 			for _, domain := range c.candidates[k.pool[i].index].Domains {
 				if _, known := at[domain]; !known {
-					at[domain] = len(k.stands)
-					k.stands = append(k.stands, standing{domain: domain})
+					at[domain] = len(k.domains)
+					k.domains = append(k.domains, wantedDomain{domain: domain})
 				}
-				k.stands[at[domain]].cost += c.counts(&k.pool[i])
+				k.domains[at[domain]].cost += c.counts(&k.pool[i])
 			}
 		}
 	}
-	slices.SortStableFunc(k.stands, func(a, b standing) int { return cmp.Compare(a.cost, b.cost) })
+	slices.SortStableFunc(k.domains, func(a, b wantedDomain) int { return cmp.Compare(a.cost, b.cost) })
 }
 
 // orderPool puts the pool into the order in which it is wanted: by the first of its domains, of
 // which one comes before all others; -1: none does. Those that cost the allowances nothing come
 // first, those that are alike stand together.
 func (c *Chooser) orderPool(first int) {
-	k := &c.keeping
+	k := &c.allowances
 	rank := map[int32]int32{} // looked up, never ranged over
-	for i := range k.stands {
-		rank[k.stands[i].domain] = int32(i)
+	for i := range k.domains {
+		rank[k.domains[i].domain] = int32(i)
 	}
 	if first >= 0 {
-		rank[k.stands[first].domain] = -1
+		rank[k.domains[first].domain] = -1
 	}
 	for i := range k.pool {
 		it := &k.pool[i]
@@ -329,10 +329,10 @@ func (c *Chooser) orderPool(first int) {
 	})
 }
 
-// dropAlong shrinks the pool to a part that suffices, dropping from the end where it can, and
+// dropFromTheEnd shrinks the pool to a part that suffices, dropping from the end where it can, and
 // reports whether that may go.
-func (c *Chooser) dropAlong() bool {
-	k := &c.keeping
+func (c *Chooser) dropFromTheEnd() bool {
+	k := &c.allowances
 	list := slices.Clone(k.pool)
 	if l := &k.trial; l.on {
 		l.clear()
@@ -382,7 +382,7 @@ func (c *Chooser) dropAlong() bool {
 // first ones, so many. Last says whether the one decided before stays. What is spent, and entered
 // in the ledger, is both together. Of those that are alike the first are dropped last.
 func (c *Chooser) searchPart(open int, last bool) bool {
-	k := &c.keeping
+	k := &c.allowances
 	if k.nodes--; k.nodes <= 0 || c.over {
 		return false
 	}
@@ -412,7 +412,7 @@ func (c *Chooser) searchPart(open int, last bool) bool {
 
 // permitted is mayGo where the allowances are known to do.
 func (c *Chooser) permitted(lists ...[]item) bool {
-	k := &c.keeping
+	k := &c.allowances
 	if k.permits == nil {
 		return true
 	}
@@ -428,11 +428,11 @@ func (c *Chooser) permitted(lists ...[]item) bool {
 // meetsWithout takes the last open item out of what is entered, and reports whether the rest may
 // still do.
 func (c *Chooser) meetsWithout(it *item, open int) bool {
-	if l := &c.keeping.trial; l.on {
+	if l := &c.allowances.trial; l.on {
 		l.drop(it)
 		return l.met > 0
 	}
-	return c.call(c.keeping.stays, c.keeping.pool[:open-1])
+	return c.call(c.allowances.stays, c.allowances.pool[:open-1])
 }
 
 // alike reports whether it makes no difference which of two goes.

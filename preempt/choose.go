@@ -100,9 +100,9 @@ type Chooser struct {
 	limit      int  // of work, for now: lower while the search is for mere improvement
 	over       bool // more was wanted beyond the limit
 
-	tolerance int
-	ledger    ledger
-	keeping   keeping
+	tolerance  int
+	ledger     ledger
+	allowances allowanceState
 
 	items []item // all candidates, least harm first
 	fixed []item // victims of the ranks that are settled
@@ -177,13 +177,13 @@ func (c *Chooser) Choose(candidates []Candidate, fits func(chosen []int) bool, o
 		return Choice{}, &Error{Index: -1, Field: "requirement.domains", Reason: fmt.Sprintf("domain %d is listed twice", double)}
 	}
 	c.begin(candidates, fits, options)
-	c.openKeeping(&options)
-	defer func() { c.candidates, c.fits, c.keeping.permits = nil, nil, nil }()
+	c.openAllowances(&options)
+	defer func() { c.candidates, c.fits, c.allowances.permits = nil, nil, nil }()
 	if c.test(nil, nil) {
 		return Choice{Result: ResultNotNeeded, Calls: c.calls}, nil
 	}
 	enough := c.enough()
-	if enough < 0 && !c.over && !c.keeping.cut {
+	if enough < 0 && !c.over && !c.allowances.cut {
 		return Choice{Result: ResultInsufficient, Calls: c.calls}, nil
 	}
 	if enough < 0 {
@@ -197,7 +197,7 @@ func (c *Chooser) Choose(candidates []Candidate, fits func(chosen []int) bool, o
 	if c.over {
 		return Choice{Result: ResultExhausted, Calls: c.calls, CutShort: true}, nil
 	}
-	choice := Choice{Result: ResultChosen, Calls: c.calls, CutShort: cut || c.keeping.cut}
+	choice := Choice{Result: ResultChosen, Calls: c.calls, CutShort: cut || c.allowances.cut}
 	c.chosen = c.chosen[:0]
 	for _, v := range c.fixed {
 		c.chosen = append(c.chosen, v.index)

@@ -33,7 +33,7 @@ func (c *Chooser) ask(picks, list []item) bool {
 		c.over = true
 		return false
 	}
-	if c.keeping.on {
+	if c.allowances.on {
 		return c.askPart(c.fixed, picks, list, c.below)
 	}
 	return c.call(c.fixed, picks, list, c.below)

@@ -56,7 +56,7 @@ func TestFairnessAllocatesNothing(t *testing.T) {
 	require.NoError(t, ledger.Add(key, 1, 0))
 	var all []int64
 	var victims []Borrower
-	var standing []Standing
+	var standing []Position
 	n := 0
 	for _, i := range leaves {
 		ledger.Follow(tree, i)
@@ -69,7 +69,7 @@ func TestFairnessAllocatesNothing(t *testing.T) {
 		"divide guarantees":  func(QueueIndex) { all = shares.AllGuaranteed(all) },
 		"may reclaim":        func(i QueueIndex) { shares.MayReclaim(i, c, leaves[(n*31)%len(leaves)], c) },
 		"victims":            func(i QueueIndex) { victims = shares.Borrowers(victims, i, c) },
-		"standing":           func(i QueueIndex) { standing = tree.Standing(standing, i) },
+		"standing":           func(i QueueIndex) { standing = tree.Positions(standing, i) },
 		"ledger": func(i QueueIndex) {
 			_ = ledger.Advance(ledger.Now() + 1)
 			_ = ledger.Add(key, 1, 1)

@@ -48,10 +48,10 @@ type decay struct {
 
 // A history is what one queue used of late.
 type history struct {
-	average  int64 // at the beginning of the step, with averageBits behind the point
-	atZero   wide  // of the integral within the step, which is atZero + used x elapsed
-	tilt     int32 // the queue's weight counts tilt/fullTilt of itself
-	entitled int64 // GPUs in thousandths that the tilt went by; for the explanation
+	average  int64  // at the beginning of the step, with averageBits behind the point
+	atZero   int128 // of the integral within the step, which is atZero + used x elapsed
+	tilt     int32  // the queue's weight counts tilt/fullTilt of itself
+	entitled int64  // GPUs in thousandths that the tilt went by; for the explanation
 }
 
 // change notes that what is used has changed by so much.
@@ -87,7 +87,7 @@ func (t *Tree) SetHalfLife(milliseconds int64) error {
 			n.history = history{tilt: fullTilt}
 			continue
 		}
-		n.history.atZero = wide{}
+		n.history.atZero = int128{}
 		n.history.change(n.host[gpuID].used, t.elapsed())
 	}
 	t.tilt()
@@ -152,7 +152,7 @@ func (t *Tree) Advance(now int64) error {
 		n := &t.nodes[i]
 		if n.live {
 			n.history.fold(&t.decay, n.host[gpuID].used, steps)
-			n.history.atZero = wide{} // what is used now was used since the step began
+			n.history.atZero = int128{} // what is used now was used since the step began
 		}
 	}
 	t.tilt()
@@ -162,23 +162,23 @@ func (t *Tree) Advance(now int64) error {
 // fold closes steps: in the first of them use may have changed, in the others it
 // did not.
 func (h *history) fold(d *decay, used, steps int64) {
-	if h.average == 0 && used == 0 && h.atZero == (wide{}) {
+	if h.average == 0 && used == 0 && h.atZero == (int128{}) {
 		return
 	}
 	integral := h.atZero.plus(product128(used, d.width))
 	if integral.negative() { // not by what Charge and Discharge do; an import may be wrong
-		integral = wide{}
+		integral = int128{}
 	}
 	h.average = d.toward(h.average, integral.mean(d.width), 1)
 	h.average = d.toward(h.average, min(used, maxAverage)<<averageBits, steps-1)
 }
 
 // mean is the mean of an integral over a step, as an average has it.
-func (w wide) mean(width int64) int64 {
+func (w int128) mean(width int64) int64 {
 	if w.high>>(62-averageBits) != 0 {
 		return maxAverage << averageBits
 	}
-	shifted := wide{high: w.high<<averageBits | int64(w.low>>(64-averageBits)), low: w.low << averageBits}
+	shifted := int128{high: w.high<<averageBits | int64(w.low>>(64-averageBits)), low: w.low << averageBits}
 	return shifted.over(uint64(width), maxAverage<<averageBits)
 }
 

@@ -134,7 +134,7 @@ func TestPastIsExact(t *testing.T) {
 		again, _ := two.Next()
 		require.Equal(t, next, again)
 		for _, i := range leaves {
-			require.Equal(t, one.Standing(nil, i), two.Standing(nil, i))
+			require.Equal(t, one.Positions(nil, i), two.Positions(nil, i))
 		}
 	})
 }
@@ -170,9 +170,9 @@ func TestNightIsPaidInTheMorning(t *testing.T) {
 		// is an average of 100 x (1 - 2^(-26/64)) = 24.54. Entitled to 50, the weight
 		// is down to 4096 / (1 + 24.54/50) = 2747.
 		require.Equal(t, day, next)
-		standing := tree.Standing(nil, night)
+		standing := tree.Positions(nil, night)
 		require.Len(t, standing, 1)
-		require.Equal(t, Standing{
+		require.Equal(t, Position{
 			Queue: night, Position: 2, Siblings: 2, Used: 50_000, Weight: 1, Tilt: 2747, Average: 24_541, Entitled: 50_000,
 		}, standing[0])
 		require.Equal(t, int64(59_857), shares.Of(day), "4096 of 4096 + 2747")
@@ -207,7 +207,7 @@ func TestTiltIsBounded(t *testing.T) {
 
 // TestWide: products, sums and quotients of 128 bits are those of big numbers.
 func TestWide(t *testing.T) {
-	value := func(w wide) *big.Int {
+	value := func(w int128) *big.Int {
 		v := new(big.Int).Lsh(big.NewInt(w.high), 64)
 		return v.Add(v, new(big.Int).SetUint64(w.low))
 	}

@@ -8,7 +8,7 @@
 //   - Is it the queue's own? Within tells use under the guarantees from borrowed
 //     use, which a scheduler takes back first.
 //   - Which queue is next? Next descends from the root to the leaf that would have the
-//     least for what it is entitled to with its next job, and Standing explains it.
+//     least for what it is entitled to with its next job, and Positions explains it.
 //   - What is each queue's fair share? A Shares divides the capacity among those
 //     that want some of it.
 //   - Which queue gives back? Shares.MayReclaim and Shares.Borrowers say what may be

@@ -50,7 +50,7 @@ type booking [2]meter
 // A meter integrates a rate: its value at an instant is atZero + rate x instant.
 type meter struct {
 	rate   int64
-	atZero wide
+	atZero int128
 }
 
 // change changes the rate from now on.
@@ -59,7 +59,7 @@ func (m *meter) change(by, now int64) {
 	m.atZero = m.atZero.minus(product128(by, now))
 }
 
-func (m *meter) at(now int64) wide { return m.atZero.plus(product128(m.rate, now)) }
+func (m *meter) at(now int64) int128 { return m.atZero.plus(product128(m.rate, now)) }
 
 // read is the value in GPU x milliseconds.
 func (m *meter) read(now int64) int64 { return m.at(now).over(1000, maxGPUTime) }

@@ -39,7 +39,7 @@ func (m *meter) state() LedgerAccount {
 	return LedgerAccount{Rate: m.rate, High: m.atZero.high, Low: m.atZero.low}
 }
 
-func (s LedgerAccount) meter() meter { return meter{rate: s.Rate, atZero: wide{s.High, s.Low}} }
+func (s LedgerAccount) meter() meter { return meter{rate: s.Rate, atZero: int128{s.High, s.Low}} }
 
 // check returns why s cannot be an account at an instant, or "".
 func (s LedgerAccount) check(now int64) string {

@@ -38,21 +38,21 @@ func TestOwedWithTheNextJob(t *testing.T) {
 	mustNext(t, tree, over, 2)
 	mustNext(t, tree, within, 1)
 	require.Equal(t, "b", first(t, tree))
-	require.Equal(t, []Standing{{
+	require.Equal(t, []Position{{
 		Queue: over, Position: 2, Siblings: 2, Next: 2, NextCovered: 1, Priority: 1,
 		Used: 1, Covered: 1, Guaranteed: 2, Weight: 1, Tilt: fullTilt,
-	}}, tree.Standing(nil, over))
-	require.Equal(t, []Standing{{
+	}}, tree.Positions(nil, over))
+	require.Equal(t, []Position{{
 		Queue: within, Position: 1, Siblings: 2, Next: 1, NextCovered: 1, WithinGuarantee: true,
 		Used: 1, Covered: 1, Guaranteed: 2, Weight: 1, Tilt: fullTilt,
-	}}, tree.Standing(nil, within))
+	}}, tree.Positions(nil, within))
 
 	mustNext(t, tree, over, 1)
 	require.Equal(t, "a", first(t, tree), "a smaller job of it is owed, and it has the priority")
 	tree.activateUnknown(over)
-	require.Equal(t, int64(1), tree.Standing(nil, over)[0].Next, "what was told stays")
+	require.Equal(t, int64(1), tree.Positions(nil, over)[0].Next, "what was told stays")
 	tree.Deactivate(over)
-	require.Zero(t, tree.Standing(nil, over)[0].Next)
+	require.Zero(t, tree.Positions(nil, over)[0].Next)
 }
 
 // Shares are compared as they would be with the next jobs, and where they are the

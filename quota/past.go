@@ -59,7 +59,7 @@ func (t *Tree) SetPast(p Past) error {
 	}
 	for _, u := range p.Queues {
 		i, _ := t.lookupParent(u.Queue)
-		t.nodes[i].history = history{average: u.Average, atZero: wide{u.High, u.Low}, tilt: u.Tilt, entitled: u.Entitled}
+		t.nodes[i].history = history{average: u.Average, atZero: int128{u.High, u.Low}, tilt: u.Tilt, entitled: u.Entitled}
 	}
 	t.version++
 	t.heapify()
@@ -97,7 +97,7 @@ func (t *Tree) checkPast(p *Past) error {
 			return refuse(ErrInvalid, u.Queue, "entitled", fmt.Sprintf("%d is outside 0 to 2^62", u.Entitled))
 		}
 		elapsed := p.Now % (p.HalfLife / stepsPerHalfLife)
-		now := wide{u.High, u.Low}.plus(product128(t.nodes[i].host[gpuID].used, elapsed))
+		now := int128{u.High, u.Low}.plus(product128(t.nodes[i].host[gpuID].used, elapsed))
 		if now.negative() || now.high > 1<<40 {
 			return refuse(ErrInvalid, u.Queue, "high", "the integral of what was used is negative or beyond what can have been used")
 		}

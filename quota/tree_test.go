@@ -302,9 +302,9 @@ func (p *pair) agree(t *rapid.T) {
 		require.Equal(t, q.Parent, p.tree.Name(p.tree.Parent(i)))
 		require.Equal(t, p.twin.leaf(name), p.tree.Leaf(i))
 		require.Equal(t, p.twin.active[name], p.tree.Active(i))
-		standing := p.tree.Standing(nil, i)
+		standing := p.tree.Positions(nil, i)
 		said := standing[len(standing)-1]
-		require.Equal(t, p.twin.standing(name), Standing{
+		require.Equal(t, p.twin.standing(name), Position{
 			WithinGuarantee: said.WithinGuarantee, Next: said.Next, NextCovered: said.NextCovered, Position: said.Position, Siblings: said.Siblings,
 		}, name)
 		for _, r := range []Resource{GPUMilli, CPUMilli, MemoryMiB, GPUMilliOf("A100"), GPUMilliOf("H100"), GPUMilliOf("B200")} {

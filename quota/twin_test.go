@@ -375,9 +375,9 @@ func (w *twin) serve(name string) (undo func()) {
 	}
 }
 
-// standing is what Standing says of the order.
-func (w *twin) standing(name string) Standing {
-	s := Standing{WithinGuarantee: w.owed(name), Next: w.asks[w.nextBelow(name)]}
+// standing is what Positions says of the order.
+func (w *twin) standing(name string) Position {
+	s := Position{WithinGuarantee: w.owed(name), Next: w.asks[w.nextBelow(name)]}
 	covered := w.covered(name, GPUMilli)
 	undo := w.serve(name)
 	s.NextCovered = w.covered(name, GPUMilli) - covered

@@ -155,7 +155,7 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Order) error {
 	if err := c.inRankOrder(actions); err != nil {
 		return err
 	}
-	return c.onCourse()
+	return c.followsProtocol()
 }
 
 // advance: clock readings never go back.

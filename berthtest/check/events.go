@@ -19,7 +19,7 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 		return err
 	}
 	c.spareDrained()
-	return c.onCourse()
+	return c.followsProtocol()
 }
 
 func (c *Checker) happened(event berth.Event) error {

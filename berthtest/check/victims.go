@@ -21,16 +21,16 @@ type evictions struct {
 	planned *replica
 	// taken has the requests that were withdrawn.
 	taken map[berth.OrderID]bool
-	// courses of all victims, until they hold something again; strayed is what is wrong with
+	// progress of all victims, until they hold something again; strayed is what is wrong with
 	// them.
-	courses map[*replica]*course
-	strayed error
+	progress map[*replica]*progress
+	strayed  error
 }
 
 func newEvictions() evictions {
 	return evictions{
 		preemptions: map[gangKey]*preemption{}, stray: set{}, silent: set{}, told: set{}, taken: map[berth.OrderID]bool{},
-		courses: map[*replica]*course{},
+		progress: map[*replica]*progress{},
 	}
 }
 

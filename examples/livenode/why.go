@@ -40,7 +40,7 @@ func (o *orchestrator) why(name string) (string, error) {
 	if r.Reason != nil {
 		o.explainReason(line, one, r)
 	}
-	for _, s := range e.Standing {
+	for _, s := range e.Positions {
 		line("queue %s: uses %s of the GPUs, is guaranteed %s, fair share %s", s.Queue, gpus(s.UsedMilli), gpus(s.GuaranteedMilli), gpus(s.FairMilli))
 	}
 	return b.String(), nil

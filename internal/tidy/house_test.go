@@ -48,7 +48,7 @@ var floors = [][]room{
 	},
 	{
 		{"core/internal/catalogue", "Catalogue", []string{"gang", "mig", "topology/nodegraph"}},
-		{"core/internal/told", "", []string{"mig"}},
+		{"core/internal/spec", "", []string{"mig"}},
 	},
 	{{"core/internal/hardware", "Table", []string{"topology"}}},
 	{{"core/internal/demand", "Demand", []string{"countable", "gang", "topology"}}},
@@ -67,7 +67,7 @@ var floors = [][]room{
 	{{"core/internal/upkeep", "Upkeep", nil}},
 	{{"core/internal/life", "Life", []string{"quota"}}},
 	{{"core/internal/gpus", "GPUs", []string{"gang", "mig"}}},
-	{{"core/internal/prospect", "Prospects", []string{"countable", "preempt", "quota", "topology"}}},
+	{{"core/internal/evictable", "Index", []string{"countable", "preempt", "quota", "topology"}}},
 	{{"core/internal/search", "Search", []string{"gang", "mig", "quota", "topology"}}},
 	{{"core/internal/victim", "Victims", []string{"gang", "preempt", "quota", "topology"}}},
 	{{"core/internal/evict", "Evict", []string{"gang", "preempt", "quota", "topology"}}},

@@ -27,8 +27,8 @@ func (an *Answers) Explain(id berth.JobID) (berth.Explanation, error) {
 	for rep := range j.Replicas.All() {
 		out.Replicas = append(out.Replicas, an.explainReplica(rep, reasons))
 		out.Replicas[len(out.Replicas)-1].Position = positions[rep]
-		if rep.Entries != nil && out.Standing == nil {
-			out.Standing = an.standing(j.Queue)
+		if rep.Entries != nil && out.Positions == nil {
+			out.Positions = an.queuePositions(j.Queue)
 		}
 	}
 	for _, t := range j.Batches {

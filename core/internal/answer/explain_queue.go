@@ -8,12 +8,12 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// standing tells where a queue and those above it stand, the widest first.
-func (an *Answers) standing(i quota.QueueIndex) []berth.QueueStanding {
-	var list []berth.QueueStanding
+// queuePositions tells where a queue and those above it stand, the topmost first.
+func (an *Answers) queuePositions(i quota.QueueIndex) []berth.QueuePosition {
+	var list []berth.QueuePosition
 	an.books.TellDemands()
-	for _, s := range an.state.Quota.Standing(nil, i) {
-		list = append(list, berth.QueueStanding{
+	for _, s := range an.state.Quota.Positions(nil, i) {
+		list = append(list, berth.QueuePosition{
 			Queue: berth.QueueID(an.state.Quota.Name(s.Queue)), Position: s.Position, Siblings: s.Siblings, NextMilli: s.Next, NextCoveredMilli: s.NextCovered, WithinGuarantee: s.WithinGuarantee, Priority: s.Priority,
 			UsedMilli: s.Used, CoveredMilli: s.Covered, GuaranteedMilli: s.Guaranteed,
 			Weight: s.Weight, WeightFactorMilli: int64(s.Tilt) * 1000 / 4096, AverageMilli: s.Average,

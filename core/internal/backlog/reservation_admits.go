@@ -6,7 +6,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/told"
+	"github.com/berth-sched/berth/core/internal/spec"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/quota"
 )
@@ -120,9 +120,9 @@ func (bl *Backlog) AddReservation(w *record.Reservation) {
 	bl.agenda.SetAside()
 }
 
-// ReservationsAround lists the reservations that a node belongs to by its name and place when
+// ReservationsOfJoining lists the reservations that a node belongs to by its name and place when
 // it joins, in order of name.
-func (bl *Backlog) ReservationsAround(spec *told.Node) []*record.Reservation {
+func (bl *Backlog) ReservationsOfJoining(spec *spec.Node) []*record.Reservation {
 	var list []*record.Reservation
 	path := append(slices.Clone(spec.Domains), string(spec.ID))
 	for _, w := range bl.Reservations {

@@ -58,8 +58,8 @@ type Books struct {
 	all           AllShares // scratch
 	// Turns counts the entries that were put into policy order beyond those that are served.
 	Turns   int
-	waiting []pq.Heap[*record.Entry] // scratch of the rota, by queue: empty but for one in progress
-	active  []quota.QueueIndex       // scratch of the rota
+	waiting []pq.Heap[*record.Entry] // scratch of the policy order, by queue: empty but for one in progress
+	active  []quota.QueueIndex       // scratch of the policy order
 }
 
 // New returns books in which nothing is held.

@@ -43,11 +43,11 @@ type Demand struct {
 	fleet *gang.Fleet
 	keyOf func(topology.NodeClass) hardware.Key
 
-	mix     mix
-	outlook outlook
-	stands  stands
-	prices  []int64 // by what a take counts
-	number  uint32  // of the prices
+	mix       mix
+	outlook   outlook
+	leftovers leftovers
+	prices    []int64 // by what a take counts
+	number    uint32  // of the prices
 	// What was free at these prices, and what changed since.
 	free, changed amount
 	sums          []int64
@@ -114,7 +114,7 @@ func (d *Demand) stale() bool {
 // look takes the mix as it is now for what is expected.
 func (d *Demand) look() {
 	d.outlook.begin(&d.mix)
-	d.stands.begin()
+	d.leftovers.begin()
 	d.price()
 }
 
@@ -131,7 +131,7 @@ func (d *Demand) price() {
 		for r, left := range s.Host.Floor() {
 			d.free.host[r] += many * left
 		}
-		for _, t := range d.standOf(s).takes {
+		for _, t := range d.leftoverOf(s).takes {
 			d.sums[t.kind] += many * int64(t.count)
 		}
 	})
@@ -155,12 +155,12 @@ func (d *Demand) Loss(c *gang.Claim, s *gang.Stock, left int16) int64 {
 	if len(d.outlook.typical) == 0 {
 		return 0
 	}
-	from := d.standOf(s)
+	from := d.leftoverOf(s)
 	return d.worth(from) - d.worth(d.after(c, from, left))
 }
 
 // after is what a stand comes to with a member with a claim.
-func (d *Demand) after(c *gang.Claim, from *stand, left int16) *stand {
+func (d *Demand) after(c *gang.Claim, from *leftover, left int16) *leftover {
 	d.left = append(d.left[:0], from.left...)
 	switch milli := int16(c.Share.GPUMilli); {
 	case milli > 0:
@@ -181,7 +181,7 @@ func (d *Demand) after(c *gang.Claim, from *stand, left int16) *stand {
 }
 
 // worth is what a stand is worth.
-func (d *Demand) worth(s *stand) int64 {
+func (d *Demand) worth(s *leftover) int64 {
 	if s.priced != d.number {
 		s.priced, s.worth = d.number, 0
 		for _, t := range s.takes {

@@ -14,7 +14,7 @@ import (
 func (d *Demand) Kept(c *gang.Claim, at *gang.Stock, left int16, instead *gang.Stock, insteadLeft int16) []berth.KeptRoom {
 	counts := make([]int64, len(d.outlook.typical))
 	add := func(s *gang.Stock, left int16, sign int64) {
-		from := d.standOf(s)
+		from := d.leftoverOf(s)
 		for _, t := range d.after(c, from, left).takes {
 			if int(t.kind) < len(counts) {
 				counts[t.kind] += sign * int64(t.count)

@@ -86,7 +86,7 @@ func (d *Demand) Restore(s *Saved) *berth.Error {
 	m.since, m.next = s.Since, s.Next
 	d.mix = m
 	d.outlook.expect(s.Typical, s.Time)
-	d.stands.begin()
+	d.leftovers.begin()
 	d.prices = s.Prices
 	d.free, d.changed = free, changed
 	d.number++

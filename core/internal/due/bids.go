@@ -26,15 +26,15 @@ func (d *Due) LooksFor(e *record.Entry) berth.Time {
 
 // NoteBids notes that an entry of a bucket came or went, or bids at another instant than before.
 func (d *Due) NoteBids(b *record.Bucket) {
-	if s := d.standingOf(b); s != nil && s.bidsNoted < 0 {
+	if s := d.stateOf(b); s != nil && s.bidsNoted < 0 {
 		s.bidsNoted = len(d.changedBids)
 		d.changedBids = append(d.changedBids, s)
 	}
 }
 
-func (d *Due) unnoteBids(s *standing) {
+func (d *Due) unnoteBids(s *bucketState) {
 	if s.bidsNoted >= 0 {
-		d.changedBids = unordered.Remove(d.changedBids, s.bidsNoted, func(s *standing, at int) { s.bidsNoted = at })
+		d.changedBids = unordered.Remove(d.changedBids, s.bidsNoted, func(s *bucketState, at int) { s.bidsNoted = at })
 		s.bidsNoted = -1
 	}
 }
@@ -49,7 +49,7 @@ func (d *Due) SyncBids(first func(*record.Bucket) [2]*record.Entry) {
 	if d.turn != d.agenda.PreemptTurn {
 		d.turn = d.agenda.PreemptTurn
 		for _, w := range d.sought {
-			d.NoteBids(w.of.bucket)
+			d.NoteBids(w.bucket.bucket)
 		}
 	}
 	for len(d.changedBids) > 0 {
@@ -64,12 +64,12 @@ func (d *Due) SyncBids(first func(*record.Bucket) [2]*record.Entry) {
 
 // bid has an entry bid for its bucket; nil: none does.
 func (d *Due) bid(w *bidder, e *record.Entry) {
-	d.drop(w)
+	d.removeBidder(w)
 	if e == nil {
 		return
 	}
-	q := d.queueOf(w.of.bucket.Queue)
-	w.entry, w.asks, w.at, w.since = e, d.asks(w.of.bucket), d.LooksFor(e), e.Rep.PendingSince
+	q := d.queueOf(w.bucket.bucket.Queue)
+	w.entry, w.asks, w.at, w.since = e, d.asks(w.bucket.bucket), d.LooksFor(e), e.Rep.PendingSince
 	switch {
 	case w.at == agenda.Never:
 	case w.at > d.state.Now:
@@ -88,13 +88,13 @@ func (d *Due) bid(w *bidder, e *record.Entry) {
 	}
 }
 
-// drop has a bidder stand nowhere.
-func (d *Due) drop(w *bidder) {
+// removeBidder takes a bidder out of every list.
+func (d *Due) removeBidder(w *bidder) {
 	if w.entry == nil {
 		return
 	}
-	q := d.queueOf(w.of.bucket.Queue)
-	q.told = q.told && (w.place == never || q.outline.isAround(w))
+	q := d.queueOf(w.bucket.bucket.Queue)
+	q.outlineKnown = q.outlineKnown && (w.place == never || q.outline.isUnchangedWithout(w))
 	switch w.place {
 	case bidLater:
 		q.later.Remove(w.slot)
@@ -139,8 +139,8 @@ func (o *Outline) add(w *bidder) {
 	o.Since, o.Fewest, o.Class = min(o.Since, w.since), min(o.Fewest, w.asks), max(o.Class, w.entry.Rep.Job.Spec.Class)
 }
 
-// isAround reports whether an outline is the same without a bidder.
-func (o *Outline) isAround(w *bidder) bool {
+// isUnchangedWithout reports whether an outline is the same without a bidder.
+func (o *Outline) isUnchangedWithout(w *bidder) bool {
 	class := w.entry.Rep.Job.Spec.Class
 	return w.since > o.Since && w.asks > o.Fewest && (class < o.Class || class == 0)
 }
@@ -149,8 +149,8 @@ func (o *Outline) isAround(w *bidder) bool {
 // difference, else O(1).
 func (d *Due) Outline(of *record.Queue) *Outline {
 	q := d.queueOf(of)
-	if !q.told {
-		q.outline, q.told = outlineOf(q), true
+	if !q.outlineKnown {
+		q.outline, q.outlineKnown = outlineOf(q), true
 		d.Looked += q.due.Len() + q.later.Len()
 	}
 	return &q.outline

@@ -17,7 +17,7 @@ func (d *Due) Check(queues []*record.Queue, first func(*record.Bucket) [2]*recor
 		}
 		for _, b := range q.List {
 			buckets++
-			s := d.standings[b.Due]
+			s := d.buckets[b.Due]
 			switch {
 			case b.Due == 0 || s.bucket != b:
 				return fmt.Errorf("a bucket of queue %d has no standing", q.Index)
@@ -42,14 +42,14 @@ func (d *Due) Check(queues []*record.Queue, first func(*record.Bucket) [2]*recor
 		if !d.mostInStep(q) {
 			return fmt.Errorf("the heads of queue %d ask for something else at the most than is noted", q.queue.Index)
 		}
-		if q.told && q.outline != outlineOf(q) {
+		if q.outlineKnown && q.outline != outlineOf(q) {
 			return fmt.Errorf("the bidders of queue %d have another outline than is noted", q.queue.Index)
 		}
 		if q.at >= 0 {
 			withHeads++
 		}
 	}
-	if seen != of || withHeads != len(d.lines) || buckets != len(d.standings)-1-len(d.vacant) {
+	if seen != of || withHeads != len(d.lines) || buckets != len(d.buckets)-1-len(d.vacant) {
 		return fmt.Errorf("%d buckets stand in %+v, the lists have %+v", buckets, seen, of)
 	}
 	return nil
@@ -71,7 +71,7 @@ type tally struct {
 	sizes                                                       [sizes]int
 }
 
-func (t *tally) add(s *standing) {
+func (t *tally) add(s *bucketState) {
 	switch s.place {
 	case inLater:
 		t.later++
@@ -99,7 +99,7 @@ func (t *tally) add(s *standing) {
 
 // headInStep reports whether a bucket stands where a look at it would put it, or is to be looked
 // at.
-func (d *Due) headInStep(s *standing) bool {
+func (d *Due) headInStep(s *bucketState) bool {
 	if s.headNoted >= 0 || d.headVersion != d.state.Classes.Version || d.reserveAfter != d.state.Config.Policy.ReserveAfter {
 		return s.headNoted < 0 || d.changedHeads[s.headNoted] == s
 	}
@@ -120,7 +120,7 @@ func (d *Due) headInStep(s *standing) bool {
 
 // bidsInStep reports whether the bidders of a bucket stand where a look at them would put them, or
 // are to be looked at.
-func (d *Due) bidsInStep(s *standing, first func(*record.Bucket) [2]*record.Entry) bool {
+func (d *Due) bidsInStep(s *bucketState, first func(*record.Bucket) [2]*record.Entry) bool {
 	b := s.bucket
 	if s.bidsNoted >= 0 || d.bidVersion != d.state.Classes.Version {
 		return s.bidsNoted < 0 || d.changedBids[s.bidsNoted] == s
@@ -140,7 +140,7 @@ func (d *Due) bidInStep(w *bidder) bool {
 	if w.sought >= 0 && (d.sought[w.sought] != w || d.turn != d.agenda.PreemptTurn) {
 		return d.sought[w.sought] == w // and it is to be looked at
 	}
-	at, q := d.LooksFor(w.entry), d.queueOf(w.of.bucket.Queue)
+	at, q := d.LooksFor(w.entry), d.queueOf(w.bucket.bucket.Queue)
 	switch w.place {
 	case bidLater:
 		return q.later.Items()[w.slot] == w && at == w.at

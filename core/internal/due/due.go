@@ -29,20 +29,20 @@ import (
 //
 //  1. A bucket with entries that is not noted stands where a look at it would put it, but for what
 //     the clock or a turn has changed since. An empty one stands nowhere.
-//  2. A bucket has a standing if and only if it was noted since it was empty.
-//  3. What a standing says of a list is true, and nothing else is in the lists.
+//  2. A bucket has a state if and only if it was noted since it was empty.
+//  3. What the state of a bucket says of a list is true, and nothing else is in the lists.
 //  4. lines has the queues with heads, and count has the number of heads by size.
 type Due struct {
 	agenda *agenda.Agenda
 	state  *state.State
 
-	standings []*standing // by number; the first is nil
-	vacant    []int       // the numbers that nobody has
-	byQueue   []*queue    // by quota.QueueIndex
+	buckets []*bucketState // by number; the first is nil
+	vacant  []int          // the numbers that nobody has
+	byQueue []*queue       // by quota.QueueIndex
 
-	later        pq.Heap[*standing] // those that may get a reservation at an instant yet to come
-	held         []*standing        // those that get none before a turn changes
-	changedHeads []*standing
+	later        pq.Heap[*bucketState] // those that may get a reservation at an instant yet to come
+	held         []*bucketState        // those that get none before a turn changes
+	changedHeads []*bucketState
 	lines        []*queue
 	count        [sizes]int // heads
 	// The turns, the version of the classes and the setting for which the heads were looked at.
@@ -51,7 +51,7 @@ type Due struct {
 	reserveAfter berth.Duration
 
 	sought      []*bidder // those that have bid in this turn
-	changedBids []*standing
+	changedBids []*bucketState
 	// The turn and the version of the classes for which the bidders were looked at.
 	turn       agenda.Turn
 	bidVersion int
@@ -60,8 +60,8 @@ type Due struct {
 	Looked int
 }
 
-// A standing is where a bucket stands.
-type standing struct {
+// A bucketState is which lists a bucket is in.
+type bucketState struct {
 	bucket *record.Bucket // nil: it is nobody's, and stands nowhere
 	// entry is the first entry as it was when the bucket was looked at last, at is when it may get
 	// a reservation, and size is that of a head.
@@ -87,9 +87,9 @@ const (
 
 // A bidder is an entry that bids for its bucket.
 type bidder struct {
-	of    *standing
-	entry *record.Entry // nil: there is none
-	at    berth.Time
+	bucket *bucketState
+	entry  *record.Entry // nil: there is none
+	at     berth.Time
 	// asks is for how many GPUs, in thousandths; the largest number where it asks for none.
 	asks int64
 	// since is when its wait began: once it is dropped, its gang may have begun another one.
@@ -110,45 +110,45 @@ const (
 // A queue has what is due there.
 type queue struct {
 	queue *record.Queue
-	heads [sizes]pq.Heap[*standing] // in the order of service
-	due   pq.Heap[*bidder]          // by what they ask for
-	later pq.Heap[*bidder]          // by instant
-	at    int                       // position in Due.lines, or -1
+	heads [sizes]pq.Heap[*bucketState] // in the order of service
+	due   pq.Heap[*bidder]             // by what they ask for
+	later pq.Heap[*bidder]             // by instant
+	at    int                          // position in Due.lines, or -1
 	// most is what a head asks for at the most, of each resource, if it is known; alike: the heads
 	// ask for one product, or for none in particular.
 	most         quota.Charge
 	known, alike bool
 	// outline of the bidders, if it is told.
-	outline Outline
-	told    bool
+	outline      Outline
+	outlineKnown bool
 }
 
 // New returns one that knows of no bucket.
 func New(agenda *agenda.Agenda, state *state.State) *Due {
 	return &Due{
-		agenda: agenda, state: state, standings: make([]*standing, 1),
-		later: pq.New(func(a, b *standing) bool { return a.at < b.at }, func(s *standing, slot int) { s.slot = slot }),
+		agenda: agenda, state: state, buckets: make([]*bucketState, 1),
+		later: pq.New(func(a, b *bucketState) bool { return a.at < b.at }, func(s *bucketState, slot int) { s.slot = slot }),
 	}
 }
 
-// standingOf is the standing of a bucket with entries; nil: the bucket is empty.
-func (d *Due) standingOf(b *record.Bucket) *standing {
+// stateOf is the state of a bucket with entries; nil: the bucket is empty.
+func (d *Due) stateOf(b *record.Bucket) *bucketState {
 	switch {
 	case b.Due != 0:
-		return d.standings[b.Due]
+		return d.buckets[b.Due]
 	case b.Entries.Len() == 0:
 		return nil
 	case len(d.vacant) == 0:
-		s := &standing{slot: -1, headNoted: -1, bidsNoted: -1}
+		s := &bucketState{slot: -1, headNoted: -1, bidsNoted: -1}
 		for i := range s.bidders {
-			s.bidders[i] = bidder{of: s, slot: -1, sought: -1}
+			s.bidders[i] = bidder{bucket: s, slot: -1, sought: -1}
 		}
-		d.vacant = append(d.vacant, len(d.standings))
-		d.standings = append(d.standings, s)
+		d.vacant = append(d.vacant, len(d.buckets))
+		d.buckets = append(d.buckets, s)
 	}
 	b.Due = d.vacant[len(d.vacant)-1]
 	d.vacant = d.vacant[:len(d.vacant)-1]
-	s := d.standings[b.Due]
+	s := d.buckets[b.Due]
 	s.bucket = b
 	return s
 }
@@ -166,7 +166,7 @@ func (d *Due) queueOf(of *record.Queue) *queue {
 			at:    -1,
 		}
 		for size := range q.heads {
-			q.heads[size] = pq.New(func(a, b *standing) bool { return record.CompareEntries(a.entry, b.entry) < 0 }, func(s *standing, slot int) { s.slot = slot })
+			q.heads[size] = pq.New(func(a, b *bucketState) bool { return record.CompareEntries(a.entry, b.entry) < 0 }, func(s *bucketState, slot int) { s.slot = slot })
 		}
 		d.byQueue[of.Index] = q
 	}
@@ -175,7 +175,7 @@ func (d *Due) queueOf(of *record.Queue) *queue {
 }
 
 func (d *Due) eachBucket(f func(*record.Bucket)) {
-	for _, s := range d.standings[1:] {
+	for _, s := range d.buckets[1:] {
 		if s.bucket != nil {
 			f(s.bucket)
 		}

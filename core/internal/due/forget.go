@@ -7,12 +7,12 @@ func (d *Due) Forget(b *record.Bucket) {
 	if b.Due == 0 {
 		return
 	}
-	s := d.standings[b.Due]
+	s := d.buckets[b.Due]
 	d.leaveHeads(s)
 	d.unnoteHead(s)
 	d.unnoteBids(s)
 	for i := range s.bidders {
-		d.drop(&s.bidders[i])
+		d.removeBidder(&s.bidders[i])
 	}
 	d.vacant = append(d.vacant, b.Due)
 	s.bucket, b.Due = nil, 0

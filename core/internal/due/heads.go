@@ -34,7 +34,7 @@ func (d *Due) SizeOf(s *record.Shape) Size {
 // work, has one, or would not be helped by one.
 func (d *Due) At(e *record.Entry) (berth.Time, bool) {
 	b := e.Bucket
-	if e.Grows || e.Rep.Reserved != nil || b.QuotaSlot >= 0 || b.Shape.IsSingle() || d.Stalled(e.Rep) || d.Hopeless(e.Rep) {
+	if e.Grows || e.Rep.Reserved != nil || b.QuotaSlot >= 0 || b.Shape.IsSingle() || d.Stalled(e.Rep) || d.CannotPlan(e.Rep) {
 		return 0, false
 	}
 	return max(e.Rep.PendingSince.Add(d.state.Config.Policy.ReserveAfter), e.Rep.Reserve.Get().At), true
@@ -45,9 +45,9 @@ func (d *Due) Stalled(rep *record.Replica) bool {
 	return rep.Reserve.Get().StalledAt == d.agenda.FreedTurn
 }
 
-// Hopeless reports whether a replica would not fit if all that is expected to end had ended, and
+// CannotPlan reports whether a replica would not fit if all that is expected to end had ended, and
 // there is no more to plan with since.
-func (d *Due) Hopeless(rep *record.Replica) bool {
+func (d *Due) CannotPlan(rep *record.Replica) bool {
 	return rep.Reserve.Get().HopelessAt == d.agenda.GrownTurn
 }
 
@@ -55,15 +55,15 @@ func (d *Due) Hopeless(rep *record.Replica) bool {
 // than before. Where no bucket is ready, those that quota does not hold back are blocked: so blocks
 // come and go without a note.
 func (d *Due) NoteHead(b *record.Bucket) {
-	if s := d.standingOf(b); s != nil && s.headNoted < 0 && !b.Shape.IsSingle() {
+	if s := d.stateOf(b); s != nil && s.headNoted < 0 && !b.Shape.IsSingle() {
 		s.headNoted = len(d.changedHeads)
 		d.changedHeads = append(d.changedHeads, s)
 	}
 }
 
-func (d *Due) unnoteHead(s *standing) {
+func (d *Due) unnoteHead(s *bucketState) {
 	if s.headNoted >= 0 {
-		d.changedHeads = unordered.Remove(d.changedHeads, s.headNoted, func(s *standing, at int) { s.headNoted = at })
+		d.changedHeads = unordered.Remove(d.changedHeads, s.headNoted, func(s *bucketState, at int) { s.headNoted = at })
 		s.headNoted = -1
 	}
 }
@@ -105,7 +105,7 @@ func (d *Due) SyncHeads() (next berth.Time) {
 }
 
 // look puts a bucket where its first entry belongs.
-func (d *Due) look(s *standing) {
+func (d *Due) look(s *bucketState) {
 	d.Looked++
 	d.leaveHeads(s)
 	b := s.bucket
@@ -124,7 +124,7 @@ func (d *Due) look(s *standing) {
 	}
 }
 
-func (d *Due) enterHeads(s *standing) {
+func (d *Due) enterHeads(s *bucketState) {
 	q := d.queueOf(s.bucket.Queue)
 	q.heads[s.size].Push(s)
 	q.known = false
@@ -135,14 +135,14 @@ func (d *Due) enterHeads(s *standing) {
 	}
 }
 
-func (d *Due) leaveHeads(s *standing) {
+func (d *Due) leaveHeads(s *bucketState) {
 	switch s.place {
 	case nowhere:
 		return
 	case inLater:
 		d.later.Remove(s.slot)
 	case inHeld:
-		d.held = unordered.Remove(d.held, s.slot, func(s *standing, at int) { s.slot = at })
+		d.held = unordered.Remove(d.held, s.slot, func(s *bucketState, at int) { s.slot = at })
 	case inHeads:
 		q := d.queueOf(s.bucket.Queue)
 		q.heads[s.size].Remove(s.slot)

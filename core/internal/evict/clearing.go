@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/berth-sched/berth/core/internal/prospect"
+	"github.com/berth-sched/berth/core/internal/evictable"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/internal/pq"
 	"github.com/berth-sched/berth/preempt"
@@ -22,7 +22,7 @@ type NodeToClear struct {
 // nodeToClear is a node with the gangs on it that may move; false: there are none.
 func (r *rearrangement) nodeToClear(n *record.Node, may func(*record.Replica) bool) (to NodeToClear, some bool) {
 	to.Node = n
-	r.im.core.Cleared++
+	r.im.evict.Cleared++
 	for _, at := range n.Members {
 		rep := at.Rep
 		if !may(rep) {
@@ -31,7 +31,7 @@ func (r *rearrangement) nodeToClear(n *record.Node, may func(*record.Replica) bo
 		to.Milli += record.ChargeOf(&rep.Members[at.Index].Hold, n).GPUMilli
 		if !slices.Contains(to.Movers, rep) {
 			to.Movers = append(to.Movers, rep)
-			to.Cost += min(r.im.core.victims.CostToMove(rep), math.MaxInt64-to.Cost)
+			to.Cost += min(r.im.evict.victims.CostToMove(rep), math.MaxInt64-to.Cost)
 		}
 	}
 	slices.SortFunc(to.Movers, record.CompareReplicas)
@@ -44,7 +44,7 @@ func costOfEach(n *NodeToClear) int64 { return int64(n.Cost) / n.Milli }
 // nodesToClear lists the nodes with gangs that may move, in the order of what it costs to clear
 // them for each GPU. To look at so many takes as long as some searches.
 func (r *rearrangement) nodesToClear(may func(*record.Replica) bool) (list []NodeToClear) {
-	for _, n := range r.im.core.state.Nodes {
+	for _, n := range r.im.evict.state.Nodes {
 		if n == nil {
 			continue
 		}
@@ -67,20 +67,20 @@ type clearing struct {
 	suits func(*record.Node) bool
 	// bounds are those of the nodes that were not looked at; looked are the others that were not
 	// given yet.
-	bounds pq.Heap[prospect.NodeCost]
+	bounds pq.Heap[evictable.NodeCost]
 	looked pq.Heap[weighed]
 }
 
 // A weighed node has its own cost.
 type weighed struct {
-	prospect.NodeCost
+	evictable.NodeCost
 	NodeToClear
 }
 
 // clearing begins one, of the nodes that suit and the gangs that may move.
 func (r *rearrangement) clearing(suits func(*record.Node) bool, may func(*record.Replica) bool) *clearing {
 	return &clearing{
-		r: r, may: may, suits: suits, bounds: r.im.core.victims.LowerBounds(),
+		r: r, may: may, suits: suits, bounds: r.im.evict.victims.LowerBounds(),
 		looked: pq.New(func(a, b weighed) bool { return a.Before(b.NodeCost) }, nil),
 	}
 }
@@ -89,7 +89,7 @@ func (r *rearrangement) clearing(suits func(*record.Node) bool, may func(*record
 func (c *clearing) next() (to NodeToClear, some bool) {
 	for c.bounds.Len() > 0 && (c.looked.Len() == 0 || c.bounds.Min().Before(c.looked.Min().NodeCost)) {
 		bound := c.bounds.Pop()
-		n := c.r.im.core.state.Nodes[bound.Node]
+		n := c.r.im.evict.state.Nodes[bound.Node]
 		if !c.suits(n) {
 			continue
 		}

@@ -19,7 +19,7 @@ type headroom struct {
 
 // headroom begins one for the beneficiary alone, while all are in place.
 func (r *rearrangement) headroom() *headroom {
-	st, most := r.im.core.state, 0
+	st, most := r.im.evict.state, 0
 	for i := range r.Request.Groups {
 		most = max(most, r.Request.Groups[i].Claim.GPUs)
 	}
@@ -44,7 +44,7 @@ func (h *headroom) add(members, gpus int) {
 
 // moves has a gang gone, and to be placed.
 func (h *headroom) moves(rep *record.Replica) {
-	tree := h.r.im.core.state.Fleet.Tree()
+	tree := h.r.im.evict.state.Fleet.Tree()
 	rep.EachHold(func(hold *gang.Hold, n *record.Node) {
 		before, known := h.free[n]
 		if !known {

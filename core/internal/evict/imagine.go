@@ -15,12 +15,12 @@ import (
 // members, and with beneficiaries. It is made on the fleet and the tree themselves; forgetting it
 // leaves no trace.
 type imagination struct {
-	core *Evict
-	// departing is what is on its way out anyway; gone is what is left out beside it. giving are
+	evict *Evict
+	// departing is what is on its way out anyway; gone is what is left out beside it. shrinking are
 	// those that run and are no lots: what may be taken back is the same with a whole gang on its
 	// way out and without, and not where it gives a part of its members.
 	departing *books.Bill
-	giving    []record.Piece
+	shrinking []record.Piece
 	gone      []record.Piece
 	here      []record.Imagined
 	// VictimSearches is how many searches may yet be made in it.
@@ -50,17 +50,17 @@ func (ev *Evict) imagineAll() *imagination {
 // Imagine leaves out departing members and puts in beneficiaries. It returns the reservations
 // of which the plan does not hold any more.
 func (ev *Evict) Imagine() (im *imagination, broken []*record.Reservation) {
-	im = &imagination{core: ev, departing: &ev.departing, here: ev.here}
+	im = &imagination{evict: ev, departing: &ev.departing, here: ev.here}
 	ev.books.Together(func() {
 		ev.state.Leaving.Ascend(func(rep *record.Replica) bool {
 			p := ev.state.Going(rep)
 			im.departing.Add(p)
 			if !p.IsLot() && rep.State == berth.ReplicaRunning {
-				im.giving = append(im.giving, p)
+				im.shrinking = append(im.shrinking, p)
 			}
 			return true
 		})
-		for _, p := range im.giving {
+		for _, p := range im.shrinking {
 			im.count(p, -1)
 		}
 		ev.books.VanishAll(im.departing)
@@ -77,7 +77,7 @@ func (ev *Evict) Imagine() (im *imagination, broken []*record.Reservation) {
 // those after which a pass looks for no other entry at the most, so that each pass gets ahead with
 // the bids, too.
 func (im *imagination) worth() int {
-	return min((im.departing.Len()+len(im.here))/imaginedLikeOne, im.core.state.Bounds.VictimSearches/16)
+	return min((im.departing.Len()+len(im.here))/imaginedLikeOne, im.evict.state.Bounds.VictimSearches/16)
 }
 
 // imaginedLikeOne is how many gangs and parts of gangs imagined take as long as a victim search,
@@ -87,16 +87,16 @@ const imaginedLikeOne = 64
 // leaveOut imagines a part of a replica gone, for good.
 func (im *imagination) leaveOut(p record.Piece) {
 	im.count(p, -1)
-	im.core.books.Vanish(p)
-	im.core.books.DischargeAll(p)
+	im.evict.books.Vanish(p)
+	im.evict.books.DischargeAll(p)
 	im.gone = append(im.gone, p)
 }
 
 // count counts a part of a replica among what runs, or not any more.
 func (im *imagination) count(p record.Piece, change int64) {
-	im.core.state.NoteChangedBy(p)
+	im.evict.state.NoteChangedBy(p)
 	if p.Whole() && p.Rep.State == berth.ReplicaRunning && !p.Rep.Job.IsElastic() {
-		im.core.books.CountLot(p.Rep, change)
+		im.evict.books.CountLot(p.Rep, change)
 	}
 }
 
@@ -108,20 +108,20 @@ func (im *imagination) takesFrom(rep *record.Replica) bool {
 // bringBack undoes leaveOut for the one that was left out last.
 func (im *imagination) bringBack() {
 	last := len(im.gone) - 1
-	im.core.books.ChargeAll(im.gone[last])
-	im.core.books.Reappear(im.gone[last])
+	im.evict.books.ChargeAll(im.gone[last])
+	im.evict.books.Reappear(im.gone[last])
 	im.count(im.gone[last], 1)
 	im.gone = im.gone[:last]
 }
 
 // putIn imagines a gang where it is planned to be. It reports false if that is not free.
 func (im *imagination) putIn(q quota.QueueIndex, members []gang.Member) bool {
-	return im.putInCharged(q, members, im.core.backlog.ChargesOf(members))
+	return im.putInCharged(q, members, im.evict.backlog.ChargesOf(members))
 }
 
 // putInCharged is putIn of a gang that is charged for so much.
 func (im *imagination) putInCharged(q quota.QueueIndex, members []gang.Member, charges []quota.Charge) bool {
-	c := im.core
+	c := im.evict
 	if !c.books.Hold(members) {
 		return false
 	}
@@ -137,7 +137,7 @@ func (im *imagination) putInCharged(q quota.QueueIndex, members []gang.Member, c
 
 // takeOut undoes putIn for the gang that was put in last.
 func (im *imagination) takeOut() {
-	c, last := im.core, len(im.here)-1
+	c, last := im.evict, len(im.here)-1
 	gang := im.here[last]
 	im.here = im.here[:last]
 	for _, charge := range gang.Charges {
@@ -151,16 +151,16 @@ func (im *imagination) takeOut() {
 
 // Forget brings back what is.
 func (im *imagination) Forget() {
-	im.core.books.Together(func() {
+	im.evict.books.Together(func() {
 		im.backTo(record.Extent{})
-		im.core.books.ReappearAll(im.departing)
-		for _, p := range im.giving {
+		im.evict.books.ReappearAll(im.departing)
+		for _, p := range im.shrinking {
 			im.count(p, 1)
 		}
 	})
 	im.departing.Clear()
 	clear(im.here[:cap(im.here)])
-	im.core.here = im.here[:0]
+	im.evict.here = im.here[:0]
 }
 
 func (im *imagination) extent() record.Extent {

@@ -15,9 +15,9 @@ import (
 // BidForMoves looks for a few gangs that start an entry by moving: among those on the
 // nodes that are the cheapest to clear. It imagines the moves; nil: there are none.
 func (im *imagination) BidForMoves(e *record.Entry) *Bid {
-	c := im.core
+	c := im.evict
 	r := rearrangement{im: im, Search: c.victims.NewSearch(e, nil), before: im.extent()}
-	if _, within := c.state.Quota.Fits(r.Queue, r.Asked); !within || !r.gatherAround() {
+	if _, within := c.state.Quota.Fits(r.Queue, r.Asked); !within || !r.gatherNearestMovers() {
 		return nil
 	}
 	var chooser preempt.Chooser
@@ -35,7 +35,7 @@ func (im *imagination) BidForMoves(e *record.Entry) *Bid {
 // gainOfStarting is the gain of starting an entry now: the GPUs that it asks for, times its
 // expected wait.
 func (im *imagination) gainOfStarting(e *record.Entry) preempt.GPUMilliseconds {
-	c := im.core
+	c := im.evict
 	wait := c.state.Config.Policy.AssumedRuntime
 	if at, _, planned := c.search.Plan(c.search.Wherever(e, agenda.Never)); planned {
 		wait = at.Sub(c.state.Now)
@@ -43,10 +43,10 @@ func (im *imagination) gainOfStarting(e *record.Entry) preempt.GPUMilliseconds {
 	return (&preempt.Candidate{GPUMilli: e.Bucket.Shape.Least.GPUMilli, RestartCost: int64(wait)}).Cost()
 }
 
-// gatherAround lists the gangs that could be moved: those on as few nodes as suffice, nodes with
+// gatherNearestMovers lists the gangs that could be moved: those on as few nodes as suffice, nodes with
 // the lowest cost for each GPU first. It reports whether they suffice.
-func (r *rearrangement) gatherAround() bool {
-	c := r.im.core
+func (r *rearrangement) gatherNearestMovers() bool {
+	c := r.im.evict
 	nodes, room := r.clearing(r.mayClear, r.movable), r.headroom()
 	listed := map[*record.Replica]bool{}
 	looked := 0

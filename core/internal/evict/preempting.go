@@ -62,10 +62,10 @@ const repliesOfPass = 256
 // they are served. Once it has searched enough, it goes on with those that are known to bid in
 // vain: they take nothing from those before them.
 func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
-	r := ev.books.NewRota(list)
+	r := ev.books.NewPolicyOrder(list)
 	defer r.End()
 	var bids []*Bid
-	behind := map[*record.Bucket]bool{} // those behind the first one are in the rota
+	behind := map[*record.Bucket]bool{} // those behind the first one are in the order
 	im.VictimSearches = ev.state.Bounds.VictimSearches
 	enough := im.VictimSearches*7/8 + im.worth() // so few are left then
 	for searched, unknown, left := 0, 0, false; ; {
@@ -88,14 +88,14 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 		}
 		left = left || !inVain && (searched == ev.state.Bounds.Bids || im.VictimSearches <= enough)
 		if inVain || left {
-			dropAlike(r, e, behind[e.Bucket])
+			removeAlike(r, e, behind[e.Bucket])
 			continue
 		}
 		im.first = searched == 0
 		searched++
 		b := ev.bid(im, e)
 		if b == nil {
-			dropAlike(r, e, behind[e.Bucket])
+			removeAlike(r, e, behind[e.Bucket])
 			continue
 		}
 		im.replies.Forget()
@@ -107,7 +107,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 				}
 			}
 		}
-		r.Drop(e)
+		r.Pop(e)
 		if len(b.victims) > 0 {
 			bids = append(bids, b)
 			if e.Rep.Job.Spec.Topology.Exclusive != "" {
@@ -122,13 +122,13 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 	return bids
 }
 
-// dropAlike takes the entry in turn off a rota, and those of its bucket that bid as it does.
-func dropAlike(r *books.Rota, e *record.Entry, behind bool) {
+// removeAlike takes the entry in turn off a policy order, and those of its bucket that bid as it does.
+func removeAlike(r *books.PolicyOrder, e *record.Entry, behind bool) {
 	if !behind {
-		r.Drop(e)
+		r.Pop(e)
 		return
 	}
-	r.DropAll(e.Rep.Job.Queue, func(other *record.Entry) bool {
+	r.RemoveAll(e.Rep.Job.Queue, func(other *record.Entry) bool {
 		return other == e || other.Bucket == e.Bucket && other.Grows == e.Grows
 	})
 }
@@ -426,7 +426,7 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 		}
 		if h.known && c.least == nil {
 			outline := ev.backlog.Due.Outline(q)
-			if at := h.clearedBy(h.hopeOfAll(outline, c.room), ev.state.Now, next); outline.Fewest > c.free && at > ev.state.Now {
+			if at := h.clearedBy(h.gainBoundOfAll(outline, c.room), ev.state.Now, next); outline.Fewest > c.free && at > ev.state.Now {
 				next = at
 				continue
 			}
@@ -436,7 +436,7 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 			case !ev.mayBidNow(e, &c):
 				return agenda.Never
 			case h.known && !e.Grows && !c.outranks(e.Rep) && !ev.asksWithin(e.Bucket, c.free):
-				return h.clearedBy(hopeOf(e), ev.state.Now, next)
+				return h.clearedBy(gainBoundOf(e), ev.state.Now, next)
 			}
 			return ev.state.Now
 		}

@@ -71,7 +71,7 @@ func (ev *Evict) mayRearrange() bool {
 // queue, and imagines them; nil: there are none among the gangs of a round. Next is the round
 // after that; 0: it was the last. The search says until when gangs are protected.
 func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser, round int) (b *Bid, t *victim.Search, next int) {
-	c := im.core
+	c := im.evict
 	r := rearrangement{im: im, Search: c.victims.NewSearch(e, nil), before: im.extent(), steps: packSteps}
 	if e.Grows || !c.mayRearrange() || r.Asked.GPUMilli > c.books.Owed(c.books.Queues[r.Queue]) {
 		return nil, r.Search, 0
@@ -94,7 +94,7 @@ func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser,
 // mayDo reports whether what is free and what the victims could give is as much as the
 // beneficiary asks for, wherever it is: as a rule nothing is, and no gang need be looked at.
 func (r *rearrangement) mayDo() bool {
-	free, asks := 1000*int64(r.im.core.state.Fleet.Tree().FreeTotal(topology.RootDomain)), 1000*int64(r.Rep.Job.Shape().GPUs)
+	free, asks := 1000*int64(r.im.evict.state.Fleet.Tree().FreeTotal(topology.RootDomain)), 1000*int64(r.Rep.Job.Shape().GPUs)
 	return free+r.MostGiven() >= asks
 }
 
@@ -120,7 +120,7 @@ func (b *Bid) Evicted() []record.Piece {
 
 // choose chooses the victims and moves of the least harm that suffice. All are back in place then.
 func (r *rearrangement) choose(chooser *preempt.Chooser) (chosen []int, ok bool) {
-	trials := max(r.im.VictimSearches, r.im.core.state.Bounds.VictimSearches/8, 1)
+	trials := max(r.im.VictimSearches, r.im.evict.state.Bounds.VictimSearches/8, 1)
 	options := r.Options()
 	options.MaxCalls, options.Permits = trials, r.permits
 	r.listAll(&options)
@@ -160,14 +160,14 @@ func (r *rearrangement) listAll(options *preempt.Options) {
 		}
 		k.Allowance = kinds[alike]
 	}
-	if len(r.movers) > r.im.core.state.Config.Policy.Defragmentation.MaxMoves { // so that they count as scarce
+	if len(r.movers) > r.im.evict.state.Config.Policy.Defragmentation.MaxMoves { // so that they count as scarce
 		limit = 0
 		for _, rep := range r.movers {
 			limit += record.Piece{Rep: rep}.GPUMilli()
 		}
 	}
 	for _, rep := range r.movers {
-		candidate := r.im.core.victims.Candidate(record.Piece{Rep: rep}, 0)
+		candidate := r.im.evict.victims.Candidate(record.Piece{Rep: rep}, 0)
 		candidate.ID += " moves"
 		candidate.Allowance = apart(0)
 		r.all = append(r.all, candidate)
@@ -182,7 +182,7 @@ func (r *rearrangement) permits(chosen []int) bool {
 	if slices.ContainsFunc(victims, func(i int) bool { return r.Offers[i].Busy }) {
 		return false
 	}
-	return len(chosen)-len(victims) <= r.im.core.state.Config.Policy.Defragmentation.MaxMoves && r.Permits(victims)
+	return len(chosen)-len(victims) <= r.im.evict.state.Config.Policy.Defragmentation.MaxMoves && r.Permits(victims)
 }
 
 // victimsOf are those of some candidates that do not move.
@@ -197,7 +197,7 @@ func (r *rearrangement) fits(chosen []int) bool {
 	defer r.im.backTo(r.before)
 	moving := r.leave(chosen)
 	r.im.VictimSearches -= 1 + len(moving)
-	if _, within := r.im.core.state.Quota.Fits(r.Queue, r.Asked); !within {
+	if _, within := r.im.evict.state.Quota.Fits(r.Queue, r.Asked); !within {
 		return false
 	}
 	extent := r.im.extent()
@@ -226,7 +226,7 @@ func (r *rearrangement) leave(chosen []int) []*displaced {
 		return cmp.Or(cmp.Compare(mostOf(b.rest.Rep.Job.Shape()), mostOf(a.rest.Rep.Job.Shape())), record.CompareReplicas(a.rest.Rep, b.rest.Rep))
 	})
 	for _, d := range list {
-		d.ask(r.im.core)
+		d.ask(r.im.evict)
 	}
 	return list
 }
@@ -285,7 +285,7 @@ func (r *rearrangement) settles(d *displaced, where []gang.Member) bool {
 	}
 	milli := int64(0)
 	for i := range where {
-		milli += record.ChargeOf(&where[i].Hold, r.im.core.state.Nodes[where[i].Hold.Node]).GPUMilli
+		milli += record.ChargeOf(&where[i].Hold, r.im.evict.state.Nodes[where[i].Hold.Node]).GPUMilli
 	}
 	r.moves = append(r.moves, search.Relocation{Rep: d.rest.Rep, Where: where})
 	return milli == d.milli
@@ -300,13 +300,13 @@ func (r *rearrangement) placeInTurn(moving []*displaced) bool {
 	}
 	var enclosed []berth.NodeID
 	if r.Rep.Job.Spec.Topology.Exclusive != "" {
-		for _, n := range r.im.core.state.NodesFor(r.Rep, r.places) {
+		for _, n := range r.im.evict.state.NodesFor(r.Rep, r.places) {
 			enclosed = append(enclosed, n.Spec.ID)
 		}
 	}
 	for _, d := range moving {
 		outside := *d.search
-		outside.Request = r.im.core.search.Avoiding(enclosed, d.search.Request)
+		outside.Request = r.im.evict.search.Avoiding(enclosed, d.search.Request)
 		if !r.settles(d, outside.Place()) {
 			return false
 		}
@@ -319,7 +319,7 @@ func (r *rearrangement) bid(e *record.Entry, chosen []int) *Bid {
 	b := &Bid{Entry: e, where: r.places, Moves: slices.Clone(r.moves)}
 	slices.SortFunc(b.Moves, func(a, b search.Relocation) int { return record.CompareReplicas(a.Rep, b.Rep) })
 	for _, m := range b.Moves {
-		candidate := r.im.core.victims.Candidate(record.Piece{Rep: m.Rep}, 0)
+		candidate := r.im.evict.victims.Candidate(record.Piece{Rep: m.Rep}, 0)
 		b.Cost += min(candidate.Cost(), math.MaxInt64-b.Cost)
 	}
 	victims := r.victimsOf(chosen)
@@ -348,7 +348,7 @@ func (r *rearrangement) bid(e *record.Entry, chosen []int) *Bid {
 // the last. First come those on nodes that the beneficiary may use and that the victims and
 // moves there would clear for a member.
 func (r *rearrangement) gatherMovers(round int) (next int) {
-	c, most := r.im.core, r.im.core.state.Bounds.Movers
+	c, most := r.im.evict, r.im.evict.state.Bounds.Movers
 	given, each := map[*record.Node]int64{}, 1000*int64(mostOf(r.Rep.Job.Shape()))
 	for i := range r.Offers {
 		if r.Offers[i].Whole() {
@@ -412,7 +412,7 @@ func (r *rearrangement) pack(moving []*displaced) bool {
 	for _, d := range moving {
 		gangs = append(gangs, packing.Unplaced{Rep: d.rest.Rep, Request: d.search.Request})
 	}
-	at := packing.Nodes(r.im.core.state, append(gangs, packing.Unplaced{Rep: r.Rep, Request: r.Request}), &r.steps)
+	at := packing.Nodes(r.im.evict.state, append(gangs, packing.Unplaced{Rep: r.Rep, Request: r.Request}), &r.steps)
 	if at == nil {
 		return false
 	}

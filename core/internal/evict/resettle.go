@@ -18,7 +18,7 @@ import (
 // gang is placed anew where that is impossible, or would spread a gang that fits more closely
 // elsewhere.
 func (im *imagination) resettle(rep *record.Replica) []gang.Member {
-	c, s := im.core, rep.Job.Shape()
+	c, s := im.evict, rep.Job.Shape()
 	leaving := c.state.Leaving.Has(rep) || rep.State == berth.ReplicaPending // and so left out already, or nowhere
 	if !leaving {
 		im.leaveOut(record.Piece{Rep: rep})
@@ -47,7 +47,7 @@ func (im *imagination) resettle(rep *record.Replica) []gang.Member {
 // placeAnew imagines a gang that is left out in another place, as large as it may be or with
 // its minimum.
 func (im *imagination) placeAnew(rep *record.Replica, s *record.Shape) []gang.Member {
-	c := im.core
+	c := im.evict
 	c.state.Compile(s)
 	for _, request := range []*gang.Request{&s.Request, &s.Minimum} {
 		t := c.victims.NewSearchFor(rep, &s.Spec, s.Least, request, rep.Retry.Get().Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
@@ -73,15 +73,15 @@ func (im *imagination) fillIn(rep *record.Replica, dead []berth.MemberPlacement)
 			return nil, nil
 		}
 	}
-	if !im.core.state.StandsWell(half) {
+	if !im.evict.state.PlacedAsRequired(half) {
 		return nil, nil
 	}
 	return membersOf(half), kept
 }
 
-// standAgain imagines a gang of which members died, and that is left out, with all of its
+// returnToPlaces imagines a gang of which members died, and that is left out, with all of its
 // members where they stood; nil: not all of that is free.
-func (im *imagination) standAgain(rep *record.Replica) []gang.Member {
+func (im *imagination) returnToPlaces(rep *record.Replica) []gang.Member {
 	if len(rep.Retry.Get().Stood) == 0 {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (im *imagination) standAgain(rep *record.Replica) []gang.Member {
 		}
 	}
 	half, kept := im.stay(rep, rep.Retry.Get().Stood)
-	whole := len(kept) == stood && half.Enough(record.MemberRunning) && im.core.state.StandsWell(half)
+	whole := len(kept) == stood && half.Enough(record.MemberRunning) && im.evict.state.PlacedAsRequired(half)
 	for g := range rep.Job.Spec.Groups {
 		whole = whole && half.Count(g, record.MemberRunning)%record.UnitOf(&rep.Job.Spec.Groups[g]) == 0
 	}
@@ -138,7 +138,7 @@ func (im *imagination) mayReturn(rep *record.Replica, flat int, m *record.Member
 	if m.Node.Closed() || slices.Contains(rep.Retry.Get().Avoid, m.Node.Spec.ID) {
 		return false
 	}
-	m.Hold, stays = im.core.state.Anew(m, &rep.Job.Spec.Groups[rep.Job.Group(flat)])
+	m.Hold, stays = im.evict.state.Anew(m, &rep.Job.Spec.Groups[rep.Job.Group(flat)])
 	return stays
 }
 
@@ -149,14 +149,14 @@ func (im *imagination) returnDead(rep, half *record.Replica, dead []berth.Member
 	if half.Members == nil {
 		half.Members = make([]record.Member, rep.Job.Members())
 	}
-	end := im.core.state.EndIfStarted(rep, max(im.core.state.Now, rep.Retry.Get().ReadyAt))
+	end := im.evict.state.EndIfStarted(rep, max(im.evict.state.Now, rep.Retry.Get().ReadyAt))
 	for i := range dead {
 		flat := rep.Job.Flat(dead[i].Ref())
-		m, known := im.core.backlog.Stood(rep, &dead[i])
+		m, known := im.evict.backlog.Stood(rep, &dead[i])
 		if !known || half.Members[flat].State != record.MemberAbsent || !im.mayReturn(rep, flat, &m) ||
 			slices.ContainsFunc(m.Node.Reservations, func(w *record.Reservation) bool {
-				waits := w.GivesWay() && !im.core.backlog.Claims(w.Rep, rep)
-				return !w.IsPlanned() && !waits && !im.core.backlog.Admits(w, rep, end)
+				waits := w.GivesWay() && !im.evict.backlog.Claims(w.Rep, rep)
+				return !w.IsPlanned() && !waits && !im.evict.backlog.Admits(w, rep, end)
 			}) {
 			continue
 		}
@@ -173,7 +173,7 @@ func (im *imagination) returnDead(rep, half *record.Replica, dead []berth.Member
 func (im *imagination) fillGroup(rep, half *record.Replica, g int) bool {
 	group := &rep.Job.Spec.Groups[g]
 	for half.Count(g, record.MemberAbsent) > 0 {
-		spec := im.core.state.Shortfall(half, g)
+		spec := im.evict.state.Shortfall(half, g)
 		if !im.fillNear(rep, half, g, &spec) {
 			break
 		}
@@ -186,7 +186,7 @@ func (im *imagination) fillGroup(rep, half *record.Replica, g int) bool {
 // members that stay that has capacity or, in the widest that is allowed, for as many as fit. That
 // domain lies inside the one that the request requires.
 func (im *imagination) fillNear(rep, half *record.Replica, g int, spec *record.ShapeSpec) bool {
-	tree := im.core.state.Fleet.Tree()
+	tree := im.evict.state.Fleet.Tree()
 	widest := tree.DomainLevel(spec.Within)
 	anchor, near := half.Anchor(rep, g, func(n topology.NodeIndex) bool { return tree.DomainOf(n, widest) == spec.Within })
 	all := *spec
@@ -204,7 +204,7 @@ func (im *imagination) fillNear(rep, half *record.Replica, g int, spec *record.S
 // fill imagines places for what is asked for, and has the first of a group that half a gang
 // lacks hold them.
 func (im *imagination) fill(rep, half *record.Replica, g int, spec *record.ShapeSpec) bool {
-	c := im.core
+	c := im.evict
 	request := c.state.Request(spec)
 	t := c.victims.NewSearchFor(rep, spec, c.state.ChargeFor(&request), &request, rep.Retry.Get().Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
 	where := t.Place()
@@ -269,7 +269,7 @@ func (ev *Evict) findPlaces() (found []search.Relocation, left bool) {
 	searches := 0
 	for _, rep := range list {
 		before := im.extent()
-		where := im.standAgain(rep)
+		where := im.returnToPlaces(rep)
 		if where == nil {
 			if searches++; searches > ev.state.Bounds.Moves {
 				left = true
@@ -326,7 +326,7 @@ func (im *imagination) admitted(rep *record.Replica, where []gang.Member) []gang
 		}
 		return left
 	}
-	c := im.core
+	c := im.evict
 	n := sort.Search(len(surplus)+1, func(n int) bool {
 		return c.backlog.AffordsAll(rep.Job.Queue, c.backlog.NewPlan(without(n)).Charges)
 	})

@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
-	"github.com/berth-sched/berth/core/internal/told"
+	"github.com/berth-sched/berth/core/internal/spec"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -27,7 +27,7 @@ type Key struct {
 }
 
 // KeyOf is the class of a node outside all reservations.
-func KeyOf(n *told.Node) Key {
+func KeyOf(n *spec.Node) Key {
 	return Key{
 		pool: n.Pool, GPUs: len(n.GPUs),
 		Product: n.Product, GPUMemory: n.GPUMemoryMiB, compute: n.ComputeCapability, nvlink: n.Clique != "", Table: n.MIGTable,
@@ -35,7 +35,7 @@ func KeyOf(n *told.Node) Key {
 }
 
 // MaxShares is how many members may share a GPU of the node.
-func MaxShares(n *told.Node) int {
+func MaxShares(n *spec.Node) int {
 	switch {
 	case len(n.GPUs) == 0:
 		return 0
@@ -50,7 +50,7 @@ func MaxShares(n *told.Node) int {
 // SameShape reports whether two descriptions of a node differ only in what may
 // change under running members: labels, host capacity, NICs and the GPUs' names
 // and health.
-func SameShape(n, m *told.Node) bool {
+func SameShape(n, m *spec.Node) bool {
 	a, b := n.Model, m.Model
 	if (a.Clique == "") == (b.Clique == "") {
 		a.Clique, b.Clique = "", ""

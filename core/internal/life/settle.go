@@ -270,7 +270,7 @@ func (l *Life) holdsNothing(rep *record.Replica) {
 		rep.ForgetStall()
 		l.agenda.EndStall()
 	}
-	if l.backlog.Due.Hopeless(rep) {
+	if l.backlog.Due.CannotPlan(rep) {
 		rep.ForgetDespair()
 		l.agenda.EndDespair()
 	}

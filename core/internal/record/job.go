@@ -5,7 +5,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/roster"
-	"github.com/berth-sched/berth/core/internal/told"
+	"github.com/berth-sched/berth/core/internal/spec"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/quota"
 )
@@ -55,7 +55,7 @@ func (j *Job) IsElastic() bool {
 // A Job is what the core keeps of a Job. Many wait, so what jobs have in common is not kept with
 // each of them.
 type Job struct {
-	Spec     told.Job
+	Spec     spec.Job
 	Pattern  *Pattern
 	Replicas roster.Roster[Replica] // those that are in no batch
 	Batches  []*Batch               // by number
@@ -66,7 +66,7 @@ type Job struct {
 
 // NewJob is a record of a job of a pattern, in a queue. It shares no memory with the description.
 func NewJob(j *berth.Job, p *Pattern, q quota.QueueIndex) *Job {
-	return &Job{Spec: told.JobOf(j, &p.Asked), Pattern: p, Queue: q}
+	return &Job{Spec: spec.JobOf(j, &p.Asked), Pattern: p, Queue: q}
 }
 
 // Shape is the shape of the whole gang.

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/hardware"
-	"github.com/berth-sched/berth/core/internal/told"
+	"github.com/berth-sched/berth/core/internal/spec"
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
@@ -103,7 +103,7 @@ type Extent struct{ Gone, Here int }
 
 // A Node is what the core keeps of a Node.
 type Node struct {
-	Spec     told.Node
+	Spec     spec.Node
 	Index    topology.NodeIndex
 	Class    int
 	Product  quota.ProductIndex
@@ -222,7 +222,7 @@ func (p *SparePool) Free() int {
 
 // Sound reports whether a node is one of those of which spares are a part.
 func (n *Node) Sound() bool {
-	return len(n.Spec.GPUs) > 0 && !n.Closed() && !slices.ContainsFunc(n.Spec.GPUs, func(g told.GPU) bool { return g.Failed })
+	return len(n.Spec.GPUs) > 0 && !n.Closed() && !slices.ContainsFunc(n.Spec.GPUs, func(g spec.GPU) bool { return g.Failed })
 }
 
 // Key is the class of a node with the reservations it is in.

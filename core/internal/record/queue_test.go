@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/told"
+	"github.com/berth-sched/berth/core/internal/spec"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -26,7 +26,7 @@ func TestBucketsAreServedInTheOrderOfTheirFirstEntries(t *testing.T) {
 		}
 		many := len(q.List)
 		entry := func(b *record.Bucket, step int) {
-			rep := &record.Replica{Job: &record.Job{Spec: told.Job{ID: berth.JobID(fmt.Sprint(step)), Priority: int32(random.IntN(2))}}}
+			rep := &record.Replica{Job: &record.Job{Spec: spec.Job{ID: berth.JobID(fmt.Sprint(step)), Priority: int32(random.IntN(2))}}}
 			rep.Created = berth.Time(random.IntN(3))
 			b.Add(&record.Entry{Rep: rep, Bucket: b})
 		}

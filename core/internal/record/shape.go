@@ -7,7 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/demand"
-	"github.com/berth-sched/berth/core/internal/told"
+	"github.com/berth-sched/berth/core/internal/spec"
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
@@ -64,7 +64,7 @@ type ShapeSpec struct {
 // and a job that comes is known to be of a shape without looking at what it asks for.
 type Pattern struct {
 	Key string
-	told.Asked
+	spec.Asked
 	Shape   *Shape // of the whole gang
 	Offsets []int  // flat index of each group's first member; one more: the total
 	Users   int    // jobs
@@ -88,7 +88,7 @@ func (p *Pattern) Claims() []berth.GroupClaim {
 type PatternSpec struct {
 	catalogue.TrustDomain // only where a GPU is shared
 
-	told.Asked
+	spec.Asked
 }
 
 type label struct{ key, value string }

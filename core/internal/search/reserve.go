@@ -84,7 +84,7 @@ func (se *Search) reserveInOrder(size due.Size, order []*record.Entry, plans *in
 				full, last = se.lastReserved(size, order)
 			case se.state.Endings.Len() > se.state.Bounds.Ends: // its plan was cut short, and sees further as time goes by
 				se.planLater(e.Rep)
-			case !se.backlog.Due.Hopeless(e.Rep):
+			case !se.backlog.Due.CannotPlan(e.Rep):
 				e.Rep.Reserve.Note().HopelessAt = se.agenda.Despair()
 				se.backlog.Due.NoteEntries(e.Rep)
 			}
@@ -107,7 +107,7 @@ func (se *Search) lastReserved(size due.Size, order []*record.Entry) (full bool,
 // so many are few, and O(heads) of those queues that have their turn.
 func (se *Search) dueEntries(size due.Size, many int) (order []*record.Entry, more bool) {
 	heads := se.backlog.Due.HeadsOf(size)
-	r := se.books.NewRotaOfHeads(heads)
+	r := se.books.NewPolicyOrderOfHeads(heads)
 	defer r.End()
 	ahead, reserved := heads.Len(), se.backlog.ReservedGangs(size)
 	full := reserved >= se.state.Config.Policy.ReservedGangs
@@ -128,7 +128,7 @@ func (se *Search) dueEntries(size due.Size, many int) (order []*record.Entry, mo
 		if e == e.Bucket.Entries.Min() {
 			ahead += se.addBehind(r, e.Bucket)
 		}
-		r.Drop(e)
+		r.Pop(e)
 	}
 	return order, ahead > 0 && (!full || reserved > 0)
 }
@@ -147,10 +147,10 @@ func (se *Search) lookAtHeads() {
 	}
 }
 
-// addBehind adds those of a bucket to a rota that come after the first one, as many as one pass
+// addBehind adds those of a bucket to a policy order that come after the first one, as many as one pass
 // plans for, and counts them. All ask for the same: those further behind do not fit where these do
 // not.
-func (se *Search) addBehind(r *books.Rota, b *record.Bucket) (added int) {
+func (se *Search) addBehind(r *books.PolicyOrder, b *record.Bucket) (added int) {
 	for _, e := range se.backlog.First(b, 2*se.state.Config.Policy.ReservedGangs)[1:] {
 		switch at, ok := se.backlog.Due.At(e); {
 		case e.Grows:
@@ -194,7 +194,7 @@ func (se *Search) planLater(rep *record.Replica) {
 // reservation in whose stead that is; nil: none.
 func (se *Search) reserveFor(e *record.Entry, instead *record.Replica) bool {
 	se.state.Compile(e.Bucket.Shape)
-	at, nodes, ok := se.planAround(e)
+	at, nodes, ok := se.planBesideOthers(e)
 	if !ok || !se.backlog.MaySetAside(nodes) {
 		return false
 	}
@@ -213,9 +213,9 @@ func (se *Search) reserveFor(e *record.Entry, instead *record.Replica) bool {
 	return true
 }
 
-// planAround plans for an entry around what is set aside for others: at first on nodes that are to
+// planBesideOthers plans for an entry around what is set aside for others: at first on nodes that are to
 // be left only after the gang has ended, and without these if that comes out too late.
-func (se *Search) planAround(e *record.Entry) (at berth.Time, nodes []*record.Node, ok bool) {
+func (se *Search) planBesideOthers(e *record.Entry) (at berth.Time, nodes []*record.Node, ok bool) {
 	length, ends := se.state.Runtime(e.Rep.Job)
 	for _, until := range [...]berth.Time{se.state.EndIfPlaced(e.Rep), agenda.Never} {
 		at, where, ok := se.Plan(se.Wherever(e, until))

@@ -66,7 +66,7 @@ func (st *State) offersSpare(n *record.Node) {
 // narrowest domain differ by what does not change, so that it looks at one of each.
 // O(narrowest domains x levels) for each.
 type spread struct {
-	core   *State
+	state  *State
 	levels int
 	// count is how many spares each domain has, at all levels.
 	count map[topology.DomainIndex]int
@@ -76,7 +76,7 @@ type spread struct {
 
 // NewSpread gathers the nodes that can be spares of a pool. It is good until one of them changes.
 func (st *State) NewSpread(p *record.SparePool) *spread {
-	s := &spread{core: st, levels: len(st.Config.Levels), count: map[topology.DomainIndex]int{}}
+	s := &spread{state: st, levels: len(st.Config.Levels), count: map[topology.DomainIndex]int{}}
 	if p.Reservation != nil {
 		for _, n := range p.Reservation.Nodes {
 			s.Note(n)
@@ -105,7 +105,7 @@ func (st *State) NewSpread(p *record.SparePool) *spread {
 
 // domain is that of a node at a level, from 1, the widest; 0 is the fleet.
 func (s *spread) domain(n *record.Node, level int) topology.DomainIndex {
-	return s.core.Fleet.Tree().DomainOf(n.Index, topology.Level(level))
+	return s.state.Fleet.Tree().DomainOf(n.Index, topology.Level(level))
 }
 
 // Note counts a spare more in the domains of a node.

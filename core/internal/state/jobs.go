@@ -8,7 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/told"
+	"github.com/berth-sched/berth/core/internal/spec"
 )
 
 // Expect makes room for so many jobs, where none is known yet.
@@ -42,7 +42,7 @@ func (st *State) shapeOfPattern(j *record.Job) *record.Shape {
 
 // PatternOf is the pattern of a job, by which some job is known, or a new one.
 func (st *State) PatternOf(j *berth.Job) *record.Pattern {
-	asked := told.AskedBy(j)
+	asked := spec.AskedBy(j)
 	st.writePattern(j, asked)
 	if p := st.Patterns[string(st.key)]; p != nil {
 		return p
@@ -86,7 +86,7 @@ func (st *State) PatternLike(j *berth.Job, known Patterns) *record.Pattern {
 
 // restOfPattern is what else makes the pattern of a job beside its groups; empty: nothing does.
 func (st *State) restOfPattern(j *berth.Job) string {
-	rest := told.AskedBy(j)
+	rest := spec.AskedBy(j)
 	if rest.Groups = nil; rest.Simple() && !sharesGPUs(j) {
 		return ""
 	}
@@ -99,7 +99,7 @@ func sharesGPUs(j *berth.Job) bool {
 }
 
 // writePattern writes the key of the pattern of a job, as if it asked for what is given.
-func (st *State) writePattern(j *berth.Job, asked told.Asked) {
+func (st *State) writePattern(j *berth.Job, asked spec.Asked) {
 	st.asked = record.PatternSpec{Asked: asked}
 	if sharesGPUs(j) {
 		st.asked.TrustDomain = catalogue.TrustDomainOf(j.Tenant, j.Queue)

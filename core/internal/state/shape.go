@@ -10,7 +10,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/demand"
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/told"
+	"github.com/berth-sched/berth/core/internal/spec"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/strict"
 	"github.com/berth-sched/berth/quota"
@@ -83,7 +83,7 @@ func (st *State) levelsOf(spec *record.ShapeSpec) []topology.Level {
 }
 
 // gangShape is the shape of a whole gang.
-func (st *State) gangShape(j *told.Job) *record.Shape {
+func (st *State) gangShape(j *spec.Job) *record.Shape {
 	spec := record.ShapeSpec{Topology: j.Topology, Groups: slices.Clone(j.Groups), SameLabels: slices.Clone(j.SameLabels)}
 	slices.Sort(spec.SameLabels)
 	for i := range spec.Groups {

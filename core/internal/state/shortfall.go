@@ -27,7 +27,7 @@ func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 	}
 	spec.SameLabels = slices.Sorted(slices.Values(rep.Job.Spec.SameLabels))
 	spec.Like = likeNode(rep, spec.SameLabels)
-	b := boundary{core: st}
+	b := boundary{state: st}
 	b.include(rep.Members, rep.Job.Spec.Topology.Required)
 	first, end := rep.Job.Offset(group), rep.Job.Offset(group+1)
 	own := rep.Members[first:end]
@@ -79,7 +79,7 @@ func likeNode(rep *record.Replica, labels []string) berth.NodeID {
 // A boundary is the narrowest domain, or the node, in which further members have to be
 // so that required levels are kept.
 type boundary struct {
-	core   *State
+	state  *State
 	within topology.DomainIndex
 	only   *record.Node
 }
@@ -87,7 +87,7 @@ type boundary struct {
 // include narrows the boundary to the domain of a level in which members are that have
 // started.
 func (b *boundary) include(members []record.Member, name string) {
-	tree := b.core.Fleet.Tree()
+	tree := b.state.Fleet.Tree()
 	level, _ := tree.Level(name)
 	if name == "" || b.only != nil {
 		return

@@ -10,9 +10,11 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// StandsWell reports whether a gang could have been placed where it stands, as far as Torn looks
+// PlacedAsRequired reports whether a gang could have been placed where it stands, as far as Torn looks
 // and by the labels that it shares.
-func (st *State) StandsWell(rep *record.Replica) bool { return st.Torn(rep) == "" && !st.unlike(rep) }
+func (st *State) PlacedAsRequired(rep *record.Replica) bool {
+	return st.Torn(rep) == "" && !st.unlike(rep)
+}
 
 // Torn says which members of a gang stand in several domains of a level that they require to
 // stand in one of: as a gang, as a group, as a segment, or have GPUs of several products; "": none

@@ -44,7 +44,7 @@ func (t *Search) giver(rep *record.Replica) *giver {
 	t.givers[rep] = g
 	for group := range rep.Job.Spec.Groups {
 		s := surplusOf(rep, group)
-		t.core.arrange(s, rep, t.Request)
+		t.victims.arrange(s, rep, t.Request)
 		g.surpluses = append(g.surpluses, s)
 	}
 	return g
@@ -103,20 +103,20 @@ func (t *Search) take(i int, goes []bool) {
 	if y.surplus == nil {
 		for _, unit := range t.giver(y.Rep).units {
 			if goes[unit] {
-				t.core.books.ChargeAll(t.Offers[unit].Piece)
+				t.victims.books.ChargeAll(t.Offers[unit].Piece)
 				goes[unit] = false
 			}
 		}
 	}
 	for _, p := range y.pieces {
-		t.core.books.DischargeAll(p)
+		t.victims.books.DischargeAll(p)
 	}
 }
 
 // add adds a candidate. Those of other queues come from a source above 0: the lower, the
 // further that queue is over its share.
 func (t *Search) add(y Offer) {
-	candidate := t.core.Candidate(y.Piece, t.core.QueueingFor(t.Rep))
+	candidate := t.victims.Candidate(y.Piece, t.victims.QueueingFor(t.Rep))
 	rank := t.sources[y.source].rank
 	candidate.Backfilled, candidate.Borrowed, candidate.Source = t.Rep.Reserved.LetIn(y.Rep), rank > 0, rank
 	if !y.Whole() {

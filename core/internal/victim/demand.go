@@ -17,7 +17,7 @@ import (
 // is known of parts of GPUs. The nodes are those that are free for a member, as many as it could
 // use, and those on which one of the candidates stands.
 func (t *Search) Demand(candidates []preempt.Candidate) preempt.Requirement {
-	c, tree := t.core, t.core.state.Fleet.Tree()
+	c, tree := t.victims, t.victims.state.Fleet.Tree()
 	g := t.largestGroup()
 	if g.Claim.GPUs == 0 {
 		return preempt.Requirement{}
@@ -82,7 +82,7 @@ func (t *Search) largestGroup() *gang.Group {
 // regionOf numbers the regions in which members of a group have to be together: a domain of the
 // level that is required, with nodes of one product if there are several members.
 func (t *Search) regionOf(g *gang.Group, required topology.Level, n topology.NodeIndex, several bool) int32 {
-	tree, region := t.core.state.Fleet.Tree(), int32(0)
+	tree, region := t.victims.state.Fleet.Tree(), int32(0)
 	if required > topology.LevelFleet && required < tree.NodeLevel() {
 		region = int32(tree.DomainOf(n, required))
 	}

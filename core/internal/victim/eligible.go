@@ -39,7 +39,7 @@ func (t *Search) mayTake(victim *record.Replica) bool {
 
 // TooLarge reports whether a part holds too much to be stopped for what is asked.
 func (t *Search) TooLarge(p record.Piece) bool {
-	ratio := int64(t.core.state.Config.Policy.Preemption.MaxRatio)
+	ratio := int64(t.victims.state.Config.Policy.Preemption.MaxRatio)
 	return ratio > 0 && p.GPUMilli()/ratio > max(t.Asked.GPUMilli, 1000)
 }
 
@@ -49,7 +49,7 @@ func (t *Search) MayBeVictim(victim *record.Replica) bool {
 		slices.ContainsFunc(victim.Members, func(m record.Member) bool { return m.Imagined }) {
 		return false
 	}
-	c := t.core
+	c := t.victims
 	if t.PartsOnly {
 		return false
 	}
@@ -75,11 +75,11 @@ func (t *Search) lend(lent *loan, from int) {
 	looked := 0
 	for i := from; i < len(t.sources); i++ {
 		q, others := t.sources[i].queue, int64(0)
-		t.core.books.Queues[q].Running.Ascend(func(rep *record.Replica) bool {
+		t.victims.books.Queues[q].Running.Ascend(func(rep *record.Replica) bool {
 			if !t.MayBeVictim(rep) || !t.withinGuarantee && t.TooLarge(record.Piece{Rep: rep}) {
 				return true
 			}
-			if looked++; looked > t.core.state.Bounds.Victims {
+			if looked++; looked > t.victims.state.Bounds.Victims {
 				t.Cut = true
 				return false
 			}
@@ -90,14 +90,14 @@ func (t *Search) lend(lent *loan, from int) {
 				return true
 			}
 			for _, p := range pieces {
-				t.core.books.DischargeAll(p)
+				t.victims.books.DischargeAll(p)
 				lent.pieces = append(lent.pieces, p)
 			}
 			return true
 		})
 		if others = min(others, t.mostLeft(q)); others > 0 {
 			t.noteTakeOf(q, others, 1)
-			t.core.books.Discharge(q, quota.Charge{GPUMilli: others})
+			t.victims.books.Discharge(q, quota.Charge{GPUMilli: others})
 			lent.amounts = append(lent.amounts, Floor{q, others})
 		}
 	}
@@ -113,6 +113,6 @@ type loan struct {
 func (t *Search) takeBackLoan(lent *loan) {
 	t.takeBack(lent.pieces)
 	for _, a := range lent.amounts {
-		t.core.books.Charge(a.Queue, quota.Charge{GPUMilli: a.Milli})
+		t.victims.books.Charge(a.Queue, quota.Charge{GPUMilli: a.Milli})
 	}
 }

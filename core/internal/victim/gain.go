@@ -8,7 +8,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/books"
-	"github.com/berth-sched/berth/core/internal/prospect"
+	"github.com/berth-sched/berth/core/internal/evictable"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/internal/limits"
@@ -26,9 +26,9 @@ func ScaleOf(w *berth.GainPolicy) preempt.Scale {
 
 // LeastLent is what it costs at the least to stop anything that other queues may have to give back:
 // they have more than their share. O(queues).
-func (v *Victims) LeastLent(shares *books.AllShares) prospect.Least {
+func (v *Victims) LeastLent(shares *books.AllShares) evictable.Least {
 	v.lenders = shares.Over(v.lenders[:0])
-	return v.prospects.LeastOf(v.lenders)
+	return v.evictable.LeastOf(v.lenders)
 }
 
 // QueueingFor is how long a victim of a replica is expected to wait.
@@ -42,10 +42,10 @@ func (v *Victims) QueueingFor(rep *record.Replica) berth.Duration {
 
 // weigh says what speaks against stopping the chosen candidates now; nil: nothing does.
 func (t *Search) weigh(chosen []int) *berth.Weighing {
-	if len(chosen) == 0 || t.withinGuarantee || t.core.state.Config.Policy.Preemption.Gain.IgnoreCost {
+	if len(chosen) == 0 || t.withinGuarantee || t.victims.state.Config.Policy.Preemption.Gain.IgnoreCost {
 		return nil
 	}
-	now := t.core.state.Now
+	now := t.victims.state.Now
 	if t.pays(chosen, now) {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (t *Search) pays(chosen []int, at berth.Time) bool {
 // gainAt is the gain of the beneficiary if it ran from an instant. A claim on the host alone
 // counts as one GPU.
 func (t *Search) gainAt(chosen []int, at berth.Time) preempt.GPUMilliseconds {
-	c, spec := t.core, &t.Rep.Job.Spec
+	c, spec := t.victims, &t.Rep.Job.Spec
 	b := preempt.Beneficiary{
 		Class: int(spec.Class), Priority: spec.Priority, Weight: c.state.Quota.Config(t.Queue).Weight,
 		GPUMilli: cmp.Or(t.Asked.GPUMilli, 1000), Waited: int64(at.Sub(t.Rep.PendingSince)),
@@ -99,10 +99,10 @@ func (t *Search) costAt(chosen []int, at berth.Time) preempt.GPUMilliseconds {
 // checkpoint. The instant is searched by bisection between two checkpoints. If many of them
 // give no answer, the last one is when to look again.
 func (t *Search) paysFrom(chosen []int) berth.Time {
-	from := t.core.state.Now
-	for range t.core.state.Bounds.Ahead {
+	from := t.victims.state.Now
+	for range t.victims.state.Bounds.Ahead {
 		next := t.nextCheckpoint(chosen, from)
-		last := min(next-1, t.core.state.Now.Add(limits.MaxSpan))
+		last := min(next-1, t.victims.state.Now.Add(limits.MaxSpan))
 		if t.pays(chosen, last) {
 			for last-from > 1 { // at from it is not, at last it is
 				if middle := from + (last-from)/2; t.pays(chosen, middle) {

@@ -31,14 +31,14 @@ func (v *Victims) Protections(e *record.Entry) []berth.Protection {
 
 // protection is what a leaf keeps of its guarantee; nil: nothing, or not where the entry could be.
 func (t *Search) protection(q quota.QueueIndex) *berth.Protection {
-	c := t.core
+	c := t.victims
 	if q == t.Queue || !c.state.Quota.Leaf(q) {
 		return nil
 	}
 	used := c.state.Quota.Used(q, quota.GPUMilli)
 	p := berth.Protection{Queue: berth.QueueID(c.state.Quota.Name(q)), GuaranteeMilli: c.books.Shares.Guaranteed(q), UsedMilli: used, KeptMilli: used}
-	if at := t.keepOf[q]; at > 0 {
-		k := t.keeps[at-1]
+	if at := t.entitlementOf[q]; at > 0 {
+		k := t.entitlements[at-1]
 		p.KeptMilli = used - k.used + max(k.fills, k.kept)
 	}
 	c.books.Queues[q].Running.Ascend(func(rep *record.Replica) bool {

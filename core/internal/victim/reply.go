@@ -36,7 +36,7 @@ func (r *Replies) NewSearch(v *Victims, e *record.Entry) *Search {
 		return v.NewSearch(e, nil)
 	}
 	v.state.Compile(s)
-	t := &Search{core: v, Rep: e.Rep, Queue: e.Rep.Job.Queue, Asked: s.Least}
+	t := &Search{victims: v, Rep: e.Rep, Queue: e.Rep.Job.Queue, Asked: s.Least}
 	open, key := t.open(&s.Spec, v.state.EndIfStarted(e.Rep, v.state.Now)), opening{shape: s}
 	for i, w := range aside {
 		if open(w) {
@@ -72,7 +72,7 @@ func (r *Replies) Forget() { clear(r.by) }
 
 // asks is what a search asks; false: it is one of its kind.
 func (t *Search) asks() (ask, bool) {
-	c, rep := t.core, t.Rep
+	c, rep := t.victims, t.Rep
 	own := c.state.Quota.Config(t.Queue)
 	if t.grows || rep.Reserved != nil || len(rep.Retry.Get().Avoid) > 0 || len(own.Limit)+len(own.BorrowingLimit)+len(own.LendingLimit) > 0 {
 		return ask{}, false
@@ -185,7 +185,7 @@ func (r *Replies) Note(t *Search) {
 
 // OutranksAny reports whether a replica ranks above anything that runs in its queue.
 func (v *Victims) OutranksAny(rep *record.Replica) bool {
-	t := Search{core: v, Rep: rep, Queue: rep.Job.Queue}
+	t := Search{victims: v, Rep: rep, Queue: rep.Job.Queue}
 	least, some := v.books.Queues[rep.Job.Queue].Running.Min()
 	return some && t.mayTake(least)
 }

@@ -16,7 +16,7 @@ import (
 
 // A Search looks for victims for one replica.
 type Search struct {
-	core    *Victims
+	victims *Victims
 	Rep     *record.Replica
 	Queue   quota.QueueIndex
 	Asked   quota.Charge
@@ -37,8 +37,8 @@ type Search struct {
 	// givers has what is known of replicas, as of queues that were asked about.
 	givers map[*record.Replica]*giver
 	// keeps has what the queues keep of which something may go, in the order of their allowances.
-	keeps  []*keep
-	keepOf map[quota.QueueIndex]int // their numbers, from 1
+	entitlements  []*entitlement
+	entitlementOf map[quota.QueueIndex]int // their numbers, from 1
 	// Gave are the floors of the queues that give so that less fills their guarantees.
 	Gave []Floor
 	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first
@@ -97,7 +97,7 @@ func (v *Victims) NewSearchToGrow(e *record.Entry, members int, avoid []berth.No
 // newSearch completes one for a replica that will hold what it finds until an instant. What grows
 // takes no spares.
 func (v *Victims) newSearch(t Search, spec *record.ShapeSpec, r *gang.Request, avoid []berth.NodeID, until berth.Time) *Search {
-	t.core, t.Queue = v, t.Rep.Job.Queue
+	t.victims, t.Queue = v, t.Rep.Job.Queue
 	t.Request = v.search.Avoiding(avoid, v.state.Widen(spec.Groups, r, t.open(spec, until)))
 	return &t
 }
@@ -109,7 +109,7 @@ func (t *Search) open(spec *record.ShapeSpec, until berth.Time) func(*record.Res
 		if w.IsPlanned() && w.Rep != t.Rep {
 			return !exclusive && w.Rep.Job.Spec.Topology.Exclusive == ""
 		}
-		return t.core.backlog.Admits(w, t.Rep, until) && !(t.grows && w.IsSpares())
+		return t.victims.backlog.Admits(w, t.Rep, until) && !(t.grows && w.IsSpares())
 	}
 }
 
@@ -130,8 +130,8 @@ func (t *Search) RipeAt(after berth.Time) berth.Time {
 		return at
 	}
 	at = state.Earlier(at, t.Weighing.From)
-	if wait := t.core.state.Now.Sub(t.Rep.PendingSince); t.Unsteady && wait < limits.MaxSpan {
-		at = state.Earlier(at, max(after, t.core.state.Now.Add(wait/8)))
+	if wait := t.victims.state.Now.Sub(t.Rep.PendingSince); t.Unsteady && wait < limits.MaxSpan {
+		at = state.Earlier(at, max(after, t.victims.state.Now.Add(wait/8)))
 	}
 	return at
 }
@@ -142,22 +142,22 @@ func (t *Search) Place() []gang.Member {
 	if !t.Find() {
 		return nil
 	}
-	where := slices.Clone(t.core.books.Placement.Members)
-	t.core.books.LetGo()
+	where := slices.Clone(t.victims.books.Placement.Members)
+	t.victims.books.LetGo()
 	return where
 }
 
 // FitsNow reports whether what is asked for has a place now, within the quota, and what speaks for
 // that place; see score.Scoring.Choice.
 func (t *Search) FitsNow() (*berth.PlaceChoice, bool) {
-	if _, within := t.core.state.Quota.Fits(t.Queue, t.Asked); !within {
+	if _, within := t.victims.state.Quota.Fits(t.Queue, t.Asked); !within {
 		return nil, false
 	}
 	where := t.Place()
 	if len(where) == 0 {
 		return nil, false
 	}
-	return t.core.books.Choice(t.Request, where[0].Hold.Node, func(r *gang.Request) []gang.Member {
+	return t.victims.books.Choice(t.Request, where[0].Hold.Node, func(r *gang.Request) []gang.Member {
 		t.Request = r
 		return t.Place()
 	}), true
@@ -242,7 +242,7 @@ func (t *Search) ChooseOwn(chooser *preempt.Chooser, trials *int) (victims []rec
 	t.sources = []source{{queue: t.Queue}}
 	t.gather()
 	victims, ok = t.Choose(chooser, trials)
-	if ok && t.Rep.RestsAt(t.core.state.Now) && !t.mayStay() {
+	if ok && t.Rep.RestsAt(t.victims.state.Now) && !t.staysWithinShares() {
 		t.Weighing, t.RestsUntil = nil, t.Rep.Eviction.Get().RestsUntil
 		return nil, false
 	}
@@ -259,7 +259,7 @@ func (t *Search) GatherLent() {
 
 // askLenders finds out which other queues have to give back, and what they keep.
 func (t *Search) askLenders() {
-	c := t.core
+	c := t.victims
 	t.withinGuarantee = c.state.Quota.Used(t.Queue, quota.GPUMilli)+t.Asked.GPUMilli <= c.books.Shares.Guaranteed(t.Queue)
 	if t.Asked.GPUMilli == 0 || t.grows && !t.withinGuarantee {
 		return
@@ -274,7 +274,7 @@ func (t *Search) askLenders() {
 		for _, v := range c.books.Shares.Borrowers(nil, t.Queue, t.Asked) {
 			if !asked[v.Leaf] && c.state.Quota.Below(v.Leaf, parting) && t.reclaims(v.Reason) {
 				asked[v.Leaf] = true
-				if t.keep(v.Leaf, len(lent.pieces)+len(lent.amounts) > 0) {
+				if t.noteEntitlements(v.Leaf, len(lent.pieces)+len(lent.amounts) > 0) {
 					t.sources = append(t.sources, source{v.Leaf, 1 + v.Rank, level})
 				}
 			}
@@ -296,16 +296,16 @@ func (t *Search) fits(chosen []int) bool {
 	}
 	opened := t.areOpened(chosen)
 	t.Imagine(chosen)
-	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !opened || !t.Find() {
+	if _, ok := t.victims.state.Quota.Fits(t.Queue, t.Asked); !ok || !opened || !t.Find() {
 		return false
 	}
-	t.core.books.LetGo()
+	t.victims.books.LetGo()
 	return true
 }
 
 // Find searches a place on products that the queue may have, and holds it.
 func (t *Search) Find() bool {
-	c := t.core
+	c := t.victims
 	return c.search.FindAllowed(t.Request, func() (string, bool) {
 		limited, ok := c.search.AffordsMembers(t.Queue, c.books.Placement.Members)
 		if !ok {
@@ -317,7 +317,7 @@ func (t *Search) Find() bool {
 
 // Imagine has the chosen candidates gone, and no others.
 func (t *Search) Imagine(chosen []int) {
-	c, goes := t.core, make([]bool, len(t.Offers))
+	c, goes := t.victims, make([]bool, len(t.Offers))
 	t.chargeOut()
 	for _, i := range slices.Sorted(slices.Values(chosen)) { // the units of a gang before all of it
 		t.take(i, goes)

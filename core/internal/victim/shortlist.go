@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/books"
-	"github.com/berth-sched/berth/core/internal/prospect"
+	"github.com/berth-sched/berth/core/internal/evictable"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/gang"
@@ -20,9 +20,9 @@ import (
 
 // places are the nodes that a search has yet to look at.
 type places struct {
-	picks []*prospect.Pick // one for each group
+	picks []*evictable.Pick // one for each group
 	// more are picks for when these are exhausted.
-	more   func() []*prospect.Pick
+	more   func() []*evictable.Pick
 	rounds int // that were made of these
 	cost   int // places that were looked at for them
 	looked map[topology.NodeIndex]bool
@@ -35,15 +35,15 @@ type places struct {
 func (t *Search) gather() {
 	running := 0
 	for _, s := range t.sources {
-		running += t.core.books.Queues[s.queue].Running.Len()
+		running += t.victims.books.Queues[s.queue].Running.Len()
 	}
-	if running > t.core.state.Bounds.Candidates {
+	if running > t.victims.state.Bounds.Candidates {
 		t.places = t.newPlaces()
 		return
 	}
 	t.Candidates, t.Offers = slices.Grow(t.Candidates, running), slices.Grow(t.Offers, running)
 	for i, s := range t.sources {
-		t.core.books.Queues[s.queue].Running.Ascend(func(victim *record.Replica) bool {
+		t.victims.books.Queues[s.queue].Running.Ascend(func(victim *record.Replica) bool {
 			if !t.mayTake(victim) {
 				return false // nor those after it
 			}
@@ -55,17 +55,17 @@ func (t *Search) gather() {
 
 // newPlaces asks for each group where room can be made for it.
 func (t *Search) newPlaces() *places {
-	c, q := t.core, t.question()
+	c, q := t.victims, t.question()
 	pl := &places{looked: map[topology.NodeIndex]bool{}, listed: map[*record.Replica]bool{}, at: map[quota.QueueIndex]int{}}
 	for i, s := range t.sources {
 		pl.at[s.queue] = i + 1
 	}
 	_, within := c.state.Quota.Fits(t.Queue, t.Asked)
-	ask := func(anywhere bool) (picks []*prospect.Pick, hopeless bool) {
+	ask := func(anywhere bool) (picks []*evictable.Pick, hopeless bool) {
 		for _, w := range t.wants(anywhere) {
-			before := c.prospects.Looked
-			pick := c.prospects.Pick(q, w)
-			pl.cost += c.prospects.Looked - before
+			before := c.evictable.Looked
+			pick := c.evictable.Pick(q, w)
+			pl.cost += c.evictable.Looked - before
 			t.ProtectedUntil = state.Earlier(t.ProtectedUntil, pick.Until)
 			hopeless = hopeless || pick.Hopeless
 			picks = append(picks, pick)
@@ -87,7 +87,7 @@ func (t *Search) newPlaces() *places {
 		return pl
 	}
 	pl.picks, _ = ask(false)
-	pl.more = func() []*prospect.Pick {
+	pl.more = func() []*evictable.Pick {
 		picks, _ := ask(true)
 		return picks
 	}
@@ -95,16 +95,16 @@ func (t *Search) newPlaces() *places {
 }
 
 // question says what may be taken back.
-func (t *Search) question() *prospect.Question {
-	c := t.core
-	q := &prospect.Question{NeedMilli: t.Asked.GPUMilli, Queueing: c.QueueingFor(t.Rep), PartsOnly: t.PartsOnly}
+func (t *Search) question() *evictable.Question {
+	c := t.victims
+	q := &evictable.Question{NeedMilli: t.Asked.GPUMilli, Queueing: c.QueueingFor(t.Rep), PartsOnly: t.PartsOnly}
 	limit := c.state.Config.Policy.Preemption.QueueRateLimit
 	for _, s := range t.sources {
 		ready := c.books.Queues[s.queue].Evictions.Ready(limit, c.state.Now, 1)
 		if ready > c.state.Now {
 			t.Limited = state.Earlier(t.Limited, ready)
 		}
-		q.Sources = append(q.Sources, prospect.Source{Queue: s.queue, Rank: s.rank, Limited: ready > c.state.Now})
+		q.Sources = append(q.Sources, evictable.Source{Queue: s.queue, Rank: s.rank, Limited: ready > c.state.Now})
 		if s.queue == t.Queue {
 			q.Below = t.Rep
 		}
@@ -117,8 +117,8 @@ func (t *Search) question() *prospect.Question {
 
 // wants says for each group what its members need. Anywhere says that what they need is not a
 // place.
-func (t *Search) wants(anywhere bool) []*prospect.Want {
-	tree := t.core.state.Fleet.Tree()
+func (t *Search) wants(anywhere bool) []*evictable.Want {
+	tree := t.victims.state.Fleet.Tree()
 	exclusive, _ := tree.Level(t.Rep.Job.Spec.Topology.Exclusive)
 	all := 0
 	for i := range t.Request.Groups {
@@ -126,10 +126,10 @@ func (t *Search) wants(anywhere bool) []*prospect.Want {
 			all = topology.MaxGPUs // some of those may not be on the right rails
 		}
 	}
-	var list []*prospect.Want
+	var list []*evictable.Want
 	for i := range t.Request.Groups {
 		g := &t.Request.Groups[i]
-		w := &prospect.Want{
+		w := &evictable.Want{
 			Members: g.Members, Most: all, Milli: int64(g.Claim.GPUs) * 1000, Host: g.Claim.Host, Classes: g.Classes, Suits: g.Match, Within: t.Request.Within,
 			First: t.firstOf(i), Loose: anywhere || g.Claim.GPUs == 0 || exclusive > 0, Empty: exclusive > 0, SegmentLevel: exclusive,
 		}
@@ -148,8 +148,8 @@ func (t *Search) wants(anywhere bool) []*prospect.Want {
 }
 
 // keepTogether says which members of a group have to be together.
-func (t *Search) keepTogether(w *prospect.Want, g *gang.Group) {
-	tree := t.core.state.Fleet.Tree()
+func (t *Search) keepTogether(w *evictable.Want, g *gang.Group) {
+	tree := t.victims.state.Fleet.Tree()
 	for _, s := range slices.Backward(g.Segments) {
 		each := s.Size / max(1, g.Members/w.Members) // of what is on one node
 		switch {
@@ -192,7 +192,7 @@ func (t *Search) gatherMore(trials *int) (more bool) {
 		pl.picks, pl.more, pl.rounds = pl.more(), nil, 0
 	}
 	if pl.rounds == 1 && t.Rep.Reserved != nil { // what was let in there makes way first
-		for _, n := range t.Rep.Reserved.Nodes[:min(len(t.Rep.Reserved.Nodes), t.core.state.Bounds.Candidates)] {
+		for _, n := range t.Rep.Reserved.Nodes[:min(len(t.Rep.Reserved.Nodes), t.victims.state.Bounds.Candidates)] {
 			list = append(list, t.on(n)...)
 		}
 	}
@@ -202,7 +202,7 @@ func (t *Search) gatherMore(trials *int) (more bool) {
 	for _, rep := range list {
 		t.consider(rep, pl.at[rep.Job.Queue]-1)
 	}
-	t.core.gathered += len(t.Offers) - before
+	t.victims.gathered += len(t.Offers) - before
 	*trials -= t.places.cost/placesLikeOne + (len(t.Offers)-before)/gatheredLikeOne
 	t.places.cost = 0
 	return more
@@ -244,11 +244,11 @@ func (t *Search) stepOf(i int) int {
 
 func (t *Search) firstOf(i int) int {
 	members := t.Request.Groups[i].Members
-	return min(max(8, members+members/2), t.core.state.Bounds.Candidates)
+	return min(max(8, members+members/2), t.victims.state.Bounds.Candidates)
 }
 
 // nextOf lists what stands on the next nodes of a pick, and reports whether there are more.
-func (t *Search) nextOf(pick *prospect.Pick, nodes int) (list []*record.Replica, more bool) {
+func (t *Search) nextOf(pick *evictable.Pick, nodes int) (list []*record.Replica, more bool) {
 	for nodes > 0 {
 		i, some := pick.Next()
 		if !some {
@@ -258,7 +258,7 @@ func (t *Search) nextOf(pick *prospect.Pick, nodes int) (list []*record.Replica,
 			continue
 		}
 		t.places.looked[i] = true
-		list = append(list, t.on(t.core.state.Nodes[i])...)
+		list = append(list, t.on(t.victims.state.Nodes[i])...)
 		nodes--
 	}
 	return list, true

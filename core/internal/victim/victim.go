@@ -8,7 +8,7 @@
 // hold all others at their minimums; and not for a fair share, for which two elastic gangs would
 // pass members to and fro with every change of demand, a resize on either side each time.
 //
-// Exchanges end with growth as they do without, by the proof of package quota (keep.go). What jobs
+// Exchanges end with growth as they do without, by the proof of package quota (entitlement.go). What jobs
 // fill of a guarantee is counted with the minimum of a gang as one job and each unit above it as
 // another: growth is the start of some of these. With them all of the queue is within its
 // guarantee, so that what is kept of it is its use, and the first sum rises by what the new members
@@ -19,8 +19,8 @@ package victim
 import (
 	"github.com/berth-sched/berth/core/internal/backlog"
 	"github.com/berth-sched/berth/core/internal/books"
+	"github.com/berth-sched/berth/core/internal/evictable"
 	"github.com/berth-sched/berth/core/internal/life"
-	"github.com/berth-sched/berth/core/internal/prospect"
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/internal/pq"
@@ -35,7 +35,7 @@ type Victims struct {
 	life    *life.Life
 	search  *search.Search
 
-	prospects *prospect.Prospects
+	evictable *evictable.Index
 	// gathered counts the candidates that searches have gathered on nodes.
 	gathered int
 	lenders  []quota.QueueIndex // scratch
@@ -43,29 +43,29 @@ type Victims struct {
 
 // New returns one that stands on the rooms below.
 func New(state *state.State, books *books.Books, backlog *backlog.Backlog, life *life.Life, search *search.Search) *Victims {
-	return &Victims{state: state, books: books, backlog: backlog, life: life, search: search, prospects: prospect.New(state)}
+	return &Victims{state: state, books: books, backlog: backlog, life: life, search: search, evictable: evictable.New(state)}
 }
 
 // Work is how many places searches have looked at so far, how many of these they have weighed, and
 // how many candidates they have gathered there.
 func (v *Victims) Work() (places, weighed, candidates int) {
-	return v.prospects.Looked, v.prospects.Weighed, v.gathered
+	return v.evictable.Looked, v.evictable.Weighed, v.gathered
 }
 
 // Prepare looks at the nodes on which something has changed, so that a pass that searches need not
 // look at those of all passes before it.
-func (v *Victims) Prepare() { v.prospects.Refresh() }
+func (v *Victims) Prepare() { v.evictable.Refresh() }
 
-// Restood counts the nodes that were looked at so far because something had changed on them.
-func (v *Victims) Restood() int { return v.prospects.Restood }
+// NodesRebuilt counts the nodes that were looked at so far because something had changed on them.
+func (v *Victims) NodesRebuilt() int { return v.evictable.Rebuilt }
 
 // LowerBounds are the nodes on which something may be stopped with the least that each may cost to
 // clear, the least on top. They are good until the next call.
-func (v *Victims) LowerBounds() pq.Heap[prospect.NodeCost] { return v.prospects.LowerBounds() }
+func (v *Victims) LowerBounds() pq.Heap[evictable.NodeCost] { return v.evictable.LowerBounds() }
 
 // SpotsAtFirst has searches find so many spots at first, or all of them: less than 0. It is for
 // tests.
-func (v *Victims) SpotsAtFirst(most int) { v.prospects.FindAtFirst(most) }
+func (v *Victims) SpotsAtFirst(most int) { v.evictable.FindAtFirst(most) }
 
-// CheckProspects holds what victim searches go by against what runs.
-func (v *Victims) CheckProspects() error { return v.prospects.Check() }
+// CheckEvictable holds what victim searches go by against what runs.
+func (v *Victims) CheckEvictable() error { return v.evictable.Check() }

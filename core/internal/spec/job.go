@@ -2,7 +2,7 @@
 // same share one copy of that, and a node has one copy of the properties that its GPUs share.
 //
 // It holds no state.
-package told
+package spec
 
 import (
 	"slices"

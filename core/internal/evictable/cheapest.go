@@ -1,4 +1,4 @@
-package prospect
+package evictable
 
 import "github.com/berth-sched/berth/quota"
 
@@ -14,7 +14,7 @@ func (t *tier) leastOfTier() least {
 }
 
 // LeastOf is what it costs at the least to stop a replica of some queues. O(tiers of these).
-func (p *Prospects) LeastOf(queues []quota.QueueIndex) Least {
+func (p *Index) LeastOf(queues []quota.QueueIndex) Least {
 	p.Refresh()
 	l := Least{fixed: none}
 	for _, q := range queues {

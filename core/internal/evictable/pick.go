@@ -1,4 +1,4 @@
-package prospect
+package evictable
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 // A Pick gives the nodes on which room can be made for a want, the cheapest first, and those last
 // that are of use only if others are.
 type Pick struct {
-	prospects *Prospects
+	prospects *Index
 	question  *Question
 	want      *Want
 	// found has the spots that were not given yet, the cheapest on top, where members may be
@@ -30,7 +30,7 @@ type Pick struct {
 
 // Pick answers a question for a want. O(places that it is about), and where the members have to be
 // together that times its logarithm.
-func (p *Prospects) Pick(q *Question, w *Want) *Pick {
+func (p *Index) Pick(q *Question, w *Want) *Pick {
 	p.Refresh()
 	pick := &Pick{prospects: p, question: q, want: w}
 	if w.apart() {
@@ -130,7 +130,7 @@ func (b *bundle) add(s *spot) {
 // together puts the nodes of spots, which are in order, into the order of regions: from the one
 // that has room for all members for the least on, its segments that cost the least. Nothing where
 // no region has room, as far as the spots tell.
-func (p *Prospects) together(w *Want, list []spot) []topology.NodeIndex {
+func (p *Index) together(w *Want, list []spot) []topology.NodeIndex {
 	segments := p.segments(w, list)
 	need, each := w.Members, 1
 	if w.Segment > 1 {
@@ -165,7 +165,7 @@ func (p *Prospects) together(w *Want, list []spot) []topology.NodeIndex {
 
 // segments makes segments of spots that are in order: each of the cheapest of its domain that are
 // left; of whole domains where those have to be empty.
-func (p *Prospects) segments(w *Want, list []spot) []bundle {
+func (p *Index) segments(w *Want, list []spot) []bundle {
 	var out []bundle
 	if w.Segment <= 1 && !w.Empty {
 		for i := range list {

@@ -14,10 +14,10 @@ import (
 // The part of a victim search about what queues keep: an amount each, in whichever of their jobs.
 // Package quota has the rules, and the proof that they end.
 
-// A keep is what a queue has and keeps, of which candidates may take something.
-type keep struct {
+// An entitlement is what a queue uses, and what of that it keeps whatever candidates are taken.
+type entitlement struct {
 	queue quota.QueueIndex
-	above int // the number, from 1, of the keep of the queue above it; 0: the paths part there
+	above int // the number, from 1, of the entitlement of the queue above it; 0: the paths part there
 	// guaranteed and fair are its shares, of which used is in use, by jobs that may go sooner or
 	// later the lots.
 	guaranteed, fair, used int64
@@ -39,10 +39,10 @@ type Floor struct {
 	Milli int64
 }
 
-// keep notes what a leaf and the queues above it keep, up to where its path parts from that of the
+// noteEntitlements notes what a leaf and the queues above it keep, up to where its path parts from that of the
 // beneficiary. It reports false where nothing may be taken.
-func (t *Search) keep(leaf quota.QueueIndex, opened bool) bool {
-	stakes, reason := t.core.books.Shares.Stakes(nil, t.Queue, t.Asked, leaf)
+func (t *Search) noteEntitlements(leaf quota.QueueIndex, opened bool) bool {
+	stakes, reason := t.victims.books.Shares.Stakes(nil, t.Queue, t.Asked, leaf)
 	t.noteStakes(stakes, reason, opened)
 	return len(stakes) > 0
 }
@@ -51,32 +51,32 @@ func (t *Search) keep(leaf quota.QueueIndex, opened bool) bool {
 func (t *Search) noteStakes(stakes []quota.Stake, reason quota.ReclaimReason, opened bool) {
 	above := 0
 	for _, s := range slices.Backward(stakes) {
-		number := t.keepOf[s.Queue]
+		number := t.entitlementOf[s.Queue]
 		if number == 0 {
-			t.keeps = append(t.keeps, t.newKeep(&s, above, reason, opened))
-			number = len(t.keeps)
-			if t.keepOf == nil {
-				t.keepOf = map[quota.QueueIndex]int{}
+			t.entitlements = append(t.entitlements, t.newEntitlement(&s, above, reason, opened))
+			number = len(t.entitlements)
+			if t.entitlementOf == nil {
+				t.entitlementOf = map[quota.QueueIndex]int{}
 			}
-			t.keepOf[s.Queue] = number
+			t.entitlementOf[s.Queue] = number
 		}
 		above = number
 	}
 }
 
-// mayStay reports whether the own queue, and those above it, are within their shares with the
+// staysWithinShares reports whether the own queue, and those above it, are within their shares with the
 // replica in the place of the chosen victims.
-func (t *Search) mayStay() bool {
-	t.noteStakes(t.core.books.Shares.StakesOf(nil, t.Queue), quota.ReclaimForShare, false)
+func (t *Search) staysWithinShares() bool {
+	t.noteStakes(t.victims.books.Shares.StakesOf(nil, t.Queue), quota.ReclaimForShare, false)
 	t.noteTaken(t.chosen)
-	beyond := slices.ContainsFunc(t.keeps, func(k *keep) bool { return !k.covers(t.Asked.GPUMilli) })
-	t.keeps, t.keepOf = nil, nil
+	beyond := slices.ContainsFunc(t.entitlements, func(k *entitlement) bool { return !k.covers(t.Asked.GPUMilli) })
+	t.entitlements, t.entitlementOf = nil, nil
 	return !beyond
 }
 
 // covers reports whether a queue is within its guaranteed share with so much more beside what is
 // left, or within its fair share while its jobs fill as much of the guaranteed one as before.
-func (k *keep) covers(asked int64) bool {
+func (k *entitlement) covers(asked int64) bool {
 	left, lots := k.left()
 	if asked > 0 {
 		lots = books.AddLot(lots, asked, 1)
@@ -90,10 +90,10 @@ func (t *Search) reclaims(reason quota.ReclaimReason) bool {
 	return reason == quota.ReclaimForGuarantee || reason == quota.ReclaimForShare && !t.grows
 }
 
-// newKeep works out what a queue keeps.
-func (t *Search) newKeep(s *quota.Stake, above int, reason quota.ReclaimReason, opened bool) *keep {
-	c := t.core
-	k := &keep{queue: s.Queue, above: above, reason: reason, now: reason, opened: opened, used: c.state.Quota.Used(s.Queue, quota.GPUMilli)}
+// newEntitlement works out what a queue keeps.
+func (t *Search) newEntitlement(s *quota.Stake, above int, reason quota.ReclaimReason, opened bool) *entitlement {
+	c := t.victims
+	k := &entitlement{queue: s.Queue, above: above, reason: reason, now: reason, opened: opened, used: c.state.Quota.Used(s.Queue, quota.GPUMilli)}
 	below := s.Has - k.used // kept by those below, for themselves
 	rest := k.used
 	add := func(size, count int64) {
@@ -128,7 +128,7 @@ func (t *Search) newKeep(s *quota.Stake, above int, reason quota.ReclaimReason, 
 
 // eachLeaf calls a function for the leaves at and below a queue.
 func (t *Search) eachLeaf(at quota.QueueIndex, use func(*record.Queue)) {
-	c := t.core
+	c := t.victims
 	list := c.books.Queues
 	if c.state.Quota.Leaf(at) {
 		list = list[at : at+1]
@@ -141,7 +141,7 @@ func (t *Search) eachLeaf(at quota.QueueIndex, use func(*record.Queue)) {
 }
 
 // share is the larger of the shares that count for the reason at hand.
-func (k *keep) share() int64 {
+func (k *entitlement) share() int64 {
 	if k.reason == quota.ReclaimForShare {
 		return k.fair
 	}
@@ -164,7 +164,7 @@ func (t *Search) allowances() []preempt.Allowance {
 			s.allowance = 0
 		}
 	}
-	for _, k := range t.keeps {
+	for _, k := range t.entitlements {
 		list = append(list, preempt.Allowance{GPUMilli: max(0, k.allowance()), Above: k.above})
 	}
 	for i := range t.Offers {
@@ -178,10 +178,10 @@ func (t *Search) allowances() []preempt.Allowance {
 			at = s.allowance
 			most := &list[at-1].GPUMilli
 			*most = max(*most, t.Candidates[i].GPUMilli/int64(len(y.Flats))*int64(s.most))
-		} else if q := y.Rep.Job.Queue; len(t.keeps) > 0 && len(y.pieces) > 1 {
+		} else if q := y.Rep.Job.Queue; len(t.entitlements) > 0 && len(y.pieces) > 1 {
 			list = append(list, preempt.Allowance{GPUMilli: math.MaxInt64, Above: at})
 			at = len(list)
-		} else if same := (counted{q, at}); at != t.keepOf[q] {
+		} else if same := (counted{q, at}); at != t.entitlementOf[q] {
 			if apart[same] == 0 {
 				list = append(list, preempt.Allowance{GPUMilli: math.MaxInt64, Above: at})
 				apart[same] = len(list)
@@ -194,7 +194,7 @@ func (t *Search) allowances() []preempt.Allowance {
 }
 
 // allowance is the most that a queue may give, of what counts.
-func (k *keep) allowance() int64 {
+func (k *entitlement) allowance() int64 {
 	if k.kept > 0 {
 		return k.used - k.kept
 	}
@@ -216,7 +216,7 @@ func (k *keep) allowance() int64 {
 // MostGiven is as much as the candidates could give together, as far as amounts tell.
 func (t *Search) MostGiven() int64 {
 	give := int64(0)
-	for _, k := range t.keeps {
+	for _, k := range t.entitlements {
 		if k.above == 0 {
 			give += max(0, k.allowance())
 		}
@@ -232,9 +232,9 @@ func (t *Search) MostGiven() int64 {
 // allowanceOf is the number of the lowest allowance that a candidate counts for: what fits in no
 // share with nothing beside it fills nothing.
 func (t *Search) allowanceOf(y *Offer) int {
-	at := t.keepOf[y.Rep.Job.Queue]
+	at := t.entitlementOf[y.Rep.Job.Queue]
 	for at > 0 {
-		k := t.keeps[at-1]
+		k := t.entitlements[at-1]
 		if k.kept > 0 || !slices.ContainsFunc(y.pieces, func(p record.Piece) bool { return p.GPUMilli() > k.share() }) {
 			return at
 		}
@@ -245,7 +245,7 @@ func (t *Search) allowanceOf(y *Offer) int {
 
 // Permits reports whether all of some candidates may be taken together.
 func (t *Search) Permits(chosen []int) bool {
-	return t.noteTaken(chosen) && t.opens(chosen) && !slices.ContainsFunc(t.keeps, func(k *keep) bool { return len(k.taken) > 0 && !k.leaves() })
+	return t.noteTaken(chosen) && t.opens(chosen) && !slices.ContainsFunc(t.entitlements, func(k *entitlement) bool { return len(k.taken) > 0 && !k.leaves() })
 }
 
 // noteTaken notes what some candidates would take of each queue, and reports whether each gang of
@@ -260,7 +260,7 @@ func (t *Search) noteTaken(chosen []int) (minimums bool) {
 			whole = append(whole, y.Rep)
 		}
 	}
-	for _, k := range t.keeps {
+	for _, k := range t.entitlements {
 		k.taken = k.taken[:0]
 	}
 	minimums = true
@@ -286,8 +286,8 @@ func (t *Search) noteTake(q quota.QueueIndex, pieces []record.Piece, sign int64)
 }
 
 func (t *Search) noteTakeOf(q quota.QueueIndex, milli, sign int64) {
-	for at := t.keepOf[q]; at > 0; at = t.keeps[at-1].above {
-		t.keeps[at-1].taken = books.AddLot(t.keeps[at-1].taken, milli, sign)
+	for at := t.entitlementOf[q]; at > 0; at = t.entitlements[at-1].above {
+		t.entitlements[at-1].taken = books.AddLot(t.entitlements[at-1].taken, milli, sign)
 	}
 }
 
@@ -295,8 +295,8 @@ func (t *Search) noteTakeOf(q quota.QueueIndex, milli, sign int64) {
 // whichever go, what the others fill of its share stays.
 func (t *Search) mostLeft(q quota.QueueIndex) int64 {
 	most := int64(math.MaxInt64)
-	for at := t.keepOf[q]; at > 0; at = t.keeps[at-1].above {
-		k := t.keeps[at-1]
+	for at := t.entitlementOf[q]; at > 0; at = t.entitlements[at-1].above {
+		k := t.entitlements[at-1]
 		left, _ := k.left()
 		fills := k.fills
 		if k.reason == quota.ReclaimForShare {
@@ -309,8 +309,8 @@ func (t *Search) mostLeft(q quota.QueueIndex) int64 {
 
 // leaveKept reports whether a queue and those above it are left what they keep.
 func (t *Search) leaveKept(q quota.QueueIndex) bool {
-	for at := t.keepOf[q]; at > 0; at = t.keeps[at-1].above {
-		if !t.keeps[at-1].leaves() {
+	for at := t.entitlementOf[q]; at > 0; at = t.entitlements[at-1].above {
+		if !t.entitlements[at-1].leaves() {
 			return false
 		}
 	}
@@ -318,7 +318,7 @@ func (t *Search) leaveKept(q quota.QueueIndex) bool {
 }
 
 // leaves reports whether a queue is left what it keeps.
-func (k *keep) leaves() bool {
+func (k *entitlement) leaves() bool {
 	left, lots := k.left()
 	leavesGuarantee := left >= min(k.guaranteed, k.used) || quota.Fill(k.guaranteed, lots) >= k.fills
 	leavesShare := k.now == quota.ReclaimForGuarantee || quota.Fill(k.fair, lots) >= k.fillsFair
@@ -326,7 +326,7 @@ func (k *keep) leaves() bool {
 }
 
 // left is what of a queue is not taken.
-func (k *keep) left() (milli int64, lots []quota.Lot) {
+func (k *entitlement) left() (milli int64, lots []quota.Lot) {
 	milli, lots = k.used, slices.Clone(k.lots)
 	for _, l := range k.taken {
 		milli -= l.Size * l.Count
@@ -338,8 +338,8 @@ func (k *keep) left() (milli int64, lots []quota.Lot) {
 // reachesFar reports whether some candidates may go only while others that are nearer are gone.
 func (t *Search) reachesFar(chosen []int) bool {
 	return slices.ContainsFunc(chosen, func(i int) bool {
-		at := t.keepOf[t.Offers[i].Rep.Job.Queue]
-		return at > 0 && t.keeps[at-1].opened
+		at := t.entitlementOf[t.Offers[i].Rep.Job.Queue]
+		return at > 0 && t.entitlements[at-1].opened
 	})
 }
 
@@ -350,19 +350,19 @@ func (t *Search) opens(chosen []int) bool {
 		return true
 	}
 	t.chargeOut()
-	for _, k := range t.keeps {
+	for _, k := range t.entitlements {
 		k.now = k.reason
 	}
 	ok := true
 	var lent []record.Piece
 	for _, i := range t.byDistance(chosen) {
 		y := &t.Offers[i]
-		_, reason := t.core.books.Shares.Stakes(nil, t.Queue, t.Asked, y.Rep.Job.Queue)
+		_, reason := t.victims.books.Shares.Stakes(nil, t.Queue, t.Asked, y.Rep.Job.Queue)
 		if ok = t.reclaims(reason); !ok {
 			break
 		}
-		for at := t.keepOf[y.Rep.Job.Queue]; at > 0; at = t.keeps[at-1].above {
-			t.keeps[at-1].now = max(t.keeps[at-1].now, reason)
+		for at := t.entitlementOf[y.Rep.Job.Queue]; at > 0; at = t.entitlements[at-1].above {
+			t.entitlements[at-1].now = max(t.entitlements[at-1].now, reason)
 		}
 		lent = t.give(lent, y)
 	}
@@ -383,7 +383,7 @@ func (t *Search) areOpened(chosen []int) bool {
 	for from := 0; ok && from < len(sorted); {
 		to := from
 		for ; ok && to < len(sorted) && level(sorted[to]) == level(sorted[from]); to++ {
-			_, reason := t.core.books.Shares.Stakes(nil, t.Queue, t.Asked, t.Offers[sorted[to]].Rep.Job.Queue)
+			_, reason := t.victims.books.Shares.Stakes(nil, t.Queue, t.Asked, t.Offers[sorted[to]].Rep.Job.Queue)
 			ok = t.reclaims(reason)
 		}
 		for ; from < to; from++ {
@@ -406,13 +406,13 @@ func (t *Search) give(lent []record.Piece, y *Offer) []record.Piece {
 	if y.surplus == nil { // its units are no more of their own
 		lent = slices.DeleteFunc(lent, func(p record.Piece) bool {
 			if p.Rep == y.Rep {
-				t.core.books.ChargeAll(p)
+				t.victims.books.ChargeAll(p)
 			}
 			return p.Rep == y.Rep
 		})
 	}
 	for _, p := range y.pieces {
-		t.core.books.DischargeAll(p)
+		t.victims.books.DischargeAll(p)
 		lent = append(lent, p)
 	}
 	return lent
@@ -421,7 +421,7 @@ func (t *Search) give(lent []record.Piece, y *Offer) []record.Piece {
 // takeBack charges what is lent.
 func (t *Search) takeBack(lent []record.Piece) {
 	for _, p := range lent {
-		t.core.books.ChargeAll(p)
+		t.victims.books.ChargeAll(p)
 	}
 }
 
@@ -434,7 +434,7 @@ func (t *Search) chargeOut() {
 	for i, gone := range t.out {
 		for _, p := range t.Offers[i].pieces {
 			if gone {
-				t.core.books.ChargeAll(p)
+				t.victims.books.ChargeAll(p)
 			}
 		}
 	}
@@ -444,13 +444,13 @@ func (t *Search) chargeOut() {
 func (t *Search) Floors(chosen []int) []Floor {
 	var list []Floor
 	t.noteTaken(chosen)
-	for _, k := range t.keeps {
-		q := t.core.books.Queues[k.queue]
-		if q == nil || len(k.taken) == 0 || !t.core.state.Quota.Leaf(k.queue) { // what ends in a leaf ends its floor
+	for _, k := range t.entitlements {
+		q := t.victims.books.Queues[k.queue]
+		if q == nil || len(k.taken) == 0 || !t.victims.state.Quota.Leaf(k.queue) { // what ends in a leaf ends its floor
 			continue
 		}
 		if _, lots := k.left(); quota.Fill(k.guaranteed, lots) < k.fills {
-			rest := t.core.state.Quota.Used(k.queue, quota.GPUMilli) - k.used
+			rest := t.victims.state.Quota.Used(k.queue, quota.GPUMilli) - k.used
 			list = append(list, Floor{k.queue, rest + max(k.fills, min(q.FloorMilli-rest, k.guaranteed, k.used))})
 		}
 	}

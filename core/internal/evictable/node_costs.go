@@ -1,4 +1,4 @@
-package prospect
+package evictable
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ func (c NodeCost) Before(o NodeCost) bool {
 }
 
 // LowerBounds are those of the nodes from which something may be taken back, the least on top.
-func (p *Prospects) LowerBounds() pq.Heap[NodeCost] {
+func (p *Index) LowerBounds() pq.Heap[NodeCost] {
 	p.Refresh()
 	p.rankNodes()
 	list := p.bounds[:0]
@@ -42,7 +42,7 @@ func (p *Prospects) LowerBounds() pq.Heap[NodeCost] {
 
 // rankNodes gives all nodes their ranks by name, if others came since the last time.
 // O(nodes log nodes) then.
-func (p *Prospects) rankNodes() {
+func (p *Index) rankNodes() {
 	if len(p.renamed) == 0 {
 		return
 	}

@@ -1,7 +1,7 @@
-// Package prospect knows what a victim search may find where: how much of each node the replicas of
+// Package evictable is an index of what could be evicted where: how much of each node the replicas of
 // a queue hold, by class, priority and size, and what it costs about to stop them. A search that
 // cannot look at all that runs begins with the nodes that this names first.
-package prospect
+package evictable
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// Prospects are what may be taken back, by place.
+// An Index has what could be evicted, by place.
 //
 // Its invariants, which Check verifies:
 //
@@ -31,25 +31,25 @@ import (
 //
 // All of it follows from the records and the clock alone, so that an answer does not depend on
 // what was asked before.
-type Prospects struct {
+type Index struct {
 	state *state.State
 
 	tiers   map[tierKey]*tier // looked up, never ranged over
 	byQueue [][]*tier         // by quota.QueueIndex
-	nodes   []footing         // by topology.NodeIndex
+	nodes   []nodePlaces      // by topology.NodeIndex
 	ends    *btree.BTreeG[ending]
 	// minRuntime is the policy's, as of the places.
 	minRuntime berth.Duration
 	// Looked counts the places that were looked at, Weighed those that were weighed against others
-	// on their nodes, and Restood the nodes of which the places were worked out anew.
-	Looked, Weighed, Restood int
+	// on their nodes, and Rebuilt the nodes of which the places were worked out anew.
+	Looked, Weighed, Rebuilt int
 	// atFirst, unless 0, is how many spots a pick finds at first; less: all. It is for tests.
 	atFirst int
 
-	standing []standing // scratch: what stands on one node, by tier
-	counts   []count    // scratch of a question, by topology.NodeIndex
-	epoch    uint32
-	allowed  []bool // scratch, by topology.NodeClass
+	drafts  []draft // scratch: what stands on one node, by tier
+	counts  []count // scratch of a question, by topology.NodeIndex
+	epoch   uint32
+	allowed []bool // scratch, by topology.NodeClass
 	// spare has the buffers of picks that are closed.
 	spare [][]spot
 
@@ -60,9 +60,9 @@ type Prospects struct {
 	bound          lowerBound // scratch: that of one node
 }
 
-// New returns prospects of an empty fleet.
-func New(state *state.State) *Prospects {
-	return &Prospects{
+// New returns the index of an empty fleet.
+func New(state *state.State) *Index {
+	return &Index{
 		state: state, tiers: map[tierKey]*tier{}, minRuntime: -1, // so that all nodes are looked at
 		ends: btree.NewG(16, func(a, b ending) bool {
 			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.node, b.node)) < 0
@@ -72,7 +72,7 @@ func New(state *state.State) *Prospects {
 
 // FindAtFirst has each pick find so many spots at first, or all of them: less than 0. It is for
 // tests.
-func (p *Prospects) FindAtFirst(most int) { p.atFirst = most }
+func (p *Index) FindAtFirst(most int) { p.atFirst = most }
 
 // A tierKey is what replicas have in common that do the same harm if they are stopped.
 type tierKey struct {
@@ -113,13 +113,13 @@ type place struct {
 
 const none = math.MaxInt64
 
-// A footing is where the places of a node are.
-type footing struct {
+// A nodePlaces is where the places of a node are.
+type nodePlaces struct {
 	refs  []ref
 	until berth.Time // the first instant at which its places change by themselves; 0: never
 	bound lowerBound
 	node  *record.Node // at this position when it was looked at
-	rank  int32        // its position in Prospects.names; less than 0: it is among the renamed
+	rank  int32        // its position in Index.names; less than 0: it is among the renamed
 }
 
 type ref struct {
@@ -133,14 +133,14 @@ type ending struct {
 	node topology.NodeIndex
 }
 
-// A standing is a place in the making.
-type standing struct {
+// A draft is a place in the making.
+type draft struct {
 	key tierKey
 	place
 }
 
 // Refresh brings the places of all nodes up to date on which something has changed.
-func (p *Prospects) Refresh() {
+func (p *Index) Refresh() {
 	if least := p.state.Config.Policy.Preemption.MinRuntime; least != p.minRuntime {
 		p.minRuntime = least
 		for i := range p.state.Nodes {
@@ -157,24 +157,24 @@ func (p *Prospects) Refresh() {
 		p.state.NoteChanged(e.node)
 	}
 	if more := len(p.state.Nodes) - len(p.nodes); more > 0 {
-		p.nodes = append(p.nodes, slices.Repeat([]footing{{bound: lowerBound{none, none}}}, more)...)
+		p.nodes = append(p.nodes, slices.Repeat([]nodePlaces{{bound: lowerBound{none, none}}}, more)...)
 	}
-	p.state.TakeChanged(p.restand)
+	p.state.TakeChanged(p.rebuild)
 }
 
-// restand works out the places of a node anew.
-func (p *Prospects) restand(i topology.NodeIndex) {
-	p.Restood++
+// rebuild works out the places of a node anew.
+func (p *Index) rebuild(i topology.NodeIndex) {
+	p.Rebuilt++
 	f := &p.nodes[i]
 	for len(f.refs) > 0 {
 		p.remove(i, f.refs[len(f.refs)-1])
 		f.refs = f.refs[:len(f.refs)-1]
 	}
 	p.noteNode(i)
-	until := p.stand(i)
+	until := p.draftPlaces(i)
 	f.bound = p.bound
-	for k := range p.standing {
-		p.insert(i, &p.standing[k])
+	for k := range p.drafts {
+		p.insert(i, &p.drafts[k])
 	}
 	if until != f.until {
 		if f.until != 0 {
@@ -187,7 +187,7 @@ func (p *Prospects) restand(i topology.NodeIndex) {
 }
 
 // noteNode notes that another node has come to a position, or none is there any more.
-func (p *Prospects) noteNode(i topology.NodeIndex) {
+func (p *Index) noteNode(i topology.NodeIndex) {
 	f := &p.nodes[i]
 	if f.node == p.state.Nodes[i] {
 		return
@@ -199,7 +199,7 @@ func (p *Prospects) noteNode(i topology.NodeIndex) {
 	}
 }
 
-func (p *Prospects) insert(i topology.NodeIndex, s *standing) {
+func (p *Index) insert(i topology.NodeIndex, s *draft) {
 	t := p.tiers[s.key]
 	if t == nil {
 		t = &tier{tierKey: s.key, least: least{fixed: none}, known: true}
@@ -214,7 +214,7 @@ func (p *Prospects) insert(i topology.NodeIndex, s *standing) {
 	t.least = t.least.or(s.least)
 }
 
-func (p *Prospects) remove(i topology.NodeIndex, r ref) {
+func (p *Index) remove(i topology.NodeIndex, r ref) {
 	t, last := r.tier, int32(len(r.tier.places)-1)
 	t.known = false
 	if r.at != last {
@@ -229,20 +229,20 @@ func (p *Prospects) remove(i topology.NodeIndex, r ref) {
 	}
 }
 
-// stand lists what stands on a node, by tier, as standing, and returns the first instant at which
+// draftPlaces lists what runs on a node, by tier, as drafts, and returns the first instant at which
 // that changes by itself.
-func (p *Prospects) stand(i topology.NodeIndex) (until berth.Time) {
-	p.standing, p.bound = p.standing[:0], lowerBound{none, none}
+func (p *Index) draftPlaces(i topology.NodeIndex) (until berth.Time) {
+	p.drafts, p.bound = p.drafts[:0], lowerBound{none, none}
 	n := p.state.Nodes[i]
 	if n == nil {
 		return 0
 	}
 	for _, at := range n.Members {
 		m := &at.Rep.Members[at.Index]
-		if !m.State.Holds() || at.Imagined() || !p.mayBe(at.Rep) {
+		if !m.State.Holds() || at.Imagined() || !p.isEvictable(at.Rep) {
 			continue
 		}
-		s := p.standingOf(at.Rep, i)
+		s := p.draftOf(at.Rep, i)
 		held := int32(1000 * berth.GPUSet(m.Hold.GPUs).Len())
 		if spared := p.protectedUntil(at.Rep); spared > p.state.Now && !s.key.elastic {
 			s.until = state.Earlier(s.until, spared)
@@ -259,16 +259,16 @@ func (p *Prospects) stand(i topology.NodeIndex) (until berth.Time) {
 	return until
 }
 
-// standingOf is the place of a replica on a node, which is new where it is the first of its tier.
-func (p *Prospects) standingOf(rep *record.Replica, i topology.NodeIndex) *standing {
+// draftOf is the place of a replica on a node, which is new where it is the first of its tier.
+func (p *Index) draftOf(rep *record.Replica, i topology.NodeIndex) *draft {
 	key := keyOf(rep)
-	for k := range p.standing {
-		if p.standing[k].key == key {
-			return &p.standing[k]
+	for k := range p.drafts {
+		if p.drafts[k].key == key {
+			return &p.drafts[k]
 		}
 	}
-	p.standing = append(p.standing, standing{key, place{node: i, fixed: none, grows: none, least: least{fixed: none}}})
-	return &p.standing[len(p.standing)-1]
+	p.drafts = append(p.drafts, draft{key, place{node: i, fixed: none, grows: none, least: least{fixed: none}}})
+	return &p.drafts[len(p.drafts)-1]
 }
 
 func keyOf(rep *record.Replica) tierKey {
@@ -289,9 +289,9 @@ func sizeOf(milli int64) int8 {
 	return size
 }
 
-// mayBe reports whether a replica runs, and is not on its way out. One that gives up some of its
+// isEvictable reports whether a replica runs, and is not on its way out. One that gives up some of its
 // members may give others.
-func (p *Prospects) mayBe(rep *record.Replica) bool {
+func (p *Index) isEvictable(rep *record.Replica) bool {
 	if rep.State != berth.ReplicaRunning {
 		return false
 	}
@@ -299,12 +299,12 @@ func (p *Prospects) mayBe(rep *record.Replica) bool {
 }
 
 // protectedUntil is until when a replica is protected from all.
-func (p *Prospects) protectedUntil(rep *record.Replica) berth.Time {
+func (p *Index) protectedUntil(rep *record.Replica) berth.Time {
 	return rep.Started.Add(max(rep.Job.Spec.MinRuntime, p.minRuntime))
 }
 
 // add adds a member to a place. A gang on several nodes counts on each with what it holds there.
-func (s *standing) add(held, charged int32, each int64, grows bool) {
+func (s *draft) add(held, charged int32, each int64, grows bool) {
 	s.held, s.charged = s.held+held, s.charged+charged
 	s.cost += int64(charged) * each
 	if grows {

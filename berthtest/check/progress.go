@@ -8,8 +8,8 @@ import (
 // This file follows each victim through the protocol that package protocol draws: each event
 // and each order is a signal, and each signal has to be an arrow there.
 
-// A course is how far the eviction of a victim has come.
-type course struct {
+// A progress is how far the eviction of a victim has come.
+type progress struct {
 	phase protocol.Phase
 	// life is the incarnation of the victim.
 	life berth.Incarnation
@@ -20,7 +20,7 @@ type course struct {
 // Restored notes that the core is another one now, made of a snapshot: a victim
 // was caught in the middle of the next arrow.
 func (c *Checker) Restored() {
-	for _, s := range c.courses {
+	for _, s := range c.progress {
 		s.restored = true
 	}
 }
@@ -43,7 +43,7 @@ type Victim struct {
 func (c *Checker) Victims() []Victim {
 	var list []Victim
 	for _, rep := range c.followed() {
-		at := Victim{Replica: rep.key().ref(), Incarnation: rep.incarnation, Phase: c.courses[rep].phase.String()}
+		at := Victim{Replica: rep.key().ref(), Incarnation: rep.incarnation, Phase: c.progress[rep].phase.String()}
 		if rep.preemption != nil && !rep.preemption.ended {
 			at.Beneficiary = rep.preemption.beneficiary.ref()
 		}
@@ -60,7 +60,7 @@ func (c *Checker) Victims() []Victim {
 // followed lists the replicas that are followed.
 func (c *Checker) followed() []*replica {
 	followed := set{}
-	for rep := range c.courses {
+	for rep := range c.progress {
 		followed.add(rep)
 	}
 	return followed.sorted()
@@ -68,13 +68,13 @@ func (c *Checker) followed() []*replica {
 
 // signal takes a victim a step further. Replicas without a request or a Release are not followed.
 func (c *Checker) signal(rep *replica, s protocol.Signal) {
-	at := c.courses[rep]
+	at := c.progress[rep]
 	if at == nil {
 		if _, begins := protocol.PhaseRunning.Next(s); !begins {
 			return
 		}
-		at = &course{phase: protocol.PhaseRunning, life: rep.incarnation}
-		c.courses[rep] = at
+		at = &progress{phase: protocol.PhaseRunning, life: rep.incarnation}
+		c.progress[rep] = at
 	}
 	next, ok := at.phase.Next(s)
 	if !ok {
@@ -91,7 +91,7 @@ func (c *Checker) signal(rep *replica, s protocol.Signal) {
 	}
 	at.phase, at.restored = next, at.restored && next == at.phase
 	if next.Over() {
-		delete(c.courses, rep)
+		delete(c.progress, rep)
 	}
 }
 
@@ -111,7 +111,7 @@ func (c *Checker) spare(r *preemption) {
 
 // spareLate signals that it must have been so already, as somebody goes on.
 func (c *Checker) spareLate(rep *replica) {
-	if at := c.courses[rep]; at != nil && at.phase == protocol.PhaseRequested {
+	if at := c.progress[rep]; at != nil && at.phase == protocol.PhaseRequested {
 		c.signal(rep, protocol.SignalExcuse)
 	}
 }
@@ -132,7 +132,7 @@ func (c *Checker) spareDrained() {
 
 // signalLoss signals what came of the loss of members.
 func (c *Checker) signalLoss(rep *replica) {
-	at := c.courses[rep]
+	at := c.progress[rep]
 	if at == nil {
 		return
 	}
@@ -148,13 +148,13 @@ func (c *Checker) signalLoss(rep *replica) {
 	}
 }
 
-// onCourse asserts that every victim is in its phase of the protocol, after an event or a pass.
-func (c *Checker) onCourse() error {
+// followsProtocol asserts that every victim is in its phase of the protocol, after an event or a pass.
+func (c *Checker) followsProtocol() error {
 	if c.strayed != nil {
 		return c.strayed
 	}
 	for _, rep := range c.followed() {
-		at := c.courses[rep]
+		at := c.progress[rep]
 		if got := rep.course(at.phase); got != at.phase {
 			return broken(PromiseProtocol, "%s is %s, which the protocol has as %s", rep, got, at.phase)
 		}

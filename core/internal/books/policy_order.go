@@ -8,12 +8,12 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// A Rota goes through entries of many queues in policy order: the queues in the order in
+// A PolicyOrder goes through entries of many queues in policy order: the queues in the order in
 // which they would be served, each entry charged when its turn has come as if it had
 // started, and those of one queue in the order of service there. It is used while no
-// queue is active in the quota tree; end leaves no trace.
-type Rota struct {
-	core    *Books
+// queue is active in the quota tree; End leaves no trace.
+type PolicyOrder struct {
+	books   *Books
 	waiting []pq.Heap[*record.Entry] // by queue
 	charged []*record.Entry
 	// queues are those that were active in it, in the order in which they became so.
@@ -22,18 +22,18 @@ type Rota struct {
 	heads Heads
 }
 
-// NewRota begins a rota of entries with compiled shapes. There is one at a time.
+// NewPolicyOrder begins the policy order of entries with compiled shapes. There is one at a time.
 // O(entries x log entries of a queue).
-func (bk *Books) NewRota(list []*record.Entry) *Rota {
+func (bk *Books) NewPolicyOrder(list []*record.Entry) *PolicyOrder {
 	for len(bk.waiting) < len(bk.Queues) {
 		bk.waiting = append(bk.waiting, pq.New(lessEntry, nil))
 	}
-	r := &Rota{core: bk, waiting: bk.waiting, queues: bk.active[:0]}
+	r := &PolicyOrder{books: bk, waiting: bk.waiting, queues: bk.active[:0]}
 	for _, e := range list {
 		r.push(e)
 	}
 	for _, q := range r.queues {
-		r.tell(q)
+		r.activate(q)
 	}
 	return r
 }
@@ -45,10 +45,10 @@ type Heads interface {
 	EachHead(q quota.QueueIndex, f func(*record.Entry) bool)
 }
 
-// NewRotaOfHeads is NewRota for heads. Those of a queue are looked at when it has its turn.
+// NewPolicyOrderOfHeads is NewPolicyOrder for heads. Those of a queue are looked at when it has its turn.
 // O(queues x log queues).
-func (bk *Books) NewRotaOfHeads(heads Heads) *Rota {
-	r := bk.NewRota(nil)
+func (bk *Books) NewPolicyOrderOfHeads(heads Heads) *PolicyOrder {
+	r := bk.NewPolicyOrder(nil)
 	r.heads = heads
 	heads.EachQueue(func(q *record.Queue, first *record.Entry) bool {
 		bk.state.Compile(first.Bucket.Shape)
@@ -59,24 +59,24 @@ func (bk *Books) NewRotaOfHeads(heads Heads) *Rota {
 	return r
 }
 
-// tell has a queue stand where its first entry puts it.
-func (r *Rota) tell(q quota.QueueIndex) {
+// activate has a queue stand where its first entry puts it.
+func (r *PolicyOrder) activate(q quota.QueueIndex) {
 	if r.waiting[q].Len() == 0 {
-		r.core.Deactivate(q)
+		r.books.Deactivate(q)
 	} else {
-		r.core.SetNext(q, r.waiting[q].Min().Bucket.Shape.Least)
+		r.books.SetNext(q, r.waiting[q].Min().Bucket.Shape.Least)
 	}
 }
 
 // Next is the next entry in turn; nil: there is none left.
-func (r *Rota) Next() *record.Entry {
-	q, some := r.core.state.Quota.Next()
+func (r *PolicyOrder) Next() *record.Entry {
+	q, some := r.books.state.Quota.Next()
 	if !some {
 		return nil
 	}
 	if r.heads != nil && r.waiting[q].Len() == 0 {
 		r.heads.EachHead(q, func(e *record.Entry) bool {
-			r.core.state.Compile(e.Bucket.Shape)
+			r.books.state.Compile(e.Bucket.Shape)
 			r.waiting[q].Push(e)
 			return true
 		})
@@ -85,13 +85,13 @@ func (r *Rota) Next() *record.Entry {
 }
 
 // Add has one more entry of a queue wait for its turn. O(log entries).
-func (r *Rota) Add(e *record.Entry) {
+func (r *PolicyOrder) Add(e *record.Entry) {
 	r.push(e)
-	r.tell(e.Rep.Job.Queue)
+	r.activate(e.Rep.Job.Queue)
 }
 
 // push puts an entry into its queue, and notes the queue if it is the first.
-func (r *Rota) push(e *record.Entry) {
+func (r *PolicyOrder) push(e *record.Entry) {
 	q := e.Rep.Job.Queue
 	if r.waiting[q].Len() == 0 {
 		r.queues = append(r.queues, q)
@@ -100,35 +100,35 @@ func (r *Rota) push(e *record.Entry) {
 }
 
 // Charge imagines an entry to have started.
-func (r *Rota) Charge(e *record.Entry) {
-	r.core.Turns++
-	r.core.Charge(e.Rep.Job.Queue, e.Bucket.Shape.Least)
+func (r *PolicyOrder) Charge(e *record.Entry) {
+	r.books.Turns++
+	r.books.Charge(e.Rep.Job.Queue, e.Bucket.Shape.Least)
 	r.charged = append(r.charged, e)
 }
 
-// Drop takes the entry off that is next in turn. O(log entries).
-func (r *Rota) Drop(e *record.Entry) {
+// Pop takes the entry off that is next in turn. O(log entries).
+func (r *PolicyOrder) Pop(e *record.Entry) {
 	q := e.Rep.Job.Queue
 	r.waiting[q].Pop()
-	r.tell(q)
+	r.activate(q)
 }
 
-// DropAll takes entries of a queue off. O(entries of the queue).
-func (r *Rota) DropAll(q quota.QueueIndex, which func(*record.Entry) bool) {
+// RemoveAll takes entries of a queue off. O(entries of the queue).
+func (r *PolicyOrder) RemoveAll(q quota.QueueIndex, which func(*record.Entry) bool) {
 	r.waiting[q] = pq.Of(slices.DeleteFunc(slices.Clone(r.waiting[q].Items()), which), lessEntry)
-	r.tell(q)
+	r.activate(q)
 }
 
 // End takes everything back.
-func (r *Rota) End() {
-	r.core.DeactivateAll()
+func (r *PolicyOrder) End() {
+	r.books.DeactivateAll()
 	for _, e := range r.charged {
-		r.core.Discharge(e.Rep.Job.Queue, e.Bucket.Shape.Least)
+		r.books.Discharge(e.Rep.Job.Queue, e.Bucket.Shape.Least)
 	}
 	for _, q := range r.queues {
 		r.waiting[q].Clear()
 	}
-	r.core.active = r.queues
+	r.books.active = r.queues
 }
 
 func lessEntry(a, b *record.Entry) bool { return record.CompareEntries(a, b) < 0 }

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-sched/berth/gang"
 )
 
-// A stand is what a node has left, apart from which node it is, and what that is to typical kinds.
-type stand struct {
+// A leftover is what a node has left, apart from which node it is, and what that is to typical kinds.
+type leftover struct {
 	outlook uint32 // number of the outlook that it was measured by
 	model   int
 	host    countable.Amounts
@@ -20,19 +20,19 @@ type stand struct {
 	priced uint32
 }
 
-// A take is how many of a typical kind a stand takes. The first half of the kinds numbers those
+// A take is how many of a typical kind a leftover takes. The first half of the kinds numbers those
 // alone, the second half those in company.
 type take struct {
 	kind, count uint16
 }
 
-// maxStands bounds how many stands are remembered apart from those of stocks.
-const maxStands = 1 << 15
+// maxLeftovers bounds how many leftovers are remembered apart from those of stocks.
+const maxLeftovers = 1 << 15
 
-// stands are those that were measured.
-type stands struct {
+// leftovers are those that were measured.
+type leftovers struct {
 	outlook uint32
-	known   map[string]*stand
+	known   map[string]*leftover
 	key     []byte
 	counts  []int32
 	fits    []bool // by typical kind
@@ -43,17 +43,17 @@ type stands struct {
 }
 
 // begin forgets what was measured for another outlook.
-func (ss *stands) begin() {
+func (ss *leftovers) begin() {
 	ss.outlook++
 	if ss.known == nil {
-		ss.known = map[string]*stand{}
+		ss.known = map[string]*leftover{}
 	}
 	clear(ss.known)
 }
 
-// standOf is the stand of a stock, which remembers it.
-func (d *Demand) standOf(s *gang.Stock) *stand {
-	if found, known := s.Tag.(*stand); known && found.outlook == d.stands.outlook {
+// leftoverOf is the leftover of a stock, which remembers it.
+func (d *Demand) leftoverOf(s *gang.Stock) *leftover {
+	if found, known := s.Tag.(*leftover); known && found.outlook == d.leftovers.outlook {
 		return found
 	}
 	found := d.find(d.outlook.model(d.keyOf(s.Class)), s.Host, s.Left)
@@ -61,9 +61,9 @@ func (d *Demand) standOf(s *gang.Stock) *stand {
 	return found
 }
 
-// find returns the stand with so much left, of which left is in ascending order.
-func (d *Demand) find(model int, has countable.Amounts, left []int16) *stand {
-	ss := &d.stands
+// find returns the leftover with so much left, of which left is in ascending order.
+func (d *Demand) find(model int, has countable.Amounts, left []int16) *leftover {
+	ss := &d.leftovers
 	key := binary.AppendUvarint(ss.key[:0], uint64(model))
 	for _, amount := range has {
 		key = binary.AppendVarint(key, amount)
@@ -75,18 +75,18 @@ func (d *Demand) find(model int, has countable.Amounts, left []int16) *stand {
 	if s := ss.known[string(key)]; s != nil {
 		return s
 	}
-	if len(ss.known) >= maxStands {
+	if len(ss.known) >= maxLeftovers {
 		clear(ss.known)
 	}
-	s := &stand{outlook: ss.outlook, model: model, host: has, left: slices.Clone(left)}
+	s := &leftover{outlook: ss.outlook, model: model, host: has, left: slices.Clone(left)}
 	d.measure(s)
 	ss.known[string(key)] = s
 	return s
 }
 
 // measure finds what a stand takes of the typical kinds.
-func (d *Demand) measure(s *stand) {
-	ss, kinds := &d.stands, len(d.outlook.typical)
+func (d *Demand) measure(s *leftover) {
+	ss, kinds := &d.leftovers, len(d.outlook.typical)
 	ss.counts = append(ss.counts[:0], make([]int32, 2*kinds)...)
 	if d.alone(s, ss.counts[:kinds]) {
 		d.company(s, ss.counts[kinds:])
@@ -107,8 +107,8 @@ func (d *Demand) measure(s *stand) {
 
 // alone counts how many of each typical kind fit by themselves, and notes which kinds fit at all.
 // It returns whether one with GPUs does.
-func (d *Demand) alone(s *stand, counts []int32) bool {
-	ss, accepts := &d.stands, d.outlook.models[s.model].accepts
+func (d *Demand) alone(s *leftover, counts []int32) bool {
+	ss, accepts := &d.leftovers, d.outlook.models[s.model].accepts
 	whole := 0
 	for i := len(s.left) - 1; i >= 0 && s.left[i] == wholeMilli; i-- {
 		whole++
@@ -145,8 +145,8 @@ func (d *Demand) alone(s *stand, counts []int32) bool {
 // company counts how many of each typical kind are taken when the stand is filled with sequences of
 // members, in all of them together. In a sequence each member that fits gets a place, a share on
 // the GPU where it leaves the least.
-func (d *Demand) company(s *stand, counts []int32) {
-	ss := &d.stands
+func (d *Demand) company(s *leftover, counts []int32) {
+	ss := &d.leftovers
 	for _, hand := range d.outlook.models[s.model].hands {
 		ss.enter(s)
 		for _, i := range hand {
@@ -161,7 +161,7 @@ func (d *Demand) company(s *stand, counts []int32) {
 }
 
 // enter begins a fill of a stand.
-func (ss *stands) enter(s *stand) {
+func (ss *leftovers) enter(s *leftover) {
 	ss.host, ss.whole, ss.parts = s.host, 0, ss.parts[:0]
 	for _, milli := range s.left {
 		switch milli {
@@ -175,7 +175,7 @@ func (ss *stands) enter(s *stand) {
 }
 
 // put gives a member a place in the fill, if there is one.
-func (ss *stands) put(e *expected) bool {
+func (ss *leftovers) put(e *expected) bool {
 	for r, each := range e.host {
 		if each > ss.host[r] && each > 0 {
 			return false
@@ -195,7 +195,7 @@ func (ss *stands) put(e *expected) bool {
 	return true
 }
 
-func (ss *stands) putShare(milli int16) bool {
+func (ss *leftovers) putShare(milli int16) bool {
 	best := -1
 	for i, left := range ss.parts {
 		if left >= milli && (best < 0 || left < ss.parts[best]) {

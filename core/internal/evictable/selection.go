@@ -1,4 +1,4 @@
-package prospect
+package evictable
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ type spot struct {
 }
 
 // compare is the order of spots: by harm, by cost, and by name.
-func (p *Prospects) compare(a, b spot) int {
+func (p *Index) compare(a, b spot) int {
 	if c := cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(a.cost, b.cost), cmp.Compare(a.lower, b.lower)); c != 0 {
 		return c
 	}
@@ -26,7 +26,7 @@ func (p *Prospects) compare(a, b spot) int {
 
 // A selection is of the spots that were found the cheapest: so many, or all.
 type selection struct {
-	prospects *Prospects
+	prospects *Index
 	most      int  // 0: all
 	made      bool // those that are free already are only counted
 	// list has them, as a heap with the dearest on top once it has so many.
@@ -37,7 +37,7 @@ type selection struct {
 }
 
 // selection begins one, in memory that no pick has any more.
-func (p *Prospects) selection(most int) selection {
+func (p *Index) selection(most int) selection {
 	found := selection{prospects: p, most: most}
 	if last := len(p.spare) - 1; last >= 0 {
 		found.list, p.spare = p.spare[last], p.spare[:last]

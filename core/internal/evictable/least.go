@@ -1,4 +1,4 @@
-package prospect
+package evictable
 
 import (
 	"github.com/berth-sched/berth"

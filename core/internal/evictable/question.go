@@ -1,4 +1,4 @@
-package prospect
+package evictable
 
 import (
 	"cmp"
@@ -57,7 +57,7 @@ func (s *step) compare(o *step) int {
 }
 
 // steps lists the tiers that a question is about, those first that do the least harm.
-func (p *Prospects) steps(q *Question) []step {
+func (p *Index) steps(q *Question) []step {
 	var list []step
 	for i := range q.Sources {
 		from := &q.Sources[i]
@@ -143,7 +143,7 @@ type count struct {
 
 // spots finds the room that may be made for a want; until is the first instant at which one more
 // replica may be stopped; 0: none.
-func (p *Prospects) spots(q *Question, w *Want, found *selection) (until berth.Time) {
+func (p *Index) spots(q *Question, w *Want, found *selection) (until berth.Time) {
 	p.begin(w)
 	if len(w.Classes) == 0 {
 		return 0
@@ -179,7 +179,7 @@ func (p *Prospects) spots(q *Question, w *Want, found *selection) (until berth.T
 
 // dearer reports whether the room that a place makes costs more than a spot of its level, as far as
 // that can be told at a glance: it is the only place of the level on its node.
-func (p *Prospects) dearer(w *Want, pl *place, s *spot, now, queueing int64) bool {
+func (p *Index) dearer(w *Want, pl *place, s *spot, now, queueing int64) bool {
 	lacks := w.Milli
 	switch c := &p.counts[pl.node]; {
 	case w.Loose:
@@ -199,7 +199,7 @@ func (p *Prospects) dearer(w *Want, pl *place, s *spot, now, queueing int64) boo
 }
 
 // free finds the room that there is already.
-func (p *Prospects) free(w *Want, found *selection) {
+func (p *Index) free(w *Want, found *selection) {
 	tree := p.state.Fleet.Tree()
 	for _, class := range w.Classes {
 		if tree.FreeOfClass(w.Within, class) == 0 {
@@ -222,7 +222,7 @@ func (p *Prospects) free(w *Want, found *selection) {
 const maxFree = 16
 
 // begin begins to count.
-func (p *Prospects) begin(w *Want) {
+func (p *Index) begin(w *Want) {
 	if p.epoch++; p.epoch == 0 {
 		clear(p.counts)
 		p.epoch = 1
@@ -240,7 +240,7 @@ func (p *Prospects) begin(w *Want) {
 }
 
 // countOf is the count of a node, which begins with what is free.
-func (p *Prospects) countOf(w *Want, i topology.NodeIndex) *count {
+func (p *Index) countOf(w *Want, i topology.NodeIndex) *count {
 	c := &p.counts[i]
 	if c.epoch == p.epoch {
 		return c

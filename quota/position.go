@@ -1,11 +1,11 @@
 package quota
 
-// A Standing is where a queue stands among its siblings in the order of Next, with
+// A Position is where a queue stands among its siblings in the order of Next, with
 // the numbers that decide it: those that are owed what they would serve come first,
 // then those of the higher Priority. Then comes the least of what the queue would
 // use with it: (Covered + NextCovered) / Guaranteed where it is owed, otherwise
 // (Used + Next - Covered - NextCovered) / (Weight x Tilt); and then the least Next.
-type Standing struct {
+type Position struct {
 	Queue QueueIndex
 	// Position among the siblings that have something to serve, from 1, and how many
 	// these are; zero where the queue itself has nothing to serve.
@@ -27,29 +27,29 @@ type Standing struct {
 	Average, Entitled int64
 }
 
-// Standing tells how the order of Next comes about for queue i: one element for the
+// Positions tells how the order of Next comes about for queue i: one element for the
 // queue and each above it but the root, from the top down, in the buffer if that is
 // large enough. At the first whose position is not 1 another queue comes before it.
 // O(depth + active siblings on the path), for explanations.
-func (t *Tree) Standing(buffer []Standing, i QueueIndex) []Standing {
+func (t *Tree) Positions(buffer []Position, i QueueIndex) []Position {
 	buffer = buffer[:0]
 	if !t.live(i) {
 		return buffer
 	}
 	for range t.depth(i) {
-		buffer = append(buffer, Standing{})
+		buffer = append(buffer, Position{})
 	}
 	for at := len(buffer) - 1; at >= 0; at-- {
-		buffer[at] = t.standing(i)
+		buffer[at] = t.positionOf(i)
 		i = t.nodes[i].parent
 	}
 	return buffer
 }
 
-func (t *Tree) standing(i QueueIndex) Standing {
+func (t *Tree) positionOf(i QueueIndex) Position {
 	n := &t.nodes[i]
 	a, turn := &n.host[gpuID], t.turnOf(n)
-	s := Standing{
+	s := Position{
 		Queue: i, Next: turn.asks, NextCovered: turn.covered, WithinGuarantee: turn.within, Priority: n.config.Priority, Used: a.used, Covered: a.covered(), Guaranteed: a.promised(),
 		Weight: n.weight, Tilt: n.history.tilt,
 		Average: n.history.average >> averageBits, Entitled: n.history.entitled,

@@ -6,7 +6,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/due"
-	"github.com/berth-sched/berth/core/internal/prospect"
+	"github.com/berth-sched/berth/core/internal/evictable"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/internal/limits"
@@ -19,7 +19,7 @@ import (
 
 // A hurdle is the cost that the gain of a bid has to exceed.
 type hurdle struct {
-	prospect.Least
+	evictable.Least
 	scale preempt.Scale
 	// known: a bid that outranks no job of its own queue pays only with a victim in a queue with
 	// more than its share, and costs so much at the least. Nothing is known where something leaves
@@ -27,8 +27,8 @@ type hurdle struct {
 	known bool
 }
 
-// A hope bounds the gain of a bid, by the class of its job, its GPUs and the start of its wait.
-type hope struct {
+// A gainBound bounds the gain of a bid, by the class of its job, its GPUs and the start of its wait.
+type gainBound struct {
 	class int
 	milli int64
 	since berth.Time
@@ -44,16 +44,16 @@ func (ev *Evict) hurdle(shares *books.AllShares) hurdle {
 	return hurdle{Least: ev.victims.LeastLent(shares), scale: victim.ScaleOf(&p.Preemption.Gain), known: true}
 }
 
-// isBelow reports whether a bid with a hope may pay at an instant.
-func (h *hurdle) isBelow(o hope, at berth.Time) bool {
+// isBelow reports whether a bid with such a bound may pay at an instant.
+func (h *hurdle) isBelow(o gainBound, at berth.Time) bool {
 	cost := h.At(at)
 	return cost == 0 || h.scale.Gain(&preempt.Beneficiary{Class: o.class, GPUMilli: o.milli, Waited: int64(at.Sub(o.since))}) > cost
 }
 
-// clearedBy is the first instant, from now on and before a given one, at which a bid with a hope
+// clearedBy is the first instant, from now on and before a given one, at which a bid with such a bound
 // may pay; else the given one. Gains grow at a steady rate and the hurdle at one that falls, so a
 // bid that may pay at some instant may pay from then on.
-func (h *hurdle) clearedBy(o hope, now, before berth.Time) berth.Time {
+func (h *hurdle) clearedBy(o gainBound, now, before berth.Time) berth.Time {
 	if h.isBelow(o, now) {
 		return now
 	}
@@ -71,14 +71,14 @@ func (h *hurdle) clearedBy(o hope, now, before berth.Time) berth.Time {
 	return last
 }
 
-// hopeOf is the hope of an entry.
-func hopeOf(e *record.Entry) hope {
-	return hope{int(e.Rep.Job.Spec.Class), e.Bucket.Shape.Least.GPUMilli, e.Rep.PendingSince}
+// gainBoundOf is that of an entry.
+func gainBoundOf(e *record.Entry) gainBound {
+	return gainBound{int(e.Rep.Job.Spec.Class), e.Bucket.Shape.Least.GPUMilli, e.Rep.PendingSince}
 }
 
-// hopeOfAll is the highest hope of all that bids in a queue and asks for no more than an amount.
-func (h *hurdle) hopeOfAll(o *due.Outline, milli int64) hope {
-	best := hope{0, milli, o.Since}
+// gainBoundOfAll is the highest bound of all that bids in a queue and asks for no more than an amount.
+func (h *hurdle) gainBoundOfAll(o *due.Outline, milli int64) gainBound {
+	best := gainBound{0, milli, o.Since}
 	for class := range h.scale.ClassGain {
 		if class <= int(o.Class) && h.scale.ClassGain[class] > h.scale.ClassGain[best.class] {
 			best.class = class

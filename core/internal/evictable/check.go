@@ -1,4 +1,4 @@
-package prospect
+package evictable
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 // Check holds the places against what stands on the nodes on which nothing has changed since.
-func (p *Prospects) Check() error {
+func (p *Index) Check() error {
 	if p.minRuntime != p.state.Config.Policy.Preemption.MinRuntime {
 		return nil // all of them are worked out anew
 	}
@@ -43,17 +43,17 @@ func (p *Prospects) Check() error {
 }
 
 // checkNode holds the places of a node against what stands there.
-func (p *Prospects) checkNode(i topology.NodeIndex) error {
+func (p *Index) checkNode(i topology.NodeIndex) error {
 	f := &p.nodes[i]
-	until := p.stand(i)
+	until := p.draftPlaces(i)
 	if f.bound != p.bound {
 		return fmt.Errorf("node %d costs %+v at the least, expected %+v", i, f.bound, p.bound)
 	}
-	if len(p.standing) != len(f.refs) || until != f.until || until != 0 && !p.ends.Has(ending{until, i}) {
-		return fmt.Errorf("node %d has %d places until %d, expected %d until %d", i, len(f.refs), f.until, len(p.standing), until)
+	if len(p.drafts) != len(f.refs) || until != f.until || until != 0 && !p.ends.Has(ending{until, i}) {
+		return fmt.Errorf("node %d has %d places until %d, expected %d until %d", i, len(f.refs), f.until, len(p.drafts), until)
 	}
-	for k := range p.standing {
-		s := &p.standing[k]
+	for k := range p.drafts {
+		s := &p.drafts[k]
 		if !slices.ContainsFunc(f.refs, func(r ref) bool { return r.tier.tierKey == s.key && r.tier.places[r.at] == s.place }) {
 			return fmt.Errorf("node %d has no place %+v %+v", i, s.key, s.place)
 		}
