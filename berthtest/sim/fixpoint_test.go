@@ -68,7 +68,7 @@ func staysAtRest(t *testing.T, where string, sched *core.Core, queue quota.Queue
 				for _, event := range []berth.Event{nil, berth.QueueSet{Queue: queue}} {
 					told := copyOf(t, quiet)
 					if event != nil {
-						require.NoError(t, spec.Apply(instant, event))
+						require.NoError(t, told.Apply(instant, event))
 					}
 					require.Empty(t, rest(t, told, instant), "%s, at %v: %v", where, instant, event)
 					require.Equal(t, setAside(quiet), setAside(told), "%s, at %v: %v", where, instant, event)
