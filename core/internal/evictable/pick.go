@@ -11,9 +11,9 @@ import (
 // A Pick gives the nodes on which room can be made for a want, the cheapest first, and those last
 // that are of use only if others are.
 type Pick struct {
-	prospects *Index
-	question  *Question
-	want      *Want
+	index    *Index
+	question *Question
+	want     *Want
 	// found has the spots that were not given yet, the cheapest on top, where members may be
 	// anywhere; given counts the others. partial: those that were not found are dearer.
 	found   pq.Heap[spot]
@@ -32,7 +32,7 @@ type Pick struct {
 // together that times its logarithm.
 func (p *Index) Pick(q *Question, w *Want) *Pick {
 	p.Refresh()
-	pick := &Pick{prospects: p, question: q, want: w}
+	pick := &Pick{index: p, question: q, want: w}
 	if w.apart() {
 		most := 0
 		if w.First > 0 {
@@ -63,19 +63,19 @@ const spotsOfNode, beside = 8, 16
 
 // find finds the cheapest spots, so many; 0: all.
 func (k *Pick) find(most int) {
-	found := k.prospects.selection(most)
+	found := k.index.selection(most)
 	found.made = true
-	k.Until = k.prospects.spots(k.question, k.want, &found)
+	k.Until = k.index.spots(k.question, k.want, &found)
 	k.partial = found.full(k.want)
 	k.Hopeless = !k.want.Loose && found.count < k.want.Members
 	k.buffer = found.list
-	k.found = pq.Of(k.buffer, func(a, b spot) bool { return k.prospects.compare(a, b) < 0 })
+	k.found = pq.Of(k.buffer, func(a, b spot) bool { return k.index.compare(a, b) < 0 })
 }
 
 // Close ends a pick: its memory is used again.
 func (k *Pick) Close() {
-	k.prospects.spare = append(k.prospects.spare, k.buffer[:0])
-	*k = Pick{prospects: k.prospects}
+	k.index.spare = append(k.index.spare, k.buffer[:0])
+	*k = Pick{index: k.index}
 }
 
 // Next gives the next node; false: that was all. Everything is in place as it was when the pick was
@@ -83,7 +83,7 @@ func (k *Pick) Close() {
 func (k *Pick) Next() (topology.NodeIndex, bool) {
 	for {
 		if k.found.Len() == 0 && k.partial {
-			k.prospects.spare = append(k.prospects.spare, k.buffer[:0])
+			k.index.spare = append(k.index.spare, k.buffer[:0])
 			k.find(0)
 			for range k.given {
 				k.found.Pop()

@@ -26,9 +26,9 @@ func (p *Index) compare(a, b spot) int {
 
 // A selection is of the spots that were found the cheapest: so many, or all.
 type selection struct {
-	prospects *Index
-	most      int  // 0: all
-	made      bool // those that are free already are only counted
+	index *Index
+	most  int  // 0: all
+	made  bool // those that are free already are only counted
 	// list has them, as a heap with the dearest on top once it has so many.
 	list []spot
 	heap pq.Heap[spot]
@@ -38,7 +38,7 @@ type selection struct {
 
 // selection begins one, in memory that no pick has any more.
 func (p *Index) selection(most int) selection {
-	found := selection{prospects: p, most: most}
+	found := selection{index: p, most: most}
 	if last := len(p.spare) - 1; last >= 0 {
 		found.list, p.spare = p.spare[last], p.spare[:last]
 	}
@@ -52,9 +52,9 @@ func (f *selection) add(s spot) {
 	case f.made && s.level < 0:
 	case f.most == 0 || len(f.list) < f.most:
 		if f.list = append(f.list, s); len(f.list) == f.most {
-			f.heap = pq.Of(f.list, func(a, b spot) bool { return f.prospects.compare(a, b) > 0 })
+			f.heap = pq.Of(f.list, func(a, b spot) bool { return f.index.compare(a, b) > 0 })
 		}
-	case f.prospects.compare(s, f.list[0]) < 0:
+	case f.index.compare(s, f.list[0]) < 0:
 		f.list[0] = s
 		f.heap.Fix(0)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/spec"
 	"github.com/berth-sched/berth/core/internal/state"
-	"github.com/berth-sched/berth/core/internal/told"
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/mig"
@@ -48,7 +48,7 @@ func (m *Machine) Join(spec berth.Node) *record.Node {
 	require.NoError(m.t, spec.Check(len(m.State.Config.Levels)))
 	m.NoRefusal(m.Catalogue.CheckTables(&spec))
 	m.NoRefusal(m.Catalogue.Graphs.Check(&spec))
-	known := told.NodeOf(&spec)
+	known := spec.NodeOf(&spec)
 	key, around := hardware.KeyOf(&known), m.Backlog.ReservationsAround(&known)
 	key.Fence = record.FenceOf(around)
 	var table *catalogue.Table

@@ -15,7 +15,7 @@ import (
 )
 
 // Where more runs than one search can look at, candidates belong to places: those on the nodes that
-// are the cheapest to clear for a member, as package prospect tells, and on twice as many more each
+// are the cheapest to clear for a member, as package evictable tells, and on twice as many more each
 // time those do not suffice.
 
 // places are the nodes that a search has yet to look at.
