@@ -18,7 +18,7 @@ func saved(m *roomtest.Machine, rep *record.Replica) record.SavedReplica {
 	m.Backlog.SaveGangReservations(rep, &s)
 	backlog.SaveWaiting(rep, &s)
 	m.Backlog.SaveBids(rep, &s)
-	s.Stalled, s.Hopeless = m.Backlog.Due.Stalled(rep), m.Backlog.Due.Hopeless(rep)
+	s.Stalled, s.Hopeless = m.Backlog.Due.Stalled(rep), m.Backlog.Due.CannotPlan(rep)
 	return s
 }
 

@@ -209,11 +209,11 @@ func entries(reps ...*record.Replica) (list []*record.Entry) {
 }
 
 // served takes the entries in turn off a rota, and names them.
-func served(m *roomtest.Machine, r *books.Rota) (order []string) {
+func served(m *roomtest.Machine, r *books.PolicyOrder) (order []string) {
 	for e := r.Next(); e != nil; e = r.Next() {
 		order = append(order, string(e.Rep.Job.Spec.ID))
 		r.Charge(e)
-		r.Drop(e)
+		r.Pop(e)
 	}
 	return order
 }
@@ -233,7 +233,7 @@ func TestARotaServesQueuesAsIfWhatHadItsTurnHadStarted(t *testing.T) {
 	a1, a2, a3 := m.Wait(roomtest.Job("a1", "a", 1, 4)), m.Wait(roomtest.Job("a2", "a", 1, 4)), m.Wait(roomtest.Job("a3", "a", 1, 4))
 	b1, b2 := m.Wait(roomtest.Job("b1", "b", 1, 4)), m.Wait(roomtest.Job("b2", "b", 1, 4))
 	block(m, a1, a2, a3, b1, b2)
-	r := m.Books.NewRota(entries(b2, a3, a1, b1, a2))
+	r := m.Books.NewPolicyOrder(entries(b2, a3, a1, b1, a2))
 	require.Equal(t, []string{"a1", "a2", "a3", "b1", "b2"}, served(m, r), "a is owed 8 GPUs; then both borrow, and ties go to the smaller name")
 	require.Equal(t, int64(12_000), used(m, "a"))
 	require.Equal(t, 5, m.Books.Turns)
@@ -248,10 +248,10 @@ func TestARotaTakesMoreAndDropsWhatIsAlike(t *testing.T) {
 	a1, a2 := m.Wait(roomtest.Job("a1", "a", 1, 4)), m.Wait(roomtest.Job("a2", "a", 1, 2))
 	b1 := m.Wait(roomtest.Job("b1", "b", 1, 4))
 	block(m, a1, a2, b1)
-	r := m.Books.NewRota(entries(a1))
+	r := m.Books.NewPolicyOrder(entries(a1))
 	r.Add(a2.Entries[0])
 	r.Add(b1.Entries[0])
-	r.DropAll(a1.Job.Queue, func(e *record.Entry) bool { return e.Rep == a1 })
+	r.RemoveAll(a1.Job.Queue, func(e *record.Entry) bool { return e.Rep == a1 })
 	require.Equal(t, []string{"a2", "b1"}, served(m, r))
 	r.End()
 }
@@ -289,12 +289,12 @@ func TestARotaOfHeadsLooksAtAQueueWhenItHasItsTurn(t *testing.T) {
 	block(m, a1, a2, b1)
 	a, b := queueOf(m, "a"), queueOf(m, "b")
 	h := &heads{by: map[*record.Queue][]*record.Entry{a: entries(a1, a2), b: entries(b1)}, order: []*record.Queue{a, b}}
-	r := m.Books.NewRotaOfHeads(h)
+	r := m.Books.NewPolicyOrderOfHeads(h)
 	e := r.Next()
 	require.Same(t, a1, e.Rep)
 	require.Equal(t, 1, h.asked)
 	r.Charge(e)
-	r.Drop(e)
+	r.Pop(e)
 	require.Same(t, a2, r.Next().Rep)
 	require.Equal(t, 1, h.asked, "b has not had its turn")
 	r.End()

@@ -145,7 +145,7 @@ func TestAHopelessGangIsHeldUntilThereIsMoreToPlanWith(t *testing.T) {
 	pair.Reserve.Note().HopelessAt = m.Agenda.Despair()
 	m.Backlog.Due.NoteEntries(pair)
 	m.Backlog.Due.SyncHeads()
-	require.True(t, m.Backlog.Due.Hopeless(pair))
+	require.True(t, m.Backlog.Due.CannotPlan(pair))
 	require.Empty(t, heads(m, due.SeveralNodes))
 	m.Agenda.Changed(m.State.Now)
 	m.Backlog.Due.SyncHeads()
@@ -462,7 +462,7 @@ func TestWhatIsDueIsWhatALookWouldFind(t *testing.T) {
 				rep := pick(t)
 				if rapid.Bool().Draw(t, "stalled") && !m.Backlog.Due.Stalled(rep) {
 					rep.Reserve.Note().StalledAt = m.Agenda.Stall()
-				} else if !m.Backlog.Due.Hopeless(rep) {
+				} else if !m.Backlog.Due.CannotPlan(rep) {
 					rep.Reserve.Note().HopelessAt = m.Agenda.Despair()
 				}
 				m.Backlog.Due.NoteEntries(rep)

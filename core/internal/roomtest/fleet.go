@@ -43,13 +43,13 @@ func Node(id berth.NodeID, gpus int, domains ...string) berth.Node {
 }
 
 // Join adds a node, as NodeJoined does.
-func (m *Machine) Join(spec berth.Node) *record.Node {
+func (m *Machine) Join(node berth.Node) *record.Node {
 	m.t.Helper()
-	require.NoError(m.t, spec.Check(len(m.State.Config.Levels)))
-	m.NoRefusal(m.Catalogue.CheckTables(&spec))
-	m.NoRefusal(m.Catalogue.Graphs.Check(&spec))
-	known := spec.NodeOf(&spec)
-	key, around := hardware.KeyOf(&known), m.Backlog.ReservationsAround(&known)
+	require.NoError(m.t, node.Check(len(m.State.Config.Levels)))
+	m.NoRefusal(m.Catalogue.CheckTables(&node))
+	m.NoRefusal(m.Catalogue.Graphs.Check(&node))
+	known := spec.NodeOf(&node)
+	key, around := hardware.KeyOf(&known), m.Backlog.ReservationsOfJoining(&known)
 	key.Fence = record.FenceOf(around)
 	var table *catalogue.Table
 	var lattice *mig.Lattice
@@ -60,27 +60,27 @@ func (m *Machine) Join(spec berth.Node) *record.Node {
 	}
 	n := &record.Node{
 		Spec: known, Product: m.Books.RetainProduct(key.Product), Class: m.State.Classes.Add(key, table, around),
-		Reservations: around, Table: table, GPUs: make([]values.Rare[record.GPUState], len(spec.GPUs)),
+		Reservations: around, Table: table, GPUs: make([]values.Rare[record.GPUState], len(node.GPUs)),
 	}
 	n.Index = m.Books.AddNode(gang.NodeSpec{
-		Name: string(spec.ID), Path: spec.Domains, Class: topology.NodeClass(n.Class),
-		GPUs: len(spec.GPUs), GPUMemoryMiB: key.GPUMemory,
-		Host: spec.Host(), Lattice: lattice, MaxShares: hardware.MaxShares(&known),
+		Name: string(node.ID), Path: node.Domains, Class: topology.NodeClass(n.Class),
+		GPUs: len(node.GPUs), GPUMemoryMiB: key.GPUMemory,
+		Host: node.Host(), Lattice: lattice, MaxShares: hardware.MaxShares(&known),
 	})
-	n.SetGeometry(state.GeometryOf(&m.State.Config.Policy, spec.Pool))
+	n.SetGeometry(state.GeometryOf(&m.State.Config.Policy, node.Pool))
 	m.GPUs.CountPliable(n, 1)
 	for _, w := range around {
 		w.Add(n)
 	}
 	m.State.AddNode(n)
-	if spec.Links != nil {
-		n.Graph = m.Catalogue.Graphs.Retain(&spec)
+	if node.Links != nil {
+		n.Graph = m.Catalogue.Graphs.Retain(&node)
 		m.Books.SetChooser(n, func(free uint64, k int) uint64 {
 			set, _ := n.Graph.Graph.Best(free, k)
 			return set
 		})
 	}
-	for g := range spec.GPUs {
+	for g := range node.GPUs {
 		m.GPUs.Divide(n, g)
 		m.Books.SettleGPU(n, g)
 	}

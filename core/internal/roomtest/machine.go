@@ -139,7 +139,7 @@ func (m *Machine) Check() error {
 		m.Backlog.CheckWaiting, m.Backlog.CheckQueues, m.Backlog.CheckDue, m.Backlog.CheckReservations,
 		m.Upkeep.CheckTrust, m.Upkeep.CheckSpares, m.Upkeep.CheckLosses,
 		m.Life.CheckLife, m.Life.CheckVictims,
-		m.GPUs.CheckGPUs, m.GPUs.CheckGPUHolds, m.Victims.CheckProspects,
+		m.GPUs.CheckGPUs, m.GPUs.CheckGPUHolds, m.Victims.CheckEvictable,
 		m.Agenda.Valid,
 	} {
 		if err := check(); err != nil {

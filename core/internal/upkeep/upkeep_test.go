@@ -114,10 +114,10 @@ func TestTheEndOfAQuarantineIsMoreToPlanWith(t *testing.T) {
 	rep := m.Wait(roomtest.Job("pair", "a", 2, 8))
 	rep.Reserve.Note().HopelessAt = m.Agenda.Despair()
 	m.Backlog.Due.NoteEntries(rep)
-	require.True(t, m.Backlog.Due.Hopeless(rep))
+	require.True(t, m.Backlog.Due.CannotPlan(rep))
 	m.Later(berth.Hour)
 	m.Upkeep.TrustAgain()
-	require.False(t, m.Backlog.Due.Hopeless(rep))
+	require.False(t, m.Backlog.Due.CannotPlan(rep))
 }
 
 func TestAQuarantineIsTwiceAsLongEachTimeAndALossIsForgottenAfterAWhile(t *testing.T) {
