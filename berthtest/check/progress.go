@@ -148,7 +148,8 @@ func (c *Checker) signalLoss(rep *replica) {
 	}
 }
 
-// followsProtocol asserts that every victim is in its phase of the protocol, after an event or a pass.
+// followsProtocol asserts that every victim is in its phase of the protocol, after an event or a
+// pass.
 func (c *Checker) followsProtocol() error {
 	if c.strayed != nil {
 		return c.strayed

@@ -291,3 +291,7 @@ func foreign(u unit, rooms map[string]string, parts map[string][]string) []findi
 	}
 	return found
 }
+
+func isRoom(path string) bool {
+	return slices.ContainsFunc(slices.Concat(floors...), func(r room) bool { return r.path == path })
+}

@@ -17,8 +17,8 @@ func of(class berth.Class, j berth.Job) berth.Job {
 	return j
 }
 
-// Within a queue rank decides, unless the one that ranks above would borrow and the other would not.
-// Between queues the guarantee decides, then the class; priorities do not count.
+// Within a queue rank decides, unless the one that ranks above would borrow and the other would
+// not. Between queues the guarantee decides, then the class; priorities do not count.
 func TestOutranks(t *testing.T) {
 	within, borrows := func(q berth.QueueID) berth.Job { return roomtest.Job("", q, 1, 8) }, func(q berth.QueueID) berth.Job { return roomtest.Job("", q, 2, 8) }
 	for name, c := range map[string]struct {
@@ -110,8 +110,8 @@ func TestNodesThatAreKeptAdmitWhatTheyAreKeptFor(t *testing.T) {
 	m.Backlog.LeaveNodeSet(spares, m.NodeNamed("n2"))
 }
 
-// The place of a beneficiary is for those of its queue that rank above it, and for other queues that
-// claim their guarantee while the beneficiary would borrow.
+// The place of a beneficiary is for those of its queue that rank above it, and for other queues
+// that claim their guarantee while the beneficiary would borrow.
 func TestARoomIsTakenByRankInItsQueueAndByClaimFromOthers(t *testing.T) {
 	m := machine(t)
 	borrows := m.Wait(roomtest.Job("borrows", "a", 2, 8))

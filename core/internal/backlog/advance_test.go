@@ -185,7 +185,8 @@ func TestANodeSetEndsWithItsLastNode(t *testing.T) {
 	require.Empty(t, m.Backlog.Reservations)
 }
 
-// A gang with exclusive topology has the domains that it is on for itself, those that join them too.
+// A gang with exclusive topology has the domains that it is on for itself, those that join them
+// too.
 func TestAnExclusiveGangHasItsDomainsForItself(t *testing.T) {
 	m := machine(t)
 	job := elastic("exclusive", "a", 3, 8)

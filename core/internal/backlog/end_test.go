@@ -83,7 +83,8 @@ func TestAPlanEndsThatCountedOnAVictimWhichGoesOn(t *testing.T) {
 	require.Empty(t, m.Backlog.Reservations)
 }
 
-// A gang that moves for another: if its place goes, it stays, and the other has nothing to wait for.
+// A gang that moves for another: if its place goes, it stays, and the other has nothing to wait
+// for.
 func TestAPreemptionEndsWithTheMoveThatItNeeds(t *testing.T) {
 	m := machine(t)
 	mover := m.Run(checkpointing(roomtest.Job("mover", "a", 1, 8)), "n1")
@@ -208,7 +209,7 @@ func TestWhatIsLeftOfAPlaceIsNotKeptThroughABackoff(t *testing.T) {
 
 // Overrun.
 
-func TestAPlanEndsInWhoseSteadAnotherGangWasPlaced(t *testing.T) {
+func TestAPlanEndsWhereAnotherGangWasPlacedInItsStead(t *testing.T) {
 	m := machine(t)
 	victim := m.Run(checkpointing(roomtest.Job("victim", "a", 1, 4)), "n1")
 	low := m.Wait(roomtest.Job("low", "a", 1, 8))

@@ -43,8 +43,8 @@ func TestAPlacementIsRefusedThatHasNotWhatItsClaimAsksFor(t *testing.T) {
 	require.Nil(t, m.Backlog.CheckPlacement(&share, &berth.MemberPlacement{Node: "n1", GPUs: 1, ShareMilli: 500}))
 }
 
-// The owner of a share is retained, and the memory is as much of the GPU as the share if nobody says
-// otherwise.
+// The owner of a share is retained, and the memory is as much of the GPU as the share if nobody
+// says otherwise.
 func TestAShareHasItsPartOfTheMemory(t *testing.T) {
 	m := machine(t)
 	job := roomtest.Job("shares", "a", 1, 0)

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// machine is a fleet of two racks with two nodes of 8 GPUs each, n1 and n2, n3 and n4, and two queues
-// that are guaranteed a node each.
+// machine is a fleet of two racks with two nodes of 8 GPUs each, n1 and n2, n3 and n4, and two
+// queues that are guaranteed a node each.
 func machine(t roomtest.TB) *roomtest.Machine {
 	m := roomtest.New(t, berth.Config{Levels: []string{"rack"}})
 	m.Nodes(2, 8, "r1")

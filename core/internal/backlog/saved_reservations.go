@@ -3,6 +3,7 @@ package backlog
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
@@ -63,7 +64,7 @@ func (bl *Backlog) restoreReservation(s *record.SavedReservation) *berth.Error {
 func (bl *Backlog) SaveGangReservations(rep *record.Replica, s *record.SavedReplica) {
 	s.Reserved, s.Moving = bl.saveGangReservation(rep.Reserved), bl.saveGangReservation(rep.Moving)
 	if rep.Exclusive != nil {
-		s.Exclusive = rep.Exclusive.Domains
+		s.Exclusive = slices.Clone(rep.Exclusive.Domains)
 	}
 }
 

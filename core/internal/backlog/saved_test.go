@@ -39,8 +39,8 @@ func restore(m *roomtest.Machine, rep *record.Replica, s record.SavedReplica) *b
 	return m.Backlog.RestoreBids(noted)
 }
 
-// Each story is played on two machines; on the second the backlog is told of it by what the first one
-// saves, and saves the same.
+// Each story is played on two machines; on the second the backlog is told of it by what the first
+// one saves, and saves the same.
 func TestWhatIsSavedIsRestored(t *testing.T) {
 	for name, play := range map[string]struct {
 		common  func(*roomtest.Machine) *record.Replica

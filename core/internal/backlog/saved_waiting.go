@@ -29,8 +29,9 @@ func SaveWaiting(rep *record.Replica, s *record.SavedReplica) {
 // SaveBids saves what is known of what a replica bids.
 func (bl *Backlog) SaveBids(rep *record.Replica, s *record.SavedReplica) {
 	for _, e := range rep.Entries {
-		bid := record.SavedBid{Group: e.Group, BidPart: e.Bid}
-		if bid.InVain, bid.Turn = e.Bid.Turn == bl.agenda.PreemptTurn, 0; bid != (record.SavedBid{Group: e.Group}) {
+		bid := record.SavedBid{Group: e.Group, BidPart: e.Bid, InVain: e.Bid.Turn == bl.agenda.PreemptTurn}
+		bid.Turn = 0 // a turn is counted from 1 again after a restore: InVain says what it meant
+		if bid != (record.SavedBid{Group: e.Group}) {
 			s.Bids = append(s.Bids, bid)
 		}
 	}

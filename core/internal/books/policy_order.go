@@ -45,8 +45,8 @@ type Heads interface {
 	EachHead(q quota.QueueIndex, f func(*record.Entry) bool)
 }
 
-// NewPolicyOrderOfHeads is NewPolicyOrder for heads. Those of a queue are looked at when it has its turn.
-// O(queues x log queues).
+// NewPolicyOrderOfHeads is NewPolicyOrder for heads. Those of a queue are looked at when it has its
+// turn. O(queues x log queues).
 func (bk *Books) NewPolicyOrderOfHeads(heads Heads) *PolicyOrder {
 	r := bk.NewPolicyOrder(nil)
 	r.heads = heads

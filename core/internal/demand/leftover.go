@@ -8,7 +8,8 @@ import (
 	"github.com/berth-sched/berth/gang"
 )
 
-// A leftover is what a node has left, apart from which node it is, and what that is to typical kinds.
+// A leftover is what a node has left, apart from which node it is, and what that is to typical
+// kinds.
 type leftover struct {
 	outlook uint32 // number of the outlook that it was measured by
 	model   int

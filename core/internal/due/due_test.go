@@ -358,8 +358,8 @@ func TestAGangWithAPlanDoesNotBid(t *testing.T) {
 	require.Equal(t, []string{"first"}, bids(m, "a", 8))
 }
 
-// Of a bucket the first whole gang bids, and beside it the first gang that grows, if that comes before
-// it: behind it, the whole gang may have whatever the other could.
+// Of a bucket the first whole gang bids, and beside it the first gang that grows, if that comes
+// before it: behind it, the whole gang may have whatever the other could.
 func TestAGangThatGrowsBidsIfItComesBeforeAWholeOne(t *testing.T) {
 	for priority, want := range map[int32][]string{1: {"grows", "whole"}, -1: {"whole"}} {
 		m := machine(t)

@@ -27,7 +27,8 @@ type hurdle struct {
 	known bool
 }
 
-// A gainBound bounds the gain of a bid, by the class of its job, its GPUs and the start of its wait.
+// A gainBound bounds the gain of a bid, by the class of its job, its GPUs and the start of its
+// wait.
 type gainBound struct {
 	class int
 	milli int64
@@ -50,9 +51,9 @@ func (h *hurdle) isBelow(o gainBound, at berth.Time) bool {
 	return cost == 0 || h.scale.Gain(&preempt.Beneficiary{Class: o.class, GPUMilli: o.milli, Waited: int64(at.Sub(o.since))}) > cost
 }
 
-// clearedBy is the first instant, from now on and before a given one, at which a bid with such a bound
-// may pay; else the given one. Gains grow at a steady rate and the hurdle at one that falls, so a
-// bid that may pay at some instant may pay from then on.
+// clearedBy is the first instant, from now on and before a given one, at which a bid with such a
+// bound may pay; else the given one. Gains grow at a steady rate and the hurdle at one that falls,
+// so a bid that may pay at some instant may pay from then on.
 func (h *hurdle) clearedBy(o gainBound, now, before berth.Time) berth.Time {
 	if h.isBelow(o, now) {
 		return now
@@ -76,7 +77,8 @@ func gainBoundOf(e *record.Entry) gainBound {
 	return gainBound{int(e.Rep.Job.Spec.Class), e.Bucket.Shape.Least.GPUMilli, e.Rep.PendingSince}
 }
 
-// gainBoundOfAll is the highest bound of all that bids in a queue and asks for no more than an amount.
+// gainBoundOfAll is the highest bound of all that bids in a queue and asks for no more than an
+// amount.
 func (h *hurdle) gainBoundOfAll(o *due.Outline, milli int64) gainBound {
 	best := gainBound{0, milli, o.Since}
 	for class := range h.scale.ClassGain {

@@ -43,8 +43,8 @@ func (im *imagination) gainOfStarting(e *record.Entry) preempt.GPUMilliseconds {
 	return (&preempt.Candidate{GPUMilli: e.Bucket.Shape.Least.GPUMilli, RestartCost: int64(wait)}).Cost()
 }
 
-// gatherNearestMovers lists the gangs that could be moved: those on as few nodes as suffice, nodes with
-// the lowest cost for each GPU first. It reports whether they suffice.
+// gatherNearestMovers lists the gangs that could be moved: those on as few nodes as suffice, nodes
+// with the lowest cost for each GPU first. It reports whether they suffice.
 func (r *rearrangement) gatherNearestMovers() bool {
 	c := r.im.evict
 	nodes, room := r.clearing(r.mayClear, r.movable), r.headroom()

@@ -122,7 +122,8 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 	return bids
 }
 
-// removeAlike takes the entry in turn off a policy order, and those of its bucket that bid as it does.
+// removeAlike takes the entry in turn off a policy order, and those of its bucket that bid as it
+// does.
 func removeAlike(r *books.PolicyOrder, e *record.Entry, behind bool) {
 	if !behind {
 		r.Pop(e)

@@ -1,5 +1,5 @@
-// Package evictable is an index of what could be evicted where: how much of each node the replicas of
-// a queue hold, by class, priority and size, and what it costs about to stop them. A search that
+// Package evictable is an index of what could be evicted where: how much of each node the replicas
+// of a queue hold, by class, priority and size, and what it costs about to stop them. A search that
 // cannot look at all that runs begins with the nodes that this names first.
 package evictable
 
@@ -289,8 +289,8 @@ func sizeOf(milli int64) int8 {
 	return size
 }
 
-// isEvictable reports whether a replica runs, and is not on its way out. One that gives up some of its
-// members may give others.
+// isEvictable reports whether a replica runs, and is not on its way out. One that gives up some of
+// its members may give others.
 func (p *Index) isEvictable(rep *record.Replica) bool {
 	if rep.State != berth.ReplicaRunning {
 		return false

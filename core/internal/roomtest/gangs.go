@@ -16,8 +16,8 @@ func Job(id berth.JobID, queue berth.QueueID, members, gpus int) berth.Job {
 	return berth.Job{ID: id, Queue: queue, Groups: []berth.Group{{Members: members, Claim: berth.WholeGPUs(gpus)}}}
 }
 
-// Admit makes a job and its first replica known, and no more: the replica stands in no index, as one
-// that is being restored.
+// Admit makes a job and its first replica known, and no more: the replica stands in no index, as
+// one that is being restored.
 func (m *Machine) Admit(spec berth.Job) *record.Replica {
 	m.t.Helper()
 	return m.State.NewReplicaAt(m.admit(spec), 0)
@@ -215,8 +215,8 @@ func (m *Machine) Finished(rep *record.Replica) {
 	m.Life.TakeBack(rep, berth.Cause{Code: berth.CauseFinished}, true)
 }
 
-// Bind has a gang that waits be started on nodes, as a search that found them does: a member on each
-// node that is named, in order.
+// Bind has a gang that waits be started on nodes, as a search that found them does: a member on
+// each node that is named, in order.
 func (m *Machine) Bind(rep *record.Replica, nodes ...string) {
 	m.t.Helper()
 	require.Equal(m.t, berth.ReplicaPending, rep.State)

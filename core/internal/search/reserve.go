@@ -147,9 +147,9 @@ func (se *Search) lookAtHeads() {
 	}
 }
 
-// addBehind adds those of a bucket to a policy order that come after the first one, as many as one pass
-// plans for, and counts them. All ask for the same: those further behind do not fit where these do
-// not.
+// addBehind adds those of a bucket to a policy order that come after the first one, as many as one
+// pass plans for, and counts them. All ask for the same: those further behind do not fit where
+// these do not.
 func (se *Search) addBehind(r *books.PolicyOrder, b *record.Bucket) (added int) {
 	for _, e := range se.backlog.First(b, 2*se.state.Config.Policy.ReservedGangs)[1:] {
 		switch at, ok := se.backlog.Due.At(e); {
@@ -213,8 +213,8 @@ func (se *Search) reserveFor(e *record.Entry, instead *record.Replica) bool {
 	return true
 }
 
-// planBesideOthers plans for an entry around what is set aside for others: at first on nodes that are to
-// be left only after the gang has ended, and without these if that comes out too late.
+// planBesideOthers plans for an entry around what is set aside for others: at first on nodes that
+// are to be left only after the gang has ended, and without these if that comes out too late.
 func (se *Search) planBesideOthers(e *record.Entry) (at berth.Time, nodes []*record.Node, ok bool) {
 	length, ends := se.state.Runtime(e.Rep.Job)
 	for _, until := range [...]berth.Time{se.state.EndIfPlaced(e.Rep), agenda.Never} {

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// PlacedAsRequired reports whether a gang could have been placed where it stands, as far as Torn looks
-// and by the labels that it shares.
+// PlacedAsRequired reports whether a gang could have been placed where it stands, as far as Torn
+// looks and by the labels that it shares.
 func (st *State) PlacedAsRequired(rep *record.Replica) bool {
 	return st.Torn(rep) == "" && !st.unlike(rep)
 }

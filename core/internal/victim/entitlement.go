@@ -39,8 +39,8 @@ type Floor struct {
 	Milli int64
 }
 
-// noteEntitlements notes what a leaf and the queues above it keep, up to where its path parts from that of the
-// beneficiary. It reports false where nothing may be taken.
+// noteEntitlements notes what a leaf and the queues above it keep, up to where its path parts from
+// that of the beneficiary. It reports false where nothing may be taken.
 func (t *Search) noteEntitlements(leaf quota.QueueIndex, opened bool) bool {
 	stakes, reason := t.victims.books.Shares.Stakes(nil, t.Queue, t.Asked, leaf)
 	t.noteStakes(stakes, reason, opened)
@@ -64,8 +64,8 @@ func (t *Search) noteStakes(stakes []quota.Stake, reason quota.ReclaimReason, op
 	}
 }
 
-// staysWithinShares reports whether the own queue, and those above it, are within their shares with the
-// replica in the place of the chosen victims.
+// staysWithinShares reports whether the own queue, and those above it, are within their shares with
+// the replica in the place of the chosen victims.
 func (t *Search) staysWithinShares() bool {
 	t.noteStakes(t.victims.books.Shares.StakesOf(nil, t.Queue), quota.ReclaimForShare, false)
 	t.noteTaken(t.chosen)

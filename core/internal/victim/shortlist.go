@@ -15,8 +15,8 @@ import (
 )
 
 // Where more runs than one search can look at, candidates belong to places: those on the nodes that
-// are the cheapest to clear for a member, as package evictable tells, and on twice as many more each
-// time those do not suffice.
+// are the cheapest to clear for a member, as package evictable tells, and on twice as many more
+// each time those do not suffice.
 
 // places are the nodes that a search has yet to look at.
 type places struct {

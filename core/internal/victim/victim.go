@@ -8,12 +8,13 @@
 // hold all others at their minimums; and not for a fair share, for which two elastic gangs would
 // pass members to and fro with every change of demand, a resize on either side each time.
 //
-// Exchanges end with growth as they do without, by the proof of package quota (entitlement.go). What jobs
-// fill of a guarantee is counted with the minimum of a gang as one job and each unit above it as
-// another: growth is the start of some of these. With them all of the queue is within its
-// guarantee, so that what is kept of it is its use, and the first sum rises by what the new members
-// are charged; no queue that gives lets it fall. So a gang that has grown is no victim of those
-// that gave, unless something ends by itself: what it holds is within the guarantee of its queue.
+// Exchanges end with growth as they do without, by the proof of package quota (entitlement.go).
+// What jobs fill of a guarantee is counted with the minimum of a gang as one job and each unit
+// above it as another: growth is the start of some of these. With them all of the queue is within
+// its guarantee, so that what is kept of it is its use, and the first sum rises by what the new
+// members are charged; no queue that gives lets it fall. So a gang that has grown is no victim of
+// those that gave, unless something ends by itself: what it holds is within the guarantee of its
+// queue.
 package victim
 
 import (
