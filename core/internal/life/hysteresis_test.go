@@ -199,7 +199,7 @@ func queueOf(m *roomtest.Machine, name string) *record.Queue {
 }
 
 // A floor ends when a job of its queue ends by itself, and not when one is evicted: see package
-// quota, keep.go.
+// quota, entitlement.go.
 func TestAFloorEndsWithAJobThatIsNotEvicted(t *testing.T) {
 	m := machine(t)
 	evict := m.Run(roomtest.Job("evict", "a", 1, 4), "n1")

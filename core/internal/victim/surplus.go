@@ -31,7 +31,7 @@ type surplus struct {
 	allowance, taken int
 }
 
-// surplusOf finds what a group has above its minimum. The later units go first.
+// surplusOf finds what a group has above its minimum.
 func surplusOf(rep *record.Replica, group int) *surplus {
 	g := &rep.Job.Spec.Groups[group]
 	s := &surplus{most: -record.Least(g)}
@@ -51,7 +51,6 @@ func surplusOf(rep *record.Replica, group int) *surplus {
 			s.units = append(s.units, unit)
 		}
 	}
-	slices.Reverse(s.units)
 	return s
 }
 
@@ -84,7 +83,8 @@ func MergeParts(list []record.Piece) []record.Piece {
 }
 
 // arrange puts those units of a surplus first that lie where a request may have use for them:
-// on nodes that it may use, there where the most could become free together.
+// on nodes that it may use, there where the most could become free together. Of others the later
+// ones go first.
 func (v *Victims) arrange(s *surplus, rep *record.Replica, r *gang.Request) {
 	room := map[*record.Node]int64{}
 	of := func(unit []int) *record.Node { return rep.Members[unit[0]].Node }

@@ -29,6 +29,16 @@ import (
 )
 
 // Victims are searched for. It owns no state but an index of what runs.
+//
+// Its invariants:
+//
+//  1. A search changes nothing: what it imagines on the fleet and the quota tree is back when a
+//     method returns, but for Imagine and Options, which SetBack ends.
+//  2. Victims are of other queues, or all of the own one, and those rank below the beneficiary.
+//  3. What is chosen leaves every queue what package quota says that it keeps (entitlement.go).
+//  4. A gang keeps its minimum, or goes as a whole.
+//  5. Gain and cost say when victims go, and never which.
+//  6. The index has of each node what stands there, as of the last look at it.
 type Victims struct {
 	state   *state.State
 	books   *books.Books
