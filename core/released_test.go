@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -23,20 +25,62 @@ const oldestSnapshot = 2
 // TestReadsSnapshotsOfEveryVersion restores the committed snapshot of every version that was
 // ever released. A file of testdata is never written again: what reads it is mended.
 func TestReadsSnapshotsOfEveryVersion(t *testing.T) {
-	present := versionOf(t, snapshotOf(t, releasedCore(t)))
-	if name := releasedName(present); *writeReleased {
-		if _, err := os.Stat(name); err != nil {
-			require.NoError(t, os.MkdirAll("testdata", 0o755))
-			require.NoError(t, os.WriteFile(name, snapshotOf(t, releasedCore(t)), 0o644))
-		}
-	}
+	released := snapshotOf(t, releasedCore(t))
+	present := versionOf(t, released)
+	writeOnce(t, releasedName(present), released)
 	for version := oldestSnapshot; version <= present; version++ {
 		text, err := os.ReadFile(releasedName(version))
-		require.NoError(t, err, "go test ./core -run Snapshots -released")
+		require.NoError(t, err, "go test ./core -run EveryVersion -released")
 		require.Equal(t, version, versionOf(t, text))
 		sched, err := core.Restore(text)
 		require.NoError(t, err, "version %d", version)
 		requireReleased(t, sched)
+	}
+}
+
+// TestReadsDemandOfEveryVersion: what is in demand comes back from every version as the same.
+func TestReadsDemandOfEveryVersion(t *testing.T) {
+	released := snapshotOf(t, demandedCore(t))
+	present := versionOf(t, released)
+	name := func(version int) string {
+		return filepath.Join("testdata", fmt.Sprintf("snapshot-v%d-demand.json", version))
+	}
+	writeOnce(t, name(present), released)
+	want := ""
+	for version := present; version >= oldestSnapshot; version-- {
+		text, err := os.ReadFile(name(version))
+		require.NoError(t, err, "go test ./core -run EveryVersion -released")
+		require.Equal(t, version, versionOf(t, text))
+		sched, err := core.Restore(text)
+		require.NoError(t, err, "version %d", version)
+		require.NoError(t, sched.Check())
+		got := string(snapshotOf(t, sched))
+		if version == present {
+			want = got
+		}
+		require.Equal(t, want, got, "version %d", version)
+	}
+}
+
+// TestRefusesWhatVersion2CannotHave, by its field, as the present version would be.
+func TestRefusesWhatVersion2CannotHave(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "snapshot-v2-demand.json"))
+	require.NoError(t, err)
+	for _, c := range []struct{ from, to, field string }{
+		{`"prices":[`, `"prices":[7,`, "demand.prices"},
+		{`"free":[`, `"free":[7,`, "demand.free"},
+		{`"free":[`, `"free":[-`, `demand.free["gpuMilli"]`},
+		{`"recent":[`, `"recent":[7,`, "tables[0].recent"},
+		{`"recent":[`, `"recent":["`, ""},
+		{`"recent":[`, `"latest":[`, "tables[0].latest"},
+		{`"lastOrder":`, `"lastOrder":1,"lastOrder":`, "lastOrder"},
+	} {
+		require.Contains(t, string(text), c.from)
+		_, err := core.Restore([]byte(strings.Replace(string(text), c.from, c.to, 1)))
+		var refused *berth.Error
+		require.ErrorAs(t, err, &refused, c.to)
+		require.Equal(t, "snapshot", refused.Event)
+		require.Equal(t, c.field, refused.Field, c.to)
 	}
 }
 
@@ -88,6 +132,47 @@ func releasedCore(t *testing.T) *core.Core {
 	)
 	onlyOrder(t, sched, 2000)
 	return sched
+}
+
+// demandedCore has been asked for gangs and shares, and has given an instance.
+func demandedCore(t *testing.T) *core.Core {
+	t.Helper()
+	sched, err := core.New(berth.Config{Levels: []string{"leaf"}})
+	require.NoError(t, err)
+	divided := hgx("n2").(berth.NodeJoined)
+	divided.Node.GPUs[0].Mode = berth.GPUModeMIG
+	for _, text := range []string{"1g.10gb@0:1", "2g.20gb@2:2"} {
+		instance, err := mig.ParsePlacement(text)
+		require.NoError(t, err)
+		divided.Node.GPUs[0].Instances = append(divided.Node.GPUs[0].Instances, instance)
+	}
+	mustApply(sched, 0, hgx("n1"), divided, hgx("n3"), hgx("n4"), berth.QueueSet{Queue: quota.Queue{Name: "research"}})
+	for i := range 40 {
+		claim := berth.SharedGPU(berth.ShareMPS, 250).WithHost(1000, 1024)
+		if i%4 == 0 {
+			claim = berth.WholeGPUs(2)
+		}
+		id := berth.JobID(fmt.Sprintf("asked-%d", i))
+		mustApply(sched, 0, berth.JobSubmitted{Job: berth.Job{ID: id, Queue: "research", Groups: []berth.Group{{Members: 1, Claim: claim}}}}, berth.JobCancelled{Job: id})
+	}
+	for now, claim := range []berth.Claim{{MIG: "1g.10gb"}, berth.WholeGPUs(1), berth.WholeGPUs(1).WithHost(4000, 2048)} {
+		mustApply(sched, berth.Time(now), berth.JobSubmitted{Job: berth.Job{
+			ID: berth.JobID(fmt.Sprintf("job-%d", now)), Queue: "research", Groups: []berth.Group{{Members: 1, Claim: claim}},
+		}})
+		onlyOrder(t, sched, berth.Time(now))
+	}
+	_, err = sched.Schedule(berth.Time(berth.Minute))
+	require.NoError(t, err)
+	return sched
+}
+
+// writeOnce writes the snapshot of a version, if it is to be written and there is none.
+func writeOnce(t *testing.T, name string, snapshot []byte) {
+	t.Helper()
+	if _, err := os.Stat(name); *writeReleased && err != nil {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(name, snapshot, 0o644))
+	}
 }
 
 func requireReleased(t *testing.T, sched *core.Core) {

@@ -19,7 +19,7 @@ import (
 )
 
 // snapshotVersion is the version of the snapshot's format.
-const snapshotVersion = 2
+const snapshotVersion = 3
 
 // How a snapshot is written and read is made of its type alone, and never changes. To make these
 // takes several times as long as to write a small snapshot.
@@ -138,18 +138,12 @@ func restore(s *record.Snapshot, tables map[string]*catalogue.Table) (*Core, err
 	return c, nil
 }
 
-// readSnapshot reads a snapshot of this version, for a core with what stands beside it.
+// readSnapshot reads a snapshot, for a core with what stands beside it.
 func readSnapshot(b []byte, beside beside) (*record.Snapshot, error) {
-	s, err := refusal.Decode("snapshot", snapshotForm, b)
+	s, err := readVersion(b)
 	switch {
 	case err != nil:
-		// A field that is not known is one of another version, if the version is another.
-		if other := versionOf(b); other != 0 && other != snapshotVersion {
-			return nil, unknownVersion(other)
-		}
 		return nil, err
-	case s.Version != snapshotVersion:
-		return nil, unknownVersion(s.Version)
 	case s.OwnGain != (beside.gain != nil):
 		return nil, &berth.Error{Event: "snapshot", Field: "ownGain", Kind: berth.ErrInvalid, Reason: fmt.Sprintf("is %v: a core is restored with the function for the gain that it had", s.OwnGain)}
 	case s.Scorer != nameOf(beside.scorer):
@@ -160,6 +154,25 @@ func readSnapshot(b []byte, beside beside) (*record.Snapshot, error) {
 	}
 	s.Config.Gain, s.Config.Scorer = beside.gain, beside.scorer
 	return s, nil
+}
+
+// readVersion reads a snapshot of any version that is known, as one of the present.
+func readVersion(b []byte) (*record.Snapshot, error) {
+	s, err := refusal.Decode("snapshot", snapshotForm, b)
+	version := snapshotVersion
+	if err == nil {
+		version = s.Version
+	} else if other := versionOf(b); other != 0 {
+		version = other // and what it does not know may be a field of that
+	}
+	switch version {
+	case snapshotVersion:
+		return s, err
+	case 2:
+		return readSnapshotV2(b)
+	default:
+		return nil, &berth.Error{Event: "snapshot", Field: "version", Kind: berth.ErrUnsupported, Reason: fmt.Sprintf("is %d, not %d", version, snapshotVersion)}
+	}
 }
 
 // nameOf is the name of a scorer; empty: there is none.
@@ -179,10 +192,6 @@ func versionOf(b []byte) int {
 		return 0
 	}
 	return head.Version
-}
-
-func unknownVersion(version int) error {
-	return &berth.Error{Event: "snapshot", Field: "version", Kind: berth.ErrUnsupported, Reason: fmt.Sprintf("is %d, not %d", version, snapshotVersion)}
 }
 
 // restore has every part take back its own, in the order in which the parts need each other.

@@ -51,7 +51,8 @@ var floors = [][]room{
 		{"core/internal/spec", "", []string{"mig"}},
 	},
 	{{"core/internal/hardware", "Table", []string{"topology"}}},
-	{{"core/internal/demand", "Demand", []string{"countable", "gang", "topology"}}},
+	// quota has the names by which amounts are saved.
+	{{"core/internal/demand", "Demand", []string{"countable", "gang", "quota", "topology"}}},
 	{{"core/internal/record", "", []string{"gang", "countable", "mig", "quota", "topology"}}},
 	{{"core/internal/state", "State", []string{"gang", "preempt", "quota", "topology"}}},
 	{

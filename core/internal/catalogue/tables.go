@@ -364,27 +364,33 @@ func (p *Pool) Note(now berth.Time) {
 type SavedTable struct {
 	Name string `json:"name"`
 	// Table that was told; nil: that of package mig.
-	Table   *mig.Product `json:"table,omitempty"`
-	Recent  []uint32     `json:"recent,omitempty"`
-	Weights []uint32     `json:"weights,omitempty"`
+	Table *mig.Product `json:"table,omitempty"`
+	// Profiles of which instances were given, in the order of the table.
+	Profiles []SavedProfile `json:"profiles,omitempty"`
+}
+
+// A SavedProfile is what a table knows of the demand for a profile.
+type SavedProfile struct {
+	Profile mig.ProfileName `json:"profile"`
+	Recent  uint32          `json:"recent,omitempty"`
+	Weight  uint32          `json:"weight,omitempty"`
 }
 
 // SaveTables lists the tables by name. A table of package mig goes by its name alone.
 func (c *Catalogue) SaveTables() []SavedTable {
 	var list []SavedTable
-	some := func(counts []uint32) []uint32 {
-		if slices.ContainsFunc(counts, func(n uint32) bool { return n > 0 }) {
-			return slices.Clone(counts)
-		}
-		return nil
-	}
 	for _, name := range slices.Sorted(maps.Keys(c.Tables)) {
 		t := c.Tables[name]
-		saved := SavedTable{Name: name, Recent: some(t.Recent), Weights: some(t.Weights)}
+		saved := SavedTable{Name: name}
 		if t.Told {
 			saved.Table = &t.Product
 		}
-		if t.Told || saved.Recent != nil || saved.Weights != nil {
+		for p := range t.Recent {
+			if t.Recent[p] > 0 || t.Weights[p] > 0 {
+				saved.Profiles = append(saved.Profiles, SavedProfile{t.Product.Profiles[p].Name, t.Recent[p], t.Weights[p]})
+			}
+		}
+		if t.Told || len(saved.Profiles) > 0 {
 			list = append(list, saved)
 		}
 	}

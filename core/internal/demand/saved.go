@@ -2,11 +2,14 @@ package demand
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/quota"
 )
 
 // A Saved is how a demand is saved.
@@ -16,24 +19,33 @@ type Saved struct {
 	Kinds []Kind `json:"kinds,omitempty"`
 	Since int64  `json:"since,omitempty"`
 	Next  int64  `json:"next,omitempty"`
-	// Typical are the kinds that are expected, of a mix of so much Time, and Prices what one more
-	// of each is worth, alone and then in company.
-	Typical []Kind  `json:"typical,omitempty"`
-	Time    int64   `json:"time,omitempty"`
-	Prices  []int64 `json:"prices,omitempty"`
-	// Free is what was free at these prices, and Changed what changed since: of GPUs in
-	// thousandths, then of hosts by resource; empty: nothing.
-	Free    []int64 `json:"free,omitempty"`
-	Changed []int64 `json:"changed,omitempty"`
+	// Typical are the kinds that are expected, of a mix of so much Time.
+	Typical []PricedKind `json:"typical,omitempty"`
+	Time    int64        `json:"time,omitempty"`
+	// Free is what was free at the prices, and Changed what changed since, by the names that
+	// quotas have for GPUs and resources of hosts; what is absent is nought.
+	Free    quota.Amounts `json:"free,omitempty"`
+	Changed quota.Amounts `json:"changed,omitempty"`
+}
+
+// A PricedKind is a typical kind, and what one more of it is worth: alone and in company.
+type PricedKind struct {
+	Kind
+	Alone   int64 `json:"alone,omitempty"`
+	Company int64 `json:"company,omitempty"`
 }
 
 // Save returns what a demand goes by.
 func (d *Demand) Save() *Saved {
-	return &Saved{
+	s := &Saved{
 		Kinds: slices.Clone(d.mix.kinds), Since: d.mix.since, Next: d.mix.next,
-		Typical: slices.Clone(d.outlook.kinds), Time: d.outlook.time, Prices: slices.Clone(d.prices),
-		Free: d.free.save(), Changed: d.changed.save(),
+		Time: d.outlook.time, Free: d.free.save(), Changed: d.changed.save(),
 	}
+	kinds := d.outlook.kinds
+	for i := range kinds {
+		s.Typical = append(s.Typical, PricedKind{kinds[i], d.prices[i], d.prices[len(kinds)+i]})
+	}
+	return s
 }
 
 // Restore takes back what was saved, on a fleet that is as it was.
@@ -52,25 +64,22 @@ func (d *Demand) Restore(s *Saved) *berth.Error {
 			return invalid(errtext.Index("demand.kinds", i), "it is there twice, or one of too many")
 		}
 	}
-	time := int64(0)
+	if len(s.Typical) > maxKinds {
+		return invalid("demand.typical", fmt.Sprintf("there are more than %d", maxKinds))
+	}
+	typical, alone, company, time := []Kind(nil), []int64(nil), []int64(nil), int64(0)
 	for i := range s.Typical {
-		if _, bad := s.Typical[i].group("typical", i); bad != nil {
+		k := &s.Typical[i]
+		if _, bad := k.group("typical", i); bad != nil {
 			return bad
 		}
-		time += s.Typical[i].Time
-	}
-	switch {
-	case len(s.Typical) > maxKinds:
-		return invalid("demand.typical", fmt.Sprintf("there are more than %d", maxKinds))
-	case time > s.Time || s.Time > maxTime:
-		return invalid("demand.time", fmt.Sprintf("is %d, of a mix of which %d are typical", s.Time, time))
-	case len(s.Prices) != 2*len(s.Typical):
-		return invalid("demand.prices", fmt.Sprintf("there are %d for %d kinds", len(s.Prices), len(s.Typical)))
-	}
-	for i, price := range s.Prices {
-		if price < 0 || price > maxPrice {
-			return invalid(errtext.Index("demand.prices", i), fmt.Sprintf("%d is not within 0 and %d", price, int64(maxPrice)))
+		if min(k.Alone, k.Company) < 0 || max(k.Alone, k.Company) > maxPrice {
+			return invalid(errtext.Index("demand.typical", i), fmt.Sprintf("a price is not within 0 and %d", int64(maxPrice)))
 		}
+		typical, alone, company, time = append(typical, k.Kind), append(alone, k.Alone), append(company, k.Company), time+k.Time
+	}
+	if time > s.Time || s.Time > maxTime {
+		return invalid("demand.time", fmt.Sprintf("is %d, of a mix of which %d are typical", s.Time, time))
 	}
 	if s.Since < 0 || s.Next < 0 {
 		return invalid("demand.since", "it is negative, or next is")
@@ -85,39 +94,43 @@ func (d *Demand) Restore(s *Saved) *berth.Error {
 	}
 	m.since, m.next = s.Since, s.Next
 	d.mix = m
-	d.outlook.expect(s.Typical, s.Time)
+	d.outlook.expect(typical, s.Time)
 	d.leftovers.begin()
-	d.prices = s.Prices
+	d.prices = append(alone, company...)
 	d.free, d.changed = free, changed
 	d.number++
 	return nil
 }
 
-// save lists an amount; nil: it is nothing.
-func (a *amount) save() []int64 {
+// save is an amount by name; nil: it is nothing.
+func (a *amount) save() quota.Amounts {
 	if *a == (amount{}) {
 		return nil
 	}
-	return append([]int64{a.gpu}, a.host[:]...)
+	saved := quota.Amounts{quota.GPUMilli: a.gpu}
+	for r, n := range a.host {
+		saved[quota.HostOf(countable.Resource(r))] = n
+	}
+	return saved
 }
 
 // maxAmount is more than any fleet has, and no sum with it overflows.
 const maxAmount = 1 << 58
 
-func restoreAmount(name string, saved []int64) (a amount, bad *berth.Error) {
-	if len(saved) == 0 {
-		return a, nil
-	}
-	if len(saved) != 1+len(a.host) {
-		return a, invalid("demand."+name, fmt.Sprintf("there are %d numbers, not %d", len(saved), 1+len(a.host)))
-	}
-	for i, n := range saved {
+func restoreAmount(name string, saved quota.Amounts) (a amount, bad *berth.Error) {
+	for _, r := range slices.Sorted(maps.Keys(saved)) {
+		n, field := saved[r], fmt.Sprintf("demand.%s[%q]", name, errtext.Short(string(r)))
 		if n < 0 || n > maxAmount {
-			return a, invalid(errtext.Index("demand."+name, i), fmt.Sprintf("%d is not within 0 and %d", n, int64(maxAmount)))
+			return a, invalid(field, fmt.Sprintf("%d is not within 0 and %d", n, int64(maxAmount)))
+		}
+		if host, ok := r.Host(); ok {
+			a.host[host] = n
+		} else if r == quota.GPUMilli {
+			a.gpu = n
+		} else {
+			return a, invalid(field, "is neither of GPUs nor a resource of hosts")
 		}
 	}
-	a.gpu = saved[0]
-	copy(a.host[:], saved[1:])
 	return a, nil
 }
 

@@ -33,19 +33,16 @@ func (gp *GPUs) restoreTable(s *catalogue.SavedTable) *berth.Error {
 	if err != nil {
 		return err
 	}
-	for _, counts := range [][]uint32{s.Recent, s.Weights} {
-		if len(counts) > 0 && len(counts) != t.Lattice.Profiles() {
-			return refusal.Of(berth.ErrInvalid, "recent", fmt.Sprintf("%d counts for %d profiles", len(counts), t.Lattice.Profiles()))
+	weighed := false
+	for i, saved := range s.Profiles {
+		p, known := t.Lattice.ProfileIndex(saved.Profile)
+		if !known || t.Recent[p] > 0 || t.Weights[p] > 0 {
+			return refusal.Of(berth.ErrInvalid, errtext.Index("profiles", i), fmt.Sprintf("%v is none of the table, or comes twice", saved.Profile))
 		}
+		t.Recent[p], t.Weights[p] = min(saved.Recent, 1<<31), min(saved.Weight, catalogue.MaxWeight)
+		weighed = weighed || t.Weights[p] > 0
 	}
-	for p := range s.Recent {
-		t.Recent[p] = min(s.Recent[p], 1<<31)
-	}
-	if len(s.Weights) > 0 {
-		t.Weights = slices.Clone(s.Weights)
-		for p := range t.Weights {
-			t.Weights[p] = min(t.Weights[p], catalogue.MaxWeight)
-		}
+	if weighed {
 		gp.books.SetRanking(t.Lattice, mig.NewRanking(t.Lattice, t.Weights))
 	}
 	return nil

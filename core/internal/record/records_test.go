@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -125,7 +126,7 @@ var recordRules = []recordRule{
 	},
 	{
 		record: catalogue.Table{}, saved: catalogue.SavedTable{},
-		as:      map[string]string{"Product": "Table", "Told": "Table", "Recent": "Recent", "Weights": "Weights"},
+		as:      map[string]string{"Product": "Table", "Told": "Table", "Recent": "Profiles", "Weights": "Profiles"},
 		derived: map[string]string{"Lattice": "from the product", "Nodes": "counts nodes", "plans": "from the lattice"},
 	},
 	{record: SparePool{}, derived: map[string]string{
@@ -274,4 +275,53 @@ func TestPlainReplicasHaveNothingNoted(t *testing.T) {
 		}
 	}
 	try(reflect.ValueOf(&s).Elem())
+}
+
+// numberLists are the lists of numbers, and of booleans, that a snapshot has, each with what says
+// that no position in it stands for a constant of the code or a field of a struct.
+var numberLists = map[string]string{
+	"NoCapacity":   "numbers of groups of the job that is saved beside it",
+	"NoQuota":      "numbers of groups of the job that is saved beside it",
+	"Fresh":        "numbers of groups of the job that is saved beside it",
+	"Changes":      "instants, oldest first",
+	"Losses":       "instants, oldest first",
+	"Starts":       "memory slices of a GPU",
+	"PCIDeviceIDs": "numbers of the vendor",
+	"ScorerBooks":  "bytes of the embedder's own",
+}
+
+// Nothing is saved by position: a list whose positions stand for constants or fields of the code
+// means something else as soon as one is inserted, and the snapshot still reads.
+func TestNothingIsSavedByPosition(t *testing.T) {
+	met := map[string]bool{}
+	seen := map[reflect.Type]bool{}
+	var look func(at string, of reflect.Type)
+	look = func(at string, of reflect.Type) {
+		require.NotEqual(t, reflect.Array, of.Kind(), "%s is an array: save it by names, as demand.Saved.Free", at)
+		switch of.Kind() {
+		case reflect.Pointer, reflect.Map:
+			look(at, of.Elem())
+		case reflect.Slice:
+			name := at[strings.LastIndexByte(at, '.')+1:]
+			if k := of.Elem().Kind(); k >= reflect.Bool && k <= reflect.Uint64 && of != reflect.TypeFor[json.RawMessage]() {
+				require.NotEmpty(t, numberLists[name], "%s is a list of numbers: save it by names, or say in numberLists what its positions are", at)
+				met[name] = true
+			}
+			look(at, of.Elem())
+		case reflect.Struct:
+			if seen[of] {
+				return
+			}
+			seen[of] = true
+			for i := range of.NumField() {
+				if f := of.Field(i); f.IsExported() && f.Tag.Get("json") != "-" {
+					look(at+"."+f.Name, f.Type)
+				}
+			}
+		}
+	}
+	look("Snapshot", reflect.TypeFor[Snapshot]())
+	for name := range numberLists {
+		require.True(t, met[name], "%s is no list of numbers of a snapshot", name)
+	}
 }
