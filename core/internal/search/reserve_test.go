@@ -105,9 +105,9 @@ func TestAGangThatWillNeverFitIsHopelessUntilThereIsMoreToPlanWith(t *testing.T)
 	m := busy(t, soon)
 	rep := m.Wait(roomtest.Job("too-large", "a", 5, 8))
 	reserve(m)
-	require.True(t, m.Backlog.Due.Hopeless(rep))
+	require.True(t, m.Backlog.Due.CannotPlan(rep))
 	m.Nodes(1, 8, "r3")
-	require.False(t, m.Backlog.Due.Hopeless(rep))
+	require.False(t, m.Backlog.Due.CannotPlan(rep))
 	reserve(m)
 	require.NotNil(t, rep.Reserved)
 	require.Equal(t, roomtest.Start.Add(4*berth.Hour), rep.Reserved.From)
@@ -120,7 +120,7 @@ func TestAPlanThatWasCutShortIsMadeAgain(t *testing.T) {
 	rep := m.Wait(roomtest.Job("large", "a", 4, 8))
 	reserve(m)
 	require.Nil(t, rep.Reserved)
-	require.False(t, m.Backlog.Due.Hopeless(rep))
+	require.False(t, m.Backlog.Due.CannotPlan(rep))
 	require.Equal(t, 1, rep.Reserve.Get().Vain)
 }
 
@@ -133,7 +133,7 @@ func TestAPassMakesSoManyPlans(t *testing.T) {
 	}
 	hopeless := func() (many int) {
 		for _, rep := range reps {
-			if m.Backlog.Due.Hopeless(rep) {
+			if m.Backlog.Due.CannotPlan(rep) {
 				many++
 			}
 		}
