@@ -98,3 +98,21 @@ func TestCheckFindsWhatIsKeptAndWrong(t *testing.T) {
 		})
 	}
 }
+
+// A queue that was removed has no past, whatever becomes of the half-life and of the past of others.
+func TestARemovedQueueHasNoPast(t *testing.T) {
+	tree := NewTree()
+	mustSet(t, tree, Queue{Name: "gone"})
+	mustSet(t, tree, Queue{Name: "stays"})
+	require.NoError(t, tree.Remove("gone"))
+	for _, halfLife := range []int64{64_000, 0, 128_000} {
+		require.NoError(t, tree.SetHalfLife(halfLife))
+		require.NoError(t, tree.Check())
+	}
+	other := NewTree()
+	mustSet(t, other, Queue{Name: "gone"})
+	mustSet(t, other, Queue{Name: "stays"})
+	require.NoError(t, other.Remove("gone"))
+	require.NoError(t, other.SetPast(tree.Past()))
+	require.NoError(t, other.Check())
+}

@@ -83,7 +83,10 @@ func (t *Tree) SetHalfLife(milliseconds int64) error {
 	t.decay.fill()
 	for i := range t.nodes {
 		n := &t.nodes[i]
-		if width == 0 {
+		switch {
+		case !n.live: // a queue that was removed has no past
+			continue
+		case width == 0:
 			n.history = history{tilt: fullTilt}
 			continue
 		}

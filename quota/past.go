@@ -55,7 +55,9 @@ func (t *Tree) SetPast(p Past) error {
 	t.decay.width = p.HalfLife / stepsPerHalfLife
 	t.decay.fill()
 	for i := range t.nodes {
-		t.nodes[i].history = history{tilt: fullTilt}
+		if t.nodes[i].live {
+			t.nodes[i].history = history{tilt: fullTilt}
+		}
 	}
 	for _, u := range p.Queues {
 		i, _ := t.lookupParent(u.Queue)

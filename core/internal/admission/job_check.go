@@ -281,8 +281,8 @@ func (ad *Admission) newJob(spec *berth.Job, patternOf func(*berth.Job) *record.
 // service was scaled, or by another.
 func refuseKnown(known *record.Job, spec *berth.Job) *berth.Error {
 	is, told := known.Spec.Full(), *spec
-	if spec.Service != nil && is.Service != nil {
-		spec.Service = is.Service
+	if told.Service != nil && is.Service != nil {
+		told.Service = is.Service
 	}
 	if values.SameJob(&is, &told) {
 		return refusal.Of(berth.ErrRepeated, "id", fmt.Sprintf("job %q is known already, and is the same", errtext.Short(spec.ID)))

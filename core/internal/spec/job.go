@@ -1,4 +1,4 @@
-// Package told has the descriptions of jobs and nodes as the core keeps them. Jobs that ask for the
+// Package spec has the descriptions of jobs and nodes as the core keeps them. Jobs that ask for the
 // same share one copy of that, and a node has one copy of the properties that its GPUs share.
 //
 // It holds no state.
