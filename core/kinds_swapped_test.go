@@ -138,3 +138,29 @@ func TestD4_WhatIfAKindTookTheNumberOfAnother(t *testing.T) {
 		})
 	}
 }
+
+// What an instance is charged follows from the nodes that divide, also once there are none: by that
+// the queues have their turns.
+func TestD2_TheLastNodeThatDividesGoes(t *testing.T) {
+	sched, err := core.New(berth.Config{Policy: berth.Policy{PassBudget: 1}})
+	require.NoError(t, err)
+	gpu := berth.GPU{Product: "A100", MIGTable: "A100-80GB", MemoryMiB: 81_920, Mode: berth.GPUModeMIG}
+	job := func(id berth.JobID, queue berth.QueueID, claim berth.Claim) berth.Event {
+		return berth.JobSubmitted{Job: berth.Job{ID: id, Queue: queue, Groups: []berth.Group{{Members: 1, Claim: claim}}}}
+	}
+	for i, e := range []berth.Event{
+		berth.QueueSet{Queue: quota.Queue{Name: "p"}}, berth.QueueSet{Queue: quota.Queue{Name: "q"}},
+		berth.NodeJoined{Node: berth.Node{ID: "m", GPUs: berth.EqualGPUs(1, gpu)}}, nodeWith("n", 1, "X"), nil,
+		job("instance", "p", berth.Claim{MIG: "1g.10gb"}), job("share", "q", berth.Claim{Share: &berth.Share{GPUMilli: 100}}),
+		berth.NodeLost{Node: "m"},
+	} {
+		step(t, sched, i, e)
+	}
+	state, err := sched.Snapshot()
+	require.NoError(t, err)
+	restored, err := core.Restore(state)
+	require.NoError(t, err)
+	for at := 10; at < 13; at++ {
+		require.Equal(t, step(t, restored, at, nil), step(t, sched, at, nil))
+	}
+}

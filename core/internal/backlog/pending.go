@@ -229,10 +229,10 @@ func (bl *Backlog) tellNext(q *record.Queue) {
 	bl.books.SetNext(q.Index, s.Least)
 }
 
-// TellAllNext does so for all queues with something ready, when nodes have come or gone
-// that divide otherwise: what an instance is charged depends on them.
+// TellAllNext does so for all queues with something ready, when nodes have come or gone that may
+// divide otherwise: what an instance is charged depends on them. The last of them may have gone.
 func (bl *Backlog) TellAllNext() {
-	if bl.agenda.Dividing == 0 || bl.ToldNext == bl.state.Classes.Version {
+	if bl.ToldNext == bl.state.Classes.Version {
 		return
 	}
 	bl.ToldNext = bl.state.Classes.Version
