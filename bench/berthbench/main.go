@@ -15,7 +15,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -57,29 +56,30 @@ func run(args []string, stdout, stderr io.Writer) int {
 // run reads the flags of an experiment, and makes it. It also returns whether its findings are to
 // decide the exit status.
 func (e *experiment) run(args []string, stdout, stderr io.Writer) (verify bool, err error) {
-	f := flag.NewFlagSet(e.name, flag.ContinueOnError)
-	csv := f.Bool("csv", false, "print tables as comma-separated values")
-	json := f.Bool("json", false, "print tables as JSON, one to a line")
-	f.BoolVar(&verify, "verify", false, "exit with 1 if the experiment does not show what it is for")
-	conduct := e.flags(f)
+	options, conduct := e.make()
+	f := study.NewFlags(e.name, options)
+	var csv, json bool
+	f.Yes(&csv, "csv", "print tables as comma-separated values")
+	f.Yes(&json, "json", "print tables as JSON, one to a line")
+	f.Yes(&verify, "verify", "exit with 1 if the experiment does not show what it is for")
 	introduction := e.help
 	if introduction == "" {
 		introduction = e.name + ": " + e.summary + "\n\n"
 	}
-	if err := flagline.Parse(f, args, stdout, introduction); err != nil {
+	if err := f.Parse(args, stdout, introduction); err != nil {
 		return verify, err
-	}
-	if *csv && *json {
-		return verify, flagline.Misused("-csv and -json exclude each other")
 	}
 	out := study.Output{Progress: stderr}
 	switch {
-	case *csv:
+	case csv && json:
+		return verify, flagline.Misused("-csv and -json exclude each other")
+	case csv:
 		out.Format = study.CSV
-	case *json:
+	case json:
 		out.Format = study.JSON
 	}
-	return verify, conduct(context.Background(), out, stdout)
+	options.SetOutput(out)
+	return verify, conduct(context.Background(), stdout)
 }
 
 func names() []string {

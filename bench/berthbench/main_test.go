@@ -38,7 +38,6 @@ func TestUsage(t *testing.T) {
 		{[]string{"cases", "-csv", "-json", "-file", "x"}, "exclude"},
 		{[]string{"topo", "-fleet", "moon"}, `no fleet "moon"`},
 		{[]string{"nvl72", "-trays", "3"}, "-trays: 3 is not between 300 and 65536"},
-		{[]string{"nvl72", "-locality", "close"}, "close"},
 		{[]string{"nvl72", "-unknown"}, "berthbench nvl72: there is no flag -unknown; -help lists all\n"},
 		{[]string{"day", "-seds", "3"}, "berthbench day: there is no flag -seds; did you mean \"-seeds\"?; -help lists all\n"},
 		{[]string{"day", "-seeds", "few"}, "berthbench day: -seeds: \"few\" is not a whole number\n"},
@@ -116,10 +115,4 @@ func TestHelp(t *testing.T) {
 		_, help, _ := call(name, "-h")
 		require.Contains(t, help, "not measure", name)
 	}
-}
-
-func TestSeeds(t *testing.T) {
-	list, err := parseSeeds("42-44,7")
-	require.NoError(t, err)
-	require.Equal(t, []int64{42, 43, 44, 7}, list)
 }

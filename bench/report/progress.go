@@ -63,6 +63,16 @@ func newProgress(out io.Writer, length int64, text func(done, length int64) stri
 // most.
 func (p *Progress) Add(more berth.Duration) { p.add(int64(more)) }
 
+// Follow is Add for a simulation that tells to which instant it has come, from 0 on. Each of those
+// that share a bar has one of its own.
+func (p *Progress) Follow() func(now berth.Time) {
+	shown := berth.Time(0)
+	return func(now berth.Time) {
+		p.Add(now.Sub(shown))
+		shown = now
+	}
+}
+
 // Count is Add for one more of a number of things.
 func (p *Progress) Count() { p.add(1) }
 

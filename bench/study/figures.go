@@ -99,22 +99,13 @@ func Jain(values []float64) float64 {
 // Slot is the resolution of what is kept over time.
 const Slot = 15 * berth.Minute
 
-// SlotMeans are GPUs, by slot, of GPU time by slot.
-func SlotMeans(slots []int64) []float64 {
-	means := make([]float64, len(slots))
-	for i, v := range slots {
-		means[i] = float64(v) / float64(Slot)
-	}
-	return means
-}
-
 // HourMeans are GPUs, by hour, of GPU time by slot.
 func HourMeans(slots []int64) (means []float64) {
 	const each = int(berth.Hour / Slot)
-	for hour := range slices.Chunk(SlotMeans(slots), each) {
+	for hour := range slices.Chunk(slots, each) {
 		sum := 0.0
-		for _, v := range hour {
-			sum += v
+		for _, gpuTime := range hour {
+			sum += float64(gpuTime) / float64(Slot)
 		}
 		means = append(means, sum/float64(len(hour)))
 	}
@@ -133,14 +124,4 @@ func Weeks(count, days int) string {
 		return fmt.Sprintf("%d draws of a day", count)
 	}
 	return fmt.Sprintf("%d draws of %d days", count, days)
-}
-
-// Days names the first days of a simulation that begins on a Monday.
-func Days(count int) []string {
-	names := [...]string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
-	list := make([]string, count)
-	for day := range list {
-		list[day] = names[day%len(names)]
-	}
-	return list
 }

@@ -24,6 +24,9 @@ type Output struct {
 	Progress io.Writer
 }
 
+// SetOutput sets how the results of options that embed it are told.
+func (o *Output) SetOutput(out Output) { *o = out }
+
 // A Printer writes the results of one experiment.
 type Printer struct {
 	Output
@@ -48,9 +51,9 @@ func (p *Printer) Print(t *Table) error {
 	}
 	switch p.Format {
 	case CSV:
-		return t.writeCSV(p.out)
+		return t.forPrograms().writeCSV(p.out)
 	case JSON:
-		return t.writeJSON(p.out)
+		return t.forPrograms().writeJSON(p.out)
 	}
 	return t.Filled().writeText(p.out)
 }

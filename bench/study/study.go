@@ -3,37 +3,54 @@ package study
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/berth-sched/berth/bench/report"
 )
 
-// A Study is an experiment that draws some seeds, plays each on several lines, such as policies,
-// and tells what came of it. R is one run.
+// A Study is an experiment that compares some lines, such as policies, each played on the same
+// seeds. R is one run. Runs come by line, then by seed.
 type Study[R any] interface {
-	// Play makes all runs: by line, then by seed.
+	// Play makes all runs.
 	Play(context.Context) ([][]R, error)
 	// Report prints them.
 	Report(*Printer, [][]R) error
-	// WritePage draws them, where the options say so.
-	WritePage([][]R) error
-	// Verdict fails if the experiment does not show what it is for.
-	Verdict(*Printer, [][]R) error
+	// Page draws them.
+	Page([][]R) *report.Lines
+	// Verdict lists what keeps the experiment from showing what it is for. It prints what it judges
+	// by as it likes.
+	Verdict(*Printer, [][]R) (wrong []string)
 }
 
-// Conduct makes a study, from the first run to the verdict.
-func Conduct[R any](ctx context.Context, e Study[R], p *Printer) error {
+// Conduct makes a study, from the first run to the verdict. HTML is the file of its page, empty for
+// none. The error is an [ErrFinding] where the verdict is that something is wrong.
+func Conduct[R any](ctx context.Context, e Study[R], p *Printer, html string) error {
 	runs, err := e.Play(ctx)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(e.Report(p, runs), e.WritePage(runs)); err != nil {
+	if err := errors.Join(e.Report(p, runs), WritePage(html, func() *report.Lines { return e.Page(runs) })); err != nil {
 		return err
 	}
-	return Found(e.Verdict(p, runs))
+	if wrong := e.Verdict(p, runs); len(wrong) > 0 {
+		return Found(errors.New(strings.Join(wrong, "; ")))
+	}
+	return nil
+}
+
+// WritePage writes a page into a file; none if the name is empty.
+func WritePage(path string, page func() *report.Lines) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(report.WriteLines(file, page()), file.Close())
 }
 
 // PlayAll plays every seed on every line; the seeds count from 0. Runs share nothing, so they
@@ -80,16 +97,4 @@ func AtOnce(n int, do func(int)) {
 	}
 	close(next)
 	group.Wait()
-}
-
-// WritePage writes a page into a file; none if the name is empty.
-func WritePage(path string, write func(io.Writer) error) error {
-	if path == "" {
-		return nil
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(file), file.Close())
 }

@@ -3,11 +3,15 @@ package study
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
+	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/flagline"
 )
 
@@ -59,4 +63,111 @@ func TestMisused(t *testing.T) {
 	require.ErrorIs(t, err, flagline.ErrMisuse)
 	require.EqualError(t, err, "philly: 7 GPUs")
 	require.NotErrorIs(t, context.Canceled, flagline.ErrMisuse)
+}
+
+// sample has an option of each kind.
+type sample struct {
+	Output
+	N     int
+	X     float64
+	Span  time.Duration
+	Seeds []int64
+	Loads []int
+	Names []string
+	File  string
+	Loud  bool
+}
+
+func (s *sample) Flags(f *Flags) {
+	f.Int(&s.N, "n", 1, 9, "a number")
+	f.Float(&s.X, "x", 0, 1, "a part")
+	f.Time(&s.Span, "span", time.Second, time.Hour, "a span")
+	f.Seeds(&s.Seeds)
+	f.Numbers(&s.Loads, "loads", 1, 200, "loads")
+	f.Words(&s.Names, "names", "names")
+	f.File(&s.File, "file", "a file", "nowhere to be had")
+	f.Yes(&s.Loud, "loud", "loudly")
+	f.Refuse(func() error {
+		if s.N == 7 && s.Loud {
+			return flagline.Misused("-n: 7 is never loud")
+		}
+		return nil
+	})
+}
+
+func fine() sample {
+	return sample{N: 3, X: 0.5, Span: time.Minute, Seeds: []int64{42, 43}, Loads: []int{90}, Names: []string{"a", "b"}, File: "f", Loud: true}
+}
+
+// What options hold is the default of their flags, and help says it.
+func TestFlags(t *testing.T) {
+	s := fine()
+	require.NoError(t, Check(&s))
+	require.Equal(t, fine(), s, "checking changes nothing")
+	var help bytes.Buffer
+	require.ErrorIs(t, NewFlags("sample", &s).Parse([]string{"-h"}, &help, ""), flag.ErrHelp)
+	for _, text := range []string{"(default 3)", "(default 1m0s)", "(default 42,43)", "(default a,b)", `(default "f")`, "a file; nowhere to be had"} {
+		require.Contains(t, help.String(), text)
+	}
+	args := []string{"-n=4", "-x=1", "-span=2s", "-seeds=7,42-44", "-loads=70,90", "-names=c", "-file=g", "-loud=false"}
+	require.NoError(t, NewFlags("sample", &s).Parse(args, &help, ""))
+	require.Equal(t, sample{N: 4, X: 1, Span: 2 * time.Second, Seeds: []int64{7, 42, 43, 44}, Loads: []int{70, 90}, Names: []string{"c"}, File: "g"}, s)
+}
+
+// What is out of its range is refused, whether a flag said so or a program; the flag is named.
+func TestFlagsRefuse(t *testing.T) {
+	for says, change := range map[string]func(*sample){
+		"-n: 0 is not between 1 and 9":       func(s *sample) { s.N = 0 },
+		"-x: NaN is not between 0 and 1":     func(s *sample) { s.X = math.NaN() },
+		"-span: 1h0m1s is not between":       func(s *sample) { s.Span = time.Hour + time.Second },
+		"-seeds: at least one is needed":     func(s *sample) { s.Seeds = nil },
+		`-seeds: "5" is named twice`:         func(s *sample) { s.Seeds = []int64{5, 6, 5} },
+		"-loads: 201 is not between 1":       func(s *sample) { s.Loads = []int{90, 201} },
+		`-names: "a" is named twice`:         func(s *sample) { s.Names = []string{"a", "a"} },
+		"-file is missing: a file; nowhere ": func(s *sample) { s.File = "" },
+		"-n: 7 is never loud":                func(s *sample) { s.N = 7 },
+	} {
+		s := fine()
+		change(&s)
+		err := Check(&s)
+		require.ErrorIs(t, err, flagline.ErrMisuse, says)
+		require.ErrorContains(t, err, says)
+	}
+	for arg, says := range map[string]string{
+		"-seeds=1-": "-seeds: \"1-\": \"1-\" is neither a number nor a range of them", "-seeds=3-1": "is no range of 1 to",
+		"-seeds=1-999999": "is no range of 1 to", "-loads=9,x": `"x" is no number`, "-n=12": "-n: 12 is not between 1 and 9",
+	} {
+		s := fine()
+		err := NewFlags("sample", &s).Parse([]string{arg}, &bytes.Buffer{}, "")
+		require.ErrorIs(t, err, flagline.ErrMisuse, arg)
+		require.ErrorContains(t, err, says)
+	}
+}
+
+// A study has as many rows as lines or figures; programs get intervals in columns of their own.
+func TestComparisons(t *testing.T) {
+	figures := []Figure[int]{{"twice", func(r int) float64 { return float64(2 * r) }}, {"less", func(r int) float64 { return float64(-r) }}}
+	lines, runs := []string{"a", "b"}, [][]int{{1, 2, 3}, {3, 4, 6}}
+	var text, csv bytes.Buffer
+	require.NoError(t, Output{}.To(&text).Print(ByLine("t", "line", lines, figures, runs)))
+	require.Equal(t, "t\n  line  twice       less\n  a     4.00 ±4.97  -2.00 ±2.48\n  b     8.67 ±7.59  -4.33 ±3.79\n\n", text.String())
+	require.NoError(t, Output{Format: CSV}.To(&csv).Print(ByFigure("t", lines, figures[:1], runs)))
+	require.Regexp(t, `^table,figure,a,a ±,b,b ±,difference,difference ±\nt,twice,4,4\.96\d*,8\.66\d*,7\.58\d*,4\.66\d*,2\.86\d*\n$`, csv.String())
+	single := SideBySide("t", lines, figures, []int{1, 2})
+	require.Equal(t, [][]any{{"twice", 2.0, 4.0}, {"less", -1.0, -2.0}}, single.Rows)
+}
+
+// Time is booked slot by slot, what is before the first apart.
+func TestClock(t *testing.T) {
+	c := Clock{From: berth.Time(berth.Hour)}
+	type stretch struct {
+		slot int
+		span berth.Duration
+	}
+	var booked []stretch
+	for _, to := range []berth.Time{berth.Time(berth.Minute), berth.Time(berth.Hour + 20*berth.Minute), berth.Time(berth.Hour)} {
+		c.Advance(to, func(slot int, span berth.Duration) { booked = append(booked, stretch{slot, span}) })
+	}
+	require.Equal(t, []stretch{{-1, berth.Minute}, {-1, 59 * berth.Minute}, {0, Slot}, {1, 5 * berth.Minute}}, booked)
+	require.Equal(t, berth.Time(berth.Hour+20*berth.Minute), c.Now, "no clock goes back")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-sched/berth/bench/report"
 )
 
-// A Table is a result. A cell is a string, a number, or nil where there is nothing to
+// A Table is a result. A cell is a string, a number, an Estimate, or nil where there is nothing to
 // tell.
 type Table struct {
 	Title   string
@@ -55,6 +55,8 @@ func Cell(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "-"
+	case Estimate:
+		return v.Short()
 	case float64:
 		if v != 0 && v < 10 && v > -10 {
 			return fmt.Sprintf("%.2f", v)
@@ -74,7 +76,8 @@ func (t *Table) writeText(w io.Writer) error {
 	for _, row := range t.Rows {
 		for i, v := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(Cell(v)))
-			if _, word := v.(string); word {
+			switch v.(type) {
+			case string, Estimate:
 				left[i] = true
 			}
 		}
@@ -104,6 +107,32 @@ func (t *Table) writeText(w io.Writer) error {
 	out.WriteString("\n")
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// forPrograms is the table with a column of its own for half of each interval.
+func (t *Table) forPrograms() *Table {
+	plain := NewTable(t.Title)
+	plain.Rows = make([][]any, len(t.Rows))
+	for i, column := range t.Columns {
+		estimates := slices.ContainsFunc(t.Rows, func(row []any) bool { _, is := row[i].(Estimate); return is })
+		if plain.Columns = append(plain.Columns, column); estimates {
+			plain.Columns = append(plain.Columns, column+" ±")
+		}
+		for r, row := range t.Rows {
+			e, is := row[i].(Estimate)
+			switch {
+			case is && e.Values < Fewest:
+				plain.Rows[r] = append(plain.Rows[r], e.Mean, nil)
+			case is:
+				plain.Rows[r] = append(plain.Rows[r], e.Mean, e.Half)
+			case estimates:
+				plain.Rows[r] = append(plain.Rows[r], row[i], nil)
+			default:
+				plain.Rows[r] = append(plain.Rows[r], row[i])
+			}
+		}
+	}
+	return plain
 }
 
 // writeCSV writes the title in the first column of every line, so that several tables

@@ -13,7 +13,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -42,23 +41,40 @@ type settings struct {
 	nodes, load   int
 	html, journal string
 	trace, dir    string
-	compress      int64
+	compress      int
+}
+
+// maxHours is some ten years.
+const maxHours = 10 * 366 * 24
+
+// Flags says what each setting is.
+func (s *settings) Flags(f *study.Flags) {
+	f.Seed(&s.seed, "seed of the reference day")
+	f.Float(&s.hours, "hours", 0, maxHours, "stop after so many hours; 0: after a day, or at the end of the trace")
+	f.Int(&s.nodes, "nodes", 1, 16_384, "nodes of the reference fleet")
+	f.Int(&s.load, "load", 1, 1000, "demand of the reference day, in percent")
+	f.Yes(&s.alone, "alone", "do not play the day under FIFO and EASY backfill, too")
+	f.HTML(&s.html)
+	f.Text(&s.journal, "journal", "write events and orders to this file, for examples/replay")
+	f.Text(&s.trace, "trace", `run a trace instead of the reference day: "openb"`)
+	f.Text(&s.dir, "dir", "directory with the files of the trace")
+	f.Int(&s.compress, "compress", 1, 1_000_000, "let the tasks of the trace arrive so many times as fast")
+	f.Refuse(func() error {
+		switch {
+		case s.hours > 0 && s.length() < berth.Second:
+			return flagline.Misused("-hours is less than a second")
+		case s.html != "" && s.html == s.journal:
+			return flagline.Misused("-html and -journal name the same file")
+		case s.trace != "" && s.trace != "openb":
+			return flagline.Misused("there is no trace %q; there is \"openb\"", s.trace)
+		}
+		return nil
+	})
 }
 
 func run(args []string, stdout, stderr io.Writer) (err error) {
-	var s settings
-	flags := flag.NewFlagSet("fleet", flag.ContinueOnError)
-	flags.Uint64Var(&s.seed, "seed", 1, "seed of the reference day")
-	flags.Float64Var(&s.hours, "hours", 0, "stop after so many hours; 0: after a day, or at the end of the trace")
-	flags.IntVar(&s.nodes, "nodes", 500, "nodes of the reference fleet")
-	flags.IntVar(&s.load, "load", 100, "demand of the reference day, in percent")
-	flags.BoolVar(&s.alone, "alone", false, "do not play the day under FIFO and EASY backfill, too")
-	flags.StringVar(&s.html, "html", "", "write a page with plots to this file")
-	flags.StringVar(&s.journal, "journal", "", "write events and orders to this file, for examples/replay")
-	flags.StringVar(&s.trace, "trace", "", `run a trace instead of the reference day: "openb"`)
-	flags.StringVar(&s.dir, "dir", ".", "directory with the files of the trace")
-	flags.Int64Var(&s.compress, "compress", 1, "let the tasks of the trace arrive so many times as fast")
-	if err := flagline.Parse(flags, args, stdout, ""); err != nil {
+	s := settings{seed: 1, nodes: 500, load: 100, dir: ".", compress: 1}
+	if err := study.NewFlags("fleet", &s).Parse(args, stdout, ""); err != nil {
 		return err
 	}
 	scene, err := s.scene()
@@ -102,7 +118,8 @@ func (s *settings) versus(stdout, stderr io.Writer) error {
 func (s *settings) simulate(sched *core.Core, scene *scene, stderr io.Writer) (*report.Run, error) {
 	var simulation *sim.Simulation
 	collector := report.NewCollector(func() berth.Scheduler { return simulation.Scheduler() })
-	bar, shown := report.NewProgress(stderr, scene.length), sched.Now()
+	bar := report.NewProgress(stderr, scene.length)
+	moved := bar.Follow()
 	log, err := s.openJournal(sched)
 	if err != nil {
 		return nil, err
@@ -116,8 +133,7 @@ func (s *settings) simulate(sched *core.Core, scene *scene, stderr io.Writer) (*
 		Scheduled: func(now berth.Time, actions []berth.Order) {
 			log.Scheduled(now, actions)
 			collector.Scheduled(now, actions)
-			bar.Add(now.Sub(shown))
-			shown = now
+			moved(now)
 		},
 	})
 	began := time.Now()
@@ -154,36 +170,16 @@ type scene struct {
 }
 
 func (s *settings) scene() (*scene, error) {
-	switch {
-	case !(s.hours >= 0 && s.hours <= maxHours):
-		return nil, flagline.Misused("-hours: %g is not between 0 and %d", s.hours, maxHours)
-	case s.hours > 0 && s.length() < berth.Second:
-		return nil, flagline.Misused("-hours is less than a second")
-	case s.compress < 1:
-		return nil, flagline.Misused("-compress: %d is less than 1", s.compress)
-	case s.html != "" && s.html == s.journal:
-		return nil, flagline.Misused("-html and -journal name the same file")
-	}
-	switch s.trace {
-	case "":
-		return s.reference()
-	case "openb":
+	if s.trace != "" {
 		return s.openB()
-	default:
-		return nil, flagline.Misused("there is no trace %q; there is \"openb\"", s.trace)
 	}
+	return s.reference(), nil
 }
-
-// maxHours is some ten years.
-const maxHours = 10 * 366 * 24
 
 // length is what -hours says; zero: nothing.
 func (s *settings) length() berth.Duration { return berth.Duration(s.hours * float64(berth.Hour)) }
 
-func (s *settings) reference() (*scene, error) {
-	if err := study.First(study.Within("nodes", s.nodes, 1, 16_384), study.Within("load", s.load, 1, 1000)); err != nil {
-		return nil, err
-	}
+func (s *settings) reference() *scene {
 	ref := workload.Reference{
 		Seed: s.seed, Nodes: s.nodes, LoadPercent: s.load, Span: s.length(),
 	}
@@ -198,7 +194,7 @@ func (s *settings) reference() (*scene, error) {
 		),
 		config: config, workload: ref.Workload(), most: day.Most(ref.Arrivals(), until),
 		until: until, length: ref.Length(), failed: none, close: none,
-	}, nil
+	}
 }
 
 func (s *settings) openB() (*scene, error) {
@@ -206,7 +202,7 @@ func (s *settings) openB() (*scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.Compress(s.compress)
+	t.Compress(int64(s.compress))
 	subtitle := "arrival and run times as recorded (Alibaba, 2023); times are from the trace's first task"
 	if s.compress > 1 {
 		subtitle = fmt.Sprintf("run times as recorded (Alibaba, 2023), arrivals %d times as fast", s.compress)

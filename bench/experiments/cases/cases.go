@@ -18,19 +18,25 @@ import (
 // Options say what to replay.
 type Options struct {
 	study.Output
-	// File has the scenarios; its format is recognised.
-	File string
-	// Verbose prints the difference of every scenario that differs, and names.
-	Verbose bool
-	// Markdown prints the scenarios that differ alone, as a table of a document.
-	Markdown bool
+	File              string
+	Verbose, Markdown bool
+}
+
+// Defaults are options that name no file yet.
+func Defaults() Options { return Options{} }
+
+// Flags says what each option is.
+func (o *Options) Flags(f *study.Flags) {
+	f.File(&o.File, "file", "the scenarios, in a format that is recognised", "kai.json, kueue_tas.json and kueue_preemption.json in bench/cases/testdata are some")
+	f.Yes(&o.Verbose, "v", "print the names of scenarios, and the difference of each one that differs")
+	f.Yes(&o.Markdown, "markdown", "print the scenarios that differ alone, as a table in Markdown")
 }
 
 // Run replays the scenarios of a file, which package bench/cases does, and writes to w how they
 // compare. The error says so if some differ without a reason.
 func Run(_ context.Context, o Options, w io.Writer) error {
-	if o.File == "" {
-		return study.Missing("file", "the scenarios", "kai.json, kueue_tas.json and kueue_preemption.json in bench/cases/testdata are some")
+	if err := study.Check(&o); err != nil {
+		return err
 	}
 	list, err := judge(o.File)
 	if err != nil {

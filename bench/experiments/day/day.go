@@ -32,25 +32,21 @@ by being spread. A day begins with an empty fleet and ends with jobs that run an
 // Options say what is played.
 type Options struct {
 	study.Output
-	// Nodes of 8 H100, 1 to 16384.
-	Nodes int
-	// Load is the demand in percent, 1 to 1000.
-	Load int
-	// Seeds are how many days, the first of Seed. 1 to 100.
-	Seeds int
-	Seed  uint64
-	// Length of the day. Zero: 24 hours.
+	Nodes, Load, Seeds int
+	Seed               uint64
+	// Length of the day, which no flag sets. Zero: 24 hours.
 	Length berth.Duration
 }
 
 // Defaults are the options that berthbench has by default.
 func Defaults() Options { return Options{Nodes: 500, Load: 100, Seeds: 3, Seed: 1} }
 
-func (o *Options) check() error {
-	return study.First(
-		study.Within("nodes", o.Nodes, 1, 16_384), study.Within("load", o.Load, 1, 1000),
-		study.Within("seeds", o.Seeds, 1, 100),
-	)
+// Flags says what each option is.
+func (o *Options) Flags(f *study.Flags) {
+	f.Int(&o.Nodes, "nodes", 1, 16_384, "nodes of 8 H100")
+	f.Int(&o.Load, "load", 1, 1000, "demand of the reference day, in percent")
+	f.Int(&o.Seeds, "seeds", 1, 100, "days drawn")
+	f.Seed(&o.Seed, "seed of the first day")
 }
 
 // until is the end of the day.
@@ -63,7 +59,7 @@ func (o *Options) day(seed int) workload.Reference {
 
 // Run makes the experiment, which Help describes, and writes its results to w.
 func Run(ctx context.Context, o Options, w io.Writer) error {
-	if err := o.check(); err != nil {
+	if err := study.Check(&o); err != nil {
 		return err
 	}
 	whole, err := o.play(ctx, policies(), func(a []sim.Arrival) []sim.Arrival { return a })
@@ -110,7 +106,7 @@ func (o *Options) play(ctx context.Context, lines []line, part func([]sim.Arriva
 // Versus plays the part of a day that three schedulers can run under berth, EASY backfill and
 // FIFO, and writes a table with a column for each.
 func Versus(ctx context.Context, o Options, w io.Writer) error {
-	if err := o.check(); err != nil {
+	if err := study.Check(&o); err != nil {
 		return err
 	}
 	c, err := o.play(ctx, schedulers(), Plain)
@@ -126,14 +122,11 @@ func (l *line) play(c berth.Config, arrivals []sim.Arrival, until berth.Time, ba
 	if err != nil {
 		return nil, err
 	}
-	shown := berth.Time(0)
-	r, err := play(s, arrivals, until, func(now berth.Time) {
-		bar.Add(now.Sub(shown))
-		shown = now
-	})
+	moved := bar.Follow()
+	r, err := play(s, arrivals, until, moved)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.name, err)
 	}
-	bar.Add(until.Sub(shown))
+	moved(until)
 	return r, nil
 }

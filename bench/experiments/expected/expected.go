@@ -13,9 +13,9 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
+	"time"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
@@ -25,20 +25,25 @@ import (
 // Options say what is simulated.
 type Options struct {
 	study.Output
-	// Nodes of the fleet, and Days of the workload, up to 60.
-	Nodes, Days int
-	// Load scales the demand, in percent up to 1000.
-	Load int
-	// Every is how often is asked, and Most of how many jobs at a time at the most.
-	Every berth.Duration
-	Most  int
-	// Seed of the workload, and of the jobs that are asked about.
-	Seed uint64
+	Nodes, Days, Load int
+	Every             time.Duration
+	Most              int
+	Seed              uint64
 }
 
 // Defaults are the options that berthbench has by default.
 func Defaults() Options {
-	return Options{Nodes: 500, Days: 7, Load: 100, Every: 15 * berth.Minute, Most: 16, Seed: 1}
+	return Options{Nodes: 500, Days: 7, Load: 100, Every: 15 * time.Minute, Most: 16, Seed: 1}
+}
+
+// Flags says what each option is.
+func (o *Options) Flags(f *study.Flags) {
+	f.Int(&o.Nodes, "nodes", 1, 65_536, "nodes of 8 H100")
+	f.Int(&o.Days, "days", 1, 60, "days")
+	f.Int(&o.Load, "load", 1, 1000, "demand of the reference day, in percent")
+	f.Time(&o.Every, "every", time.Second, 24*time.Hour, "how often is asked")
+	f.Int(&o.Most, "most", 1, 65_536, "jobs that are asked about at a time, at the most")
+	f.Seed(&o.Seed, "seed of the workload, and of the jobs that are asked about")
 }
 
 // Help is what berthbench prints before the flags.
@@ -49,10 +54,7 @@ to start, and compares that with when they did. Errors are real less expected, i
 
 // Run makes the experiment, and writes its results to w.
 func Run(ctx context.Context, o Options, w io.Writer) error {
-	if err := study.First(
-		study.Within("nodes", o.Nodes, 1, 65_536), study.Within("days", o.Days, 1, 60), study.Within("load", o.Load, 1, 1000),
-		study.AtLeast("every", o.Every, berth.Second), study.AtLeast("most", o.Most, 1),
-	); err != nil {
+	if err := study.Check(&o); err != nil {
 		return err
 	}
 	reference := workload.Reference{Seed: o.Seed, Nodes: o.Nodes, Span: berth.Duration(o.Days) * berth.Day, LoadPercent: o.Load}
@@ -60,26 +62,12 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	bar, shown := report.NewProgress(o.Progress, reference.Length()), berth.Time(0)
-	defer bar.Clear()
 	r := run{options: &o, core: sched, random: rand.New(rand.NewPCG(o.Seed, 1)), open: map[berth.ReplicaRef][]answer{}}
 	r.sim = sim.New(sched, reference.Workload(), sim.Options{
 		StartDelay: 10 * berth.Second, StopDelay: 5 * berth.Second, Seed: o.Seed, Scheduled: r.scheduled,
-		Applied: func(now berth.Time, _ berth.Event, _ error) {
-			bar.Add(now.Sub(shown))
-			shown = now
-		},
 	})
-	end := berth.Time(reference.Length())
-	for at := berth.Time(o.Every); at < end; at = at.Add(o.Every) {
-		r.sim.At(at, func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			return r.ask()
-		})
-	}
-	if err := r.sim.Run(end); err != nil {
+	every := berth.DurationOf(o.Every)
+	if err := study.Simulate(ctx, o.Output, r.sim, berth.Time(reference.Length()), berth.Time(every), every, r.ask); err != nil {
 		return err
 	}
 	return r.report(o.To(w))

@@ -2,6 +2,7 @@ package expected
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,7 +13,7 @@ import (
 // A busy small fleet for a day: answers come in several buckets, and the same seed gives the
 // same figures.
 func TestExpected(t *testing.T) {
-	o := Options{Nodes: 40, Days: 1, Load: 130, Every: berth.Hour, Most: 8, Seed: 1}
+	o := Options{Nodes: 40, Days: 1, Load: 130, Every: time.Hour, Most: 8, Seed: 1}
 	out, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
 	require.Contains(t, out, "to an hour")

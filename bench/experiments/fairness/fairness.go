@@ -2,7 +2,6 @@ package fairness
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -49,22 +48,11 @@ the order of queues alone.
 // Options say how a week is drawn and played.
 type Options struct {
 	study.Output
-	// Nodes of 8 H100, 8 to 1024.
-	Nodes int
-	// Days from Monday on, 1 to 56.
-	Days int
-	// Seeds is how many weeks are drawn, for the means and their confidence intervals, 2 to 1000;
-	// Seed is that of the first, which is the one shown over time.
-	Seeds int
-	Seed  uint64
-	// HalfLife of past use in the second policy, a minute to 366 days.
-	HalfLife time.Duration
-	// Largest is the GPUs of the largest job, 1 to 64. With 1 nothing is indivisible.
-	Largest int
-	// Reserved is the gangs with a reservation at a time. Zero: the core's default; -1: none.
-	Reserved int
-	// HTML is the file in which the first week is drawn. Empty: it is not.
-	HTML string
+	Nodes, Days, Seeds int
+	Seed               uint64
+	HalfLife           time.Duration
+	Largest, Reserved  int
+	HTML               string
 }
 
 // Defaults are the options that berthbench has by default.
@@ -72,26 +60,32 @@ func Defaults() Options {
 	return Options{Nodes: 64, Days: 7, Seeds: 5, Seed: 1, HalfLife: 24 * time.Hour, Largest: 64}
 }
 
+// Flags says what each option is.
+func (o *Options) Flags(f *study.Flags) {
+	f.Int(&o.Nodes, "nodes", 8, 1024, "nodes of 8 H100")
+	f.Int(&o.Days, "days", 1, 56, "days from Monday on")
+	f.Int(&o.Seeds, "seeds", 2, 1000, "weeks drawn, for the means and their confidence intervals")
+	f.Seed(&o.Seed, "seed of the first week, which is the one that is drawn")
+	f.Time(&o.HalfLife, "half-life", time.Minute, 366*24*time.Hour, "half-life of past use in the second policy")
+	f.Int(&o.Largest, "largest", 1, 64, "GPUs of the largest job; 1: nothing is indivisible")
+	f.Int(&o.Reserved, "reserved", -1, 10_000, "gangs with a reservation at a time; 0: the core's default, -1: none")
+	f.HTML(&o.HTML)
+}
+
 // Run makes the experiment, which Help describes, and writes its results to w. The error says so
 // if it does not show what it is for.
 func Run(ctx context.Context, o Options, w io.Writer) error {
-	b, err := newExperiment(o)
-	if err != nil {
+	if err := study.Check(&o); err != nil {
 		return err
 	}
-	return study.Conduct(ctx, b, o.To(w))
+	return study.Conduct(ctx, newExperiment(o), o.To(w), o.HTML)
 }
 
 // An experiment is made of options that make sense.
 type experiment struct {
 	Options
-	policies []policy
-}
-
-// A policy is a line of the comparison.
-type policy struct {
-	name   string
-	policy berth.Policy
+	names    []string
+	policies []berth.Policy
 }
 
 // The policies, in their order.
@@ -133,21 +127,18 @@ const (
 	morningFrom, morningUntil = 9, 12
 )
 
-func newExperiment(o Options) (*experiment, error) {
-	if err := study.First(
-		study.Within("nodes", o.Nodes, 8, 1024), study.Within("days", o.Days, 1, 56), study.Within("seeds", o.Seeds, 2, 1000),
-		study.Within("largest", o.Largest, 1, 64), study.AtLeast("reserved", o.Reserved, -1),
-		study.Within("half-life", o.HalfLife, time.Minute, 366*24*time.Hour),
-	); err != nil {
-		return nil, err
-	}
-	halfLife := berth.Duration(o.HalfLife.Milliseconds())
+func newExperiment(o Options) *experiment {
+	halfLife := berth.DurationOf(o.HalfLife)
 	never, reclaim := berth.Preemption{Mode: berth.PreemptionOff}, berth.Preemption{Mode: berth.PreemptionReclaim}
-	return &experiment{o, []policy{
-		withoutPast: {"no half-life", berth.Policy{ReservedGangs: o.Reserved, Preemption: never}},
-		withPast:    {"half-life " + spanName(o.HalfLife), berth.Policy{ReservedGangs: o.Reserved, Preemption: never, UsageHalfLife: halfLife}},
-		withReclaim: {"and reclaim", berth.Policy{ReservedGangs: o.Reserved, Preemption: reclaim, UsageHalfLife: halfLife}},
-	}}, nil
+	return &experiment{
+		o,
+		[]string{withoutPast: "no half-life", withPast: "half-life " + spanName(o.HalfLife), withReclaim: "and reclaim"},
+		[]berth.Policy{
+			withoutPast: {ReservedGangs: o.Reserved, Preemption: never},
+			withPast:    {ReservedGangs: o.Reserved, Preemption: never, UsageHalfLife: halfLife},
+			withReclaim: {ReservedGangs: o.Reserved, Preemption: reclaim, UsageHalfLife: halfLife},
+		},
+	}
 }
 
 // spanName is a duration without the units that are zero: "24h", not "24h0m0s".
@@ -196,7 +187,7 @@ func (b *experiment) evenPart(team int) float64 {
 // Play runs every week under every policy. The result is by policy, then by seed.
 func (b *experiment) Play(ctx context.Context) ([][]*run, error) {
 	return study.PlayRuns(ctx, b.Output, len(b.policies), b.Seeds, func(p, seed int) (*run, error) {
-		return b.run(b.policies[p].policy, b.Seed+uint64(seed))
+		return b.run(b.policies[p], b.Seed+uint64(seed))
 	})
 }
 
@@ -208,29 +199,26 @@ const lackMost = 5
 // there is nothing to share.
 const wantedLeast = 95
 
-// Verdict fails if the experiment does not show what it is for.
-func (b *experiment) Verdict(out *study.Printer, runs [][]*run) error {
-	var wrong []string
+// Verdict asks whether there is contention in the morning, whether guarantees are kept, and whether
+// the past puts the night's tenant back.
+func (b *experiment) Verdict(out *study.Printer, runs [][]*run) (wrong []string) {
 	name := teams[night].name
-	for p, policy := range b.policies {
+	for p, policy := range b.names {
 		if wanted := stat.Mean(study.Each(runs[p], (*run).morningEntitled), nil); wanted < wantedLeast {
-			wrong = append(wrong, fmt.Sprintf("%s: in the morning only %.0f %% of the fleet is wanted", policy.name, wanted))
+			wrong = append(wrong, fmt.Sprintf("%s: in the morning only %.0f %% of the fleet is wanted", policy, wanted))
 		}
 		for team, t := range teams {
 			lacked := stat.Mean(study.Each(runs[p], func(r *run) float64 { return r.lackedPart(team) }), nil)
 			if lacked > lackMost {
-				wrong = append(wrong, fmt.Sprintf("%s: %s is short of %.0f %% of its guarantee while it wants it", policy.name, t.name, lacked))
+				wrong = append(wrong, fmt.Sprintf("%s: %s is short of %.0f %% of its guarantee while it wants it", policy, t.name, lacked))
 			}
 		}
 	}
 	change := study.EstimateOf(study.Differences(study.Each(runs[withPast], (*run).morningShare), study.Each(runs[withoutPast], (*run).morningShare)))
 	out.Note("In the morning, %d to %d on working days, %s changes the share of %s by %v percent of the fleet.",
-		morningFrom, morningUntil, b.policies[withPast].name, name, change)
+		morningFrom, morningUntil, b.names[withPast], name, change)
 	if change.Mean+change.Half >= 0 {
 		wrong = append(wrong, fmt.Sprintf("the past does not put %s back in the morning: %v percent of the fleet", name, change))
 	}
-	if len(wrong) > 0 {
-		return errors.New(strings.Join(wrong, "; "))
-	}
-	return nil
+	return wrong
 }

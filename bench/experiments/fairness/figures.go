@@ -9,25 +9,19 @@ import (
 	"github.com/berth-sched/berth/bench/study"
 )
 
-// A figure is about a week; a teamFigure about a team in it.
-type (
-	figure struct {
-		name string
-		of   func(*run) float64
-	}
-	teamFigure struct {
-		name string
-		of   func(r *run, team int) float64
-	}
-)
+var figures = []study.Figure[*run]{
+	{Name: "mean distance of a team from its entitlement, % of the fleet", Of: (*run).distance},
+	{Name: teams[night].name + " in the morning, % of the fleet", Of: (*run).morningShare},
+	{Name: "lacking of guarantees while wanted, GPU-hours", Of: (*run).lacked},
+	{Name: "Jain's index of use for entitlement, by working day, %", Of: (*run).jainEntitled},
+	{Name: "Jain's index of use for even part, by working day, %", Of: (*run).jainEven},
+	{Name: "fleet in use, %", Of: (*run).inUse},
+}
 
-var figures = []figure{
-	{"mean distance of a team from its entitlement, % of the fleet", (*run).distance},
-	{teams[night].name + " in the morning, % of the fleet", (*run).morningShare},
-	{"lacking of guarantees while wanted, GPU-hours", (*run).lacked},
-	{"Jain's index of use for entitlement, by working day, %", (*run).jainEntitled},
-	{"Jain's index of use for even part, by working day, %", (*run).jainEven},
-	{"fleet in use, %", (*run).inUse},
+// A teamFigure is about a team in a week.
+type teamFigure struct {
+	name string
+	of   func(r *run, team int) float64
 }
 
 var teamFigures = []teamFigure{

@@ -26,7 +26,8 @@ type run struct {
 	releases map[berth.OrderID]release
 	broken   error // the first thing that makes no sense
 
-	now, from, until berth.Time
+	study.Clock // what is before From is not measured
+	until       berth.Time
 	// GPUs as of now. What a team wants is what it runs and what it waits for.
 	has, wants, entitled, guarantees [len(teams)]int64
 	// allocated is GPU-milliseconds since the beginning, as the ledger counts them.
@@ -78,7 +79,7 @@ func (b *experiment) run(policy berth.Policy, seed uint64) (*run, error) {
 	}
 	r.advance(r.until)
 	for _, id := range slices.Sorted(maps.Keys(r.jobs)) {
-		if j := r.jobs[id]; !j.started && j.submitted >= r.from {
+		if j := r.jobs[id]; !j.started && j.submitted >= r.From {
 			r.teams[j.team].unstarted++
 			r.started(j)
 		}
@@ -89,7 +90,7 @@ func (b *experiment) run(policy berth.Policy, seed uint64) (*run, error) {
 func (b *experiment) newRun(policy berth.Policy) (*run, error) {
 	r := &run{
 		b: b, tree: quota.NewTree(), jobs: map[berth.JobID]*job{}, releases: map[berth.OrderID]release{},
-		from: berth.Time(0).Add(warmUp), until: berth.Time(0).Add(warmUp + berth.Duration(b.Days)*berth.Day),
+		Clock: study.Clock{From: berth.Time(0).Add(warmUp)}, until: berth.Time(0).Add(warmUp + berth.Duration(b.Days)*berth.Day),
 	}
 	var err error
 	if r.core, err = core.New(berth.Config{Policy: policy, Ledger: true}); err != nil {
@@ -114,7 +115,7 @@ func (b *experiment) newRun(policy berth.Policy) (*run, error) {
 	if r.shares, err = quota.NewShares(r.tree, quota.GPUMilli, 1000); err != nil {
 		return nil, err
 	}
-	slots := int(r.until.Sub(r.from) / study.Slot)
+	slots := int(r.until.Sub(r.From) / study.Slot)
 	for i, t := range teams {
 		r.leaves[i], _ = r.tree.Lookup(t.name)
 		r.guarantees[i] = b.guarantee(i)
@@ -178,12 +179,12 @@ func gpusOf(members []berth.MemberPlacement) int64 {
 
 func (r *run) submit(spec *berth.Job) {
 	group := &spec.Groups[0]
-	j := &job{gpus: int64(group.Members * group.Claim.GPUs), submitted: r.now}
+	j := &job{gpus: int64(group.Members * group.Claim.GPUs), submitted: r.Now}
 	for teams[j.team].name != string(spec.Queue) {
 		j.team++
 	}
 	r.jobs[spec.ID] = j
-	if r.now >= r.from {
+	if r.Now >= r.From {
 		r.teams[j.team].submitted++
 	}
 	r.want(j, j.gpus)
@@ -193,10 +194,10 @@ func (r *run) submit(spec *berth.Job) {
 func (r *run) started(j *job) {
 	f := &r.teams[j.team]
 	switch {
-	case j.started && r.now >= r.from:
+	case j.started && r.Now >= r.From:
 		f.again++
-	case !j.started && j.submitted >= r.from:
-		f.waits = append(f.waits, r.now.Sub(j.submitted))
+	case !j.started && j.submitted >= r.From:
+		f.waits = append(f.waits, r.Now.Sub(j.submitted))
 	}
 	j.started = true
 }
@@ -224,40 +225,25 @@ func (r *run) want(j *job, gpus int64) {
 	}
 }
 
-// advance moves the clock and books what stood until then, slot by slot.
+// advance books what stood until then.
 func (r *run) advance(to berth.Time) {
-	if r.now < r.from && to >= r.from {
-		r.step(r.from)
-	}
-	for r.now < to {
-		next := to
-		if r.now >= r.from {
-			next = min(to, (r.now/berth.Time(study.Slot)+1)*berth.Time(study.Slot))
-			r.book(int(r.now.Sub(r.from)/study.Slot), int64(next-r.now))
+	r.Advance(to, func(slot int, time berth.Duration) {
+		span := int64(time)
+		for team := range r.teams {
+			r.allocated[team] += r.has[team] * span
+			if slot < 0 {
+				continue
+			}
+			f := &r.teams[team]
+			f.had[slot] += r.has[team] * span
+			f.entitled[slot] += r.entitled[team] * span
+			f.wanted[slot] += r.wants[team] * span
+			f.off[slot] += max(r.has[team]-r.entitled[team], r.entitled[team]-r.has[team]) * span
+			due := min(r.guarantees[team], r.wants[team])
+			f.due[slot] += due * span
+			f.lacked[slot] += max(due-r.has[team], 0) * span
 		}
-		r.step(next)
-	}
-}
-
-// step moves the clock within a slot.
-func (r *run) step(to berth.Time) {
-	for team := range r.has {
-		r.allocated[team] += r.has[team] * int64(to-r.now)
-	}
-	r.now = to
-}
-
-func (r *run) book(slot int, span int64) {
-	for team := range r.teams {
-		f := &r.teams[team]
-		f.had[slot] += r.has[team] * span
-		f.entitled[slot] += r.entitled[team] * span
-		f.wanted[slot] += r.wants[team] * span
-		f.off[slot] += max(r.has[team]-r.entitled[team], r.entitled[team]-r.has[team]) * span
-		due := min(r.guarantees[team], r.wants[team])
-		f.due[slot] += due * span
-		f.lacked[slot] += max(due-r.has[team], 0) * span
-	}
+	})
 }
 
 // audit compares the books with the core's ledger, to the millisecond.

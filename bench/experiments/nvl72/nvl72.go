@@ -12,13 +12,11 @@
 //
 // Run times are drawn by size, around a median, with a factor of 3 either way for
 // two thirds of the jobs (log-normal), cut at 24 hours. Jobs tell the scheduler how long
-// they will run: they train a number of steps whose pace is known. With -rough they
-// tell a limit instead, the next larger of 30 minutes and 1, 2, 4, 8, 12, 24 hours, and
-// most end well before it; reservations are then planned on what is wrong.
+// they will run: they train a number of steps whose pace is known.
 //
 // Since two trays of 18 are left over by a segment, no scheduler fills the fleet unless
 // jobs of up to two trays ask for at least an eighth of what those with segments of 16
-// do. The table of the mix shows that they do.
+// do. In the mix they do.
 //
 // Sixteen gangs may have a reservation at a time instead of the core's four. With few,
 // large jobs are served by what happens to come free together, and the small ones, which
@@ -33,11 +31,9 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"time"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/machine"
-	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/core"
 )
@@ -45,54 +41,45 @@ import (
 // Options say what is simulated.
 type Options struct {
 	study.Output
-	// Trays of the fleet, 300 to 65536.
-	Trays int
-	// Days to measure, up to 3660, after so many of Warmup.
+	Trays        int
 	Days, Warmup float64
-	// Backlog is the jobs that wait at every instant, 1 to 100000.
-	Backlog int
-	// Seed of the jobs.
-	Seed uint64
-	// Locality is the dial of the core's policy.
-	Locality berth.Locality
-	// Reserved is the gangs with a reservation at a time. Zero: the core's default; -1: none.
-	Reserved int
-	// Backfill is the backfill budget of a pass. Zero: the default.
-	Backfill int
-	// Rough lets jobs tell no more than a limit above their run time.
-	Rough bool
-	// Check checks the core's invariants every simulated hour, which is slow.
-	Check bool
+	Backlog      int
+	Reserved     int
+	Seed         uint64
 }
 
 // Defaults are the options that berthbench has by default.
 func Defaults() Options {
-	return Options{Trays: 5000, Days: 5, Warmup: 2, Backlog: 300, Seed: 1, Locality: berth.LocalityStrict, Reserved: 16}
+	return Options{Trays: 5000, Days: 5, Warmup: 2, Backlog: 300, Reserved: 16, Seed: 1}
+}
+
+// Flags says what each option is.
+func (o *Options) Flags(f *study.Flags) {
+	const minute, longest = 1.0 / (24 * 60), 3660
+	f.Int(&o.Trays, "trays", 300, 65_536, "trays of the fleet")
+	f.Float(&o.Days, "days", minute, longest, "days to measure")
+	f.Float(&o.Warmup, "warmup", 0, longest, "days to play before those that are measured")
+	f.Int(&o.Backlog, "backlog", 1, 100_000, "jobs that wait at every instant")
+	f.Int(&o.Reserved, "reserved", -1, 10_000, "gangs with a reservation at a time; 0: the core's default, -1: none")
+	f.Seed(&o.Seed, "seed of the jobs")
 }
 
 // Run makes the experiment, and writes its results to w. The error says so if a segment is split
 // with the constraints.
 func Run(ctx context.Context, o Options, w io.Writer) error {
-	const minute = 1.0 / (24 * 60)
-	if err := study.First(
-		study.Within("trays", o.Trays, 300, 65_536), study.Within("days", o.Days, minute, 3660), study.Within("warmup", o.Warmup, 0, 3660),
-		study.Within("backlog", o.Backlog, 1, 100_000), study.AtLeast("reserved", o.Reserved, -1), study.AtLeast("backfill", o.Backfill, 0),
-	); err != nil {
+	if err := study.Check(&o); err != nil {
 		return err
 	}
 	out := o.To(w)
-	if err := out.Print(mixTable()); err != nil {
+	with, err := o.run(ctx, true, out)
+	if err != nil {
 		return err
 	}
-	var runs [2]*run
-	for i, constrained := range []bool{true, false} {
-		run, err := o.run(ctx, constrained, out)
-		if err != nil {
-			return err
-		}
-		runs[i] = run
+	without, err := o.run(ctx, false, out)
+	if err != nil {
+		return err
 	}
-	return o.report(out, runs[0], runs[1])
+	return o.report(out, with, without)
 }
 
 // mix is what the jobs are like: how many of 1,000, and the median of their run
@@ -143,12 +130,8 @@ func (o *Options) job(n int, constrained bool) job {
 	kind := study.PickIndex(random, mixWeights())
 	m := mix[kind]
 	actual := study.LogNormal(random, berth.Duration(m.minutes)*berth.Minute, 3, berth.Minute, berth.Day)
-	stated := actual
-	if o.Rough {
-		stated = roundUp(actual)
-	}
 	return job{kind: kind, actual: actual, spec: berth.Job{
-		ID: berth.JobID(fmt.Sprintf("job-%07d", n)), Queue: machine.Queue, ExpectedRuntime: stated,
+		ID: berth.JobID(fmt.Sprintf("job-%07d", n)), Queue: machine.Queue, ExpectedRuntime: actual,
 		Groups: []berth.Group{group(m.gpus, constrained)},
 	}}
 }
@@ -164,23 +147,12 @@ func group(gpus int, constrained bool) berth.Group {
 	return g
 }
 
-// roundUp is what people say when they are asked how long a job will take.
-func roundUp(d berth.Duration) berth.Duration {
-	for _, limit := range []berth.Duration{30 * berth.Minute, berth.Hour, 2 * berth.Hour, 4 * berth.Hour, 8 * berth.Hour, 12 * berth.Hour} {
-		if d <= limit {
-			return limit
-		}
-	}
-	return berth.Day
-}
-
 // core makes the fleet.
 func (o *Options) core() (*core.Core, error) {
-	policy := berth.Policy{Locality: o.Locality, ReservedGangs: o.Reserved, BackfillBudget: o.Backfill}
 	sched, err := machine.OneQueue(berth.Config{
 		Levels: []string{machine.LevelUnit, machine.LevelBlock},
 		Fabric: berth.Fabric{IslandLevel: machine.LevelBlock},
-		Policy: policy,
+		Policy: berth.Policy{ReservedGangs: o.Reserved},
 	})
 	if err != nil {
 		return nil, err
@@ -193,32 +165,10 @@ func (o *Options) core() (*core.Core, error) {
 	return sched, nil
 }
 
-func mixTable() *study.Table {
-	gpuTime := 0.0
-	weight := func(i int) float64 {
-		m := mix[i]
-		return float64(m.gpus*m.of1000) * float64(m.minutes)
-	}
-	for i := range mix {
-		gpuTime += weight(i)
-	}
-	t := study.NewTable("The mix: jobs by size, median run time, and about what share of the GPU time each size asks for",
-		"GPUs", "jobs %", "median min", "GPU time %", "trays", "segment (trays in one block)")
-	for i, m := range mix {
-		g := group(m.gpus, true)
-		var segment any
-		if len(g.Topology.Segments) > 0 {
-			segment = g.Topology.Segments[0].Size
-		}
-		t.Add(m.gpus, float64(m.of1000)/10, m.minutes, 100*weight(i)/gpuTime, g.Members, segment)
-	}
-	return t
-}
-
 // report compares the two runs.
 func (o *Options) report(out *study.Printer, with, without *run) error {
-	t := study.NewTable(fmt.Sprintf("%d trays (%d GPUs), %g days after %g of warm-up, %d jobs waiting, seed %d, %s, run times told %s",
-		o.Trays, o.Trays*machine.TrayGPUs, o.Days, o.Warmup, o.Backlog, o.Seed, o.Locality, map[bool]string{true: "roughly", false: "exactly"}[o.Rough]), "", "with constraints", "without")
+	t := study.NewTable(fmt.Sprintf("%d trays (%d GPUs), %g days after %g of warm-up, %d jobs waiting, seed %d",
+		o.Trays, o.Trays*machine.TrayGPUs, o.Days, o.Warmup, o.Backlog, o.Seed), "", "with constraints", "without")
 	row := func(name string, value func(*run) any) { t.Add(name, value(with), value(without)) }
 	row("occupancy, % of GPU time", func(r *run) any { return 100 * r.occupancy() })
 	row("jobs started", func(r *run) any { return r.started })
@@ -235,15 +185,7 @@ func (o *Options) report(out *study.Printer, with, without *run) error {
 	row("reservations given", func(r *run) any { return r.totals.Reservations })
 	row("reservations expired", func(r *run) any { return r.totals.ReservationsExpired })
 	row("jobs backfilled onto them", func(r *run) any { return r.totals.ReplicasBackfilled })
-	row("searches", func(r *run) any { return r.totals.PlacementAttempts })
-	row("passes", func(r *run) any { return r.sim.Speed().Passes })
-	row("events", func(r *run) any { return r.sim.Speed().Events })
-	row("seconds", func(r *run) any { return r.wall.Seconds() })
-	row("events and passes a second", func(r *run) any { return int(float64(r.sim.Speed().Events+r.sim.Speed().Passes) / r.wall.Seconds()) })
 	if err := out.Print(t); err != nil {
-		return err
-	}
-	if err := out.Print(waitsTable(with, without)); err != nil {
 		return err
 	}
 	cost := 100 * (without.occupancy() - with.occupancy())
@@ -254,47 +196,17 @@ func (o *Options) report(out *study.Printer, with, without *run) error {
 	return nil
 }
 
-func waitsTable(with, without *run) *study.Table {
-	t := study.NewTable("Waits in minutes, of the jobs that started; with constraints and without", "GPUs", "started", "p50", "p95", "max",
-		"started w/o", "p50 w/o", "p95 w/o", "max w/o")
-	for i, m := range mix {
-		row := []any{m.gpus}
-		for _, r := range []*run{with, without} {
-			w := r.waits[i]
-			row = append(row, len(w))
-			for _, q := range []float64{0.5, 0.95, 1} {
-				if len(w) == 0 {
-					row = append(row, nil)
-					continue
-				}
-				row = append(row, minutes(study.Quantile(w, q)))
-			}
-		}
-		if len(with.waits[i])+len(without.waits[i]) > 0 {
-			t.Add(row...)
-		}
-	}
-	return t
-}
-
-func minutes(d berth.Duration) float64 { return float64(d) / float64(berth.Minute) }
-
 // run simulates one of the two.
 func (o *Options) run(ctx context.Context, constrained bool, out *study.Printer) (*run, error) {
-	began := time.Now()
 	r, err := newRun(o, constrained)
 	if err != nil {
 		return nil, err
 	}
 	word := map[bool]string{true: "with", false: "without"}[constrained]
 	out.Say("%s constraints: %d trays, %d jobs waiting", word, o.Trays, o.Backlog)
-	r.bar = report.NewProgress(out.Progress, r.until.Sub(0))
-	defer r.bar.Clear()
 	if err := r.simulate(ctx); err != nil {
 		return nil, err
 	}
-	r.wall = time.Since(began)
-	r.totals = r.core.Report().Totals
-	out.Say("%s constraints: occupancy %.2f %% in %.1f s", word, 100*r.occupancy(), r.wall.Seconds())
+	out.Say("%s constraints: occupancy %.2f %%", word, 100*r.occupancy())
 	return r, nil
 }

@@ -3,11 +3,10 @@ package nvl72
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/machine"
-	"github.com/berth-sched/berth/bench/report"
+	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
 )
@@ -20,12 +19,10 @@ type run struct {
 	core        *core.Core
 	sim         *sim.Simulation
 	broken      error // the first thing that makes no sense
-	bar         *report.Progress
-	shown       berth.Time // on the bar
 
 	from, until berth.Time // of what is measured
 	next        int        // number of the next job
-	waiting     map[berth.JobID]*wait
+	waiting     map[berth.JobID]*job
 	running     map[berth.JobID]*place
 	free        []int // GPUs by tray
 	large       []int // trays by block that jobs of 64 GPUs and more hold
@@ -34,18 +31,10 @@ type run struct {
 	heldFor int64 // GPU-milliseconds, since from
 	last    berth.Time
 
-	waits           [len(mix)][]berth.Duration
 	segments, split int
 	started         int
 	idle            idle
 	totals          berth.Totals
-	wall            time.Duration
-}
-
-// A wait is a job without a place.
-type wait struct {
-	job
-	since berth.Time
 }
 
 // A place is what a job holds.
@@ -63,7 +52,7 @@ func newRun(o *Options, constrained bool) (*run, error) {
 		o: o, constrained: constrained, core: sched,
 		from:    berth.Time(o.Warmup * float64(berth.Day)),
 		until:   berth.Time((o.Warmup + o.Days) * float64(berth.Day)),
-		waiting: map[berth.JobID]*wait{}, running: map[berth.JobID]*place{},
+		waiting: map[berth.JobID]*job{}, running: map[berth.JobID]*place{},
 		free:  make([]int, o.Trays),
 		large: make([]int, (o.Trays+machine.BlockTrays-1)/machine.BlockTrays),
 	}
@@ -76,31 +65,19 @@ func newRun(o *Options, constrained bool) (*run, error) {
 
 // simulate goes on to the end, and looks at what is idle every hour from the first pass on.
 func (r *run) simulate(ctx context.Context) error {
-	r.sim.At(max(r.from, 1), func() error { return r.everyHour(ctx) })
 	if err := r.refill(); err != nil {
 		return err
 	}
-	if err := r.sim.Run(r.until); err != nil {
+	if err := study.Simulate(ctx, r.o.Output, r.sim, r.until, max(r.from, 1), berth.Hour, r.sample); err != nil {
 		return err
 	}
 	r.hold(0)
+	r.totals = r.core.Report().Totals
 	return r.broken
-}
-
-func (r *run) everyHour(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	r.sim.At(r.sim.Now().Add(berth.Hour), func() error { return r.everyHour(ctx) })
-	return r.sample()
 }
 
 // passed keeps the backlog full after every pass.
 func (r *run) passed() error {
-	if r.bar != nil {
-		r.bar.Add(r.sim.Now().Sub(r.shown))
-		r.shown = r.sim.Now()
-	}
 	if r.broken != nil {
 		return r.broken
 	}
@@ -109,10 +86,10 @@ func (r *run) passed() error {
 
 func (r *run) refill() error {
 	for len(r.waiting) < r.o.Backlog {
-		w := &wait{job: r.o.job(r.next, r.constrained), since: r.sim.Now()}
+		j := r.o.job(r.next, r.constrained)
 		r.next++
-		r.waiting[w.spec.ID] = w
-		if err := r.sim.Tell(sim.Arrival{Event: berth.JobSubmitted{Job: w.spec}, Runtime: w.actual}); err != nil {
+		r.waiting[j.spec.ID] = &j
+		if err := r.sim.Tell(sim.Arrival{Event: berth.JobSubmitted{Job: j.spec}, Runtime: j.actual}); err != nil {
 			return err
 		}
 	}
@@ -152,9 +129,9 @@ func (r *run) scheduled(now berth.Time, actions []berth.Order) {
 
 // start notes that a job runs from now on.
 func (r *run) start(now berth.Time, bind *berth.Bind) error {
-	w := r.waiting[bind.Job]
+	j := r.waiting[bind.Job]
 	delete(r.waiting, bind.Job)
-	p := &place{gpus: w.spec.Groups[0].Claim.GPUs}
+	p := &place{gpus: j.spec.Groups[0].Claim.GPUs}
 	for i := range bind.Members {
 		tray, err := trayOf(bind.Members[i].Node)
 		if err != nil {
@@ -169,8 +146,7 @@ func (r *run) start(now berth.Time, bind *berth.Bind) error {
 	}
 
 	r.started++
-	r.waits[w.kind] = append(r.waits[w.kind], now.Sub(w.since))
-	if g := group(mix[w.kind].gpus, true); len(g.Topology.Segments) > 0 {
+	if g := group(mix[j.kind].gpus, true); len(g.Topology.Segments) > 0 {
 		r.countSegments(p.trays, g.Topology.Segments[0].Size)
 	}
 	return nil
@@ -250,11 +226,6 @@ func (i *idle) mean(count int) float64 { return float64(count) / float64(max(i.s
 
 // sample looks at what is idle now.
 func (r *run) sample() error {
-	if r.o.Check {
-		if err := r.core.Check(); err != nil {
-			return err
-		}
-	}
 	i := &r.idle
 	i.samples, i.gpus = i.samples+1, r.o.Trays*machine.TrayGPUs
 	reserved := make([]bool, r.o.Trays)

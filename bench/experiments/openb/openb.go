@@ -36,40 +36,57 @@ the exit status is 1 if a published figure is not met.
 // Options say what is played, and how.
 type Options struct {
 	study.Output
-	// Dir is the directory of the trace; Nodes the list of nodes, in it or a path.
-	Dir, Nodes string
-	// Pods are the lists of tasks: names of the published trace (default, cpu050, ...), paths, or
-	// "all" alone for those of the directory.
-	Pods []string
-	// Policies to play, each once, by bench.Find; "all" stands for the core and all of
-	// bench.Policies.
-	Policies []string
+	Dir, Nodes     string
+	Pods, Policies []string
 	// Own are played beside these: policies of the caller's, such as bench.CoreScoredBy makes.
-	Own []bench.NamedPolicy
-	// Seeds to draw, each once.
+	Own   []bench.NamedPolicy
 	Seeds []int64
-	// Load is until how many percent of the GPUs have been asked for, 100 to 1000.
-	Load int
+	Load  int
 	// Play is what differs from the published experiment.
-	Play openb.Options
-	// Bound also tells how many GPUs any policy leaves over, at the least; some seconds a seed.
+	Play  openb.Options
 	Bound bool
-	// HTML is the file of a page with plots. Empty: there is none.
-	HTML string
+	HTML  string
 }
 
-// Defaults are the options of the published experiment, on its trace in the working directory.
+// Defaults are the options of the published experiment, but for the folder of its trace.
 func Defaults() Options {
-	o := Options{Dir: ".", Nodes: workload.OpenBNodes, Pods: []string{"default"}, Policies: []string{"all"}, Load: openb.Inflation}
+	o := Options{Nodes: workload.OpenBNodes, Pods: []string{"default"}, Policies: []string{"all"}, Load: openb.Inflation}
 	for seed := int64(openb.PublishedFirst); seed <= openb.PublishedLast; seed++ {
 		o.Seeds = append(o.Seeds, seed)
 	}
 	return o
 }
 
+// Flags says what each option is.
+func (o *Options) Flags(f *study.Flags) {
+	f.File(&o.Dir, "dir", "the folder with "+workload.OpenBNodes+" and openb_pod_list_default.csv", workload.OpenBSource)
+	f.Text(&o.Nodes, "nodes", "the list of nodes, in that folder or a path")
+	f.Words(&o.Pods, "pods", "the lists of tasks: names, paths, or all of the folder")
+	f.Words(&o.Policies, "policies", "policies of package bench; all: the core and all of them")
+	f.Seeds(&o.Seeds)
+	f.Int(&o.Load, "load", 100, 1000, "play until so many percent of the GPUs have been asked for")
+	f.Func("mix", "what policies know of the mix of tasks: oracle, that of the whole trace; online, what has arrived (default oracle)", func(text string) error {
+		if o.Play.Learn = text == "online"; !o.Play.Learn && text != "oracle" {
+			return errors.New("neither oracle nor online")
+		}
+		return nil
+	})
+	f.Yes(&o.Bound, "bound", "also tell how many GPUs any policy leaves over, at the least; some seconds a seed")
+	f.HTML(&o.HTML)
+	f.Refuse(func() error {
+		if len(o.Pods) == 0 || len(o.Policies)+len(o.Own) == 0 {
+			return flagline.Misused("-policies and -pods each need a name")
+		}
+		return nil
+	})
+}
+
 // Run makes the experiment, which Help describes, on lists of tasks, one after the other, and
 // writes its results to w. The error says so if a published figure is not met.
 func Run(ctx context.Context, o Options, w io.Writer) error {
+	if err := study.Check(&o); err != nil {
+		return err
+	}
 	b := &experiment{Options: o, out: o.To(w)}
 	if err := b.configure(); err != nil {
 		return err
@@ -109,9 +126,6 @@ type trace struct {
 }
 
 func (b *experiment) configure() error {
-	if b.Dir == "" {
-		return study.Missing("dir", "the folder with "+workload.OpenBNodes+" and openb_pod_list_default.csv", workload.OpenBSource)
-	}
 	for _, name := range b.Policies {
 		if name == "all" {
 			b.policies = append(append(b.policies, bench.InCore()), bench.Policies()...)
@@ -124,20 +138,9 @@ func (b *experiment) configure() error {
 		b.policies = append(b.policies, p)
 	}
 	b.policies = append(b.policies, b.Own...)
-	if len(b.policies) == 0 || len(b.Seeds) == 0 || len(b.Pods) == 0 {
-		return flagline.Misused("-policies, -seeds and -pods each need a name or a number")
-	}
 	for i, p := range b.policies {
 		if slices.ContainsFunc(b.policies[:i], func(o bench.NamedPolicy) bool { return o.Name == p.Name }) {
 			return flagline.Misused("-policies: policy %q is named twice", p.Name)
-		}
-	}
-	if err := study.Within("load", b.Load, 100, 1000); err != nil {
-		return err
-	}
-	for i, seed := range b.Seeds {
-		if slices.Contains(b.Seeds[:i], seed) { // it would count as another sample
-			return flagline.Misused("-seeds: seed %d is named twice", seed)
 		}
 	}
 	return nil
@@ -184,7 +187,7 @@ func (b *experiment) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := b.writePage(); err != nil {
+	if err := study.WritePage(b.HTML, b.page); err != nil {
 		return err
 	}
 	return study.Found(b.verdict())

@@ -2,17 +2,10 @@ package openb
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/berth-sched/berth/bench/openb"
 	"github.com/berth-sched/berth/bench/report"
-	"github.com/berth-sched/berth/bench/study"
 )
-
-// writePage draws all lists of tasks, if that was asked for.
-func (b *experiment) writePage() error {
-	return study.WritePage(b.HTML, func(w io.Writer) error { return report.WriteLines(w, b.page()) })
-}
 
 // page has for each list what is left over by load, the mean of the seeds, and the table.
 func (b *experiment) page() *report.Lines {

@@ -29,12 +29,6 @@ func (v percentage) String() string { return fmt.Sprintf("%.2f", float64(v)) }
 
 // report prints what came of a trace.
 func (b *experiment) report(t *trace) error {
-	if b.out.ForPrograms() {
-		if err := b.out.Print(b.figures(t)); err != nil {
-			return err
-		}
-		return b.out.Print(b.series(t))
-	}
 	b.out.Note("%s: %d nodes with %d GPUs, %d tasks in the list; seeds %s; policies that use the mix %s", t.name,
 		len(t.trace.Nodes), t.trace.GPUs(), len(t.trace.Pods), b.seedText(), b.mixText())
 	if err := b.out.Print(b.summary(t)); err != nil {
@@ -127,51 +121,6 @@ func (b *experiment) differences(t *trace, policy int) []float64 {
 	list := t.at(policy, 100, openb.Point.Unallocated)
 	for i, left := range t.at(reference, 100, openb.Point.Unallocated) {
 		list[i] -= left
-	}
-	return list
-}
-
-// figures has one figure to a line, where programs read.
-func (b *experiment) figures(t *trace) *study.Table {
-	list := study.NewTable("figures", "tasks", "policy", "figure", "mean", "sd", "half of 95 %", "published")
-	add := func(p int, name string, values []float64, published any) {
-		row := []any{t.name, b.policies[p].Name, name, meanOf(values), nil, nil, published}
-		if len(values) > 1 {
-			row[4], row[5] = stat.StdDev(values, nil), study.EstimateOf(values).Half
-		}
-		list.Add(row...)
-	}
-	if t.bounds != nil {
-		list.Add(t.name, "any", "unallocated at 100, at the least", meanOf(t.bounds), nil, nil, nil)
-	}
-	for p, policy := range b.policies {
-		for _, load := range b.loads() {
-			add(p, fmt.Sprintf("allocated at %d", load), t.at(p, load, allocated), nil)
-		}
-		var published any
-		if figure, ok := t.trace.Published(policy.Name); ok {
-			published = figure
-		}
-		add(p, "unallocated at 100", t.at(p, 100, openb.Point.Unallocated), published)
-		add(p, "fragmented at 100", t.at(p, 100, fragmented), nil)
-		add(p, "fragmented of free at 80", t.at(p, 80, fragmentedOfFree), nil)
-		if differences := b.differences(t, p); differences != nil {
-			add(p, "unallocated at 100, to "+reference, differences, nil)
-		}
-	}
-	return list
-}
-
-// series has every run at every load, where programs read.
-func (b *experiment) series(t *trace) *study.Table {
-	list := study.NewTable("series", "tasks", "policy", "seed", "load", "allocated", "fragmented", "fragmented of free")
-	for p, policy := range b.policies {
-		for i, run := range t.runs[p] {
-			for load := range run.Percent() + 1 {
-				at := run.At(load)
-				list.Add(t.name, policy.Name, b.Seeds[i], load, at.Allocated, at.Fragmented, at.FragmentedOfFree)
-			}
-		}
 	}
 	return list
 }

@@ -32,11 +32,9 @@ is 1 if something does better than the best, beyond the noise.
 // Options say how much is played.
 type Options struct {
 	study.Output
-	// Policies to play beside the core, by the names of bench.Policies.
 	Policies []string
-	// Runs of each fleet, 2 to 100000, from Seed on.
-	Runs int
-	Seed uint64
+	Runs     int
+	Seed     uint64
 }
 
 // Defaults are options that take some seconds.
@@ -44,10 +42,17 @@ func Defaults() Options {
 	return Options{Policies: []string{"fgd", "best-fit", "first-fit"}, Runs: 300, Seed: 1}
 }
 
+// Flags says what each option is.
+func (o *Options) Flags(f *study.Flags) {
+	f.Words(&o.Policies, "policies", "policies of package bench to play beside the core")
+	f.Int(&o.Runs, "runs", 2, 100_000, "runs of each fleet")
+	f.Seed(&o.Seed, "seed of the first run")
+}
+
 // Run makes the experiment, which Help describes, and writes its results to w.
 func Run(ctx context.Context, o Options, w io.Writer) error {
-	if o.Runs < 2 || o.Runs > 100_000 {
-		return flagline.Misused("-runs %d is not in 2 to 100000", o.Runs)
+	if err := study.Check(&o); err != nil {
+		return err
 	}
 	policies := []bench.NamedPolicy{{Name: "core"}}
 	for _, name := range o.Policies {

@@ -39,57 +39,35 @@ func (b *experiment) join(p *policy, parts []lifePart) *run {
 	return r
 }
 
-// A figure is about all jobs under a policy.
-type figure struct {
-	name string
-	of   func(b *experiment, r *run) float64
-}
-
 // figures are about a shared fleet. Parts of the fleet are until the last submission.
-var figures = []figure{
-	{"wait mean, min", func(_ *experiment, r *run) float64 { return stat.Mean(jobMinutes(r.jobs, (*life.Job).Wait), nil) }},
-	{"wait p50, min", func(_ *experiment, r *run) float64 { return study.Quantile(jobMinutes(r.jobs, (*life.Job).Wait), 0.5) }},
-	{"wait p90, min", func(_ *experiment, r *run) float64 { return study.Quantile(jobMinutes(r.jobs, (*life.Job).Wait), 0.9) }},
-	{"wait p99, min", func(_ *experiment, r *run) float64 { return study.Quantile(jobMinutes(r.jobs, (*life.Job).Wait), 0.99) }},
-	{"delay mean, min", func(_ *experiment, r *run) float64 { return stat.Mean(jobMinutes(r.jobs, (*life.Job).Delay), nil) }},
-	{"delay p99, min", func(_ *experiment, r *run) float64 {
-		return study.Quantile(jobMinutes(r.jobs, (*life.Job).Delay), 0.99)
-	}},
-	{"slowdown mean", func(_ *experiment, r *run) float64 { return stat.Mean(study.Each(r.jobs, (*life.Job).Slowdown), nil) }},
-	{"slowdown p50", func(_ *experiment, r *run) float64 {
-		return study.Quantile(study.Each(r.jobs, (*life.Job).Slowdown), 0.5)
-	}},
-	{"in use, %", func(_ *experiment, r *run) float64 { return r.part(func(s *life.Slot) float64 { return s.Held }) }},
-	{"idle though wanted, %", func(_ *experiment, r *run) float64 { return r.part(func(s *life.Slot) float64 { return s.Idle }) }},
-	{"stranded, %", func(_ *experiment, r *run) float64 { return r.part(func(s *life.Slot) float64 { return s.Stranded }) }},
-	{"fairness, %", (*experiment).fairness},
-	{"evictions", func(_ *experiment, r *run) float64 {
-		return r.sum(func(j *life.Job) float64 { return float64(j.Evictions) })
-	}},
-	{"GPU-hours lost", func(_ *experiment, r *run) float64 {
-		return r.sum(func(j *life.Job) float64 { return float64(j.Lost()) / float64(berth.Hour) })
-	}},
-	{"makespan, days", func(_ *experiment, r *run) float64 { return float64(r.end) / float64(berth.Day) }},
-}
-
-func jobMinutes(jobs []*life.Job, span func(*life.Job) berth.Duration) []float64 {
-	return study.Each(jobs, func(j *life.Job) float64 { return float64(span(j)) / float64(berth.Minute) })
-}
-
-func (r *run) sum(of func(*life.Job) float64) (sum float64) {
-	for _, j := range r.jobs {
-		sum += of(j)
+func (b *experiment) figures() []study.Figure[*run] {
+	mean := func(span func(*life.Job) berth.Duration) func(*run) float64 {
+		return func(r *run) float64 { return stat.Mean(life.Minutes(r.jobs, span), nil) }
 	}
-	return sum
-}
-
-// part is the mean over time of some GPUs, in percent of the fleet.
-func (r *run) part(of func(*life.Slot) float64) float64 {
-	sum := 0.0
-	for i := range r.slots {
-		sum += of(&r.slots[i])
+	quantile := func(span func(*life.Job) berth.Duration, q float64) func(*run) float64 {
+		return func(r *run) float64 { return study.Quantile(life.Minutes(r.jobs, span), q) }
 	}
-	return 100 * sum / float64(len(r.slots)*r.gpus)
+	slowdowns := func(r *run) []float64 { return study.Each(r.jobs, (*life.Job).Slowdown) }
+	part := func(gpus func(*life.Slot) float64) func(*run) float64 {
+		return func(r *run) float64 { return life.PercentOf(r.gpus, r.slots, gpus) }
+	}
+	return []study.Figure[*run]{
+		{Name: "wait mean, min", Of: mean((*life.Job).Wait)},
+		{Name: "wait p50, min", Of: quantile((*life.Job).Wait, 0.5)},
+		{Name: "wait p90, min", Of: quantile((*life.Job).Wait, 0.9)},
+		{Name: "wait p99, min", Of: quantile((*life.Job).Wait, 0.99)},
+		{Name: "delay mean, min", Of: mean((*life.Job).Delay)},
+		{Name: "delay p99, min", Of: quantile((*life.Job).Delay, 0.99)},
+		{Name: "slowdown mean", Of: func(r *run) float64 { return stat.Mean(slowdowns(r), nil) }},
+		{Name: "slowdown p50", Of: func(r *run) float64 { return study.Quantile(slowdowns(r), 0.5) }},
+		{Name: "in use, %", Of: part(func(s *life.Slot) float64 { return s.Held })},
+		{Name: "idle though wanted, %", Of: part(func(s *life.Slot) float64 { return s.Idle })},
+		{Name: "stranded, %", Of: part(func(s *life.Slot) float64 { return s.Stranded })},
+		{Name: "fairness, %", Of: b.fairness},
+		{Name: "evictions", Of: func(r *run) float64 { return life.Evictions(r.jobs) }},
+		{Name: "GPU-hours lost", Of: func(r *run) float64 { return life.LostGPUHours(r.jobs) }},
+		{Name: "makespan, days", Of: func(r *run) float64 { return float64(r.end) / float64(berth.Day) }},
+	}
 }
 
 // fairness is Jain's index, in percent, of what the virtual clusters had of what they were
@@ -150,7 +128,7 @@ func (r *run) weeks() []float64 {
 	var means []float64
 	for week := range last + 1 {
 		if list := byWeek[week]; len(list) >= 100 {
-			means = append(means, stat.Mean(jobMinutes(list, (*life.Job).Delay), nil))
+			means = append(means, stat.Mean(life.Minutes(list, (*life.Job).Delay), nil))
 		}
 	}
 	return means

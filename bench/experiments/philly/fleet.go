@@ -98,7 +98,7 @@ func (b *experiment) read() (jobs []sim.Arrival, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, trace.Close()) }()
-	trace.Compress(b.Compress)
+	trace.Compress(int64(b.Compress))
 	from := berth.Time(0).Add(berth.Duration(b.From) * berth.Day)
 	for a, more := trace.Next(); more; a, more = trace.Next() {
 		if _, is := a.Event.(berth.JobSubmitted); !is || a.At < from {
@@ -138,12 +138,8 @@ func (b *experiment) playPart(p *policy, w *life.Workload, bar *report.Progress)
 	if p.name == own {
 		w = byKind(w, shares)
 	}
-	shown := berth.Time(0)
-	options := life.Options{Progress: func(now berth.Time) {
-		now = min(now, berth.Time(0).Add(b.length))
-		bar.Add(now.Sub(shown))
-		shown = now
-	}}
+	moved, end := bar.Follow(), berth.Time(0).Add(b.length)
+	options := life.Options{Progress: func(now berth.Time) { moved(min(now, end)) }}
 	if b.Check {
 		options.Checker = p.checker(config())
 	}
@@ -154,7 +150,7 @@ func (b *experiment) playPart(p *policy, w *life.Workload, bar *report.Progress)
 	if p.name == own {
 		joinKinds(book)
 	}
-	bar.Add(b.length - shown.Sub(0))
+	moved(end)
 	return lifePart{book, speed}, nil
 }
 

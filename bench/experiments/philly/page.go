@@ -2,22 +2,15 @@ package philly
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/life"
 	"github.com/berth-sched/berth/bench/report"
-	"github.com/berth-sched/berth/bench/study"
 )
 
-// WritePage draws the policies, if that was asked for.
-func (b *experiment) WritePage(runs [][]*run) error {
-	return study.WritePage(b.HTML, func(w io.Writer) error { return report.WriteLines(w, b.page(runs)) })
-}
-
-// page has the figures, what was in use and how many waited over time, which jobs waited for how
+// Page has the figures, what was in use and how many waited over time, which jobs waited for how
 // long by size, and how every virtual cluster fared against its private share.
-func (b *experiment) page(runs [][]*run) *report.Lines {
+func (b *experiment) Page(runs [][]*run) *report.Lines {
 	days := float64(b.length) / float64(berth.Day)
 	page := &report.Lines{
 		Title: "Whole lives of Philly's jobs, by policy",
@@ -79,7 +72,7 @@ func (b *experiment) waitsOf(runs [][]*run, class int) report.LineSection {
 	var delays [][]float64
 	for p := range b.policies {
 		lines = append(lines, report.Line{Name: b.policies[p].name, Own: b.policies[p].name == own})
-		delays = append(delays, jobMinutes(runs[p][inShared].ofSize(class), (*life.Job).Delay))
+		delays = append(delays, life.Minutes(runs[p][inShared].ofSize(class), (*life.Job).Delay))
 	}
 	s.AddParts(lines, delays)
 	return s

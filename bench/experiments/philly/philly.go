@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/berth-sched/berth"
@@ -62,38 +61,49 @@ much the weeks differ, and nothing about other clusters.
 // Options say what is played.
 type Options struct {
 	study.Output
-	// File is the trace: philly_jobs_sia.csv.gz of the Sia artifact.
-	File string
-	// GPUs of the fleet, 16 to 65536.
-	GPUs int
-	// Compress lets jobs arrive so many times as fast, 1 to 1000.
-	Compress int64
-	// From leaves out the jobs of the first days; Days takes those of so many days. Zero: all.
-	From, Days int
-	// Tolerance is by which the mean delay of a virtual cluster may exceed that in private; its
-	// 99th percentile may by three times as much.
-	Tolerance time.Duration
-	// Policies names those to play, in any case of letters. Empty: all.
-	Policies []string
-	// Check holds every fact and order against the checker of berthtest/check, which is slow.
-	Check bool
-	// HTML is the file of a page with plots. Empty: there is none.
-	HTML string
+	File           string
+	GPUs, Compress int
+	From, Days     int
+	Tolerance      time.Duration
+	Policies       []string
+	Check          bool
+	HTML           string
 }
 
 // Defaults are the options that berthbench has by default, but for the file.
 func Defaults() Options {
-	return Options{GPUs: 720, Compress: 1, Tolerance: 5 * time.Minute}
+	o := Options{GPUs: 720, Compress: 1, Tolerance: 5 * time.Minute}
+	for _, p := range policies() {
+		o.Policies = append(o.Policies, p.name)
+	}
+	return o
+}
+
+// Flags says what each option is.
+func (o *Options) Flags(f *study.Flags) {
+	f.File(&o.File, "file", "philly_jobs_sia.csv.gz",
+		"it is made of the trace of https://github.com/msr-fiddle/philly-traces by the artifact of Sia, https://github.com/siasosp23/artifacts")
+	f.Int(&o.GPUs, "gpus", 16, 65_536, "GPUs of the fleet")
+	f.Int(&o.Compress, "compress", 1, 1000, "let jobs arrive so many times as fast")
+	f.Int(&o.From, "from", 0, 1000, "leave out jobs of the first days; the trace is busy from day 20 on")
+	f.Int(&o.Days, "days", 0, 1000, "take jobs of so many days; 0: all")
+	f.Time(&o.Tolerance, "tolerance", 0, 1000*time.Hour, "by which the mean delay of a virtual cluster may exceed that in private; its 99th percentile by three times as much")
+	f.Words(&o.Policies, "policies", "policies to play")
+	f.Yes(&o.Check, "check", "check every event and order with berthtest/check, which is slow")
+	f.HTML(&o.HTML)
 }
 
 // Run makes the experiment, which Help describes, and writes its results to w. The error says so
 // if it does not show what it is for.
 func Run(ctx context.Context, o Options, w io.Writer) error {
+	if err := study.Check(&o); err != nil {
+		return err
+	}
 	b, err := newExperiment(o)
 	if err != nil {
 		return err
 	}
-	return study.Conduct(ctx, b, o.To(w))
+	return study.Conduct(ctx, b, o.To(w), o.HTML)
 }
 
 // An experiment is made of options that make sense.
@@ -111,26 +121,13 @@ type experiment struct {
 
 // newExperiment reads the trace, too.
 func newExperiment(o Options) (*experiment, error) {
-	if o.File == "" {
-		return nil, study.Missing("file", "philly_jobs_sia.csv.gz",
-			"it is made of the trace of https://github.com/msr-fiddle/philly-traces by the artifact of Sia, https://github.com/siasosp23/artifacts")
-	}
-	if err := study.First(
-		study.Within("gpus", o.GPUs, 16, 65_536), study.Within("compress", o.Compress, 1, 1000),
-		study.AtLeast("from", o.From, 0), study.AtLeast("days", o.Days, 0), study.AtLeast("tolerance", o.Tolerance, 0),
-	); err != nil {
-		return nil, err
-	}
-	b := &experiment{Options: o, policies: policies()}
-	if len(o.Policies) > 0 {
-		b.policies = nil
-		for _, name := range o.Policies {
-			p, err := policyNamed(name)
-			if err != nil {
-				return nil, flagline.Misused("-policies: %v", err)
-			}
-			b.policies = append(b.policies, p)
+	b := &experiment{Options: o}
+	for _, name := range o.Policies {
+		p, err := policyNamed(name)
+		if err != nil {
+			return nil, flagline.Misused("-policies: %v", err)
 		}
+		b.policies = append(b.policies, p)
 	}
 	return b, b.load()
 }
@@ -189,23 +186,17 @@ func (b *experiment) Play(ctx context.Context) ([][]*run, error) {
 	return runs, nil
 }
 
-// Verdict fails if sharing makes somebody wait under berth.
-func (b *experiment) Verdict(out *study.Printer, runs [][]*run) error {
-	var wrong []string
+// Verdict asks whether sharing makes somebody wait under berth.
+func (b *experiment) Verdict(out *study.Printer, runs [][]*run) (wrong []string) {
 	for p := range b.policies {
-		broken := b.broken(runs[p])
-		switch {
-		case b.policies[p].name != own:
-		case len(broken) == 0:
+		if b.policies[p].name != own {
+			continue
+		}
+		if wrong = b.broken(runs[p]); len(wrong) == 0 {
 			out.Note("Under %s no virtual cluster waits longer than its private share would have had it wait.", own)
-		default:
-			wrong = append(wrong, broken...)
 		}
 	}
-	if len(wrong) > 0 {
-		return errors.New(strings.Join(wrong, "; "))
-	}
-	return nil
+	return wrong
 }
 
 // broken says for which virtual clusters sharing is worse than what they would have had.

@@ -39,19 +39,13 @@ func (b *experiment) Report(out *study.Printer, runs [][]*run) error {
 
 // summary has a line for each figure.
 func (b *experiment) summary(runs [][]*run) *study.Table {
-	columns := []string{"figure"}
+	var names []string
+	var shared []*run
 	for p := range b.policies {
-		columns = append(columns, b.policies[p].name)
+		names, shared = append(names, b.policies[p].name), append(shared, runs[p][inShared])
 	}
-	t := study.NewTable("The whole: all jobs on one fleet. Waits end with the first start; delays are all the time in which a job did not get on", columns...)
-	for _, f := range figures {
-		row := []any{f.name}
-		for p := range b.policies {
-			row = append(row, f.of(b, runs[p][inShared]))
-		}
-		t.Add(row...)
-	}
-	return t
+	return study.SideBySide("The whole: all jobs on one fleet. Waits end with the first start; delays are all the time in which a job did not get on",
+		names, b.figures(), shared)
 }
 
 // bySize has a line for each class of jobs and each policy.
@@ -63,7 +57,7 @@ func (b *experiment) bySize(runs [][]*run) *study.Table {
 			if len(shared) == 0 {
 				continue
 			}
-			waits, delays, own := jobMinutes(shared, (*life.Job).Wait), jobMinutes(shared, (*life.Job).Delay), jobMinutes(private, (*life.Job).Delay)
+			waits, delays, own := life.Minutes(shared, (*life.Job).Wait), life.Minutes(shared, (*life.Job).Delay), life.Minutes(private, (*life.Job).Delay)
 			t.Add(sizes[class].name, len(shared), b.policies[p].name,
 				stat.Mean(waits, nil), study.Quantile(waits, 0.5), study.Quantile(waits, 0.9), study.Quantile(waits, 0.99),
 				stat.Mean(delays, nil), study.Quantile(delays, 0.99), stat.Mean(study.Each(shared, (*life.Job).Slowdown), nil),

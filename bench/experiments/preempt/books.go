@@ -15,10 +15,10 @@ type book struct {
 	// redone is work that was done and lost.
 	redone int64
 
-	// level is what is now, in GPUs, and slots is that over time, until booked.
-	level  [levelCount]int64
-	slots  [levelCount][]int64
-	booked berth.Time
+	// level is what is now, in GPUs, and slots is that over time, until the clock.
+	level [levelCount]int64
+	slots [levelCount][]int64
+	study.Clock
 
 	waits    []berth.Duration // of replicas, until they ran or were not wanted any more
 	admitted int64            // GPUs of those replicas
@@ -44,8 +44,8 @@ const (
 	levelCount
 )
 
-func newBook(span berth.Duration) book {
-	b := book{}
+func newBook(from berth.Time, span berth.Duration) book {
+	b := book{Clock: study.Clock{From: from}}
 	for i := range b.slots {
 		b.slots[i] = make([]int64, (span+study.Slot-1)/study.Slot)
 	}
@@ -104,14 +104,12 @@ func (r *run) change(level int, by int64) {
 
 // advance books what stood until now.
 func (r *run) advance() {
-	now, booked := r.sim.Now(), max(r.book.booked, r.from)
-	for booked < now {
-		slot := booked.Sub(r.from) / study.Slot
-		next := min(now, r.from.Add((slot+1)*study.Slot))
-		for i, level := range r.book.level {
-			r.book.slots[i][slot] += level * int64(next-booked)
+	r.book.Advance(r.sim.Now(), func(slot int, span berth.Duration) {
+		if slot < 0 {
+			return
 		}
-		booked = next
-	}
-	r.book.booked = booked
+		for i, level := range r.book.level {
+			r.book.slots[i][slot] += level * int64(span)
+		}
+	})
 }

@@ -7,54 +7,48 @@ import (
 	"github.com/berth-sched/berth/bench/study"
 )
 
-// A figure is about a week under a policy.
-type figure struct {
-	name string
-	of   func(*run) float64
-}
-
 // A table is figures that are read together.
 type table struct {
 	title   string
-	figures []figure
+	figures []study.Figure[*run]
 }
 
 // tables are what is printed: a table of policies for each of these.
 var tables = []table{
-	{"GPU-hours lost to preemption, and to what", []figure{
-		{"lost", (*run).lost},
-		{"done again", func(r *run) float64 { return study.GPUHours(float64(r.book.redone)) }},
-		{"writing", func(r *run) float64 { return study.GPUHours(float64(r.book.sum(writing))) }},
-		{"stopping", func(r *run) float64 { return study.GPUHours(float64(r.book.sum(stopping))) }},
-		{"restarting", func(r *run) float64 { return study.GPUHours(float64(r.book.again[starting])) }},
-		{"regrouping", func(r *run) float64 { return study.GPUHours(float64(r.book.again[regrouped])) }},
+	{"GPU-hours lost to preemption, and to what", []study.Figure[*run]{
+		{Name: "lost", Of: (*run).lost},
+		{Name: "done again", Of: func(r *run) float64 { return study.GPUHours(float64(r.book.redone)) }},
+		{Name: "writing", Of: func(r *run) float64 { return study.GPUHours(float64(r.book.sum(writing))) }},
+		{Name: "stopping", Of: func(r *run) float64 { return study.GPUHours(float64(r.book.sum(stopping))) }},
+		{Name: "restarting", Of: func(r *run) float64 { return study.GPUHours(float64(r.book.again[starting])) }},
+		{Name: "regrouping", Of: func(r *run) float64 { return study.GPUHours(float64(r.book.again[regrouped])) }},
 	}},
-	{"Inference: seconds from arrival until it runs, and replicas", []figure{
-		{"p50", func(r *run) float64 { return r.wait(0.5) }},
-		{"p90", func(r *run) float64 { return r.wait(0.9) }},
-		{"p99", func(r *run) float64 { return r.wait(0.99) }},
-		{"never ran", func(r *run) float64 { return float64(r.book.missed) }},
-		{"replicas", func(r *run) float64 { return float64(len(r.book.waits)) }},
-		{"GPUs", func(r *run) float64 { return float64(r.book.admitted) }},
+	{"Inference: seconds from arrival until it runs, and replicas", []study.Figure[*run]{
+		{Name: "p50", Of: func(r *run) float64 { return r.wait(0.5) }},
+		{Name: "p90", Of: func(r *run) float64 { return r.wait(0.9) }},
+		{Name: "p99", Of: func(r *run) float64 { return r.wait(0.99) }},
+		{Name: "never ran", Of: func(r *run) float64 { return float64(r.book.missed) }},
+		{Name: "replicas", Of: func(r *run) float64 { return float64(len(r.book.waits)) }},
+		{Name: "GPUs", Of: func(r *run) float64 { return float64(r.book.admitted) }},
 	}},
-	{"Victims: gangs, for each inference GPU, and the largest gang stopped for the fewest GPUs", []figure{
-		{"evicted", func(r *run) float64 { return float64(r.book.evicted) }},
-		{"shrunk", func(r *run) float64 { return float64(r.book.shrunk) }},
-		{"gangs hit/GPU", func(r *run) float64 {
+	{"Victims: gangs, for each inference GPU, and the largest gang stopped for the fewest GPUs", []study.Figure[*run]{
+		{Name: "evicted", Of: func(r *run) float64 { return float64(r.book.evicted) }},
+		{Name: "shrunk", Of: func(r *run) float64 { return float64(r.book.shrunk) }},
+		{Name: "gangs hit/GPU", Of: func(r *run) float64 {
 			return float64(r.book.evicted+r.book.shrunk) / float64(max(r.book.admitted, 1))
 		}},
-		{"GPUs stopped/GPU", func(r *run) float64 { return float64(r.book.stopped) / float64(max(r.book.admitted, 1)) }},
-		{"worst", func(r *run) float64 { return float64(r.book.worst.gpus) }},
-		{"for", func(r *run) float64 { return float64(r.book.worst.asked) }},
+		{Name: "GPUs stopped/GPU", Of: func(r *run) float64 { return float64(r.book.stopped) / float64(max(r.book.admitted, 1)) }},
+		{Name: "worst", Of: func(r *run) float64 { return float64(r.book.worst.gpus) }},
+		{Name: "for", Of: func(r *run) float64 { return float64(r.book.worst.asked) }},
 	}},
-	{"The fleet's GPU time, percent", []figure{
-		{"useful training", func(r *run) float64 { return r.percent(r.book.useful()) }},
-		{"lost", func(r *run) float64 { return r.percent(r.book.lost()) }},
-		{"other starts", func(r *run) float64 {
+	{"The fleet's GPU time, percent", []study.Figure[*run]{
+		{Name: "useful training", Of: func(r *run) float64 { return r.percent(r.book.useful()) }},
+		{Name: "lost", Of: func(r *run) float64 { return r.percent(r.book.lost()) }},
+		{Name: "other starts", Of: func(r *run) float64 {
 			return r.percent(r.book.first[starting] + r.book.first[regrouped])
 		}},
-		{"inference", func(r *run) float64 { return r.percent(r.over(replicating)) }},
-		{"idle", func(r *run) float64 { return 100 - r.percent(r.book.held+r.over(replicating)) }},
+		{Name: "inference", Of: func(r *run) float64 { return r.percent(r.over(replicating)) }},
+		{Name: "idle", Of: func(r *run) float64 { return 100 - r.percent(r.book.held+r.over(replicating)) }},
 	}},
 }
 

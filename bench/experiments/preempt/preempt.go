@@ -3,11 +3,9 @@ package preempt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/berth-sched/berth"
@@ -62,24 +60,11 @@ wall.
 // Options say how weeks are drawn and played.
 type Options struct {
 	study.Output
-	// Nodes of 8 H100, 16 to 4096.
-	Nodes int
-	// Days of a week, 1 to 28.
-	Days int
-	// Seeds is how many weeks are drawn, for the means and their confidence intervals, 2 to 100;
-	// Seed is that of the first, which is the one shown over time.
-	Seeds int
-	Seed  uint64
-	// Elastic is the percent of the gangs of four nodes and more that can do with half of them.
-	Elastic int
-	// Interval is between the checkpoints that gangs write unasked, a minute to a day.
-	Interval time.Duration
-	// Regroup is for how long an elastic gang stands still when it grows or shrinks, up to an hour.
-	Regroup time.Duration
-	// Target is in which 99 of 100 replicas are to run, a second or more.
-	Target time.Duration
-	// HTML is the file in which the first week is drawn. Empty: it is not.
-	HTML string
+	Nodes, Days, Seeds        int
+	Seed                      uint64
+	Elastic                   int
+	Interval, Regroup, Target time.Duration
+	HTML                      string
 }
 
 // Defaults are the options that berthbench has by default.
@@ -90,14 +75,26 @@ func Defaults() Options {
 	}
 }
 
+// Flags says what each option is.
+func (o *Options) Flags(f *study.Flags) {
+	f.Int(&o.Nodes, "nodes", 16, 4096, "nodes of 8 H100")
+	f.Int(&o.Days, "days", 1, 28, "days")
+	f.Int(&o.Seeds, "seeds", 2, 100, "weeks drawn, for the means and their confidence intervals")
+	f.Seed(&o.Seed, "seed of the first week, which is the one that is drawn")
+	f.Int(&o.Elastic, "elastic", 0, 100, "percent of the gangs of four nodes and more that can do with half of them")
+	f.Time(&o.Interval, "interval", time.Minute, 24*time.Hour, "between the checkpoints that gangs write unasked")
+	f.Time(&o.Regroup, "regroup", 0, time.Hour, "for which an elastic gang stands still when it grows or shrinks")
+	f.Time(&o.Target, "target", time.Second, 24*time.Hour, "in which 99 of 100 replicas are to run")
+	f.HTML(&o.HTML)
+}
+
 // Run makes the experiment, which Help describes, and writes its results to w. The error says so
 // if it does not show what it is for.
 func Run(ctx context.Context, o Options, w io.Writer) error {
-	b, err := newExperiment(o)
-	if err != nil {
+	if err := study.Check(&o); err != nil {
 		return err
 	}
-	return study.Conduct(ctx, b, o.To(w))
+	return study.Conduct(ctx, newExperiment(o), o.To(w), o.HTML)
 }
 
 // An experiment is made of options that make sense.
@@ -116,14 +113,7 @@ const (
 	never
 )
 
-func newExperiment(o Options) (*experiment, error) {
-	if err := study.First(
-		study.Within("nodes", o.Nodes, 16, 4096), study.Within("days", o.Days, 1, 28), study.Within("seeds", o.Seeds, 2, 100),
-		study.Within("elastic", o.Elastic, 0, 100), study.Within("interval", o.Interval, time.Minute, 24*time.Hour),
-		study.Within("regroup", o.Regroup, 0, time.Hour), study.AtLeast("target", o.Target, time.Second),
-	); err != nil {
-		return nil, err
-	}
+func newExperiment(o Options) *experiment {
 	nobody := berth.Config{Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptionOff}}}
 	return &experiment{o, []policy{
 		kill:    {name: "kill by priority", config: nobody, before: byPriority},
@@ -132,7 +122,15 @@ func newExperiment(o Options) (*experiment, error) {
 		shipped: {name: "berth"},
 		atOnce:  {name: "berth, at once", deaf: true},
 		never:   {name: "off", config: nobody},
-	}}, nil
+	}}
+}
+
+// names are those of the policies.
+func (b *experiment) names() (names []string) {
+	for i := range b.policies {
+		names = append(names, b.policies[i].name)
+	}
+	return names
 }
 
 func (b *experiment) gpus() int64 { return int64(b.Nodes) * machine.NodeGPUs }
@@ -152,9 +150,9 @@ func (b *experiment) Play(ctx context.Context) ([][]*run, error) {
 // lessLost is by which factor berth is to lose less than killing by priority.
 const lessLost = 10
 
-// Verdict fails if the experiment does not show what it is for.
-func (b *experiment) Verdict(out *study.Printer, runs [][]*run) error {
-	var wrong []string
+// Verdict asks how much less berth loses than killing by priority, at what delay, and whether it
+// evicts inference.
+func (b *experiment) Verdict(out *study.Printer, runs [][]*run) (wrong []string) {
 	less := ratios(study.Each(runs[kill], (*run).lost), study.Each(runs[shipped], (*run).lost))
 	out.Note("%s loses %.1f times fewer GPU-hours than %s (%.1f to %.1f by week); %s, at the same delay, %.1f times.",
 		b.policies[shipped].name, study.Quantile(less, 0.5), b.policies[kill].name, slices.Min(less), slices.Max(less),
@@ -178,10 +176,7 @@ func (b *experiment) Verdict(out *study.Printer, runs [][]*run) error {
 			wrong = append(wrong, fmt.Sprintf("%s: %.0f replicas were preempted in a week", policy.name, dropped))
 		}
 	}
-	if len(wrong) > 0 {
-		return errors.New(strings.Join(wrong, "; "))
-	}
-	return nil
+	return wrong
 }
 
 // ratios are of two policies in the same weeks.

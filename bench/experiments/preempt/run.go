@@ -67,7 +67,7 @@ func (b *experiment) newRun(policy *policy, arrivals []arrival, checker sim.Chec
 		b: b, policy: policy, jobs: map[berth.JobID]*job{}, byName: map[berth.NodeID]int{},
 		from: berth.Time(0).Add(warmUp), until: berth.Time(0).Add(warmUp + berth.Duration(b.Days)*berth.Day),
 	}
-	r.book = newBook(r.until.Sub(r.from))
+	r.book = newBook(r.from, r.until.Sub(r.from))
 	var err error
 	if r.core, err = core.New(policy.config); err != nil {
 		return nil, err

@@ -28,27 +28,30 @@ on the machine and on what else it does: compare runs of one quiet machine.
 // Options say what is measured.
 type Options struct {
 	study.Output
-	// Short: small fleets alone, in some seconds.
-	Short bool
-	// Only states with one of these in the name; none: all.
-	Only []string
-	// Time is how long to measure each figure.
-	Time time.Duration
-	// Save is a file to write the figures to, and Against one that was written so, to compare with.
+	Short         bool
+	Only          []string
+	Time          time.Duration
 	Save, Against string
-	// Markdown prints the table alone, as one of a document.
-	Markdown bool
-	// Verify has targets that are missed end in an error.
-	Verify bool
+	Markdown      bool
 }
 
 // Defaults are the options that berthbench has by default.
 func Defaults() Options { return Options{Time: time.Second} }
 
+// Flags says what each option is.
+func (o *Options) Flags(f *study.Flags) {
+	f.Yes(&o.Short, "short", "small fleets alone, in some seconds")
+	f.Words(&o.Only, "only", "only states with one of these in the name")
+	f.Time(&o.Time, "time", time.Nanosecond, time.Hour, "how long to measure each figure")
+	f.Text(&o.Save, "save", "write the figures to this file, for -against")
+	f.Text(&o.Against, "against", "compare with the figures of this file")
+	f.Yes(&o.Markdown, "markdown", "print the table alone, in Markdown")
+}
+
 // Run takes all figures, and writes them to w as one table. The error says which states did not
-// do what they should, and with Verify, how many targets were missed.
+// do what they should, or how many targets were missed.
 func Run(ctx context.Context, o Options, w io.Writer) error {
-	if err := study.Within("time", o.Time, time.Nanosecond, time.Hour); err != nil {
+	if err := study.Check(&o); err != nil {
 		return err
 	}
 	earlier, err := read(o.Against)
@@ -66,7 +69,7 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 	if err := errors.Join(failed, save(o.Save, figures)); err != nil {
 		return err
 	}
-	return study.Found(o.verdict(figures))
+	return study.Found(verdict(figures))
 }
 
 // take goes through the states, one after the other.
@@ -109,14 +112,14 @@ func patiently(out *study.Printer, c scale.Case, budget time.Duration) (figures 
 }
 
 // verdict counts the targets that were missed.
-func (o *Options) verdict(figures []scale.Figure) error {
+func verdict(figures []scale.Figure) error {
 	missed := 0
 	for i := range figures {
 		if !figures[i].Met() {
 			missed++
 		}
 	}
-	if missed == 0 || !o.Verify {
+	if missed == 0 {
 		return nil
 	}
 	return fmt.Errorf("%d of %d figures miss their target", missed, len(figures))

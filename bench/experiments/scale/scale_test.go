@@ -104,9 +104,8 @@ func TestAgainst(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	require.NoError(t, (&Options{}).verdict(someFigures()))
-	require.NoError(t, (&Options{Verify: true}).verdict(someFigures()[1:]))
-	require.EqualError(t, (&Options{Verify: true}).verdict(someFigures()), "1 of 3 figures miss their target")
+	require.NoError(t, verdict(someFigures()[1:]))
+	require.EqualError(t, verdict(someFigures()), "1 of 3 figures miss their target")
 }
 
 func TestOptions(t *testing.T) {

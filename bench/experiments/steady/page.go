@@ -2,21 +2,14 @@ package steady
 
 import (
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/berth-sched/berth/bench/report"
-	"github.com/berth-sched/berth/bench/study"
 )
 
-// WritePage draws every figure by load, if that was asked for.
-func (b *experiment) WritePage(runs [][]*run) error {
-	return study.WritePage(b.HTML, func(w io.Writer) error { return report.WriteLines(w, b.page(runs)) })
-}
-
-// page has a plot of each figure in which the policies differ, with a line for each, and a table of
+// Page has a plot of each figure in which the policies differ, with a line for each, and a table of
 // each load.
-func (b *experiment) page(runs [][]*run) *report.Lines {
+func (b *experiment) Page(runs [][]*run) *report.Lines {
 	page := &report.Lines{
 		Title: "A fleet in steady state, by policy of placement",
 		Subtitle: fmt.Sprintf("Tasks of the list %s arrive by chance and leave again: %d GPUs, %d hours, seeds %v. Every policy is the scheduling core with that policy as its scorer.",

@@ -15,7 +15,6 @@ import (
 	"github.com/berth-sched/berth/bench"
 	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/openb"
-	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
@@ -51,26 +50,13 @@ the difference, and by more than the tolerance.
 // Options say what is played, and how.
 type Options struct {
 	study.Output
-	// Dir is the directory of the trace, Pods a list of tasks with times: a name of the published
-	// trace (default, cpu050, ...) or a path.
-	Dir, Pods string
-	// Policies to play beside the core, each once, by the names of bench.Policies.
-	Policies []string
-	// Loads in percent of the fleet's GPUs, 1 to 200, and Seeds, each once.
-	Loads []int
-	Seeds []int64
-	// Nodes of the fleet, evenly out of the list by name; 0: all.
-	Nodes int
-	// Gangs is how many percent of the tasks of 8 GPUs are gangs, 0 to 100.
-	Gangs int
-	// Longest is after how many hours a task ends at the latest, 0: its own run time.
-	Longest int
-	// Warmup hours are played before what is measured, and Hours are: up to 10000.
-	Warmup, Hours int
-	// Tolerance of the verdict: in minutes of wait, and in percent of the GPUs and of tasks.
-	Tolerance, TolerancePercent float64
-	// HTML is the file of a page with plots. Empty: there is none.
-	HTML string
+	Dir, Pods                            string
+	Policies                             []string
+	Loads                                []int
+	Seeds                                []int64
+	Nodes, Gangs, Longest, Warmup, Hours int
+	Tolerance, TolerancePercent          float64
+	HTML                                 string
 }
 
 // Defaults are options that play a tenth of the fleet in a minute or two.
@@ -82,9 +68,30 @@ func Defaults() Options {
 	}
 }
 
+// Flags says what each option is.
+func (o *Options) Flags(f *study.Flags) {
+	const mostHours, noBound = 10_000, 1e9
+	f.File(&o.Dir, "dir", "the folder with "+workload.OpenBNodes+" and openb_pod_list_default.csv", workload.OpenBSource)
+	f.Text(&o.Pods, "pods", "the list of tasks, a name or a path; those without times cannot be played")
+	f.Words(&o.Policies, "policies", "policies of package bench to compare the core with")
+	f.Numbers(&o.Loads, "loads", 1, 200, "loads in percent of the GPUs")
+	f.Seeds(&o.Seeds)
+	f.Int(&o.Nodes, "nodes", 0, 65_536, "nodes, evenly out of the list by name; 0: all")
+	f.Int(&o.Gangs, "gangs", 0, 100, "percent of the tasks of 8 GPUs that are gangs of 2 to 4 such members")
+	f.Int(&o.Longest, "longest", 0, mostHours, "hours after which a task ends at the latest; 0: as in the trace")
+	f.Int(&o.Warmup, "warmup", 0, mostHours, "hours to play before those that are measured")
+	f.Int(&o.Hours, "hours", 1, mostHours, "hours to measure")
+	f.Float(&o.Tolerance, "tolerance", 0, noBound, "minutes of wait by which another policy may be better")
+	f.Float(&o.TolerancePercent, "tolerance-percent", 0, noBound, "by how much it may be better in percentages")
+	f.HTML(&o.HTML)
+}
+
 // Run makes the experiment, which Help describes, and writes its results to w. Where another policy
 // is better than the core, the error is a [study.ErrFinding].
 func Run(ctx context.Context, o Options, w io.Writer) error {
+	if err := study.Check(&o); err != nil {
+		return err
+	}
 	b := &experiment{Options: o}
 	if err := b.configure(); err != nil {
 		return err
@@ -92,7 +99,7 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 	if err := b.open(); err != nil {
 		return err
 	}
-	return study.Conduct(ctx, b, o.To(w))
+	return study.Conduct(ctx, b, o.To(w), o.HTML)
 }
 
 // An experiment is what is to be played.
@@ -104,16 +111,10 @@ type experiment struct {
 	tasks    *tasks
 }
 
-// mostHours bounds what is played.
-const mostHours = 10_000
-
 // own is the policy that others are compared with.
 const own = "core"
 
 func (b *experiment) configure() error {
-	if b.Dir == "" {
-		return study.Missing("dir", "the folder with "+workload.OpenBNodes+" and openb_pod_list_default.csv", workload.OpenBSource)
-	}
 	b.policies = []bench.NamedPolicy{{Name: own, About: "the scheduling core"}}
 	known := bench.Policies()
 	for _, name := range b.Policies {
@@ -122,33 +123,6 @@ func (b *experiment) configure() error {
 			return flagline.Misused("there is no policy %q to play beside the core", name)
 		}
 		b.policies = append(b.policies, known[at])
-	}
-	for i, p := range b.policies {
-		if slices.ContainsFunc(b.policies[:i], func(o bench.NamedPolicy) bool { return o.Name == p.Name }) {
-			return flagline.Misused("policy %q is named twice", p.Name)
-		}
-	}
-	for i, load := range b.Loads {
-		if load < 1 || load > 200 || slices.Contains(b.Loads[:i], load) {
-			return flagline.Misused("-loads: %d is not in 1 to 200, or comes twice", load)
-		}
-	}
-	for i, seed := range b.Seeds {
-		if slices.Contains(b.Seeds[:i], seed) { // it would count as another sample
-			return flagline.Misused("seed %d is named twice", seed)
-		}
-	}
-	switch {
-	case len(b.Loads) == 0 || len(b.Seeds) == 0:
-		return flagline.Misused("a load and a seed are needed")
-	case b.Gangs < 0 || b.Gangs > 100:
-		return flagline.Misused("-gangs %d is not in 0 to 100", b.Gangs)
-	case b.Nodes < 0:
-		return flagline.Misused("-nodes %d is negative", b.Nodes)
-	case b.Longest < 0 || b.Longest > mostHours:
-		return flagline.Misused("-longest %d is not in 0 to %d hours", b.Longest, mostHours)
-	case b.Warmup < 0 || b.Warmup > mostHours || b.Hours < 1 || b.Hours > mostHours:
-		return flagline.Misused("-warmup %d is not in 0 to %d hours, or -hours %d not in 1 to as many", b.Warmup, mostHours, b.Hours)
 	}
 	return nil
 }
@@ -226,16 +200,12 @@ func (b *experiment) line(i int) (policy bench.NamedPolicy, load int) {
 
 // Play makes all runs: by load and policy, then by seed.
 func (b *experiment) Play(ctx context.Context) ([][]*run, error) {
-	lines := len(b.Loads) * len(b.policies)
-	bar := report.NewCount(b.Progress, lines*len(b.Seeds), "runs")
-	defer bar.Clear()
-	return study.PlayAll(ctx, lines, len(b.Seeds), func(line, seed int) (*run, error) {
+	return study.PlayRuns(ctx, b.Output, len(b.Loads)*len(b.policies), len(b.Seeds), func(line, seed int) (*run, error) {
 		policy, load := b.line(line)
 		r, err := b.play(ctx, policy, load, b.Seeds[seed])
 		if err != nil {
 			return nil, fmt.Errorf("%s at %d %%, seed %d: %w", policy.Name, load, b.Seeds[seed], err)
 		}
-		bar.Count()
 		return r, nil
 	})
 }

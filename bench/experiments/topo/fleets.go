@@ -12,21 +12,17 @@ import (
 // A maker makes one of the fleets.
 type maker struct {
 	name  string
-	fleet func() (*fleet, error)
+	fleet func(*Options) (*fleet, error)
 }
 
-func fleets(file string) []maker {
-	return []maker{
-		{"h100", h100Fleet},
-		{"nvl72", nvl72Fleet},
-		{lingjun, func() (*fleet, error) { return lingjunFleet(file) }},
-		{"mixed", mixedFleet},
-	}
-}
+// lingjun is the fleet that is read from a file.
+const lingjun = "lingjun"
+
+var makers = []maker{{"h100", h100Fleet}, {"nvl72", nvl72Fleet}, {lingjun, lingjunFleet}, {"mixed", mixedFleet}}
 
 // h100Fleet is 500 nodes of 8 H100 behind rail leaves: a scalable unit of 32 nodes
 // has a leaf for each of the eight rails, four units share a spine.
-func h100Fleet() (*fleet, error) {
+func h100Fleet(*Options) (*fleet, error) {
 	config := berth.Config{
 		Levels: []string{"spine", "su"},
 		Fabric: berth.Fabric{RailLevel: "su", Oversubscription: []berth.Oversubscription{{Level: "spine", RatioMilli: 2000}}},
@@ -40,7 +36,7 @@ func h100Fleet() (*fleet, error) {
 }
 
 // nvl72Fleet is the one of the experiment nvl72.
-func nvl72Fleet() (*fleet, error) {
+func nvl72Fleet(*Options) (*fleet, error) {
 	config := berth.Config{
 		Levels: []string{machine.LevelUnit, machine.LevelBlock},
 		Fabric: berth.Fabric{IslandLevel: machine.LevelBlock, Oversubscription: []berth.Oversubscription{{Level: machine.LevelUnit, RatioMilli: 2000}}},
@@ -54,13 +50,13 @@ func nvl72Fleet() (*fleet, error) {
 
 // lingjunFleet is Alibaba's Lingjun cluster as its trace of 2023 tells it. The file
 // does not say what is in a host; see machine.A100Lingjun.
-func lingjunFleet(path string) (*fleet, error) {
-	file, err := os.Open(path)
+func lingjunFleet(o *Options) (*fleet, error) {
+	file, err := os.Open(o.Lingjun)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	read, err := fabric.ReadLingjun(path, file)
+	read, err := fabric.ReadLingjun(o.Lingjun, file)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +73,7 @@ func lingjunFleet(path string) (*fleet, error) {
 
 // mixedFleet has three products, each in leaves of its own: 8 H100, 8 A100, and 4 L40S
 // without NVLink.
-func mixedFleet() (*fleet, error) {
+func mixedFleet(*Options) (*fleet, error) {
 	config := berth.Config{
 		Levels: []string{"spine", "leaf"},
 		Fabric: berth.Fabric{Oversubscription: []berth.Oversubscription{{Level: "leaf", RatioMilli: 2000}}},

@@ -61,15 +61,22 @@ The exit status is 1 if a file cannot be read to its end; the others are told of
 // Options say where to look.
 type Options struct {
 	study.Output
-	// Dir is the folder with the published traces, each in a folder of its own.
 	Dir string
+}
+
+// Defaults are options that look at nothing yet.
+func Defaults() Options { return Options{} }
+
+// Flags says what each option is.
+func (o *Options) Flags(f *study.Flags) {
+	f.File(&o.Dir, "dir", "the folder with the published traces, each in a folder of its own", "-h has the folders and files that are looked for")
 }
 
 // Run looks at traces: what each file holds, and whether it can be read to its end. It writes what
 // it finds to w. The error names the files that cannot be read.
 func Run(ctx context.Context, o Options, w io.Writer) error {
-	if o.Dir == "" {
-		return study.Missing("dir", "the folder with the traces", "-h has the folders and files that are looked for")
+	if err := study.Check(&o); err != nil {
+		return err
 	}
 	tables, broken, found := newTables(), []error(nil), false
 	for _, format := range formats {

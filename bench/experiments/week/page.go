@@ -2,7 +2,6 @@ package week
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,11 +11,7 @@ import (
 	"github.com/berth-sched/berth/bench/study"
 )
 
-// writePage draws the schedulers, if that was asked for.
-func (b *experiment) writePage(runs []*run) error {
-	return study.WritePage(b.options.HTML, func(w io.Writer) error { return report.WriteLines(w, b.page(runs)) })
-}
-
+// page draws the schedulers.
 func (b *experiment) page(runs []*run) *report.Lines {
 	page := &report.Lines{
 		Title:    "Your week under three schedulers",

@@ -111,16 +111,12 @@ func (b *experiment) playOne(s *scheduler, g guess, bar *report.Progress) (*life
 	if err != nil {
 		return nil, err
 	}
-	shown := berth.Time(0)
-	book, _, err := life.Play(made, b.workload(g), life.Options{Progress: func(now berth.Time) {
-		now = min(now, berth.Time(0).Add(b.Length))
-		bar.Add(now.Sub(shown))
-		shown = now
-	}})
+	moved, end := bar.Follow(), berth.Time(0).Add(b.Length)
+	book, _, err := life.Play(made, b.workload(g), life.Options{Progress: func(now berth.Time) { moved(min(now, end)) }})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
-	bar.Add(b.Length - shown.Sub(0))
+	moved(end)
 	return book, nil
 }
 
@@ -130,7 +126,7 @@ func (b *experiment) workload(g guess) *life.Workload {
 		j := &b.Jobs[i]
 		spec := j.Spec
 		spec.ExpectedRuntime = g.limit(j)
-		if cost := berth.Duration(b.options.Checkpoint.Milliseconds()); cost > 0 {
+		if cost := berth.DurationOf(b.options.Checkpoint); cost > 0 {
 			spec.Checkpoint = berth.Checkpoint{Supported: true, Cost: cost, RestartCost: cost}
 		}
 		w.Jobs = append(w.Jobs, sim.Arrival{At: j.At, Event: berth.JobSubmitted{Job: spec}, Runtime: j.Runtime})

@@ -203,19 +203,10 @@ func (b *experiment) summary(runs []*run) *study.Table {
 	line("allocation, %", played(func(r *run) float64 { return b.part(r, func(s *life.Slot) float64 { return s.Held }) }))
 	line("free though a waiting job asks for as many, %", played(func(r *run) float64 { return b.part(r, func(s *life.Slot) float64 { return s.Idle }) }))
 	line("fragmentation: free where no waiting member fits, %", played(func(r *run) float64 { return b.part(r, func(s *life.Slot) float64 { return s.Stranded }) }))
-	line("preemptions", played(func(r *run) float64 { return sum(r, func(j *life.Job) float64 { return float64(j.Evictions) }) }))
-	line("GPU-hours lost to them", played(func(r *run) float64 {
-		return sum(r, func(j *life.Job) float64 { return float64(j.Lost()) / float64(berth.Hour) })
-	}))
+	line("preemptions", played(func(r *run) float64 { return life.Evictions(r.Jobs) }))
+	line("GPU-hours lost to them", played(func(r *run) float64 { return life.LostGPUHours(r.Jobs) }))
 	line("last job ends after, days", played(func(r *run) float64 { return float64(r.End) / float64(berth.Day) }))
 	return t
-}
-
-func sum(r *run, of func(*life.Job) float64) (sum float64) {
-	for _, j := range r.Jobs {
-		sum += of(j)
-	}
-	return sum
 }
 
 // slots are those of the time of the file.
@@ -225,11 +216,7 @@ func (b *experiment) slots(r *run) []life.Slot {
 
 // part is the mean over time of some GPUs, in percent of the fleet.
 func (b *experiment) part(r *run, of func(*life.Slot) float64) float64 {
-	sum, slots := 0.0, b.slots(r)
-	for i := range slots {
-		sum += of(&slots[i])
-	}
-	return 100 * sum / float64(max(len(slots), 1)*b.FleetGPUs())
+	return life.PercentOf(b.FleetGPUs(), b.slots(r), of)
 }
 
 // sizes are the classes of jobs by GPUs.

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/recorded"
+	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
 )
 
@@ -52,34 +53,32 @@ limits. Without stated limits every scheduler knows the run times.
 // Options say what is played.
 type Options struct {
 	study.Output
-	// Jobs, Nodes, Topology and Shares are files; all but the first may be empty.
-	Jobs, Nodes, Topology, Shares string
-	// GPUs of the fleet in nodes of NodeGPUs, where Nodes is empty. Zero: as many as the file held.
-	GPUs, NodeGPUs int
-	// ProcessorsPerGPU of a log in the Standard Workload Format.
-	ProcessorsPerGPU int
-	// Checkpoint is how long every job takes to write one when it is asked. Zero: none can, and
-	// what is evicted starts anew.
-	Checkpoint time.Duration
-	// HTML is the file of a page with plots. Empty: there is none.
-	HTML string
+	Jobs, Nodes, Topology, Shares    string
+	GPUs, NodeGPUs, ProcessorsPerGPU int
+	Checkpoint                       time.Duration
+	HTML                             string
 }
 
 // Defaults are the options that berthbench has by default, but for the files.
 func Defaults() Options { return Options{NodeGPUs: 8, ProcessorsPerGPU: 1} }
 
-func (o *Options) check() error {
-	if o.Jobs == "" {
-		return study.Missing("jobs", "a file of sacct, in the Standard Workload Format, or of kubectl", "-h has the commands")
-	}
-	err := study.First(
-		study.Within("gpus", o.GPUs, 0, 1<<17), study.Within("node-gpus", o.NodeGPUs, 1, berth.MaxGPUs),
-		study.Within("processors-per-gpu", o.ProcessorsPerGPU, 1, 4096), study.Within("checkpoint", o.Checkpoint, 0, 4*time.Minute),
-	)
-	if err == nil && o.Nodes != "" && o.GPUs != 0 {
-		return flagline.Misused("-gpus and -nodes exclude each other: both say what the fleet is")
-	}
-	return err
+// Flags says what each option is.
+func (o *Options) Flags(f *study.Flags) {
+	f.File(&o.Jobs, "jobs", "a file of sacct, in the Standard Workload Format, or of kubectl", "-h has the commands")
+	f.Text(&o.Nodes, "nodes", `the nodes: what "scontrol show node" printed`)
+	f.Text(&o.Topology, "topology", "topology.conf or topology.yaml of Slurm")
+	f.Text(&o.Shares, "shares", `the shares of accounts: what "sshare --all --parsable" printed`)
+	f.Int(&o.GPUs, "gpus", 0, 1<<17, "GPUs of the fleet without -nodes; 0: as many as the file itself held")
+	f.Int(&o.NodeGPUs, "node-gpus", 1, berth.MaxGPUs, "GPUs of a node without -nodes")
+	f.Int(&o.ProcessorsPerGPU, "processors-per-gpu", 1, 4096, "processors of a log in the Standard Workload Format that count as a GPU")
+	f.Time(&o.Checkpoint, "checkpoint", 0, 4*time.Minute, "how long every job takes to write a checkpoint when it is asked; 0: none can, and what is evicted starts anew")
+	f.HTML(&o.HTML)
+	f.Refuse(func() error {
+		if o.Nodes != "" && o.GPUs != 0 {
+			return flagline.Misused("-gpus and -nodes exclude each other: both say what the fleet is")
+		}
+		return nil
+	})
 }
 
 // An experiment is what the files hold, and what is made of it.
@@ -114,7 +113,7 @@ func load(o Options) (*experiment, error) {
 
 // Run makes the experiment, which Help describes, and writes its results to w.
 func Run(ctx context.Context, o Options, w io.Writer) error {
-	if err := o.check(); err != nil {
+	if err := study.Check(&o); err != nil {
 		return err
 	}
 	b, err := load(o)
@@ -132,5 +131,5 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(b.report(out, runs), b.writePage(runs))
+	return errors.Join(b.report(out, runs), study.WritePage(o.HTML, func() *report.Lines { return b.page(runs) }))
 }
