@@ -149,8 +149,10 @@ func TestD2_TheLastNodeThatDividesGoes(t *testing.T) {
 		return berth.JobSubmitted{Job: berth.Job{ID: id, Queue: queue, Groups: []berth.Group{{Members: 1, Claim: claim}}}}
 	}
 	for i, e := range []berth.Event{
-		berth.QueueSet{Queue: quota.Queue{Name: "p"}}, berth.QueueSet{Queue: quota.Queue{Name: "q"}},
-		berth.NodeJoined{Node: berth.Node{ID: "m", GPUs: berth.EqualGPUs(1, gpu)}}, nodeWith("n", 1, "X"), nil,
+		berth.QueueSet{Queue: quota.Queue{Name: "p"}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q"}},
+		berth.NodeJoined{Node: berth.Node{ID: "m", GPUs: berth.EqualGPUs(1, gpu)}},
+		nodeWith("n", 1, "X"), nil,
 		job("instance", "p", berth.Claim{MIG: "1g.10gb"}), job("share", "q", berth.Claim{Share: &berth.Share{GPUMilli: 100}}),
 		berth.NodeLost{Node: "m"},
 	} {

@@ -99,7 +99,8 @@ func TestCheckFindsWhatIsKeptAndWrong(t *testing.T) {
 	}
 }
 
-// A queue that was removed has no past, whatever becomes of the half-life and of the past of others.
+// A queue that was removed has no past, whatever becomes of the half-life and of the past of
+// others.
 func TestARemovedQueueHasNoPast(t *testing.T) {
 	tree := NewTree()
 	mustSet(t, tree, Queue{Name: "gone"})

@@ -19,7 +19,8 @@ type Options interface {
 }
 
 // Flags declares the options of an experiment as flags. What an option holds beforehand is the
-// default of its flag. The ranges also hold for programs that set the options themselves, by [Check].
+// default of its flag. The ranges also hold for programs that set the options themselves, by
+// [Check].
 type Flags struct {
 	set    *flag.FlagSet
 	checks []func() error
@@ -122,7 +123,8 @@ func (f *Flags) Words(p *[]string, name, usage string) {
 	once(f, p, name)
 }
 
-// Numbers declares numbers from the least to the most, with commas between, each once; at least one.
+// Numbers declares numbers from the least to the most, with commas between, each once; at least
+// one.
 func (f *Flags) Numbers(p *[]int, name string, least, most int, usage string) {
 	f.set.Var(&list[int]{p, func(text string) ([]int, error) {
 		n, err := strconv.Atoi(text)

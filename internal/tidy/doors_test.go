@@ -25,7 +25,7 @@ var doors = map[string]doorsOf{
 		asks: []string{
 			"Active", "Below", "Capacity", "Check", "CheckProduct", "Config", "Covered", "Fits", "Guaranteed", "HalfLife",
 			"InTheWay", "Leaf", "Len", "LimitOf", "Lookup", "Name", "Next", "Now", "Parent", "Past",
-			"Product", "Queues", "Standing", "Used", "WithheldBy", "Within",
+			"Positions", "Product", "Queues", "Used", "WithheldBy", "Within",
 		},
 	},
 }

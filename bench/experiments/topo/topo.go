@@ -9,11 +9,11 @@
 // holes are those that a fleet has after a while. Every gang is measured on this same
 // fill, and leaves it as it was.
 //
-// What is told: the lowest level with all members in one domain; how many nodes, and
-// domains of each level, it spans; how many islands and wider domains it breaks, which
-// were wholly free and are now used in part; and the bandwidth of an all-reduce that the core
-// expects, and the best that it could be on whole islands of the hardware it is on. How fast that is
-// decided, berthbench scale tells.
+// What is told: the lowest level with all members in one domain; how many nodes, and domains of
+// each level, it spans; how many islands and wider domains it breaks, which were wholly free and
+// are now used in part; and the bandwidth of an all-reduce that the core expects, and the best that
+// it could be on whole islands of the hardware it is on. How fast that is decided, berthbench scale
+// tells.
 package topo
 
 import (

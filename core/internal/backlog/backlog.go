@@ -20,14 +20,14 @@ import (
 //  1. A replica that is Pending stands in the index of what waits, unless it backs off; a Running
 //     one does while it is short of members, has no order out and does not back off.
 //  2. A queue is active in the quota tree if and only if it has a ready bucket.
-//  3. A bucket is ready, unless its shape is blocked or quota holds it back. A shape is blocked once:
-//     a search found no place for it, and nothing has changed since that could help.
+//  3. A bucket is ready, unless its shape is blocked or quota holds it back. A shape is blocked
+//     once: a search found no place for it, and nothing has changed since that could help.
 //  4. Reservations are in order of name, each is what its kind says (record.ReservationKind), and
 //     reservations and nodes list each other.
 //  5. An entry is fresh only while something is set aside.
 //  6. A victim whose plan ends goes on, unless it is being stopped; what counted on its place ends.
-//  7. Between Earmark(true) and Earmark(false) a queue is charged with what each plan of it will hold
-//     beyond what its gang holds, and at no other time: what is tried meanwhile leaves it so.
+//  7. Between Earmark(true) and Earmark(false) a queue is charged with what each plan of it will
+//     hold beyond what its gang holds, and at no other time: what is tried meanwhile leaves it so.
 type Backlog struct {
 	catalogue *catalogue.Catalogue
 	agenda    *agenda.Agenda

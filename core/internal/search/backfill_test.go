@@ -15,8 +15,8 @@ func backfill(m *roomtest.Machine) []string {
 	return starts(m.Pass(m.Search.Wake, m.Agenda.BeginPlacing, m.Search.Place, m.Search.Backfill))
 }
 
-// aside is a fleet with a gang that has n1, n2 and n3 reserved from an hour on, when n3 is free. n4 is
-// in use for long.
+// aside is a fleet with a gang that has n1, n2 and n3 reserved from an hour on, when n3 is free. n4
+// is in use for long.
 func aside(t *testing.T) (*roomtest.Machine, *record.Replica) {
 	m := machine(t)
 	m.Run(running(berth.Hour, roomtest.Job("on-n3", "b", 1, 8)), "n3")
@@ -99,8 +99,8 @@ func TestBackfillSpendsItsBudgetAndTheNextPassGoesOn(t *testing.T) {
 	require.Equal(t, berth.ReplicaBinding, first.State)
 }
 
-// What of a batch comes behind one that did not fit would fare likewise: it counts as tried, as far as
-// the budget goes, and no search is made for it.
+// What of a batch comes behind one that did not fit would fare likewise: it counts as tried, as far
+// as the budget goes, and no search is made for it.
 func TestABatchFaresAsTheFirstOfItDid(t *testing.T) {
 	m := machine(t, berth.Policy{BackfillBudget: 60})
 	full(m, "b")
@@ -153,7 +153,8 @@ func TestAHotSpareIsForAGangThatLostHardware(t *testing.T) {
 	require.Equal(t, []string{"waits, fits: n1"}, backfill(m))
 }
 
-// Wherever it stands in its bucket, a gang that lost hardware is tried when a spare has become free.
+// Wherever it stands in its bucket, a gang that lost hardware is tried when a spare has become
+// free.
 func TestAGangThatLostHardwareIsFoundBehindOthers(t *testing.T) {
 	m := machine(t, berth.Policy{HotSpares: []berth.HotSpares{{NodesMilli: 250}}})
 	m.State.Bounds.Depth = 1

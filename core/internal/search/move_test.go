@@ -101,7 +101,7 @@ func TestAGangWithoutAPlaceStaysUntilItsDeadline(t *testing.T) {
 }
 
 // One that was asked to leave for a place that is gone goes on, if it may.
-func TestAGangStaysWhosePlaceIsGone(t *testing.T) {
+func TestAGangStaysWhereItsPlaceIsGone(t *testing.T) {
 	m := machine(t)
 	rep := m.Run(checkpointing(roomtest.Job("stays", "a", 1, 8)), "n1")
 	n := drain(m, "n1", m.State.Now.Add(24*berth.Hour))

@@ -14,8 +14,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// machine is a fleet of two racks with two nodes of 8 GPUs each, n1 and n2, n3 and n4, and two queues
-// that are guaranteed two nodes each.
+// machine is a fleet of two racks with two nodes of 8 GPUs each, n1 and n2, n3 and n4, and two
+// queues that are guaranteed two nodes each.
 func machine(t roomtest.TB, policies ...berth.Policy) *roomtest.Machine {
 	config := berth.Config{Levels: []string{"rack"}}
 	for _, p := range policies {
@@ -204,7 +204,8 @@ func TestNothingStaysBookedOfAGangThatALimitForbids(t *testing.T) {
 	require.Equal(t, 40, m.State.FreeOpen())
 }
 
-// Members that have domains for themselves stay where the minimum was placed: they grow when they run.
+// Members that have domains for themselves stay where the minimum was placed: they grow when they
+// run.
 func TestAnExclusiveGangStartsWithItsMinimum(t *testing.T) {
 	m := machine(t)
 	job := elastic(roomtest.Job("exclusive", "a", 3, 8))

@@ -18,16 +18,16 @@ import (
 //
 // Its invariants:
 //
-//  1. What it imagines on the fleet and the quota tree is taken back before it returns, and a layout
-//     of a GPU that it stages is ordered or put back.
+//  1. What it imagines on the fleet and the quota tree is taken back before it returns, and a
+//     layout of a GPU that it stages is ordered or put back.
 //  2. Scratch is empty between two passes.
-//  3. A gang is given all of its minimum or nothing; and none its surplus, within a pass, before all
-//     that fit have their minimum.
+//  3. A gang is given all of its minimum or nothing; and none its surplus, within a pass, before
+//     all that fit have their minimum.
 //  4. What backfill starts on nodes that are reserved for a gang is expected to end before that
 //     begins, unless it may take the place of the gang (Backlog.Admits).
 //  5. The instant of a reservation moves to be earlier, never later.
-//  6. A GPU is changed for what waits only once the wait comes to what the change costs, and as often
-//     as the rates of its pool allow.
+//  6. A GPU is changed for what waits only once the wait comes to what the change costs, and as
+//     often as the rates of its pool allow.
 type Search struct {
 	catalogue *catalogue.Catalogue
 	agenda    *agenda.Agenda

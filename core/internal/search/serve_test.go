@@ -203,8 +203,8 @@ func TestWhatFitsOnOpenNodesLeavesTheRoomAlone(t *testing.T) {
 	require.Nil(t, rep.Reserved)
 }
 
-// The searches for those that come first are bounded: the gang leaves the rest of them its place, and
-// they have their turn in the next pass.
+// The searches for those that come first are bounded: the gang leaves the rest of them its place,
+// and they have their turn in the next pass.
 func TestTakersThatAreLeftOverComeFirstInTheNextPass(t *testing.T) {
 	m, rep, runs := plan(t)
 	for _, id := range []berth.JobID{"above-1", "above-2"} {
