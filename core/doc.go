@@ -38,6 +38,7 @@
 //	score      says what decides among places, demand or the embedder's own scorer, and tells it
 //	           what is held
 //	packing    members of several gangs onto nodes at once, exactly; it owns nothing
+//	evictable  an index of what could be evicted where, at what cost; it follows from the records
 //	state      the records by name and in their orders, and questions that one record cannot answer
 //	record     the records themselves: node, replica, job, request, queue, reservation
 //	demand     what the fleet is asked for, and what it costs to take room from that; no record

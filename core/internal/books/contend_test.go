@@ -199,7 +199,7 @@ func TestKeepersAreQueuesThatDoNotLendAll(t *testing.T) {
 	require.Zero(t, m.Books.Keeping)
 }
 
-// Rota: entries of many queues in policy order, each charged as if it had started.
+// PolicyOrder: entries of many queues in policy order, each charged as if it had started.
 
 func entries(reps ...*record.Replica) (list []*record.Entry) {
 	for _, rep := range reps {
@@ -208,7 +208,7 @@ func entries(reps ...*record.Replica) (list []*record.Entry) {
 	return list
 }
 
-// served takes the entries in turn off a rota, and names them.
+// served takes the entries in turn off a policy order, and names them.
 func served(m *roomtest.Machine, r *books.PolicyOrder) (order []string) {
 	for e := r.Next(); e != nil; e = r.Next() {
 		order = append(order, string(e.Rep.Job.Spec.ID))
