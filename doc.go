@@ -294,9 +294,11 @@
 // preemption. Between queues, what was lent is given back: reclaim. A queue within its guarantee,
 // or its fair share, takes from queues that use more than theirs. What a queue keeps is an amount,
 // in whichever of its jobs: as much of its guarantee, or share, as they fill (package quota has the
-// rules, and the proof that exchanges end). A latency-critical job is never preempted within its
-// queue; but its use above the guarantee of the queue is lent like all else, and reclaimed, unless
-// all jobs of its queue fit in the guarantee.
+// rules, and the proof that exchanges end). Its guarantee it keeps in jobs that run: those that are
+// planned, being started, or have but a place kept for them may come to nothing, so that no running
+// job is reclaimed on their account. A latency-critical job is never preempted within its queue;
+// but its use above the guarantee of the queue is lent like all else, and reclaimed, unless all
+// jobs of its queue fit in the guarantee.
 //
 // Idle capacity is used first. The victims are the set that does the least harm, and none of
 // them could be left out (package preempt): jobs backfilled on nodes that are reserved for the
@@ -484,17 +486,24 @@
 // [core.ExampleRestore]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Restore
 // [journal.ExampleDurable]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Durable
 // [journal.ExampleRecover]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Recover
-// [core.Example_preempt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Preempt
+// [core.Example_preempt]:
+// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Preempt
 // [core.Example_drain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Drain
-// [core.Example_divideGPUs]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-DivideGPUs
-// [core.Example_reserve]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Reserve
-// [core.ExampleCore_Explain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.Explain
-// [core.ExampleCore_StartPlan]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.StartPlan
-// [core.Example_adopt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Adopt
+// [core.Example_divideGPUs]:
+// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-DivideGPUs
+// [core.Example_reserve]:
+// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Reserve
+// [core.ExampleCore_Explain]:
+// https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.Explain
+// [core.ExampleCore_StartPlan]:
+// https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.StartPlan [core.Example_adopt]:
+// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Adopt
 // [journal.ExampleReplay]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Replay
 // [life.Example]: https://pkg.go.dev/github.com/berth-sched/berth/bench/life#example-package
-// [core.ExampleCore_WhatIf]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.WhatIf
-// [core.Example_scorer]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Scorer
-// [core.Example_refusal]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Refusal
+// [core.ExampleCore_WhatIf]:
+// https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.WhatIf [core.Example_scorer]:
+// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Scorer
+// [core.Example_refusal]:
+// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Refusal
 // [core.Example_clock]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Clock
 package berth

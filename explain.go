@@ -141,7 +141,9 @@ func (r Reason) String() string {
 
 // A Protection is what a queue keeps of its guarantee where a job of another queue could have its
 // place. KeptMilli of UsedMilli stays, in thousandths of a GPU, in whichever of its jobs: any of
-// those named may go that leave it so much, and none that do would let the other job start.
+// those named may go that leave it so much, and none that do would let the other job start. Where
+// the jobs that run are what the queue keeps, UsedMilli leaves out what is planned or being
+// started.
 type Protection struct {
 	Queue          QueueID `json:"queue"`
 	GuaranteeMilli int64   `json:"guaranteeMilli"`

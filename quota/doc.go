@@ -97,11 +97,11 @@
 // Next. While such jobs are first in a queue, what is left of its guarantee waits with
 // them, or is lent.
 //
-// What is used within a guarantee is an amount, and no set of jobs: any jobs may be taken back that
-// leave it, whichever they are. It is never taken back, and nothing is taken for a
-// queue that would be over its fair share; see Shares and MayReclaim for the rules.
-// All limits may be lowered below what is used: nothing is taken by that, and nothing
-// more fits until use has fallen.
+// What jobs that run use within a guarantee is an amount, and no set of jobs: any jobs may be taken
+// back that leave it, whichever they are (entitlement.go says which use counts). It is never taken
+// back, and nothing is taken for a queue that would be over its fair share; see Shares and
+// MayReclaim for the rules. All limits may be lowered below what is used: nothing is taken by that,
+// and nothing more fits until use has fallen.
 //
 // # Past use
 //

@@ -21,6 +21,27 @@ package quota
 // queues with small jobs where a large one is in the way. Where neither makes room in one piece,
 // what the queues keep may move, if an embedder moves jobs.
 //
+// Which use counts. What a queue has for certain is what its jobs hold that run and stay. What it
+// will have is that, and what is being started, and what is planned: a beneficiary whose victims
+// are yet to go, a job that moves or comes back to a place that is kept for it. A start may fail, a
+// plan may end, and a place that is kept may be lost. So rules 1 and 2 are about jobs that run and
+// stay: none of them is taken on account of what does not run. A beneficiary may have to wait until
+// that runs, or has come to nothing.
+//
+// Rule 3 and the proof below are about all that a queue will have, as a beneficiary counts there
+// from its plan on. What rules 1 and 2 allow of what runs, they allow of all. If what is left of
+// all is G or more, that is rule 2. Else all of it fits in G. By rule 1 what is left of the jobs
+// that run then fills G as far as any jobs that run can, and what does not run is there in full, so
+// that no choice of both fills more.
+//
+// A job that moves in the exchange itself counts as one that runs: it is not taken back, and as
+// long as it has not left its place the loss of the new one ends the exchange.
+//
+// The case: a queue with G = 4 ran a gang of 4, and room was being made for another 4 in it.
+// Counted together, they left 4 without the first, which was taken. The plan ended, and the queue
+// had nothing. Rejected: to take the first and give it back if the plan ends, as its work is lost
+// by then.
+//
 // This cannot go round in circles while demand and configuration stand still and nothing ends by
 // itself, if an embedder remembers a floor of each leaf: what it kept when it last gave by rule 2.
 // With u the use of a leaf, let

@@ -155,6 +155,9 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Order) error {
 	if err := c.inRankOrder(actions); err != nil {
 		return err
 	}
+	if err := c.keepsWhatRuns(); err != nil {
+		return err
+	}
 	return c.followsProtocol()
 }
 

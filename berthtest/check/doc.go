@@ -47,14 +47,14 @@
 // asserted. [Checker.AgainstLedger] compares a ledger with the time for which members held
 // GPUs, to the GPU-millisecond.
 //
-// Of victims it asserts that they may be evicted, and in the order of request, answer or
-// deadline, and Release; that each order names a beneficiary, which waits and has a reservation
-// until then; that a request is withdrawn when no beneficiary needs it, and only then; that the
-// victims are enough and none of them could be left out; and that nothing is reclaimed of a
-// guarantee, as far as counting tells: reclaim.go says how far. There it also asserts that the
-// gain exceeds the cost of all victims, by its own arithmetic; and of every pass, by counting
-// orders, that the rate limits are kept and no job is evicted again within its cooldown
-// (hysteresis.go).
+// Of victims it asserts that they may be evicted, and in the order of request, answer or deadline,
+// and Release; that each order names a beneficiary, which waits and has a reservation until then;
+// that a request is withdrawn when no beneficiary needs it, and only then; that the victims are
+// enough and none of them could be left out; and that nothing is reclaimed of a guarantee, as far
+// as counting tells. What runs is held apart from what is planned, being started or has but a place
+// kept for it, and has to be left by itself (running.go). It also asserts that the gain exceeds the
+// cost of all victims, by its own arithmetic (reclaim.go); and of every pass, by counting orders,
+// that the rate limits are kept and no job is evicted again within its cooldown (hysteresis.go).
 //
 // Of gangs that move, because nodes are drained, hardware was lost, or a beneficiary needs free
 // capacity in one piece, it asserts that they may move and are no more than the policy allows;

@@ -14,34 +14,64 @@ import (
 const maxSums = 1 << 14
 
 // fills is the most of a share that the jobs of a queue filled, and fill without the victims and
-// with one more that joins them; 0: none does.
-// Jobs that go as a whole or not at all count as one each, and so do the minimum of an elastic gang
-// and each unit above that. What was on its way out before counts for neither; what is being
-// started, or will be, stays. Not known: where a size is the core's choice, or a request was
-// withdrawn in this pass, so that it may have been out when the core looked, or a gang comes back
-// to where it stood, for which its queue is charged though it holds nothing, or guarantees are not
-// all lent.
+// with one more that joins them; 0: none does. What is being started, or will be, stays. Not known:
+// where lotsOf does not know, or a gang comes back to where it stood, for which its queue is
+// charged though it holds nothing, or guarantees are not all lent.
 func (w *world) fills(q *queue, share, joins int64, lent []victim, before []ghost) (most, now int64, known bool) {
 	if w.somebodyKeeps() {
 		return 0, 0, false
 	}
-	in := q.used[quota.GPUMilli]
-	var all, left []int64
+	for _, j := range w.jobs {
+		for _, rep := range j.replicas {
+			if j.queue.below(berth.QueueID(q.spec.Name)) && len(rep.stood) > 0 {
+				return 0, 0, false
+			}
+		}
+	}
+	all, left, known := w.lotsOf(q, lent, before)
+	rest := q.used[quota.GPUMilli]
+	for _, piece := range left {
+		rest -= piece
+	}
+	return filled(share-rest, all, append(left, joins), known)
+}
+
+// fillsRunning is the most of a share that the jobs of a queue filled that run, and fill without
+// the victims. Not known: where lotsOf does not know.
+func (w *world) fillsRunning(q *queue, share int64, lent []victim, before []ghost) (most, now int64, known bool) {
+	all, left, known := w.lotsOf(q, lent, before)
+	return filled(share, all, left, known)
+}
+
+func filled(share int64, all, left []int64, known bool) (most, now int64, exact bool) {
+	if !known {
+		return 0, 0, false
+	}
+	most, known = largestSum(share, all)
+	if now, some := largestSum(share, left); some && known {
+		return most, now, true
+	}
+	return 0, 0, false
+}
+
+// lotsOf lists what the jobs of a queue hold that run, and what is left of that without the
+// victims. Jobs that go as a whole or not at all count as one each, and so do the minimum of an
+// elastic gang and each unit above that. What was on its way out before counts for neither. Not
+// known: where a size is the core's choice, or a request was withdrawn in this pass, so that it may
+// have been out when the core looked.
+func (w *world) lotsOf(q *queue, lent []victim, before []ghost) (all, left []int64, known bool) {
 	for _, j := range w.jobs {
 		if !j.queue.below(berth.QueueID(q.spec.Name)) {
 			continue
 		}
 		for _, rep := range j.replicas {
-			if len(rep.stood) > 0 {
-				return 0, 0, false
-			}
 			members := slices.DeleteFunc(w.staying(rep, before), func(m *member) bool { return m.state == binding || m.state == broke })
-			if len(members) == 0 || rep.state != berth.ReplicaRunning && !slices.Contains(w.opened, rep.preemption) {
+			if len(members) == 0 || !w.ran(rep) {
 				continue
 			}
 			pieces, units, known := w.pieces(rep, members)
 			if !known || w.told.has(rep) {
-				return 0, 0, false
+				return nil, nil, false
 			}
 			all = append(all, pieces...)
 			gone := 0
@@ -55,20 +85,12 @@ func (w *world) fills(q *queue, share, joins int64, lent []victim, before []ghos
 				}
 			}
 			if gone > 0 && gone < len(pieces) && gone > units {
-				return 0, 0, false
+				return nil, nil, false
 			}
 			left = append(left, pieces[gone:]...)
 		}
 	}
-	rest := in
-	for _, piece := range left {
-		rest -= piece
-	}
-	most, known = largestSum(share-rest, all)
-	if now, some := largestSum(share-rest, append(left, joins)); some && known {
-		return most, now, true
-	}
-	return 0, 0, false
+	return all, left, true
 }
 
 // pieces lists what a replica is made of: so many units above its minimum, all of one size, and the

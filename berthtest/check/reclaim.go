@@ -16,10 +16,6 @@ import (
 //   - All victims are of the beneficiary's queue, or none.
 //   - None holds more than Preemption.MaxRatio lets it for what is asked, unless it is of a
 //     lower class, or what is asked is within what the beneficiary's queue is guaranteed.
-//   - What is given back by another queue leaves every queue on the way down to it, from
-//     where it parts from the beneficiary's, what it states as its guarantee. The exception are
-//     gangs that do not fit in it, beside the others: then what is left fills as much of the
-//     guarantee as before.
 //   - No queue on the way down to the beneficiary has, with it, both more than it states as
 //     its guarantee and more than its fair share, or than its part of what is guaranteed
 //     above it. Those shares are what quota.Shares makes of the checker's own capacity,
@@ -30,11 +26,10 @@ import (
 //     more than 64 nodes that are not partitioned, where no other preemption is under way on
 //     those nodes and no limit speaks of products.
 //   - There, if it is the only preemption, no other gang departs, and the paths to all victims
-//     part from the beneficiary's at one queue and none is that exception, no victim could have
-//     been left out. Elsewhere one may have to go so that others may be taken.
+//     part from the beneficiary's at one queue and leave all queues their guarantees in use, no
+//     victim could have been left out. Elsewhere one may have to go so that others may be taken.
 //
-// The core counts on gangs that wait for capacity of departing gangs, and no order tells: a queue
-// of such gangs is not asserted to keep its guarantee.
+// What is left of guarantees is asserted in running.go.
 //
 // Rooms that are made in one pass are made one after the other, in an order that no order
 // tells: there must be one in which each is right. Of more than three nothing is asserted. Nor does
@@ -284,11 +279,7 @@ func (w *world) judge(r *preemption) error {
 		if err := w.mayTake(rep, asked, victim); err != nil {
 			return err
 		}
-		exception, err := w.leaves(rep, victim, victims, w.gone[:gone])
-		if err != nil {
-			return err
-		}
-		whole = whole || exception
+		whole = w.cutsInto(rep, victim) || whole
 		if w.fair != nil && !w.withinGuarantee && victim.whole() && victim.cooling {
 			return broken(PromiseS6, "%s is evicted for %s, and was evicted before, too short a time ago", victim, rep)
 		}
@@ -525,28 +516,13 @@ func (w *world) hasWith(q *queue, rep *replica, asked int64) int64 {
 	return q.has()
 }
 
-// leaves: every queue of a victim has its guarantee without the victims, or what is left of its
-// jobs fills as much of it. Before that some were gone.
-func (w *world) leaves(rep *replica, victim victim, lent []victim, before []ghost) (exception bool, err error) {
+// cutsInto reports whether a queue of a victim has less than its guarantee without the victims.
+func (w *world) cutsInto(rep *replica, victim victim) bool {
 	_, others := parting(rep.job.queue, victim.job.queue)
-	for _, q := range others {
+	return slices.ContainsFunc(others, func(q *queue) bool {
 		guarantee, stated := q.spec.Guarantee[quota.GPUMilli]
-		left := q.has()
-		if !stated || left >= guarantee || len(q.all(w.waiting)) > 0 {
-			continue
-		}
-		exception = true
-		if most, now, known := w.fills(q, guarantee, 0, lent, before); known && now < most {
-			return true, broken(PromiseS4, "%s is evicted for %s, and leaves queue %s with %d of %d guaranteed; its jobs filled %d of that, and fill %d now",
-				victim, rep, q.spec.Name, left, guarantee, most, now)
-		}
-	}
-	if exception {
-		w.saw("taken back as a whole")
-	} else {
-		w.saw("what is taken back leaves the guarantees")
-	}
-	return exception, nil
+		return stated && q.has() < guarantee && len(q.all(w.waiting)) == 0
+	})
 }
 
 // held is what members hold of GPUs, or held before they were imagined gone.

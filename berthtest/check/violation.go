@@ -14,8 +14,8 @@ const (
 	PromiseS2 Promise = "S2"
 	// PromiseS3: usage equals the sum of what is held, in every queue.
 	PromiseS3 Promise = "S3"
-	// PromiseS4: nothing is taken back of what a queue is guaranteed, nor for a queue that has its
-	// guarantee and its fair share.
+	// PromiseS4: nothing is taken back of what a queue is guaranteed, counted in what runs, nor for
+	// a queue that has its guarantee and its fair share.
 	PromiseS4 Promise = "S4"
 	// PromiseS5: layouts of divided GPUs are valid at every step, and no instance in use is
 	// touched.

@@ -13,15 +13,22 @@ import (
 
 // The part of a victim search about what queues keep: an amount each, in whichever of their jobs.
 // Package quota has the rules, and the proof that they end.
+//
+// A guarantee is kept in what runs and stays: a start may fail, a plan may end, and a place that is
+// kept may be lost. What a queue will have with those is what it fills its fair share with, and the
+// proof goes by that. A gang that moves for the beneficiary of the search itself runs and stays:
+// where its new place is lost before it has left the old one, the preemption ends.
 
 // An entitlement is what a queue uses, and what of that it keeps whatever candidates are taken.
 type entitlement struct {
 	queue quota.QueueIndex
 	above int // the number, from 1, of the entitlement of the queue above it; 0: the paths part there
-	// guaranteed and fair are its shares, of which used is in use, by jobs that may go sooner or
-	// later the lots.
+	// guaranteed and fair are its shares beside what is being started, of which used will be in
+	// use, by jobs that may go sooner or later the lots. Of these, running counts what runs and
+	// stays.
 	guaranteed, fair, used int64
 	lots                   []quota.Lot
+	running                running
 	reason                 quota.ReclaimReason
 	// opened: that may be only while others that are nearer are gone; now is then the reason beside
 	// the candidates at hand.
@@ -31,6 +38,13 @@ type entitlement struct {
 	fills, fillsFair, kept int64
 	// taken is scratch: what is taken, by size.
 	taken []quota.Lot
+}
+
+// A running is what runs of a queue and stays: used, by the lots, which fill so much of what it is
+// guaranteed.
+type running struct {
+	guaranteed, used, fills int64
+	lots                    []quota.Lot
 }
 
 // A Floor is what a queue keeps that gave so that less fills its guarantee.
@@ -95,12 +109,34 @@ func (t *Search) newEntitlement(s *quota.Stake, above int, reason quota.ReclaimR
 	c := t.victims
 	k := &entitlement{queue: s.Queue, above: above, reason: reason, now: reason, opened: opened, used: c.state.Quota.Used(s.Queue, quota.GPUMilli)}
 	below := s.Has - k.used // kept by those below, for themselves
-	rest := k.used
-	add := func(size, count int64) {
-		k.lots = books.AddLot(k.lots, size, count)
-		rest -= size * count
+	r := &k.running
+	r.lots, r.used = t.lotsOf(k.queue)
+	r.guaranteed = max(0, s.Guaranteed-below)
+	r.fills = quota.Fill(r.guaranteed, r.lots)
+	k.lots = slices.Clone(r.lots)
+	rest := k.used - r.used
+	c.backlog.EachPlanned(k.queue, t.Rep, func(milli int64) { // what moves counts on its way
+		k.lots = books.AddLot(k.lots, milli, 1)
+		rest -= milli
+	})
+	// What is being started stays.
+	rest = max(0, rest)
+	k.guaranteed, k.fair = max(0, s.Guaranteed-below-rest), max(0, s.Fair-below-rest)
+	k.used -= rest
+	k.fills, k.fillsFair = quota.Fill(k.guaranteed, k.lots), quota.Fill(k.fair, k.lots)
+	if q := c.books.Queues[k.queue]; q != nil && c.state.Quota.Leaf(k.queue) {
+		k.kept = min(max(0, q.FloorMilli-rest), k.guaranteed, k.used)
 	}
-	t.eachLeaf(k.queue, func(q *record.Queue) {
+	return k
+}
+
+// lotsOf lists what runs at and below a queue and stays, in pieces that go one by one, and how much
+// that is together.
+func (t *Search) lotsOf(at quota.QueueIndex) (lots []quota.Lot, milli int64) {
+	add := func(size, count int64) {
+		lots, milli = books.AddLot(lots, size, count), milli+size*count
+	}
+	t.eachLeaf(at, func(q *record.Queue) {
 		for _, l := range q.Lots {
 			add(l.Size, l.Count)
 		}
@@ -114,16 +150,7 @@ func (t *Search) newEntitlement(s *quota.Stake, above int, reason quota.ReclaimR
 			return true
 		})
 	})
-	c.backlog.EachPlanned(k.queue, t.Rep, func(milli int64) { add(milli, 1) }) // what moves counts on its way
-	// What is being started stays.
-	rest = max(0, rest)
-	k.guaranteed, k.fair = max(0, s.Guaranteed-below-rest), max(0, s.Fair-below-rest)
-	k.used -= rest
-	k.fills, k.fillsFair = quota.Fill(k.guaranteed, k.lots), quota.Fill(k.fair, k.lots)
-	if q := c.books.Queues[k.queue]; q != nil && c.state.Quota.Leaf(k.queue) {
-		k.kept = min(max(0, q.FloorMilli-rest), k.guaranteed, k.used)
-	}
-	return k
+	return lots, milli
 }
 
 // eachLeaf calls a function for the leaves at and below a queue.
@@ -145,7 +172,7 @@ func (k *entitlement) share() int64 {
 	if k.reason == quota.ReclaimForShare {
 		return k.fair
 	}
-	return k.guaranteed
+	return k.running.guaranteed
 }
 
 // allowances bound what candidates give together, as far as amounts tell, and say for which of them
@@ -195,20 +222,20 @@ func (t *Search) allowances() []preempt.Allowance {
 
 // allowance is the most that a queue may give, of what counts.
 func (k *entitlement) allowance() int64 {
-	if k.kept > 0 {
+	most, lots := -k.running.fills, k.running.lots
+	switch {
+	case k.kept > 0:
 		return k.used - k.kept
+	case k.reason == quota.ReclaimForShare:
+		most, lots = -k.fillsFair, k.lots
 	}
-	most := -k.fills
-	if k.reason == quota.ReclaimForShare {
-		most = -k.fillsFair
-	}
-	for _, l := range k.lots {
+	for _, l := range lots {
 		if l.Size <= k.share() {
 			most += l.Size * l.Count
 		}
 	}
 	if k.reason == quota.ReclaimForGuarantee {
-		most = max(most, k.used-k.guaranteed)
+		most = max(most, k.running.used-k.running.guaranteed)
 	}
 	return most
 }
@@ -298,11 +325,12 @@ func (t *Search) mostLeft(q quota.QueueIndex) int64 {
 	for at := t.entitlementOf[q]; at > 0; at = t.entitlements[at-1].above {
 		k := t.entitlements[at-1]
 		left, _ := k.left()
-		fills := k.fills
-		if k.reason == quota.ReclaimForShare {
-			fills = k.fillsFair
+		if most = min(most, left-k.kept); k.reason == quota.ReclaimForShare {
+			most = min(most, left-k.fillsFair)
+			continue
 		}
-		most = min(most, left-max(k.kept, fills))
+		left, _ = without(k.running.used, k.running.lots, k.taken)
+		most = min(most, left-k.running.fills)
 	}
 	return most
 }
@@ -320,15 +348,23 @@ func (t *Search) leaveKept(q quota.QueueIndex) bool {
 // leaves reports whether a queue is left what it keeps.
 func (k *entitlement) leaves() bool {
 	left, lots := k.left()
-	leavesGuarantee := left >= min(k.guaranteed, k.used) || quota.Fill(k.guaranteed, lots) >= k.fills
 	leavesShare := k.now == quota.ReclaimForGuarantee || quota.Fill(k.fair, lots) >= k.fillsFair
-	return left >= k.kept && leavesGuarantee && leavesShare
+	return left >= k.kept && leavesShare && k.running.leaves(k.taken)
 }
 
-// left is what of a queue is not taken.
-func (k *entitlement) left() (milli int64, lots []quota.Lot) {
-	milli, lots = k.used, slices.Clone(k.lots)
-	for _, l := range k.taken {
+// leaves reports whether what runs and is not taken keeps the guarantee.
+func (r *running) leaves(taken []quota.Lot) bool {
+	left, lots := without(r.used, r.lots, taken)
+	return left >= min(r.guaranteed, r.used) || quota.Fill(r.guaranteed, lots) >= r.fills
+}
+
+// left is what a queue will have of what is not taken.
+func (k *entitlement) left() (milli int64, lots []quota.Lot) { return without(k.used, k.lots, k.taken) }
+
+// without is an amount, in lots, without what is taken of it.
+func without(milli int64, lots, taken []quota.Lot) (int64, []quota.Lot) {
+	lots = slices.Clone(lots)
+	for _, l := range taken {
 		milli -= l.Size * l.Count
 		lots = books.AddLot(lots, l.Size, -l.Count)
 	}

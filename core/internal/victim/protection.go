@@ -38,8 +38,7 @@ func (t *Search) protection(q quota.QueueIndex) *berth.Protection {
 	used := c.state.Quota.Used(q, quota.GPUMilli)
 	p := berth.Protection{Queue: berth.QueueID(c.state.Quota.Name(q)), GuaranteeMilli: c.books.Shares.Guaranteed(q), UsedMilli: used, KeptMilli: used}
 	if at := t.entitlementOf[q]; at > 0 {
-		k := t.entitlements[at-1]
-		p.KeptMilli = used - k.used + max(k.fills, k.kept)
+		p.UsedMilli, p.KeptMilli = t.entitlements[at-1].keptOf(used)
 	}
 	c.books.Queues[q].Running.Ascend(func(rep *record.Replica) bool {
 		switch {
@@ -55,6 +54,16 @@ func (t *Search) protection(q quota.QueueIndex) *berth.Protection {
 		return nil
 	}
 	return &p
+}
+
+// keptOf is what a queue keeps of what it uses, and what that is: of so much with what is planned,
+// or of what runs where that leaves less to take.
+func (k *entitlement) keptOf(planned int64) (used, kept int64) {
+	give, r := k.used-max(k.fills, k.kept), &k.running
+	if r.used-r.fills < give {
+		return r.used, r.fills
+	}
+	return planned, planned - give
 }
 
 // inTheWay reports whether a member holds something where the beneficiary could be.
