@@ -8,16 +8,19 @@ import (
 // The JSON of events, orders and configurations is stable: fields come in the order of
 // the type's declaration, and what is written today is read tomorrow. Decoding is strict,
 // because an event that is half understood is worse than none: a kind or key that is
-// unknown, doubled or wrongly cased is refused, and so are bytes that are not UTF-8. The
-// *Error names the whole path, such as "job.groups[0].claim.gpu", and the key that was
-// meant where one is near; it repeats no more than 100 bytes of the input. Decoding costs
-// O(len(b)).
+// unknown, doubled or wrongly cased is refused, and so are bytes that are not UTF-8. An event
+// or order that leaves out a field is refused as well, at any depth, unless the field's tag has
+// omitempty or omitzero: a GPU that was forgotten would be number 0. A field that a type gets
+// later has such a tag, because texts of before lack it. The *Error names the whole path, such as
+// "job.groups[0].claim.gpu", and the key that was meant where one is near; it repeats no more
+// than 100 bytes of the input. Decoding costs O(len(b)).
 
 // EncodeEvent returns the event's JSON, on one line.
 func EncodeEvent(e Event) ([]byte, error) { return eventKinds.encode(e) }
 
 // DecodeEvent reads what EncodeEvent wrote. It checks the form alone; whether
-// the event makes sense is for Apply to say.
+// the event makes sense is for Apply to say. A field must be there unless its tag has omitempty
+// or omitzero, because 0 is the first GPU of a node as well as what was forgotten.
 func DecodeEvent(b []byte) (Event, error) { return eventKinds.decode(b) }
 
 // EncodeOrder returns the order's JSON, on one line.

@@ -12,12 +12,15 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-func sampleActions() []berth.Order {
+func sampleOrders() []berth.Order {
 	order := berth.OrderHeader{ID: 4, At: 5, Deadline: 6, Job: "j", Replica: 1, Incarnation: 2, Cause: berth.Cause{Code: berth.CauseFits, Detail: "d"}}
 	members := []berth.MemberPlacement{{Group: "g", Index: 1, Node: "n", GPUs: berth.GPUSetOf(1, 2)}}
 	return []berth.Order{
 		berth.Bind{OrderHeader: order, Members: members},
 		berth.Release{OrderHeader: order, Members: members, Attempt: 2},
+		berth.Repartition{OrderHeader: order, Node: "n", GPU: 1, Mode: berth.GPUModeMPS},
+		berth.RequestCheckpoint{OrderHeader: order, Members: members},
+		berth.Withdraw{OrderHeader: order, Request: 3},
 		berth.Drop{OrderHeader: order},
 	}
 }
@@ -41,7 +44,7 @@ func TestEventsRoundTrip(t *testing.T) {
 }
 
 func TestActionsRoundTrip(t *testing.T) {
-	for _, a := range sampleActions() {
+	for _, a := range sampleOrders() {
 		t.Run(a.Kind(), func(t *testing.T) {
 			b, err := berth.EncodeOrder(a)
 			require.NoError(t, err)
@@ -74,7 +77,7 @@ func TestJSONIsStable(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.want, string(b))
 	}
-	b, err := berth.EncodeOrder(sampleActions()[0])
+	b, err := berth.EncodeOrder(sampleOrders()[0])
 	require.NoError(t, err)
 	require.Equal(t, `{"bind":{"id":4,"at":5,"deadline":6,"job":"j","replica":1,"incarnation":2,"cause":{"code":"fits","detail":"d"},`+
 		`"members":[{"group":"g","index":1,"node":"n","gpus":[1,2]}]}}`, string(b))
@@ -97,7 +100,7 @@ func TestDecodingIsStrict(t *testing.T) {
 		{"GPU out of range", `{"jobObserved":{"running":[{"members":[{"gpus":[64]}]}]}}`, "jobObserved.running[0].members[0].gpus", "64"},
 		{"doubled GPU", `{"jobObserved":{"running":[{"members":[{"gpus":[1,1]}]}]}}`, "jobObserved.running[0].members[0].gpus", "1"},
 		{"bad capability", `{"nodeJoined":{"node":{"gpus":[{"computeCapability":"9"}]}}}`, "nodeJoined.node.gpus[0].computeCapability", "9"},
-		{"an unknown key deep inside", `{"jobSubmitted":{"job":{"groups":[{"claim":{}},{"claim":{"gpu":8}}]}}}`, "jobSubmitted.job.groups[1].claim.gpu", `did you mean "gpus"?`},
+		{"an unknown key deep inside", `{"jobSubmitted":{"job":{"groups":[{"members":1,"claim":{}},{"members":1,"claim":{"gpu":8}}]}}}`, "jobSubmitted.job.groups[1].claim.gpu", `did you mean "gpus"?`},
 		{"a key in capitals", `{"jobSubmitted":{"job":{"Queue":"q"}}}`, "jobSubmitted.job.Queue", `did you mean "queue"?`},
 		{"a kind in capitals", `{"NodeLost":{}}`, "NodeLost", `did you mean "nodeLost"?`},
 		{"a kind misspelt", `{"nodeLots":{}}`, "nodeLots", `did you mean "nodeLost"?`},
@@ -151,7 +154,7 @@ func FuzzDecodeEvent(f *testing.F) {
 }
 
 func FuzzDecodeAction(f *testing.F) {
-	for _, a := range sampleActions() {
+	for _, a := range sampleOrders() {
 		b, _ := berth.EncodeOrder(a)
 		f.Add(b)
 	}

@@ -87,7 +87,7 @@ type types struct {
 // variantOf is the variant with the values of type V, which implements I.
 func variantOf[V interface{ Kind() string }, I any](known types) variant[I] {
 	var zero V
-	form, pen := strict.FormOf[V](known.Readings), strict.PenOf[V](known.Writings)
+	form, pen := strict.CompleteFormOf[V](known.Readings), strict.PenOf[V](known.Writings)
 	return variant[I]{
 		kind: zero.Kind(),
 		is:   func(value I) bool { _, ok := any(value).(V); return ok },
@@ -103,9 +103,8 @@ func variantOf[V interface{ Kind() string }, I any](known types) variant[I] {
 			return any(*v).(I), true
 		},
 		decode: func(b []byte) (I, error) {
-			var v V
-			err := strict.Unmarshal(b, &v)
-			return any(v).(I), err
+			v, err := form.Unmarshal(b)
+			return any(*v).(I), err
 		},
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/sample"
 )
 
 // variants lists, from the source, the types with a marker method, which makes them
@@ -50,15 +51,16 @@ func kindOf(name string) string {
 	return strings.ToLower(name[:upper]) + name[upper:]
 }
 
-// bodyOf is the JSON of the least of a type that can be written.
-func bodyOf(name string) string {
-	switch name {
-	case "OrderReported":
-		return `{"outcome":"done"}`
-	case "GPUPartitioned", "Repartition":
-		return `{"mode":"whole"}`
+// sampleOf is the sample of a type.
+func sampleOf[I interface{ Kind() string }](t *testing.T, samples []I, name string) I {
+	t.Helper()
+	for _, value := range samples {
+		if fmt.Sprintf("%T", value) == "berth."+name {
+			return value
+		}
 	}
-	return `{}`
+	require.FailNow(t, "no sample", "of %s; see package internal/sample and sampleOrders", name)
+	panic("unreachable")
 }
 
 // A new event is its type, its line in the table of kinds, and its handler: this test
@@ -66,12 +68,12 @@ func bodyOf(name string) string {
 func TestEveryEventHasALineAndAHandler(t *testing.T) {
 	for _, name := range variants(t, "event") {
 		t.Run(name, func(t *testing.T) {
-			e, err := berth.DecodeEvent(fmt.Appendf(nil, `{%q:%s}`, kindOf(name), bodyOf(name)))
+			b, err := berth.EncodeEvent(sampleOf(t, sample.Events(), name))
+			require.NoError(t, err)
+			e, err := berth.DecodeEvent(b)
 			require.NoError(t, err)
 			require.Equal(t, "berth."+name, fmt.Sprintf("%T", e))
 			require.Equal(t, kindOf(name), e.Kind())
-			_, err = berth.EncodeEvent(e)
-			require.NoError(t, err)
 			sched, err := core.New(berth.Config{Levels: []string{"leaf"}})
 			require.NoError(t, err)
 			if err := sched.Apply(0, e); err != nil {
@@ -84,12 +86,12 @@ func TestEveryEventHasALineAndAHandler(t *testing.T) {
 func TestEveryOrderHasALine(t *testing.T) {
 	for _, name := range variants(t, "order") {
 		t.Run(name, func(t *testing.T) {
-			a, err := berth.DecodeOrder(fmt.Appendf(nil, `{%q:%s}`, kindOf(name), bodyOf(name)))
+			b, err := berth.EncodeOrder(sampleOf(t, sampleOrders(), name))
 			require.NoError(t, err)
-			require.Equal(t, "berth."+name, fmt.Sprintf("%T", a))
-			require.Equal(t, kindOf(name), a.Kind())
-			_, err = berth.EncodeOrder(a)
+			o, err := berth.DecodeOrder(b)
 			require.NoError(t, err)
+			require.Equal(t, "berth."+name, fmt.Sprintf("%T", o))
+			require.Equal(t, kindOf(name), o.Kind())
 		})
 	}
 }

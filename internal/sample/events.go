@@ -2,6 +2,7 @@ package sample
 
 import (
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -30,7 +31,7 @@ func Job() berth.Job {
 	}
 }
 
-// Events are of every kind but a few, and use every field that such an event can have.
+// Events are of every kind, and use every field that such an event can have.
 func Events() []berth.Event {
 	return []berth.Event{
 		berth.NodeJoined{Node: Node("n1")},
@@ -42,6 +43,10 @@ func Events() []berth.Event {
 		berth.GPUFailed{Node: "n1", GPU: 3, Reason: "xid 79"},
 		berth.XidReported{Node: "n1", GPU: 3, Xid: 79, Reason: "in the log"},
 		berth.GPURepaired{Node: "n1", GPU: 3},
+		berth.GPUPartitioned{Node: "n1", GPU: 3, Mode: berth.GPUModeMIG, Instances: []mig.Placement{{Profile: mig.ProfileName{ComputeSlices: 3, MemoryGB: 40}, Start: 4, Size: 4}}},
+		berth.MIGTableSet{Table: mig.Product{Name: "tiny", ComputeSlices: 2, MemorySlices: 2, Profiles: []mig.Profile{
+			{Name: mig.ProfileName{ComputeSlices: 1, MemoryGB: 5}, ComputeSlices: 1, MemorySlices: 1, Starts: []int{0, 1}, MaxCount: 2},
+		}}},
 		berth.QueueSet{Queue: quota.Queue{Name: "team-a", Guarantee: quota.Amounts{quota.GPUMilli: 8000}, Limit: quota.Amounts{quota.CPUMilli: 1}, Weight: 2}},
 		berth.QueueRemoved{Queue: "team-a"},
 		berth.ReservationSet{Reservation: berth.Reservation{
@@ -58,8 +63,10 @@ func Events() []berth.Event {
 		berth.JobCancelled{Job: "j"},
 		berth.JobFinished{Job: "j", Incarnation: 1, Failed: true, Reason: "exit 1"},
 		berth.MemberFailed{Job: "j", Replica: 2, Incarnation: 1, Members: []berth.MemberRef{{Group: "workers", Index: 7}}, Reason: "oom"},
+		berth.ActivityReported{Job: "j", Replica: 2, Incarnation: 1, ActiveMilli: 500},
 		berth.CheckpointWritten{Job: "j", Replica: 2, Incarnation: 1, At: 5},
 		berth.OrderReported{Order: 7, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Index: 1}}, Reason: "no image"},
+		berth.LedgerSettled{},
 		berth.PolicyChanged{Policy: berth.Policy{BindTimeout: 1, ReleaseTimeout: 2, ReleaseAttempts: 3, RetryBackoff: 4, MaxRetryBackoff: 5, PassBudget: 6, Locality: berth.LocalityLoose, ReservedGangs: -1}},
 	}
 }

@@ -2,6 +2,7 @@ package strict
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/berth-sched/berth/internal/errtext"
@@ -13,6 +14,8 @@ type fields []field
 type field struct {
 	name string
 	of   reflect.Type
+	// optional: it is left out where it is empty.
+	optional bool
 }
 
 // fieldsOf lists the fields of a struct, those of what is embedded among them.
@@ -32,10 +35,27 @@ func appendFields(known fields, t reflect.Type) fields {
 		case embeds:
 			known = appendFields(known, f.Type)
 		case name != "":
-			known = append(known, field{name, f.Type})
+			known = append(known, field{name, f.Type, isOptional(&f)})
 		}
 	}
 	return known
+}
+
+// isOptional reports whether a field is left out where it is empty, by its tag.
+func isOptional(f *reflect.StructField) bool {
+	_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return slices.ContainsFunc(strings.Split(options, ","), func(option string) bool {
+		return option == "omitempty" || option == "omitzero"
+	})
+}
+
+// takesNull reports whether null is what a nil value of a type is written as.
+func takesNull(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
+		return true
+	}
+	return false
 }
 
 // nameOf is the name of a field in JSON; empty: it has none. The fields of one that embeds stand

@@ -15,7 +15,11 @@ import (
 // A Form knows what is right and not what is wrong: a text that it does not take is read again by
 // Unmarshal, which says what is wrong with it. So both take the same texts to mean the same, and
 // Unmarshal is what a Form is tested against. What is right but rare may go that way too.
-type Form[T any] struct{ read reading }
+type Form[T any] struct {
+	read reading
+	// complete: see CompleteFormOf.
+	complete bool
+}
 
 // A reading reads the next value of a text, and reports whether it did. The value is zero before.
 type reading func(*source, reflect.Value) bool
@@ -23,7 +27,17 @@ type reading func(*source, reflect.Value) bool
 // FormOf makes the form of a type, with those of types that others had made in their readings. A
 // type that has what no form reads is read by Unmarshal alone: numbers with fractions, arrays,
 // interfaces, fields of one name in two embedded structs. O(types within).
-func FormOf[T any](known Readings) *Form[T] { return &Form[T]{known.of(reflect.TypeFor[T]())} }
+func FormOf[T any](known Readings) *Form[T] { return &Form[T]{read: known.of(reflect.TypeFor[T]())} }
+
+// CompleteFormOf is FormOf for texts that say all that there is to say: each field is there, at any
+// depth, but for those whose tags have omitempty or omitzero, which are left out where they are
+// empty. Otherwise a number that was forgotten would be read as 0, the first of its kind. Null,
+// where it is not how nil is written, is no value either.
+func CompleteFormOf[T any](known Readings) *Form[T] {
+	form := FormOf[T](known)
+	form.complete = true
+	return form
+}
 
 // Unmarshal reads a text as the function Unmarshal does. Cost: O(len(b)), some 1/20 of that.
 func (f *Form[T]) Unmarshal(b []byte) (*T, error) {
@@ -31,12 +45,12 @@ func (f *Form[T]) Unmarshal(b []byte) (*T, error) {
 		return v, nil
 	}
 	v := new(T)
-	return v, Unmarshal(b, v)
+	return v, unmarshal(b, v, f.complete)
 }
 
 // Plain is Unmarshal without a word about what is wrong: false: it may be wrong, or rare.
 func (f *Form[T]) Plain(b []byte) (*T, bool) {
-	v, s := new(T), &source{text: b}
+	v, s := new(T), &source{text: b, complete: f.complete}
 	if len(b) > longText {
 		s.words = make([]string, 256)
 	}
@@ -191,6 +205,8 @@ type entry struct {
 	key   string // the name as it is written, with quotes and colon
 	index []int
 	read  reading
+	// optional: see field.
+	optional bool
 }
 
 func (m Readings) structure(t reflect.Type) reading {
@@ -202,6 +218,12 @@ func (m Readings) structure(t reflect.Type) reading {
 	}
 	if !ok || len(list) > 128 {
 		return func(*source, reflect.Value) bool { return false }
+	}
+	var required [2]uint64
+	for i := range list {
+		if !list[i].optional {
+			required[i/64] |= 1 << (i % 64)
+		}
 	}
 	return func(s *source, v reflect.Value) bool {
 		if !s.take('{') {
@@ -223,6 +245,9 @@ func (m Readings) structure(t reflect.Type) reading {
 				return false
 			}
 			next = at + 1
+		}
+		if s.complete && (required[0]&^seen[0] != 0 || required[1]&^seen[1] != 0) {
+			return false
 		}
 		return s.take('}')
 	}
@@ -273,7 +298,7 @@ func (m Readings) entries(list []entry, t reflect.Type, path []int) ([]entry, bo
 			if f.Anonymous || strings.Contains(f.Tag.Get("json"), ",string") {
 				return nil, false
 			}
-			list = append(list, entry{name, strconv.Quote(name) + ":", index, m.of(f.Type)})
+			list = append(list, entry{name, strconv.Quote(name) + ":", index, m.of(f.Type), isOptional(&f)})
 		}
 	}
 	return list, true

@@ -63,7 +63,7 @@ func TestAFormReadsLikeUnmarshal(t *testing.T) {
 func same[T any](t *testing.T, form *Form[T], text string) {
 	t.Helper()
 	var want T
-	refusal := Unmarshal([]byte(text), &want)
+	refusal := unmarshal([]byte(text), &want, form.complete)
 	got, err := form.Unmarshal([]byte(text))
 	require.Equal(t, refusal, err, text)
 	if refusal == nil {
@@ -76,7 +76,50 @@ func same[T any](t *testing.T, form *Form[T], text string) {
 
 // Each text that differs from a right one in some bytes is read as Unmarshal reads it.
 func TestAFormRefusesWhatUnmarshalRefuses(t *testing.T) {
-	form := FormOf[wide](Readings{})
+	refusesLikeUnmarshal(t, FormOf[wide](Readings{}))
+}
+
+// A complete form differs from Unmarshal in what it misses alone, and says itself what that is.
+func TestACompleteFormRefusesWhatIsLeftOut(t *testing.T) {
+	form := CompleteFormOf[wide](Readings{})
+	refusesLikeUnmarshal(t, form)
+	type row struct {
+		N    int            `json:"n"`
+		Size int            `json:"size,omitempty"`
+		Rows []row          `json:"rows"`
+		By   map[string]row `json:"by,omitzero"`
+		At   *Part          `json:"at"`
+		Part
+	}
+	const whole = `"rows":null,"at":null,"part":1`
+	rows := CompleteFormOf[row](Readings{})
+	for _, c := range []struct{ text, field, reason string }{
+		{`{"n":0,` + whole + `}`, "", ""},
+		{`{"n":0,"size":null,` + whole + `}`, "", ""},
+		{`{` + whole + `}`, "n", "is missing"},
+		{`{"n":null,` + whole + `}`, "n", "is null"},
+		{`{"n":0,"rows":[],"part":1}`, "at", "is missing"},
+		{`{"n":0,"rows":[],"at":null}`, "part", "is missing"},
+		{`{"n":0,"rows":[],"at":{},"part":1}`, "at.part", "is missing"},
+		{`{"n":0,"at":null,"part":1,"rows":[{"n":1,` + whole + `},{` + whole + `}]}`, "rows[1].n", "is missing"},
+		{`{"n":0,"at":null,"part":1,"rows":[null]}`, "rows[0]", "is null"},
+		{`{"n":0,"by":{"a":{}},` + whole + `}`, `by["a"].n`, "is missing"},
+		{`{"n":0,"by":{"a":null},` + whole + `}`, `by["a"]`, "is null"},
+		{`null`, "", "is null"},
+	} {
+		same(t, rows, c.text)
+		_, err := rows.Unmarshal([]byte(c.text))
+		if c.reason == "" {
+			require.NoError(t, err)
+			continue
+		}
+		field, reason := Describe(err, (*ownError).because)
+		require.Equal(t, [2]string{c.field, c.reason}, [2]string{field, reason}, c.text)
+	}
+}
+
+func refusesLikeUnmarshal(t *testing.T, form *Form[wide]) {
+	t.Helper()
 	for i := range plain {
 		same(t, form, plain[:i])
 		same(t, form, plain[:i]+plain[i+1:])

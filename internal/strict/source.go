@@ -10,7 +10,9 @@ import (
 type source struct {
 	text []byte
 	at   int
-	read map[shared]reflect.Value
+	// complete: see CompleteFormOf.
+	complete bool
+	read     map[shared]reflect.Value
 	// lengths has that of the last list of a kind, if it was short. Two kinds may have one place:
 	// it is a guess.
 	lengths [16]uint8

@@ -31,14 +31,17 @@ func (e *Error) Unwrap() error { return e.Err }
 // Unmarshal is json.Unmarshal that refuses, with an *Error, keys that are unknown, doubled or
 // wrongly cased, and bytes that are not UTF-8. The value is then of no use. Cost: O(len(b)),
 // some 1.5 times that of json.Unmarshal.
-func Unmarshal(b []byte, v any) error {
+func Unmarshal(b []byte, v any) error { return unmarshal(b, v, false) }
+
+// unmarshal is Unmarshal; complete: with fields that must be there, see CompleteFormOf.
+func unmarshal(b []byte, v any, complete bool) error {
 	err := json.Unmarshal(b, v)
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		return &Error{Reason: describe(syntax, len(b))}
 	}
-	w := walker{text: b, types: map[reflect.Type]fields{}, mistyped: err != nil}
-	if refusal := w.value(reflect.TypeOf(v).Elem()); refusal != nil {
+	w := walker{text: b, types: map[reflect.Type]fields{}, complete: complete, mistyped: err != nil}
+	if refusal := w.present(reflect.TypeOf(v).Elem(), false); refusal != nil {
 		refusal.Field = errtext.Clip(refusal.Field)
 		return refusal
 	}

@@ -19,6 +19,8 @@ type walker struct {
 	text  []byte
 	at    int
 	types map[reflect.Type]fields
+	// complete: what may not be left out must be there.
+	complete bool
 	// mistyped: a value is not of its type, and is looked for.
 	mistyped bool
 }
@@ -92,9 +94,9 @@ func (w *walker) object(t reflect.Type) *Error {
 		if err := w.utf8(quoted); err != nil {
 			return err.in(path)
 		}
-		doubled := false
+		doubled, optional := false, false
 		if i := known.index(key); i >= 0 {
-			element, doubled, seen[i] = known[i].of, seen[i], true
+			element, optional, doubled, seen[i] = known[i].of, known[i].optional, seen[i], true
 		} else if isStruct {
 			return &Error{Field: path, Reason: UnknownField + known.suggestion(key)}
 		} else {
@@ -108,8 +110,28 @@ func (w *walker) object(t reflect.Type) *Error {
 		}
 		w.blanks()
 		w.at++ // the colon
-		if err := w.value(element); err != nil {
+		if err := w.present(element, optional); err != nil {
 			return err.in(path)
+		}
+	}
+	return w.missing(known, seen)
+}
+
+// present walks the next value. Null, which encoding/json takes for any value and passes over,
+// leaves out what it stands for.
+func (w *walker) present(t reflect.Type, optional bool) *Error {
+	w.blanks()
+	if w.complete && !optional && t != nil && !takesNull(t) && w.text[w.at] == 'n' {
+		return &Error{Reason: "is null"}
+	}
+	return w.value(t)
+}
+
+// missing refuses an object that leaves out a field, of which it names the first.
+func (w *walker) missing(known fields, seen []bool) *Error {
+	for i := range known {
+		if w.complete && !seen[i] && !known[i].optional {
+			return &Error{Field: known[i].name, Reason: "is missing"}
 		}
 	}
 	return nil
@@ -122,7 +144,7 @@ func (w *walker) list(t reflect.Type) *Error {
 	}
 	i := 0
 	for w.at++; w.more(']'); i++ {
-		if err := w.value(element); err != nil {
+		if err := w.present(element, false); err != nil {
 			return err.in(errtext.Index("", i))
 		}
 	}
