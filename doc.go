@@ -486,24 +486,17 @@
 // [core.ExampleRestore]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Restore
 // [journal.ExampleDurable]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Durable
 // [journal.ExampleRecover]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Recover
-// [core.Example_preempt]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Preempt
+// [core.Example_preempt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Preempt
 // [core.Example_drain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Drain
-// [core.Example_divideGPUs]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-DivideGPUs
-// [core.Example_reserve]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Reserve
-// [core.ExampleCore_Explain]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.Explain
-// [core.ExampleCore_StartPlan]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.StartPlan [core.Example_adopt]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Adopt
+// [core.Example_divideGPUs]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-DivideGPUs
+// [core.Example_reserve]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Reserve
+// [core.ExampleCore_Explain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.Explain
+// [core.ExampleCore_StartPlan]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.StartPlan
+// [core.Example_adopt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Adopt
 // [journal.ExampleReplay]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Replay
 // [life.Example]: https://pkg.go.dev/github.com/berth-sched/berth/bench/life#example-package
-// [core.ExampleCore_WhatIf]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.WhatIf [core.Example_scorer]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Scorer
-// [core.Example_refusal]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Refusal
+// [core.ExampleCore_WhatIf]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.WhatIf
+// [core.Example_scorer]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Scorer
+// [core.Example_refusal]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Refusal
 // [core.Example_clock]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Clock
 package berth
