@@ -1,8 +1,6 @@
 package recorded
 
 import (
-	"bufio"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +12,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/internal/input"
 )
 
 // A Job is one of the file, with whole GPUs.
@@ -69,19 +68,9 @@ func (t *Tally) add(reason string, line int) {
 	(*t)[i].Line = min((*t)[i].Line, line)
 }
 
-// unzip undoes a compression that shows in the first bytes.
-func unzip(r io.Reader) (*bufio.Reader, error) {
-	in := bufio.NewReader(r)
-	if start, _ := in.Peek(2); string(start) != "\x1f\x8b" {
-		return in, nil
-	}
-	plain, err := gzip.NewReader(in)
-	return bufio.NewReader(plain), err
-}
-
 // readJobs reads a file of whichever format.
 func readJobs(o *Options, nodes []berth.Node) (*source, error) {
-	in, err := unzip(o.Jobs.Data)
+	in, err := input.Unzip(o.Jobs.Data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Jobs.Name, err)
 	}

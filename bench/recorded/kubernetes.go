@@ -1,7 +1,6 @@
 package recorded
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/internal/input"
 )
 
 // An object is a Node or a Pod, as far as it is read. The fields are those of the API of
@@ -52,19 +52,16 @@ const (
 	productLabel = "nvidia.com/gpu.product"
 )
 
-// maxDump bounds a dump in bytes.
-const maxDump = 1 << 30
+// maxObject bounds an object in bytes; the API server takes some 1.5 MiB.
+const maxObject = 16 << 20
 
 // readKubernetes reads what "kubectl get nodes,pods -A -o json" prints. A pod that holds GPUs
 // is a job of its namespace, from its creation to its end; one that runs, until the latest instant
 // of the dump. Pods with one owner that is no Deployment, StatefulSet or DaemonSet, of one size and
 // created within a minute, are a gang. Pods that are gone from the API server are not in the dump.
+// Object by object is read, so that what is kept is the nodes and the pods with GPUs: O(bytes).
 func readKubernetes(file string, in io.Reader) (*source, error) {
-	text, err := io.ReadAll(io.LimitReader(in, maxDump))
-	if err != nil {
-		return nil, err
-	}
-	k := &dump{file: file, text: text, source: source{Kind: "a dump of kubectl"}}
+	k := &dump{file: file, lines: input.NewLines(in, maxObject), source: source{Kind: "a dump of kubectl"}}
 	if err := k.read(); err != nil {
 		return nil, err
 	}
@@ -74,10 +71,10 @@ func readKubernetes(file string, in io.Reader) (*source, error) {
 
 type dump struct {
 	source
-	file string
-	text []byte
-	pods []pod
-	last time.Time
+	file  string
+	lines *input.Lines
+	pods  []pod
+	last  time.Time
 }
 
 // A pod holds GPUs.
@@ -87,12 +84,12 @@ type pod struct {
 }
 
 func (k *dump) read() error {
-	decoder := json.NewDecoder(bytes.NewReader(k.text))
+	decoder := json.NewDecoder(k.lines)
 	if err := k.toItems(decoder); err != nil {
 		return err
 	}
 	for decoder.More() {
-		line, _ := k.place(decoder.InputOffset())
+		line, _ := k.lines.At(decoder.InputOffset())
 		var o object
 		if err := decoder.Decode(&o); err != nil {
 			return k.fault(decoder, err)
@@ -133,7 +130,7 @@ func (k *dump) toItems(decoder *json.Decoder) error {
 
 // fault says where the text makes no sense.
 func (k *dump) fault(decoder *json.Decoder, err error) error {
-	at, field := decoder.InputOffset(), ""
+	at, field, kind := decoder.InputOffset(), "", workload.ErrRow
 	var syntax *json.SyntaxError
 	var wrong *json.UnmarshalTypeError
 	switch {
@@ -143,15 +140,11 @@ func (k *dump) fault(decoder *json.Decoder, err error) error {
 		field = wrong.Field
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		err = errors.New("the text ends early")
+	case errors.Is(err, workload.ErrLimit):
+		kind = workload.ErrLimit
 	}
-	line, column := k.place(at)
-	return &workload.TraceError{File: k.file, Line: line, Column: column, Field: field, Kind: workload.ErrRow, Reason: err.Error()}
-}
-
-// place is the line and the column of what comes after so many bytes.
-func (k *dump) place(offset int64) (line, column int) {
-	before := k.text[:min(offset, int64(len(k.text)))]
-	return 1 + bytes.Count(before, []byte{'\n'}), len(before) - bytes.LastIndexByte(before, '\n')
+	line, column := k.lines.At(at)
+	return &workload.TraceError{File: k.file, Line: line, Column: column, Field: field, Kind: kind, Reason: err.Error()}
 }
 
 func (k *dump) take(o *object, line int) error {

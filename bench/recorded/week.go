@@ -18,6 +18,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/internal/input"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology/fabric"
 )
@@ -184,7 +185,7 @@ func (b *Week) Peak() (most int) {
 
 // ReadTopology reads a topology.conf of Slurm or, by its name, a topology.yaml.
 func ReadTopology(file File) (*fabric.Fabric, error) {
-	text, err := unzip(file.Data)
+	text, err := input.Unzip(file.Data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file.Name, err)
 	}
@@ -305,7 +306,7 @@ func (b *Week) setShares(file *File) error {
 	b.SharesSay = "its part of the GPU-hours of the file; -shares says better"
 	if b.Guaranteed = file.given(); b.Guaranteed {
 		b.SharesSay = "that of " + file.Name + "; an account that is not there has none"
-		text, err := unzip(file.Data)
+		text, err := input.Unzip(file.Data)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file.Name, err)
 		}

@@ -24,7 +24,8 @@
 //
 // A [Trace] is a workload that somebody recorded: one column of a file after the other
 // becomes a fact that a core can be told, as the function that reads it says, and so does what
-// the file does not tell. All files may be compressed with gzip. A row that makes no sense
+// the file does not tell. All files may be compressed with gzip; what comes out is at most 1 MiB
+// and 64 times the file, and a line at most 1 MiB. A row that makes no sense
 // ends the trace with a [TraceError], which names file, line, column and field.
 //
 //   - [OpenB]: Alibaba 2023, 1,213 nodes with 6,212 GPUs, and 8,152 tasks of which about half

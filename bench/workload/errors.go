@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/input"
 )
 
 // The kinds of TraceError.
@@ -14,6 +15,8 @@ var (
 	ErrRow = errors.New("malformed row")
 	// ErrValue: a value that makes no sense in its column.
 	ErrValue = errors.New("bad value")
+	// ErrLimit: more than is read, such as what gzip makes of very little.
+	ErrLimit = input.ErrLimit
 )
 
 // ErrOptions is the kind of the errors about Options that make no sense.

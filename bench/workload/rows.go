@@ -3,12 +3,13 @@ package workload
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/berth-sched/berth/internal/input"
 )
 
 // maxRow bounds a line in bytes, so that a file without ends of lines does not fill
@@ -32,13 +33,9 @@ type rows interface {
 // text undoes a compression that shows in the first bytes, as that of gzip does, and
 // drops the byte order mark that some spreadsheets write.
 func text(r io.Reader) (io.Reader, error) {
-	in := bufio.NewReader(r)
-	if start, _ := in.Peek(2); bytes.Equal(start, []byte{0x1f, 0x8b}) {
-		plain, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, err
-		}
-		in = bufio.NewReader(plain)
+	in, err := input.Unzip(r)
+	if err != nil {
+		return nil, err
 	}
 	mark := []byte("\ufeff")
 	start, err := in.Peek(len(mark))

@@ -20,11 +20,12 @@ func mayImport(from, path string) string {
 		return fmt.Sprintf("imports %s, which is for tests alone", target)
 	}
 	siblings, decides := siblings(from)
-	if !decides && !within(from, "internal") {
+	if _, reads := readers[from]; reads || !decides && !within(from, "internal") {
 		return "" // the upper floor imports what it likes
 	}
 	if ours {
-		if within(target, "internal") || slices.Contains(siblings, target) {
+		_, reads := readers[target]
+		if within(target, "internal") && !reads || slices.Contains(siblings, target) {
 			return ""
 		}
 		return fmt.Sprintf("imports its sibling %s against the arrows", display(target))

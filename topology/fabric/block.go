@@ -38,6 +38,17 @@ func (s *source) blocks(blocks []block, sizes []sized, field string) (*Fabric, e
 		}
 	}
 	f.Levels = append(f.Levels, "block")
+	nodes := 0
+	for i := range blocks {
+		nodes += len(blocks[i].nodes)
+	}
+	if nodes > maxNodes {
+		return nil, s.refuse(ErrLimit, 0, "", "there are more than %d nodes", maxNodes)
+	}
+	if err := s.spend(0, "", nodes*(nodeCost+pathCost*len(f.Levels))); err != nil {
+		return nil, err
+	}
+	f.Nodes = make([]Node, 0, nodes)
 	aggregates := make([][]string, len(ratios))
 	for i, ratio := range ratios {
 		aggregates[i] = aggregateNames(blocks, ratio)
@@ -64,9 +75,6 @@ func (s *source) blocks(blocks []block, sizes []sized, field string) (*Fabric, e
 			owner[name] = b.name
 			f.Nodes = append(f.Nodes, Node{Name: name, Path: slices.Clone(path)})
 		}
-	}
-	if len(f.Nodes) > maxNodes {
-		return nil, s.refuse(ErrLimit, 0, "", "there are more than %d nodes", maxNodes)
 	}
 	slices.SortFunc(f.Nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
 	return f, nil

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/input"
 )
 
 // The kinds of refusal. Test for them with errors.Is; get file, line and reason
@@ -70,17 +71,56 @@ func (e *Error) Error() string {
 // Unwrap makes errors.Is find the kind of the refusal.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// A source is an input under way: its name for errors, and what is left of the
-// memory that its host lists may take.
+// What an input may stand for is bounded by what it costs in memory: costFree bytes, which is
+// 65,536 nodes below some levels of switches, and costTimes its own length. The costs are those of
+// a name of a host list beside its bytes, of a switch, of a node, of its name of a level, which is
+// more in a table, and of a value of YAML.
+const (
+	costFree   = 32 << 20
+	costTimes  = 20
+	nameCost   = 48
+	switchCost = 400
+	nodeCost   = 400
+	pathCost   = 24
+	levelCost  = 80
+	valueCost  = 400
+)
+
+// A source is an input under way: its name for errors, its length, and what is left of the memory
+// that it may take.
 type source struct {
 	file   string
+	size   int
 	budget int
 }
 
-func newSource(file string) *source { return &source{file: file, budget: hostBudget} }
+func newSource(file string) *source { return &source{file: file, budget: costFree} }
+
+// grow adds to the length of the input.
+func (s *source) grow(bytes int) {
+	s.size += bytes
+	s.budget += costTimes * bytes
+}
+
+// spend takes the memory that something of the input will take off what is left, before it does.
+func (s *source) spend(line int, field string, bytes int) error {
+	if s.budget -= bytes; s.budget < 0 {
+		return s.refuse(ErrLimit, line, field, "the input stands for too much: it may take %d bytes of memory, and %d for each of its own", costFree, costTimes)
+	}
+	return nil
+}
 
 func (s *source) refuse(kind error, line int, field, format string, args ...any) *Error {
 	return &Error{File: s.file, Line: line, Field: field, Reason: fmt.Sprintf(format, args...), Kind: kind}
+}
+
+// unread refuses an input that cannot be read, or holds more than it may.
+func (s *source) unread(line int, err error) *Error {
+	kind := err
+	if errors.Is(err, input.ErrLimit) {
+		kind = ErrLimit
+	}
+	return s.refuse(kind, line, "", "reading failed: %v", err)
 }
 
 // checkName refuses a name that the host lists of Slurm cannot carry.

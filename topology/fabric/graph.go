@@ -13,9 +13,9 @@ const directSuffix = "-direct"
 // switches are unique, a switch has at most one parent, a host any number of leaves.
 type graph struct {
 	*source
-	vertices []vertex
+	vertices []*vertex
 	index    map[string]int32
-	hosts    []host
+	hosts    []*host
 	byName   map[string]int32
 	// single refuses a host on several switches instead of calling them rails.
 	single bool
@@ -43,19 +43,22 @@ func newGraph(s *source) *graph {
 }
 
 // vertex returns the switch of a name, a new one where it was not yet named.
-func (g *graph) vertex(name string, line int) int32 {
+func (g *graph) vertex(name string, line int) (int32, error) {
 	if v, ok := g.index[name]; ok {
-		return v
+		return v, nil
+	}
+	if err := g.spend(line, "", switchCost); err != nil {
+		return 0, err
 	}
 	v := int32(len(g.vertices))
-	g.vertices = append(g.vertices, vertex{name: name, line: line, parent: -1})
+	g.vertices = append(g.vertices, &vertex{name: name, line: line, parent: -1})
 	g.index[name] = v
-	return v
+	return v, nil
 }
 
 // link hangs a switch below another.
 func (g *graph) link(parent, child int32, line int, field string) error {
-	c := &g.vertices[child]
+	c := g.vertices[child]
 	if c.parent == parent {
 		return g.refuse(ErrDuplicate, line, field, "%q is named twice below %q", c.name, g.vertices[parent].name)
 	}
@@ -76,15 +79,18 @@ func (g *graph) host(name string, line int) (h int32, isNew bool, err error) {
 	if len(g.hosts) >= maxNodes {
 		return 0, false, g.refuse(ErrLimit, line, "", "there are more than %d nodes", maxNodes)
 	}
+	if err := g.spend(line, "", nodeCost); err != nil {
+		return 0, false, err
+	}
 	h = int32(len(g.hosts))
-	g.hosts = append(g.hosts, host{Node: Node{Name: name}, line: line})
+	g.hosts = append(g.hosts, &host{Node: Node{Name: name}, line: line})
 	g.byName[name] = h
 	return h, true, nil
 }
 
 // attach hangs a host on a switch.
 func (g *graph) attach(v, h int32, line int, field string) error {
-	node := &g.hosts[h]
+	node := g.hosts[h]
 	if len(node.leaves) >= maxRails {
 		return g.refuse(ErrLimit, line, field, "the node %q is on more than %d switches", node.Name, maxRails)
 	}
@@ -117,9 +123,15 @@ func (g *graph) fabric() (*Fabric, error) {
 	if levels > maxLevels {
 		return nil, g.refuse(ErrLimit, 0, "", "the switches are %d levels deep, the limit is %d", levels, maxLevels)
 	}
+	names := 0 // of levels of nodes
+	for _, h := range g.hosts {
+		names += levels * max(1, len(h.leaves))
+	}
+	if err := g.spend(0, "", pathCost*names); err != nil {
+		return nil, err
+	}
 	f := &Fabric{Levels: levelNames(levels), Nodes: make([]Node, 0, len(g.hosts))}
-	for i := range g.hosts {
-		h := &g.hosts[i]
+	for _, h := range g.hosts {
 		if err := g.place(h, levels); err != nil {
 			return nil, err
 		}
@@ -164,7 +176,7 @@ func (g *graph) order() ([]int32, error) {
 // gives each switch that has both hosts and switches below it a leaf of its own.
 func (g *graph) leaves(order []int32) error {
 	for _, v := range slices.Backward(order) {
-		at := &g.vertices[v]
+		at := g.vertices[v]
 		at.height, at.leaf = -1, v
 		for _, child := range at.children {
 			if h := g.vertices[child].height; h >= 0 {
@@ -176,7 +188,7 @@ func (g *graph) leaves(order []int32) error {
 		}
 	}
 	for _, v := range order {
-		at := &g.vertices[v]
+		at := g.vertices[v]
 		if at.hosts == 0 || at.height == 0 {
 			continue
 		}
@@ -184,7 +196,10 @@ func (g *graph) leaves(order []int32) error {
 		if _, taken := g.index[name]; taken {
 			return g.refuse(ErrConflict, line, "", "the nodes that hang directly on %q would be the domain %q, which is a switch", at.name, name)
 		}
-		leaf := g.vertex(name, line)
+		leaf, err := g.vertex(name, line)
+		if err != nil {
+			return err
+		}
 		g.vertices[leaf].parent, g.vertices[leaf].leaf = v, leaf
 		g.vertices[v].leaf = leaf
 	}
@@ -239,7 +254,7 @@ func (g *graph) joined(h *host, names []string, name string) error {
 // path returns the names from the widest level down to a leaf. A level that its
 // switches skip has the name of the next one below.
 func (g *graph) path(leaf int32, levels int) []string {
-	at := &g.vertices[leaf]
+	at := g.vertices[leaf]
 	if at.path != nil {
 		return at.path
 	}

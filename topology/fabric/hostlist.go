@@ -8,10 +8,6 @@ import (
 )
 
 const (
-	// hostBudget is the memory that the expanded host lists of one input may take:
-	// the bytes of the names and nameCost for each.
-	hostBudget = 32 << 20
-	nameCost   = 16
 	// maxDigits of a number in a host list; all such numbers fit in an int64.
 	maxDigits = 18
 )
@@ -20,29 +16,50 @@ const (
 // and returns the names in the order in which they are written; a bracket further
 // to the right runs faster. Any number of brackets may stand anywhere in a name. A
 // range is padded to the width of its lower end. Refusals: ErrSyntax, and ErrLimit
-// where there are more names than 32 MiB hold.
+// where the names would take more than an input may.
 //
 // The format is that of slurm.conf(5), "hostlist expressions".
 func expandHostlist(expression string) ([]string, error) {
 	return newSource("").hosts(0, "", expression)
 }
 
-// hosts expands an expression at the cost of the source's budget.
+// hosts expands an expression at the cost of the source's budget. It is counted before a name is
+// made.
 func (s *source) hosts(line int, field, expression string) ([]string, error) {
-	var names []string
+	total := 0
+	count := func(p *pattern) error {
+		total += p.names
+		return s.spend(line, field, p.names*(nameCost+p.length))
+	}
+	if err := s.patterns(line, field, expression, count); err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, total)
+	expand := func(p *pattern) error {
+		names = p.expand(names, nil, 0)
+		return nil
+	}
+	return names, s.patterns(line, field, expression, expand)
+}
+
+// patterns hands over the names of an expression that commas outside of brackets part. A pattern
+// is valid until the next.
+func (s *source) patterns(line int, field, expression string, use func(*pattern) error) error {
+	var p pattern
 	for rest, more := expression, true; more; {
 		var one string
 		var err error
 		if one, rest, more, err = s.cutHost(line, field, rest); err != nil {
-			return nil, err
+			return err
 		}
-		expanded, err := s.expandOne(line, field, one)
-		if err != nil {
-			return nil, err
+		if err := s.parse(&p, line, field, one); err != nil {
+			return err
 		}
-		names = append(names, expanded...)
+		if err := use(&p); err != nil {
+			return err
+		}
 	}
-	return names, nil
+	return nil
 }
 
 // cutHost cuts off what stands before the first comma that is outside of brackets.
@@ -64,60 +81,17 @@ func (s *source) cutHost(line int, field, list string) (one, rest string, more b
 	return list, "", false, nil
 }
 
-// expandOne expands a name with brackets, each of them a list of numbers and ranges.
-func (s *source) expandOne(line int, field, one string) ([]string, error) {
-	names := []string{""}
-	for one != "" {
-		text, bracket, opened := strings.Cut(one, "[")
-		if text != "" {
-			if err := s.checkName(line, field, text); err != nil {
-				return nil, err
-			}
-			for i := range names {
-				names[i] += text
-			}
-		}
-		if !opened {
-			break
-		}
-		ranges, rest, _ := strings.Cut(bracket, "]")
-		var err error
-		if names, err = s.multiply(line, field, names, ranges); err != nil {
-			return nil, err
-		}
-		one = rest
-	}
-	for _, name := range names {
-		if err := s.checkName(line, field, name); err != nil {
-			return nil, err
-		}
-		s.budget -= nameCost + len(name)
-	}
-	if s.budget < 0 {
-		return nil, s.refuse(ErrLimit, line, field, "the host lists stand for too many nodes")
-	}
-	return names, nil
+// A pattern is a name with brackets, and how many names of which length it stands for.
+type pattern struct {
+	parts  []part
+	names  int
+	length int // of the longest
 }
 
-// multiply appends every number of a bracket to every prefix. What the result will
-// take is checked before it is made.
-func (s *source) multiply(line int, field string, prefixes []string, ranges string) ([]string, error) {
-	spans, total, err := s.spans(line, field, ranges)
-	if err != nil {
-		return nil, err
-	}
-	if total > int64(s.budget/nameCost/len(prefixes)) {
-		return nil, s.refuse(ErrLimit, line, field, "%q stands for too many nodes", shorten(ranges))
-	}
-	names := make([]string, 0, int(total)*len(prefixes))
-	for _, prefix := range prefixes {
-		for _, sp := range spans {
-			for n := sp.low; n <= sp.high; n++ {
-				names = append(names, prefix+fmt.Sprintf("%0*d", sp.width, n))
-			}
-		}
-	}
-	return names, nil
+// A part is a text, and the bracket behind it: none where it has no spans.
+type part struct {
+	text  string
+	spans []span
 }
 
 // A span is a range of numbers, printed with at least width digits.
@@ -126,28 +100,97 @@ type span struct {
 	width     int
 }
 
-// spans parses what is between two brackets, and counts its numbers.
-func (s *source) spans(line int, field, ranges string) (spans []span, total int64, err error) {
+// parse takes a name with brackets apart, and counts what it stands for.
+func (s *source) parse(p *pattern, line int, field, one string) error {
+	p.parts, p.names, p.length = p.parts[:0], 1, 0
+	for whole := one; one != ""; {
+		text, bracket, opened := strings.Cut(one, "[")
+		if text != "" {
+			if err := s.checkName(line, field, text); err != nil {
+				return err
+			}
+		}
+		p.length += len(text)
+		part := part{text: text}
+		one = ""
+		if opened {
+			var ranges string
+			ranges, one, _ = strings.Cut(bracket, "]")
+			spans, count, digits, err := s.spans(line, field, ranges)
+			if err != nil {
+				return err
+			}
+			if count > int64(s.budget/nameCost/p.names) {
+				return s.refuse(ErrLimit, line, field, "%q stands for too many nodes", shorten(whole))
+			}
+			part.spans = spans
+			p.names *= int(count)
+			p.length += digits
+		}
+		if p.length > maxName {
+			return s.refuse(ErrLimit, line, field, "a name has %d bytes, the limit is %d", p.length, maxName)
+		}
+		p.parts = append(p.parts, part)
+	}
+	if len(p.parts) == 0 {
+		return s.checkName(line, field, "")
+	}
+	return nil
+}
+
+// spans parses what is between two brackets, counts its numbers, and the digits of the longest.
+func (s *source) spans(line int, field, ranges string) (spans []span, total int64, most int, err error) {
 	for part := range strings.SplitSeq(ranges, ",") {
 		from, to, isRange := strings.Cut(part, "-")
 		if !isRange {
 			to = from
 		}
 		if !digits(from) || !digits(to) {
-			return nil, 0, s.refuse(ErrSyntax, line, field, "%q in brackets is neither a number nor a range of them", shorten(part))
+			return nil, 0, 0, s.refuse(ErrSyntax, line, field, "%q in brackets is neither a number nor a range of them", shorten(part))
 		}
 		// Both fit: digits takes no more than maxDigits.
 		low, _ := strconv.ParseInt(from, 10, 64)
 		high, _ := strconv.ParseInt(to, 10, 64)
 		if low > high {
-			return nil, 0, s.refuse(ErrSyntax, line, field, "the range %q runs backwards", part)
+			return nil, 0, 0, s.refuse(ErrSyntax, line, field, "the range %q runs backwards", part)
+		}
+		if spans == nil {
+			spans = make([]span, 0, strings.Count(ranges, ",")+1)
 		}
 		spans = append(spans, span{low, high, len(from)})
-		if total += high - low + 1; total > hostBudget {
-			return nil, 0, s.refuse(ErrLimit, line, field, "%q stands for too many nodes", shorten(ranges))
+		most = max(most, len(from), len(to))
+		if total += high - low + 1; total > costFree/nameCost+int64(s.size) {
+			return nil, 0, 0, s.refuse(ErrLimit, line, field, "%q stands for too many nodes", shorten(ranges))
 		}
 	}
-	return spans, total, nil
+	return spans, total, most, nil
+}
+
+// expand appends the names of a pattern that begin with a prefix, from one of its parts on.
+func (p *pattern) expand(names []string, prefix []byte, from int) []string {
+	if from == len(p.parts) {
+		return append(names, string(prefix))
+	}
+	at := &p.parts[from]
+	if len(p.parts) == 1 && at.spans == nil {
+		return append(names, at.text)
+	}
+	prefix = append(prefix, at.text...)
+	if at.spans == nil {
+		return p.expand(names, prefix, from+1)
+	}
+	for _, sp := range at.spans {
+		for n := sp.low; n <= sp.high; n++ {
+			var number [maxDigits]byte
+			text := strconv.AppendInt(number[:0], n, 10)
+			padded := prefix
+			for range sp.width - len(text) {
+				padded = append(padded, '0')
+			}
+			names = p.expand(names, append(padded, text...), from+1)
+		}
+	}
+	return names
 }
 
 func digits(s string) bool {

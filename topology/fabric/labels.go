@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -93,6 +94,7 @@ func nvidiaKeys() LabelKeys {
 // O(n log n + nodes x levels).
 func FromLabels(nodes []LabeledNode, keys LabelKeys) (*Fabric, error) {
 	l := newLabelReader("", keys)
+	l.budget = math.MaxInt // what the nodes stand for the caller has in memory
 	for i, n := range nodes {
 		if err := l.add(0, fmt.Sprintf("nodes[%d]", i), n); err != nil {
 			return nil, err
@@ -104,7 +106,7 @@ func FromLabels(nodes []LabeledNode, keys LabelKeys) (*Fabric, error) {
 type labelReader struct {
 	*source
 	keys LabelKeys
-	rows []row
+	rows []*row
 }
 
 func newLabelReader(file string, keys LabelKeys) *labelReader {
@@ -115,9 +117,6 @@ func newLabelReader(file string, keys LabelKeys) *labelReader {
 func (l *labelReader) add(line int, field string, n LabeledNode) error {
 	if n.Name == "" {
 		return l.refuse(ErrInvalid, line, field, "the node has no name")
-	}
-	if len(l.rows) >= maxNodes {
-		return l.refuse(ErrLimit, line, field, "there are more than %d nodes", maxNodes)
 	}
 	r := row{line: line, Node: Node{
 		Name:        n.Name,
@@ -139,8 +138,9 @@ func (l *labelReader) add(line int, field string, n LabeledNode) error {
 		}
 		r.GPUs = int(count)
 	}
-	l.rows = append(l.rows, r)
-	return nil
+	var err error
+	l.rows, err = l.row(l.rows, field, r)
+	return err
 }
 
 func (l *labelReader) fabric() (*Fabric, error) {

@@ -1,13 +1,13 @@
 package fabric
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/berth-sched/berth/internal/input"
 )
 
 // ReadLingjun reads topo.csv of Alibaba's 2023 trace of the Lingjun cluster, plain or
@@ -41,7 +41,7 @@ func ReadLingjun(file string, r io.Reader) (*Fabric, error) {
 		}
 		columns = append(columns, at)
 	}
-	var rows []row
+	var rows []*row
 	for {
 		record, err := reader.Read()
 		if errors.Is(err, io.EOF) {
@@ -58,19 +58,16 @@ func ReadLingjun(file string, r io.Reader) (*Fabric, error) {
 		for _, at := range columns[1:] {
 			r.Path = append(r.Path, record[at])
 		}
-		rows = append(rows, r)
+		if rows, err = s.row(rows, "", r); err != nil {
+			return nil, err
+		}
 	}
 }
 
 // unzip reads an input, and undoes a compression that shows in its first bytes. The
 // limit holds for what comes out.
 func (s *source) unzip(r io.Reader) (string, error) {
-	buffered := bufio.NewReader(r)
-	if magic, err := buffered.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
-		text, err := s.readAll(buffered)
-		return string(text), err
-	}
-	plain, err := gzip.NewReader(buffered)
+	plain, err := input.Unzip(r)
 	if err != nil {
 		return "", s.refuse(ErrSyntax, 0, "", "the input is not what gzip writes: %v", err)
 	}

@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"slices"
 	"strconv"
+
+	"github.com/berth-sched/berth/internal/input"
 )
 
 // ReadNodeList reads what "kubectl get nodes -o json" prints, a Kubernetes NodeList,
@@ -13,9 +14,9 @@ import (
 // its capacity of nvidia.com/gpu does. File names the input in errors.
 //
 // What else the objects hold is skipped. The list is read node by node, so its size
-// is limited by the number of nodes alone.
+// is limited by the number of nodes, and that of a node by 16 MiB.
 func ReadNodeList(file string, r io.Reader, keys LabelKeys) (*Fabric, error) {
-	lines := &lineReader{r: r}
+	lines := input.NewLines(r, maxBytes)
 	n := nodeListReader{labelReader: newLabelReader(file, keys), lines: lines, decoder: json.NewDecoder(lines)}
 	if err := n.list(); err != nil {
 		return nil, n.explain(err)
@@ -28,7 +29,7 @@ func ReadNodeList(file string, r io.Reader, keys LabelKeys) (*Fabric, error) {
 
 type nodeListReader struct {
 	*labelReader
-	lines   *lineReader
+	lines   *input.Lines
 	decoder *json.Decoder
 	kind    string
 }
@@ -90,6 +91,7 @@ func (n *nodeListReader) items() error {
 			return err
 		}
 		field := "items[" + strconv.Itoa(i) + "]"
+		n.grow(int(n.decoder.InputOffset()) - n.size)
 		if object.Kind != "" && object.Kind != "Node" {
 			return n.refuse(ErrInvalid, n.line(), field, "the object is a %q, not a Node", shorten(object.Kind))
 		}
@@ -97,7 +99,7 @@ func (n *nodeListReader) items() error {
 			return err
 		}
 		count, err := strconv.ParseUint(object.Status.Capacity["nvidia.com/gpu"], 10, 16)
-		if last := &n.rows[len(n.rows)-1]; err == nil && last.GPUs == 0 {
+		if last := n.rows[len(n.rows)-1]; err == nil && last.GPUs == 0 {
 			last.GPUs = int(count)
 		}
 	}
@@ -115,7 +117,12 @@ func (n *nodeListReader) expect(delimiter json.Delim) error {
 
 // line returns the line that the decoder has come to: an object is reported by the
 // line of its end.
-func (n *nodeListReader) line() int { return n.lines.at(n.decoder.InputOffset()) }
+func (n *nodeListReader) line() int { return n.lineAt(n.decoder.InputOffset()) }
+
+func (n *nodeListReader) lineAt(offset int64) int {
+	line, _ := n.lines.At(offset)
+	return line
+}
 
 // explain makes an *Error of whatever the decoder returned.
 func (n *nodeListReader) explain(err error) error {
@@ -126,38 +133,11 @@ func (n *nodeListReader) explain(err error) error {
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &syntax):
-		return n.refuse(ErrSyntax, n.lines.at(syntax.Offset), "", "%v", syntax)
+		return n.refuse(ErrSyntax, n.lineAt(syntax.Offset), "", "%v", syntax)
 	case errors.As(err, &typed):
 		return n.refuse(ErrSyntax, n.line(), typed.Field, "a %s cannot be here", typed.Value)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return n.refuse(ErrSyntax, n.line(), "", "the input ends early")
 	}
-	return n.refuse(err, n.line(), "", "reading failed: %v", err)
-}
-
-// A lineReader remembers where the lines of what it reads begin.
-type lineReader struct {
-	r      io.Reader
-	offset int64
-	starts []int64 // of the second line and those after it
-}
-
-func (l *lineReader) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
-	for i, c := range p[:n] {
-		if c == '\n' {
-			l.starts = append(l.starts, l.offset+int64(i)+1)
-		}
-	}
-	l.offset += int64(n)
-	return n, err
-}
-
-// at returns the number of the line in which an offset is.
-func (l *lineReader) at(offset int64) int {
-	i, exact := slices.BinarySearch(l.starts, offset)
-	if exact {
-		i++
-	}
-	return i + 1
+	return n.unread(n.line(), err)
 }

@@ -12,14 +12,19 @@ type row struct {
 	line int
 }
 
+// row keeps a row, if there is room for one more.
+func (s *source) row(rows []*row, field string, r row) ([]*row, error) {
+	if len(rows) >= maxNodes {
+		return nil, s.refuse(ErrLimit, r.line, field, "there are more than %d nodes", maxNodes)
+	}
+	return append(rows, &r), s.spend(r.line, field, nodeCost+levelCost*len(r.Path))
+}
+
 // rows makes a fabric of a table. Levels that no row knows are left out; what is
 // missing in a row is filled by the rule of the package comment. O(rows x levels).
-func (s *source) rows(levels []string, rows []row) (*Fabric, error) {
+func (s *source) rows(levels []string, rows []*row) (*Fabric, error) {
 	if len(levels) > maxLevels {
 		return nil, s.refuse(ErrLimit, 0, "levels", "%d levels, the limit is %d", len(levels), maxLevels)
-	}
-	if len(rows) > maxNodes {
-		return nil, s.refuse(ErrLimit, 0, "", "there are more than %d nodes", maxNodes)
 	}
 	known := make([]bool, len(levels))
 	for _, r := range rows {
@@ -33,7 +38,7 @@ func (s *source) rows(levels []string, rows []row) (*Fabric, error) {
 			f.Levels = append(f.Levels, name)
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(rows, func(a, b *row) int { return strings.Compare(a.Name, b.Name) })
 	filler := map[string]bool{}
 	for i, r := range rows {
 		if i > 0 && rows[i-1].Name == r.Name {
@@ -82,7 +87,7 @@ func fill(node string, path []string) {
 
 // distinct refuses a domain that some rows name and that others got by filling:
 // they would be one place by accident.
-func (s *source) distinct(r row, path, given []string, filler map[string]bool) error {
+func (s *source) distinct(r *row, path, given []string, filler map[string]bool) error {
 	var key strings.Builder
 	for l, name := range path {
 		key.WriteString(name)

@@ -61,11 +61,12 @@ type switchLine struct {
 func (s *source) readAll(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err != nil {
-		return nil, s.refuse(err, 0, "", "reading failed: %v", err)
+		return nil, s.unread(0, err)
 	}
 	if len(text) > maxBytes {
 		return nil, s.refuse(ErrLimit, 0, "", "the input has more than %d bytes", maxBytes)
 	}
+	s.grow(len(text))
 	return text, nil
 }
 
@@ -262,7 +263,9 @@ func (s *source) tree(lines []switchLine) (*Fabric, error) {
 		if _, taken := g.index[l.name]; taken {
 			return nil, g.refuse(ErrDuplicate, l.line, "", "the switch %q is described twice", l.name)
 		}
-		g.vertex(l.name, l.line)
+		if _, err := g.vertex(l.name, l.line); err != nil {
+			return nil, err
+		}
 	}
 	for at, l := range lines {
 		for _, name := range l.switches {

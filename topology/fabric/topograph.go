@@ -348,7 +348,11 @@ func (m *modelReader) block(_ string, line int, n yamlNode) error {
 		if on == "" {
 			continue
 		}
-		if err := m.attach(m.vertex(on, line), h, line, n.path); err != nil {
+		at, err := m.vertex(on, line)
+		if err == nil {
+			err = m.attach(at, h, line, n.path)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -394,7 +398,10 @@ func (m *modelReader) switches(key string, line int, n yamlNode) error {
 	if err := m.checkName(line, n.path, name); err != nil {
 		return err
 	}
-	at := m.vertex(name, line)
+	at, err := m.vertex(name, line)
+	if err != nil {
+		return err
+	}
 	m.vertices[at].line = line // others may have named it before
 	for _, e := range entries {
 		switch e.key {
@@ -423,7 +430,11 @@ func (m *modelReader) children(at int32, n yamlNode) error {
 		return err
 	}
 	for _, name := range names {
-		if err := m.link(at, m.vertex(name, n.Line), n.Line, n.path); err != nil {
+		child, err := m.vertex(name, n.Line)
+		if err == nil {
+			err = m.link(at, child, n.Line, n.path)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -23,6 +23,9 @@ func (s *source) yaml(r io.Reader) (yamlNode, error) {
 	if err != nil {
 		return yamlNode{}, err
 	}
+	if err := s.spend(0, "", valueCost*countValues(text)); err != nil {
+		return yamlNode{}, err
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document, second yaml.Node
 	if err := decoder.Decode(&document); err != nil {
@@ -38,6 +41,24 @@ func (s *source) yaml(r io.Reader) (yamlNode, error) {
 		return yamlNode{}, s.refuse(ErrSyntax, 0, "", "the file is empty")
 	}
 	return yamlNode{Node: document.Content[0]}, nil
+}
+
+// countValues is the most values that a YAML text can have, but for a few: each begins behind a
+// sign, or is a key before one. Signs within texts are counted, too.
+func countValues(text []byte) (n int) {
+	for i, c := range text {
+		switch c {
+		case ',', '[', '{', '&', '*', '!':
+			n++
+		case '#':
+			n += 3 // comments are kept, too, in more room than values
+		case ':', '-', '?':
+			if i+1 == len(text) || strings.IndexByte(" \t\r\n\"'[{", text[i+1]) >= 0 || i > 0 && (text[i-1] == '"' || text[i-1] == '\'') {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // yamlError finds the line in what the library says, which is text alone.
