@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/berth-sched/berth/internal/enum"
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // A PathKind says what the path between two devices of a node goes through, in the
@@ -78,11 +79,11 @@ func ParseLink(text string) (Link, error) {
 		}
 		count, ok := digits(text[len(prefix):])
 		if !ok || count < 1 || count > MaxLinks {
-			return Link{}, &Error{Field: strconv.Quote(text), Reason: "a count of NVLinks goes from 1 to " + strconv.Itoa(MaxLinks), Kind: ErrInvalid}
+			return Link{}, &Error{Field: strconv.Quote(errtext.Short(text)), Reason: "a count of NVLinks goes from 1 to " + strconv.Itoa(MaxLinks), Kind: ErrInvalid}
 		}
 		return Link{Kind: kind, Count: count}, nil
 	}
-	return Link{}, &Error{Field: strconv.Quote(text), Reason: "not a link: want SYS, NODE, PHB, PXB, PIX or NV and a number", Kind: ErrSyntax}
+	return Link{}, &Error{Field: strconv.Quote(errtext.Short(text)), Reason: "not a link: want SYS, NODE, PHB, PXB, PIX or NV and a number", Kind: ErrSyntax}
 }
 
 // digits reads a number of at most nine digits without a sign.

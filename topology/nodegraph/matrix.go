@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // ParseMatrix reads what "nvidia-smi topo -m" prints. The file's name is for errors.
@@ -159,7 +161,7 @@ func (p *matrixParser) row(number int, line string) error {
 	me := len(p.rows)
 	name := p.devices[me]
 	if cells[0] != name {
-		return p.refuse(number, 1, ErrSyntax, strconv.Quote(cells[0]), "not the next row: want "+name)
+		return p.refuse(number, 1, ErrSyntax, strconv.Quote(errtext.Short(cells[0])), "not the next row: want "+name)
 	}
 	if have := len(cells) - 1; have < len(p.devices) {
 		return p.refuse(number, len(cells), ErrSyntax, name, "the row ends after "+strconv.Itoa(have)+" of "+strconv.Itoa(len(p.devices))+" links")
@@ -184,16 +186,16 @@ func (p *matrixParser) link(number, me, peer int, cell string) (Link, error) {
 	field := p.devices[me] + " to " + p.devices[peer]
 	if me == peer || cell == "X" {
 		if me != peer || cell != "X" {
-			return Link{}, p.refuse(number, peer+2, ErrSyntax, field, "X stands for a device and itself, and nothing else does: have "+strconv.Quote(cell))
+			return Link{}, p.refuse(number, peer+2, ErrSyntax, field, "X stands for a device and itself, and nothing else does: have "+strconv.Quote(errtext.Short(cell)))
 		}
 		return Link{}, nil
 	}
 	link, err := ParseLink(cell)
 	switch {
 	case err != nil:
-		return Link{}, p.refuse(number, peer+2, ErrSyntax, field, "not a link: "+strconv.Quote(cell))
+		return Link{}, p.refuse(number, peer+2, ErrSyntax, field, "not a link: "+strconv.Quote(errtext.Short(cell)))
 	case link.Kind == PathNone || link.Kind == PathNVSwitch:
-		return Link{}, p.refuse(number, peer+2, ErrSyntax, field, "not a word of nvidia-smi: "+strconv.Quote(cell))
+		return Link{}, p.refuse(number, peer+2, ErrSyntax, field, "not a word of nvidia-smi: "+strconv.Quote(errtext.Short(cell)))
 	case link.Kind == PathNVLink && (me >= p.gpus || peer >= p.gpus):
 		return Link{}, p.refuse(number, peer+2, ErrInvalid, field, "NVLinks to a NIC")
 	case peer < me && p.rows[peer][me] != link:
@@ -217,7 +219,7 @@ func (p *matrixParser) affinity(number int, name string, cells []string) error {
 			numa = node
 		case cell == "" || cell == "N/A" || isList(cell) && !single:
 		default:
-			return p.refuse(number, p.numa+1, ErrSyntax, name+": NUMA Affinity", "not a NUMA node: "+strconv.Quote(cell))
+			return p.refuse(number, p.numa+1, ErrSyntax, name+": NUMA Affinity", "not a NUMA node: "+strconv.Quote(errtext.Short(cell)))
 		}
 	}
 	p.cpus = append(p.cpus, cpu)

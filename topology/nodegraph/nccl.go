@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // ParseNCCL reads NCCL's topology XML: what NCCL_TOPO_DUMP_FILE writes and
@@ -191,7 +193,7 @@ func (p *ncclParser) cpu(e xml.StartElement, here *ncclOpen) error {
 		numa, ok = -1, true
 	}
 	if !ok || numa >= maxNUMA {
-		return p.refuse(ErrSyntax, "cpu.numaid", "not a NUMA node: "+strconv.Quote(text))
+		return p.refuse(ErrSyntax, "cpu.numaid", "not a NUMA node: "+strconv.Quote(errtext.Short(text)))
 	}
 	here.cpu = len(p.cpus)
 	p.cpus = append(p.cpus, numa)
@@ -237,7 +239,7 @@ func (p *ncclParser) portRate(e xml.StartElement) (int64, error) {
 		tenth, known = digits(part[:1])
 	}
 	if !known || gigas > 256 {
-		return 0, p.refuse(ErrSyntax, "pci.link_speed", "not a speed: "+strconv.Quote(speed))
+		return 0, p.refuse(ErrSyntax, "pci.link_speed", "not a speed: "+strconv.Quote(errtext.Short(speed)))
 	}
 	text, found := attribute(e, "link_width")
 	if !found || text == "" {
@@ -245,7 +247,7 @@ func (p *ncclParser) portRate(e xml.StartElement) (int64, error) {
 	}
 	width, ok := digits(text)
 	if !ok || width > 32 {
-		return 0, p.refuse(ErrSyntax, "pci.link_width", "not a number of lanes: "+strconv.Quote(text))
+		return 0, p.refuse(ErrSyntax, "pci.link_width", "not a number of lanes: "+strconv.Quote(errtext.Short(text)))
 	}
 	return pcieRate(gigas*10+tenth, width), nil
 }
@@ -270,7 +272,7 @@ func (p *ncclParser) gpu(e xml.StartElement, pci int) error {
 	if text, found := attribute(e, "dev"); found {
 		number, ok := digits(text)
 		if !ok {
-			return p.refuse(ErrSyntax, "gpu.dev", "not an index: "+strconv.Quote(text))
+			return p.refuse(ErrSyntax, "gpu.dev", "not an index: "+strconv.Quote(errtext.Short(text)))
 		}
 		dev = number
 	}
@@ -302,7 +304,7 @@ func (p *ncclParser) nvlink(e xml.StartElement) error {
 	text, _ := attribute(e, "count")
 	count, ok := digits(text)
 	if !ok || count < 1 || count > MaxLinks {
-		return p.refuse(ErrSyntax, "nvlink.count", "not a number from 1 to "+strconv.Itoa(MaxLinks)+": "+strconv.Quote(text))
+		return p.refuse(ErrSyntax, "nvlink.count", "not a number from 1 to "+strconv.Itoa(MaxLinks)+": "+strconv.Quote(errtext.Short(text)))
 	}
 	gpu := &p.gpus[len(p.gpus)-1]
 	gpu.links = append(gpu.links, ncclLink{
@@ -322,7 +324,7 @@ func (p *ncclParser) net(e xml.StartElement) error {
 	if text, found := attribute(e, "speed"); found && text != "" {
 		megabits, ok := digits(text)
 		if !ok || int64(megabits)/8 > maxRate {
-			return p.refuse(ErrSyntax, "net.speed", "not a speed in Mbit/s: "+strconv.Quote(text))
+			return p.refuse(ErrSyntax, "net.speed", "not a speed in Mbit/s: "+strconv.Quote(errtext.Short(text)))
 		}
 		rate = int64(megabits) / 8
 	}
