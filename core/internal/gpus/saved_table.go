@@ -72,8 +72,8 @@ func (gp *GPUs) restorePool(s *catalogue.SavedPool) *berth.Error {
 // MIGTableSet takes a table for a product. It refuses to replace a table that nodes go by.
 func (gp *GPUs) MIGTableSet(e berth.MIGTableSet) *berth.Error {
 	name := e.Table.Name
-	if err := refusal.Name(name); err != nil {
-		return refusal.In(err, "table.name")
+	if err := checkTexts(&e.Table); err != nil {
+		return refusal.In(err, "table")
 	}
 	old := gp.catalogue.Tables[name]
 	if (old == nil || !old.Told) && gp.catalogue.TablesTold() >= catalogue.MaxTables {
@@ -93,5 +93,31 @@ func (gp *GPUs) MIGTableSet(e berth.MIGTableSet) *berth.Error {
 		gp.books.SetRanking(old.Lattice, nil)
 	}
 	gp.catalogue.SetTable(name, t)
+	return nil
+}
+
+// checkTexts refuses texts of a table that cannot be printed, or are too long. The rest is for
+// package mig to check.
+func checkTexts(table *mig.Product) *berth.Error {
+	if err := refusal.Name(table.Name); err != nil {
+		return refusal.In(err, "name")
+	}
+	for _, f := range []struct{ field, text string }{
+		{"architecture", table.Architecture}, {"die", table.Die}, {"computeCapability", table.ComputeCapability},
+	} {
+		if err := refusal.Text(f.text); err != nil {
+			return refusal.In(err, f.field)
+		}
+	}
+	for _, f := range []struct {
+		field string
+		texts []string
+	}{{"deviceNames", table.DeviceNames}, {"notes", table.Notes}, {"sources", table.Sources}} {
+		for i, text := range f.texts {
+			if err := refusal.Text(text); err != nil {
+				return refusal.In(err, errtext.Index(f.field, i))
+			}
+		}
+	}
 	return nil
 }
