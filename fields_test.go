@@ -1,0 +1,201 @@
+package berth_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/fields"
+	"github.com/berth-sched/berth/internal/sample"
+	"github.com/berth-sched/berth/internal/strict"
+	"github.com/berth-sched/berth/mig"
+	"github.com/berth-sched/berth/quota"
+)
+
+// noData are places of what is written as JSON that hold no data, and why.
+var noData = map[string]string{
+	"Config.Gain":      "is a function",
+	"Config.Scorer":    "is a function",
+	"Difference.Event": "is written by MarshalJSON, see TestTheEventOfADifferenceOutlivesJSON",
+}
+
+// written are of the types that are written and read as a whole, beside events and orders.
+func written() []any {
+	return []any{
+		berth.Bind{},
+		berth.Repartition{},
+		berth.Release{},
+		berth.RequestCheckpoint{},
+		berth.Withdraw{},
+		berth.Drop{},
+		berth.Job{},
+		berth.Node{},
+		quota.Queue{},
+		berth.Policy{},
+		berth.Config{},
+		mig.Product{},
+		berth.FleetReport{},
+		berth.Explanation{},
+		berth.StartPlan{},
+		berth.BlastRadius{},
+		berth.Difference{},
+		berth.World{},
+		berth.Loss{},
+		berth.JobStatus{},
+		berth.NodeStatus{},
+		berth.QueueStatus{},
+		berth.LedgerLine{},
+		berth.QueueTime{},
+		berth.Xid{},
+	}
+}
+
+// Whatever is in a field of an event, an order, a description, a policy or a report, at any depth:
+// it is there again once it was written and read.
+func TestEveryFieldOutlivesJSON(t *testing.T) {
+	values := written()
+	for _, e := range sample.Events() {
+		values = append(values, e)
+	}
+	for _, o := range sampleOrders() {
+		values = append(values, o)
+	}
+	reached := map[reflect.Type]bool{}
+	for _, v := range values {
+		kind := reflect.TypeOf(v)
+		reach(reached, kind)
+		filled := fields.Filled(kind)
+		text, back := throughJSON(t, filled)
+		again := fields.Leaves(back)
+		for i, leaf := range fields.Leaves(filled) {
+			place := kind.Name() + "." + leaf.Place
+			require.Equal(t, noData[place] != "", leaf.Zero(), "%s has no value of its own: fill it in internal/fields, or say in noData why not", place)
+			if noData[place] == "" {
+				require.Less(t, i, len(again), "%s is lost in JSON: %s", place, text)
+				require.Equal(t, leaf.Path, again[i].Path, "%s is lost in JSON: see its tag in %v", place, leaf.TypeOf())
+				require.Equal(t, leaf.Value().Interface(), again[i].Value().Interface(), "%s is lost in JSON: see its tag in %v", place, leaf.TypeOf())
+			}
+		}
+	}
+	for _, name := range taggedTypes(t) {
+		require.True(t, known(reached, name), "%s is written as JSON, and no value of this test has it: add it, or what has it, to written", name)
+	}
+}
+
+func TestTheEventOfADifferenceOutlivesJSON(t *testing.T) {
+	for _, e := range sample.Events() {
+		d := berth.Difference{Kind: berth.DifferenceMemberMissing, Event: e}
+		text, err := json.Marshal(d)
+		require.NoError(t, err)
+		var back berth.Difference
+		require.NoError(t, json.Unmarshal(text, &back))
+		require.Equal(t, d, back)
+	}
+}
+
+// throughJSON writes and reads a value: an event or an order by its codec, with blanks as well.
+func throughJSON(t *testing.T, filled any) (text []byte, back any) {
+	t.Helper()
+	var err error
+	var read any
+	switch v := fields.Unboxed(filled).(type) {
+	case berth.Event:
+		text, err = berth.EncodeEvent(v)
+		require.NoError(t, err)
+		read, err = berth.DecodeEvent(text)
+		require.NoError(t, err)
+		blanks, err := berth.DecodeEvent(spaced(t, text))
+		require.NoError(t, err)
+		require.Equal(t, read, blanks)
+	case berth.Order:
+		text, err = berth.EncodeOrder(v)
+		require.NoError(t, err)
+		read, err = berth.DecodeOrder(text)
+		require.NoError(t, err)
+		blanks, err := berth.DecodeOrder(spaced(t, text))
+		require.NoError(t, err)
+		require.Equal(t, read, blanks)
+	default:
+		text, err = json.Marshal(v)
+		require.NoError(t, err)
+		back := reflect.New(reflect.TypeOf(v))
+		require.NoError(t, strict.Unmarshal(text, back.Interface()))
+		return text, back.Interface()
+	}
+	return text, fields.Boxed(read)
+}
+
+func spaced(t *testing.T, text []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, json.Indent(&b, text, "", "\t"))
+	return b.Bytes()
+}
+
+// reach notes the structs that values of a type have.
+func reach(reached map[reflect.Type]bool, t reflect.Type) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		reach(reached, t.Elem())
+	case reflect.Map:
+		reach(reached, t.Key())
+		reach(reached, t.Elem())
+	case reflect.Struct:
+		if !reached[t] {
+			reached[t] = true
+			for i := range t.NumField() {
+				reach(reached, t.Field(i).Type)
+			}
+		}
+	}
+}
+
+func known(reached map[reflect.Type]bool, name string) bool {
+	for t := range reached {
+		if t.Name() == name && t.PkgPath() == reflect.TypeFor[berth.Job]().PkgPath() {
+			return true
+		}
+	}
+	return false
+}
+
+// taggedTypes lists, from the source, the exported structs of which a field has a name in JSON.
+func taggedTypes(t *testing.T) []string {
+	t.Helper()
+	files, err := os.ReadDir(".")
+	require.NoError(t, err)
+	var found []string
+	for _, file := range files {
+		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file.Name(), nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			spec, isType := n.(*ast.TypeSpec)
+			if !isType || !spec.Name.IsExported() {
+				return true
+			}
+			if s, isStruct := spec.Type.(*ast.StructType); isStruct {
+				for _, f := range s.Fields.List {
+					if f.Tag != nil && strings.Contains(f.Tag.Value, `json:"`) {
+						found = append(found, spec.Name.Name)
+						break
+					}
+				}
+			}
+			return false
+		})
+	}
+	require.NotEmpty(t, found)
+	return found
+}

@@ -1,0 +1,83 @@
+package fields
+
+import "reflect"
+
+// A Keeper names the functions that list the fields of a type by hand: a place in the module as
+// "FILE: FUNC", in which FUNC is how the function is declared up to its name.
+type Keeper struct {
+	// Check refuses what makes no sense, and Copy makes a copy for the core to keep. Empty: that of
+	// the struct around does it.
+	Check, Copy string
+}
+
+// Keepers are by the name of the type. TestKeepersAreThere holds them to the source.
+func Keepers() map[string]Keeper {
+	const (
+		admission = "core/internal/admission/job_check.go: "
+		clone     = "core/internal/values/clone.go: "
+	)
+	policy := Keeper{"config.go: func (p *Policy) check", "config.go: func (p Policy) WithDefaults"}
+	return map[string]Keeper{
+		"berth.Node":            {"node.go: func (n *Node) check", clone + "func CloneNode"},
+		"berth.GPU":             {"node.go: func (g *GPU) check", "core/internal/spec/node.go: func NodeOf"},
+		"berth.NIC":             {Check: "node.go: func (c *NIC) check"},
+		"berth.Job":             {admission + "func (ad *Admission) checkJob", "core/internal/spec/job.go: func JobOf"},
+		"berth.Checkpoint":      {Check: "job.go: func (j *Job) checkTimes"},
+		"berth.Group":           {admission + "func (ad *Admission) checkGroup", clone + "func CloneGroups"},
+		"berth.Topology":        {Check: admission + "func (ad *Admission) checkTopology"},
+		"berth.Segment":         {Check: admission + "func (ad *Admission) checkSegment"},
+		"berth.Claim":           {"job.go: func (cl *Claim) check", clone + "func CloneClaim"},
+		"berth.Share":           {Check: "job.go: func (s *Share) check"},
+		"berth.MinInstance":     {Check: "job.go: func (f *MinInstance) check"},
+		"berth.Selector":        {"job.go: func (s *Selector) check", clone + "func CloneSelector"},
+		"berth.Reservation":     {"core/internal/backlog/reservation.go: func (bl *Backlog) checkReserved", "core/internal/backlog/reservation.go: func cloneReservation"},
+		"berth.ObservedReplica": {Check: "core/apply_job.go: func (c *Core) checkObserved"},
+		"berth.MemberPlacement": {Check: "core/internal/backlog/enqueue.go: func (bl *Backlog) CheckPlacement"},
+		"berth.Config":          {"config.go: func (c *Config) check", clone + "func CloneConfig"},
+		"berth.Fabric":          {Check: "config.go: func (f *Fabric) check"},
+		"berth.Limits":          {Check: "config.go: func (l *Limits) check"},
+		"berth.Policy":          policy,
+		"berth.Preemption":      {Check: "preemption.go: func (p *Preemption) checkHysteresis"},
+		"berth.GainPolicy":      {Check: "preemption.go: func (w *GainPolicy) check"},
+		"berth.Health":          {Check: "health.go: func (h *Health) check"},
+		"berth.HotSpares":       {Check: "health.go: func checkHotSpares"},
+		"berth.Geometry":        {"geometry.go: func (g *Geometry) check", "geometry.go: func (g Geometry) WithDefaults"},
+		"quota.Queue":           {"quota/quota.go: func (q *Queue) check", "quota/quota.go: func (q *Queue) clone"},
+		"mig.Product":           {"core/internal/gpus/saved_table.go: func checkTexts", "mig/product.go: func (p Product) clone"},
+		"mig.Profile":           {"mig/validate.go: func (p *Product) refusal", "mig/product.go: func (p Profile) clone"},
+		"berth.NodeCordoned":    {Check: "core/apply_node.go: func (c *Core) nodeCordoned"},
+		"berth.NodeUncordoned":  {Check: "core/apply_node.go: func (c *Core) nodeUncordoned"},
+		"berth.NodeDraining":    {Check: "core/apply_node.go: func (c *Core) nodeDraining"},
+		"berth.NodeLost":        {Check: "core/apply_node.go: func (c *Core) nodeLost"},
+		"berth.GPUFailed":       {Check: "core/apply_node.go: func (c *Core) gpuFailed"},
+		"berth.XidReported":     {Check: "core/apply_gpu.go: func (c *Core) xidReported"},
+		"berth.GPURepaired":     {Check: "core/apply_node.go: func (c *Core) gpuRepaired"},
+		"berth.JobScaled":       {Check: "core/apply_job.go: func (c *Core) jobScaled"},
+		"berth.OrderReported":   {Check: "core/apply_report.go: func (c *Core) orderReported"},
+		"berth.QueueSet":        {Check: "core/apply_job.go: func (c *Core) queueSet"},
+		"berth.PolicyChanged":   {Check: "core/apply.go: func (c *Core) policyChanged"},
+	}
+}
+
+// CheckOf names the function that checks the leaf.
+func (l *Leaf) CheckOf() string {
+	return l.keeper(func(k Keeper) string { return k.Check }, "core/apply.go: func (c *Core) apply")
+}
+
+// CopyOf names the function that copies the leaf for the core.
+func (l *Leaf) CopyOf() string {
+	return l.keeper(func(k Keeper) string { return k.Copy }, "core/apply.go: func (c *Core) apply")
+}
+
+func (l *Leaf) keeper(function func(Keeper) string, handlers string) string {
+	known := Keepers()
+	for i := len(l.Within) - 1; i >= 0; i-- {
+		if name := function(known[l.Within[i].String()]); name != "" {
+			return name
+		}
+	}
+	return "the handler of the event: see " + handlers
+}
+
+// TypeOf is the innermost struct that has the leaf, for messages.
+func (l *Leaf) TypeOf() reflect.Type { return l.Within[len(l.Within)-1] }

@@ -1,0 +1,273 @@
+package fields_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/fields"
+	"github.com/berth-sched/berth/internal/sample"
+)
+
+// A world is a core to which each of the samples may be told next.
+type world struct {
+	t        *testing.T
+	prepared []byte
+	core     *core.Core
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	sched, err := core.New(sample.Config())
+	require.NoError(t, err)
+	require.NoError(t, sample.Prepare(sched))
+	w := &world{t: t, core: sched}
+	w.prepared = w.snapshot()
+	return w
+}
+
+func (w *world) snapshot() []byte {
+	w.t.Helper()
+	b, err := w.core.Snapshot()
+	require.NoError(w.t, err)
+	return b
+}
+
+// again makes the core anew, as it was prepared.
+func (w *world) again() {
+	w.t.Helper()
+	sched, err := core.Restore(w.prepared)
+	require.NoError(w.t, err)
+	w.core = sched
+}
+
+// tell has the core take the event that a pointer leads to, or refuse it.
+func (w *world) tell(boxed any) error {
+	return w.core.Apply(sample.Now, fields.Unboxed(boxed).(berth.Event))
+}
+
+// after is a snapshot of the prepared core once it has been told an event.
+func (w *world) after(boxed any) []byte {
+	w.t.Helper()
+	w.again()
+	require.NoError(w.t, w.tell(boxed))
+	return w.snapshot()
+}
+
+// name is how a leaf of an event is told from those of others.
+func name(e berth.Event, path string) string { return reflect.TypeOf(e).Name() + "." + path }
+
+// Every sample is accepted, and a restored core knows what it said.
+func TestSamplesAreAcceptedAndRestored(t *testing.T) {
+	w := newWorld(t)
+	kinds := map[string]bool{}
+	for _, e := range sample.Events() {
+		kinds[e.Kind()] = true
+		saved := w.after(fields.Boxed(e))
+		restored, err := core.Restore(saved)
+		require.NoError(t, err, "%T", e)
+		again, err := restored.Snapshot()
+		require.NoError(t, err)
+		require.Equal(t, string(saved), string(again), "%T is forgotten by a restore", e)
+	}
+	for _, kind := range berth.EventKinds() {
+		require.True(t, kinds[kind], "no sample of %s: add one to Events of internal/sample", kind)
+	}
+}
+
+// What the core keeps of an event it copies: whatever the caller does to the memory that the event
+// was made of, the core stays as it was.
+func TestNothingIsSharedWithTheCaller(t *testing.T) {
+	w := newWorld(t)
+	for _, e := range sample.Events() {
+		boxed := fields.Boxed(e)
+		before := string(w.after(boxed))
+		fields.Scribble(boxed)
+		if string(w.snapshot()) == before {
+			continue
+		}
+		for i := range fields.SharedLeaves(fields.Boxed(e)) {
+			boxed := fields.Boxed(e)
+			w.after(boxed)
+			leaf := fields.SharedLeaves(boxed)[i]
+			leaf.Scribble()
+			require.Equal(t, before, string(w.snapshot()), "%s is shared with the caller: copy it in %s", name(e, leaf.Path), leaf.CopyOf())
+		}
+		t.Fatalf("%T shares a list or a map with the caller", e)
+	}
+}
+
+// A text that nobody can print, or that is too long, is refused wherever it stands, by a typed
+// error that names the field, or the list or the object that it stands in. A field that the sample
+// leaves out may be refused for what the sample says instead.
+func TestEveryTextIsCheckedAtTheDoor(t *testing.T) {
+	w := newWorld(t)
+	texts := 0
+	for _, e := range sample.Events() {
+		for i, leaf := range fields.Leaves(fields.Boxed(e)) {
+			if !leaf.IsText() {
+				continue
+			}
+			for _, bad := range []string{"a\x00b", strings.Repeat("x", 1025), "a\xffb"} {
+				boxed := fields.Boxed(e)
+				fields.Leaves(boxed)[i].SetText(bad)
+				var refusal *berth.Error
+				require.ErrorAs(t, w.tell(boxed), &refusal, "%s takes %.20q: check it in %s", name(e, leaf.Path), bad, leaf.CheckOf())
+				require.True(t, sample.Complete(refusal))
+				require.True(t, errors.Is(refusal, berth.ErrInvalid) || errors.Is(refusal, berth.ErrUnknown), "%s: %v", name(e, leaf.Path), refusal)
+				require.True(t, leaf.Zero() || names(refusal.Field, &leaf), "%s is %s in JSON, and refused as %v: see %s", name(e, leaf.Path), leaf.JSON, refusal, leaf.CheckOf())
+				texts++
+			}
+		}
+	}
+	require.Greater(t, texts, 300)
+}
+
+// names reports whether the field of a refusal is that of a leaf, or of what it stands in. A key
+// that is bad is named as it is.
+func names(field string, leaf *fields.Leaf) bool {
+	if strings.HasSuffix(leaf.Place, ".key") {
+		return strings.HasPrefix(field, outer(leaf.JSON)+"[")
+	}
+	return field == leaf.JSON || field == outer(leaf.JSON)
+}
+
+// outer is the path of what a field stands in.
+func outer(path string) string {
+	return path[:max(0, strings.LastIndexAny(path, ".["))]
+}
+
+// cannotBe are places of events that nothing can stand in, and why.
+var cannotBe = map[string]string{
+	"JobSubmitted.Job.Topology.Segments[].Size":    forGroups,
+	"JobSubmitted.Job.Topology.Segments[].Level":   forGroups,
+	"JobSubmitted.Job.Topology.Balance":            forGroups,
+	"JobSubmitted.Job.Topology.Spread":             forGroups,
+	"JobSubmitted.Job.Topology.MaxSkew":            forGroups,
+	"JobSubmitted.Job.Topology.RailAligned":        forGroups,
+	"JobSubmitted.Job.Groups[].Topology.Exclusive": "is for jobs, and not for groups",
+	"JobObserved.Job.Topology.Segments[].Size":     forGroups,
+	"JobObserved.Job.Topology.Segments[].Level":    forGroups,
+	"JobObserved.Job.Topology.Balance":             forGroups,
+	"JobObserved.Job.Topology.Spread":              forGroups,
+	"JobObserved.Job.Topology.MaxSkew":             forGroups,
+	"JobObserved.Job.Topology.RailAligned":         forGroups,
+	"JobObserved.Job.Groups[].Topology.Exclusive":  "is for jobs, and not for groups",
+}
+
+const forGroups = "is for groups, and not for jobs"
+
+// Every field that an event can have is in a sample of its kind, so that the other tests look at
+// it.
+func TestEveryFieldIsInASample(t *testing.T) {
+	said := map[string]bool{}
+	places := map[string]bool{}
+	for _, e := range sample.Events() {
+		for _, place := range fields.Places(reflect.TypeOf(e)) {
+			places[name(e, place)] = true
+		}
+		for _, leaf := range fields.Leaves(fields.Boxed(e)) {
+			if !leaf.Zero() {
+				said[name(e, leaf.Place)] = true
+			}
+		}
+	}
+	require.Empty(t, missing(places, said, cannotBe), "no sample of internal/sample says these: add them to Events, or to what Events is made of")
+	config := sample.Config()
+	said, places = map[string]bool{}, map[string]bool{}
+	for _, place := range fields.Places(reflect.TypeFor[berth.Config]()) {
+		places[place] = true
+	}
+	for _, leaf := range fields.Leaves(&config) {
+		said[leaf.Place] = said[leaf.Place] || !leaf.Zero()
+	}
+	require.Empty(t, missing(places, said, map[string]string{"Gain": "is a function", "Scorer": "is a function"}), "Config of internal/sample does not say these")
+}
+
+// missing are the wanted places that are neither there nor excused. An excuse for what is there, or
+// for what is not wanted, is one too many.
+func missing(wanted, there map[string]bool, excused map[string]string) []string {
+	var list []string
+	for place := range wanted {
+		if excused[place] == "" && !there[place] {
+			list = append(list, place)
+		}
+	}
+	for place := range excused {
+		if !wanted[place] || there[place] {
+			list = append(list, "excused for nothing: "+place)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// notKept are places of events of which a snapshot says nothing, and why.
+var notKept = map[string]string{
+	"ActivityReported.Incarnation":  oneLife,
+	"CheckpointWritten.Incarnation": oneLife,
+	"JobFinished.Incarnation":       oneLife,
+	"MemberFailed.Incarnation":      oneLife,
+	"MemberFailed.Bind":             "tells which members are meant, and is not kept",
+	"JobFinished.Failed":            "is for people and for the journal",
+	"JobFinished.Reason":            "is for people and for the journal",
+	"NodeJoined.Node.Links[][]":     bothWays,
+	"NodeUpdated.Node.Links[][]":    bothWays,
+
+	"NodeUpdated.Node.GPUs[].Mode":               known,
+	"NodeUpdated.Node.GPUs[].Instances[]":        known,
+	"JobObserved.Running[].Members[].ShareMilli": "is what the claim says",
+}
+
+const (
+	oneLife  = "names the life that the replica leads: any other is stale"
+	bothWays = "is told for both ways, so that one cannot change by itself"
+	known    = "is what the core knows, whatever is told"
+)
+
+// Whatever an event says makes a difference to a snapshot. So a field that the core forgets is
+// noticed, and so is what keeps something out of snapshots: the other tests look there.
+func TestEveryFieldIsKept(t *testing.T) {
+	w := newWorld(t)
+	words := []string{"leaf", "spine", "node", "other", "n2", "d1", "serves-too", "runs-too", "idle", "org", "second", "1g.10gb", "2g.20gb", "h100", "T4", "H100-80GB", "NV4", "gpuMilli", "cpuMilli", "memoryMiB", "A100-80GB", "b", "h"}
+	places, kept, refused := map[string]bool{}, map[string]bool{}, map[string]error{}
+	for _, e := range sample.Events() {
+		before := ""
+		for i, leaf := range fields.Leaves(fields.Boxed(e)) {
+			place := name(e, leaf.Place)
+			if kept[place] || cannotBe[place] != "" {
+				continue
+			}
+			places[place] = true
+			if before == "" {
+				before = string(w.after(fields.Boxed(e)))
+				w.again()
+			}
+			for _, other := range leaf.Others(words...) {
+				boxed := fields.Boxed(e)
+				fields.Leaves(boxed)[i].Set(other)
+				if err := w.tell(boxed); err != nil {
+					refused[place] = err
+					continue
+				}
+				kept[place] = string(w.snapshot()) != before
+				w.again()
+				if kept[place] {
+					break
+				}
+			}
+		}
+	}
+	for _, place := range missing(places, kept, notKept) {
+		if err := refused[place]; err != nil {
+			t.Logf("%s: no other value is taken: %v", place, err)
+		}
+	}
+	require.Empty(t, missing(places, kept, notKept), "these make no difference to a snapshot: keep them, where Keepers of internal/fields says, or say in notKept why not")
+}

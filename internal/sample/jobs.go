@@ -1,0 +1,45 @@
+package sample
+
+import "github.com/berth-sched/berth"
+
+// Job is a job of several groups with most of what a job can have.
+func Job() berth.Job {
+	return berth.Job{
+		ID: "train", Queue: "team-a", Tenant: "acme", Class: berth.ClassInteractive, Priority: -3,
+		Groups: []berth.Group{
+			{Name: "driver", Members: 1, Claim: berth.Claim{CPUMilli: 4000, MemoryMiB: 1024}},
+			{
+				Name: "workers", Members: 8, MinMembers: 4, MixProducts: true, Claim: berth.Claim{GPUs: 8, NVLink: true},
+				Selector: berth.Selector{
+					Pools: []string{"h100"}, Products: []string{"H100-80GB"}, MinGPUMemoryMiB: 1,
+					MinComputeCapability: berth.ComputeCapability{Major: 9}, Labels: map[string]string{"zone": "a", "arch": "amd64"},
+				},
+				Topology: berth.Topology{
+					Required: "spine", Preferred: "leaf", Segments: []berth.Segment{{Size: 4, Level: "leaf"}, {Size: 2, Level: "node"}}, Balance: "leaf",
+				},
+			},
+			{Name: "side", Members: 1, Claim: berth.Claim{Share: &berth.Share{Mode: berth.ShareTimeSlice, GPUMilli: 250, MemoryMiB: 4096}}},
+		},
+		Topology: berth.Topology{Required: "spine", Preferred: "leaf", Exclusive: "leaf"}, SameLabels: []string{"zone"},
+		MinRuntime: berth.Minute, ExpectedRuntime: berth.Hour, GangTimeout: berth.Day,
+		Checkpoint: berth.Checkpoint{Supported: true, Interval: berth.Hour, Cost: berth.Minute, RestartCost: berth.Second},
+	}
+}
+
+// Jobs have every field of a job, together: what Job has, and what excludes some of that.
+func Jobs() []berth.Job {
+	one := func(id berth.JobID, groups ...berth.Group) berth.Job {
+		return berth.Job{ID: id, Queue: "team-a", Groups: groups}
+	}
+	service := one("replicas", berth.Group{Members: 1, Claim: berth.WholeGPUs(1)})
+	service.Service = &berth.Service{Replicas: 3}
+	return []berth.Job{
+		Job(),
+		one("aligned", berth.Group{Members: 2, Claim: berth.WholeGPUs(8), Topology: berth.Topology{RailAligned: true}}),
+		one("spread", berth.Group{Members: 2, Claim: berth.WholeGPUs(1), Topology: berth.Topology{Spread: "leaf", MaxSkew: 2}}),
+		one("balanced", berth.Group{Members: 2, Claim: berth.WholeGPUs(1), Topology: berth.Topology{Balance: "leaf"}}),
+		one("divided", berth.Group{Members: 1, Claim: berth.Claim{MIG: "1g.10gb"}}),
+		one("least", berth.Group{Members: 1, Claim: berth.Claim{MinInstance: &berth.MinInstance{MinSMs: 10, MinMemoryMiB: 1024}}}),
+		service,
+	}
+}

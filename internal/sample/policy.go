@@ -1,0 +1,44 @@
+package sample
+
+import (
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
+)
+
+// Config has everything that a configuration can say, but for functions.
+func Config() berth.Config {
+	return berth.Config{
+		Levels: []string{"spine", "leaf"},
+		Fabric: berth.Fabric{IslandLevel: "leaf", RailLevel: "leaf", Oversubscription: []berth.Oversubscription{{Level: "leaf", RatioMilli: 2000}}},
+		Limits: berth.Limits{Nodes: 100, Queues: 100, Replicas: 1000, Members: 100, SurplusMembers: 50, Groups: 10, Reservations: 10},
+		Policy: Policy(),
+		Ledger: true,
+	}
+}
+
+// Policy is a policy that says everything.
+func Policy() berth.Policy {
+	return berth.Policy{
+		BindTimeout: berth.Minute, ReleaseTimeout: 2 * berth.Minute, ReleaseAttempts: 4, RetryBackoff: berth.Second, MaxRetryBackoff: berth.Minute,
+		PassBudget: 1000, Locality: berth.LocalityLoose, ReserveAfter: berth.Minute, ReservedGangs: 3, ReservationTimeout: berth.Hour,
+		AssumedRuntime: berth.Day, BackfillBudget: 100, UsageHalfLife: berth.Day,
+		Preemption: berth.Preemption{
+			Mode: berth.PreemptionReclaim, MinRuntime: berth.Second, MaxRatio: 8, CheckpointTimeout: berth.Minute,
+			Grace:    []berth.Grace{{Class: berth.ClassInteractive, Timeout: berth.Second}, {Class: berth.ClassBatch, Timeout: berth.Minute}},
+			Cooldown: berth.Second, RateLimit: berth.RateLimit{Evictions: 5, Per: berth.Hour}, QueueRateLimit: berth.RateLimit{Evictions: 2, Per: berth.Hour},
+			Gain: berth.GainPolicy{IgnoreCost: true, Interactive: berth.Hour, LatencyCritical: berth.Day, Turn: berth.Minute, WaitMilli: 500, Queueing: berth.Minute},
+		},
+		Defragmentation: berth.Defragmentation{Mode: berth.DefragmentationOn, MaxMoves: 4},
+		Health:          berth.Health{Losses: 2, Within: berth.Day, Quarantine: berth.Hour, BurnIn: berth.Minute},
+		HotSpares:       []berth.HotSpares{{Pool: "spare", NodesMilli: 100}, {NodesMilli: 50}},
+
+		RepartitionTimeout: berth.Minute,
+		Geometry: []berth.Geometry{
+			{
+				Pool: "divided", Kind: berth.GeometryAdaptive, Cost: berth.Second, Interval: berth.Minute, PerHour: 6,
+				Layout: []mig.ProfileName{profile("3g.40gb"), profile("3g.40gb")}, HoldLimit: berth.Minute,
+			},
+			{Kind: berth.GeometryPerClaim},
+		},
+	}
+}
