@@ -4,10 +4,14 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// A BlastRadius says what goes when something goes wrong on a GPU.
+// A BlastRadius says what goes when something goes wrong on a GPU: of the members that run there,
+// and of those that are being started or stopped. A member that was reported dead, or not to have
+// started, is not among them, also while it keeps its place until the next pass.
 type BlastRadius struct {
-	Node NodeID  `json:"node"`
-	GPU  int     `json:"gpu"`
+	Node NodeID `json:"node"`
+	GPU  int    `json:"gpu"`
+	// Mode the GPU is in or, while a [Repartition] is out, is to be in. Where nobody knows, since
+	// one was not reported, it is the one or the other.
 	Mode GPUMode `json:"mode"`
 	// Device is what a fatal fault of the GPU itself takes down, such as an Xid that
 	// needs a reset: whatever its mode, everything on it.
@@ -35,7 +39,7 @@ type AffectedReplica struct {
 	Replica int   `json:"replica,omitempty"`
 	// Members that it loses.
 	Members int `json:"members"`
-	// Down: fewer than its minimum are left, so that all of it goes.
+	// Down: fewer than its minimum run then, or are being started, so that all of it goes.
 	Down bool `json:"down"`
 }
 

@@ -178,7 +178,8 @@
 //	    unreported growth, or surplus members that are evicted.
 //	(3) After Policy.ReleaseAttempts the members are presumed dead.
 //	(4) Decided when the Bind is reported, so that a gang has one order out at a
-//	    time. Until then those members count as placed.
+//	    time. Until then those members count as placed, but not as alive: answers
+//	    and Outstanding leave them out.
 //	(5) Their replacement waits for Policy.RetryBackoff, and longer each time.
 //	(6) The GPUs of running members are free at once. Members that were being started or
 //	    stopped might come up yet, so they are released first.

@@ -312,6 +312,10 @@ func (JobFinished) event() {}
 // minimum is left, else it is taken back, backs off, and starts anew where it stood. Members that
 // are gone or being stopped are passed over; if none is left, the report is stale.
 //
+// Of a gang that is being bound the members that died keep their places until the Bind is reported
+// and the next pass decides about the gang, and nothing else: see [Loss], [BlastRadius] and
+// [Scheduler.Outstanding].
+//
 // How many of the members died makes no difference, nor in how many reports: an NCCL abort ends all
 // of them, and of an elastic gang those come back as well that died since it began to back off.
 // From the next pass on until the backoff is over the place is kept for the gang. Explain and

@@ -22,7 +22,7 @@ type Scheduler interface {
 	Lost() []Loss
 	// Outstanding returns the orders that are given and not reported, in the order of
 	// their IDs. After a restart they are carried out again. Binds are without the members
-	// that hardware took since.
+	// that hardware took, or that died, since.
 	Outstanding() []Order
 	// Explain tells where a job stands: for each pending replica why, and what
 	// would have to change.
@@ -50,6 +50,7 @@ type Loss struct {
 	At    Time  `json:"at"`
 	Cause Cause `json:"cause"`
 	// Members that were lost, by group and index, with what they held: those that ran, and
-	// those that were being started or stopped.
+	// those that were being started or stopped. One that was reported dead, or not to have started,
+	// is not among them, though it may have kept its place until now: see [MemberFailed].
 	Members []MemberPlacement `json:"members"`
 }

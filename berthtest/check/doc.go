@@ -26,7 +26,8 @@
 // picked for a reservation by number, and which gangs have reservations. Show it a
 // report after each call, so that passes are judged by those before and after.
 //
-// [Checker.Outstanding] compares the orders that are out, [Checker.Lost] what hardware took.
+// [Checker.Outstanding] compares the orders that are out, [Checker.Lost] what hardware took,
+// [Checker.BlastRadius] what a fault would take down, [Checker.Diff] how an observed world differs.
 // [Checker.Served] asserts that no job waits that could start, and [Checker.Quiescent] besides that
 // a fleet which was left alone has come to rest. [Checker.Cases] counts which situations a run went
 // through, so that a test can tell whether it tested what it was meant to.

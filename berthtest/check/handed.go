@@ -41,7 +41,13 @@ func handsMembers(rep *replica, r berth.RequestCheckpoint) error {
 }
 
 // noteTaken notes what hardware takes from replicas, before it is gone: by replica, and by member.
+// Of members that had died there is nothing to take.
 func (c *Checker) noteTaken(hit []*member) {
+	all := len(hit)
+	hit = slices.DeleteFunc(slices.Clone(hit), func(m *member) bool { return !m.mayRun() })
+	if len(hit) < all {
+		c.saw("hardware lost under a member that had died")
+	}
 	slices.SortFunc(hit, func(a, b *member) int {
 		return cmp.Or(cmp.Compare(a.rep.job.spec.ID, b.rep.job.spec.ID), cmp.Compare(a.rep.number, b.rep.number), cmp.Compare(a.flat, b.flat))
 	})

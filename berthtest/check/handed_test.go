@@ -16,6 +16,33 @@ func (z *zoo) lostOn(id berth.JobID, members ...berth.MemberPlacement) berth.Los
 	return berth.Loss{Job: id, Incarnation: 1, At: z.now, Cause: berth.Cause{Code: berth.CauseHardwareLost, Detail: "a fire"}, Members: members}
 }
 
+// half has a gang of two be started on GPUs 0 and 1 of node n1, and the first of them die.
+func (z *zoo) half(id berth.JobID) berth.Bind {
+	z.submit(id, 2)
+	b := z.bind(id, on(0, "n1", 0), on(1, "n1", 1))
+	z.pass(b)
+	z.tell(berth.MemberFailed{Job: id, Incarnation: 1, Members: []berth.MemberRef{{Index: 0}}})
+	return b
+}
+
+// sees is a world with the nodes of the zoo, where these members of a gang run.
+func (z *zoo) sees(id berth.JobID, members ...berth.MemberPlacement) berth.World {
+	w := berth.World{Nodes: []berth.Node{{ID: "n1"}, {ID: "n2"}, {ID: "n3"}}}
+	for _, p := range members {
+		w.Running = append(w.Running, berth.ObservedMember{Job: id, Incarnation: 1, MemberPlacement: p})
+	}
+	return w
+}
+
+// blast is the answer about a whole GPU whose fault takes one gang, or none.
+func blast(node berth.NodeID, gpu int, device ...berth.AffectedReplica) berth.BlastRadius {
+	b := berth.BlastRadius{Node: node, GPU: gpu, Mode: berth.GPUModeWhole, Device: device}
+	for _, r := range device {
+		b.Processes = append(b.Processes, berth.ProcessFault{Job: r.Job, Replica: r.Replica, Affected: device})
+	}
+	return b
+}
+
 var handed = []animal{
 	{check.PromiseClaims, "a Bind has no claims", func(z *zoo) error {
 		z.submit("a", 1)
@@ -91,6 +118,62 @@ var handed = []animal{
 		z.pass()
 		return z.c.Lost([]berth.Loss{z.lostOn("a", at...)})
 	}},
+	{check.PromiseLost, "one that had died is said to be lost", func(z *zoo) error {
+		b := z.half("a")
+		z.tell(berth.NodeLost{Node: "n1"})
+		return z.c.Lost([]berth.Loss{z.lostOn("a", b.Members...)})
+	}},
+	{check.PromiseOrders, "what is out starts one that had died", func(z *zoo) error {
+		return z.c.Outstanding([]berth.Order{z.half("a")})
+	}},
+	{check.PromiseOrders, "what is out starts one elsewhere", func(z *zoo) error {
+		b := z.half("a")
+		b.Members = []berth.MemberPlacement{on(1, "n2", 0)}
+		return z.c.Outstanding([]berth.Order{b})
+	}},
+	{check.PromiseBlast, "a fault takes one that had died", func(z *zoo) error {
+		z.half("a")
+		return z.c.BlastRadius(blast("n1", 0, berth.AffectedReplica{Job: "a", Members: 1, Down: true}))
+	}},
+	{check.PromiseBlast, "a fault takes nothing", func(z *zoo) error {
+		z.half("a")
+		return z.c.BlastRadius(blast("n1", 1))
+	}},
+	{check.PromiseBlast, "what a fault takes goes on", func(z *zoo) error {
+		z.running("a", 1)
+		return z.c.BlastRadius(blast("n1", 0, berth.AffectedReplica{Job: "a", Members: 1}))
+	}},
+	{check.PromiseBlast, "a fault is on a GPU that is not there", func(z *zoo) error {
+		return z.c.BlastRadius(blast("n1", 2))
+	}},
+	{check.PromiseDiff, "one that had died is seen, and nothing is said", func(z *zoo) error {
+		b := z.half("a")
+		return z.c.Diff(z.sees("a", b.Members...), nil)
+	}},
+	{check.PromiseDiff, "one that runs is not seen, and nothing is said", func(z *zoo) error {
+		at := z.running("a", 2)
+		return z.c.Diff(z.sees("a", at[0]), nil)
+	}},
+	{check.PromiseDiff, "one is seen where it runs, and is said to be misplaced", func(z *zoo) error {
+		at := z.running("a", 1)
+		ref := at[0].Ref()
+		return z.c.Diff(z.sees("a", at...), []berth.Difference{{Kind: berth.DifferenceMemberMisplaced, Job: "a", Member: &ref}})
+	}},
+	{check.PromiseDiff, "the event settles half of it", func(z *zoo) error {
+		at := z.running("a", 2)
+		var list []berth.Difference
+		for _, p := range at {
+			ref := p.Ref()
+			list = append(list, berth.Difference{
+				Kind: berth.DifferenceMemberMissing, Job: "a", Member: &ref,
+				Event: berth.MemberFailed{Job: "a", Incarnation: 1, Members: []berth.MemberRef{ref}},
+			})
+		}
+		return z.c.Diff(z.sees("a"), list)
+	}},
+	{check.PromiseDiff, "a node is not seen, and nothing is said", func(z *zoo) error {
+		return z.c.Diff(berth.World{}, nil)
+	}},
 	{check.PromiseCauses, "a loss has another cause", func(z *zoo) error {
 		loss := z.lostOn("a", z.running("a", 1)...)
 		loss.Cause.Code = berth.CauseDrained
@@ -113,4 +196,21 @@ func TestLossesAreHeldAgainstTheBooks(t *testing.T) {
 	z.now = 5
 	z.tell(berth.GPUFailed{Node: "n1", GPU: 0})
 	require.NoError(t, z.c.Lost(append(first, z.lostOn("b", b[0]))), "what was to be stopped is lost as well")
+}
+
+// Answers that are right about a gang of which a member died while it was being started.
+func TestAnswersOfTheDeadAreHeldAgainstTheBooks(t *testing.T) {
+	z := newZoo(t)
+	b := z.half("a")
+	require.NoError(t, z.c.BlastRadius(blast("n1", 0)))
+	require.NoError(t, z.c.BlastRadius(blast("n1", 1, berth.AffectedReplica{Job: "a", Members: 1, Down: true})))
+	dead := b.Members[0].Ref()
+	require.NoError(t, z.c.Diff(z.sees("a", b.Members...), []berth.Difference{{Kind: berth.DifferenceMemberUnknown, Job: "a", Member: &dead}}))
+	left := b
+	left.Members = b.Members[1:]
+	require.NoError(t, z.c.Outstanding([]berth.Order{left}))
+	z.tell(berth.NodeLost{Node: "n1"})
+	require.NoError(t, z.c.Lost([]berth.Loss{z.lostOn("a", left.Members...)}))
+	left.Members = nil
+	require.NoError(t, z.c.Outstanding([]berth.Order{left}))
 }

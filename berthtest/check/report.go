@@ -293,7 +293,7 @@ func firstDifference(key string, pairs ...[2]any) error {
 }
 
 // Outstanding holds the orders that the core has out against those that should
-// be: given, and neither reported, nor expired, nor overtaken.
+// be: given, and neither reported, nor expired, nor overtaken. Binds start what is yet to start.
 func (c *Checker) Outstanding(actions []berth.Order) error {
 	want := slices.Sorted(maps.Keys(c.orders))
 	want = slices.Sorted(slices.Values(slices.AppendSeq(want, maps.Keys(c.changes))))
@@ -303,6 +303,13 @@ func (c *Checker) Outstanding(actions []berth.Order) error {
 	}
 	if !slices.Equal(have, want) {
 		return broken(PromiseOrders, "the orders %v are out; it should be %v", have, want)
+	}
+	for _, a := range actions {
+		if bind, starts := a.(berth.Bind); starts {
+			if err := c.startsTheLiving(bind); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -53,6 +53,10 @@ const (
 	PromiseClaims Promise = "claims"
 	// PromiseLost: what hardware took is handed over whole until the next pass.
 	PromiseLost Promise = "lost"
+	// PromiseBlast: a fault takes down what may run there, and nothing else.
+	PromiseBlast Promise = "blast"
+	// PromiseDiff: each difference between a world and the core's is named, and no other.
+	PromiseDiff Promise = "diff"
 	// PromiseModes hold: a member stands on a GPU that is in its mode, or ordered to be.
 	PromiseModes Promise = "modes"
 	// PromiseGeometry of a pool is kept: what may change, and how often.

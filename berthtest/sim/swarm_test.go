@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -73,6 +74,8 @@ var mattersCases = []string{
 	"nodeLost while binding", "nodeLost while running", "nodeLost while releasing",
 	"gpuFailed while binding", "gpuFailed while running", "gpuFailed while releasing",
 	"memberFailed while binding", "memberFailed while running",
+	"asked what a fault takes down where a member died", "asked what is out where a member died",
+	"hardware lost under a member that had died", "a member was seen that had died",
 	"finished while running",
 	"cancelled while pending", "cancelled while binding", "cancelled while running", "cancelled while releasing",
 	"scaled up", "scaled down while pending", "scaled down while binding", "scaled down while running",
@@ -142,7 +145,9 @@ type run struct {
 	live []berth.JobID
 	// log is what was told, for tests that tell it again.
 	log []step
-	err error
+	// curious draws what is asked; the world is drawn without it.
+	curious *rand.Rand
+	err     error
 }
 
 // A step is one call of the core and its answer.
@@ -206,6 +211,7 @@ func (r *run) applied(now berth.Time, e berth.Event, refused error) {
 	}
 	r.verify(r.checker.Applied(now, e))
 	r.state()
+	r.ask(e)
 }
 
 func (r *run) scheduled(now berth.Time, actions []berth.Order) {
@@ -222,6 +228,7 @@ func (r *run) scheduled(now berth.Time, actions []berth.Order) {
 	}
 	r.verify(r.checker.Scheduled(now, actions))
 	r.state()
+	r.ask(nil)
 	if wake, due := r.sim.Core().NextWake(); !due || wake > now {
 		r.verify(r.checker.Served())
 	}

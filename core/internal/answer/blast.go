@@ -21,7 +21,7 @@ func (an *Answers) BlastRadius(node berth.NodeID, gpu int) (berth.BlastRadius, e
 	b := berth.BlastRadius{Node: node, GPU: gpu, Mode: n.Spec.GPUs[gpu].Mode}
 	b.Device = affected(n, gpu, func(*record.Member, *record.Replica) bool { return true })
 	seen := map[record.ProcessKey]bool{}
-	n.MembersOn(gpu, func(m *record.Member, rep *record.Replica) {
+	exposed(n, gpu, func(m *record.Member, rep *record.Replica) {
 		key := record.ProcessKey{Rep: rep, Instance: m.Hold.Instance}
 		if !seen[key] {
 			seen[key] = true
@@ -34,6 +34,16 @@ func (an *Answers) BlastRadius(node berth.NodeID, gpu int) (berth.BlastRadius, e
 		return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Replica, y.Replica), x.Instance.Compare(y.Instance))
 	})
 	return b, nil
+}
+
+// exposed calls a function for the members on a GPU that a fault may hit: those of which a process
+// may be there.
+func exposed(n *record.Node, gpu int, use func(*record.Member, *record.Replica)) {
+	n.MembersOn(gpu, func(m *record.Member, rep *record.Replica) {
+		if m.State.MayRun() {
+			use(m, rep)
+		}
+	})
 }
 
 // takenWith lists what a fault of a process of a member takes down.
@@ -55,8 +65,11 @@ func (an *Answers) sharedBlastRadius(rep *record.Replica) *berth.SharedBlastRadi
 	process, device := map[berth.JobID]bool{}, map[berth.JobID]bool{}
 	for flat := range rep.Members {
 		m := &rep.Members[flat]
+		if !m.State.MayRun() {
+			continue
+		}
 		for _, gpu := range berth.GPUSet(m.Hold.GPUs).Indexes() {
-			m.Node.MembersOn(gpu, func(_ *record.Member, other *record.Replica) {
+			exposed(m.Node, gpu, func(_ *record.Member, other *record.Replica) {
 				if id := other.Job.Spec.ID; other.Job != rep.Job {
 					device[id] = true
 					process[id] = process[id] || m.Node.Spec.GPUs[gpu].Mode == berth.GPUModeMPS
@@ -75,7 +88,11 @@ func worstOn(n *record.Node) *berth.WorstBlastRadius {
 	var worst *berth.WorstBlastRadius
 	var holders [berth.MaxGPUs]int
 	for _, at := range n.Members {
-		for rest := at.Rep.Members[at.Index].Hold.GPUs; rest != 0; rest &= rest - 1 {
+		m := &at.Rep.Members[at.Index]
+		if !m.State.MayRun() {
+			continue
+		}
+		for rest := m.Hold.GPUs; rest != 0; rest &= rest - 1 {
 			holders[bits.TrailingZeros64(rest)]++
 		}
 	}
@@ -119,7 +136,7 @@ func worse(w *berth.WorstBlastRadius, v *berth.WorstBlastRadius) *berth.WorstBla
 func affected(n *record.Node, gpu int, meant func(*record.Member, *record.Replica) bool) []berth.AffectedReplica {
 	lost := map[*record.Replica]int{}
 	var list []*record.Replica
-	n.MembersOn(gpu, func(m *record.Member, rep *record.Replica) {
+	exposed(n, gpu, func(m *record.Member, rep *record.Replica) {
 		if meant(m, rep) {
 			if lost[rep] == 0 {
 				list = append(list, rep)

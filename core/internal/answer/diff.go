@@ -30,8 +30,9 @@ const unseen = "not seen in the world"
 
 // Diff names every difference between an observed world and the core's. Members
 // with an order out about them may or may not run, so they are compared only
-// where they are seen. The list is in order of kind of thing, nodes first, then
-// of name. Cost: O(world log world).
+// where they are seen. One that died should not run, whatever place it keeps. The
+// list is in order of kind of thing, nodes first, then of name. Cost: O(world log
+// world).
 func (an *Answers) Diff(w berth.World) []berth.Difference {
 	seen := make(map[memberKey]*berth.ObservedMember, len(w.Running))
 	var list []berth.Difference
@@ -97,7 +98,7 @@ func (an *Answers) diffSeen(key memberKey, s *berth.ObservedMember) (berth.Diffe
 		return key.difference(berth.DifferenceMemberUnknown, "runs, but the core knows no such replica"), true
 	}
 	flat := j.Flat(key.ref)
-	if flat < 0 || rep.Members == nil || !rep.Members[flat].State.Holds() {
+	if flat < 0 || rep.Members == nil || !rep.Members[flat].State.MayRun() {
 		return key.difference(berth.DifferenceMemberUnknown, "runs, but should not"), true
 	}
 	text := ""

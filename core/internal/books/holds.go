@@ -25,7 +25,7 @@ func (bk *Books) Lose(n *record.Node, cause berth.Cause, meant func(*record.Memb
 		if at.Rep.State == berth.ReplicaBinding || at.Rep.State == berth.ReplicaRepairing || m.State == record.MemberBinding {
 			after = record.MemberLost
 		}
-		lost = append(lost, lostMember{at, bk.state.PlacementOf(at.Rep, at.Index), after})
+		lost = append(lost, lostMember{at, bk.state.PlacementOf(at.Rep, at.Index), m.State, after})
 	}
 	slices.SortFunc(lost, lostMember.compare) // those of a node are in no order, and a scorer is told of each
 	for _, m := range lost {

@@ -12,36 +12,36 @@ import (
 
 // What hardware took is kept for the embedder until the next pass: no order names it.
 
-// A lostMember is a member that hardware takes, what it held, and what becomes of it.
+// A lostMember is a member that hardware takes, what it held, and its states before and after.
 type lostMember struct {
 	record.MemberAt
-	held  berth.MemberPlacement
-	after record.MemberState
+	held          berth.MemberPlacement
+	before, after record.MemberState
 }
 
 func (m lostMember) compare(n lostMember) int {
 	return cmp.Or(record.CompareReplicas(m.Rep, n.Rep), cmp.Compare(m.Index, n.Index))
 }
 
-// noteLost keeps what one thing took, in order, if that was hardware. It returns the replicas, in
-// order.
+// noteLost keeps what one thing took, in order, if that was hardware: but for the places of members
+// that had died, of which nothing is left to be cleaned up. It returns the replicas, in order.
 func (bk *Books) noteLost(lost []lostMember, cause berth.Cause) []*record.Replica {
 	var hit []*record.Replica
-	for i, m := range lost {
-		first := i == 0 || m.Rep != lost[i-1].Rep
-		if first {
-			hit = append(hit, m.Rep)
+	var loss *berth.Loss // that of the last replica; nil: none yet
+	for _, m := range lost {
+		if len(hit) == 0 || m.Rep != hit[len(hit)-1] {
+			hit, loss = append(hit, m.Rep), nil
 		}
-		if cause.Code != berth.CauseHardwareLost {
+		if cause.Code != berth.CauseHardwareLost || !m.before.MayRun() {
 			continue
 		}
-		if first {
+		if loss == nil {
 			bk.Lost = append(bk.Lost, berth.Loss{
 				Job: m.Rep.Job.Spec.ID, Replica: m.Rep.Number, Incarnation: m.Rep.Incarnation, At: bk.state.Now, Cause: cause,
 			})
+			loss = &bk.Lost[len(bk.Lost)-1]
 		}
-		last := &bk.Lost[len(bk.Lost)-1]
-		last.Members = append(last.Members, m.held)
+		loss.Members = append(loss.Members, m.held)
 	}
 	return hit
 }

@@ -82,8 +82,8 @@ const (
 	// MemberBinding is part of the Bind that is out.
 	MemberBinding
 	MemberRunning
-	// MemberFailed could not be started; it holds its place until the next pass
-	// decides about the gang.
+	// MemberFailed died while binding, or could not be started; it holds its place until the Bind
+	// is reported and the next pass decides about the gang.
 	MemberFailed
 	// MemberLost went with its hardware while binding; it holds nothing, but
 	// counts as placed until the Bind is reported and the next pass decides.
@@ -141,15 +141,16 @@ func ChargeOf(h *gang.Hold, n *Node) quota.Charge {
 	return charge
 }
 
-// OrderLeft is the order that is out; of a Bind, without the members that were lost since.
+// OrderLeft is the order that is out; of a Bind, without the members that were lost, or died,
+// since.
 func (rep *Replica) OrderLeft() berth.Order {
 	bind, ok := rep.Order.(berth.Bind)
 	if !ok {
 		return rep.Order
 	}
-	lost := func(m berth.MemberPlacement) bool { return rep.Members[rep.Job.Flat(m.Ref())].State == MemberLost }
-	if slices.ContainsFunc(bind.Members, lost) {
-		bind.Members = slices.DeleteFunc(slices.Clone(bind.Members), lost)
+	over := func(m berth.MemberPlacement) bool { return !rep.Members[rep.Job.Flat(m.Ref())].State.MayRun() }
+	if slices.ContainsFunc(bind.Members, over) {
+		bind.Members = slices.DeleteFunc(slices.Clone(bind.Members), over)
 	}
 	return bind
 }

@@ -24,6 +24,11 @@ func (s MemberState) Holds() bool {
 	return s == MemberBinding || s == MemberRunning || s == MemberFailed || s == MemberStopping
 }
 
+// MayRun reports whether a process of a member may be there: it is being started, runs, or is being
+// stopped. Of one that failed nothing is left but its place: no fault takes it, hardware does not
+// lose it, nobody starts it again, and it should not be seen.
+func (s MemberState) MayRun() bool { return s.Holds() && s != MemberFailed }
+
 // GangName names the reservation of a gang.
 func GangName(kind string, rep *Replica) string {
 	return kind + "/" + string(rep.Job.Spec.ID) + "#" + strconv.Itoa(rep.Number)
