@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Claim:    the mock GPUs of go-nvml divide in ways that real GPUs do not, and their profile IDs are others.
-# Version:  github.com/NVIDIA/go-nvml v0.13.3-1, packages pkg/nvml/mock/dgxa100, dgxh100, dgxh200, dgxb200.
+# Version:  github.com/NVIDIA/go-nvml v0.13.4-1, packages pkg/nvml/mock/dgxa100, dgxh100, dgxh200, dgxb200.
 # Expected: the vendor's mocks place MIG instances as the vendor's driver does.
 # Seen:     the A100 has the places that nvidia-smi mig -lgipp lists for an A100. On H100, H200 and B200 a 3g instance takes 3
 #           memory slices (4 on GPUs), 7g takes 7 (8 on GPUs), and the profile of one compute slice with twice the memory takes
@@ -18,7 +18,7 @@ module finding
 
 go 1.24
 
-require github.com/NVIDIA/go-nvml v0.13.3-1
+require github.com/NVIDIA/go-nvml v0.13.4-1
 END
 
 cat > main.go <<'END'
@@ -94,6 +94,6 @@ NVIDIA B200 180GB HBM3e
   7g              id 4, start and size: 0+7
 END
 
-GOWORK=off GOFLAGS=-mod=mod go run . > now
+GOWORK=off GOFLAGS=-mod=mod CGO_CFLAGS=-Wno-deprecated-declarations go run . > now
 cat now
 diff seen now || { echo "this finding has changed: see the lines above" >&2; exit 1; }

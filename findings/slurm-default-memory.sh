@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Claim:    a job that asks for one CPU and no memory holds a node's whole memory, and the second such job waits beside 63 idle CPUs.
+# Claim:    a job that asks for one CPU and no memory holds a node's whole memory, and the next waits beside 63 idle CPUs.
 # Version:  Slurm 22.05.8 (Debian 12), select/cons_tres with CR_Core_Memory and otherwise defaults, a node of 64 CPUs.
 # Expected: no memory asked means no memory reserved (as in Kubernetes), or a share that goes with the CPUs.
 # Seen:     the default of DefMemPerNode is all there is. A job that says --mem starts beside another that does.
