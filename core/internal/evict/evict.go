@@ -17,6 +17,26 @@ import (
 )
 
 // An Evict preempts and moves. It owns no state but scratch.
+//
+// Its invariants:
+//
+//  1. What is to come is imagined on the fleet and the quota tree themselves, and forgotten without
+//     a trace. Seek changes nothing either.
+//  2. Nobody is asked to go before the places of the beneficiary, and of all that move for it, are
+//     set aside. A plan that cannot come true any more ends.
+//  3. The queues bid in policy order, each gang as if those that bid before it had started: no two
+//     count on one GPU.
+//  4. Victims are of other queues, or all of the own one. The mode of the policy says which of the
+//     two are taken, and the rate limits say when.
+//  5. A bid is passed over only if it is in vain: the bound of a gain is never below the gain, an
+//     earlier reply is what a search would say, and what needs more than the headroom has no place.
+//  6. Moves that only end a wait gain more than they cost. For a guarantee gangs move at any cost.
+//     No more of them move for one than the policy says, and each runs again.
+//  7. A gang that grows takes what its queue is guaranteed and nothing else, and nothing bids after
+//     it in a pass.
+//  8. A gang leaves a drained node once a place is kept for it, or at the last instant. Members
+//     stay where they can, unless that spreads a gang that fits more closely elsewhere. What died
+//     comes back to where it stood.
 type Evict struct {
 	agenda  *agenda.Agenda
 	state   *state.State
