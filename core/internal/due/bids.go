@@ -11,6 +11,26 @@ import (
 
 // This file is about the bidders: of each bucket the first whole gang and the first entry that
 // grows, as far as nothing is planned for them yet.
+//
+// The law. For a bidder e of a bucket b, let retry(e) be the latest of the instants before which
+// it or its replica looks for nothing, ripe(e) the instant from which on the answer of its last
+// search may be another by the clock alone, and T the turn of preemption, which rises with each
+// change after which any search may find more. Then
+//
+//	at(e) = min(ripe(e), retry(e))  if e has not bid in turn T
+//	at(e) = ripe(e)                 if it has
+//
+// and e bids in a pass at an instant t if and only if at(e) <= t, and the least that b asks for is
+// no more than the queue of b may have at the cost of others at t.
+//
+// The case: most buckets wait and nothing has changed for them, and each pass asked every bucket
+// of every queue for its first bidder. Now a pass looks at the buckets that were noted, at the
+// bidders that a new turn frees, and at those that are due.
+//
+// Rejected: to keep the second half of the law, what a queue may have, with the bidder. It follows
+// from the use and the demand of every queue of the tree, and changes with each start. So the
+// bidders of a queue are in a heap by what they ask for, and a pass reads it up to the amount that
+// holds at that instant (EachDue).
 
 // LooksFor is when to look again for victims of an entry; never: when something changes.
 func (d *Due) LooksFor(e *record.Entry) berth.Time {

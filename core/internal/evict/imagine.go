@@ -11,6 +11,26 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
+// This file is about what a search for victims takes for given: not the fleet of now, but that of
+// the moment in which all that is under way is over.
+//
+// The law. With R what runs, D what is on its way out, P the members of planned beneficiaries, and
+// for the bids of one pass, in policy order, V1, V2, ... their victims and B1, B2, ... their
+// beneficiaries, the search for bid n sees
+//
+//	R - D + P - (V1 + ... + Vn-1) + (B1 + ... + Bn-1)
+//
+// on nodes and in quota alike, and no victim is taken twice. A plan of P that does not fit into
+// R - D + P is broken, and ends before any search. After the last bid the fleet and the tree are R
+// again, to the bit: Forget undoes each step in the reverse order.
+//
+// The case: two gangs wait, and victims are on their way out for the first. On R alone, a search
+// for the second would find the same victims, or others where the first ones leave enough for both.
+//
+// Rejected: to copy the fleet and the tree for each pass. A copy costs time and memory by the size
+// of the fleet, and a step here by the size of a gang. The price is that nothing else may look
+// between Imagine and Forget: no order is given and no event applied in between.
+
 // An imagination is the fleet and the quota tree as they will be: without victims and departing
 // members, and with beneficiaries. It is made on the fleet and the tree themselves; forgetting it
 // leaves no trace.

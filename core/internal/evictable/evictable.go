@@ -1,6 +1,26 @@
 // Package evictable is an index of what could be evicted where: how much of each node the replicas
 // of a queue hold, by class, priority and size, and what it costs about to stop them. A search that
 // cannot look at all that runs begins with the nodes that this names first.
+//
+// The law. Let T(n, k) be the replicas of tier k that run on node n, are not on their way out and
+// are not protected by a minimum run time, held the sum of what is free on n without them, and cost
+// the sum of what it costs to stop them, at the instant of the question. For members that each need
+// so much of a node, n makes room for a member with tiers up to k, in the order of harm, if
+//
+//	free(n) + sum of held(T(n, i)), i = 1 to k  >=  need
+//
+// and the nodes are named by the first such k, then by the cost of the tiers up to it, then by
+// name.
+// Bounds are bounds: Least and LowerBounds are never more than the cost of any victim behind them,
+// and do not fall as time goes by, so that a search stops at a node that cannot be cheaper.
+//
+// The case: a beneficiary of one GPU, and 80,000 jobs that may be evicted for it, on 10,000 nodes.
+// A search by candidate looks at all of them, for a victim on the first node of the lowest tier.
+//
+// Rejected: to index what an eviction is worth to a given beneficiary. That depends on its queue,
+// its rank and its claim, and would be kept as often as there are beneficiaries. The index knows no
+// beneficiary: a Question says which tiers count and in which order, and the search verifies what
+// it is given.
 package evictable
 
 import (

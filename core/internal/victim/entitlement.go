@@ -14,6 +14,23 @@ import (
 // The part of a victim search about what queues keep: an amount each, in whichever of their jobs.
 // Package quota has the rules, and the proof that they end.
 //
+// The law. For a queue q on the way from a leaf that gives up to where its path parts from the
+// beneficiary's, with G and F its guaranteed and its fair share, R the sizes of what runs there and
+// stays, L the sizes of that and of what is planned, r and l their sums, and X the sizes of what is
+// taken of q, with the sum x, all of X may go if and only if
+//
+//	fill(G, R - X) = fill(G, R)  or  r - x >= min(G, r)      rules 1 and 2
+//	fill(F, L - X) = fill(F, L)  if it is for a fair share   rule 3
+//	l - x >= kept(q)             at a leaf                   the floor
+//
+// where fill(S, A) is the largest sum up to S of some of A (quota.Fill). It holds at each such q
+// for all victims of a search together, not for one at a time.
+//
+// The case (script 340): a queue ran a gang within its guarantee, and another gang of it had a
+// plan. The one that ran was taken on account of the plan, and the plan ended. Rejected: to have
+// single jobs stand for the guarantee, by age, so that the rest may go. They lay scattered, and
+// kept whole nodes from the queues that owned them.
+//
 // A guarantee is kept in what runs and stays: a start may fail, a plan may end, and a place that is
 // kept may be lost. What a queue will have with those is what it fills its fair share with, and the
 // proof goes by that. A gang that moves for the beneficiary of the search itself runs and stays:
