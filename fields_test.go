@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -171,15 +168,8 @@ func known(reached map[reflect.Type]bool, name string) bool {
 // taggedTypes lists, from the source, the exported structs of which a field has a name in JSON.
 func taggedTypes(t *testing.T) []string {
 	t.Helper()
-	files, err := os.ReadDir(".")
-	require.NoError(t, err)
 	var found []string
-	for _, file := range files {
-		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file.Name(), nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
+	for _, parsed := range sources(t) {
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			spec, isType := n.(*ast.TypeSpec)
 			if !isType || !spec.Name.IsExported() {

@@ -16,19 +16,28 @@ import (
 	"github.com/berth-sched/berth/internal/sample"
 )
 
-// variants lists, from the source, the types with a marker method, which makes them
-// variants of a sum.
-func variants(t *testing.T, marker string) []string {
+// sources are the files of the package but for tests.
+func sources(t *testing.T) (files []*ast.File) {
 	t.Helper()
-	files, err := os.ReadDir(".")
+	list, err := os.ReadDir(".")
 	require.NoError(t, err)
-	var found []string
-	for _, file := range files {
+	for _, file := range list {
 		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
 			continue
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file.Name(), nil, parser.SkipObjectResolution)
 		require.NoError(t, err)
+		files = append(files, parsed)
+	}
+	return files
+}
+
+// variants lists, from the source, the types with a marker method, which makes them
+// variants of a sum.
+func variants(t *testing.T, marker string) []string {
+	t.Helper()
+	var found []string
+	for _, parsed := range sources(t) {
 		for _, decl := range parsed.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == marker {
 				found = append(found, f.Recv.List[0].Type.(*ast.Ident).Name)

@@ -6,7 +6,8 @@
 #           and an attribute of this value end in a CEL error, which fails the claim; 550.54.15 works. With semver(text, true)
 #           the literal works, the attribute has no such way out.
 # Matters:  "at least driver X" is the commonest selector after the model. Whether it works depends on the release that X is,
-#           so it passes on one node pool and fails on another. Who publishes devices has to drop the zero.
+#           so it passes on one node pool and fails on another. The driver that publishes devices
+#           has to drop the zero.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

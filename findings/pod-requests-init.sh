@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Claim:    the order of a pod's init containers changes how many GPUs the pod requests.
-# Version:  k8s.io/component-helpers v0.37.1, whose PodRequests is what kube-scheduler 1.37 counts.
+# Version:  k8s.io/component-helpers v0.37.1; kube-scheduler 1.37 counts what its PodRequests returns.
 # Expected: a pod requests what its containers request, whatever order they are written in.
 # Seen:     an init container with 8 GPUs makes a pod of 8, for its whole life, though its container has 1. A sidecar (an init
 #           container that restarts always) with 1 GPU, written before it, makes it 9; written behind it, 8.
-# Matters:  on nodes of 8 GPUs the pod with 9 never runs, and two lines changed places. Whoever sums up a dump of pods has
+# Matters:  on nodes of 8 GPUs the pod with 9 never runs, and two lines changed places. A tool that sums up a dump of pods has
 #           to walk init containers in order, and counts 8 GPUs as held long after the one that wanted them is gone.
 set -euo pipefail
 dir=$(mktemp -d)

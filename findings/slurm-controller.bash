@@ -1,10 +1,10 @@
 # No finding: the slurm-*.sh scripts source it for a real controller on pretend nodes.
 #
-# Slurm 22.05.8 of Debian 12 is unpacked into a temporary folder, not installed, and slurmctld runs there as whoever
-# calls. It listens on all addresses (NoCtldInAddrAny changes nothing there), so munge with a key of its own keeps
-# others out. Nodes are cloud nodes that a program which does
-# nothing powers up: the controller places jobs on them, holds them in CONFIGURING, and starts none. So what is
-# seen is where jobs are put, which is the controller's decision, and nothing of what slurmd does.
+# Slurm 22.05.8 of Debian 12 is unpacked into a temporary folder, not installed, and slurmctld runs there as the
+# calling user. It listens on all addresses (NoCtldInAddrAny changes nothing there), so munge with a key of its own
+# keeps others out. The nodes are cloud nodes, and the program that is to power them up does nothing: the controller
+# places jobs on them, holds them in CONFIGURING, and starts none. So a script sees where the controller puts jobs,
+# and nothing of slurmd.
 
 dir=$(mktemp -d)
 pids=()

@@ -3,8 +3,8 @@
 # Version:  Slurm 22.05.8 (Debian 12), select/cons_tres with CR_Core_Memory and otherwise defaults, a node of 64 CPUs.
 # Expected: no memory asked means no memory reserved (as in Kubernetes), or a share that goes with the CPUs.
 # Seen:     the default of DefMemPerNode is all there is. A job that says --mem starts beside another that does.
-# Matters:  what is left of a node, its GPUs too, is of no use to anybody then. Whoever reads scontrol or replays a
-#           trace sees a job that asked for the node's memory, although nobody wrote that.
+# Matters:  what is left of a node, its GPUs too, is of no use to anybody then. A reader of scontrol or of a trace
+#           sees a job that asked for the node's memory, although nobody wrote that.
 set -euo pipefail
 source "$(dirname "$0")/slurm-controller.bash"
 

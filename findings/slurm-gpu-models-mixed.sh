@@ -4,8 +4,8 @@
 # Expected: one model or the other for the whole job, as a choice among kinds of nodes means elsewhere.
 # Seen:     the expression is held against each node by itself. With brackets, "[a100|h100]", all nodes of a job have one model,
 #           and the job is refused where no model has two nodes.
-# Matters:  a gang runs at the speed of its slowest GPU. Whoever turns Slurm's jobs into gangs of one kind of GPU must
-#           keep the two forms apart, as the text differs by two brackets.
+# Matters:  a gang runs at the speed of its slowest GPU. A tool that turns Slurm's jobs into gangs of one kind of GPU
+#           must keep the two forms apart, as the text differs by two brackets.
 set -euo pipefail
 source "$(dirname "$0")/slurm-controller.bash"
 

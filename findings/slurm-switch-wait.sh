@@ -4,8 +4,8 @@
 # Expected: a job that would rather wait half a day than be spread over two switches says so, and is heeded or told no.
 # Seen:     the time is cut to max_switch_wait of SchedulerParameters, 300 s by default, without a word. scontrol
 #           show job tells. With max_switch_wait=86400 the twelve hours stand.
-# Matters:  --switches is a wish with a deadline, never a constraint. Whoever reads it as "one leaf, or wait" places gangs
-#           otherwise than Slurm does, and whoever submits it finds the gang torn after five minutes.
+# Matters:  --switches is a wish with a deadline, never a constraint. A scheduler that reads it as "one leaf, or wait" places
+#           gangs otherwise than Slurm does, and the user of such a job finds the gang torn after five minutes.
 set -euo pipefail
 source "$(dirname "$0")/slurm-controller.bash"
 

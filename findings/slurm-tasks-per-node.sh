@@ -5,7 +5,7 @@
 # Seen:     CPUs are taken node by node, as many as there are, while each further node keeps one task. --spread-job changes
 #           nothing here. --ntasks-per-node=4 gives 4 tasks a node.
 # Matters:  training with one task a GPU is often written as -N and -n. Ranks of one node share its NVLink and its NIC, so
-#           how a gang lies decides its speed, and whoever replays such a job from its node and task counts must
+#           how a gang lies decides its speed, and a replay of such a job from its node and task counts must
 #           not divide the one by the other.
 set -euo pipefail
 source "$(dirname "$0")/slurm-controller.bash"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Claim:    with a topology.conf whose leaves no switch joins, a job larger than a leaf is refused, though all nodes are idle.
+# Claim:    with a topology.conf in which no switch joins the leaves, a job larger than a leaf is refused, though all nodes are idle.
 # Version:  Slurm 22.05.8 (Debian 12), topology/tree and otherwise defaults.
 # Expected: the file says which nodes are near each other, and a tree makes jobs faster, not impossible: what is not
 #           joined is far, not out of reach.
 # Seen:     six nodes of two leaves of four: "Requested node configuration is not available". One more line, a switch above
 #           both, and the job is placed.
-# Matters:  a generated file that lists leaves alone (racks, NVLink domains) makes every larger gang impossible. Whoever reads
+# Matters:  a generated file that lists leaves alone (racks, NVLink domains) makes every larger gang impossible. A reader of
 #           such a file for another scheduler must not add a root, or gangs lie where Slurm would never put them.
 set -euo pipefail
 source "$(dirname "$0")/slurm-controller.bash"

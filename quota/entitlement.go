@@ -22,11 +22,11 @@ package quota
 // what the queues keep may move, if an embedder moves jobs.
 //
 // Which use counts. What a queue has for certain is what its jobs hold that run and stay. What it
-// will have is that, and what is being started, and what is planned: a beneficiary whose victims
-// are yet to go, a job that moves or comes back to a place that is kept for it. A start may fail, a
-// plan may end, and a place that is kept may be lost. So rules 1 and 2 are about jobs that run and
-// stay: none of them is taken on account of what does not run. A beneficiary may have to wait until
-// that runs, or has come to nothing.
+// will have is that, and what is being started, and what is planned: a beneficiary with victims
+// that are yet to go, a job that moves or comes back to a place that is kept for it. A start may
+// fail, a plan may end, and a place that is kept may be lost. So rules 1 and 2 are about jobs that
+// run and stay: none of them is taken on account of what does not run. A beneficiary may have to
+// wait until that runs, or has come to nothing.
 //
 // Rule 3 and the proof below are about all that a queue will have, as a beneficiary counts there
 // from its plan on. What rules 1 and 2 allow of what runs, they allow of all. If what is left of

@@ -34,7 +34,7 @@ func (z *zoo) sees(id berth.JobID, members ...berth.MemberPlacement) berth.World
 	return w
 }
 
-// blast is the answer about a whole GPU whose fault takes one gang, or none.
+// blast is the answer about a whole GPU with one gang on it, or none.
 func blast(node berth.NodeID, gpu int, device ...berth.AffectedReplica) berth.BlastRadius {
 	b := berth.BlastRadius{Node: node, GPU: gpu, Mode: berth.GPUModeWhole, Device: device}
 	for _, r := range device {

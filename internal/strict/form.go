@@ -30,7 +30,7 @@ type reading func(*source, reflect.Value) bool
 func FormOf[T any](known Readings) *Form[T] { return &Form[T]{read: known.of(reflect.TypeFor[T]())} }
 
 // CompleteFormOf is FormOf for texts that say all that there is to say: each field is there, at any
-// depth, but for those whose tags have omitempty or omitzero, which are left out where they are
+// depth, but for those with omitempty or omitzero in their tags, which are left out where they are
 // empty. Otherwise a number that was forgotten would be read as 0, the first of its kind. Null,
 // where it is not how nil is written, is no value either.
 func CompleteFormOf[T any](known Readings) *Form[T] {

@@ -26,8 +26,8 @@ import (
 // lift the earmarks of other queues. A limit above both is not the queue's own, and a guarantee
 // that is being collected would be taken again by its borrowers.
 
-// WithoutEarmark calls a function that may start a replica, as if nothing were kept for that
-// one, nor for those in whose place it may come. What that start leaves too little for is ended.
+// WithoutEarmark calls a function that may start a replica, without the earmarks that do not hold
+// it up. A plan that the start leaves too little for is ended.
 func (bl *Backlog) WithoutEarmark(rep *record.Replica, start func()) {
 	var lifted []*record.Reservation
 	for _, w := range bl.Reservations {

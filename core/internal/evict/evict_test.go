@@ -15,18 +15,8 @@ import (
 	"github.com/berth-sched/berth/preempt"
 )
 
-// machine is so many nodes of 4 GPUs in rack r1. Cost counts for the choice alone, but for the
-// tests of that.
 func machine(t roomtest.TB, nodes int, change ...func(*berth.Policy)) *roomtest.Machine {
-	config := berth.Config{Levels: []string{"rack"}}
-	config.Policy.Preemption.Gain.IgnoreCost = true
-	config.Policy.Preemption.MaxRatio = berth.Off
-	for _, c := range change {
-		c(&config.Policy)
-	}
-	m := roomtest.New(t, config)
-	m.Nodes(nodes, 4, "r1")
-	return m
+	return roomtest.AtAnyCost(t, nodes, change...)
 }
 
 func withoutMoves(p *berth.Policy) { p.Defragmentation.Mode = berth.DefragmentationOff }
@@ -43,7 +33,7 @@ func job(id berth.JobID, queue berth.QueueID, members, gpus int) berth.Job {
 	return j
 }
 
-// dear is a job whose stop costs so much of each of its GPUs.
+// dear is a job that costs so much of each of its GPUs when it is stopped.
 func dear(j berth.Job, cost berth.Duration) berth.Job {
 	j.Checkpoint.Cost = cost
 	return j
@@ -52,11 +42,6 @@ func dear(j berth.Job, cost berth.Duration) berth.Job {
 func elastic(id berth.JobID, queue berth.QueueID, members, least, gpus int) berth.Job {
 	j := job(id, queue, members, gpus)
 	j.Groups[0].MinMembers = least
-	return j
-}
-
-func high(j berth.Job, priority int32) berth.Job {
-	j.Priority = priority
 	return j
 }
 
@@ -210,7 +195,7 @@ func TestTheModeOfThePolicySaysWhatIsTaken(t *testing.T) {
 			m = machine(t, 1, mode, withoutMoves)
 			m.Queue("a", 0)
 			m.Run(job("low", "a", 1, 4), "n1")
-			m.Wait(high(job("high", "a", 1, 4), 1))
+			m.Wait(roomtest.WithPriority(job("high", "a", 1, 4), 1))
 			require.Equal(t, c.outrank, pass(m))
 		})
 	}
@@ -223,7 +208,7 @@ func TestVictimsOfBothSidesAreNotCombined(t *testing.T) {
 	m.Run(job("low", "a", 1, 2), "n1")
 	m.Run(job("b1", "b", 1, 4), "n2")
 	m.Run(job("b2", "b", 1, 2), "n1")
-	rep := m.Wait(high(job("high", "a", 2, 3), 1))
+	rep := m.Wait(roomtest.WithPriority(job("high", "a", 2, 3), 1))
 	require.Empty(t, pass(m))
 	require.Nil(t, rep.Reserved)
 }
@@ -238,7 +223,7 @@ func TestBidsAreMadeInPolicyOrder(t *testing.T) {
 	m.Run(job("x1", "borrows", 1, 4), "n1")
 	m.Run(job("x2", "borrows", 1, 4), "n2")
 	second := m.Wait(job("second", "b", 1, 4))
-	first := m.Wait(high(job("first", "a", 1, 4), 1))
+	first := m.Wait(roomtest.WithPriority(job("first", "a", 1, 4), 1))
 	third := m.Wait(job("third", "a", 1, 4))
 	require.Len(t, pass(m), 2)
 	require.NotNil(t, first.Reserved)
@@ -247,7 +232,7 @@ func TestBidsAreMadeInPolicyOrder(t *testing.T) {
 	require.Nil(t, third.Reserved)
 }
 
-// A pass goes on with the next of a bucket whose first has found victims.
+// Where the first of a bucket has found victims, a pass goes on with the next.
 func TestAllOfABucketMayBidInAPass(t *testing.T) {
 	m := machine(t, 3)
 	m.Queue("owner", 8)
@@ -275,7 +260,7 @@ func TestAGangWithARackForItselfEndsARoundOfBids(t *testing.T) {
 	m.Queue("borrows", 0)
 	m.Run(job("b1", "borrows", 1, 4), "n1")
 	m.Run(job("b2", "borrows", 1, 4), "n2")
-	exclusive := high(job("exclusive", "owner", 1, 4), 1)
+	exclusive := roomtest.WithPriority(job("exclusive", "owner", 1, 4), 1)
 	exclusive.Topology.Exclusive = "rack"
 	rep, next := m.Wait(exclusive), m.Wait(job("next", "owner", 1, 4))
 	require.Len(t, pass(m), 1)
@@ -425,7 +410,7 @@ func TestASurplusGoesThoughTheRateLimitIsReached(t *testing.T) {
 	b1 := m.Run(job("b1", "borrows", 1, 4), "n1")
 	m.Life.MeterVictims([]*record.Replica{b1})
 	gives := m.Run(elastic("gives", "borrows", 4, 1, 1), "n2", "n2", "n2", "n2")
-	whole, part := m.Wait(high(job("whole", "owner", 1, 4), 1)), m.Wait(job("part", "owner", 1, 2))
+	whole, part := m.Wait(roomtest.WithPriority(job("whole", "owner", 1, 4), 1)), m.Wait(job("part", "owner", 1, 2))
 	require.Empty(t, pass(m), "nothing is asked for a checkpoint")
 	require.Nil(t, whole.Reserved)
 	require.NotNil(t, part.Reserved)

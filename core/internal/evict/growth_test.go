@@ -66,7 +66,7 @@ func TestAGangGrowsAtTheCostOfNoOtherOfItsQueueAndOfNoFairShare(t *testing.T) {
 			m := machine(t, 2)
 			m.Queue("prod", c.guarantee)
 			m.Queue("research", 0)
-			grows := m.Run(high(elastic("grows", "prod", 2, 1, 4), 1), "n1")
+			grows := m.Run(roomtest.WithPriority(elastic("grows", "prod", 2, 1, 4), 1), "n1")
 			m.Run(job("r", c.of, 1, 4), "n2")
 			require.Empty(t, pass(m))
 			require.Nil(t, grows.Reserved)

@@ -10,9 +10,8 @@
 //	free(n) + sum of held(T(n, i)), i = 1 to k  >=  need
 //
 // and the nodes are named by the first such k, then by the cost of the tiers up to it, then by
-// name.
-// Bounds are bounds: Least and LowerBounds are never more than the cost of any victim behind them,
-// and do not fall as time goes by, so that a search stops at a node that cannot be cheaper.
+// name. Least and LowerBounds are never more than the cost of any victim behind them, and do not
+// fall as time goes by, so that a search stops at a node that cannot be cheaper.
 //
 // The case: a beneficiary of one GPU, and 80,000 jobs that may be evicted for it, on 10,000 nodes.
 // A search by candidate looks at all of them, for a victim on the first node of the lowest tier.

@@ -16,6 +16,12 @@ func Job(id berth.JobID, queue berth.QueueID, members, gpus int) berth.Job {
 	return berth.Job{ID: id, Queue: queue, Groups: []berth.Group{{Members: members, Claim: berth.WholeGPUs(gpus)}}}
 }
 
+// WithPriority is a job of another priority.
+func WithPriority(j berth.Job, priority int32) berth.Job {
+	j.Priority = priority
+	return j
+}
+
 // Admit makes a job and its first replica known, and no more: the replica stands in no index, as
 // one that is being restored.
 func (m *Machine) Admit(spec berth.Job) *record.Replica {

@@ -115,6 +115,21 @@ func New(t TB, config berth.Config) *Machine {
 	return m
 }
 
+// AtAnyCost returns a machine of so many nodes of 4 GPUs in rack r1, on which victims may be of any
+// size, and cost counts for the choice among them alone: whether an eviction pays is for the tests
+// of that, which change the policy.
+func AtAnyCost(t TB, nodes int, change ...func(*berth.Policy)) *Machine {
+	config := berth.Config{Levels: []string{"rack"}}
+	config.Policy.Preemption.Gain.IgnoreCost = true
+	config.Policy.Preemption.MaxRatio = berth.Off
+	for _, c := range change {
+		c(&config.Policy)
+	}
+	m := New(t, config)
+	m.Nodes(nodes, 4, "r1")
+	return m
+}
+
 // NoRefusal fails the test if an event was refused. A nil *berth.Error is no nil error.
 func (m *Machine) NoRefusal(err *berth.Error) {
 	m.t.Helper()

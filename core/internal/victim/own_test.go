@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/roomtest"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -15,19 +16,19 @@ import (
 func TestAQueueGivesTheLowestInRankThatBeganLast(t *testing.T) {
 	m := machine(t, 3)
 	m.Queue("a", 0)
-	m.RunSince(m.State.Now-2, high(job("old", "a", 1, 4), 0), "n1")
-	m.RunSince(m.State.Now-1, high(job("new", "a", 1, 4), 0), "n2")
-	m.Run(high(job("above", "a", 1, 4), 1), "n3")
+	m.RunSince(m.State.Now-2, roomtest.WithPriority(job("old", "a", 1, 4), 0), "n1")
+	m.RunSince(m.State.Now-1, roomtest.WithPriority(job("new", "a", 1, 4), 0), "n2")
+	m.Run(roomtest.WithPriority(job("above", "a", 1, 4), 1), "n3")
 	m.Later(berth.Hour)
-	rep := m.Wait(high(job("urgent", "a", 1, 4), 1))
+	rep := m.Wait(roomtest.WithPriority(job("urgent", "a", 1, 4), 1))
 	victims, _ := own(m, rep)
 	require.Equal(t, []string{"new"}, victims)
 	require.True(t, m.Victims.OutranksAny(rep))
-	low := m.Wait(high(job("low", "a", 1, 4), 0))
+	low := m.Wait(roomtest.WithPriority(job("low", "a", 1, 4), 0))
 	victims, _ = own(m, low)
 	require.Nil(t, victims)
 	require.False(t, m.Victims.OutranksAny(low))
-	victims, _ = own(m, m.Wait(high(job("three", "a", 3, 4), 1)))
+	victims, _ = own(m, m.Wait(roomtest.WithPriority(job("three", "a", 3, 4), 1)))
 	require.Nil(t, victims, "what is of the same rank stays")
 }
 
@@ -49,7 +50,7 @@ func TestAGangThatRestsEvictsItsQueueWithinTheSharesAlone(t *testing.T) {
 			m.Queue("b", 0)
 			m.Run(job("small", "a", 1, 2), "n1")
 			m.Run(job("other", "b", 1, 4), "n2")
-			rep := m.Wait(high(job("large", "a", 1, 4), 1))
+			rep := m.Wait(roomtest.WithPriority(job("large", "a", 1, 4), 1))
 			until := m.State.Now.Add(berth.Hour)
 			rep.Eviction.Note().RestsUntil, rep.Eviction.Note().Rests = until, 1
 			victims, s := own(m, rep)
@@ -69,7 +70,7 @@ func TestNothingIsTakenThatHasSomethingElseGoingOn(t *testing.T) {
 	m.Queue("a", 0)
 	rep := m.Run(job("runs", "a", 1, 4), "n1")
 	m.Books.TellDemands()
-	s := m.Victims.NewSearch(m.Wait(high(job("urgent", "a", 1, 4), 1)).Entries[0], nil)
+	s := m.Victims.NewSearch(m.Wait(roomtest.WithPriority(job("urgent", "a", 1, 4), 1)).Entries[0], nil)
 	require.True(t, s.MayBeVictim(rep))
 	for name, spoil := range map[string]func(on bool){
 		"an order is out": func(on bool) {
@@ -114,7 +115,7 @@ func TestASearchSaysWhenTheFirstProtectionEnds(t *testing.T) {
 	m.Queue("a", 0)
 	m.RunSince(m.State.Now.Add(-berth.Minute), job("old", "a", 1, 4), "n1")
 	m.Run(job("new", "a", 1, 4), "n2")
-	victims, s := own(m, m.Wait(high(job("urgent", "a", 1, 4), 1)))
+	victims, s := own(m, m.Wait(roomtest.WithPriority(job("urgent", "a", 1, 4), 1)))
 	require.Nil(t, victims)
 	require.Equal(t, m.State.Now.Add(59*berth.Minute), s.ProtectedUntil)
 	require.Zero(t, s.Limited)
@@ -125,7 +126,7 @@ func TestASearchSaysWhenTheRateLimitOfAQueueAllowsAnother(t *testing.T) {
 	m := machine(t, 2, func(p *berth.Policy) { p.Preemption.QueueRateLimit = berth.RateLimit{Evictions: 1, Per: berth.Hour} })
 	m.Queue("a", 0)
 	m.Life.MeterVictims([]*record.Replica{m.Run(job("runs", "a", 1, 4), "n1")})
-	victims, s := own(m, m.Wait(high(job("urgent", "a", 2, 4), 1)))
+	victims, s := own(m, m.Wait(roomtest.WithPriority(job("urgent", "a", 2, 4), 1)))
 	require.Nil(t, victims)
 	require.Zero(t, s.ProtectedUntil)
 	require.Equal(t, m.State.Now.Add(berth.Hour), s.Limited)
@@ -155,7 +156,7 @@ func TestAVictimMayHoldSoManyTimesWhatIsAskedFor(t *testing.T) {
 			m.Queue("owner", 4)
 			m.Queue("fair", 0)
 			m.Run(job("runs", "a", 1, 4), "n1")
-			spec := high(job("asks", c.queue, 1, c.asks), 1)
+			spec := roomtest.WithPriority(job("asks", c.queue, 1, c.asks), 1)
 			spec.Class = c.class
 			rep := m.Wait(spec)
 			victims, _ := own(m, rep)

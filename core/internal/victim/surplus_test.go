@@ -99,7 +99,7 @@ func TestAGangGrowsAtTheCostOfOthersWithinItsGuaranteeAlone(t *testing.T) {
 	m.Queue("owner", 8)
 	m.Queue("borrows", 0)
 	rep := m.Run(stretches("grows", "owner", 3, 1, 4), "n1")
-	m.Run(high(job("lower", "owner", 1, 1), -1), "n2")
+	m.Run(roomtest.WithPriority(job("lower", "owner", 1, 1), -1), "n2")
 	m.Run(job("b1", "borrows", 1, 3), "n2")
 	m.Run(job("b2", "borrows", 1, 4), "n3")
 	victims, s := grow(m, rep, 1)

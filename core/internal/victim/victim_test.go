@@ -14,18 +14,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// machine is so many nodes of 4 GPUs. Whatever pays is another matter, but for the tests of that:
-// cost counts for the choice alone.
 func machine(t *testing.T, nodes int, change ...func(*berth.Policy)) *roomtest.Machine {
-	config := berth.Config{Levels: []string{"rack"}}
-	config.Policy.Preemption.Gain.IgnoreCost = true
-	config.Policy.Preemption.MaxRatio = berth.Off
-	for _, c := range change {
-		c(&config.Policy)
-	}
-	m := roomtest.New(t, config)
-	m.Nodes(nodes, 4, "r1")
-	return m
+	return roomtest.AtAnyCost(t, nodes, change...)
 }
 
 // A job is one of a queue, of members of so many GPUs each.
@@ -37,11 +27,6 @@ func job(id berth.JobID, queue berth.QueueID, members, gpus int) berth.Job {
 func stretches(id berth.JobID, queue berth.QueueID, members, least, gpus int) berth.Job {
 	j := job(id, queue, members, gpus)
 	j.Groups[0].MinMembers = least
-	return j
-}
-
-func high(j berth.Job, priority int32) berth.Job {
-	j.Priority = priority
 	return j
 }
 
@@ -108,9 +93,9 @@ func TestASearchLeavesNoTrace(t *testing.T) {
 	m.SetQueue(quota.Queue{Name: "y", Parent: "org"})
 	m.Run(job("x1", "x", 1, 4), "n1")
 	m.Run(stretches("x2", "x", 4, 1, 1), "n2", "n2", "n2", "n2")
-	m.Run(high(job("y1", "y", 2, 2), -1), "n3", "n3")
+	m.Run(roomtest.WithPriority(job("y1", "y", 2, 2), -1), "n3", "n3")
 	for _, rep := range []*record.Replica{
-		m.Wait(job("fits", "owner", 2, 4)), m.Wait(job("does-not", "owner", 3, 4)), m.Wait(job("near", "y", 1, 2)), m.Wait(high(job("own", "y", 1, 4), 1)),
+		m.Wait(job("fits", "owner", 2, 4)), m.Wait(job("does-not", "owner", 3, 4)), m.Wait(job("near", "y", 1, 2)), m.Wait(roomtest.WithPriority(job("own", "y", 1, 4), 1)),
 	} {
 		before := picture(m)
 		reclaim(m, rep)
