@@ -12,6 +12,7 @@ import (
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/mig"
+	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -21,11 +22,14 @@ import (
 type (
 	NodeID   string
 	JobID    string
-	QueueID  string
 	TenantID string
 	// A ReservationID names a reservation that was made in advance.
 	ReservationID string
 )
+
+// A QueueID names a queue. It is that of package quota, so that a [quota.Queue] and a [Job] name
+// one alike.
+type QueueID = quota.QueueID
 
 // MaxGPUs is the most GPUs a node may carry.
 const MaxGPUs = topology.MaxGPUs

@@ -18,7 +18,7 @@ func TestEachKindAdmitsWhatTheTableSays(t *testing.T) {
 	c, err := New(berth.Config{})
 	require.NoError(t, err)
 	for name, gpus := range map[string]int64{"mine": 16, "rich": 16, "poor": 0, "team": 0} {
-		set := berth.QueueSet{Queue: quota.Queue{Name: name, Guarantee: quota.Amounts{quota.GPUMilli: gpus * 1000}}}
+		set := berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(name), Guarantee: quota.Amounts{quota.GPUMilli: gpus * 1000}}}
 		require.NoError(t, c.Apply(0, set))
 	}
 	submit := func(id berth.JobID, queue berth.QueueID, priority int32, class berth.Class, members int) *record.Replica {

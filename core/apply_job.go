@@ -22,8 +22,11 @@ func (c *Core) queueSet(e berth.QueueSet) *berth.Error {
 	if !known && c.state.Quota.Len() >= c.state.Config.Limits.Queues {
 		return refusal.Of(berth.ErrLimit, "queue", fmt.Sprintf("there are %d queues, see Limits.Queues", c.state.Config.Limits.Queues))
 	}
-	for _, name := range []struct{ field, value string }{{"name", e.Queue.Name}, {"parent", e.Queue.Parent}} {
-		if err := refusal.Text(name.value); err != nil {
+	for _, name := range []struct {
+		field string
+		value berth.QueueID
+	}{{"name", e.Queue.Name}, {"parent", e.Queue.Parent}} {
+		if err := refusal.Text(string(name.value)); err != nil {
 			return refusal.In(refusal.In(err, name.field), "queue")
 		}
 	}
@@ -44,7 +47,7 @@ func (c *Core) queueSet(e berth.QueueSet) *berth.Error {
 }
 
 func (c *Core) queueRemoved(e berth.QueueRemoved) *berth.Error {
-	i, known := c.state.Quota.Lookup(string(e.Queue))
+	i, known := c.state.Quota.Lookup(e.Queue)
 	if !known {
 		return refusal.Of(berth.ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", errtext.Short(e.Queue)))
 	}
@@ -52,7 +55,7 @@ func (c *Core) queueRemoved(e berth.QueueRemoved) *berth.Error {
 		return refusal.Of(berth.ErrConflict, "queue", fmt.Sprintf("reservation %q is for this queue", errtext.Short(c.backlog.Reservations[at].Advance.ID)))
 	}
 	parent := c.state.Quota.Parent(i)
-	if err := c.books.RemoveQueue(i, string(e.Queue)); err != nil {
+	if err := c.books.RemoveQueue(i, e.Queue); err != nil {
 		return quotaError(err)
 	}
 	c.books.RecountQueue(parent)       // it may be a leaf again

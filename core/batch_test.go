@@ -99,7 +99,7 @@ func TestReplicasThatAreANumberDecideAsRecordsDo(t *testing.T) {
 			BackfillBudget: number("budget", 1, 8), PassBudget: number("attempts", 2, 40),
 		}})
 		for _, name := range []string{"a", "b"} {
-			three.tell(berth.QueueSet{Queue: quota.Queue{Name: name, Guarantee: gpuMilli(4), Limit: gpuMilli(int64(number("limit", 4, 24)))}})
+			three.tell(berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(name), Guarantee: gpuMilli(4), Limit: gpuMilli(int64(number("limit", 4, 24)))}})
 		}
 		for i := range number("nodes", 1, 3) {
 			three.tell(berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(fmt.Sprintf("first%d", i)), GPUs: fourGPUs()}})

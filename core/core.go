@@ -140,14 +140,14 @@ func (c *Core) Ledger() ([]berth.LedgerLine, []berth.QueueTime) {
 		var class berth.Class
 		_ = class.UnmarshalText([]byte(key.Class)) // the ledger has it from Class.String
 		lines = append(lines, berth.LedgerLine{
-			Queue: berth.QueueID(key.Queue), Class: class, Product: key.Product, Tenant: berth.TenantID(key.Tenant),
+			Queue: key.Queue, Class: class, Product: key.Product, Tenant: berth.TenantID(key.Tenant),
 			Allocated: allocated, Active: active,
 		})
 	}
 	var queues []berth.QueueTime
 	for _, q := range c.books.Ledger.State().Queues {
 		guaranteed, borrowed := c.books.Ledger.Split(q.Queue)
-		queues = append(queues, berth.QueueTime{Queue: berth.QueueID(q.Queue), Guaranteed: guaranteed, Borrowed: borrowed})
+		queues = append(queues, berth.QueueTime{Queue: q.Queue, Guaranteed: guaranteed, Borrowed: borrowed})
 	}
 	return lines, queues
 }

@@ -39,7 +39,7 @@ func TestAPassLooksAtWhatIsDue(t *testing.T) {
 		}
 		random := rand.New(rand.NewPCG(1, 2))
 		for i := range queues {
-			apply(berth.QueueSet{Queue: quota.Queue{Name: fmt.Sprintf("queue-%d", i)}})
+			apply(berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(fmt.Sprintf("queue-%d", i))}})
 		}
 		for i := range nodes * queues {
 			node := fmt.Sprintf("node-%d", i)

@@ -248,7 +248,7 @@ func TestMovesAndVictimsPlaceByPlace(t *testing.T) {
 	d := &divided{t, c, 0}
 	d.lower(func(b *core.Bounds) { b.Candidates = 2 })
 	for _, q := range []string{"prod", "research"} {
-		d.tell(berth.QueueSet{Queue: quota.Queue{Name: q, Guarantee: gpuMilli(8)}})
+		d.tell(berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(q), Guarantee: gpuMilli(8)}})
 	}
 	d.pooled("n0", 8)
 	d.pooled("n1", 8)
@@ -330,7 +330,7 @@ func TestMovesThatAreHardToFind(t *testing.T) {
 			require.NoError(t, err)
 			d := &divided{t, sched, 0}
 			for q, milli := range map[string]int64{"own": c.own, "a": c.a, "b": c.b} {
-				d.tell(berth.QueueSet{Queue: quota.Queue{Name: q, Guarantee: gpuMilli(milli)}})
+				d.tell(berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(q), Guarantee: gpuMilli(milli)}})
 			}
 			for n, size := range c.sizes {
 				d.pooled(fmt.Sprint("n", n), size)

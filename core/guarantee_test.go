@@ -169,7 +169,7 @@ func drawFleet(t *testing.T, r *rand.Rand, config berth.Config, jobs int, move b
 
 // queue tells a core of a queue.
 func (w *smallFleet) queue(d *divided, q berth.QueueID) {
-	require.NoError(d, d.Apply(0, berth.QueueSet{Queue: quota.Queue{Name: string(q), Parent: string(w.parent[q]), Guarantee: gpuMilli(int64(w.guarantee[q]))}}))
+	require.NoError(d, d.Apply(0, berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(q), Parent: berth.QueueID(w.parent[q]), Guarantee: gpuMilli(int64(w.guarantee[q]))}}))
 }
 
 // draw draws nodes, so many jobs at most, each of one of some queues, and a beneficiary.
@@ -287,7 +287,7 @@ func TestL2_WhatAQueueKeptItKeeps(t *testing.T) {
 	d.pooled("n2", 8)
 	d.pooled("n3", 1)
 	for name, gpus := range map[string]int64{"giver": 4, "first": 4, "second": 1} {
-		d.tell(berth.QueueSet{Queue: quota.Queue{Name: name, Guarantee: gpuMilli(gpus)}})
+		d.tell(berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(name), Guarantee: gpuMilli(gpus)}})
 	}
 	d.runs(one("giver", "small", 4, inPool("n1")), one("giver", "large", 8, inPool("n2")), one("giver", "tiny", 1, inPool("n3")))
 	d.now += 1000

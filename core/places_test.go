@@ -43,7 +43,7 @@ func newCrowded(seed uint64) *crowded {
 	}
 	all := int64(len(w.nodes)) * 8000
 	for _, name := range []string{"a", "b", "c"} {
-		q := quota.Queue{Name: name, Guarantee: quota.Amounts{quota.GPUMilli: w.Int64N(all / 2)}}
+		q := quota.Queue{Name: berth.QueueID(name), Guarantee: quota.Amounts{quota.GPUMilli: w.Int64N(all / 2)}}
 		if w.IntN(4) == 0 {
 			q.Limit = quota.Amounts{quota.GPUMilli: all/2 + w.Int64N(all/2)}
 		}

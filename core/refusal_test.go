@@ -40,7 +40,7 @@ func newBusyCore(t *testing.T) *core.Core {
 }
 
 func queueSet(name, parent string) berth.Event {
-	return berth.QueueSet{Queue: quota.Queue{Name: name, Parent: parent}}
+	return berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(name), Parent: berth.QueueID(parent)}}
 }
 
 func gangJob(id berth.JobID, members, gpus int) berth.Job {

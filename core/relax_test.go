@@ -146,7 +146,7 @@ func TestE1_WhatIsNamedHelps(t *testing.T) {
 			require.NoError(t, err)
 			d := &divided{t, sched, 0}
 			for _, name := range []string{"q", "other"} {
-				d.tell(berth.QueueSet{Queue: quota.Queue{Name: name}})
+				d.tell(berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(name)}})
 			}
 			l.world(d)
 			if l.waits.ID != "" {

@@ -45,7 +45,7 @@ func lends(t *testing.T, config berth.Config, at berth.Time) *core.Core {
 	_, err = c.Schedule(at)
 	require.NoError(t, err)
 	for _, name := range []string{"lends", "asks"} {
-		mustApply(c, at, berth.QueueSet{Queue: quota.Queue{Name: name}})
+		mustApply(c, at, berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(name)}})
 	}
 	return c
 }
@@ -103,11 +103,11 @@ func fillBelowShares(t *testing.T, c *core.Core, w *rand.Rand) {
 	queues, nodes := 6+w.IntN(24), 16+w.IntN(32)
 	parents := []string{"", "x", "y"}[:1+w.IntN(3)]
 	for _, name := range parents[1:] {
-		tell(berth.QueueSet{Queue: quota.Queue{Name: name}})
+		tell(berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(name)}})
 	}
 	name := func(i int) string { return fmt.Sprint("q", i) }
 	for i := range queues {
-		q := quota.Queue{Name: name(i), Parent: parents[w.IntN(len(parents))], Weight: 1 + w.Int64N(2)}
+		q := quota.Queue{Name: berth.QueueID(name(i)), Parent: berth.QueueID(parents[w.IntN(len(parents))]), Weight: 1 + w.Int64N(2)}
 		if w.IntN(2) == 0 {
 			q.Guarantee = quota.Amounts{quota.GPUMilli: 2000 * (1 + w.Int64N(8))}
 			if w.IntN(2) == 0 {
@@ -243,7 +243,7 @@ func newBelowShare(t *testing.T, queues int, gain berth.GainFunc, memory func(qu
 	_, err = c.Schedule(berth.Time(4 * berth.Hour))
 	require.NoError(t, err)
 	for i := range queues {
-		tell(berth.QueueSet{Queue: quota.Queue{Name: fmt.Sprint("q", i)}})
+		tell(berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(fmt.Sprint("q", i))}})
 		for k := range 1 + i%2 {
 			id := fmt.Sprintf("n%d-%d", i, k)
 			tell(berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(id), MemoryMiB: 1 << 20, GPUs: berth.EqualGPUs(8, berth.GPU{Product: "H100"})}})
@@ -302,7 +302,7 @@ func TestBidsThatCannotPayTakeNoSearch(t *testing.T) {
 		passesToRest(t, c)
 		before := core.Buckets(c)
 		for k := range 10 {
-			require.NoError(t, c.Apply(c.Now(), berth.QueueSet{Queue: quota.Queue{Name: fmt.Sprint("new", k)}}))
+			require.NoError(t, c.Apply(c.Now(), berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(fmt.Sprint("new", k))}}))
 			passesToRest(t, c)
 		}
 		buckets[i] = core.Buckets(c) - before
@@ -370,7 +370,7 @@ func TestABidThatIsDueLaterIsMadeWhenItPays(t *testing.T) {
 	_, err = c.Schedule(berth.Time(4 * berth.Hour))
 	require.NoError(t, err)
 	for _, name := range []string{"lends", "asks"} {
-		tell(berth.QueueSet{Queue: quota.Queue{Name: name}})
+		tell(berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(name)}})
 	}
 	for node := range 6 {
 		id, product, cost := fmt.Sprint("n", node), "H100", 2*berth.Hour

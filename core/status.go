@@ -42,7 +42,7 @@ func (c *Core) Nodes() iter.Seq[berth.NodeStatus] {
 func (c *Core) Queues() iter.Seq[berth.QueueStatus] {
 	return func(yield func(berth.QueueStatus) bool) {
 		for _, name := range c.state.Quota.Queues() {
-			if q, known := c.Queue(berth.QueueID(name)); known && !yield(q) {
+			if q, known := c.Queue(name); known && !yield(q) {
 				return
 			}
 		}

@@ -60,7 +60,7 @@ func TestAccessors(t *testing.T) {
 		names = append(names, string(s.Node.ID))
 	}
 	for s := range d.Queues() {
-		names = append(names, s.Queue.Name)
+		names = append(names, string(s.Queue.Name))
 	}
 	for m := range d.Running() {
 		names = append(names, string(m.Job)+" on "+string(m.Node))

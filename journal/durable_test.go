@@ -89,7 +89,7 @@ func jobOf(id berth.JobID) berth.Event {
 	return berth.JobSubmitted{Job: berth.Job{ID: id, Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1)}}}}
 }
 
-func queueOf(name string) berth.Event { return berth.QueueSet{Queue: quota.Queue{Name: name}} }
+func queueOf(name berth.QueueID) berth.Event { return berth.QueueSet{Queue: quota.Queue{Name: name}} }
 
 func ids(orders []berth.Order) (list []berth.OrderID) {
 	for _, order := range orders {
@@ -333,7 +333,7 @@ func TestTheLogGrowsByAnIntervalForEachSnapshotThatFails(t *testing.T) {
 			h.tell(nodeOf("n", 8), queueOf("q"))
 			var died []uint64 // at which records
 			for n := 0; len(died) < failures || mustNewest(t, h.store).At.Number == 0; n++ {
-				h.tell(queueOf(fmt.Sprintf("q%d", n)))
+				h.tell(queueOf(berth.QueueID(fmt.Sprintf("q%d", n))))
 				_, err := h.Schedule(t.Context())
 				if err == nil {
 					continue

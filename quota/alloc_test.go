@@ -16,20 +16,20 @@ func bigTree(t testing.TB) (*Tree, []QueueIndex) {
 	tree := NewTree()
 	h100 := mustRetain(t, tree, "H100")
 	var leaves []QueueIndex
-	set := func(name, parent string, guarantee int64) QueueIndex {
+	set := func(name, parent QueueID, guarantee int64) QueueIndex {
 		return mustSet(t, tree, Queue{
 			Name: name, Parent: parent, Weight: int64(len(name)),
 			Guarantee: Amounts{GPUMilli: guarantee}, Limit: Amounts{GPUMilli: 1 << 30, GPUMilliOf("H100"): 1 << 30, CPUMilli: 1 << 30},
 		})
 	}
 	for o := range 10 {
-		org := fmt.Sprintf("org%d", o)
+		org := QueueID(fmt.Sprintf("org%d", o))
 		set(org, "", 27*36*8000)
 		for m := range 27 {
-			team := fmt.Sprintf("%s-team%d", org, m)
+			team := QueueID(fmt.Sprintf("%s-team%d", org, m))
 			set(team, org, 36*8000)
 			for p := range 36 {
-				i := set(fmt.Sprintf("%s-project%d", team, p), team, 8000)
+				i := set(QueueID(fmt.Sprintf("%s-project%d", team, p)), team, 8000)
 				leaves = append(leaves, i)
 				require.NoError(t, tree.Charge(i, Charge{GPUMilli: int64(1+(o+m+p)%16) * 1000, Host: countable.Amounts{countable.CPUMilli: 8}, Product: h100}))
 				tree.activateUnknown(i)
@@ -73,9 +73,9 @@ func TestDecisionsAllocateNothing(t *testing.T) {
 func TestDeepTree(t *testing.T) {
 	tree := NewTree()
 	const depth = 10_000
-	parent := ""
+	parent := QueueID("")
 	for d := range depth {
-		name := fmt.Sprintf("q%d", d)
+		name := QueueID(fmt.Sprintf("q%d", d))
 		mustSet(t, tree, Queue{Name: name, Parent: parent})
 		parent = name
 	}

@@ -38,7 +38,7 @@ func flatShares(t testing.TB) (*Tree, *Shares, []QueueIndex) {
 	require.NoError(t, err)
 	var leaves []QueueIndex
 	for k := range 10_000 {
-		i := mustSet(t, tree, Queue{Name: fmt.Sprintf("q%05d", k), Weight: int64(k%17 + 1), Guarantee: Amounts{GPUMilli: int64(k%5) * 1000}})
+		i := mustSet(t, tree, Queue{Name: QueueID(fmt.Sprintf("q%05d", k)), Weight: int64(k%17 + 1), Guarantee: Amounts{GPUMilli: int64(k%5) * 1000}})
 		leaves = append(leaves, i)
 		require.NoError(t, shares.SetDemand(i, int64(k*7919%97)*1000))
 	}

@@ -28,7 +28,7 @@ func treeWithAll(t *testing.T) (*Tree, *Shares) {
 	require.NoError(t, tree.SetCapacity(GPUMilli, 10_000))
 	shares, err := NewShares(tree, GPUMilli, 1000)
 	require.NoError(t, err)
-	for name, gpus := range map[string]int64{"a1": 2, "a2": 9, "b": 3} {
+	for name, gpus := range map[QueueID]int64{"a1": 2, "a2": 9, "b": 3} {
 		i, _ := tree.Lookup(name)
 		require.NoError(t, tree.Charge(i, Charge{GPUMilli: 1000, Product: tree.Product("X")}))
 		require.NoError(t, tree.SetNext(i, Charge{GPUMilli: 1000 * gpus}))

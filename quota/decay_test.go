@@ -188,7 +188,7 @@ func TestTiltIsBounded(t *testing.T) {
 	require.NoError(t, tree.SetHalfLife(64))
 	hog := mustSet(t, tree, Queue{Name: "hog"})
 	for k := range 100 {
-		mustSet(t, tree, Queue{Name: fmt.Sprintf("other%d", k)})
+		mustSet(t, tree, Queue{Name: QueueID(fmt.Sprintf("other%d", k))})
 	}
 	own := mustSet(t, tree, Queue{Name: "own", Guarantee: Amounts{GPUMilli: 1000}})
 	require.NoError(t, tree.Charge(hog, Charge{GPUMilli: MaxAmount, Product: NoProduct}))

@@ -27,7 +27,7 @@ var (
 type Error struct {
 	// Queue is the name of the queue at fault, empty where it has none and where the
 	// refusal is not about a queue: a product, a capacity, an instant.
-	Queue string
+	Queue QueueID
 	// Field is the path of the offending value, such as guarantee["gpuMilli"]; empty
 	// where the queue as a whole is at fault.
 	Field string
@@ -40,7 +40,7 @@ type Error struct {
 func (e *Error) Error() string {
 	queue := ""
 	if e.Queue != "" || e.Field == "" || e.Field == "name" { // else it is about the tree as a whole
-		queue = "queue " + strconv.Quote(e.Queue)
+		queue = "queue " + strconv.Quote(string(e.Queue))
 	}
 	return errtext.Join("quota", queue, e.Field, e.Reason)
 }

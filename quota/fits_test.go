@@ -72,9 +72,9 @@ func TestInTheWayIsAllThatIs(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		tree := NewTree()
 		mustRetain(t, tree, "H100")
-		i, parent := NoQueue, ""
+		i, parent := NoQueue, QueueID("")
 		for d := range rapid.IntRange(1, 3).Draw(t, "depth") {
-			name := fmt.Sprintf("q%d", d)
+			name := QueueID(fmt.Sprintf("q%d", d))
 			i = mustSet(t, tree, Queue{Name: name, Parent: parent})
 			q := Queue{Name: name, Parent: parent, Limit: drawAmounts(t, "limit"), BorrowingLimit: drawAmounts(t, "borrowing limit")}
 			owner := Queue{Name: "owner " + name, Parent: parent, Guarantee: drawAmounts(t, "guarantee"), LendingLimit: drawAmounts(t, "lending limit")}

@@ -11,14 +11,14 @@ import (
 // A LedgerKey is what use is booked under. The strings are the embedder's; an empty
 // one is as good as any other.
 type LedgerKey struct {
-	Queue   string `json:"queue,omitempty"`
-	Class   string `json:"class,omitempty"`
-	Product string `json:"product,omitempty"`
-	Tenant  string `json:"tenant,omitempty"`
+	Queue   QueueID `json:"queue,omitempty"`
+	Class   string  `json:"class,omitempty"`
+	Product string  `json:"product,omitempty"`
+	Tenant  string  `json:"tenant,omitempty"`
 }
 
 func (k LedgerKey) compare(l LedgerKey) int {
-	return cmp.Or(strings.Compare(k.Queue, l.Queue), strings.Compare(k.Class, l.Class),
+	return cmp.Or(cmp.Compare(k.Queue, l.Queue), strings.Compare(k.Class, l.Class),
 		strings.Compare(k.Product, l.Product), strings.Compare(k.Tenant, l.Tenant))
 }
 
@@ -38,7 +38,7 @@ func (k LedgerKey) compare(l LedgerKey) int {
 type Ledger struct {
 	now     int64
 	entries map[LedgerKey]*booking
-	queues  map[string]*booking
+	queues  map[QueueID]*booking
 }
 
 // maxGPUTime is where a reading of a Ledger stops, in GPU x milliseconds.
@@ -117,14 +117,14 @@ func (l *Ledger) Follow(t *Tree, i QueueIndex) {
 	}
 }
 
-func (l *Ledger) follow(queue string, covered, borrowed int64) {
+func (l *Ledger) follow(queue QueueID, covered, borrowed int64) {
 	q := l.queues[queue]
 	if q == nil {
 		if covered == 0 && borrowed == 0 {
 			return
 		}
 		if l.queues == nil {
-			l.queues = map[string]*booking{}
+			l.queues = map[QueueID]*booking{}
 		}
 		q = &booking{}
 		l.queues[queue] = q
@@ -147,7 +147,7 @@ func (l *Ledger) Read(k LedgerKey) (allocated, active int64) {
 
 // Split returns the GPU time that a queue and those below it used until now under a
 // guarantee, and what they borrowed, in GPU x milliseconds, rounded down. O(1).
-func (l *Ledger) Split(queue string) (guaranteed, borrowed int64) {
+func (l *Ledger) Split(queue QueueID) (guaranteed, borrowed int64) {
 	if q := l.queues[queue]; q != nil {
 		return q[0].read(l.now), q[1].read(l.now)
 	}
@@ -173,7 +173,7 @@ func (l *Ledger) Forget(k LedgerKey) bool {
 
 // ForgetQueue drops the split of a queue. It reports whether it did: not while the
 // queue uses something.
-func (l *Ledger) ForgetQueue(queue string) bool {
+func (l *Ledger) ForgetQueue(queue QueueID) bool {
 	q := l.queues[queue]
 	if q == nil || q[0].rate != 0 || q[1].rate != 0 {
 		return false

@@ -22,7 +22,7 @@ type LedgerEntry struct {
 
 // A LedgerSplit is what is booked of one queue.
 type LedgerSplit struct {
-	Queue      string        `json:"queue"`
+	Queue      QueueID       `json:"queue"`
 	Guaranteed LedgerAccount `json:"guaranteed"`
 	Borrowed   LedgerAccount `json:"borrowed"`
 }
@@ -73,7 +73,7 @@ func RestoreLedger(s LedgerState) (*Ledger, error) {
 	if s.Now < 0 || s.Now > MaxTime {
 		return nil, &Error{Field: "now", Reason: fmt.Sprintf("%d is outside 0 to %d", s.Now, int64(MaxTime)), Kind: ErrInvalid}
 	}
-	l := &Ledger{now: s.Now, entries: make(map[LedgerKey]*booking, len(s.Entries)), queues: make(map[string]*booking, len(s.Queues))}
+	l := &Ledger{now: s.Now, entries: make(map[LedgerKey]*booking, len(s.Entries)), queues: make(map[QueueID]*booking, len(s.Queues))}
 	for k, e := range s.Entries {
 		if k > 0 && s.Entries[k-1].Key.compare(e.Key) >= 0 {
 			return nil, &Error{Queue: e.Key.Queue, Field: fmt.Sprintf("entries[%d]", k), Reason: "is out of order, or there twice", Kind: ErrInvalid}
@@ -97,7 +97,7 @@ func RestoreLedger(s LedgerState) (*Ledger, error) {
 	return l, nil
 }
 
-func restoreBooking(queue, field string, a, b LedgerAccount, now int64) (*booking, error) {
+func restoreBooking(queue QueueID, field string, a, b LedgerAccount, now int64) (*booking, error) {
 	for _, m := range [2]LedgerAccount{a, b} {
 		if reason := m.check(now); reason != "" {
 			return nil, &Error{Queue: queue, Field: field, Reason: reason, Kind: ErrInvalid}

@@ -27,7 +27,7 @@ func TestLedgerIsTheIntegral(t *testing.T) {
 		require.NoError(t, ledger.Advance(start))
 		key := func(i QueueIndex, class string) LedgerKey { return LedgerKey{Queue: tree.Name(i), Class: class} }
 		rates, sums := map[LedgerKey][2]int64{}, map[LedgerKey][2]int64{}
-		splits := map[string][2]int64{}
+		splits := map[QueueID][2]int64{}
 		for range rapid.IntRange(1, 25).Draw(t, "steps") {
 			i := rapid.SampledFrom(leaves).Draw(t, "leaf")
 			k := key(i, rapid.SampledFrom([]string{"batch", "service"}).Draw(t, "class"))

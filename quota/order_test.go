@@ -16,7 +16,7 @@ func mustNext(t require.TestingT, tree *Tree, i QueueIndex, n int64) {
 }
 
 // first is the name of the leaf to be served.
-func first(t require.TestingT, tree *Tree) string {
+func first(t require.TestingT, tree *Tree) QueueID {
 	i, ok := tree.Next()
 	require.True(t, ok)
 	return tree.Name(i)
@@ -132,7 +132,7 @@ func TestNobodyWaitsForEver(t *testing.T) {
 		sizes, weights := map[QueueIndex]int64{}, map[QueueIndex]int64{}
 		for k := range rapid.IntRange(2, 6).Draw(t, "queues") {
 			w := rapid.Int64Range(1, 5).Draw(t, "weight")
-			i := mustSet(t, tree, Queue{Name: fmt.Sprint(k), Weight: w})
+			i := mustSet(t, tree, Queue{Name: QueueID(fmt.Sprint(k)), Weight: w})
 			sizes[i], weights[i] = rapid.SampledFrom([]int64{1, 1, 2, 8, 64}).Draw(t, "size"), w
 			queues = append(queues, i)
 			mustNext(t, tree, i, sizes[i])

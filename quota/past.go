@@ -15,7 +15,7 @@ type Past struct {
 
 // PastUse is what is remembered of one queue.
 type PastUse struct {
-	Queue string `json:"queue"`
+	Queue QueueID `json:"queue"`
 	// Average use when the step began, in 2^-16 of a thousandth of a GPU.
 	Average int64 `json:"average,omitempty"`
 	// High and Low are the two halves of a signed number of 128 bits: the integral
@@ -34,7 +34,7 @@ func (t *Tree) Past() Past {
 	if p.HalfLife == 0 {
 		return p
 	}
-	for _, name := range append([]string{""}, t.Queues()...) {
+	for _, name := range append([]QueueID{""}, t.Queues()...) {
 		i, _ := t.lookupParent(name)
 		if h := &t.nodes[i].history; *h != (history{tilt: fullTilt}) {
 			p.Queues = append(p.Queues, PastUse{Queue: name, Average: h.average, High: h.atZero.high, Low: h.atZero.low, Tilt: h.tilt, Entitled: h.entitled})
@@ -69,7 +69,7 @@ func (t *Tree) SetPast(p Past) error {
 }
 
 func (t *Tree) checkPast(p *Past) error {
-	refuse := func(kind error, queue, field, reason string) error {
+	refuse := func(kind error, queue QueueID, field, reason string) error {
 		return &Error{Queue: queue, Field: field, Reason: reason, Kind: kind}
 	}
 	switch {
@@ -82,7 +82,7 @@ func (t *Tree) checkPast(p *Past) error {
 	case p.HalfLife == 0 && len(p.Queues) > 0:
 		return refuse(ErrInvalid, "", "queues", "there is no past without a half-life")
 	}
-	before := ""
+	before := QueueID("")
 	for k := range p.Queues {
 		u := &p.Queues[k]
 		i, known := t.lookupParent(u.Queue)

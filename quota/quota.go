@@ -79,14 +79,16 @@ func (r Resource) check() string {
 // limit of zero forbids, an absent limit allows.
 type Amounts map[Resource]int64
 
+// A QueueID is the name of a queue: 1 to MaxNameBytes bytes of UTF-8 without control characters.
+type QueueID string
+
 // A Queue is the configuration of one node of the tree.
 type Queue struct {
-	// Name is unique in the whole tree: up to MaxNameBytes of UTF-8 without
-	// control characters, not empty.
-	Name string `json:"name"`
+	// Name is unique in the whole tree.
+	Name QueueID `json:"name"`
 	// Parent is the name of the queue above, empty below the root. It cannot be
 	// changed later.
-	Parent string `json:"parent,omitempty"`
+	Parent QueueID `json:"parent,omitempty"`
 	// Guarantee is what the queue is always entitled to. Whatever the queues below
 	// it are guaranteed comes out of it, so it may not be less than their sum.
 	// Where it is absent, the sum of theirs stands in for it upwards.
@@ -208,7 +210,7 @@ type Verdict struct {
 
 // check refuses a queue that makes no sense by itself.
 func (q *Queue) check() *Error {
-	if reason := checkName(q.Name); reason != "" {
+	if reason := checkName(string(q.Name)); reason != "" {
 		return q.refuse(ErrInvalid, "name", reason)
 	}
 	for _, f := range q.stated() {

@@ -39,7 +39,7 @@ func TestSetRefuses(t *testing.T) {
 		{"empty name", Queue{}, ErrInvalid, `queue "": name: is empty`},
 		{"control character", Queue{Name: "a\n"}, ErrInvalid, `name: has the control character U+000A`},
 		{"not UTF-8", Queue{Name: "a\xff"}, ErrInvalid, `name: is not valid UTF-8`},
-		{"long name", Queue{Name: string(make([]byte, MaxNameBytes+1))}, ErrInvalid, `name: has 1025 bytes`},
+		{"long name", Queue{Name: QueueID(make([]byte, MaxNameBytes+1))}, ErrInvalid, `name: has 1025 bytes`},
 		{"negative guarantee", Queue{Name: "a", Guarantee: Amounts{GPUMilli: -1}}, ErrInvalid, `guarantee["gpuMilli"]: is negative: -1`},
 		{"negative limit", Queue{Name: "a", Limit: Amounts{MemoryMiB: -1}}, ErrInvalid, `limit["memoryMiB"]: is negative: -1`},
 		{"huge limit", Queue{Name: "a", Limit: Amounts{CPUMilli: MaxAmount + 1}}, ErrInvalid, `limit["cpuMilli"]: 1099511627777 exceeds`},

@@ -3,7 +3,6 @@ package quota
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/berth-sched/berth/internal/enum"
 )
@@ -389,5 +388,5 @@ func (s *Shares) compareHoldings(i, j QueueIndex) (has, name int) {
 	if c := compareFractions(uint64(b.has), uint64(b.fair), uint64(a.has), uint64(a.fair)); c != 0 {
 		return c, 0
 	}
-	return cmp.Compare(b.has, a.has), strings.Compare(nodes[j].config.Name, nodes[i].config.Name)
+	return cmp.Compare(b.has, a.has), cmp.Compare(nodes[j].config.Name, nodes[i].config.Name)
 }

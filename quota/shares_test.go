@@ -15,12 +15,12 @@ import (
 // limits, priorities, and demand at its leaves.
 func drawShares(t *rapid.T, lending bool) (*Tree, *Shares) {
 	tree := NewTree()
-	names := []string{""}
-	left := map[string]int64{"": 40}  // of the guarantee, to be promised to those below
-	pool := map[string]string{"": ""} // the queue whose guarantee that is
+	names := []QueueID{""}
+	left := map[QueueID]int64{"": 40}   // of the guarantee, to be promised to those below
+	pool := map[QueueID]QueueID{"": ""} // the queue whose guarantee that is
 	for n := range rapid.IntRange(4, 14).Draw(t, "queues") {
 		q := Queue{
-			Name: fmt.Sprintf("q%02d", n), Parent: rapid.SampledFrom(names).Draw(t, "parent"),
+			Name: QueueID(fmt.Sprintf("q%02d", n)), Parent: rapid.SampledFrom(names).Draw(t, "parent"),
 			Weight:   rapid.Int64Range(0, 5).Draw(t, "weight"),
 			Priority: rapid.SampledFrom([]int32{0, 0, 0, 1}).Draw(t, "priority"),
 		}
@@ -116,7 +116,7 @@ func TestOneLevelAgainstTwin(t *testing.T) {
 		require.NoError(t, err)
 		sum := int64(0)
 		for k := range rapid.IntRange(2, 7).Draw(t, "queues") {
-			i := mustSet(t, tree, Queue{Name: fmt.Sprint(k), Weight: rapid.Int64Range(1, 3).Draw(t, "weight")})
+			i := mustSet(t, tree, Queue{Name: QueueID(fmt.Sprint(k)), Weight: rapid.Int64Range(1, 3).Draw(t, "weight")})
 			demand := rapid.Int64Range(0, 12).Draw(t, "demand")
 			require.NoError(t, shares.SetDemand(i, demand))
 			sum += demand
@@ -185,7 +185,7 @@ func TestMaxMinAgainstAllDivisions(t *testing.T) {
 		for k := range rapid.IntRange(1, 4).Draw(t, "queues") {
 			weight, base := rapid.Int64Range(1, 3).Draw(t, "weight"), rapid.Int64Range(0, 2).Draw(t, "guarantee")
 			demand := base + rapid.Int64Range(0, 6).Draw(t, "demand")
-			i := mustSet(t, tree, Queue{Name: fmt.Sprint(k), Weight: weight, Guarantee: Amounts{GPUMilli: base}})
+			i := mustSet(t, tree, Queue{Name: QueueID(fmt.Sprint(k)), Weight: weight, Guarantee: Amounts{GPUMilli: base}})
 			require.NoError(t, shares.SetDemand(i, demand))
 			capacity += base + min(demand-base, weight*level)
 			weights, bases, wanted = append(weights, weight), append(bases, base), append(wanted, demand)
@@ -297,7 +297,7 @@ func TestSharesAtExtremes(t *testing.T) {
 	require.NoError(t, err)
 	sum := int64(0)
 	for k := range 3000 {
-		q := Queue{Name: fmt.Sprintf("q%04d", k), Weight: MaxAmount >> (k % 41)}
+		q := Queue{Name: QueueID(fmt.Sprintf("q%04d", k)), Weight: MaxAmount >> (k % 41)}
 		if k%3 == 0 {
 			q.Guarantee = Amounts{GPUMilli: MaxAmount >> (k % 29)}
 		}
@@ -322,7 +322,7 @@ func TestManyHeavySiblings(t *testing.T) {
 	shares, err := NewShares(tree, GPUMilli, 1)
 	require.NoError(t, err)
 	for k := range 5000 {
-		require.NoError(t, shares.SetDemand(mustSet(t, tree, Queue{Name: fmt.Sprint(k), Weight: MaxAmount}), 10))
+		require.NoError(t, shares.SetDemand(mustSet(t, tree, Queue{Name: QueueID(fmt.Sprint(k)), Weight: MaxAmount}), 10))
 	}
 	for i, share := range shares.All(nil) {
 		if i > 0 {

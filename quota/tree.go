@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -39,7 +38,7 @@ const (
 //     the last index is that of one.
 type Tree struct {
 	nodes       []node
-	byName      map[string]QueueIndex
+	byName      map[QueueID]QueueIndex
 	free        []QueueIndex // removed queues, the last removed last
 	products    []product
 	byProduct   map[string]ProductIndex
@@ -75,7 +74,7 @@ type node struct {
 // NewTree returns a tree without queues.
 func NewTree() *Tree {
 	t := &Tree{
-		byName:      map[string]QueueIndex{},
+		byName:      map[QueueID]QueueIndex{},
 		byProduct:   map[string]ProductIndex{},
 		names:       []Resource{GPUMilli},
 		maxProducts: MaxProducts,
@@ -153,7 +152,7 @@ func (t *Tree) checkNew(q *Queue, parent QueueIndex) *Error {
 }
 
 // lookupParent is Lookup with the root under its empty name.
-func (t *Tree) lookupParent(name string) (QueueIndex, bool) {
+func (t *Tree) lookupParent(name QueueID) (QueueIndex, bool) {
 	if name == "" {
 		return RootQueue, true
 	}
@@ -162,7 +161,7 @@ func (t *Tree) lookupParent(name string) (QueueIndex, bool) {
 }
 
 // add makes a queue without any quota.
-func (t *Tree) add(name string, parent QueueIndex) QueueIndex {
+func (t *Tree) add(name QueueID, parent QueueIndex) QueueIndex {
 	// A parent that wanted to be served as a leaf has no jobs (see checkNew), so
 	// there is nothing to serve; an inner queue is active through its children.
 	t.Deactivate(parent)
@@ -190,7 +189,7 @@ func (t *Tree) compareSiblings(i, j QueueIndex) int {
 	if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
 		return c
 	}
-	return strings.Compare(a.Name, b.Name)
+	return cmp.Compare(a.Name, b.Name)
 }
 
 // insert puts i in its place among its siblings. O(siblings), a move of memory.
@@ -217,7 +216,7 @@ func (t *Tree) resort(i QueueIndex) {
 
 // Remove takes a queue out of the tree: a leaf without jobs and without usage
 // (ErrInUse), which the tree has (ErrUnknown). O(depth log children).
-func (t *Tree) Remove(name string) error {
+func (t *Tree) Remove(name QueueID) error {
 	i, ok := t.byName[name]
 	if !ok {
 		return &Error{Queue: name, Reason: "no queue has this name", Kind: ErrUnknown}
@@ -277,7 +276,7 @@ func (t *Tree) checkLeaf(i QueueIndex) error {
 }
 
 // Lookup finds a queue by its name. The root has none.
-func (t *Tree) Lookup(name string) (QueueIndex, bool) {
+func (t *Tree) Lookup(name QueueID) (QueueIndex, bool) {
 	i, ok := t.byName[name]
 	if !ok {
 		return NoQueue, false
@@ -286,7 +285,7 @@ func (t *Tree) Lookup(name string) (QueueIndex, bool) {
 }
 
 // Name returns the name of a queue, empty for the root and for what is no queue.
-func (t *Tree) Name(i QueueIndex) string {
+func (t *Tree) Name(i QueueIndex) QueueID {
 	if !t.live(i) {
 		return ""
 	}
@@ -319,6 +318,6 @@ func (t *Tree) Leaf(i QueueIndex) bool {
 func (t *Tree) Len() int { return len(t.byName) }
 
 // Queues returns the names of all queues in byte order. O(n log n).
-func (t *Tree) Queues() []string { return slices.Sorted(maps.Keys(t.byName)) }
+func (t *Tree) Queues() []QueueID { return slices.Sorted(maps.Keys(t.byName)) }
 
 func (t *Tree) live(i QueueIndex) bool { return i >= 0 && int(i) < len(t.nodes) && t.nodes[i].live }

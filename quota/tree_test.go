@@ -20,7 +20,7 @@ type pair struct {
 }
 
 var (
-	testNames    = []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	testNames    = []QueueID{"a", "b", "c", "d", "e", "f", "g", "h"}
 	testProducts = []string{"A100", "H100", "B200"}
 )
 
@@ -74,7 +74,7 @@ func (p *pair) restore(t *rapid.T) {
 		require.NoError(t, err)
 	}
 	queues := p.twin.names()
-	slices.SortStableFunc(queues, func(a, b string) int { return len(p.twin.path(a)) - len(p.twin.path(b)) })
+	slices.SortStableFunc(queues, func(a, b QueueID) int { return len(p.twin.path(a)) - len(p.twin.path(b)) })
 	for _, name := range queues {
 		mustSet(t, fresh, p.twin.queues[name])
 	}
@@ -123,7 +123,7 @@ func (p *pair) leave(t *rapid.T) {
 			require.NoError(t, p.tree.Check())
 		}
 	}
-	slices.SortStableFunc(queues, func(a, b string) int { return len(p.twin.path(b)) - len(p.twin.path(a)) })
+	slices.SortStableFunc(queues, func(a, b QueueID) int { return len(p.twin.path(b)) - len(p.twin.path(a)) })
 	for _, name := range queues {
 		require.NoError(t, p.tree.Remove(name))
 		require.NoError(t, p.tree.Check())
@@ -274,7 +274,7 @@ func (p *pair) discharge(t *rapid.T) {
 }
 
 // queue draws a name and its index, None where the tree has no such queue.
-func (p *pair) queue(t *rapid.T) (string, QueueIndex) {
+func (p *pair) queue(t *rapid.T) (QueueID, QueueIndex) {
 	name := rapid.SampledFrom(append(p.twin.names(), testNames[0])).Draw(t, "queue")
 	i, _ := p.tree.Lookup(name)
 	return name, i
@@ -322,7 +322,7 @@ func (p *pair) agree(t *rapid.T) {
 }
 
 // agreeOnFit compares what stands in the way of a charge: all of it, and the first.
-func (p *pair) agreeOnFit(t *rapid.T, name string, i QueueIndex, c twinCharge) {
+func (p *pair) agreeOnFit(t *rapid.T, name QueueID, i QueueIndex, c twinCharge) {
 	var said []string
 	all := p.tree.InTheWay(nil, i, c.Charge)
 	for _, v := range all {
@@ -401,9 +401,9 @@ func TestS3_UsageIsTheSumOfCharges(t *testing.T) {
 
 // drawForest makes a random tree of up to 30 queues and returns its leaves.
 func drawForest(t *rapid.T, tree *Tree) []QueueIndex {
-	names := []string{""}
+	names := []QueueID{""}
 	for n := range rapid.IntRange(1, 30).Draw(t, "queues") {
-		q := Queue{Name: fmt.Sprintf("q%02d", n), Parent: rapid.SampledFrom(names).Draw(t, "parent")}
+		q := Queue{Name: QueueID(fmt.Sprintf("q%02d", n)), Parent: rapid.SampledFrom(names).Draw(t, "parent")}
 		_, err := tree.Set(q)
 		require.NoError(t, err)
 		names = append(names, q.Name)
@@ -444,7 +444,7 @@ func TestOrderForgetsHistory(t *testing.T) {
 	})
 }
 
-func enter(tree *Tree, name string) error {
+func enter(tree *Tree, name QueueID) error {
 	i, err := tree.Set(Queue{Name: name, Guarantee: Amounts{GPUMilli: int64(name[0] % 3)}, Weight: int64(name[0]%2) + 1})
 	tree.activateUnknown(i)
 	return err

@@ -12,11 +12,11 @@ import (
 // A twin is the tree done without any index: it keeps what it was told and works
 // every answer out from that.
 type twin struct {
-	queues  map[string]Queue
-	charges map[string][]twinCharge
-	members map[string]int
-	active  map[string]bool
-	asks    map[string]int64 // by the active leaves, next
+	queues  map[QueueID]Queue
+	charges map[QueueID][]twinCharge
+	members map[QueueID]int
+	active  map[QueueID]bool
+	asks    map[QueueID]int64 // by the active leaves, next
 
 	capacity    Amounts
 	retained    map[string]int // products
@@ -31,13 +31,13 @@ type twinCharge struct {
 func newTwin(maxProducts int) *twin {
 	return &twin{
 		retained: map[string]int{}, maxProducts: maxProducts, capacity: Amounts{},
-		queues: map[string]Queue{}, charges: map[string][]twinCharge{},
-		members: map[string]int{}, active: map[string]bool{}, asks: map[string]int64{},
+		queues: map[QueueID]Queue{}, charges: map[QueueID][]twinCharge{},
+		members: map[QueueID]int{}, active: map[QueueID]bool{}, asks: map[QueueID]int64{},
 	}
 }
 
-func (w *twin) children(name string) []string {
-	var below []string
+func (w *twin) children(name QueueID) []QueueID {
+	var below []QueueID
 	for child, q := range w.queues {
 		if q.Parent == name {
 			below = append(below, child)
@@ -47,21 +47,21 @@ func (w *twin) children(name string) []string {
 	return below
 }
 
-func (w *twin) leaf(name string) bool {
+func (w *twin) leaf(name QueueID) bool {
 	_, ok := w.queues[name]
 	return ok && len(w.children(name)) == 0
 }
 
 // path is the queue and all above it, without the root.
-func (w *twin) path(name string) []string {
-	var path []string
+func (w *twin) path(name QueueID) []QueueID {
+	var path []QueueID
 	for ; name != ""; name = w.queues[name].Parent {
 		path = append(path, name)
 	}
 	return path
 }
 
-func (w *twin) used(name string, r Resource) int64 {
+func (w *twin) used(name QueueID, r Resource) int64 {
 	sum := int64(0)
 	for _, c := range w.charges[name] {
 		switch r {
@@ -81,14 +81,14 @@ func (w *twin) used(name string, r Resource) int64 {
 	return sum
 }
 
-func (w *twin) promised(name string, r Resource) int64 {
+func (w *twin) promised(name QueueID, r Resource) int64 {
 	if g, ok := w.queues[name].Guarantee[r]; ok {
 		return g
 	}
 	return w.promisedBelow(name, r)
 }
 
-func (w *twin) promisedBelow(name string, r Resource) int64 {
+func (w *twin) promisedBelow(name QueueID, r Resource) int64 {
 	sum := int64(0)
 	for _, child := range w.children(name) {
 		sum += w.promised(child, r)
@@ -182,7 +182,7 @@ func (w *twin) keepsPromises() bool {
 	return true
 }
 
-func (w *twin) remove(name string) error {
+func (w *twin) remove(name QueueID) error {
 	if _, ok := w.queues[name]; !ok {
 		return ErrUnknown
 	}
@@ -195,7 +195,7 @@ func (w *twin) remove(name string) error {
 }
 
 // inTheWay returns descriptions of all limits in the way.
-func (w *twin) inTheWay(name string, c twinCharge) []string {
+func (w *twin) inTheWay(name QueueID, c twinCharge) []string {
 	var found []string
 	for _, at := range append(w.path(name), "") {
 		for _, p := range []struct {
@@ -243,7 +243,7 @@ func (w *twin) inTheWay(name string, c twinCharge) []string {
 
 // held is what a queue and those below it take out of the reach of others: what
 // they use, or what they do not lend if that is more.
-func (w *twin) held(name string, r Resource) int64 {
+func (w *twin) held(name QueueID, r Resource) int64 {
 	held := w.used(name, r)
 	for _, child := range w.children(name) {
 		held += w.held(child, r) - w.used(child, r)
@@ -255,7 +255,7 @@ func (w *twin) held(name string, r Resource) int64 {
 }
 
 // covered is what is used under a guarantee.
-func (w *twin) covered(name string, r Resource) int64 {
+func (w *twin) covered(name QueueID, r Resource) int64 {
 	if g, ok := w.queues[name].Guarantee[r]; ok {
 		return min(g, w.used(name, r))
 	}
@@ -266,11 +266,11 @@ func (w *twin) covered(name string, r Resource) int64 {
 	return sum
 }
 
-func describe(at string, v Verdict) string {
+func describe(at QueueID, v Verdict) string {
 	return fmt.Sprintf("%s %s %d %d %d, %s %d", at, v.Resource, v.Limit, v.Used, v.Asked, v.Kind, v.Withheld)
 }
 
-func (w *twin) within(name string, c twinCharge) bool {
+func (w *twin) within(name QueueID, c twinCharge) bool {
 	if _, ok := w.queues[name].Guarantee[GPUMilli]; !ok {
 		return false
 	}
@@ -283,13 +283,13 @@ func (w *twin) within(name string, c twinCharge) bool {
 }
 
 // next returns the name of the leaf to be served, or "".
-func (w *twin) next() string {
+func (w *twin) next() QueueID {
 	return w.nextBelow("")
 }
 
-func (w *twin) nextBelow(at string) string {
+func (w *twin) nextBelow(at QueueID) QueueID {
 	for {
-		best := ""
+		best := QueueID("")
 		for _, child := range w.children(at) {
 			if w.waiting(child) && (best == "" || w.before(child, best)) {
 				best = child
@@ -302,16 +302,16 @@ func (w *twin) nextBelow(at string) string {
 	}
 }
 
-func (w *twin) waiting(name string) bool {
+func (w *twin) waiting(name QueueID) bool {
 	return w.active[name] || slices.ContainsFunc(w.children(name), w.waiting)
 }
 
-func (w *twin) deactivate(name string) {
+func (w *twin) deactivate(name QueueID) {
 	delete(w.active, name)
 	delete(w.asks, name)
 }
 
-func (w *twin) before(a, b string) bool {
+func (w *twin) before(a, b QueueID) bool {
 	if owedA, owedB := w.owed(a), w.owed(b); owedA != owedB {
 		return owedA
 	}
@@ -329,7 +329,7 @@ func (w *twin) before(a, b string) bool {
 
 // owed goes down the way of the next job to the first queue that states a guarantee,
 // and looks whether there is room for it there.
-func (w *twin) owed(name string) bool {
+func (w *twin) owed(name QueueID) bool {
 	job := max(1, w.asks[w.nextBelow(name)])
 	for {
 		if g, ok := w.queues[name].Guarantee[GPUMilli]; ok {
@@ -338,7 +338,7 @@ func (w *twin) owed(name string) bool {
 		if w.leaf(name) {
 			return false
 		}
-		below := ""
+		below := QueueID("")
 		for _, child := range w.children(name) {
 			if w.waiting(child) && (below == "" || w.before(child, below)) {
 				below = child
@@ -352,7 +352,7 @@ func (w *twin) owed(name string) bool {
 }
 
 // share charges the next job, and looks what comes of it.
-func (w *twin) share(name string) *big.Rat {
+func (w *twin) share(name QueueID) *big.Rat {
 	q, owed := w.queues[name], w.owed(name)
 	undo := w.serve(name)
 	defer undo()
@@ -364,7 +364,7 @@ func (w *twin) share(name string) *big.Rat {
 }
 
 // serve charges the job that a queue would serve next, until it is undone.
-func (w *twin) serve(name string) (undo func()) {
+func (w *twin) serve(name QueueID) (undo func()) {
 	leaf := w.nextBelow(name)
 	before := w.charges[leaf]
 	w.charges[leaf] = append(slices.Clone(before), twinCharge{Charge: Charge{GPUMilli: w.asks[leaf]}})
@@ -376,7 +376,7 @@ func (w *twin) serve(name string) (undo func()) {
 }
 
 // standing is what Positions says of the order.
-func (w *twin) standing(name string) Position {
+func (w *twin) standing(name QueueID) Position {
 	s := Position{WithinGuarantee: w.owed(name), Next: w.asks[w.nextBelow(name)]}
 	covered := w.covered(name, GPUMilli)
 	undo := w.serve(name)
@@ -397,4 +397,4 @@ func (w *twin) standing(name string) Position {
 	return s
 }
 
-func (w *twin) names() []string { return slices.Sorted(maps.Keys(w.queues)) }
+func (w *twin) names() []QueueID { return slices.Sorted(maps.Keys(w.queues)) }

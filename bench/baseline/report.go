@@ -114,12 +114,12 @@ func plus(sum *berth.GPUCount, c berth.GPUCount) {
 }
 
 func (s *Scheduler) reportJobs(r *berth.FleetReport) {
-	used, waiting := map[string]int64{}, map[string]int{}
+	used, waiting := map[berth.QueueID]int64{}, map[berth.QueueID]int{}
 	for _, j := range s.waiting {
-		waiting[string(j.Spec.Queue)]++
+		waiting[j.Spec.Queue]++
 	}
 	for _, j := range s.holding {
-		used[string(j.Spec.Queue)] += int64(j.GPUs) * 1000
+		used[j.Spec.Queue] += int64(j.GPUs) * 1000
 		switch j.state() {
 		case berth.ReplicaBinding:
 			r.Replicas.Binding++
@@ -131,7 +131,7 @@ func (s *Scheduler) reportJobs(r *berth.FleetReport) {
 	}
 	r.Replicas.Pending = len(s.waiting)
 	for _, name := range s.queues {
-		r.Queues = append(r.Queues, berth.QueueReport{Queue: berth.QueueID(name), UsedMilli: used[name], WaitingReplicas: waiting[name]})
+		r.Queues = append(r.Queues, berth.QueueReport{Queue: name, UsedMilli: used[name], WaitingReplicas: waiting[name]})
 	}
 }
 

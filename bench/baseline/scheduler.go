@@ -26,7 +26,7 @@ type Scheduler struct {
 	last berth.OrderID
 	wake berth.Time // 0: none
 
-	queues []string // in order of name
+	queues []berth.QueueID // in order of name
 	jobs   map[berth.JobID]*Job
 	shapes map[string]int
 	count  int
@@ -156,7 +156,7 @@ func (s *Scheduler) submit(now berth.Time, spec *berth.Job) *berth.Error {
 	if s.jobs[spec.ID] != nil {
 		return &berth.Error{Field: "job.id", Reason: fmt.Sprintf("job %q is known", spec.ID), Kind: berth.ErrDuplicate}
 	}
-	if _, known := slices.BinarySearch(s.queues, string(spec.Queue)); !known {
+	if _, known := slices.BinarySearch(s.queues, spec.Queue); !known {
 		return &berth.Error{Field: "job.queue", Reason: fmt.Sprintf("queue %q is not known", spec.Queue), Kind: berth.ErrUnknown}
 	}
 	j, err := newJob(spec)

@@ -46,7 +46,7 @@ func checkpoints(j *berth.Job) {
 func world(nodes []berth.Node, jobs ...sim.Arrival) *life.Workload {
 	w := &life.Workload{Nodes: nodes, Jobs: jobs}
 	for _, name := range []string{"a", "b", "c"} {
-		w.Queues = append(w.Queues, quota.Queue{Name: name})
+		w.Queues = append(w.Queues, quota.Queue{Name: berth.QueueID(name)})
 	}
 	return w
 }

@@ -47,8 +47,9 @@ type exchange struct {
 
 // An exchanged job is part of an exchange.
 type exchanged struct {
-	name, queue string
-	priority    int32
+	name     string
+	queue    quota.QueueID
+	priority int32
 	// had is what runs at the start, wants what would run if there were room for all.
 	had, wants int64
 	// ours and theirs is what runs in the end.
@@ -246,9 +247,9 @@ func (x *exchange) satisfied(queues []quota.QueueIndex, end func(*exchanged) int
 
 // figures says what a queue has in the end.
 func (x *exchange) figures(q quota.QueueIndex) string {
-	_, name, _ := strings.Cut(x.tree.Name(q), " ")
+	_, name, _ := strings.Cut(string(x.tree.Name(q)), " ")
 	if name == "" {
-		name = x.tree.Name(q)
+		name = string(x.tree.Name(q))
 	}
 	return fmt.Sprintf("%s has %s of its share of %s; with theirs %s", name,
 		gpus(x.sum(q, ours)), gpus(x.share(q)), gpus(x.sum(q, theirs)))

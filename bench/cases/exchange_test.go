@@ -19,7 +19,7 @@ func TestExchanges(t *testing.T) {
 		{Name: "b", Parent: "d", Guarantee: guarantee(2)},
 		{Name: "c", Parent: "e", Guarantee: guarantee(2)},
 	}
-	job := func(queue string, priority int32, had, wants, ours, theirs int64) exchanged {
+	job := func(queue quota.QueueID, priority int32, had, wants, ours, theirs int64) exchanged {
 		return exchanged{queue: queue, priority: priority, had: 1000 * had, wants: 1000 * wants, ours: 1000 * ours, theirs: 1000 * theirs}
 	}
 	for _, c := range []struct {

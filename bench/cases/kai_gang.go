@@ -127,7 +127,7 @@ func (b *gangBuilder) add(root *kaiSubgroup, constraint *kaiConstraint) *Error {
 		id = fmt.Sprintf("%s companion %d", id, at)
 	}
 	g := kaiGang{of: b.of, companion: at > 0, job: berth.Job{
-		ID: berth.JobID(id), Queue: berth.QueueID(b.c.queueName(b.c.queue(b.job.Queue))),
+		ID: berth.JobID(id), Queue: b.c.queueName(b.c.queue(b.job.Queue)),
 		Tenant: "all", Priority: b.job.Priority,
 	}}
 	if !b.job.Preemptible {

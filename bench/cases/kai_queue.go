@@ -58,7 +58,9 @@ func (c *kaiCase) quotas() []quota.Queue {
 	return list
 }
 
-func (c *kaiCase) queueName(i int) string { return fmt.Sprintf("%03d %s", i, c.Queues[i].Name) }
+func (c *kaiCase) queueName(i int) quota.QueueID {
+	return quota.QueueID(fmt.Sprintf("%03d %s", i, c.Queues[i].Name))
+}
 
 func milli(gpus float64) int64 { return int64(math.Round(gpus * 1000)) }
 

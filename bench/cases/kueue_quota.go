@@ -100,17 +100,17 @@ func (c *kueueCase) quotas(s *kueueScale) ([]quota.Queue, *Error) {
 	}
 	var list []quota.Queue
 	for _, h := range cohorts {
-		q := quota.Queue{Name: "cohort " + h.Name, Guarantee: total[h.Name], Weight: kueueWeight(h.Weight)}
+		q := quota.Queue{Name: berth.QueueID("cohort " + h.Name), Guarantee: total[h.Name], Weight: kueueWeight(h.Weight)}
 		if h.Parent != "" {
-			q.Parent = "cohort " + h.Parent
+			q.Parent = berth.QueueID("cohort " + h.Parent)
 		}
 		list = append(list, s.limited(q, h.Quota))
 	}
 	for i := range c.Queues {
 		own := &c.Queues[i]
-		q := quota.Queue{Name: own.Name, Guarantee: quota.Amounts{}, Weight: kueueWeight(own.Weight)}
+		q := quota.Queue{Name: berth.QueueID(own.Name), Guarantee: quota.Amounts{}, Weight: kueueWeight(own.Weight)}
 		if own.Cohort != "" {
-			q.Parent = "cohort " + own.Cohort
+			q.Parent = berth.QueueID("cohort " + own.Cohort)
 		}
 		for k, key := range s.keys {
 			q.Guarantee[standIns[k]] = s.amount(k, own.Quota[key].Nominal)
@@ -190,7 +190,7 @@ func (c *kueueCase) world() (*world, *Error) {
 	w := newWorld(sched)
 	for i := range queues {
 		if err := sched.Apply(0, berth.QueueSet{Queue: queues[i]}); err != nil {
-			return nil, refused("queues "+queues[i].Name, err)
+			return nil, refused(string("queues "+queues[i].Name), err)
 		}
 	}
 	free, wrong := c.join(w, &s, queues)

@@ -30,7 +30,7 @@ func (c *kueueCase) rule(admitted bool, mine, their []string) (rule, sums string
 	for i := range c.Admitted {
 		w := &c.Admitted[i]
 		amount := s.amount(0, w.amounts()[s.keys[0]])
-		j := exchanged{name: w.Name, queue: w.Queue, priority: w.Priority, had: amount, wants: amount}
+		j := exchanged{name: w.Name, queue: quota.QueueID(w.Queue), priority: w.Priority, had: amount, wants: amount}
 		if !slices.Contains(mine, w.Name) {
 			j.ours = amount
 		}
@@ -40,7 +40,7 @@ func (c *kueueCase) rule(admitted bool, mine, their []string) (rule, sums string
 		free -= amount
 		jobs = append(jobs, j)
 	}
-	in := exchanged{name: c.Incoming.Name, queue: c.Incoming.Queue, priority: c.Incoming.Priority}
+	in := exchanged{name: c.Incoming.Name, queue: quota.QueueID(c.Incoming.Queue), priority: c.Incoming.Priority}
 	in.wants = s.amount(0, c.Incoming.amounts()[s.keys[0]])
 	if admitted {
 		in.ours = in.wants

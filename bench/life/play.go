@@ -74,7 +74,7 @@ func (w *Workload) Arrivals() []sim.Arrival {
 func (w *Workload) names() []berth.QueueID {
 	var list []berth.QueueID
 	for _, q := range w.Queues {
-		list = append(list, berth.QueueID(q.Name))
+		list = append(list, q.Name)
 	}
 	return list
 }

@@ -334,7 +334,7 @@ func (b *Week) setShares(file *File) error {
 // all jobs that are within one.
 func (b *Week) Queues() (list []quota.Queue) {
 	for _, s := range b.Shares {
-		q := quota.Queue{Name: string(s.Account), Weight: max(1, int64(s.GPUs*1000))}
+		q := quota.Queue{Name: berth.QueueID(s.Account), Weight: max(1, int64(s.GPUs*1000))}
 		if b.Guaranteed {
 			q.Guarantee = quota.Amounts{quota.GPUMilli: int64(s.GPUs) * 1000}
 		}

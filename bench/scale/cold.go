@@ -25,7 +25,7 @@ func newCold(tb builder, gpus, queues, jobs int) *core.Core {
 	for i := range jobs {
 		queue, members, each := "running", 1, 1<<(i%4)
 		if queues > 1 {
-			queue = throngQueue(i % queues)
+			queue = string(throngQueue(i % queues))
 		}
 		if i%100 == 99 {
 			members, each = 1<<(i/100%7), gpusPerNode

@@ -46,7 +46,7 @@ func newCrowd(tb builder, gpus, pending int) *crowd {
 		}
 	}
 	for q := range queues {
-		tell(tb, c.core, berth.QueueSet{Queue: quota.Queue{Name: fmt.Sprintf("queue-%03d", q), Weight: int64(1 + q%3)}})
+		tell(tb, c.core, berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(fmt.Sprintf("queue-%03d", q)), Weight: int64(1 + q%3)}})
 	}
 	for i := range pending {
 		c.submit(tb, i, i)

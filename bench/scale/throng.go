@@ -38,7 +38,7 @@ func newThrongOf(tb builder, size throngSize) *core.Core {
 	for i := range size.gpus / gpusPerNode {
 		name := nodeName(i)
 		tell(tb, sched, berth.NodeJoined{Node: nodeOf(i)})
-		tell(tb, sched, berth.JobObserved{Job: jobOf(name, throngQueue(i%size.queues), 1, gpusPerNode), Running: []berth.ObservedReplica{{
+		tell(tb, sched, berth.JobObserved{Job: jobOf(name, string(throngQueue(i%size.queues)), 1, gpusPerNode), Running: []berth.ObservedReplica{{
 			Incarnation: 1, Started: berth.Time(random.Int64N(int64(berth.Hour))),
 			Members: []berth.MemberPlacement{{Node: berth.NodeID(name), GPUs: 1<<gpusPerNode - 1}},
 		}}})
@@ -56,7 +56,7 @@ func (s throngSize) wait(tb builder, sched *core.Core) {
 	rest(tb, sched)
 }
 
-func throngQueue(i int) string { return fmt.Sprintf("queue-%05d", i) }
+func throngQueue(i int) berth.QueueID { return berth.QueueID(fmt.Sprintf("queue-%05d", i)) }
 
 // job is the i-th that waits. Of the first 20 shapes each has another number of members or GPUs;
 // beyond those, shapes differ by host memory.
@@ -66,7 +66,7 @@ func (s throngSize) job(i int) berth.Job {
 		shape = i
 	}
 	kind := shape % shapes
-	job := jobOf(fmt.Sprintf("waits-%07d", i), throngQueue(i%s.queues), 1+kind/4, 1<<(kind%4))
+	job := jobOf(fmt.Sprintf("waits-%07d", i), string(throngQueue(i%s.queues)), 1+kind/4, 1<<(kind%4))
 	job.Groups[0].Claim.MemoryMiB += int64(shape / shapes)
 	return job
 }

@@ -48,7 +48,7 @@ type teams struct{ serving, training, research []team }
 func (d *day) addQueues() {
 	total := int64(d.gpus) * 1000
 	for o := range organisations {
-		org := number("org-", o, 2)
+		org := berth.QueueID(number("org-", o, 2))
 		list, percent, limited := &d.teams.research, int64(4), true
 		switch {
 		case o < 4:
@@ -59,14 +59,14 @@ func (d *day) addQueues() {
 		guarantee := total * percent / 100
 		d.addQueue(org, "", guarantee, limited)
 		for t := range teamsPerOrg {
-			name := org + "/" + number("team-", t, 2)
+			name := org + "/" + berth.QueueID(number("team-", t, 2))
 			d.addQueue(name, org, guarantee/teamsPerOrg, limited)
-			*list = append(*list, team{berth.QueueID(name), berth.TenantID(org)})
+			*list = append(*list, team{name, berth.TenantID(org)})
 		}
 	}
 }
 
-func (d *day) addQueue(name, parent string, guarantee int64, limited bool) {
+func (d *day) addQueue(name, parent berth.QueueID, guarantee int64, limited bool) {
 	q := quota.Queue{
 		Name: name, Parent: parent, Weight: max(guarantee, 1),
 		Guarantee: quota.Amounts{quota.GPUMilli: guarantee},

@@ -101,7 +101,7 @@ func newTrace(t *table, r reader, window int, o Options) (*Trace, error) {
 		trace.start = append(trace.start, sim.Arrival{Event: berth.NodeJoined{Node: n}})
 	}
 	for _, q := range o.Queues {
-		trace.queues[berth.QueueID(q.Name)] = true
+		trace.queues[q.Name] = true
 		trace.start = append(trace.start, sim.Arrival{Event: berth.QueueSet{Queue: q}})
 	}
 	return trace, nil
@@ -161,7 +161,7 @@ func (t *Trace) Next() (sim.Arrival, bool) {
 	}
 	t.queues[job.Queue] = true
 	t.held = &a
-	return sim.Arrival{At: a.At, Event: berth.QueueSet{Queue: quota.Queue{Name: string(job.Queue)}}}, true
+	return sim.Arrival{At: a.At, Event: berth.QueueSet{Queue: quota.Queue{Name: job.Queue}}}, true
 }
 
 // Err is the *TraceError that ended the jobs early; nil if they ended by themselves.

@@ -14,8 +14,8 @@ import (
 
 // books is what was used under each account, and by each queue.
 type books struct {
-	accounts map[account]*[2]meter // allocated, active
-	queues   map[string]*[2]meter  // under guarantees, borrowed
+	accounts map[account]*[2]meter       // allocated, active
+	queues   map[berth.QueueID]*[2]meter // under guarantees, borrowed
 }
 
 // An account is what time is booked under.
@@ -34,7 +34,7 @@ type meter struct {
 }
 
 func newBooks() *books {
-	return &books{accounts: map[account]*[2]meter{}, queues: map[string]*[2]meter{}}
+	return &books{accounts: map[account]*[2]meter{}, queues: map[berth.QueueID]*[2]meter{}}
 }
 
 // set changes the rate from an instant on.
@@ -121,7 +121,7 @@ func (c *Checker) ledgerSettled() error {
 	c.saw("ledger settled")
 	closed := func(meters *[2]meter) bool { return meters[0].rate == 0 && meters[1].rate == 0 }
 	maps.DeleteFunc(c.books.accounts, func(_ account, meters *[2]meter) bool { return closed(meters) })
-	maps.DeleteFunc(c.books.queues, func(_ string, meters *[2]meter) bool { return closed(meters) })
+	maps.DeleteFunc(c.books.queues, func(_ berth.QueueID, meters *[2]meter) bool { return closed(meters) })
 	return nil
 }
 
@@ -155,7 +155,7 @@ func (c *Checker) AgainstLedger(lines []berth.LedgerLine, queues []berth.QueueTi
 func (c *Checker) againstSplits(own *books, queues []berth.QueueTime) error {
 	listed := map[berth.QueueID]bool{}
 	for _, q := range queues {
-		meters := own.queues[string(q.Queue)]
+		meters := own.queues[q.Queue]
 		if meters == nil {
 			meters = &[2]meter{}
 		}
@@ -166,7 +166,7 @@ func (c *Checker) againstSplits(own *books, queues []berth.QueueTime) error {
 		listed[q.Queue] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(own.queues)) {
-		if meters := own.queues[name]; !listed[berth.QueueID(name)] && meters[0].read(c.now)+meters[1].read(c.now) > 0 {
+		if meters := own.queues[name]; !listed[name] && meters[0].read(c.now)+meters[1].read(c.now) > 0 {
 			return broken(PromiseLedger, "the ledger leaves out queue %s", name)
 		}
 	}

@@ -18,7 +18,7 @@ type Checker struct {
 	last   berth.OrderID
 
 	nodes  map[berth.NodeID]*node
-	queues map[string]*queue
+	queues map[berth.QueueID]*queue
 	tops   []*queue // those below no other
 	jobs   map[berth.JobID]*job
 	// books keeps account of GPU time; nil: none is kept.
@@ -75,7 +75,7 @@ func New(config berth.Config) *Checker {
 		rails:   config.Fabric.RailLevel,
 		policy:  inForce(config.Policy),
 		nodes:   map[berth.NodeID]*node{},
-		queues:  map[string]*queue{},
+		queues:  map[berth.QueueID]*queue{},
 		jobs:    map[berth.JobID]*job{},
 		orders:  map[berth.OrderID]*replica{},
 		changes: map[berth.OrderID]*change{},

@@ -112,7 +112,7 @@ const (
 
 // newJob enters a job that was accepted.
 func (c *Checker) newJob(spec berth.Job) (*job, error) {
-	q := c.queues[string(spec.Queue)]
+	q := c.queues[spec.Queue]
 	switch {
 	case c.jobs[spec.ID] != nil:
 		return nil, broken(PromiseEvents, "job %s was accepted twice", spec.ID)

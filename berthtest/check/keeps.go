@@ -3,7 +3,6 @@ package check
 import (
 	"slices"
 
-	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -23,7 +22,7 @@ func (w *world) fills(q *queue, share, joins int64, lent []victim, before []ghos
 	}
 	for _, j := range w.jobs {
 		for _, rep := range j.replicas {
-			if j.queue.below(berth.QueueID(q.spec.Name)) && len(rep.stood) > 0 {
+			if j.queue.below(q.spec.Name) && len(rep.stood) > 0 {
 				return 0, 0, false
 			}
 		}
@@ -61,7 +60,7 @@ func filled(share int64, all, left []int64, known bool) (most, now int64, exact 
 // have been out when the core looked.
 func (w *world) lotsOf(q *queue, lent []victim, before []ghost) (all, left []int64, known bool) {
 	for _, j := range w.jobs {
-		if !j.queue.below(berth.QueueID(q.spec.Name)) {
+		if !j.queue.below(q.spec.Name) {
 			continue
 		}
 		for _, rep := range j.replicas {

@@ -18,7 +18,7 @@ import (
 
 // queue states of a queue what differs from nothing; amounts are whole GPUs.
 func (z *zoo) queue(name, parent string, change ...func(*quota.Queue)) {
-	q := quota.Queue{Name: name, Parent: parent}
+	q := quota.Queue{Name: berth.QueueID(name), Parent: berth.QueueID(parent)}
 	for _, c := range change {
 		c(&q)
 	}

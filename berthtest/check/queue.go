@@ -93,7 +93,7 @@ func (q *queue) keepable() error {
 }
 
 func (c *Checker) queueRemoved(e berth.QueueRemoved) error {
-	q := c.queues[string(e.Queue)]
+	q := c.queues[e.Queue]
 	switch {
 	case q == nil:
 		return broken(PromiseEvents, "the removal of queue %s was accepted, which is not known", e.Queue)
@@ -108,14 +108,14 @@ func (c *Checker) queueRemoved(e berth.QueueRemoved) error {
 	}
 	at := slices.Index(*among, q)
 	*among = slices.Delete(*among, at, at+1)
-	delete(c.queues, string(e.Queue))
+	delete(c.queues, e.Queue)
 	return nil
 }
 
 // below reports whether a queue is the one named or stands under it.
 func (q *queue) below(name berth.QueueID) bool {
 	for ; q != nil; q = q.parent {
-		if q.spec.Name == string(name) {
+		if q.spec.Name == name {
 			return true
 		}
 	}

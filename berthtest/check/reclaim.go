@@ -473,7 +473,7 @@ func alike(rep *replica, victims []victim) bool {
 func parting(a, b *queue) (below, other []*queue) {
 	up := func(q, from *queue) (list []*queue) {
 		for ; q != nil; q = q.parent {
-			if from.below(berth.QueueID(q.spec.Name)) {
+			if from.below(q.spec.Name) {
 				return list
 			}
 			list = append(list, q)

@@ -48,7 +48,7 @@ func truth(is bool) int {
 // sumsUp: usage is never negative, and a queue uses what its jobs hold and its
 // children use. It is the checker's check of itself.
 func (c *Checker) sumsUp() error {
-	sums := map[string]quota.Amounts{}
+	sums := map[berth.QueueID]quota.Amounts{}
 	for _, n := range c.nodes {
 		for _, m := range n.members {
 			for q := m.rep.job.queue; q != nil; q = q.parent {
@@ -238,7 +238,7 @@ func (c *Checker) againstDivided(list []berth.PartitionedCount) error {
 }
 
 func (c *Checker) againstQueues(r berth.FleetReport) error {
-	states, backoff, waiting := c.States(), 0, map[string]int{}
+	states, backoff, waiting := c.States(), 0, map[berth.QueueID]int{}
 	total := 0
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
@@ -251,10 +251,10 @@ func (c *Checker) againstQueues(r berth.FleetReport) error {
 			}
 		}
 	}
-	var listed []string
+	var listed []berth.QueueID
 	for _, q := range r.Queues {
-		listed = append(listed, string(q.Queue))
-		own := c.queues[string(q.Queue)]
+		listed = append(listed, q.Queue)
+		own := c.queues[q.Queue]
 		if own == nil {
 			return broken(PromiseS3, "the report lists queue %s, which is not known", q.Queue)
 		}
@@ -265,8 +265,8 @@ func (c *Checker) againstQueues(r berth.FleetReport) error {
 		if limited != (q.LimitMilli != nil) || limited && *q.LimitMilli != limit {
 			return broken(PromiseS3, "the report gives another limit of queue %s than it has: %d (%v)", q.Queue, limit, limited)
 		}
-		if q.WaitingReplicas != waiting[string(q.Queue)] {
-			return broken(PromiseS3, "the report has %d replicas wait in queue %s; there are %d", q.WaitingReplicas, q.Queue, waiting[string(q.Queue)])
+		if q.WaitingReplicas != waiting[q.Queue] {
+			return broken(PromiseS3, "the report has %d replicas wait in queue %s; there are %d", q.WaitingReplicas, q.Queue, waiting[q.Queue])
 		}
 	}
 	if want := slices.Sorted(maps.Keys(c.queues)); !slices.Equal(listed, want) {

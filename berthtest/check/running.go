@@ -95,7 +95,7 @@ func (w *world) runs(q *queue) int64 {
 	sum := int64(0)
 	for _, j := range w.jobs {
 		for _, rep := range j.replicas {
-			if j.queue.below(berth.QueueID(q.spec.Name)) && w.ran(rep) {
+			if j.queue.below(q.spec.Name) && w.ran(rep) {
 				sum += w.held(slices.DeleteFunc(slices.Clone(rep.members), func(m *member) bool { return m.node == nil || m.state == binding || m.state == broke }))
 			}
 		}

@@ -34,7 +34,7 @@ func (c *Checker) reservationSet(e berth.ReservationSet) error {
 		return broken(PromiseEvents, "reservation %q was accepted, which does not say what it is about", r.ID)
 	case r.Until <= r.From || r.Until <= c.now:
 		return broken(PromiseEvents, "reservation %s was accepted at %d, which is from %d until %d", r.ID, c.now, r.From, r.Until)
-	case r.Queue != "" && c.queues[string(r.Queue)] == nil:
+	case r.Queue != "" && c.queues[r.Queue] == nil:
 		return broken(PromiseEvents, "reservation %s was accepted for queue %s, which is not known", r.ID, r.Queue)
 	}
 	if c.booked[r.ID] != nil {

@@ -72,7 +72,7 @@ func (z *zoo) seen(queue berth.QueueID, waiting, releasing int, list ...berth.Re
 	}
 	queues[string(queue)].WaitingReplicas = waiting
 	for _, leaf := range z.used {
-		for at := string(leaf); at != ""; at = z.queues[at].Parent {
+		for at := string(leaf); at != ""; at = string(z.queues[at].Parent) {
 			queues[at].UsedMilli += 1000
 		}
 	}

@@ -140,7 +140,7 @@ func repairGPU(_ *Session, a *arguments) ([]berth.Event, error) {
 
 func setQueue(_ *Session, a *arguments) ([]berth.Event, error) {
 	q := quota.Queue{
-		Name: a.word(0), Parent: a.text("parent"),
+		Name: berth.QueueID(a.word(0)), Parent: berth.QueueID(a.text("parent")),
 		Guarantee: a.amounts("guarantee"), Limit: a.amounts("limit"),
 		LendingLimit: a.amounts("lending"), BorrowingLimit: a.amounts("borrowing"),
 		Weight: int64(a.integer("weight", 0)),

@@ -51,7 +51,7 @@ func day() []sim.Arrival {
 		}}})
 	}
 	for i := range 20 {
-		list = append(list, sim.Arrival{Event: berth.QueueSet{Queue: quota.Queue{Name: fmt.Sprintf("q%02d", i)}}})
+		list = append(list, sim.Arrival{Event: berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(fmt.Sprintf("q%02d", i))}}})
 	}
 	for i := range 10_000 {
 		g := berth.Group{Members: 1, Claim: berth.Claim{GPUs: 1 << random.IntN(4)}}

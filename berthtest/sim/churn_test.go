@@ -20,7 +20,7 @@ func churn(t *testing.T, sched *core.Core, now berth.Time) {
 	product := berth.GPU{Product: name("gpu", 0), MemoryMiB: 1000}
 	for i := range 4 {
 		must(berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(name("n", i)), GPUs: []berth.GPU{product, product}}})
-		must(berth.QueueSet{Queue: quota.Queue{Name: name("q", i)}})
+		must(berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(name("q", i))}})
 	}
 	seen := func(id string, gpu int) berth.JobObserved {
 		share := berth.Claim{Share: &berth.Share{GPUMilli: 900}}

@@ -31,7 +31,7 @@ func (g *generator) steady() (berth.Config, sim.Options, []sim.Arrival) {
 	g.guarantees(gpus)
 	for asked := 0; asked < 2*gpus; {
 		j := berth.Job{
-			ID: berth.JobID(fmt.Sprintf("j%d", len(g.jobs))), Queue: berth.QueueID(one(g, g.leaves...)),
+			ID: berth.JobID(fmt.Sprintf("j%d", len(g.jobs))), Queue: one(g, g.leaves...),
 			Class: one(g, berth.ClassBatch, berth.ClassBatch, berth.ClassInteractive, berth.ClassLatencyCritical), Priority: int32(g.IntN(3)),
 			Groups: []berth.Group{{Members: one(g, 1, 1, 1, 2, 3, 4), Claim: berth.Claim{GPUs: one(g, 1, 1, 1, 2, 4)}}},
 		}
@@ -55,14 +55,14 @@ func (g *generator) guarantees(gpus int) {
 	left := gpus
 	amount := func(n int) quota.Amounts { return quota.Amounts{quota.GPUMilli: int64(n) * 1000} }
 	for o := range 1 + g.IntN(3) {
-		org := quota.Queue{Name: fmt.Sprintf("org%d", o), Weight: int64(1 + g.IntN(3)), Priority: one(g, int32(0), 0, 1)}
+		org := quota.Queue{Name: berth.QueueID(fmt.Sprintf("org%d", o)), Weight: int64(1 + g.IntN(3)), Priority: one(g, int32(0), 0, 1)}
 		share := g.IntN(left + 1)
 		left -= share
 		var teams []quota.Queue
 		for t, rest := 0, share; t < g.IntN(4); t++ {
 			part := g.IntN(rest + 1)
 			rest -= part
-			team := quota.Queue{Name: fmt.Sprintf("%s-team%d", org.Name, t), Parent: org.Name, Weight: int64(1 + g.IntN(3)), Guarantee: one(g, nil, amount(part), amount(part))}
+			team := quota.Queue{Name: berth.QueueID(fmt.Sprintf("%s-team%d", org.Name, t)), Parent: org.Name, Weight: int64(1 + g.IntN(3)), Guarantee: one(g, nil, amount(part), amount(part))}
 			team.LendingLimit = one(g, nil, nil, nil, amount(1))
 			team.BorrowingLimit = one(g, nil, nil, nil, amount(2))
 			teams = append(teams, team)

@@ -124,7 +124,7 @@ func (g *generator) seenPart() {
 			if gpu := &n.GPUs[i]; len(gpu.Instances) > 0 {
 				at := gpu.Instances[g.IntN(len(gpu.Instances))]
 				g.list = append(g.list, sim.Arrival{Runtime: 10 * berth.Minute, Event: berth.JobObserved{
-					Job: berth.Job{ID: "part", Queue: berth.QueueID(g.queues[0]), Groups: []berth.Group{{Members: 1, Claim: berth.Claim{MIG: at.Profile.String()}}}},
+					Job: berth.Job{ID: "part", Queue: g.queues[0], Groups: []berth.Group{{Members: 1, Claim: berth.Claim{MIG: at.Profile.String()}}}},
 					Running: []berth.ObservedReplica{{Incarnation: 3, Members: []berth.MemberPlacement{
 						{Node: n.ID, GPUs: berth.GPUSetOf(i), Instance: at},
 					}}},

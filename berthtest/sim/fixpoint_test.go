@@ -39,7 +39,7 @@ func TestAPassIsAFixpoint(t *testing.T) {
 						queue = &e.Queue
 					}
 				case berth.QueueRemoved:
-					if run.log[i].refused == nil && queue != nil && queue.Name == string(e.Queue) {
+					if run.log[i].refused == nil && queue != nil && queue.Name == e.Queue {
 						queue = nil
 					}
 				}

@@ -27,10 +27,10 @@ type generator struct {
 	levels []string
 	rails  string
 	nodes  []berth.Node
-	queues []string
-	leaves []string // those that take jobs
+	queues []berth.QueueID
+	leaves []berth.QueueID // those that take jobs
 	// told are the queues as they were first told, by name.
-	told map[string]quota.Queue
+	told map[berth.QueueID]quota.Queue
 	// plain worlds have little in the way but quota.
 	plain bool
 	jobs  []berth.Job
@@ -38,7 +38,7 @@ type generator struct {
 }
 
 func newGenerator(seed uint64) *generator {
-	return &generator{Rand: rand.New(rand.NewPCG(seed, 1)), told: map[string]quota.Queue{}}
+	return &generator{Rand: rand.New(rand.NewPCG(seed, 1)), told: map[berth.QueueID]quota.Queue{}}
 }
 
 // one draws an element of a list.
@@ -261,7 +261,7 @@ func (g *generator) submit() {
 func (g *generator) job() berth.Job {
 	j := berth.Job{
 		ID:    berth.JobID(fmt.Sprintf("j%d", len(g.jobs))),
-		Queue: berth.QueueID(one(g, g.leaves...)), Tenant: one(g, berth.TenantID("ann"), "bob"),
+		Queue: one(g, g.leaves...), Tenant: one(g, berth.TenantID("ann"), "bob"),
 		Class: one(g, berth.ClassBatch, berth.ClassInteractive, berth.ClassLatencyCritical), Priority: int32(g.IntN(3)),
 	}
 	groups := one(g, 1, 1, 1, 2, 3)
@@ -363,7 +363,7 @@ func (g *generator) railed() {
 	twin := g.nodes[i]
 	twin.ID = "twin"
 	g.at(0, berth.NodeJoined{Node: twin})
-	j := berth.Job{ID: "railed", Queue: berth.QueueID(g.leaves[0]), Groups: []berth.Group{{
+	j := berth.Job{ID: "railed", Queue: g.leaves[0], Groups: []berth.Group{{
 		Members: 2, Claim: berth.Claim{GPUs: len(twin.GPUs)}, Topology: berth.Topology{RailAligned: true},
 	}}}
 	g.list = append(g.list, sim.Arrival{Event: berth.JobSubmitted{Job: j}, Runtime: 5 * berth.Minute})
@@ -396,7 +396,7 @@ func (g *generator) observed() {
 		return
 	}
 	j := berth.Job{
-		ID: "seen", Queue: berth.QueueID(g.queues[0]), Service: &berth.Service{Replicas: 2},
+		ID: "seen", Queue: g.queues[0], Service: &berth.Service{Replicas: 2},
 		Groups: []berth.Group{{Members: 2, MinMembers: 1, Claim: berth.Claim{GPUs: 1}}},
 	}
 	g.at(0, berth.JobObserved{Job: j, Running: []berth.ObservedReplica{{
@@ -411,7 +411,7 @@ func (g *generator) reserve(i int) {
 	made := g.instant()
 	from := made.Add(berth.Duration(g.Int64N(int64(15*berth.Minute))) - 2*berth.Minute)
 	r := berth.Reservation{
-		ID: berth.ReservationID(fmt.Sprintf("r%d", i)), Queue: berth.QueueID(one(g, append([]string{"", ""}, g.queues...)...)),
+		ID: berth.ReservationID(fmt.Sprintf("r%d", i)), Queue: one(g, append([]berth.QueueID{"", ""}, g.queues...)...),
 		From: from, Until: from.Add(berth.Duration(1 + g.Int64N(int64(20*berth.Minute)))),
 	}
 	switch g.IntN(3) {
@@ -466,6 +466,6 @@ func (g *generator) change() {
 	case 4, 5:
 		g.at(t, berth.QueueSet{Queue: g.otherwise(one(g, g.queues...))})
 	case 6:
-		g.at(t, berth.QueueRemoved{Queue: berth.QueueID(one(g, g.queues...))})
+		g.at(t, berth.QueueRemoved{Queue: one(g, g.queues...)})
 	}
 }

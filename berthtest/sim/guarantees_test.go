@@ -34,9 +34,9 @@ type team struct {
 const none = -1
 
 func (q *team) queue() quota.Queue {
-	set := quota.Queue{Name: q.name, Weight: q.weight, Priority: q.priority}
+	set := quota.Queue{Name: berth.QueueID(q.name), Weight: q.weight, Priority: q.priority}
 	if q.parent != nil {
-		set.Parent = q.parent.name
+		set.Parent = berth.QueueID(q.parent.name)
 	}
 	for _, f := range []struct {
 		to   *quota.Amounts

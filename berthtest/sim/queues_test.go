@@ -15,10 +15,10 @@ import (
 // quotas tells of organisations, their teams and the projects of these.
 func (g *generator) quotas() {
 	for o := range 1 + g.IntN(2) {
-		g.family(quota.Queue{Name: fmt.Sprintf("org%d", o)}, "team", "project")
+		g.family(quota.Queue{Name: berth.QueueID(fmt.Sprintf("org%d", o))}, "team", "project")
 	}
-	var tell func(parent string)
-	tell = func(parent string) {
+	var tell func(parent berth.QueueID)
+	tell = func(parent berth.QueueID) {
 		for _, name := range slices.Sorted(maps.Keys(g.told)) {
 			if q := g.told[name]; q.Parent == parent {
 				g.at(0, berth.QueueSet{Queue: q})
@@ -35,7 +35,7 @@ func (g *generator) family(q quota.Queue, below ...string) quota.Amounts {
 	if len(below) > 0 {
 		children = one(g, 0, 1, 2, 2)
 		for i := range children {
-			child := quota.Queue{Name: fmt.Sprintf("%s-%s%d", q.Name, below[0], i), Parent: q.Name}
+			child := quota.Queue{Name: berth.QueueID(fmt.Sprintf("%s-%s%d", q.Name, below[0], i)), Parent: q.Name}
 			for r, amount := range g.family(child, below[1:]...) {
 				sum[r] += amount
 			}
@@ -63,7 +63,7 @@ func gpus(n int) quota.Amounts { return quota.Amounts{quota.GPUMilli: int64(n) *
 
 // queue draws what a queue states that is guaranteed up to so many GPUs. It may not go
 // with what those above and below it are guaranteed.
-func (g *generator) queue(name, parent string, most int) quota.Queue {
+func (g *generator) queue(name, parent berth.QueueID, most int) quota.Queue {
 	q := quota.Queue{Name: name, Parent: parent, Weight: int64(g.IntN(4)), Priority: one(g, int32(0), 0, 0, -1, 1, 7)}
 	if !g.plain && g.chance(35) {
 		return q
@@ -77,7 +77,7 @@ func (g *generator) queue(name, parent string, most int) quota.Queue {
 }
 
 // otherwise draws a queue anew, or one thing of it.
-func (g *generator) otherwise(name string) quota.Queue {
+func (g *generator) otherwise(name berth.QueueID) quota.Queue {
 	before := g.told[name]
 	drawn := g.queue(name, before.Parent, 4)
 	after := before

@@ -39,7 +39,7 @@ func (g *generator) storm() (berth.Config, sim.Options, []sim.Arrival) {
 		gpus += len(n.GPUs)
 		g.at(0, berth.NodeJoined{Node: n})
 	}
-	g.leaves = []string{"a", "b", "c"}
+	g.leaves = []berth.QueueID{"a", "b", "c"}
 	for _, name := range g.leaves {
 		g.at(0, berth.QueueSet{Queue: quota.Queue{Name: name}})
 	}
@@ -47,7 +47,7 @@ func (g *generator) storm() (berth.Config, sim.Options, []sim.Arrival) {
 		size := one(g, 1, 1, 1, 2, 2, 4, 8)
 		held += size
 		g.at(0, berth.JobSubmitted{Job: berth.Job{
-			ID: berth.JobID(fmt.Sprintf("train%03d", i)), Queue: berth.QueueID(one(g, g.leaves...)),
+			ID: berth.JobID(fmt.Sprintf("train%03d", i)), Queue: one(g, g.leaves...),
 			Groups:     []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: size}}},
 			Checkpoint: berth.Checkpoint{Supported: true, Cost: berth.Duration(g.Int64N(int64(70 * berth.Second))), RestartCost: berth.Minute},
 		}})
@@ -57,7 +57,7 @@ func (g *generator) storm() (berth.Config, sim.Options, []sim.Arrival) {
 			g.list = append(g.list, sim.Arrival{
 				At: stormArrives.Add(berth.Duration(wave) * 40 * berth.Minute), Runtime: 15*berth.Minute + berth.Duration(g.Int64N(int64(10*berth.Minute))),
 				Event: berth.JobSubmitted{Job: berth.Job{
-					ID: berth.JobID(fmt.Sprintf("serve%d-%03d", wave, i)), Queue: berth.QueueID(one(g, g.leaves...)), Class: berth.ClassLatencyCritical,
+					ID: berth.JobID(fmt.Sprintf("serve%d-%03d", wave, i)), Queue: one(g, g.leaves...), Class: berth.ClassLatencyCritical,
 					Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}},
 				}},
 			})

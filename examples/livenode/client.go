@@ -58,11 +58,11 @@ func (c *client) status(ctx context.Context) (s Status, err error) {
 }
 
 func (c *client) setQueue(ctx context.Context, q quota.Queue) error {
-	return c.call(ctx, http.MethodPut, "/queues/"+url.PathEscape(q.Name), q, nil)
+	return c.call(ctx, http.MethodPut, "/queues/"+url.PathEscape(string(q.Name)), q, nil)
 }
 
-func (c *client) removeQueue(ctx context.Context, name string) error {
-	return c.call(ctx, http.MethodDelete, "/queues/"+url.PathEscape(name), nil, nil)
+func (c *client) removeQueue(ctx context.Context, name quota.QueueID) error {
+	return c.call(ctx, http.MethodDelete, "/queues/"+url.PathEscape(string(name)), nil, nil)
 }
 
 func (c *client) repaired(ctx context.Context, gpu string) error {

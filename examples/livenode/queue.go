@@ -23,7 +23,7 @@ func queue(ctx context.Context, flags *flag.FlagSet, args []string, _ io.Writer)
 	if err != nil {
 		return err
 	}
-	q.Name = rest[0]
+	q.Name = quota.QueueID(rest[0])
 	if *remove {
 		return newClient(*state).removeQueue(ctx, q.Name)
 	}

@@ -90,7 +90,7 @@ func (o *orchestrator) handler() http.Handler {
 		if err := decode(r, &q); err != nil {
 			return nil, err
 		}
-		q.Name = r.PathValue("name")
+		q.Name = quota.QueueID(r.PathValue("name"))
 		return nil, o.ask(r.Context(), func() error { return o.setQueue(q) })
 	})
 	handle("DELETE /queues/{name}", func(r *http.Request) (any, error) {

@@ -28,7 +28,7 @@ func (o *orchestrator) takeUp(policy berth.Policy) error {
 	}
 	if fresh {
 		for _, name := range []string{DefaultQueue, othersQueue} {
-			if err := o.tell(berth.QueueSet{Queue: quota.Queue{Name: name}}); err != nil {
+			if err := o.tell(berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(name)}}); err != nil {
 				return err
 			}
 		}

@@ -120,7 +120,7 @@ func fill() []*pool {
 		p, name := home(pools), fmt.Sprintf("team-%02d", i)
 		homes[berth.QueueID(name)] = p
 		p.queues, p.guaranteed = p.queues+1, p.guaranteed+guarantee
-		p.events = append(p.events, berth.QueueSet{Queue: quota.Queue{Name: name, Guarantee: quota.Amounts{quota.GPUMilli: guarantee}}})
+		p.events = append(p.events, berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(name), Guarantee: quota.Amounts{quota.GPUMilli: guarantee}}})
 	}
 	for i := range jobCount {
 		group := berth.Group{Members: 1 + i%4, Claim: berth.WholeGPUs(1 << (i / 4 % 4))}

@@ -35,8 +35,8 @@ func TestRoutes(t *testing.T) {
 		require.InDelta(t, pools[0].guaranteed, p.guaranteed, 3*8000)
 		for _, e := range p.events {
 			if set, ok := e.(berth.QueueSet); ok {
-				require.NotContains(t, homes, berth.QueueID(set.Queue.Name))
-				homes[berth.QueueID(set.Queue.Name)] = p.name
+				require.NotContains(t, homes, set.Queue.Name)
+				homes[set.Queue.Name] = p.name
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func node(id berth.NodeID) berth.Event {
 	return berth.NodeJoined{Node: berth.Node{ID: id, GPUs: gpus}}
 }
 
-func queue(name string) berth.Event {
+func queue(name berth.QueueID) berth.Event {
 	return berth.QueueSet{Queue: quota.Queue{Name: name}}
 }
 

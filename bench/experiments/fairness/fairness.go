@@ -163,7 +163,7 @@ func (b *experiment) queues() []quota.Queue {
 	list := []quota.Queue{{Name: organisation}}
 	for _, t := range teams {
 		list = append(list, quota.Queue{
-			Name: t.name, Parent: organisation, Weight: t.weight,
+			Name: berth.QueueID(t.name), Parent: organisation, Weight: t.weight,
 			Guarantee: quota.Amounts{quota.GPUMilli: b.gpus() * t.weight / (guaranteedPart * weights) * 1000},
 		})
 	}

@@ -117,7 +117,7 @@ func (b *experiment) newRun(policy berth.Policy) (*run, error) {
 	}
 	slots := int(r.until.Sub(r.From) / study.Slot)
 	for i, t := range teams {
-		r.leaves[i], _ = r.tree.Lookup(t.name)
+		r.leaves[i], _ = r.tree.Lookup(berth.QueueID(t.name))
 		r.guarantees[i] = b.guarantee(i)
 		for _, series := range r.teams[i].series() {
 			*series = make([]int64, slots)

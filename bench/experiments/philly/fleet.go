@@ -118,7 +118,7 @@ func queues(shares []life.Share) []quota.Queue {
 	var list []quota.Queue
 	for i := range shares {
 		gpus := int64(shares[i].GPUs())
-		list = append(list, quota.Queue{Name: string(shares[i].Queue), Weight: max(gpus, 1), Guarantee: quota.Amounts{quota.GPUMilli: gpus * 1000}})
+		list = append(list, quota.Queue{Name: shares[i].Queue, Weight: max(gpus, 1), Guarantee: quota.Amounts{quota.GPUMilli: gpus * 1000}})
 	}
 	return list
 }
@@ -157,6 +157,6 @@ func (b *experiment) playPart(p *policy, w *life.Workload, bar *report.Progress)
 // sharesOf lists the shares of the queues of a workload.
 func (b *experiment) sharesOf(w *life.Workload) []life.Share {
 	return slices.DeleteFunc(slices.Clone(b.shares), func(s life.Share) bool {
-		return !slices.ContainsFunc(w.Queues, func(q quota.Queue) bool { return q.Name == string(s.Queue) })
+		return !slices.ContainsFunc(w.Queues, func(q quota.Queue) bool { return q.Name == s.Queue })
 	})
 }

@@ -23,7 +23,7 @@ func byKind(w *life.Workload, shares []life.Share) *life.Workload {
 		for _, n := range nodeKinds {
 			gpus := int64(shares[i].Nodes[n.gpus] * n.gpus)
 			divided.Queues = append(divided.Queues, quota.Queue{
-				Name: kindOf(shares[i].Queue, n.gpus), Weight: max(gpus, 1), Guarantee: quota.Amounts{quota.GPUMilli: gpus * 1000},
+				Name: berth.QueueID(kindOf(shares[i].Queue, n.gpus)), Weight: max(gpus, 1), Guarantee: quota.Amounts{quota.GPUMilli: gpus * 1000},
 			})
 		}
 	}

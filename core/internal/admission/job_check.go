@@ -265,7 +265,7 @@ func (ad *Admission) newJob(spec *berth.Job, patternOf func(*berth.Job) *record.
 	if known := ad.state.Jobs[spec.ID]; known != nil {
 		return nil, refuseKnown(known, spec)
 	}
-	q, known := ad.state.Quota.Lookup(string(spec.Queue))
+	q, known := ad.state.Quota.Lookup(spec.Queue)
 	if !known {
 		return nil, refusal.Of(berth.ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", errtext.Short(spec.Queue)))
 	}
@@ -273,7 +273,7 @@ func (ad *Admission) newJob(spec *berth.Job, patternOf func(*berth.Job) *record.
 		return nil, refusal.Of(berth.ErrInvalid, "queue", fmt.Sprintf("%q has queues below it; jobs go to those", errtext.Short(spec.Queue)))
 	}
 	j := record.NewJob(spec, patternOf(spec), q)
-	j.Spec.Queue = berth.QueueID(ad.state.Quota.Name(q)) // one string for all jobs of the queue
+	j.Spec.Queue = ad.state.Quota.Name(q) // one string for all jobs of the queue
 	return j, nil
 }
 

@@ -144,10 +144,10 @@ func (an *Answers) reportReplicas(r *berth.FleetReport, needs *needs) {
 	}
 }
 
-func (an *Answers) reportQueue(name string) berth.QueueReport {
+func (an *Answers) reportQueue(name berth.QueueID) berth.QueueReport {
 	i, _ := an.state.Quota.Lookup(name)
 	q := berth.QueueReport{
-		Queue: berth.QueueID(name), UsedMilli: an.state.Quota.Used(i, quota.GPUMilli),
+		Queue: name, UsedMilli: an.state.Quota.Used(i, quota.GPUMilli),
 		GuaranteedMilli: an.state.Quota.Guaranteed(i, quota.GPUMilli), WaitingReplicas: an.books.Queues[i].Waiting,
 	}
 	if limit, limited := an.state.Quota.LimitOf(i, quota.GPUMilli); limited {

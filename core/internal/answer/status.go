@@ -92,7 +92,7 @@ func (an *Answers) member(rep *record.Replica, flat int) berth.ObservedMember {
 
 // Queue tells what is known of a queue; false: nothing is.
 func (an *Answers) Queue(id berth.QueueID) (berth.QueueStatus, bool) {
-	i, known := an.state.Quota.Lookup(string(id))
+	i, known := an.state.Quota.Lookup(id)
 	if !known {
 		return berth.QueueStatus{}, false
 	}

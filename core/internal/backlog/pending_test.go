@@ -35,7 +35,7 @@ func urgent(j berth.Job) berth.Job {
 }
 
 func queueOf(m *roomtest.Machine, name string) *record.Queue {
-	i, _ := m.State.Quota.Lookup(name)
+	i, _ := m.State.Quota.Lookup(berth.QueueID(name))
 	return m.Books.Queues[i]
 }
 

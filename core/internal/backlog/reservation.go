@@ -30,7 +30,7 @@ func (bl *Backlog) checkReservation(r *berth.Reservation) *berth.Error {
 }
 
 func (bl *Backlog) checkReservationQueue(r *berth.Reservation) *berth.Error {
-	if _, known := bl.state.Quota.Lookup(string(r.Queue)); r.Queue != "" && !known {
+	if _, known := bl.state.Quota.Lookup(r.Queue); r.Queue != "" && !known {
 		return refusal.Of(berth.ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", errtext.Short(r.Queue)))
 	}
 	return nil
@@ -149,7 +149,7 @@ func (bl *Backlog) advances() int {
 func (bl *Backlog) advanceReservation(r berth.Reservation) *record.Reservation {
 	w := &record.Reservation{Kind: record.KindAdvance, Name: advanceName(r.ID), SpanPart: record.SpanPart{From: r.From, Until: r.Until}, Queue: quota.NoQueue, Advance: &r}
 	if r.Queue != "" {
-		w.Queue, _ = bl.state.Quota.Lookup(string(r.Queue))
+		w.Queue, _ = bl.state.Quota.Lookup(r.Queue)
 	}
 	if len(r.Domain) > 0 {
 		w.Domains = [][]string{r.Domain}

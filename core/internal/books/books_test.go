@@ -30,12 +30,12 @@ func machine(t *testing.T, config berth.Config) *roomtest.Machine {
 }
 
 func used(m *roomtest.Machine, queue string) int64 {
-	i, _ := m.State.Quota.Lookup(queue)
+	i, _ := m.State.Quota.Lookup(berth.QueueID(queue))
 	return m.State.Quota.Used(i, quota.GPUMilli)
 }
 
 func queueOf(m *roomtest.Machine, name string) *record.Queue {
-	i, _ := m.State.Quota.Lookup(name)
+	i, _ := m.State.Quota.Lookup(berth.QueueID(name))
 	return m.Books.Queues[i]
 }
 

@@ -165,7 +165,7 @@ func (bk *Books) AddQueue(q *record.Queue) {
 }
 
 // RemoveQueue removes a queue that nobody uses, and its record.
-func (bk *Books) RemoveQueue(i quota.QueueIndex, name string) error {
+func (bk *Books) RemoveQueue(i quota.QueueIndex, name berth.QueueID) error {
 	if err := bk.state.Quota.Remove(name); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 // account is where the use of a hold is booked.
 func (bk *Books) account(rep *record.Replica, n *record.Node) quota.LedgerKey {
-	key := quota.LedgerKey{Queue: string(rep.Job.Spec.Queue), Class: rep.Job.Spec.Class.String(), Tenant: string(rep.Job.Spec.Tenant)}
+	key := quota.LedgerKey{Queue: rep.Job.Spec.Queue, Class: rep.Job.Spec.Class.String(), Tenant: string(rep.Job.Spec.Tenant)}
 	if len(n.Spec.GPUs) > 0 {
 		key.Product = n.Spec.Product
 	}

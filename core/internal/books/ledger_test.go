@@ -110,7 +110,7 @@ func TestParentsAreSavedBeforeTheirChildren(t *testing.T) {
 	m.SetQueue(quota.Queue{Name: "c", Parent: "m"})
 	var names []string
 	for _, q := range m.Books.SaveQueues() {
-		names = append(names, q.Name)
+		names = append(names, string(q.Name))
 	}
 	require.Equal(t, []string{"a", "b", "z", "m", "c"}, names)
 }

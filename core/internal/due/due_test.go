@@ -55,7 +55,7 @@ func bids(m *roomtest.Machine, queue string, gpus int64) (names []string) {
 }
 
 func queueOf(m *roomtest.Machine, name string) *record.Queue {
-	i, _ := m.State.Quota.Lookup(name)
+	i, _ := m.State.Quota.Lookup(berth.QueueID(name))
 	return m.Books.Queues[i]
 }
 

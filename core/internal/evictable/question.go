@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
@@ -76,7 +75,7 @@ func (p *Index) steps(q *Question) []step {
 		}
 	}
 	slices.SortFunc(list, func(a, b step) int {
-		return cmp.Or(a.compare(&b), strings.Compare(p.state.Quota.Name(a.queue), p.state.Quota.Name(b.queue)), cmp.Compare(a.size, b.size))
+		return cmp.Or(a.compare(&b), cmp.Compare(p.state.Quota.Name(a.queue), p.state.Quota.Name(b.queue)), cmp.Compare(a.size, b.size))
 	})
 	for i := 1; i < len(list); i++ {
 		if list[i].level = list[i-1].level; list[i].compare(&list[i-1]) != 0 {

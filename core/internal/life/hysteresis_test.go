@@ -194,7 +194,7 @@ func TestMetersOfNoQueueAreRefused(t *testing.T) {
 }
 
 func queueOf(m *roomtest.Machine, name string) *record.Queue {
-	i, _ := m.State.Quota.Lookup(name)
+	i, _ := m.State.Quota.Lookup(berth.QueueID(name))
 	return m.Books.Queues[i]
 }
 

@@ -26,10 +26,10 @@ func (l *Life) SaveMeters() record.RatesPart {
 		i, _ := l.state.Quota.Lookup(name)
 		q := l.books.Queues[i]
 		if q.Evictions != (meter.Meter{}) {
-			s.QueueEvictions = append(s.QueueEvictions, record.SavedMeter{Queue: berth.QueueID(name), Full: q.Evictions.Full, Held: q.Evictions.Held})
+			s.QueueEvictions = append(s.QueueEvictions, record.SavedMeter{Queue: name, Full: q.Evictions.Full, Held: q.Evictions.Held})
 		}
 		if q.FloorMilli > 0 {
-			s.Floors = append(s.Floors, record.SavedFloor{Queue: berth.QueueID(name), GPUMilli: q.FloorMilli})
+			s.Floors = append(s.Floors, record.SavedFloor{Queue: name, GPUMilli: q.FloorMilli})
 		}
 	}
 	return s
@@ -45,7 +45,7 @@ func (l *Life) RestoreMeters(s *record.RatesPart) *berth.Error {
 	}
 	for i := range s.QueueEvictions {
 		m := &s.QueueEvictions[i]
-		q, known := l.state.Quota.Lookup(string(m.Queue))
+		q, known := l.state.Quota.Lookup(m.Queue)
 		if !known || q == quota.RootQueue || min(m.Full, m.Held) < 0 || i > 0 && cmp.Compare(s.QueueEvictions[i-1].Queue, m.Queue) >= 0 {
 			return refusal.Of(berth.ErrInvalid, errtext.Index("queueEvictions", i), fmt.Sprintf("%q is no queue, or out of order, or an instant is before the epoch", errtext.Short(m.Queue)))
 		}
@@ -53,7 +53,7 @@ func (l *Life) RestoreMeters(s *record.RatesPart) *berth.Error {
 	}
 	for i := range s.Floors {
 		f := &s.Floors[i]
-		q, known := l.state.Quota.Lookup(string(f.Queue))
+		q, known := l.state.Quota.Lookup(f.Queue)
 		if !known || q == quota.RootQueue || f.GPUMilli <= 0 || f.GPUMilli > quota.MaxAmount || i > 0 && cmp.Compare(s.Floors[i-1].Queue, f.Queue) >= 0 {
 			return refusal.Of(berth.ErrInvalid, errtext.Index("floors", i), fmt.Sprintf("%q is no queue, or out of order, or keeps nothing", errtext.Short(f.Queue)))
 		}

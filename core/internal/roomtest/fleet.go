@@ -94,7 +94,7 @@ func (m *Machine) Join(node berth.Node) *record.Node {
 }
 
 // Queue makes a queue of the root that is guaranteed so many GPUs.
-func (m *Machine) Queue(name string, gpus int64) *record.Queue {
+func (m *Machine) Queue(name berth.QueueID, gpus int64) *record.Queue {
 	m.t.Helper()
 	return m.SetQueue(quota.Queue{Name: name, Guarantee: quota.GPUs(gpus)})
 }

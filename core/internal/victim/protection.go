@@ -36,7 +36,7 @@ func (t *Search) protection(q quota.QueueIndex) *berth.Protection {
 		return nil
 	}
 	used := c.state.Quota.Used(q, quota.GPUMilli)
-	p := berth.Protection{Queue: berth.QueueID(c.state.Quota.Name(q)), GuaranteeMilli: c.books.Shares.Guaranteed(q), UsedMilli: used, KeptMilli: used}
+	p := berth.Protection{Queue: c.state.Quota.Name(q), GuaranteeMilli: c.books.Shares.Guaranteed(q), UsedMilli: used, KeptMilli: used}
 	if at := t.entitlementOf[q]; at > 0 {
 		p.UsedMilli, p.KeptMilli = t.entitlements[at-1].keptOf(used)
 	}

@@ -129,7 +129,7 @@ func ofWeek(name string, w *recorded.Week) (string, error) {
 		b.WriteString("\n")
 	}
 	for _, q := range w.Queues() {
-		fmt.Fprintf(&b, "queue %s weight=%d", names.of("queue", q.Name), q.Weight)
+		fmt.Fprintf(&b, "queue %s weight=%d", names.of("queue", string(q.Name)), q.Weight)
 		if w.Guaranteed {
 			fmt.Fprintf(&b, " guarantee=gpu:%d", q.Guarantee[quota.GPUMilli]/1000)
 		}
