@@ -44,7 +44,7 @@ type shards struct {
 	prefix  string
 	router  *etcd.Router
 	pools   []*shard
-	elapsed time.Duration
+	clock   journal.ManualClock
 	started map[berth.JobID][]string // in which pools
 	deaths  int
 }
@@ -75,10 +75,7 @@ func (p *shard) turn() error {
 		if err != nil {
 			return err
 		}
-		clock := func() (berth.Time, time.Duration) {
-			return berth.TimeOf(time.Unix(0, 0)).Add(berth.DurationOf(p.elapsed)), p.elapsed
-		}
-		d, err := journal.Open(p.Context(), store, journal.Options{Config: config, Clock: clock, SnapshotRecords: 15})
+		d, err := journal.Open(p.Context(), store, journal.Options{Config: config, Clock: &p.clock, SnapshotRecords: 15})
 		if err != nil {
 			return err
 		}
@@ -141,7 +138,7 @@ func (s *shards) round(submit map[berth.JobID]int) {
 			s.wire.refuse.Store(nil)
 		}
 	}
-	s.elapsed += time.Second
+	s.clock.Advance(berth.Second)
 	in := map[berth.JobID]string{}
 	for _, p := range s.pools {
 		p.auditor.catchUp()

@@ -8,16 +8,47 @@ import (
 
 // A Clock reads two clocks at once: the one on the wall, which people and time servers set, and
 // the time that went by since any fixed instant of this process, which nobody sets.
-type Clock func() (wall berth.Time, elapsed time.Duration)
-
-// MachineClock reads the clocks of the machine.
-func MachineClock() Clock {
-	began := time.Now()
-	return func() (berth.Time, time.Duration) {
-		now := time.Now()
-		return berth.TimeOf(now), now.Sub(began)
-	}
+type Clock interface {
+	Read() (wall berth.Time, elapsed time.Duration)
 }
+
+// MachineClock returns the clocks of the machine.
+func MachineClock() Clock { return machineClock{began: time.Now()} }
+
+type machineClock struct{ began time.Time }
+
+func (m machineClock) Read() (berth.Time, time.Duration) {
+	now := time.Now()
+	return berth.TimeOf(now), now.Sub(m.began)
+}
+
+// A ManualClock is pretended time, for tests and simulations: both clocks stand still until they
+// are moved. The zero value is at instant 0. A clock is kept when a [Durable] is opened again, as
+// a machine keeps its own.
+//
+// Whatever is due by the instant to which it is moved is due at once, as after a machine was
+// suspended. An order whose deadline has passed counts as failed in the next pass. So a test that
+// carries orders out reports them first, and moves the clock afterwards.
+type ManualClock struct {
+	wall    berth.Time
+	elapsed time.Duration
+}
+
+// Read is as of [Clock].
+func (m *ManualClock) Read() (wall berth.Time, elapsed time.Duration) { return m.wall, m.elapsed }
+
+// Advance has time go by, on both clocks alike. A span that is negative is none.
+func (m *ManualClock) Advance(by berth.Duration) {
+	by = max(by, 0)
+	m.wall, m.elapsed = m.wall.Add(by), m.elapsed+by.Std()
+}
+
+// MoveTo has time go by until the clock on the wall shows an instant. An earlier one than it shows
+// changes nothing.
+func (m *ManualClock) MoveTo(at berth.Time) { m.Advance(at.Sub(m.wall)) }
+
+// SetWall sets the clock on the wall alone, forward or back, as a time server does. No time goes by.
+func (m *ManualClock) SetWall(at berth.Time) { m.wall = at }
 
 // What a jump of the wall clock has to be for it to be waited for, and for how long.
 const (
@@ -56,7 +87,7 @@ type instants struct {
 // newInstants go on from the last instant of a core; zero: it has seen none, and the wall clock is
 // believed.
 func newInstants(read Clock, last berth.Time) *instants {
-	wall, elapsed := read()
+	wall, elapsed := read.Read()
 	i := &instants{read: read, anchor: last, at: elapsed}
 	if last == 0 {
 		i.anchor = max(0, wall)
@@ -66,7 +97,7 @@ func newInstants(read Clock, last berth.Time) *instants {
 
 // now is the instant for what is told now.
 func (i *instants) now() berth.Time {
-	wall, elapsed := i.read()
+	wall, elapsed := i.read.Read()
 	elapsed = max(elapsed, i.at)
 	instant := i.anchor.Add(berth.DurationOf(elapsed - i.at))
 	switch jump := wall.Sub(instant); {

@@ -51,7 +51,7 @@ func TestAWallClockThatJumps(t *testing.T) {
 			h.schedule()
 			h.open()
 			for i, s := range steps {
-				h.wall = h.wall.Add(berth.DurationOf(s.wall))
+				h.wallJumps(s.wall)
 				h.Now() // it is looked at, as by an event
 				h.sleep(s.sleep)
 				require.Equal(t, s.instant, h.Now().Sub(start).Std(), "step %d", i)
@@ -67,7 +67,7 @@ func TestABadInstantIsNotForEver(t *testing.T) {
 	h.tell(nodeOf("n", 1), queueOf("q"), jobOf("a"))
 	bind := h.schedule()[0]
 	for _, jump := range []time.Duration{year, -2 * year, -time.Hour} {
-		h.wall = h.wall.Add(berth.DurationOf(jump))
+		h.wallJumps(jump)
 		h.open()
 		require.Less(t, h.Now().Sub(bind.Header().At).Std(), 10*time.Minute)
 		require.Contains(t, ids(h.schedule()), bind.Header().ID, "it does not expire by a jump")
@@ -82,7 +82,7 @@ func TestABadInstantIsNotForEver(t *testing.T) {
 func TestTheFirstStartBelievesTheWall(t *testing.T) {
 	h := newHost(t)
 	require.EqualValues(t, 1_000_000, h.Now())
-	h.wall = -5 // before 1970 is no instant
+	h.clock.SetWall(-5) // before 1970 is no instant
 	h.open()
 	require.Zero(t, h.Now())
 }

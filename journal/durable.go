@@ -144,6 +144,30 @@ func (r *Replica) Lead(ctx context.Context, store Store, options Options) (*Dura
 	}, nil
 }
 
+// Pretended is a Durable as a [berth.Scheduler] in pretended time, to be driven by a simulation: the
+// clock of its Options, a ManualClock, is moved to the instant of each call. Where nothing is due
+// Schedule has no pass, and returns no orders. Questions are answered by the core. A new Durable
+// of the same store and clock takes its place as after a crash.
+func (d *Durable) Pretended(clock *ManualClock) berth.Scheduler {
+	return pretended{d.replica.core, d, clock}
+}
+
+type pretended struct {
+	*core.Core
+	durable *Durable
+	clock   *ManualClock
+}
+
+func (p pretended) Apply(now berth.Time, e berth.Event) error {
+	p.clock.MoveTo(now)
+	return p.durable.Apply(e)
+}
+
+func (p pretended) Schedule(now berth.Time) ([]berth.Order, error) {
+	p.clock.MoveTo(now)
+	return p.durable.Schedule(context.Background())
+}
+
 // Core is the core, for questions. What it is told past the Durable stands in no log, and the next
 // start refuses the log.
 func (d *Durable) Core() *core.Core { return d.replica.core }

@@ -26,16 +26,16 @@ type host struct {
 	log     storetest.Log
 	store   journal.Store
 	options journal.Options
-	wall    berth.Time
-	elapsed time.Duration
+	clock   journal.ManualClock
 	*journal.Durable
 }
 
 func newHost(t *testing.T) *host {
 	t.Helper()
-	h := &host{T: t, log: storetest.NewFileLog(1), wall: 1_000_000}
+	h := &host{T: t, log: storetest.NewFileLog(1)}
+	h.clock.SetWall(1_000_000)
 	h.options.Config = berth.Config{Levels: []string{"leaf"}}
-	h.options.Clock = func() (berth.Time, time.Duration) { return h.wall, h.elapsed }
+	h.options.Clock = &h.clock
 	h.open()
 	return h
 }
@@ -53,9 +53,13 @@ func (h *host) tryOpen() (err error) {
 	return err
 }
 
-// pass lets time go by on both clocks.
-func (h *host) sleep(d time.Duration) {
-	h.wall, h.elapsed = h.wall.Add(berth.DurationOf(d)), h.elapsed+d
+// sleep has time go by on both clocks.
+func (h *host) sleep(d time.Duration) { h.clock.Advance(berth.DurationOf(d)) }
+
+// wallJumps sets the clock on the wall alone.
+func (h *host) wallJumps(by time.Duration) {
+	wall, _ := h.clock.Read()
+	h.clock.SetWall(wall.Add(berth.DurationOf(by)))
 }
 
 func (h *host) tell(events ...berth.Event) {

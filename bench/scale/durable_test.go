@@ -70,10 +70,10 @@ func BenchmarkDurableDay(b *testing.B) {
 // keep tells a core that is kept in a store what a journal says, and returns the passes.
 func keep(b *testing.B, s journal.Store, config berth.Config, text []byte) (passes int) {
 	b.Helper()
-	var now berth.Time
+	var clock journal.ManualClock
 	d, err := journal.Open(b.Context(), s, journal.Options{
 		Config: config,
-		Clock:  func() (berth.Time, time.Duration) { return now, time.Duration(now) * time.Millisecond },
+		Clock:  &clock,
 	})
 	require.NoError(b, err)
 	in, err := journal.NewReader(bytes.NewReader(text))
@@ -84,7 +84,7 @@ func keep(b *testing.B, s journal.Store, config berth.Config, text []byte) (pass
 			return passes
 		}
 		require.NoError(b, err)
-		now = max(now, e.Now)
+		clock.MoveTo(e.Now)
 		switch {
 		case e.Event != nil:
 			if err := d.Apply(e.Event); err != nil { // a pass that was not due was left out

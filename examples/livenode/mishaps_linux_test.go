@@ -122,26 +122,33 @@ func fill(prefix string) error {
 func TestAClockThatWasAYearAhead(t *testing.T) {
 	b := start(t)
 	b.stop()
-	var ahead atomic.Int64
-	machine := journal.MachineClock()
-	b.clock = func() (berth.Time, time.Duration) {
-		wall, elapsed := machine()
-		return wall.Add(berth.Duration(ahead.Load())), elapsed
-	}
+	clock := &clockAhead{Clock: journal.MachineClock()}
+	b.clock = clock
 	b.begin()
 	again := func(name string) Submission {
 		return shell(name, `[ "$BERTH_INCARNATION" -gt 2 ] || exit 75`)
 	}
-	ahead.Store(int64(365 * berth.Day))
+	clock.ahead.Store(int64(365 * berth.Day))
 	b.submits(again("first"))
-	ahead.Store(0)
+	clock.ahead.Store(0)
 	b.becomes("first", stateEnded)
 	b.stop()
-	ahead.Store(int64(365 * berth.Day))
+	clock.ahead.Store(int64(365 * berth.Day))
 	b.begin()
-	ahead.Store(0)
+	clock.ahead.Store(0)
 	b.submits(again("second"))
 	b.becomes("second", stateEnded)
+}
+
+// A clockAhead is ahead on the wall, by so many milliseconds.
+type clockAhead struct {
+	journal.Clock
+	ahead atomic.Int64
+}
+
+func (c *clockAhead) Read() (berth.Time, time.Duration) {
+	wall, elapsed := c.Clock.Read()
+	return wall.Add(berth.Duration(c.ahead.Load())), elapsed
 }
 
 // supervisorOf is the process that started another.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,8 +17,8 @@ import (
 // reports what it carried out. Processes of it die, and the world goes on.
 type fleet struct {
 	*session
-	driven  *journal.Durable
-	elapsed time.Duration
+	driven *journal.Durable
+	clock  journal.ManualClock
 	// acknowledged were told to be accepted, and carried are orders that were carried out, with
 	// what they were.
 	acknowledged []berth.JobID
@@ -30,19 +29,16 @@ type fleet struct {
 
 func newFleet(s *session) *fleet {
 	f := &fleet{session: s, carried: map[berth.OrderID]string{}}
+	f.clock.SetWall(1_000_000)
 	f.load()
 	return f
-}
-
-func (f *fleet) clock() (berth.Time, time.Duration) {
-	return berth.Time(1_000_000 + f.elapsed.Milliseconds()), f.elapsed
 }
 
 func (f *fleet) load() {
 	f.Helper()
 	var err error
 	f.driven, err = journal.Open(f.Context(), f.store, journal.Options{
-		Config: berth.Config{Levels: []string{"leaf"}}, Clock: f.clock, SnapshotRecords: 9,
+		Config: berth.Config{Levels: []string{"leaf"}}, Clock: &f.clock, SnapshotRecords: 9,
 	})
 	require.NoError(f, err)
 }
@@ -62,7 +58,7 @@ func (f *fleet) found() {
 // turn submits a job, says how those end that run, reports, passes, and carries out.
 func (f *fleet) turn(n int) error {
 	f.Helper()
-	f.elapsed += time.Second
+	f.clock.Advance(berth.Second)
 	if n == 0 {
 		f.found()
 	}
