@@ -49,13 +49,13 @@ func (c *Core) checkAgenda() error {
 // other: a check may rely on those before it.
 func (c *Core) Check() error {
 	for _, check := range [...]func() error{
-		c.state.CheckNodes, c.state.CheckJobs, c.state.CheckMembers, c.state.CheckTopology, c.checkOrders, c.state.CheckEndings,
-		c.books.CheckHolds, c.books.CheckCharges, c.books.CheckCapacities, c.books.CheckLots,
+		c.state.CheckNodes, c.state.CheckJobs, c.state.CheckMembers, c.state.CheckTopology, c.state.CheckShapes, c.checkOrders, c.state.CheckEndings,
+		c.books.CheckHolds, c.books.CheckCharges, c.books.CheckCapacities, c.books.CheckLots, c.books.CheckContenders, c.books.CheckLedger,
 		c.backlog.CheckWaiting, c.backlog.CheckQueues, c.backlog.CheckDue, c.backlog.CheckReservations, c.checkPlaces,
 		c.upkeep.CheckTrust, c.upkeep.CheckSpares, c.upkeep.CheckLosses,
 		c.life.CheckLife, c.life.CheckVictims,
-		c.gpus.CheckGPUs, c.gpus.CheckGPUHolds, c.victims.CheckEvictable,
-		c.checkAgenda,
+		c.gpus.CheckGPUs, c.gpus.CheckGPUHolds, c.gpus.CheckCatalogue, c.victims.CheckEvictable,
+		c.scoring.Check, c.checkAgenda,
 	} {
 		if err := check(); err != nil {
 			return err

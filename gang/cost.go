@@ -43,6 +43,15 @@ func (f *Fleet) SetBreakCost(level topology.Level, n int) {
 	}
 }
 
+// BreakCost returns what SetBreakCost told of a level, within its bounds; 0 where there is no such
+// level.
+func (f *Fleet) BreakCost(level topology.Level) int {
+	if level < 0 || int(level) >= len(f.demand) {
+		return 0
+	}
+	return int(f.demand[level])
+}
+
 // spanCost is what one more domain of a level costs.
 func (f *Fleet) spanCost(level topology.Level) int64 {
 	cost := int64(1)

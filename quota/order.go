@@ -64,6 +64,15 @@ func (t *Tree) quieten(i QueueIndex) {
 // Active reports whether i is a leaf that was activated and not deactivated since.
 func (t *Tree) Active(i QueueIndex) bool { return t.live(i) && t.nodes[i].active }
 
+// Asks returns the GPUs, in thousandths, of what SetNext said that a leaf would be served next; 0
+// where it is not active.
+func (t *Tree) Asks(i QueueIndex) int64 {
+	if !t.live(i) {
+		return 0
+	}
+	return t.nodes[i].asks
+}
+
 // Next returns the active leaf to be served now, if there is one. From the root
 // down it takes, among the queues with an active leaf at or below them, the first
 // of this total order:

@@ -13,7 +13,7 @@ var doors = map[string]doorsOf{
 			"SetBreakCost", "SetChooser", "SetClass", "SetHealthy", "SetHost", "SetLoss", "SetPartitioning", "SetRanking", "SetSchedulable", "SetScorer", "Together",
 		},
 		asks: []string{
-			"AppendLeft", "Check", "CheckHolds", "CheckTags", "Diagnose", "DiagnoseLevels", "EachFaulty", "Fits", "FreeMask", "Healthy", "Idle",
+			"AppendLeft", "BreakCost", "Check", "CheckHolds", "CheckTags", "Diagnose", "DiagnoseLevels", "EachFaulty", "Fits", "FreeMask", "Healthy", "Idle",
 			"HostFree", "LossOn", "Partitioning", "Plain", "Schedulable", "ShareLeft", "Sound", "StockOf", "Stocks", "Taken", "Tree", "Validate",
 		},
 	},
@@ -23,7 +23,7 @@ var doors = map[string]doorsOf{
 			"RetainProduct", "Set", "SetCapacity", "SetHalfLife", "SetNext", "SetPast",
 		},
 		asks: []string{
-			"Active", "Below", "Capacity", "Check", "CheckProduct", "Config", "Covered", "Fits", "Guaranteed", "HalfLife",
+			"Active", "Asks", "Below", "Capacity", "Check", "CheckProduct", "Config", "Covered", "Fits", "Guaranteed", "HalfLife",
 			"InTheWay", "Leaf", "Len", "LimitOf", "Lookup", "Name", "Next", "Now", "Parent", "Past",
 			"Positions", "Product", "Queues", "Used", "WithheldBy", "Within",
 		},

@@ -8,6 +8,8 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/topology"
 )
 
 // CheckWaiting checks that replicas stand in the pending index with what they wait for, and
@@ -108,6 +110,30 @@ func (bl *Backlog) CheckQueues() error {
 	if many != bl.Blocked.Len() {
 		return fmt.Errorf("%d shapes are blocked, and %d count as such", many, bl.Blocked.Len())
 	}
+	return bl.checkDemand()
+}
+
+// checkDemand counts anew how many whole gangs wait for room in one domain of each level.
+func (bl *Backlog) checkDemand() error {
+	want := make([]int, len(bl.Demand))
+	for _, q := range bl.books.Queues {
+		if q == nil {
+			continue
+		}
+		for _, b := range q.List {
+			if b.Entries.Min().Grows {
+				continue // all of them do: what grows is short of less than a gang
+			}
+			for _, level := range b.Shape.Levels {
+				want[level] += b.Waiting()
+			}
+		}
+	}
+	for level, many := range want {
+		if bl.Demand[level] != many || bl.state.Fleet.BreakCost(topology.Level(level)) != min(many, gang.MaxBreakCost) {
+			return fmt.Errorf("%d gangs wait for room in a domain of level %d, counted %d", many, level, bl.Demand[level])
+		}
+	}
 	return nil
 }
 
@@ -150,6 +176,8 @@ func (bl *Backlog) checkBuckets(q *record.Queue) error {
 		return fmt.Errorf("%d replicas wait (counted %d), %d ready buckets (of %d)", len(waiting)+behind, q.Waiting, ready, q.Ready.Len())
 	case bl.state.Quota.Active(q.Index) != (ready > 0):
 		return fmt.Errorf("active: %v, with %d ready buckets", ready == 0, ready)
+	case bl.ToldNext == bl.state.Classes.Version && ready > 0 && bl.state.Quota.Asks(q.Index) != q.Ready.Min().Shape.Least.GPUMilli:
+		return fmt.Errorf("would be served %d milli-GPU next, and is said to ask for %d", q.Ready.Min().Shape.Least.GPUMilli, bl.state.Quota.Asks(q.Index))
 	}
 	return state.Agree(state.Tally{What: "buckets", Is: len(q.List), Expected: len(q.Buckets)})
 }

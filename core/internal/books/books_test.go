@@ -337,7 +337,7 @@ func TestAPartThatIsImaginedGoneComesBackWithoutATrace(t *testing.T) {
 func TestChecksFindWhatDoesNotAddUp(t *testing.T) {
 	check := map[string]func(*books.Books) error{
 		"holds": (*books.Books).CheckHolds, "charges": (*books.Books).CheckCharges,
-		"lots": (*books.Books).CheckLots, "capacities": (*books.Books).CheckCapacities,
+		"lots": (*books.Books).CheckLots, "capacities": (*books.Books).CheckCapacities, "contenders": (*books.Books).CheckContenders,
 	}
 	for name, c := range map[string]struct {
 		check, says string
@@ -346,7 +346,7 @@ func TestChecksFindWhatDoesNotAddUp(t *testing.T) {
 		"a hold of nobody": {"holds", "fleet:", func(m *roomtest.Machine, rep *record.Replica) {
 			require.True(t, m.Books.Hold([]gang.Member{{Hold: gang.Hold{Node: 0, GPUs: 1 << 7}}}))
 		}},
-		"a charge for nothing": {"charges", "S3: uses 3000 milli-GPU, and is charged 3001", func(m *roomtest.Machine, rep *record.Replica) {
+		"a charge for nothing": {"charges", "S3: uses 3000 of gpuMilli, and is charged 3001", func(m *roomtest.Machine, rep *record.Replica) {
 			m.Books.Charge(rep.Job.Queue, quota.Charge{GPUMilli: 1, Product: quota.NoProduct})
 		}},
 		"a lot that does not run": {"lots", "it runs", func(m *roomtest.Machine, rep *record.Replica) { m.Books.CountLot(rep, 1) }},
@@ -356,10 +356,26 @@ func TestChecksFindWhatDoesNotAddUp(t *testing.T) {
 		"a sum that is off": {"capacities", "the fleet has 20000 of gpuMilli, counted 1", func(m *roomtest.Machine, _ *record.Replica) {
 			m.Books.Capacities[quota.GPUMilli] = 1
 		}},
+		"queues that are told of less": {"capacities", "queues are told", func(m *roomtest.Machine, _ *record.Replica) {
+			require.NoError(t, m.State.Quota.SetCapacity(quota.GPUMilli, 1))
+		}},
+		"a queue that borrows nothing": {"contenders", "more than it is guaranteed: true", func(m *roomtest.Machine, _ *record.Replica) {
+			queueOf(m, "a").Over = true
+		}},
+		"a queue that keeps nothing": {"contenders", "not to lend", func(m *roomtest.Machine, _ *record.Replica) {
+			queueOf(m, "a").Keeps = true
+		}},
+		"a queue in which more waits": {"contenders", "waits for 0 milli-GPU, counted 7", func(m *roomtest.Machine, _ *record.Replica) {
+			queueOf(m, "b").WaitingMilli = 7
+		}},
+		"a queue that is to be looked at": {"contenders", "touched: true", func(m *roomtest.Machine, _ *record.Replica) {
+			queueOf(m, "b").Touched = true
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := machine(t, berth.Config{})
 			rep := m.Run(roomtest.Job("train", "a", 1, 3), "n1")
+			m.Books.TellDemands()
 			require.NoError(t, check[c.check](m.Books))
 			m.Break()
 			c.spoil(m, rep)

@@ -7,8 +7,10 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/pq"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -35,19 +37,103 @@ func (bk *Books) CheckCharges() error {
 	if err := bk.state.Quota.Check(); err != nil {
 		return fmt.Errorf("quota: %w", err)
 	}
-	used := map[quota.QueueIndex]int64{}
+	type account struct {
+		queue    quota.QueueIndex
+		resource quota.Resource
+	}
+	used := map[account]int64{}
 	for _, n := range bk.state.Nodes {
 		if n == nil {
 			continue
 		}
 		for _, at := range n.Members {
-			used[at.Rep.Job.Queue] += record.ChargeOf(&at.Rep.Members[at.Index].Hold, n).GPUMilli
+			q, c := at.Rep.Job.Queue, record.ChargeOf(&at.Rep.Members[at.Index].Hold, n)
+			used[account{q, quota.GPUMilli}] += c.GPUMilli
+			if c.GPUMilli > 0 && n.Spec.Product != "" {
+				used[account{q, quota.GPUMilliOf(n.Spec.Product)}] += c.GPUMilli
+			}
+			for r, amount := range c.Host {
+				used[account{q, quota.HostOf(countable.Resource(r))}] += amount
+			}
 		}
 	}
-	for _, q := range bk.Queues {
-		if q != nil && bk.state.Quota.Leaf(q.Index) && bk.state.Quota.Used(q.Index, quota.GPUMilli) != used[q.Index] {
-			return fmt.Errorf("queue %s: S3: uses %d milli-GPU, and is charged %d", bk.state.Quota.Name(q.Index), used[q.Index], bk.state.Quota.Used(q.Index, quota.GPUMilli))
+	resources := bk.resources()
+	for i, q := range bk.Queues {
+		if q == nil || !bk.state.Quota.Leaf(q.Index) {
+			continue
 		}
+		if q.Index != quota.QueueIndex(i) {
+			return fmt.Errorf("queue %s is at %d", bk.state.Quota.Name(q.Index), i)
+		}
+		for _, r := range resources {
+			if is, charged := used[account{q.Index, r}], bk.state.Quota.Used(q.Index, r); is != charged {
+				return fmt.Errorf("queue %s: S3: uses %d of %s, and is charged %d", bk.state.Quota.Name(q.Index), is, r, charged)
+			}
+		}
+	}
+	return nil
+}
+
+// resources lists those that queues are charged for, as long as the fleet has some.
+func (bk *Books) resources() []quota.Resource {
+	list := []quota.Resource{quota.GPUMilli}
+	for r := range countable.Resource(countable.NumResources) {
+		list = append(list, quota.HostOf(r))
+	}
+	for _, n := range bk.state.Nodes {
+		if n != nil && n.Spec.Product != "" {
+			list = append(list, quota.GPUMilliOf(n.Spec.Product))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// CheckContenders works out anew what is kept per queue of what it wants, lends and uses beyond its
+// guarantee, and the shares.
+func (bk *Books) CheckContenders() error {
+	over, keeping := 0, 0
+	tree := bk.state.Quota
+	for _, q := range bk.Queues {
+		if q == nil {
+			continue
+		}
+		state.CountIf(&over, q.Over)
+		state.CountIf(&keeping, q.Keeps)
+		leaf, used := tree.Leaf(q.Index), tree.Used(q.Index, quota.GPUMilli)
+		waiting := int64(0)
+		for _, b := range q.List {
+			waiting += int64(b.Waiting()) * b.Shape.Charge.GPUMilli
+		}
+		switch current := bk.demandVersion == bk.state.Classes.Version; {
+		case q.Over != (leaf && used > tree.Guaranteed(q.Index, quota.GPUMilli)):
+			return fmt.Errorf("queue %s is said to use more than it is guaranteed: %t", tree.Name(q.Index), q.Over)
+		case q.Keeps != (len(tree.Config(q.Index).LendingLimit) > 0):
+			return fmt.Errorf("queue %s is said not to lend all that it is guaranteed: %t", tree.Name(q.Index), q.Keeps)
+		case q.Touched != slices.Contains(bk.Touched, q):
+			return fmt.Errorf("queue %s is said to be touched: %t", tree.Name(q.Index), q.Touched)
+		case current && q.WaitingMilli != waiting:
+			return fmt.Errorf("queue %s waits for %d milli-GPU, counted %d", tree.Name(q.Index), waiting, q.WaitingMilli)
+		case current && leaf && !q.Touched && bk.Shares.Demand(q.Index) != min(used+waiting, quota.MaxAmount):
+			return fmt.Errorf("queue %s wants %d milli-GPU, and is said to want %d", tree.Name(q.Index), used+waiting, bk.Shares.Demand(q.Index))
+		}
+	}
+	if bk.Earmarked || len(bk.uncounted) > 0 || slices.ContainsFunc(bk.waiting, func(h pq.Heap[*record.Entry]) bool { return h.Len() > 0 }) {
+		return errors.New("something is earmarked, or has its turn, after a pass")
+	}
+	if err := bk.Shares.Check(); err != nil {
+		return err
+	}
+	return state.Agree(state.Tally{What: "queues beyond their guarantee", Is: bk.over, Expected: over}, state.Tally{What: "queues that keep something", Is: bk.Keeping, Expected: keeping})
+}
+
+// CheckLedger checks that time is counted at the rates of what is held.
+func (bk *Books) CheckLedger() error {
+	if bk.Ledger == nil {
+		return nil
+	}
+	if err := bk.checkLedger(bk.Ledger.State()); err != nil {
+		return err
 	}
 	return nil
 }
@@ -97,6 +183,15 @@ func (bk *Books) CheckCapacities() error {
 	for _, r := range slices.Sorted(maps.Keys(want)) {
 		if bk.Capacities[r] != want[r] {
 			return fmt.Errorf("the fleet has %d of %s, counted %d", want[r], r, bk.Capacities[r])
+		}
+	}
+	for _, r := range slices.Sorted(maps.Keys(bk.Capacities)) {
+		told, known := bk.state.Quota.Capacity(r)
+		switch {
+		case want[r] == 0:
+			return fmt.Errorf("the fleet has no %s, counted %d", r, bk.Capacities[r])
+		case !slices.Contains(bk.untold, r) && (!known || told != min(want[r], quota.MaxAmount)):
+			return fmt.Errorf("the fleet has %d of %s, and queues are told that it has %d", want[r], r, told)
 		}
 	}
 	return nil

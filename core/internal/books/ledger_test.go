@@ -97,6 +97,7 @@ func TestUseThatIsNotThatOfWhatIsHeldIsRefused(t *testing.T) {
 			c.spoil(&saved)
 			m := usedForAnHour(t, true)
 			m.Refused(m.Books.RestoreUse(&saved), berth.ErrInvalid, c.field)
+			m.Break() // it has no use
 		})
 	}
 }
@@ -124,4 +125,5 @@ func TestNothingIsAccountedForWhileASnapshotIsRestored(t *testing.T) {
 	require.Empty(t, m.Books.Ledger.Keys())
 	require.Less(t, m.State.Quota.Now(), int64(m.State.Now))
 	m.Books.Restoring = false
+	m.Break() // what is held has no account
 }

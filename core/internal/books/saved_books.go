@@ -78,14 +78,19 @@ func (bk *Books) restoreLedger(state *quota.LedgerState) *berth.Error {
 	if ledger.Now() > int64(bk.state.Now) {
 		return refusal.Of(berth.ErrInvalid, "ledger.now", "is in the future")
 	}
-	if err := bk.checkEntries(state.Entries); err != nil {
-		return err
-	}
-	if err := bk.checkQueueTimes(state.Queues); err != nil {
+	if err := bk.checkLedger(*state); err != nil {
 		return err
 	}
 	bk.Ledger = ledger
 	return nil
+}
+
+// checkLedger refuses a ledger with other rates than those of what is held.
+func (bk *Books) checkLedger(state quota.LedgerState) *berth.Error {
+	if err := bk.checkEntries(state.Entries); err != nil {
+		return err
+	}
+	return bk.checkQueueTimes(state.Queues)
 }
 
 // checkEntries refuses entries with other rates than those of what is held.

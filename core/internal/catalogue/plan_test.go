@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/mig"
 )
@@ -54,4 +56,36 @@ func oneOf(l *mig.Lattice, profile int) []int {
 	counts := make([]int, l.Profiles())
 	counts[profile] = 1
 	return counts
+}
+
+// Check finds a plan that is not the one of its layout, and uses that are not those that were
+// counted.
+func TestCheckFindsWhatIsKeptAndWrong(t *testing.T) {
+	product, _ := mig.Lookup("H100-80GB")
+	for name, spoil := range map[string]func(c *Catalogue, t *Table){
+		"a plan": func(_ *Catalogue, t *Table) {
+			for key, plan := range t.plans {
+				plan.Steps++
+				t.plans[key] = plan
+			}
+		},
+		"nodes of a table":         func(_ *Catalogue, t *Table) { t.Nodes++ },
+		"the name of a table":      func(_ *Catalogue, t *Table) { t.Product.Name = "other" },
+		"uses of an owner":         func(c *Catalogue, _ *Table) { c.Owners.Uses[1]++ },
+		"the key of an owner":      func(c *Catalogue, _ *Table) { c.Owners.Keys[1].TrustDomain.Tenant = "other" },
+		"a graph that no node has": func(c *Catalogue, _ *Table) { c.Graphs.ByKey["none"] = &GraphEntry{key: "none", uses: 1} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New()
+			table, err := c.NewTable(product, false)
+			require.NoError(t, err)
+			c.Tables[product.Name] = table
+			table.Plan(0, 0, 0, 1)
+			owner := c.Owners.Retain(OwnerKey{TrustDomain{Tenant: "t"}, berth.ShareMPS})
+			check := func() error { return c.Check(map[gang.Owner]int{owner: 1}, nil, nil) }
+			require.NoError(t, check())
+			spoil(c, table)
+			require.Error(t, check())
+		})
+	}
 }

@@ -57,18 +57,24 @@ func (t *Table) Plan(exist, held mig.State, profile, count int) Plan {
 	if known {
 		return plan
 	}
+	plan = t.workOut(key)
+	if t.plans == nil || len(t.plans) >= maxPlans {
+		t.plans = map[planKey]Plan{}
+	}
+	t.plans[key] = plan
+	return plan
+}
+
+// workOut is Plan, without a memory.
+func (t *Table) workOut(key planKey) (plan Plan) {
 	counts := make([]int, t.Lattice.Profiles())
-	counts[profile] = count
-	if to, steps, ok := t.Lattice.PlanFor(exist, held, counts); ok {
+	counts[key.profile] = key.count
+	if to, steps, ok := t.Lattice.PlanFor(key.exist, key.held, counts); ok {
 		plan = Plan{To: to, Steps: len(steps)}
 		for _, step := range steps {
 			plan.Touched += t.Milli(step.Placement)
 		}
 	}
-	if t.plans == nil || len(t.plans) >= maxPlans {
-		t.plans = map[planKey]Plan{}
-	}
-	t.plans[key] = plan
 	return plan
 }
 

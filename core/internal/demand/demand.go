@@ -159,7 +159,7 @@ func (d *Demand) Loss(c *gang.Claim, s *gang.Stock, left int16) int64 {
 	return d.worth(from) - d.worth(d.after(c, from, left))
 }
 
-// after is what a stand comes to with a member with a claim.
+// after is what a leftover comes to with a member with a claim.
 func (d *Demand) after(c *gang.Claim, from *leftover, left int16) *leftover {
 	d.left = append(d.left[:0], from.left...)
 	switch milli := int16(c.Share.GPUMilli); {
@@ -180,7 +180,7 @@ func (d *Demand) after(c *gang.Claim, from *leftover, left int16) *leftover {
 	return d.find(from.model, from.host.Minus(c.Host), d.left)
 }
 
-// worth is what a stand is worth.
+// worth is what a leftover is worth.
 func (d *Demand) worth(s *leftover) int64 {
 	if s.priced != d.number {
 		s.priced, s.worth = d.number, 0

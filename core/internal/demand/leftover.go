@@ -65,13 +65,7 @@ func (d *Demand) leftoverOf(s *gang.Stock) *leftover {
 // find returns the leftover with so much left, of which left is in ascending order.
 func (d *Demand) find(model int, has countable.Amounts, left []int16) *leftover {
 	ss := &d.leftovers
-	key := binary.AppendUvarint(ss.key[:0], uint64(model))
-	for _, amount := range has {
-		key = binary.AppendVarint(key, amount)
-	}
-	for _, milli := range left {
-		key = binary.LittleEndian.AppendUint16(key, uint16(milli))
-	}
+	key := appendLeftover(ss.key[:0], model, has, left)
 	ss.key = key
 	if s := ss.known[string(key)]; s != nil {
 		return s
@@ -85,7 +79,19 @@ func (d *Demand) find(model int, has countable.Amounts, left []int16) *leftover 
 	return s
 }
 
-// measure finds what a stand takes of the typical kinds.
+// appendLeftover appends what a leftover is known by.
+func appendLeftover(b []byte, model int, has countable.Amounts, left []int16) []byte {
+	b = binary.AppendUvarint(b, uint64(model))
+	for _, amount := range has {
+		b = binary.AppendVarint(b, amount)
+	}
+	for _, milli := range left {
+		b = binary.LittleEndian.AppendUint16(b, uint16(milli))
+	}
+	return b
+}
+
+// measure finds what a leftover takes of the typical kinds.
 func (d *Demand) measure(s *leftover) {
 	ss, kinds := &d.leftovers, len(d.outlook.typical)
 	ss.counts = append(ss.counts[:0], make([]int32, 2*kinds)...)
@@ -143,8 +149,8 @@ func (d *Demand) alone(s *leftover, counts []int32) bool {
 	return some
 }
 
-// company counts how many of each typical kind are taken when the stand is filled with sequences of
-// members, in all of them together. In a sequence each member that fits gets a place, a share on
+// company counts how many of each typical kind are taken when the leftover is filled with sequences
+// of members, in all of them together. In a sequence each member that fits gets a place, a share on
 // the GPU where it leaves the least.
 func (d *Demand) company(s *leftover, counts []int32) {
 	ss := &d.leftovers
@@ -161,7 +167,7 @@ func (d *Demand) company(s *leftover, counts []int32) {
 	}
 }
 
-// enter begins a fill of a stand.
+// enter begins a fill of a leftover.
 func (ss *leftovers) enter(s *leftover) {
 	ss.host, ss.whole, ss.parts = s.host, 0, ss.parts[:0]
 	for _, milli := range s.left {

@@ -35,6 +35,8 @@ type outlook struct {
 	// models are the kinds of hardware that were met since.
 	models []model
 	byKey  map[hardware.Key]int
+	// checked is the model that Check has worked out last.
+	checked int
 }
 
 // An expected is a typical kind.
@@ -49,6 +51,7 @@ type expected struct {
 
 // A model is what the hardware of nodes is to typical kinds.
 type model struct {
+	key     hardware.Key
 	accepts []bool    // by typical kind
 	hands   [][]int16 // sequences of typical kinds that it accepts
 }
@@ -78,15 +81,21 @@ func (o *outlook) expect(kinds []Kind, time int64) {
 	*o = outlook{time: time, kinds: kinds, byKey: map[hardware.Key]int{}}
 	for i := range kinds {
 		k := &kinds[i]
-		e := expected{group: berth.Group{Members: 1, Claim: k.Claim, Selector: k.Selector}, gpus: k.Claim.GPUs, host: k.Claim.Host()}
-		if k.Claim.Share != nil {
-			e.milli = int16(k.Claim.Share.GPUMilli)
-		}
+		e := expectedOf(k)
 		const demandBits = 24
 		e.demand = (k.Time << demandBits / time) * k.milli() << (priceBits - demandBits)
 		e.name = nameOf(&e.group)
 		o.typical = append(o.typical, e)
 	}
+}
+
+// expectedOf is what a kind asks for.
+func expectedOf(k *Kind) expected {
+	e := expected{group: berth.Group{Members: 1, Claim: k.Claim, Selector: k.Selector}, gpus: k.Claim.GPUs, host: k.Claim.Host()}
+	if k.Claim.Share != nil {
+		e.milli = int16(k.Claim.Share.GPUMilli)
+	}
+	return e
 }
 
 // milli is what a member of a kind takes of GPUs, in thousandths.
@@ -107,7 +116,7 @@ func (o *outlook) model(k hardware.Key) int {
 	if !known {
 		i = len(o.models)
 		o.byKey[k] = i
-		m := model{accepts: make([]bool, len(o.typical))}
+		m := model{key: k, accepts: make([]bool, len(o.typical))}
 		for t := range o.typical {
 			m.accepts[t] = k.Admits(&o.typical[t].group)
 		}

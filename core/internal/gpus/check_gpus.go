@@ -15,11 +15,8 @@ import (
 // CheckGPUs checks what is kept of GPUs: that descriptions, orders, the fleet and the counts
 // agree.
 func (gp *GPUs) CheckGPUs() error {
-	nodes, out := map[*catalogue.Table]int{}, 0
+	out := 0
 	if err := gp.state.EachNode(func(n *record.Node) error {
-		if n.Table != nil {
-			nodes[n.Table]++
-		}
 		for gpu := range n.GPUs {
 			if err := gp.checkGPU(n, gpu); err != nil {
 				return fmt.Errorf("GPU %d: %w", gpu, err)
@@ -32,12 +29,38 @@ func (gp *GPUs) CheckGPUs() error {
 	}); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(gp.catalogue.Tables)) {
-		if t := gp.catalogue.Tables[name]; t.Nodes != nodes[t] {
-			return fmt.Errorf("table %s: %d nodes, counted %d", name, nodes[t], t.Nodes)
+	return state.Agree(state.Tally{What: "orders for GPUs", Is: len(gp.Repartitions), Expected: out})
+}
+
+// CheckCatalogue counts anew what is used of the catalogue: owners by requests and by members that
+// have shares, graphs and tables by nodes.
+func (gp *GPUs) CheckCatalogue() error {
+	owners, graphs, tables := map[gang.Owner]int{}, map[*catalogue.GraphEntry]int{}, map[*catalogue.Table]int{}
+	for _, key := range slices.Sorted(maps.Keys(gp.state.Shapes)) {
+		spec := &gp.state.Shapes[key].Spec
+		for i := range spec.Groups {
+			if share := spec.Groups[i].Claim.Share; share != nil {
+				owners[gp.catalogue.Owners.ByKey[catalogue.OwnerKey{TrustDomain: spec.TrustDomain, Mode: share.Mode}]]++
+			}
 		}
 	}
-	return state.Agree(state.Tally{What: "orders for GPUs", Is: len(gp.Repartitions), Expected: out})
+	for _, n := range gp.state.Nodes {
+		if n == nil {
+			continue
+		}
+		if n.Graph != nil {
+			graphs[n.Graph]++
+		}
+		if n.Table != nil {
+			tables[n.Table]++
+		}
+		for _, at := range n.Members {
+			if share := at.Rep.Members[at.Index].Hold.Share; share.GPUMilli > 0 {
+				owners[share.Owner]++
+			}
+		}
+	}
+	return gp.catalogue.Check(owners, graphs, tables)
 }
 
 // CheckGPUHolds checks that GPUs are held for replicas that wait.

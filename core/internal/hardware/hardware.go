@@ -4,6 +4,7 @@ package hardware
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -190,15 +191,26 @@ func (t *Table[R]) note(i, change int) {
 	}
 }
 
-// Ordered reports whether the orders and the kinds are those of the classes.
-func (t *Table[R]) Ordered() bool {
-	of := Table[R]{List: t.List, kinds: map[Key]int{}}
+// Check makes the keys, the orders and the kinds anew of the classes, which have so many nodes, and
+// compares. It is for tests.
+func (t *Table[R]) Check(nodes map[int]int) error {
+	fresh := Table[R]{ByKey: map[Key]int{}, List: t.List, kinds: map[Key]int{}}
 	for i := range t.List {
-		if t.List[i].Nodes > 0 {
-			of.note(i, 1)
+		e := &t.List[i]
+		switch {
+		case e.Nodes != nodes[i]:
+			return fmt.Errorf("class %d has %d nodes, counted %d", i, nodes[i], e.Nodes)
+		case e.Nodes > 0:
+			fresh.ByKey[e.Key] = i
+			fresh.note(i, 1)
+		case e.Table != nil || e.Reservations != nil:
+			return fmt.Errorf("something is left of class %d", i)
 		}
 	}
-	return slices.Equal(of.sorted, t.sorted) && slices.Equal(of.open, t.open) && maps.Equal(of.kinds, t.kinds)
+	if !maps.Equal(fresh.ByKey, t.ByKey) || !slices.Equal(fresh.sorted, t.sorted) || !slices.Equal(fresh.open, t.open) || !maps.Equal(fresh.kinds, t.kinds) {
+		return fmt.Errorf("the classes are not in the order of their keys, or not known by them")
+	}
+	return nil
 }
 
 // withOrWithout puts a class into an order, or takes it out.

@@ -148,6 +148,13 @@ func (n *Node) SetGeometry(g berth.Geometry) {
 	}
 }
 
+// GeometryInStep reports whether what follows from the geometry of a node does.
+func (n *Node) GeometryInStep() bool {
+	fresh := Node{Table: n.Table}
+	fresh.SetGeometry(n.Geometry)
+	return slices.Equal(n.base, fresh.base) && slices.Equal(n.Home, fresh.Home)
+}
+
 // Closed reports whether the node takes no work.
 func (n *Node) Closed() bool { return n.Cordoned || n.Trust.QuarantineUntil != 0 }
 

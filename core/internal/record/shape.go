@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -82,6 +83,27 @@ func (p *Pattern) Claims() []berth.GroupClaim {
 		}
 	}
 	return p.claims
+}
+
+// InStep checks that what follows from the groups of a pattern does.
+func (p *Pattern) InStep() error {
+	fresh := Pattern{Key: p.Key, Asked: p.Asked, Offsets: OffsetsOf(p.Groups)}
+	if !slices.Equal(p.Offsets, fresh.Offsets) {
+		return fmt.Errorf("its groups begin at %v, not at %v", p.Offsets, fresh.Offsets)
+	}
+	if p.claims != nil && !values.SameClaims(p.claims, fresh.Claims()) {
+		return fmt.Errorf("its Binds say that it claims %v", p.claims)
+	}
+	return nil
+}
+
+// OffsetsOf lists the flat index of the first member of each group; one more: the total.
+func OffsetsOf(groups []berth.Group) []int {
+	offsets := make([]int, 1, 1+len(groups))
+	for i := range groups {
+		offsets = append(offsets, offsets[i]+groups[i].Members)
+	}
+	return offsets
 }
 
 // A PatternSpec is what a pattern is known by: its JSON is the key.

@@ -226,6 +226,14 @@ func (sc *Scoring) RestoreDemand(s *demand.Saved) *berth.Error {
 	return nil
 }
 
+// Check works out anew what is kept of what is asked for. It is for tests.
+func (sc *Scoring) Check() error {
+	if sc.demand == nil {
+		return nil
+	}
+	return sc.demand.Check()
+}
+
 // Save returns the name of the scorer, and its books.
 func (sc *Scoring) Save() (name string, books []byte) {
 	if sc.scorer == nil {

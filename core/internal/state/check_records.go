@@ -1,7 +1,6 @@
 package state
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,15 +13,22 @@ import (
 // CheckNodes checks that nodes are where their names and indexes say, and of the class, and
 // with the links, that they are described with.
 func (st *State) CheckNodes() error {
-	named := 0
+	named, classes := 0, map[int]int{}
 	err := st.EachNode(func(n *record.Node) error {
 		named++
-		entry, full := st.Classes.List[n.Class], n.Spec.Full()
+		classes[n.Class]++
+		entry, full, geometry := st.Classes.List[n.Class], n.Spec.Full(), GeometryOf(&st.Config.Policy, n.Spec.Pool)
 		switch {
 		case st.Nodes[n.Index] != n || st.NodeByID[n.Spec.ID] != n || n.Freed != slices.Contains(st.FreedNodes, n):
 			return fmt.Errorf("its index or its name leads elsewhere, or it is wrongly in freedNodes")
 		case entry.Key != n.Key() || !slices.Equal(entry.Reservations, n.Reservations) || int(st.Fleet.Tree().NodeClass(n.Index)) != n.Class:
 			return fmt.Errorf("is in the wrong class")
+		case n.Table != entry.Table || (n.Table == nil) != (n.Spec.MIGTable == "") || n.Table != nil && n.Table != st.catalogue.Tables[n.Spec.MIGTable]:
+			return fmt.Errorf("has the wrong table")
+		case n.Product != st.Quota.Product(n.Spec.Product) || !SameGeometry(&n.Geometry, &geometry) || !n.GeometryInStep():
+			return fmt.Errorf("has the index of another product, or the geometry of another pool")
+		case n.Planned != 0:
+			return fmt.Errorf("%d members are planned there", n.Planned)
 		case (n.Graph == nil) != (n.Spec.Links == nil) || n.Graph != nil && st.catalogue.Graphs.ByKey[catalogue.GraphKey(&full)] != n.Graph:
 			return fmt.Errorf("has the wrong links")
 		}
@@ -31,8 +37,8 @@ func (st *State) CheckNodes() error {
 	if err != nil {
 		return err
 	}
-	if !st.Classes.Ordered() {
-		return errors.New("the classes are not in the order of their keys")
+	if err := st.Classes.Check(classes); err != nil {
+		return err
 	}
 	return Agree(Tally{"nodes by name", len(st.NodeByID), named})
 }
@@ -63,15 +69,27 @@ func (st *State) CheckJobs() error {
 		if st.Shapes[j.Shape().Key] != j.Shape() || j.Shape().Users < 1 {
 			return fmt.Errorf("job %s: its shape is not known", id)
 		}
-		if p := j.Pattern; st.Patterns[p.Key] != p || j.Spec.Asked != &p.Asked || st.gangShape(&j.Spec) != p.Shape {
-			return fmt.Errorf("job %s: its pattern is not known, or has another shape", id)
+		if j.Spec.Asked != &j.Pattern.Asked {
+			return fmt.Errorf("job %s: it is not of its pattern", id)
 		}
 		if users[j.Pattern]++; users[j.Pattern] == 1 {
 			counted += j.Pattern.Users
+			if err := st.checkPattern(j); err != nil {
+				return fmt.Errorf("job %s: %w", id, err)
+			}
 		}
 		replicas += live
 	}
 	return Agree(Tally{"replicas", st.Replicas, replicas}, Tally{"patterns", len(st.Patterns), len(users)}, Tally{"jobs by pattern", counted, len(st.Jobs)})
+}
+
+// checkPattern makes the pattern of a job anew.
+func (st *State) checkPattern(j *record.Job) error {
+	full := j.Spec.Full()
+	if p := j.Pattern; st.Patterns[p.Key] != p || st.gangShape(&j.Spec) != p.Shape || st.PatternOf(&full) != p {
+		return fmt.Errorf("its pattern is not known, or has another shape")
+	}
+	return j.Pattern.InStep()
 }
 
 // CheckMembers checks members against the state of their replica, and the lists of their nodes.

@@ -52,11 +52,7 @@ func (st *State) PatternOf(j *berth.Job) *record.Pattern {
 			return p
 		}
 	}
-	p := &record.Pattern{Key: string(st.key), Asked: asked.Clone(), Offsets: make([]int, 1, 1+len(j.Groups))}
-	for i := range j.Groups {
-		p.Offsets = append(p.Offsets, p.Offsets[i]+j.Groups[i].Members)
-	}
-	return p
+	return &record.Pattern{Key: string(st.key), Asked: asked.Clone(), Offsets: record.OffsetsOf(j.Groups)}
 }
 
 // Patterns finds those of jobs that share the memory of their groups, as many of a snapshot do: by

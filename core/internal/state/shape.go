@@ -24,14 +24,19 @@ func (st *State) shapeOf(spec record.ShapeSpec) *record.Shape {
 	if s := st.Shapes[string(written)]; s != nil {
 		return s
 	}
-	key := string(written)
+	s := st.newShape(string(written), spec)
+	st.enterShape(s)
+	return s
+}
+
+// newShape is a shape that nobody has and that is not compiled yet.
+func (st *State) newShape(key string, spec record.ShapeSpec) *record.Shape {
 	s := &record.Shape{Key: key, Spec: spec, Levels: st.levelsOf(&spec), BlockedAt: -1, Version: -1}
 	s.LooksAround = spec.Topology.Exclusive != "" || spec.Like != "" ||
 		slices.ContainsFunc(spec.Groups, func(g berth.Group) bool { return g.Topology.Spread != "" })
 	for i := range spec.Groups {
 		s.GPUs += record.Least(&spec.Groups[i]) * spec.Groups[i].Claim.GPUs
 	}
-	st.enterShape(s)
 	return s
 }
 
