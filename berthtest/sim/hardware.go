@@ -11,6 +11,8 @@ import (
 type hardware struct {
 	nodes []berth.Node // those in the fleet, in no useful order
 	byID  map[berth.NodeID]int
+	// gone are the kinds of GPUs of nodes that went for good.
+	gone []berth.GPU
 	// unsure are the GPUs that failed while an order about them was out.
 	unsure map[place]bool
 }
@@ -55,6 +57,11 @@ func (s *Simulation) trouble() error {
 	}
 	if s.chance(f.GangDie) {
 		if err := s.gangDies(); err != nil {
+			return err
+		}
+	}
+	if s.chance(f.Swap) && len(s.hardware.nodes) > 0 {
+		if err := s.swap(); err != nil {
 			return err
 		}
 	}

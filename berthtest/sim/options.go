@@ -123,6 +123,11 @@ type Faults struct {
 	// come back after a while, between half of Outage and one and a half; two in three of the
 	// nodes that are drained are to be empty half of that earlier, on average.
 	MemberDie, GangDie, NodeLost, GPUFail, Xid, Cordon, Drain float64
+	// Of each pass: a node goes for good, or one time in four all nodes of its pool, and others
+	// come with as many GPUs, at once or after an outage. They differ in one thing: GPUs of another
+	// kind that has been in the fleet, more or less memory of GPUs, NVLink, the host, the pool, or
+	// where they stand; half of the time they have the names of those that went.
+	Swap float64
 	// Outage is how long hardware stays away on average; zero: 10 minutes.
 	Outage berth.Duration
 

@@ -14,15 +14,15 @@ import (
 	"github.com/berth-sched/berth/internal/statetable"
 )
 
-// TestSwarm runs tiny worlds with random faults under the checker; then the faults
-// stop, and each must come to rest. Many worlds, as CI draws them, must together have
-// gone through everything that mattersCases lists, and through each report of a Bind. One that
-// failed is replayed by its seed:
+// TestSwarm runs tiny worlds with random faults under the checker, some with hardware that is
+// swapped; then the faults stop, and each must come to rest. Many worlds, as CI draws them, must
+// together have gone through everything that mattersCases lists, and through each report of a Bind.
+// One that failed is replayed by its seed:
 //
 //	BERTH_SEED=1234 go test -run TestSwarm ./berthtest/sim
 func TestSwarm(t *testing.T) {
 	t.Parallel()
-	swarm(t, 24, (*generator).world, append(reportsOfBinds(), mattersCases...)...)
+	swarm(t, 24, (*generator).swapping, append(reportsOfBinds(), mattersCases...)...)
 }
 
 // reportsOfBinds are the cases in which a Bind is reported: as many as the table of replicas has.
