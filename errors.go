@@ -33,8 +33,9 @@ var (
 	ErrStale = errors.New("stale")
 	// ErrLimit: one of Config.Limits would be exceeded.
 	ErrLimit = errors.New("limit reached")
-	// ErrClock: an instant before one that the core has already seen.
-	ErrClock = errors.New("clock went back")
+	// ErrClock: an instant before one that the core has already seen, or after 2^61, the last one
+	// that it takes.
+	ErrClock = errors.New("clock went back, or past its end")
 )
 
 // An Error is a refusal. What was refused changed nothing: the state is

@@ -18,8 +18,8 @@ func (c *Core) Apply(now berth.Time, e berth.Event) error {
 	if e == nil {
 		return &berth.Error{Event: "event", Kind: berth.ErrInvalid, Reason: "is nil"}
 	}
-	if now < c.state.Now {
-		return c.clockError(kindOf(e), now)
+	if err := c.checkInstant(kindOf(e), now); err != nil {
+		return err
 	}
 	before, due := c.state.Now, *c.agenda
 	c.state.SetClock(now)

@@ -23,6 +23,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -123,7 +124,7 @@ func (c *Core) NextWake() (berth.Time, bool) {
 	if at > c.state.Now { // last, since it looks at every queue
 		at = min(at, c.evict.NextBid())
 	}
-	return max(at, c.state.Now), at != agenda.Never
+	return max(at, c.state.Now), at <= limits.MaxInstant
 }
 
 // Ledger returns the GPU time used until the latest instant: by account, in order of

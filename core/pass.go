@@ -7,6 +7,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/life"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
+	"github.com/berth-sched/berth/internal/limits"
 )
 
 // maxRepairs bounds how often the members of one Bind are placed anew before
@@ -14,7 +15,8 @@ import (
 const maxRepairs = 3
 
 // Schedule runs a pass at an instant and returns the orders it gives, in the
-// order of their IDs. It refuses an instant before one that the core has seen.
+// order of their IDs. It refuses an instant before one that the core has seen, one after the
+// last that there is (2^61), and to give more than 2^62 orders.
 //
 // A pass first lets fall due what is due, then sees to the replicas that must be
 // stopped or repaired, and then places pending work in policy order until
@@ -23,8 +25,11 @@ const maxRepairs = 3
 // changed since the last one, not to what exists: after something became free, that is one
 // search for each distinct request that waits and might fit there.
 func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
-	if now < c.state.Now {
-		return nil, c.clockError("schedule", now)
+	if err := c.checkInstant("schedule", now); err != nil {
+		return nil, err
+	}
+	if c.state.LastOrder >= limits.MaxOrder {
+		return nil, &berth.Error{Event: "schedule", Kind: berth.ErrLimit, Reason: fmt.Sprintf("order %d was the last that can be given", c.state.LastOrder)}
 	}
 	c.state.SetClock(now)
 	c.books.ForgetLost()
@@ -57,11 +62,18 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	return c.state.HandOver(), nil
 }
 
-func (c *Core) clockError(what string, now berth.Time) *berth.Error {
-	return &berth.Error{
-		Event: what, Field: "now", Kind: berth.ErrClock,
-		Reason: fmt.Sprintf("%d is before %d", now, c.state.Now),
+// checkInstant refuses an instant before the latest one, and one beyond all that the core takes.
+func (c *Core) checkInstant(what string, now berth.Time) *berth.Error {
+	refused := &berth.Error{Event: what, Field: "now", Kind: berth.ErrClock}
+	switch {
+	case now < c.state.Now:
+		refused.Reason = fmt.Sprintf("%d is before %d", now, c.state.Now)
+	case now > limits.MaxInstant:
+		refused.Reason = fmt.Sprintf("%d is after the last instant, %d", now, int64(limits.MaxInstant))
+	default:
+		return nil
 	}
+	return refused
 }
 
 // expire handles every timer that is due.

@@ -197,8 +197,11 @@ func versionOf(b []byte) int {
 // restore has every part take back its own, in the order in which the parts need each other.
 // What is due comes after all that wakes: restoring does.
 func (c *Core) restore(s *record.Snapshot) *berth.Error {
-	if s.Now < 0 || s.LastOrder > limits.MaxActions {
-		return refusal.Of(berth.ErrInvalid, "now", "is before the epoch, or lastOrder is out of range")
+	switch {
+	case s.Now < 0 || s.Now > limits.MaxInstant:
+		return refusal.Of(berth.ErrInvalid, "now", fmt.Sprintf("%d is outside 0..%d", s.Now, int64(limits.MaxInstant)))
+	case s.LastOrder > 2*limits.MaxOrder:
+		return refusal.Of(berth.ErrInvalid, "lastOrder", fmt.Sprintf("%d exceeds %d", s.LastOrder, uint64(2*limits.MaxOrder)))
 	}
 	c.state.Now, c.state.LastOrder = s.Now, s.LastOrder
 	if s.Bounds != nil {

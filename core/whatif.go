@@ -44,8 +44,8 @@ func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, events ...
 				return berth.StartPlan{}, err
 			}
 		}
-		if now < twin.state.Now {
-			return berth.StartPlan{}, c.clockError("whatItTakes", now)
+		if err := twin.checkInstant("whatItTakes", now); err != nil {
+			return berth.StartPlan{}, err
 		}
 		twin.state.SetClock(now)
 		twin.books.Tick()

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/limits"
 )
 
 // Rejected takes an event that the core refused, and its refusal.
@@ -12,10 +13,11 @@ func (c *Checker) Rejected(now berth.Time, event berth.Event, err error) error {
 	if violation := typed(event, err); violation != nil {
 		return violation
 	}
-	if now < c.now != errors.Is(err, berth.ErrClock) {
+	amiss := now < c.now || now > limits.MaxInstant
+	if amiss != errors.Is(err, berth.ErrClock) {
 		return broken(PromiseClock, "%s at %d after %d was refused with %v", event.Kind(), now, c.now, err)
 	}
-	if now < c.now {
+	if amiss {
 		return nil
 	}
 	switch e := event.(type) {

@@ -5,11 +5,19 @@ package limits
 const (
 	MaxAmount = 1 << 32
 	// MaxIncarnation is the highest that may be told, so that there is room to count
-	// on from it; a snapshot may have counted on already.
+	// on from it.
 	MaxIncarnation = 1 << 30
-	MaxActions     = 1 << 62
-	MaxAttempts    = 1 << 30
-	MaxOrdinal     = 1 << 16
+	// MaxOrder is the ID of the order after which no pass begins. The pass that reaches it may give
+	// some more, and a snapshot has as many again, so that every snapshot can be restored.
+	MaxOrder = 1 << 62
+	// MaxInstant is the last instant that the core takes, in milliseconds: after 73 million years. The
+	// largest Time stands for never; no instant that is a few spans after such a one, or twice as
+	// late, comes near it.
+	MaxInstant = 1 << 61
+	// MaxFuture is the last instant that the core may expect something at.
+	MaxFuture   = MaxInstant << 1
+	MaxAttempts = 1 << 30
+	MaxOrdinal  = 1 << 16
 	// MaxSpan is in milliseconds: 278 years, which the standard library's durations hold.
 	MaxSpan = 1 << 43
 	// MaxKinds bounds the kinds of node that a caller can make. Nodes that are set aside
