@@ -105,8 +105,9 @@
 // # The clock
 //
 // A core has no clock: a [Time] comes with each call, and an instant before the last one, or
-// after 2^61 milliseconds, is refused with [ErrClock]. Clocks of machines step back and jump ahead, so take one reading at
-// the start of the process, and go on from there by the monotonic clock, which nobody sets:
+// after 2^61 milliseconds, is refused with [ErrClock]. Clocks of machines step back and jump ahead,
+// so take one reading at the start of the process, and go on from there by the monotonic clock,
+// which nobody sets:
 //
 //	base, began := max(berth.TimeOf(time.Now()), sched.Now()), time.Now()
 //	now := func() berth.Time { return base.Add(berth.DurationOf(time.Since(began))) }

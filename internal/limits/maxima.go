@@ -10,9 +10,9 @@ const (
 	// MaxOrder is the ID of the order after which no pass begins. The pass that reaches it may give
 	// some more, and a snapshot has as many again, so that every snapshot can be restored.
 	MaxOrder = 1 << 62
-	// MaxInstant is the last instant that the core takes, in milliseconds: after 73 million years. The
-	// largest Time stands for never; no instant that is a few spans after such a one, or twice as
-	// late, comes near it.
+	// MaxInstant is the last instant that the core takes, in milliseconds: after 73 million
+	// years. The largest Time stands for never; no instant that is a few spans after such a one,
+	// or twice as late, comes near it.
 	MaxInstant = 1 << 61
 	// MaxFuture is the last instant that the core may expect something at.
 	MaxFuture   = MaxInstant << 1

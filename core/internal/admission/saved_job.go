@@ -11,7 +11,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/internal/errtext"
-	"github.com/berth-sched/berth/internal/limits"
 )
 
 // SaveJobs lists all jobs with their replicas, by ID.
@@ -82,9 +81,6 @@ func (ad *Admission) restoreJob(s *record.SavedJob, patternOf func(*berth.Job) *
 		return refusal.Of(berth.ErrInvalid, "replicas", "is empty")
 	}
 	ad.books.Admit(j)
-	if s.Former > 2*limits.MaxIncarnation {
-		return refusal.Of(berth.ErrInvalid, "former", fmt.Sprintf("%d exceeds %d", s.Former, berth.Incarnation(2*limits.MaxIncarnation)))
-	}
 	j.JobPart = s.JobPart
 	for i, next := 0, 0; i < len(s.Replicas); i++ {
 		r := &s.Replicas[i]

@@ -1,7 +1,7 @@
 package admission
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -10,6 +10,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -74,9 +75,6 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 	rep.Look.Set(s.LookPart)
 	rep.Eviction.Set(s.EvictionPart)
 	rep.ActiveMilli, rep.FailedBids, rep.BidsAt = min(max(s.Active, 0), 1000), int32(s.FailedBids), s.BidsAt
-	if s.Sought {
-		rep.SoughtAt = ad.agenda.MoveTurn
-	}
 	if rep.State != berth.ReplicaPending {
 		rep.Members = make([]record.Member, j.Members())
 	}
@@ -89,6 +87,9 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 	if err := rep.Consistent(); err != nil {
 		return err
 	}
+	if err := ad.checkOrder(rep); err != nil {
+		return err
+	}
 	if s.Alike > 0 {
 		ad.state.NewBatch(rep, s.Alike)
 	}
@@ -97,6 +98,21 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 	}
 	ad.restoreTimers(rep)
 	return ad.restoreEnd(rep, s.EndsAt)
+}
+
+// RestoreSought marks the replicas for which another place was looked for in the round of moves
+// that goes on, once it is known whether one does: with no round, a mark would keep a replica from
+// the next.
+func (ad *Admission) RestoreSought(noted []state.Noted) *berth.Error {
+	return ad.state.EachNoted(noted, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+		switch {
+		case s.Sought && !ad.agenda.MovesLeft:
+			return refusal.Of(berth.ErrInvalid, "sought", "is set, and no round of moves goes on")
+		case s.Sought:
+			rep.SoughtAt = ad.agenda.MoveTurn
+		}
+		return nil
+	})
 }
 
 // restoreMembers books what members hold, and refuses a gang that no order would have placed so.
@@ -127,17 +143,12 @@ func (ad *Admission) checkReplica(j *record.Job, s *record.SavedReplica) *berth.
 		return refusal.Of(berth.ErrInvalid, "gone", "is false in a job that is being cancelled")
 	case !record.InRange(s.Attempt, s.FailedBids, s.Vain, s.Tried):
 		return record.RefuseCounter()
-	case s.Incarnation > 2*limits.MaxIncarnation:
-		return refusal.Of(berth.ErrInvalid, "incarnation", fmt.Sprintf("%d exceeds %d", s.Incarnation, berth.Incarnation(2*limits.MaxIncarnation)))
-	case s.EndsAt < 0 || s.ReservePart.At < 0 || s.BidsAt < 0:
-		return refusal.Of(berth.ErrInvalid, "endsAt", "is before the epoch, or reserveAt or bidAt is")
+	case s.EndsAt < 0 || s.EndsAt > limits.MaxFuture || s.ReservePart.At < 0 || s.BidsAt < 0:
+		return refusal.Of(berth.ErrInvalid, "endsAt", "is out of range, or reserveAt or bidAt is")
 	case ad.state.Replicas+s.Alike >= ad.state.Config.Limits.Replicas:
 		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("there are more than %d replicas, see Limits.Replicas", ad.state.Config.Limits.Replicas))
 	}
-	if err := s.RetryPart.Check(s.State); err != nil {
-		return err
-	}
-	return s.EvictionPart.Check(ad.state.Now)
+	return cmp.Or(s.LifePart.Check(ad.state.Now), s.RetryPart.Check(s.State), s.EvictionPart.Check(ad.state.Now))
 }
 
 // restoreEnd restores when a replica is expected to end.
@@ -156,24 +167,26 @@ func (ad *Admission) restoreEnd(rep *record.Replica, at berth.Time) *berth.Error
 func (ad *Admission) restoreMember(rep *record.Replica, s *record.SavedMember) *berth.Error {
 	j := rep.Job
 	flat := j.Flat(s.Ref())
-	state, _ := enum.Parse[record.MemberState](memberStateNames, s.State)
+	is, _ := enum.Parse[record.MemberState](memberStateNames, s.State)
 	switch {
 	case flat < 0 || rep.Members == nil || rep.Members[flat].State != record.MemberAbsent:
 		return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("%s is not a member of the gang, or is named twice, or the replica is pending", errtext.Short(s.Ref().String())))
-	case state == record.MemberAbsent:
+	case is == record.MemberAbsent:
 		return refusal.Of(berth.ErrInvalid, "state", fmt.Sprintf("%q is no state of a member", errtext.Short(s.State)))
-	case !state.Holds():
-		rep.Members[flat].State = state
+	case s.Ran && is == record.MemberBinding:
+		return refusal.Of(berth.ErrInvalid, "ran", "is set for a member that is being started")
+	case !is.Holds():
+		rep.Members[flat].State = is
 		return nil
 	}
 	hold, err := ad.restoreHold(j, &j.Spec.Groups[j.Group(flat)].Claim, &s.MemberPlacement)
 	if err != nil {
 		return err
 	}
-	ad.books.Book(rep, flat, hold, state)
+	ad.books.Book(rep, flat, hold, is)
 	ad.catalogue.Owners.ReleaseShare(hold.Share) // book counted it
 	rep.Members[flat].StartPart = s.StartPart
-	rep.Members[flat].Ran = s.Ran || state == record.MemberRunning
+	rep.Members[flat].Ran = s.Ran || is == record.MemberRunning
 	return nil
 }
 
@@ -198,46 +211,11 @@ func (ad *Admission) restoreHold(j *record.Job, claim *berth.Claim, at *berth.Me
 	return hold, nil
 }
 
-func (ad *Admission) restoreOrder(rep *record.Replica, saved *record.SavedOrder) *berth.Error {
-	if saved == nil {
-		return nil
-	}
-	order, err := berth.DecodeOrder(*saved)
-	if e := (*berth.Error)(nil); errors.As(err, &e) {
-		return refusal.Of(berth.ErrInvalid, e.Field, e.Reason)
-	}
-	h := order.Header()
-	switch order.(type) {
-	case berth.Drop, berth.Repartition, berth.Withdraw:
-		return refusal.Of(berth.ErrInvalid, "", "it is not an order for a replica that is reported")
-	}
-	switch {
-	case h.ID == 0 || h.ID > ad.state.LastOrder || ad.state.Orders[h.ID] != nil:
-		return refusal.Of(berth.ErrInvalid, order.Kind()+".id", fmt.Sprintf("%d was never given, or comes twice", h.ID))
-	case h.Job != rep.Job.Spec.ID || h.Replica != rep.Number:
-		return refusal.Of(berth.ErrInvalid, order.Kind()+".job", "is another replica's")
-	}
-	rep.Order = withClaims(order, rep.Job.Pattern.Claims())
-	ad.state.Orders[h.ID] = rep
-	ad.state.SetTimer(record.Timer{At: h.Deadline, Kind: record.TimerDeadline, Rep: rep})
-	return nil
-}
-
-// withClaims puts claims into a Bind, in the place of those that it has: the job has them, so that
-// a snapshot saves them once.
-func withClaims(order berth.Order, claims []berth.GroupClaim) berth.Order {
-	if bind, binds := order.(berth.Bind); binds {
-		bind.Claims = claims
-		return bind
-	}
-	return order
-}
-
 // checkStood refuses places of members that the gang does not have, or has twice, and those of a
 // gang that does not come back.
 func (ad *Admission) checkStood(rep *record.Replica) *berth.Error {
-	if len(rep.Retry.Get().Stood) > 0 && rep.State != berth.ReplicaReleasing && rep.Retry.Get().ReadyAt == 0 {
-		return refusal.Of(berth.ErrInvalid, "stood", "is set for a replica that does not back off")
+	if len(rep.Retry.Get().Stood) > 0 && !rep.MayHaveStood() {
+		return refusal.Of(berth.ErrInvalid, "stood", "is set for a replica that does not back off, and no member of it died")
 	}
 	last := -1
 	for i, at := range rep.Retry.Get().Stood {

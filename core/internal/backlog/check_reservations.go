@@ -43,6 +43,8 @@ func (bl *Backlog) checkGangReservation(w *record.Reservation) error {
 		return fmt.Errorf("reservation %s: the victims are out of order", w.Name)
 	case w.IsPlanned() && slices.ContainsFunc(w.Plan.Victims, func(victim *record.Replica) bool { return !victim.IsVictimOf(w.Rep) }):
 		return fmt.Errorf("reservation %s: a victim is not being evicted", w.Name)
+	case w.IsPlanned() && !(w.IsAwaited() && w.Rep.State == berth.ReplicaRunning) && bl.state.TornAt(w.Rep.Job, w.Plan.Where) != "":
+		return fmt.Errorf("reservation %s: %s", w.Name, bl.state.TornAt(w.Rep.Job, w.Plan.Where))
 	case !slices.IsSortedFunc(w.Nodes, record.CompareNodes):
 		return fmt.Errorf("the nodes of reservation %s are out of order", w.Name)
 	}

@@ -98,6 +98,9 @@ func (bl *Backlog) restoreWhere(rep *record.Replica, s *record.SavedGangReservat
 			return nil, refusal.Of(berth.ErrInvalid, "where", fmt.Sprintf("has %d members of group %q", n, errtext.Short(group.Name)))
 		}
 	}
+	if torn := bl.state.TornAt(rep.Job, where); torn != "" {
+		return nil, refusal.Of(berth.ErrInvalid, "where", torn)
+	}
 	return where, nil
 }
 

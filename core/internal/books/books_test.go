@@ -10,7 +10,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/roomtest"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -189,8 +188,6 @@ func TestLossesThatCannotBeAreRefused(t *testing.T) {
 		m.Refused(m.Books.RestoreLost([]berth.Loss{bad}), berth.ErrInvalid, field)
 	}
 	bad := good
-	bad.Incarnation = 2*limits.MaxIncarnation + 1
-	require.NotNil(t, m.Books.RestoreLost([]berth.Loss{bad}))
 	bad.Job = ""
 	require.NotNil(t, m.Books.RestoreLost([]berth.Loss{bad}))
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/internal/errtext"
-	"github.com/berth-sched/berth/internal/limits"
 )
 
 // What hardware took is kept for the embedder until the next pass: no order names it.
@@ -56,8 +55,8 @@ func (bk *Books) RestoreLost(list []berth.Loss) *berth.Error {
 		err := refusal.Name(string(l.Job))
 		switch {
 		case err != nil:
-		case l.Replica < 0 || l.At < 0 || l.At > bk.state.Now || l.Incarnation > 2*limits.MaxIncarnation:
-			err = refusal.Of(berth.ErrInvalid, "", "has a replica, an instant or an incarnation out of range")
+		case l.Replica < 0 || l.At < 0 || l.At > bk.state.Now:
+			err = refusal.Of(berth.ErrInvalid, "", "has a replica or an instant out of range")
 		case len(l.Members) == 0:
 			err = refusal.Of(berth.ErrInvalid, "members", "is empty")
 		}

@@ -62,6 +62,8 @@ func (gp *GPUs) restoreRepartition(n *record.Node, s *record.SavedGPU) *berth.Er
 		return refusal.In(err, "before")
 	}
 	switch {
+	case before.Mode == berth.GPUModeUnset:
+		return refusal.Of(berth.ErrInvalid, "before.mode", "is not set")
 	case o.ID == 0 || o.ID > gp.state.LastOrder || gp.Repartitions[o.ID] != nil:
 		return refusal.Of(berth.ErrInvalid, "order.id", fmt.Sprintf("%d was never given, or comes twice", o.ID))
 	case o.Node != n.Spec.ID || o.GPU != s.GPU || o.Mode != after.Mode:

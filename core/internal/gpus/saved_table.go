@@ -25,12 +25,16 @@ func (gp *GPUs) RestoreTables(list []catalogue.SavedTable) *berth.Error {
 
 func (gp *GPUs) restoreTable(s *catalogue.SavedTable) *berth.Error {
 	if s.Table != nil {
+		if s.Table.Name != s.Name {
+			return refusal.Of(berth.ErrInvalid, "table.name", "is not the name of the table")
+		}
 		if err := gp.MIGTableSet(berth.MIGTableSet{Table: *s.Table}); err != nil {
 			return err
 		}
 	}
 	t, err := gp.catalogue.Table(s.Name)
 	if err != nil {
+		err.Field = "name"
 		return err
 	}
 	weighed := false

@@ -36,8 +36,7 @@ func (l *Life) CheckLife() error {
 		switch {
 		case l.state.Returning.Has(rep) != rep.Returns():
 			return fmt.Errorf("comes back to where it stood: %v, and is not so in the index", rep.Returns())
-		case rep.State == berth.ReplicaReleasing && len(rep.Retry.Get().Stood) > 0 && rep.Release.Get().Cause.Code != berth.CauseMemberFailed,
-			rep.State != berth.ReplicaReleasing && len(rep.Retry.Get().Stood) > 0 && rep.Retry.Get().ReadyAt == 0:
+		case len(rep.Retry.Get().Stood) > 0 && !rep.MayHaveStood():
 			return fmt.Errorf("it is to come back to where it stood, and no members of it died")
 		case l.state.Todo.Has(rep) != due:
 			return fmt.Errorf("needs an order: %v, is in the set: %v", due, !due)
@@ -83,6 +82,8 @@ func (l *Life) CheckVictims() error {
 			return fmt.Errorf("it leaves, and is not asked for a checkpoint")
 		case rep.Moving == nil && (rep.Resumes() || rep.Returns()) && !l.agenda.Homeless && !l.agenda.MovesLeft && l.agenda.NextMove > l.state.Now:
 			return fmt.Errorf("it is to resume, and no pass looks for a place")
+		case rep.SoughtAt == l.agenda.MoveTurn && !l.agenda.MovesLeft:
+			return fmt.Errorf("it had its turn in a round of moves, and none goes on")
 		case rep.Beneficiary != nil && rep.State != berth.ReplicaReleasing && !rep.Asked():
 			return fmt.Errorf("it is a victim, and is neither asked for a checkpoint nor stopped")
 		}

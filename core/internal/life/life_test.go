@@ -1,6 +1,7 @@
 package life_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -122,6 +123,16 @@ func TestAGangWithTooFewMembersAfterABindIsRepaired(t *testing.T) {
 }
 
 // Nobody is left to repair around.
+// A snapshot may have counted lives up to the highest number. The next one keeps it: 0 would be
+// none.
+func TestTheHighestIncarnationStays(t *testing.T) {
+	m := machine(t)
+	rep := m.Wait(roomtest.Job("j", "a", 1, 8))
+	rep.Incarnation = math.MaxUint32
+	bind(t, m, rep, "n1")
+	require.Equal(t, berth.Incarnation(math.MaxUint32), rep.Incarnation)
+}
+
 func TestAGangOfWhichNothingStartedWaitsAgainAfterABackoff(t *testing.T) {
 	m := machine(t)
 	rep := m.Wait(roomtest.Job("train", "a", 2, 8))

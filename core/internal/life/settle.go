@@ -63,7 +63,7 @@ func (l *Life) BeginNext(rep *record.Replica) {
 	retry := rep.Retry.Get()
 	retry.Backfilled = rep.FillsGap()
 	rep.Retry.Set(retry)
-	rep.Incarnation++
+	rep.Incarnation = max(rep.Incarnation, rep.Incarnation+1) // the highest that there is stays, as 0 is none
 	rep.Observed = false
 	l.AwaitBind(rep)
 }

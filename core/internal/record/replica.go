@@ -264,6 +264,16 @@ func (rep *Replica) Returns() bool {
 	return rep.State == berth.ReplicaPending && len(rep.Retry.Get().Stood) > 0
 }
 
+// MayHaveStood reports whether a replica may know where it is to come back to: its members died,
+// and it is being released for that, to back off then, or backs off.
+func (rep *Replica) MayHaveStood() bool {
+	if rep.State == berth.ReplicaReleasing {
+		release := rep.Release.Get()
+		return release.Backoff && release.Cause.Code == berth.CauseMemberFailed
+	}
+	return rep.Retry.Get().ReadyAt != 0
+}
+
 // MayMove reports whether a gang runs and has nothing else going on.
 func (rep *Replica) MayMove() bool {
 	return rep.State == berth.ReplicaRunning && rep.Order == nil && rep.Beneficiary == nil && !rep.Has(MemberStopping)
@@ -337,6 +347,7 @@ func (rep *Replica) Consistent() *berth.Error {
 	_, bind := rep.Order.(berth.Bind)
 	_, release := rep.Order.(berth.Release)
 	ok := (!rep.Has(MemberBinding) || bind) && (!rep.Asked() || rep.State == berth.ReplicaRunning)
+	ok = ok && (!rep.Has(MemberFailed, MemberLost) || bind || rep.State == berth.ReplicaRepairing)
 	switch rep.State {
 	case berth.ReplicaPending:
 		ok = ok && rep.Order == nil

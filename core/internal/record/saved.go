@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -173,6 +174,17 @@ func (p *RetryPart) Check(state berth.ReplicaState) *berth.Error {
 		return refusal.Of(berth.ErrLimit, "avoid", fmt.Sprintf("names %d nodes", len(p.Avoid)))
 	}
 	return nil
+}
+
+// Check refuses what is yet to come, or was before the epoch.
+func (p *LifePart) Check(now berth.Time) *berth.Error {
+	past := func(field string, at berth.Time) *berth.Error {
+		if at >= 0 && at <= now {
+			return nil
+		}
+		return refusal.Of(berth.ErrInvalid, field, fmt.Sprintf("%d is before the epoch, or yet to come", at))
+	}
+	return cmp.Or(past("created", p.Created), past("pendingSince", p.PendingSince), past("started", p.Started), past("cameAt", p.CameAt))
 }
 
 // Check refuses a counter out of range, and a checkpoint that is yet to come.

@@ -126,6 +126,22 @@ func (st *State) CheckTopology() error {
 	})
 }
 
+// TornAt is Torn for a gang that begins a life in places, which are listed by group: each is for
+// the first member of its group that has none.
+func (st *State) TornAt(j *record.Job, where []gang.Member) string {
+	rep := &record.Replica{Job: j, Members: make([]record.Member, j.Members())}
+	flat := 0
+	for i := range where {
+		if at := &where[i]; i == 0 || at.Group != where[i-1].Group {
+			flat = j.Offset(at.Group)
+		}
+		hold := where[i].Hold
+		rep.Members[flat] = record.Member{State: record.MemberRunning, Hold: hold, Node: st.Nodes[hold.Node]}
+		flat++
+	}
+	return st.Torn(rep)
+}
+
 // TornByOrder is Torn for a life that an order has begun: the world may have begun one anywhere.
 func (st *State) TornByOrder(rep *record.Replica) string {
 	if rep.State == berth.ReplicaPending || rep.Observed {

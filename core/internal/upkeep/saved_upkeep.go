@@ -45,6 +45,17 @@ func (u *Upkeep) restoreTrustIn(n *record.Node, s *record.TrustPart) *berth.Erro
 	return nil
 }
 
+// RestoreSpareUse refuses spares in use on which nothing is, once all is there that holds
+// something.
+func (u *Upkeep) RestoreSpareUse(list []record.SavedNode) *berth.Error {
+	for i := range list {
+		if n := u.state.NodeByID[list[i].Node.ID]; n.Trust.SpareInUse && len(n.Members) == 0 {
+			return refusal.In(refusal.Of(berth.ErrInvalid, "spareInUse", "is set for a node that holds no member"), errtext.Index("nodes", i))
+		}
+	}
+	return nil
+}
+
 // RestoreLosses restores what is remembered of nodes that were lost.
 func (u *Upkeep) RestoreLosses(list []losses.Record) *berth.Error {
 	if len(list) > u.state.Config.Limits.Nodes || len(list) > 0 && !u.state.Config.Policy.Health.Remembers() {
