@@ -71,7 +71,7 @@ func (d Difference) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (d *Difference) UnmarshalJSON(b []byte) error {
-	s, err := decodeChecked[settled]("difference", b, nil)
+	s, err := decodeChecked("difference", forms.difference, b, nil)
 	if err != nil {
 		return err
 	}

@@ -106,6 +106,9 @@ func invalidText(name, reason string) error {
 func decodeError(what string, err error) *Error {
 	e := &Error{Event: what, Kind: ErrInvalid}
 	e.Field, e.Reason = strict.Describe(err, func(own *Error) string { return own.Reason })
+	if strict.IsTooLarge(err) {
+		e.Kind = ErrLimit
+	}
 	return e
 }
 

@@ -1,6 +1,7 @@
 package berth
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/bits"
@@ -89,20 +90,28 @@ func (s *GPUSet) UnmarshalJSON(b []byte) error {
 		*s = set
 		return nil
 	}
-	var list []int
-	if err := json.Unmarshal(b, &list); err != nil {
-		return &Error{Event: "gpus", Kind: ErrInvalid, Reason: "is not a list of GPU indexes"}
-	}
-	var set GPUSet
-	for _, i := range list {
-		if i < 0 || i >= MaxGPUs || set.Has(i) {
-			return &Error{Event: "gpus", Kind: ErrInvalid, Reason: fmt.Sprintf("index %d is out of range or doubled", i)}
+	text := string(bytes.Trim(b, " \t\r\n"))
+	set := GPUSet(0)
+	switch list := strings.Trim(text, "[] \t\r\n"); {
+	case !json.Valid(b) || text != "null" && text[0] != '[':
+		return &Error{Event: "gpus", Kind: ErrInvalid, Reason: notIndexes}
+	case text != "null" && list != "":
+		for index := range strings.SplitSeq(list, ",") { // no list is made of it: it may be long
+			i, err := strconv.Atoi(strings.Trim(index, " \t\r\n"))
+			if err != nil {
+				return &Error{Event: "gpus", Kind: ErrInvalid, Reason: notIndexes}
+			}
+			if i < 0 || i >= MaxGPUs || set.Has(i) {
+				return &Error{Event: "gpus", Kind: ErrInvalid, Reason: fmt.Sprintf("index %d is out of range or doubled", i)}
+			}
+			set |= 1 << i
 		}
-		set |= 1 << i
 	}
 	*s = set
 	return nil
 }
+
+const notIndexes = "is not a list of GPU indexes"
 
 // plainGPUs reads a list of indexes without blanks, as it is written. False: it is another, or is
 // wrong.

@@ -1,7 +1,6 @@
 package berth
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -73,9 +72,8 @@ type variant[I any] struct {
 	is   func(I) bool // a value of the variant, and no pointer to one
 	// encode appends the JSON of a value.
 	encode func([]byte, I) ([]byte, error)
-	// plain decodes what is plainly right, and decode says what is wrong with the rest.
-	plain  func([]byte) (I, bool)
-	decode func([]byte) (I, error)
+	// decode decodes a value. False: the text is something else than one.
+	decode func([]byte) (value I, one bool, err error)
 }
 
 // types have how those within variants are read and written.
@@ -95,16 +93,12 @@ func variantOf[V interface{ Kind() string }, I any](known types) variant[I] {
 			v := any(value).(V)
 			return pen.Append(b, &v)
 		},
-		plain: func(b []byte) (value I, ok bool) {
-			v, ok := form.Plain(b)
-			if !ok {
-				return value, false
+		decode: func(b []byte) (value I, one bool, err error) {
+			v, one, err := form.UnmarshalOne(b)
+			if !one || err != nil {
+				return value, one, err
 			}
-			return any(*v).(I), true
-		},
-		decode: func(b []byte) (I, error) {
-			v, err := form.Unmarshal(b)
-			return any(*v).(I), err
+			return any(*v).(I), true, nil
 		},
 	}
 }
@@ -135,11 +129,11 @@ func (s *sum[I]) encode(value I) ([]byte, error) {
 
 // decode reads what encode wrote. Most is plainly right, and costs one pass over it.
 func (s *sum[I]) decode(b []byte) (value I, err error) {
-	if key, body, ok := strict.Single(b); ok {
+	if key, body, ok := strict.Single(b); ok && string(body) != "null" {
 		for i := range s.variants {
 			if v := &s.variants[i]; v.kind == string(key) {
-				if value, ok := v.plain(body); ok {
-					return value, nil
+				if value, one, err := v.decode(body); one {
+					return value, s.within(v, err)
 				}
 			}
 		}
@@ -147,12 +141,21 @@ func (s *sum[I]) decode(b []byte) (value I, err error) {
 	return s.decodeAny(b)
 }
 
+// within is the error about a value of a variant.
+func (s *sum[I]) within(v *variant[I], err error) error {
+	if err == nil {
+		return nil
+	}
+	return decodeError(s.name, err).in(v.kind)
+}
+
 // decodeAny is decode for whatever there is.
 func (s *sum[I]) decodeAny(b []byte) (value I, err error) {
-	var fields map[string]json.RawMessage
-	if err := strict.Unmarshal(b, &fields); err != nil {
+	object, err := forms.fields.Unmarshal(b)
+	if err != nil {
 		return value, decodeError(s.name, err)
 	}
+	fields := *object
 	var found *variant[I]
 	var body []byte
 	kinds := 0
@@ -170,12 +173,8 @@ func (s *sum[I]) decodeAny(b []byte) (value I, err error) {
 	if kinds != 1 {
 		return value, s.refuse("", fmt.Sprintf("names %d kinds of %s instead of one", kinds, s.name))
 	}
-	decoded, err := found.decode(body)
-	if err != nil {
-		refusal := decodeError(s.name, err)
-		return value, refusal.in(found.kind)
-	}
-	return decoded, nil
+	value, _, err = found.decode(body)
+	return value, s.within(found, err)
 }
 
 func (s *sum[I]) refuse(field, reason string) error {

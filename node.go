@@ -1,7 +1,6 @@
 package berth
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -152,8 +151,8 @@ func (o *Ordinal) UnmarshalJSON(b []byte) error {
 		*o = Ordinal{}
 		return nil
 	}
-	var n int
-	if err := json.Unmarshal(b, &n); err != nil || n < 0 || n > limits.MaxOrdinal {
+	n, err := strconv.Atoi(string(b))
+	if err != nil || n < 0 || n > limits.MaxOrdinal {
 		return &Error{Event: "ordinal", Kind: ErrInvalid, Reason: fmt.Sprintf("is not a number in 0..%d; leave out what is not known", limits.MaxOrdinal)}
 	}
 	*o = OrdinalOf(n)

@@ -250,9 +250,11 @@ func (w *envelope) fields() int {
 	return n
 }
 
+var envelopeForm = strict.FormOf[envelope](strict.Readings{})
+
 func (r *Reader) decode(text []byte) (*envelope, error) {
-	w := new(envelope)
-	if err := strict.Unmarshal(text, w); err != nil {
+	w, err := envelopeForm.Unmarshal(text)
+	if err != nil {
 		e := &Error{Line: r.line, Record: r.record, Kind: ErrMalformed, Err: err}
 		e.Field, e.Reason = strict.Describe(err, func(own *berth.Error) string { return own.Reason })
 		return nil, e

@@ -14,7 +14,8 @@ import (
 //
 // A Form knows what is right and not what is wrong: a text that it does not take is read again by
 // Unmarshal, which says what is wrong with it. So both take the same texts to mean the same, and
-// Unmarshal is what a Form is tested against. What is right but rare may go that way too.
+// Unmarshal is what a Form is tested against. Of types that have nothing rare a Form reads all that
+// is right, and bounds the memory that it takes: see FreeBytes.
 type Form[T any] struct {
 	read reading
 	// complete: see CompleteFormOf.
@@ -26,7 +27,8 @@ type reading func(*source, reflect.Value) bool
 
 // FormOf makes the form of a type, with those of types that others had made in their readings. A
 // type that has what no form reads is read by Unmarshal alone: numbers with fractions, arrays,
-// interfaces, fields of one name in two embedded structs. O(types within).
+// interfaces, fields of one name in two embedded structs, types that read objects by themselves.
+// O(types within).
 func FormOf[T any](known Readings) *Form[T] { return &Form[T]{read: known.of(reflect.TypeFor[T]())} }
 
 // CompleteFormOf is FormOf for texts that say all that there is to say: each field is there, at any
@@ -41,21 +43,54 @@ func CompleteFormOf[T any](known Readings) *Form[T] {
 
 // Unmarshal reads a text as the function Unmarshal does. Cost: O(len(b)), some 1/20 of that.
 func (f *Form[T]) Unmarshal(b []byte) (*T, error) {
-	if v, ok := f.Plain(b); ok {
+	v, s, ok := f.plain(b)
+	if ok {
 		return v, nil
 	}
-	v := new(T)
-	return v, unmarshal(b, v, f.complete)
+	return f.explain(s)
+}
+
+// UnmarshalOne is Unmarshal for a text that may be something else than one value: false.
+func (f *Form[T]) UnmarshalOne(b []byte) (v *T, one bool, err error) {
+	v, s, ok := f.plain(b)
+	if ok {
+		return v, true, nil
+	}
+	if !json.Valid(b) {
+		return nil, false, nil
+	}
+	v, err = f.explain(s)
+	return v, true, err
 }
 
 // Plain is Unmarshal without a word about what is wrong: false: it may be wrong, or rare.
 func (f *Form[T]) Plain(b []byte) (*T, bool) {
-	v, s := new(T), &source{text: b, complete: f.complete}
-	if len(b) > longText {
-		s.words = make([]string, 256)
+	v, _, ok := f.plain(b)
+	return v, ok
+}
+
+func (f *Form[T]) plain(b []byte) (*T, *source, bool) {
+	v, s := new(T), newSource(b, f.complete)
+	ok := s.present(f.read, reflect.ValueOf(v).Elem(), false) && s.peek() == 0 && s.at == len(b)
+	return v, s, ok
+}
+
+// explain says what is wrong with a text that could not be read, or reads what is rare.
+func (f *Form[T]) explain(s *source) (*T, error) {
+	over := 0
+	if s.left < 0 {
+		over = max(s.over, 1)
 	}
-	ok := f.read(s, reflect.ValueOf(v).Elem())
-	return v, ok && s.peek() == 0 && s.at == len(b)
+	v := new(T)
+	return v, unmarshal(s.text, v, f.complete, over)
+}
+
+// present reads the next value where null may stand for none: see walker.present.
+func (s *source) present(read reading, v reflect.Value, optional bool) bool {
+	if s.complete && !optional && s.peek() == 'n' && !takesNull(v.Type()) {
+		return false
+	}
+	return read(s, v)
 }
 
 // Single takes apart the text of an object with one key, as a sum is written. The body goes to the
@@ -100,17 +135,17 @@ func (m Readings) make(t reflect.Type) reading {
 	case p.Implements(reflect.TypeFor[json.Unmarshaler]()):
 		return readOwnJSON
 	case p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
-		return readOwnText
+		return orNull(readOwnText)
 	}
 	switch t.Kind() {
 	case reflect.Bool:
-		return readBool
+		return orNull(readBool)
 	case reflect.String:
-		return readString
+		return orNull(readString)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return readInt
+		return orNull(readInt)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return readUint
+		return orNull(readUint)
 	case reflect.Pointer:
 		return orNull(m.pointer(t))
 	case reflect.Slice:
@@ -125,7 +160,7 @@ func (m Readings) make(t reflect.Type) reading {
 			return orNull(m.mapping(t))
 		}
 	case reflect.Struct:
-		return m.structure(t)
+		return orNull(m.structure(t))
 	}
 	return func(*source, reflect.Value) bool { return false }
 }
@@ -144,6 +179,9 @@ func (m Readings) pointer(t reflect.Type) reading {
 	to := t.Elem()
 	read := m.of(to)
 	return func(s *source, v reflect.Value) bool {
+		if !s.spend(int(to.Size())) {
+			return false
+		}
 		p := reflect.New(to)
 		v.Set(p)
 		return read(s, p.Elem())
@@ -152,7 +190,7 @@ func (m Readings) pointer(t reflect.Type) reading {
 
 func (m Readings) slice(t reflect.Type) reading {
 	kind := len(m) // of slices of this type alone
-	read := m.of(t.Elem())
+	read, size := m.of(t.Elem()), int(t.Elem().Size())
 	return func(s *source, v reflect.Value) bool {
 		if !s.take('[') {
 			return false
@@ -160,10 +198,14 @@ func (m Readings) slice(t reflect.Type) reading {
 		n, start := 0, s.at
 		for ; s.more(n > 0, ']'); n++ {
 			if n == v.Cap() {
-				v.Grow(s.room(n, start, kind))
+				more := s.room(n, start, kind)
+				if !s.spend((n + more) * size) { // it is copied
+					return false
+				}
+				v.Grow(more)
 			}
 			v.SetLen(n + 1)
-			if !read(s, v.Index(n)) {
+			if !s.present(read, v.Index(n), false) {
 				return false
 			}
 		}
@@ -178,19 +220,31 @@ func (m Readings) slice(t reflect.Type) reading {
 }
 
 func (m Readings) mapping(t reflect.Type) reading {
-	read := m.of(t.Elem())
+	read, size := m.of(t.Elem()), int(t.Key().Size()+t.Elem().Size())+1
 	return func(s *source, v reflect.Value) bool {
 		if !s.take('{') {
 			return false
 		}
+		if !s.spend(mapBytes) {
+			return false
+		}
 		v.Set(reflect.MakeMap(t))
+		key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
 		for n := 0; s.more(n > 0, '}'); n++ {
-			quoted, ok := s.key()
-			if !ok {
+			text, ok := s.key()
+			entries := 3 // a third is empty while it grows, and it is copied
+			switch {
+			case n == 0:
+				entries = 8
+			case n < 8:
+				entries = 0
+			}
+			if !ok || !s.spend(entries*size+len(text)) {
 				return false
 			}
-			key, value := reflect.ValueOf(string(quoted)).Convert(t.Key()), reflect.New(t.Elem()).Elem()
-			if v.MapIndex(key).IsValid() || !read(s, value) {
+			key.SetString(string(text))
+			value.SetZero()
+			if v.MapIndex(key).IsValid() || !s.present(read, value, false) {
 				return false
 			}
 			v.SetMapIndex(key, value)
@@ -198,6 +252,9 @@ func (m Readings) mapping(t reflect.Type) reading {
 		return s.take('}')
 	}
 }
+
+// mapBytes is what an empty map takes; it makes room for 8 entries with the first.
+const mapBytes = 48
 
 // An entry is a field of a struct, or of one that is embedded in it.
 type entry struct {
@@ -241,7 +298,7 @@ func (m Readings) structure(t reflect.Type) reading {
 			for _, i := range list[at].index {
 				field = field.Field(i)
 			}
-			if !list[at].read(s, field) {
+			if !s.present(list[at].read, field, list[at].optional) {
 				return false
 			}
 			next = at + 1
@@ -315,7 +372,7 @@ func readBool(s *source, v reflect.Value) bool {
 func readString(s *source, v reflect.Value) bool {
 	text, ok := s.str()
 	v.SetString(s.shared(text))
-	return ok
+	return ok && s.left >= 0
 }
 
 // longText is the length from which on a text keeps the words that it is made of.
@@ -324,10 +381,12 @@ const longText = 1 << 16
 // shared is a text as a string: as the one before it in its place, if that is the same.
 func (s *source) shared(text []byte) string {
 	if len(s.words) == 0 || len(text) == 0 {
+		s.spend(len(text))
 		return string(text)
 	}
 	place := (len(text)*31 + int(text[0])*7 + int(text[len(text)-1])) % len(s.words)
 	if s.words[place] != string(text) {
+		s.spend(len(text))
 		s.words[place] = string(text)
 	}
 	return s.words[place]
@@ -381,6 +440,9 @@ func readBytes(s *source, v reflect.Value) bool {
 // readRaw takes over a value that is decoded later.
 func readRaw(s *source, v reflect.Value) bool {
 	raw := s.value()
+	if !s.spend(len(raw)) {
+		return false
+	}
 	v.SetBytes(append([]byte(nil), raw...))
 	return json.Valid(raw)
 }
@@ -394,7 +456,9 @@ func readOwnText(s *source, v reflect.Value) bool {
 // readOwnJSON reads a number, a string or a list of such, which a type reads by itself.
 func readOwnJSON(s *source, v reflect.Value) bool {
 	switch c := s.peek(); {
-	case c == 'n' || c == '{':
+	case c == 'n':
+		return s.word("null") && v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON([]byte("null")) == nil
+	case c == '{':
 		return false
 	case c == '[':
 		raw := s.value()

@@ -63,7 +63,7 @@ func TestAFormReadsLikeUnmarshal(t *testing.T) {
 func same[T any](t *testing.T, form *Form[T], text string) {
 	t.Helper()
 	var want T
-	refusal := unmarshal([]byte(text), &want, form.complete)
+	refusal := unmarshal([]byte(text), &want, form.complete, 0)
 	got, err := form.Unmarshal([]byte(text))
 	require.Equal(t, refusal, err, text)
 	if refusal == nil {
@@ -174,7 +174,7 @@ func TestSingle(t *testing.T) {
 	key, body, ok := Single([]byte(` {"a" : {"b":1}}`))
 	require.True(t, ok)
 	require.Equal(t, [2]string{"a", ` {"b":1}`}, [2]string{string(key), string(body)})
-	for _, text := range []string{``, `{`, `{}`, `{"a"`, `{"a":`, `{"a":}`[:5], `{"a":1`, `[1]`, `{"a\n":1}`, `{"a":1} `} {
+	for _, text := range []string{``, `{`, `{}`, `{"a"`, `{"a":`, `{"a":}`[:5], `{"a":1`, `[1]`, `{"a\x":1}`, `{"a":1} `} {
 		_, _, ok := Single([]byte(text))
 		require.False(t, ok, text)
 	}
@@ -224,4 +224,44 @@ func TestAFormReadsLongListsAtLittleCost(t *testing.T) {
 			same(t, odd, plain[:i]+c+plain[i:])
 		}
 	}
+}
+
+// A form reads by itself whatever is right of a type that has nothing rare: escapes in any text,
+// and null where there may be none. So what is right is never decoded without a bound.
+func TestAFormReadsAllThatIsRight(t *testing.T) {
+	form := FormOf[wide](Readings{})
+	for _, text := range []string{
+		`{"name":"\u00fc \ud83d\ude00 \ud83d \udE00x \"\\\/\b\f\n\r\t","n\u0061mes":["\u003ca\u003e"]}`,
+		`{"name":null,"inner":null,"rows":[null],"free":{"\u0061":null},"small":null,"big":null,"on":null,"word":null,"number":null,"words":{"a":null},"bytes":null}`,
+		`{"number":"\n","word":"\n"}`,
+	} {
+		same(t, form, text)
+		_, plain := form.Plain([]byte(text))
+		require.True(t, plain, text)
+	}
+	for _, text := range []string{`{"name":"\x"}`, `{"name":"\u00f"}`, `{"name":"\`, `{"name":"\u`, `{"name":"\"}`} {
+		same(t, form, text)
+	}
+}
+
+// A value may take so much memory, and no more: it is refused at the element with which it does.
+func TestAFormBoundsWhatAValueTakes(t *testing.T) {
+	type row struct {
+		Many [100]int64 `json:"-"`
+		N    int        `json:"n"`
+	}
+	form := FormOf[[]row](Readings{})
+	long := func(element string) error {
+		_, err := form.Unmarshal([]byte("[" + strings.Repeat(element+",", 10_000) + "{}]"))
+		return err
+	}
+	require.NoError(t, long(`{"n":1`+strings.Repeat(" ", 200)+`}`))
+	for _, element := range []string{"{}", "null", `{"n":1}`} {
+		err := long(element)
+		require.True(t, IsTooLarge(err), "%v", err)
+		field, reason := Describe(err, (*ownError).because)
+		require.Regexp(t, `^\[\d+\]`, field)
+		require.Contains(t, reason, "comes to more than the text may fill")
+	}
+	require.False(t, IsTooLarge(Unmarshal([]byte(`{"m":1}`), &row{})))
 }

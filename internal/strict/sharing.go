@@ -20,7 +20,7 @@ func Sharing[T any](known Readings) Readings {
 			return false
 		}
 		// What is no JSON may end elsewhere than it was read to.
-		if len(s.read) < mostShared && s.at == start+len(raw) {
+		if len(s.read) < mostShared && s.at == start+len(raw) && s.spend(len(raw)) {
 			if s.read == nil {
 				s.read = map[shared]reflect.Value{}
 			}

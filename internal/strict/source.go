@@ -3,6 +3,8 @@ package strict
 import (
 	"bytes"
 	"reflect"
+	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -18,6 +20,34 @@ type source struct {
 	lengths [16]uint8
 	// words are some that came before, in a long text: most are there many times.
 	words []string
+	// left is how many bytes of memory may still be filled; below 0 since the text was at over.
+	left, over int
+}
+
+// What a value allocates may be no more than FreeBytes, and BytesPerByte for each byte of its text.
+// Lists of short elements, such as {} and 0 where there are structs, take hundreds, and nobody
+// writes them; a snapshot takes some 4. What says what is wrong takes as much again.
+const (
+	FreeBytes    = 64 << 10
+	BytesPerByte = 10
+)
+
+// newSource is for a text that fills what it may.
+func newSource(text []byte, complete bool) *source {
+	s := &source{text: text, complete: complete, left: FreeBytes + BytesPerByte*len(text)}
+	if len(text) > longText {
+		s.words = make([]string, 256)
+	}
+	return s
+}
+
+// spend takes what is about to be filled off what may be. False: it is too much.
+func (s *source) spend(bytes int) bool {
+	if s.left >= 0 {
+		s.left -= bytes
+		s.over = s.at
+	}
+	return s.left >= 0
 }
 
 // room is for how many more elements a list of a kind makes room when it has so many, and began at
@@ -87,25 +117,91 @@ func (s *source) key() ([]byte, bool) {
 	return key, ok && s.take(':')
 }
 
-// str reads a string that has no escapes.
+// str reads a string.
 func (s *source) str() ([]byte, bool) {
 	if !s.take('"') {
 		return nil, false
 	}
-	start, ascii := s.at, true
+	start, ascii, escaped := s.at, true, false
 	for ; s.at < len(s.text); s.at++ {
 		switch c := s.text[s.at]; {
 		case c == '"':
 			s.at++
 			found := s.text[start : s.at-1]
-			return found, ascii || utf8.Valid(found)
-		case c == '\\' || c < ' ':
+			switch {
+			case !ascii && !utf8.Valid(found):
+				return nil, false
+			case escaped:
+				return unescape(found)
+			}
+			return found, true
+		case c == '\\':
+			escaped = true
+			s.at++ // what is escaped may be a quote
+		case c < ' ':
 			return nil, false
 		case c >= utf8.RuneSelf:
 			ascii = false
 		}
 	}
 	return nil, false
+}
+
+// unescape is what stands between the quotes of a string with escapes. False: one is none.
+func unescape(raw []byte) ([]byte, bool) {
+	b := make([]byte, 0, len(raw)) // no escape is shorter than what it stands for
+	for len(raw) > 0 {
+		if raw[0] != '\\' {
+			b, raw = append(b, raw[0]), raw[1:]
+			continue
+		}
+		if len(raw) < 2 {
+			return nil, false
+		}
+		at := strings.IndexByte(`"\/bfnrt`, raw[1])
+		switch {
+		case at >= 0:
+			b, raw = append(b, "\"\\/\b\f\n\r\t"[at]), raw[2:]
+			continue
+		case raw[1] != 'u':
+			return nil, false
+		}
+		r, ok := hex4(raw)
+		if !ok {
+			return nil, false
+		}
+		raw = raw[6:]
+		if utf16.IsSurrogate(r) { // half a character; alone it is none
+			second, _ := hex4(raw)
+			if r = utf16.DecodeRune(r, second); r != utf8.RuneError {
+				raw = raw[6:]
+			}
+		}
+		b = utf8.AppendRune(b, r)
+	}
+	return b, true
+}
+
+// hex4 is the character of an escape at the beginning, such as \u00fc.
+func hex4(raw []byte) (rune, bool) {
+	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
+		return 0, false
+	}
+	r := rune(0)
+	for _, c := range raw[2:6] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
 }
 
 // number steps over a whole number, and is its digits with the sign.

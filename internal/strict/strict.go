@@ -20,6 +20,8 @@ const UnknownField = "is not a known field"
 type Error struct {
 	// Field is the whole path, such as groups[0].claim.gpu; empty: the text as such.
 	Field, Reason string
+	// TooLarge: the value would take more memory than its text may fill.
+	TooLarge bool
 	// Err is what a type said that reads its own text; nil otherwise.
 	Err error
 }
@@ -30,26 +32,32 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Unmarshal is json.Unmarshal that refuses, with an *Error, keys that are unknown, doubled or
 // wrongly cased, and bytes that are not UTF-8. The value is then of no use. Cost: O(len(b)),
-// some 1.5 times that of json.Unmarshal.
-func Unmarshal(b []byte, v any) error { return unmarshal(b, v, false) }
+// some 1.5 times that of json.Unmarshal. Memory is not bounded: texts from outside are for a Form.
+func Unmarshal(b []byte, v any) error { return unmarshal(b, v, false, 0) }
 
-// unmarshal is Unmarshal; complete: with fields that must be there, see CompleteFormOf.
-func unmarshal(b []byte, v any, complete bool) error {
-	err := json.Unmarshal(b, v)
+// unmarshal is Unmarshal; complete: with fields that must be there, see CompleteFormOf; over: from
+// there on the value took more memory than it may, 0: it did not. Nothing is decoded before the
+// text was looked at, which takes little memory.
+func unmarshal(b []byte, v any, complete bool, over int) error {
 	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if errors.As(json.Unmarshal(b, &syntaxAlone{}), &syntax) {
 		return &Error{Reason: describe(syntax, len(b))}
 	}
-	w := walker{text: b, types: map[reflect.Type]fields{}, complete: complete, mistyped: err != nil}
+	w := walker{text: b, types: map[reflect.Type]fields{}, complete: complete, over: over}
 	if refusal := w.present(reflect.TypeOf(v).Elem(), false); refusal != nil {
 		refusal.Field = errtext.Clip(refusal.Field)
 		return refusal
 	}
-	if err != nil {
+	if err := json.Unmarshal(b, v); err != nil {
 		return &Error{Reason: errtext.Clip(err.Error()), Err: err}
 	}
 	return nil
 }
+
+// syntaxAlone takes any JSON, and nothing of it.
+type syntaxAlone struct{}
+
+func (*syntaxAlone) UnmarshalJSON([]byte) error { return nil }
 
 // describe says what is no JSON. The text of a syntax error quotes one character.
 func describe(err *json.SyntaxError, length int) string {
@@ -61,6 +69,12 @@ func describe(err *json.SyntaxError, length int) string {
 	default:
 		return fmt.Sprintf("is not JSON at byte %d: %v", err.Offset, err)
 	}
+}
+
+// IsTooLarge reports whether an error of a Form refuses a value that would take too much memory.
+func IsTooLarge(err error) bool {
+	refusal, ok := errors.AsType[*Error](err)
+	return ok && refusal.TooLarge
 }
 
 // Describe says of an error of Unmarshal which field it is about, if it is about one, and what

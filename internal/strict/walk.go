@@ -1,11 +1,13 @@
 package strict
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -21,8 +23,8 @@ type walker struct {
 	types map[reflect.Type]fields
 	// complete: what may not be left out must be there.
 	complete bool
-	// mistyped: a value is not of its type, and is looked for.
-	mistyped bool
+	// over is where a value ends that takes more memory than it may, or within; 0: none does.
+	over int
 }
 
 // value walks the next value. What a json.RawMessage takes is decoded later, and looked at then.
@@ -51,10 +53,50 @@ func (w *walker) value(t reflect.Type) *Error {
 	default:
 		w.skipLiteral()
 	}
-	if err == nil && w.mistyped && t != nil {
-		err = refused(w.text[start:w.at], t)
+	switch {
+	case err != nil:
+		return err
+	case w.over > 0 && w.at >= w.over:
+		return &Error{Reason: fmt.Sprintf("comes to more than the text may fill in memory: %d bytes, and %d for each of its own", FreeBytes, BytesPerByte), TooLarge: true}
+	case t != nil && t != reflect.TypeFor[json.RawMessage]() && !isOf(w.text[start:w.at], t):
+		return refused(w.text[start:w.at], t)
 	}
-	return err
+	return nil
+}
+
+// isOf reports whether a value can be of a type, as all inside it can. False: it may be, if the
+// type is a rare one.
+func isOf(text []byte, t reflect.Type) bool {
+	first := text[0]
+	if readsItself(t) {
+		v := reflect.New(t).Interface()
+		if own, ok := v.(json.Unmarshaler); ok {
+			return own.UnmarshalJSON(text) == nil
+		}
+		return first == 'n' || first == '"' && v.(encoding.TextUnmarshaler).UnmarshalText([]byte(unquote(text))) == nil
+	}
+	if first == 'n' {
+		return true
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return first == 't' || first == 'f'
+	case reflect.String:
+		return first == '"'
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		n, err := strconv.ParseInt(string(text), 10, 64)
+		return err == nil && !reflect.Zero(t).OverflowInt(n)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		n, err := strconv.ParseUint(string(text), 10, 64)
+		return err == nil && !reflect.Zero(t).OverflowUint(n)
+	case reflect.Slice:
+		return first == '['
+	case reflect.Map:
+		return first == '{' && t.Key().Kind() == reflect.String && !readsItself(t.Key())
+	case reflect.Struct:
+		return first == '{'
+	}
+	return false
 }
 
 // readsItself reports whether a type reads its own text.
@@ -63,7 +105,7 @@ func readsItself(t reflect.Type) bool {
 	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// refused says why a value cannot be of a type. All inside it can.
+// refused says why a value cannot be of a type, if it cannot. All inside it can.
 func refused(text []byte, t reflect.Type) *Error {
 	err := json.Unmarshal(text, reflect.New(t).Interface())
 	var mistyped *json.UnmarshalTypeError
@@ -85,36 +127,70 @@ func (w *walker) object(t reflect.Type) *Error {
 	} else if isMap {
 		element = t.Elem()
 	}
-	seen := make([]bool, len(known))
-	var others map[string]bool
+	var few [128]bool
+	seen := few[:min(len(known), len(few))]
+	if len(known) > len(few) {
+		seen = make([]bool, len(known))
+	}
+	free := isMap && element != reflect.TypeFor[json.RawMessage]()
+	var others []string
 	for w.at++; w.more('}'); {
 		quoted := w.skipString()
-		key := unquote(quoted)
-		path := keyPath(key, isMap && element != reflect.TypeFor[json.RawMessage]())
-		if err := w.utf8(quoted); err != nil {
-			return err.in(path)
-		}
-		doubled, optional := false, false
-		if i := known.index(key); i >= 0 {
-			element, optional, doubled, seen[i] = known[i].of, known[i].optional, seen[i], true
-		} else if isStruct {
-			return &Error{Field: path, Reason: UnknownField + known.suggestion(key)}
-		} else {
-			if others == nil {
-				others = map[string]bool{}
+		err, optional := w.utf8(quoted), false
+		switch i := known.indexOf(quoted); {
+		case err != nil:
+		case i >= 0 && seen[i]:
+			err = &Error{Reason: comesTwice}
+		case i >= 0:
+			element, optional, seen[i] = known[i].of, known[i].optional, true
+		case isStruct:
+			err = &Error{Reason: UnknownField + known.suggestion(unquote(quoted))}
+		default:
+			if len(others) == cap(others) {
+				others = slices.Grow(others, len(others)+1) // a long list would grow by less, and copy more
 			}
-			doubled, others[key] = others[key], true
+			others = append(others, unquote(quoted))
 		}
-		if doubled {
-			return &Error{Field: path, Reason: "comes twice"}
+		if err == nil {
+			w.blanks()
+			w.at++ // the colon
+			err = w.present(element, optional)
 		}
-		w.blanks()
-		w.at++ // the colon
-		if err := w.present(element, optional); err != nil {
-			return err.in(path)
+		if err != nil {
+			return err.in(keyPath(unquote(quoted), free))
 		}
 	}
+	if key, twice := doubled(others); twice {
+		return &Error{Field: keyPath(key, free), Reason: comesTwice}
+	}
 	return w.missing(known, seen)
+}
+
+const comesTwice = "comes twice"
+
+// doubled finds a key that comes twice, and changes their order. A set of those that came would
+// take some 100 bytes for each.
+func doubled(keys []string) (key string, twice bool) {
+	slices.Sort(keys)
+	for i := 1; i < len(keys); i++ {
+		if keys[i] == keys[i-1] {
+			return keys[i], true
+		}
+	}
+	return "", false
+}
+
+// indexOf is the index of the field of a key as it is written, with quotes; -1: there is none.
+func (known fields) indexOf(quoted []byte) int {
+	if bytes.IndexByte(quoted, '\\') >= 0 {
+		return known.index(unquote(quoted))
+	}
+	for i := range known {
+		if known[i].name == string(quoted[1:len(quoted)-1]) {
+			return i
+		}
+	}
+	return -1
 }
 
 // present walks the next value. Null, which encoding/json takes for any value and passes over,
@@ -226,16 +302,13 @@ func (w *walker) utf8(raw []byte) *Error {
 	return &Error{Reason: fmt.Sprintf("is not UTF-8 at byte %d", w.at)}
 }
 
-// unquote is the string that JSON means. An escape is rare in a key.
-func unquote(raw []byte) string {
-	for _, c := range raw {
-		if c == '\\' {
-			var key string
-			_ = json.Unmarshal(raw, &key) // cannot fail: the text is JSON
-			return key
-		}
+// unquote is the string that JSON means.
+func unquote(quoted []byte) string {
+	raw := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		raw, _ = unescape(raw) // it is JSON
 	}
-	return string(raw[1 : len(raw)-1])
+	return string(raw)
 }
 
 // keyPath is the step of a path that a key is: a field's name, or in brackets where any key will

@@ -120,7 +120,7 @@ var pure = set(
 	"bytes", "cmp", "container/heap", "crypto/sha256", "encoding", "encoding/base64",
 	"encoding/binary", "encoding/hex", "encoding/json", "encoding/xml", "errors", "fmt", "hash",
 	"hash/crc32", "hash/fnv", "io", "iter", "maps", "math", "math/bits", "slices",
-	"sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"sort", "strconv", "strings", "time", "unicode", "unicode/utf16", "unicode/utf8",
 )
 
 // decoder reads JSON into values whose types it looks at. No decision is made there.
@@ -154,6 +154,7 @@ var impure = set(
 var variables = map[string]string{
 	"eventKinds":                     "the closed set of events, with their decoders",
 	"orderKinds":                     "the closed set of orders, with their decoders",
+	"forms":                          "how other values are read, made of their types alone",
 	"core.snapshotForm":              "how snapshots are read, made of a type alone",
 	"core.snapshotPen":               "how snapshots are written, made of a type alone",
 	"core/internal/state.patternPen": "how keys are written, made of a type alone",

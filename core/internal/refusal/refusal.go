@@ -62,5 +62,8 @@ func Decode[T any](what string, form *strict.Form[T], b []byte) (*T, error) {
 	}
 	e := &berth.Error{Event: what, Kind: berth.ErrInvalid}
 	e.Field, e.Reason = strict.Describe(err, func(own *berth.Error) string { return own.Reason })
+	if strict.IsTooLarge(err) {
+		e.Kind = berth.ErrLimit
+	}
 	return nil, e
 }
