@@ -1,10 +1,12 @@
 package core
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
@@ -107,7 +109,8 @@ func WithScorer(scorer berth.Scorer) Option { return func(b *beside) { b.scorer 
 // snapshot would have, for whatever comes. Any bytes that are no snapshot are
 // refused with a [*berth.Error], and so is a snapshot of a core with a Config.Gain without
 // [WithGain], or of one with a Config.Scorer without [WithScorer] or with another scorer: the field
-// is "scorer". Cost: O(state).
+// is "scorer". A text that comes to far more in memory than its length, as it has thousands of
+// elements that say nothing, is refused with [berth.ErrLimit]. Cost: O(state).
 func Restore(b []byte, options ...Option) (*Core, error) {
 	var beside beside
 	for _, option := range options {
@@ -156,23 +159,20 @@ func readSnapshot(b []byte, beside beside) (*record.Snapshot, error) {
 	return s, nil
 }
 
-// readVersion reads a snapshot of any version that is known, as one of the present.
+// readVersion reads a snapshot of any version that is known, as one of the present. The version
+// comes first, so that a text is not read twice, at twice its cost in memory.
 func readVersion(b []byte) (*record.Snapshot, error) {
-	s, err := refusal.Decode("snapshot", snapshotForm, b)
-	version := snapshotVersion
-	if err == nil {
-		version = s.Version
-	} else if other := versionOf(b); other != 0 {
-		version = other // and what it does not know may be a field of that
-	}
+	version := versionOf(b)
 	switch version {
-	case snapshotVersion:
-		return s, err
 	case 2:
 		return readSnapshotV2(b)
-	default:
-		return nil, &berth.Error{Event: "snapshot", Field: "version", Kind: berth.ErrUnsupported, Reason: fmt.Sprintf("is %d, not %d", version, snapshotVersion)}
+	case snapshotVersion, 0:
+		s, err := refusal.Decode("snapshot", snapshotForm, b)
+		if err != nil || s.Version == snapshotVersion {
+			return s, err
+		}
 	}
+	return nil, &berth.Error{Event: "snapshot", Field: "version", Kind: berth.ErrUnsupported, Reason: fmt.Sprintf("is %d, not %d", version, snapshotVersion)}
 }
 
 // nameOf is the name of a scorer; empty: there is none.
@@ -183,8 +183,15 @@ func nameOf(s berth.Scorer) string {
 	return s.Name()
 }
 
-// versionOf is the version that a snapshot names, also one of another form; 0: it names none.
+// versionOf is the version that a snapshot names, also one of another form; 0: it names none. It is
+// written first.
 func versionOf(b []byte) int {
+	if rest, first := bytes.CutPrefix(b, []byte(`{"version":`)); first {
+		digits, _, _ := bytes.Cut(rest[:min(len(rest), 10)], []byte(","))
+		if version, err := strconv.Atoi(string(digits)); err == nil {
+			return version
+		}
+	}
 	var head struct {
 		Version int `json:"version"`
 	}

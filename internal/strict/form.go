@@ -27,8 +27,8 @@ type reading func(*source, reflect.Value) bool
 
 // FormOf makes the form of a type, with those of types that others had made in their readings. A
 // type that has what no form reads is read by Unmarshal alone: numbers with fractions, arrays,
-// interfaces, fields of one name in two embedded structs, types that read objects by themselves.
-// O(types within).
+// interfaces, fields of one name that are embedded as deeply, and types that read objects by
+// themselves. O(types within).
 func FormOf[T any](known Readings) *Form[T] { return &Form[T]{read: known.of(reflect.TypeFor[T]())} }
 
 // CompleteFormOf is FormOf for texts that say all that there is to say: each field is there, at any
@@ -268,12 +268,8 @@ type entry struct {
 
 func (m Readings) structure(t reflect.Type) reading {
 	list, ok := m.entries(nil, t, nil)
-	names := map[string]bool{}
-	for i := range list {
-		ok = ok && !names[list[i].name]
-		names[list[i].name] = true
-	}
-	if !ok || len(list) > 128 {
+	list, one := nearest(list)
+	if !ok || !one || len(list) > 128 {
 		return func(*source, reflect.Value) bool { return false }
 	}
 	var required [2]uint64
@@ -308,6 +304,25 @@ func (m Readings) structure(t reflect.Type) reading {
 		}
 		return s.take('}')
 	}
+}
+
+// nearest leaves out entries of a name that one has which is embedded less deeply, as encoding/json
+// does. False: two have one name and are as deep.
+func nearest(all []entry) (list []entry, one bool) {
+	one = true
+	for i := range all {
+		deeper := false
+		for j := range all {
+			if i != j && all[i].name == all[j].name {
+				deeper = deeper || len(all[j].index) < len(all[i].index)
+				one = one && len(all[j].index) != len(all[i].index)
+			}
+		}
+		if !deeper {
+			list = append(list, all[i])
+		}
+	}
+	return list, one
 }
 
 // entry is the entry of the next key, which it steps over with its colon: mostly the one that is

@@ -265,3 +265,18 @@ func TestAFormBoundsWhatAValueTakes(t *testing.T) {
 	}
 	require.False(t, IsTooLarge(Unmarshal([]byte(`{"m":1}`), &row{})))
 }
+
+// Of fields of one name a form reads the one that is embedded the least deeply, as Unmarshal does.
+func TestAFormReadsTheNearestField(t *testing.T) {
+	type older struct {
+		Name string `json:"name"`
+		outer
+	}
+	form := FormOf[older](Readings{})
+	for _, text := range []string{`{"name":"a","part":3,"rows":[{"n":1}]}`, `{"name":1}`, `{"name":"a","name":"b"}`} {
+		same(t, form, text)
+	}
+	got, plain := form.Plain([]byte(`{"name":"a"}`))
+	require.True(t, plain)
+	require.Equal(t, older{Name: "a"}, *got)
+}
