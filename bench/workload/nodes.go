@@ -1,6 +1,10 @@
 package workload
 
-import "github.com/berth-sched/berth"
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
 
 // models are the GPUs of published traces whose model is public, with nominal memory.
 var models = map[string]berth.GPU{
@@ -19,9 +23,8 @@ var models = map[string]berth.GPU{
 func gpusOf(model string, count int) []berth.GPU {
 	gpu := models[model]
 	gpu.Product = model
-	var gpus []berth.GPU
-	for range count {
-		gpus = append(gpus, gpu)
+	if count < 1 {
+		return nil
 	}
-	return gpus
+	return slices.Repeat([]berth.GPU{gpu}, count)
 }

@@ -45,7 +45,9 @@ func ReadSlurmNodes(file string, r io.Reader) ([]berth.Node, error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxRow)
 	for lines.Scan() {
-		if s.line++; !s.take(lines.Text()) {
+		s.line++
+		s.bytes += len(lines.Bytes())
+		if !s.take(lines.Text()) {
 			return nil, s.err
 		}
 	}
@@ -60,9 +62,18 @@ func ReadSlurmNodes(file string, r io.Reader) ([]berth.Node, error) {
 	return s.nodes, nil
 }
 
+// A GPU takes some 150 bytes, and a few bytes may ask for 64 of them: a list has freeGPUs, and
+// another for each bytesPerGPU of its own.
+const (
+	freeGPUs    = 1 << 16
+	bytesPerGPU = 8
+)
+
 type slurmNodes struct {
 	file  string
 	line  int
+	bytes int
+	gpus  int
 	nodes []berth.Node
 	seen  map[berth.NodeID]bool
 	err   error
@@ -119,8 +130,15 @@ func (s *slurmNodes) field(column int, key, value string) {
 			n.MemoryMiB = v
 		}
 	case "Gres":
+		before := len(n.GPUs)
 		if reason := addGRES(n, value); reason != "" {
 			refuse(reason)
+		}
+		if s.gpus += len(n.GPUs) - before; s.gpus > freeGPUs+s.bytes/bytesPerGPU && s.err == nil {
+			s.err = &TraceError{
+				File: s.file, Line: s.line, Column: column, Field: key, Kind: ErrLimit,
+				Reason: fmt.Sprintf("the list has more than %d GPUs, and one for each %d of its bytes", freeGPUs, bytesPerGPU),
+			}
 		}
 	case "Partitions":
 		if value != "" && !isName(value) {
@@ -160,7 +178,11 @@ func addGRES(n *berth.Node, list string) string {
 			return fmt.Sprintf("%q is no name", clip(product))
 		}
 		if !isProfile(product[strings.LastIndexByte(product, '_')+1:]) {
-			n.GPUs = append(n.GPUs, gpusOf(cmp.Or(strings.Clone(product), "gpu"), count)...)
+			gpus := gpusOf(cmp.Or(strings.Clone(product), "gpu"), count)
+			if len(n.GPUs) > 0 {
+				gpus = append(n.GPUs, gpus...)
+			}
+			n.GPUs = gpus
 		}
 	}
 	return ""
