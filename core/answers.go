@@ -30,7 +30,13 @@ func (c *Core) Explain(id berth.JobID) (berth.Explanation, error) { return c.ans
 // Lost lists what hardware took since the last pass, in the order of the events that told of it
 // and then of job and replica: see [berth.Loss]. A pass that begins forgets it, so it is asked for
 // before Schedule. Cost: its size.
-func (c *Core) Lost() []berth.Loss { return slices.Clone(c.books.Lost) }
+func (c *Core) Lost() []berth.Loss {
+	lost := slices.Clone(c.books.Lost)
+	for i := range lost {
+		lost[i].Members = slices.Clone(lost[i].Members)
+	}
+	return lost
+}
 
 // Outstanding returns the orders that are given and not reported, by ID. After a restart they
 // are to be carried out again, unless they are known to be done. A Bind is without the members that
