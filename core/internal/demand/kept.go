@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 )
 
@@ -39,7 +40,7 @@ func (d *Demand) Kept(c *gang.Claim, at *gang.Stock, left int16, instead *gang.S
 	var list []berth.KeptRoom
 	for _, i := range kinds {
 		k := &d.outlook.kinds[i]
-		list = append(list, berth.KeptRoom{Claim: k.Claim, Selector: k.Selector, Members: counts[i]})
+		list = append(list, berth.KeptRoom{Claim: values.CloneClaim(k.Claim), Selector: values.CloneSelector(k.Selector), Members: counts[i]})
 	}
 	return list
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/values"
 )
 
 const (
@@ -87,10 +88,10 @@ func (m *mix) name(i int, g *berth.Group) {
 	k := &m.kinds[i]
 	k.Claim, k.Selector = g.Claim, g.Selector
 	k.Claim.Share, k.Selector.Labels = nil, nil
+	k.Selector = values.CloneSelector(k.Selector)
 	if g.Claim.Share != nil {
 		k.Claim.Share = &berth.Share{Mode: berth.ShareMPS, GPUMilli: g.Claim.Share.GPUMilli}
 	}
-	k.Selector.Pools, k.Selector.Products = slices.Clone(g.Selector.Pools), slices.Clone(g.Selector.Products)
 	m.keys[i] = string(m.key)
 	m.byKey[m.keys[i]] = i
 }

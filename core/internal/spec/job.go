@@ -49,7 +49,7 @@ func (a *Asked) Simple() bool {
 
 // Clone returns a copy that shares no memory that the caller could change.
 func (a *Asked) Clone() Asked {
-	return Asked{Groups: values.CloneGroups(a.Groups), Topology: a.Topology, SameLabels: slices.Clone(a.SameLabels)}
+	return Asked{Groups: values.CloneGroups(a.Groups), Topology: values.CloneTopology(a.Topology), SameLabels: slices.Clone(a.SameLabels)}
 }
 
 // JobOf is the description of a job, which asks for what is given. It shares no memory with the

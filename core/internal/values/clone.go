@@ -44,7 +44,7 @@ func CloneNode(n *berth.Node) berth.Node {
 // CloneJob returns a copy that shares no memory that the caller could change.
 func CloneJob(j *berth.Job) berth.Job {
 	c := *j
-	c.Groups = CloneGroups(j.Groups)
+	c.Groups, c.Topology = CloneGroups(j.Groups), CloneTopology(j.Topology)
 	c.SameLabels = slices.Clone(j.SameLabels)
 	c.Service = Copied(j.Service)
 	return c
@@ -57,9 +57,15 @@ func CloneGroups(list []berth.Group) []berth.Group {
 		g := &list[i]
 		g.Claim = CloneClaim(g.Claim)
 		g.Selector = CloneSelector(g.Selector)
-		g.Topology.Segments = slices.Clone(g.Topology.Segments)
+		g.Topology = CloneTopology(g.Topology)
 	}
 	return list
+}
+
+// CloneTopology returns a copy that shares no memory that the caller could change.
+func CloneTopology(t berth.Topology) berth.Topology {
+	t.Segments = slices.Clone(t.Segments)
+	return t
 }
 
 // CloneClaim returns a copy that shares no memory that the caller could change.
