@@ -1,11 +1,13 @@
 package quota
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth/countable"
+	"github.com/berth-sched/berth/internal/fields"
 )
 
 func mustSet(t require.TestingT, tree *Tree, q Queue) QueueIndex {
@@ -248,4 +250,10 @@ func TestResourcesOfHosts(t *testing.T) {
 		_, ok := other.Host()
 		require.False(t, ok, other)
 	}
+}
+
+// A copy of a queue has every field, and shares none.
+func TestACopyOfAQueueIsWholeAndSharesNothing(t *testing.T) {
+	require.Empty(t, fields.Forgotten(func(q Queue) Queue { return q.clone() }), "Queue.clone of quota.go")
+	require.Len(t, fields.Places(reflect.TypeFor[Queue]()), 4+2*len(new(Queue).stated()), "a list of amounts is missing in Queue.stated of quota.go")
 }

@@ -339,9 +339,49 @@ func (c *counter) fill(v reflect.Value) {
 		if len(list) == 0 {
 			panic(fmt.Sprintf("fields: no value of %v is known: add one to words or numbers", t))
 		}
+		list = slices.DeleteFunc(list, func(v reflect.Value) bool { return v.CanInt() && v.Int() < 0 }) // often a word for off
 		v.Set(list[int(*c)%len(list)])
 		if v.Kind() == reflect.String {
 			v.Set(list[0])
 		}
 	}
+}
+
+// Forgotten names the first leaf that a function which copies leaves out, or shares with what it
+// copied; empty: there is none. Values are changed first to what the function may be given.
+func Forgotten[T any](copyOf func(T) T, changes ...func(T) T) string {
+	v := Fill[T]()
+	for _, change := range changes {
+		v = change(v)
+	}
+	c := copyOf(v)
+	of, in := Leaves(&v), Leaves(&c)
+	for i := range of {
+		if i >= len(in) || of[i].Path != in[i].Path || of[i].IsData() && !of[i].value.Equal(in[i].value) {
+			return of[i].Path + " is left out"
+		}
+	}
+	return shared(&v, &c)
+}
+
+// Shared names the first leaf that a function which copies shares with what it copied; empty: there
+// is none. It may change the rest, as one does that fills in defaults.
+func Shared[T any](copyOf func(T) T) string {
+	v := Fill[T]()
+	c := copyOf(v)
+	return shared(&v, &c)
+}
+
+func shared[T any](v, c *T) string {
+	was := Clone(*c)
+	for _, leaf := range SharedLeaves(v) {
+		leaf.Scribble()
+		if !reflect.DeepEqual(*c, was) {
+			return leaf.Path + " is shared"
+		}
+	}
+	if Scribble(v); !reflect.DeepEqual(*c, was) {
+		return "a list or a pointer within another is shared"
+	}
+	return ""
 }

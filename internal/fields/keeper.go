@@ -1,6 +1,6 @@
 package fields
 
-import "reflect"
+import "strings"
 
 // A Keeper names the functions that list the fields of a type by hand: a place in the module as
 // "FILE: FUNC", in which FUNC is how the function is declared up to its name.
@@ -24,7 +24,7 @@ func Keepers() map[string]Keeper {
 		"berth.Job":             {admission + "func (ad *Admission) checkJob", "core/internal/spec/job.go: func JobOf"},
 		"berth.Checkpoint":      {Check: "job.go: func (j *Job) checkTimes"},
 		"berth.Group":           {admission + "func (ad *Admission) checkGroup", clone + "func CloneGroups"},
-		"berth.Topology":        {Check: admission + "func (ad *Admission) checkTopology"},
+		"berth.Topology":        {admission + "func (ad *Admission) checkTopology", clone + "func CloneTopology"},
 		"berth.Segment":         {Check: admission + "func (ad *Admission) checkSegment"},
 		"berth.Claim":           {"job.go: func (cl *Claim) check", clone + "func CloneClaim"},
 		"berth.Share":           {Check: "job.go: func (s *Share) check"},
@@ -79,5 +79,8 @@ func (l *Leaf) keeper(function func(Keeper) string, handlers string) string {
 	return "the handler of the event: see " + handlers
 }
 
-// TypeOf is the innermost struct that has the leaf, for messages.
-func (l *Leaf) TypeOf() reflect.Type { return l.Within[len(l.Within)-1] }
+// Field is the leaf by its struct, such as berth.Selector.Pools, for messages.
+func (l *Leaf) Field() string {
+	name := strings.TrimRight(strings.TrimSuffix(l.Place, ".key"), "[]")
+	return l.Within[len(l.Within)-1].String() + "." + name[strings.LastIndexByte(name, '.')+1:]
+}
