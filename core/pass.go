@@ -64,16 +64,16 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 
 // checkInstant refuses an instant before the latest one, and one beyond all that the core takes.
 func (c *Core) checkInstant(what string, now berth.Time) *berth.Error {
-	refused := &berth.Error{Event: what, Field: "now", Kind: berth.ErrClock}
+	var reason string
 	switch {
 	case now < c.state.Now:
-		refused.Reason = fmt.Sprintf("%d is before %d", now, c.state.Now)
+		reason = fmt.Sprintf("%d is before %d", now, c.state.Now)
 	case now > limits.MaxInstant:
-		refused.Reason = fmt.Sprintf("%d is after the last instant, %d", now, int64(limits.MaxInstant))
+		reason = fmt.Sprintf("%d is after the last instant, %d", now, int64(limits.MaxInstant))
 	default:
-		return nil
+		return nil // an idle pass allocates nothing
 	}
-	return refused
+	return &berth.Error{Event: what, Field: "now", Kind: berth.ErrClock, Reason: reason}
 }
 
 // expire handles every timer that is due.

@@ -47,7 +47,8 @@ func (m *ManualClock) Advance(by berth.Duration) {
 // changes nothing.
 func (m *ManualClock) MoveTo(at berth.Time) { m.Advance(at.Sub(m.wall)) }
 
-// SetWall sets the clock on the wall alone, forward or back, as a time server does. No time goes by.
+// SetWall sets the clock on the wall alone, forward or back, as a time server does. No time goes
+// by.
 func (m *ManualClock) SetWall(at berth.Time) { m.wall = at }
 
 // What a jump of the wall clock has to be for it to be waited for, and for how long.

@@ -144,10 +144,10 @@ func (r *Replica) Lead(ctx context.Context, store Store, options Options) (*Dura
 	}, nil
 }
 
-// Pretended is a Durable as a [berth.Scheduler] in pretended time, to be driven by a simulation: the
-// clock of its Options, a ManualClock, is moved to the instant of each call. Where nothing is due
-// Schedule has no pass, and returns no orders. Questions are answered by the core. A new Durable
-// of the same store and clock takes its place as after a crash.
+// Pretended is a Durable as a [berth.Scheduler] in pretended time, to be driven by a simulation:
+// the clock of its Options, a ManualClock, is moved to the instant of each call. Where nothing is
+// due Schedule has no pass, and returns no orders. Questions are answered by the core. A new
+// Durable of the same store and clock takes its place as after a crash.
 func (d *Durable) Pretended(clock *ManualClock) berth.Scheduler {
 	return pretended{d.replica.core, d, clock}
 }

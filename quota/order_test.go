@@ -16,10 +16,10 @@ func mustNext(t require.TestingT, tree *Tree, i QueueIndex, n int64) {
 }
 
 // first is the name of the leaf to be served.
-func first(t require.TestingT, tree *Tree) QueueID {
+func first(t require.TestingT, tree *Tree) string {
 	i, ok := tree.Next()
 	require.True(t, ok)
-	return tree.Name(i)
+	return string(tree.Name(i))
 }
 
 // A queue below its guarantee whose next job goes beyond it borrows for that job: one

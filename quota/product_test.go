@@ -108,7 +108,7 @@ func TestProductsAreBounded(t *testing.T) {
 		require.ErrorAs(t, err, &typed)
 		require.Equal(t, q.Name, typed.Queue)
 		require.Equal(t, field, typed.Field)
-		require.Equal(t, []string{"a"}, tree.Queues())
+		require.Equal(t, []QueueID{"a"}, tree.Queues())
 		require.Equal(t, Queue{Name: "a", Limit: Amounts{GPUMilliOf("last"): 1}}, tree.Config(a))
 		require.Equal(t, NoProduct, tree.Product("more"))
 		require.NoError(t, tree.Check())

@@ -71,7 +71,7 @@ func TestSetRefuses(t *testing.T) {
 			require.ErrorAs(t, err, &typed)
 			require.Equal(t, c.queue.Name, typed.Queue)
 			require.NoError(t, tree.Check())
-			require.Equal(t, []string{"busy", "full", "group", "org", "team"}, tree.Queues())
+			require.Equal(t, []QueueID{"busy", "full", "group", "org", "team"}, tree.Queues())
 		})
 	}
 }

@@ -306,5 +306,5 @@ func TestTheTreeKnowsWhatAQueueIsServedNext(t *testing.T) {
 	require.Equal(t, m.State.Classes.Version, m.Backlog.ToldNext)
 	next, ok := m.State.Quota.Next()
 	require.True(t, ok)
-	require.Equal(t, "a", m.State.Quota.Name(next), "it asks for less of its share")
+	require.EqualValues(t, "a", m.State.Quota.Name(next), "it asks for less of its share")
 }

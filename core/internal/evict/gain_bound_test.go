@@ -56,7 +56,7 @@ func TestABidThatPaysIsMade(t *testing.T) {
 		m := machine(t, 3, weighing, withoutMoves)
 		guarantees := rapid.SliceOfN(rapid.Int64Range(0, 4), 3, 3).Draw(t, "guarantees")
 		for i, g := range guarantees {
-			m.Queue(fmt.Sprintf("q%d", i), g)
+			m.Queue(berth.QueueID(fmt.Sprintf("q%d", i)), g)
 		}
 		queue := func() berth.QueueID { return berth.QueueID(fmt.Sprintf("q%d", rapid.IntRange(0, 2).Draw(t, "queue"))) }
 		class := func(j berth.Job) berth.Job {
