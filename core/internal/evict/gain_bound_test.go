@@ -97,6 +97,8 @@ func TestABidThatPaysIsMade(t *testing.T) {
 		require.Equal(t, pays, rep.Reserved != nil)
 	})
 	t.Logf("%d bids paid, %d were passed over", paid, passed)
-	require.Positive(t, paid)
-	require.Positive(t, passed)
+	if drawn.Many() {
+		require.Positive(t, paid)
+		require.Positive(t, passed)
+	}
 }

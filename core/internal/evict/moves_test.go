@@ -179,7 +179,9 @@ func TestNodesToClearComeInOrder(t *testing.T) {
 		}
 		some += len(fast)
 	})
-	require.Positive(t, some)
+	if drawn.Many() {
+		require.Positive(t, some)
+	}
 }
 
 // Invariant 5: where the headroom says that a gang and those that would move for it have no room,
@@ -199,6 +201,8 @@ func TestTheHeadroomIsNeverTooSmall(t *testing.T) {
 		})
 		require.Equal(t, before, picture(m))
 	})
-	require.Positive(t, no)
-	require.Positive(t, yes)
+	if drawn.Many() {
+		require.Positive(t, no)
+		require.Positive(t, yes)
+	}
 }

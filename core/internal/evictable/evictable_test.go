@@ -217,7 +217,9 @@ func TestTheIndexFollowsWhatRuns(t *testing.T) {
 			"": func(t *rapid.T) { require.NoError(t, index.Check()) },
 		})
 	})
-	require.Positive(t, bounded)
+	if drawn.Many() {
+		require.Positive(t, bounded)
+	}
 }
 
 // Invariants 1 and 3: what changes without a note is found.
