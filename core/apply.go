@@ -18,7 +18,8 @@ func (c *Core) Apply(now berth.Time, e berth.Event) error {
 	if e == nil {
 		return &berth.Error{Event: "event", Kind: berth.ErrInvalid, Reason: "is nil"}
 	}
-	if err := c.checkInstant(kindOf(e), now); err != nil {
+	if err := c.checkInstant(now); err != nil {
+		err.Event = kindOf(e)
 		return err
 	}
 	before, due := c.state.Now, *c.agenda

@@ -25,7 +25,8 @@ const maxRepairs = 3
 // changed since the last one, not to what exists: after something became free, that is one
 // search for each distinct request that waits and might fit there.
 func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
-	if err := c.checkInstant("schedule", now); err != nil {
+	if err := c.checkInstant(now); err != nil {
+		err.Event = "schedule"
 		return nil, err
 	}
 	if c.state.LastOrder >= limits.MaxOrder {
@@ -63,7 +64,9 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 }
 
 // checkInstant refuses an instant before the latest one, and one beyond all that the core takes.
-func (c *Core) checkInstant(what string, now berth.Time) *berth.Error {
+// The caller names its event in the error: to name the kind of an event that is taken would cost
+// each one allocations.
+func (c *Core) checkInstant(now berth.Time) *berth.Error {
 	var reason string
 	switch {
 	case now < c.state.Now:
@@ -73,7 +76,7 @@ func (c *Core) checkInstant(what string, now berth.Time) *berth.Error {
 	default:
 		return nil // an idle pass allocates nothing
 	}
-	return &berth.Error{Event: what, Field: "now", Kind: berth.ErrClock, Reason: reason}
+	return &berth.Error{Field: "now", Kind: berth.ErrClock, Reason: reason}
 }
 
 // expire handles every timer that is due.

@@ -44,7 +44,8 @@ func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, events ...
 				return berth.StartPlan{}, err
 			}
 		}
-		if err := twin.checkInstant("whatItTakes", now); err != nil {
+		if err := twin.checkInstant(now); err != nil {
+			err.Event = "whatItTakes"
 			return berth.StartPlan{}, err
 		}
 		twin.state.SetClock(now)

@@ -42,7 +42,7 @@ func (g *generator) swapped() (berth.Config, sim.Options, []sim.Arrival) {
 		g.nodes = append(g.nodes, n)
 		g.at(0, berth.NodeJoined{Node: n})
 	}
-	g.queues = []string{"p", "q"}
+	g.queues = []berth.QueueID{"p", "q"}
 	for _, q := range g.queues {
 		g.at(0, berth.QueueSet{Queue: g.queue(q, "", 4)})
 	}
