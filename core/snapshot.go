@@ -110,7 +110,8 @@ func WithScorer(scorer berth.Scorer) Option { return func(b *beside) { b.scorer 
 // refused with a [*berth.Error], and so is a snapshot of a core with a Config.Gain without
 // [WithGain], or of one with a Config.Scorer without [WithScorer] or with another scorer: the field
 // is "scorer". A text that comes to far more in memory than its length, as it has thousands of
-// elements that say nothing, is refused with [berth.ErrLimit]. Cost: O(state).
+// elements that say nothing, is refused with [berth.ErrLimit]. Cost: O(state), and no more memory
+// than the events took that told the core of it, and 20 times the text.
 func Restore(b []byte, options ...Option) (*Core, error) {
 	var beside beside
 	for _, option := range options {

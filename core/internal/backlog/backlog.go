@@ -53,6 +53,9 @@ type Backlog struct {
 	displaced []*record.Replica
 	// LostHardware has the replicas that may use hot spares and wait.
 	LostHardware *btree.BTreeG[*record.Replica]
+	// freed are nodes of the trees of all queues, for use again: a list for each would be most of
+	// what a queue without jobs costs.
+	freed *btree.FreeListG[*record.Replica]
 }
 
 // New returns a backlog in which nothing waits.
@@ -60,5 +63,6 @@ func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.Sta
 	return &Backlog{
 		catalogue: catalogue, agenda: agenda, state: state, books: books, Due: due.New(agenda, state),
 		ToldNext: -1, LostHardware: btree.NewG(16, record.LessReplica), Demand: make([]int, state.Fleet.Tree().NodeLevel()+1),
+		freed: btree.NewFreeListG[*record.Replica](btree.DefaultFreeListSize),
 	}
 }

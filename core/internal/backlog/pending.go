@@ -24,8 +24,8 @@ func (bl *Backlog) EnsureQueue(i quota.QueueIndex) {
 	bl.books.AddQueue(&record.Queue{
 		Index:   i,
 		Buckets: map[*record.Shape]*record.Bucket{},
-		Running: btree.NewG(16, func(a, b *record.Replica) bool { return books.CompareVictims(a, b) < 0 }),
-		Elastic: btree.NewG(16, record.LessReplica),
+		Running: btree.NewWithFreeListG(16, func(a, b *record.Replica) bool { return books.CompareVictims(a, b) < 0 }, bl.freed),
+		Elastic: btree.NewWithFreeListG(16, record.LessReplica, bl.freed),
 		Ready:   pq.New((*record.Bucket).Before, func(b *record.Bucket, slot int) { b.Slot = slot }),
 	})
 }
