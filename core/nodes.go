@@ -22,8 +22,8 @@ import (
 // nil: it is unknown. It refuses one product or kind of node too many, before it changes
 // anything: nothing else of a checked node can be.
 func (c *Core) addNode(spec spec.Node, old *record.Node) *berth.Error {
-	key, windows := hardware.KeyOf(&spec), c.backlog.ReservationsOfJoining(&spec)
-	key.Fence = record.FenceOf(windows)
+	key, reservations := hardware.KeyOf(&spec), c.backlog.ReservationsOfJoining(&spec)
+	key.Fence = record.FenceOf(reservations)
 	if err := c.checkKinds(key, old); err != nil {
 		return err
 	}
@@ -37,8 +37,8 @@ func (c *Core) addNode(spec spec.Node, old *record.Node) *berth.Error {
 		lattice = table.Lattice
 	}
 	n := &record.Node{
-		Spec: spec, Product: c.books.RetainProduct(key.Product), Class: c.state.Classes.Add(key, table, windows),
-		Reservations: windows, Table: table, GPUs: make([]values.Rare[record.GPUState], len(spec.GPUs)),
+		Spec: spec, Product: c.books.RetainProduct(key.Product), Class: c.state.Classes.Add(key, table, reservations),
+		Reservations: reservations, Table: table, GPUs: make([]values.Rare[record.GPUState], len(spec.GPUs)),
 	}
 	n.Index = c.books.AddNode(gang.NodeSpec{
 		Name: string(spec.ID), Path: spec.Domains, Class: topology.NodeClass(n.Class),
@@ -50,7 +50,7 @@ func (c *Core) addNode(spec spec.Node, old *record.Node) *berth.Error {
 		table.Nodes++
 	}
 	c.gpus.CountPliable(n, 1)
-	for _, w := range windows {
+	for _, w := range reservations {
 		w.Add(n)
 	}
 	c.state.AddNode(n)

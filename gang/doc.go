@@ -30,7 +30,7 @@
 //
 //	request := gang.Request{
 //		Groups: []gang.Group{{
-//			Count: 64, Claim: gang.Claim{GPUs: 8}, Classes: []topology.NodeClass{h100},
+//			Members: 64, Claim: gang.Claim{GPUs: 8}, Classes: []topology.NodeClass{h100},
 //		}},
 //		Required: spine,
 //	}

@@ -99,7 +99,7 @@ func (s *search) bind(f *Fleet) {
 }
 
 // Place finds room for a gang and holds it, or holds nothing and returns false. See
-// the package comment for where it looks and what it prefers. A group gets Count
+// the package comment for where it looks and what it prefers. A group gets Members
 // members; if not all groups can have that, all are tried with their minimum, and
 // what is found is then filled up as far as it goes. An invalid request fits
 // nowhere.

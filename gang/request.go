@@ -70,8 +70,8 @@ type Segment struct {
 
 // A Group is a number of like members of a gang.
 type Group struct {
-	// Members is the number of members; Min is the number without which the gang is
-	// not worth starting; zero: Count.
+	// Members is their number; MinMembers is the number without which the gang is
+	// not worth starting; zero: Members.
 	Members, MinMembers int
 	// Claim of each member.
 	Claim Claim
@@ -93,8 +93,8 @@ type Group struct {
 	// Segments keep members together: of an entry, members 0 to Size-1 inside one
 	// domain of Level, the next Size members again, and so on. They are nested, the
 	// outermost first: the size of each divides the one before, and its level is at
-	// least as narrow. Count and Min are multiples of the outermost size, and there are only
-	// whole ones of it, also where its level is the fleet's.
+	// least as narrow. Members and MinMembers are multiples of the outermost size, and there
+	// are only whole ones of it, also where its level is the fleet's.
 	Segments []Segment
 	// Balance divides the members, or the outermost segments, as evenly as possible
 	// over the domains of this level that the group uses: first the fewest domains that

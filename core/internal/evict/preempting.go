@@ -40,9 +40,9 @@ func (ev *Evict) Preempt() {
 	if ev.agenda.PreemptAt(next); len(list) == 0 {
 		return
 	}
-	windows := len(ev.backlog.Reservations)
+	reservations := len(ev.backlog.Reservations)
 	im := ev.imagineAll()
-	if len(ev.backlog.Reservations) < windows {
+	if len(ev.backlog.Reservations) < reservations {
 		list, _ = ev.contenders(math.MaxInt) // some of them beneficiaries
 	}
 	bids := ev.bidAll(im, list)

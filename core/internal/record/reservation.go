@@ -122,9 +122,9 @@ func WithReservation(list []*Reservation, w *Reservation) []*Reservation {
 }
 
 // FenceOf names a set of reservations; "" is none.
-func FenceOf(windows []*Reservation) string {
+func FenceOf(reservations []*Reservation) string {
 	var b strings.Builder
-	for _, w := range windows {
+	for _, w := range reservations {
 		b.WriteString(w.Name)
 		b.WriteByte(0)
 	}
