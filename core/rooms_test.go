@@ -109,6 +109,7 @@ var roomRules = map[string]roomRule{
 			"Fresh":        "from the entries that are saved as Fresh",
 			"displaced":    "empty between passes",
 			"LostHardware": "from the replicas that lost hardware and wait",
+			"freed":        "empty at first: memory for use again",
 		},
 	},
 	"admission": {},
