@@ -66,7 +66,7 @@ type stage struct {
 var errDiffers = errors.New("a check failed")
 
 // stagePatience is for how long what has to come is waited for.
-const stagePatience = 20 * time.Second
+const stagePatience = time.Minute
 
 // open starts an orchestrator, as it is started by hand.
 func (s *stage) open(ctx context.Context) error {

@@ -231,9 +231,15 @@ func (o *orchestrator) release(order berth.Release) {
 	}
 }
 
-// stop asks a program to end, and makes it end when its time is over.
+// stop asks a program to end, and makes it end when its time is over. A mark in its folder says so
+// first: the next livenode, if this one is killed before it hears of the end, would take that for
+// one to which the program came by itself, and the job for done.
 func (o *orchestrator) stop(l *life) {
-	l.early = errors.Is(l.process.SignalGroup(process.Terminate), process.ErrGone)
+	asked := l.job.markStopped(l.incarnation)
+	if errors.Is(l.process.SignalGroup(process.Terminate), process.ErrGone) && !asked {
+		l.early = true
+		l.job.unmarkStopped(l.incarnation)
+	}
 	time.AfterFunc(l.job.StopTimeout.Std(), func() {
 		o.post(func() {
 			if o.lives[l.id()] == l && l.process.SignalGroup(process.Kill) == nil {

@@ -38,9 +38,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patience is for how long a test waits for what has to come; none waits so long if all
-// is well.
-const patience = 30 * time.Second
+// patience is for how long a test waits for what has to come. None waits so long if all is well,
+// and a machine that is busy with something else is no fault.
+const patience = 2 * time.Minute
 
 // A bench is an orchestrator of a pretend box, and a client of it.
 type bench struct {
@@ -111,7 +111,7 @@ func counts(name string, gpus int, flags ...string) Submission {
 	return Submission{
 		Name: name, Queue: DefaultQueue, GPUs: gpus, Path: self, Dir: "/", Env: os.Environ(),
 		Command:     append([]string{"livenode", "workload", "-each", "10ms", "-steps", "1000000"}, flags...),
-		StopTimeout: 20 * berth.Second, CheckpointSignal: "USR1", Grace: 20 * berth.Second,
+		StopTimeout: berth.Minute, CheckpointSignal: "USR1", Grace: berth.Minute,
 	}
 }
 
@@ -298,10 +298,11 @@ func TestLeavesByItself(t *testing.T) {
 	b.submits(counts("leaver", 8, "-leave"))
 	b.output("leaver", "^step 2$")
 	b.submits(urgent(counts("urgent", 8)))
+	at, _ := strings.CutPrefix(b.output("leaver", "^checkpoint at step .*$"), "checkpoint at step ")
 	b.becomes("urgent", "running")
 	require.NoError(t, b.cancel(t.Context(), "urgent"))
 	b.becomes("leaver", "running")
-	b.output("leaver", "^incarnation 2 begins at step [2-9]")
+	b.output("leaver", "^incarnation 2 begins at step "+at+" on ")
 }
 
 // TestDiesOfTheRequest: a program that has no handler yet is not at fault.

@@ -270,6 +270,7 @@ func TestAnsweredForNobody(t *testing.T) {
 	b.becomes("leaver", stateCheckpointing)
 	require.NoError(t, b.o.ask(t.Context(), func() error {
 		l := b.o.lives["leaver"]
+		l.cancel() // before it is killed: nobody is to tell of that end as well
 		_ = l.process.SignalGroup(process.Kill)
 		b.o.ended(l, process.Exit{Code: exitAgain, At: time.Now()}, nil)
 		return b.o.cancelJob("urgent")
@@ -291,6 +292,28 @@ func TestEndedBeforeItWasStopped(t *testing.T) {
 		return nil
 	}))
 	require.Equal(t, "exit status 0", b.becomes("job", stateEnded).Why)
+}
+
+// TestStoppedAndKilled: livenode was killed when it had asked a victim to end and had not heard that
+// it has. The victim ended well, and is run again all the same.
+func TestStoppedAndKilled(t *testing.T) {
+	b := start(t)
+	end := filepath.Join(t.TempDir(), "end")
+	victim := shell("victim", `trap 'until [ -e `+end+` ]; do sleep 0.01; done; exit 0' TERM; echo up; while :; do sleep 0.01; done`)
+	victim.GPUs, victim.StopTimeout = 8, berth.Minute
+	b.submits(victim)
+	b.output("victim", "^up$")
+	pid := b.becomes("victim", "running").PID
+	b.submits(urgent(counts("urgent", 8)))
+	b.becomes("victim", "releasing")
+	b.stop() // it leaves what runs alone, as one that is killed does
+	require.NoError(t, os.WriteFile(end, nil, 0o600))
+	require.True(t, eventually(func() bool { return !runs(pid) }))
+	b.begin()
+	b.becomes("urgent", "running")
+	require.Equal(t, "pending", b.job("victim").State)
+	require.NoError(t, b.cancel(t.Context(), "urgent"))
+	require.EqualValues(t, 2, b.becomes("victim", "running").Incarnation)
 }
 
 // TestCannotBeDivided: a GPU that does not become what a job needs is no reason for the job

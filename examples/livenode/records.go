@@ -134,6 +134,28 @@ func (one *record) life(incarnation berth.Incarnation) string {
 	return filepath.Join(one.folder, strconv.Itoa(int(incarnation)))
 }
 
+// stopMark is the file in the folder of a life that says that its program was asked to end.
+func (one *record) stopMark(incarnation berth.Incarnation) string {
+	return filepath.Join(one.life(incarnation), "stop")
+}
+
+// markStopped marks a life as asked to end, and reports whether it was already. It waits for no
+// disk, since no program outlives a crash of the machine; and where the disk is full the program
+// is stopped without a mark.
+func (one *record) markStopped(incarnation berth.Incarnation) (already bool) {
+	f, err := os.OpenFile(one.stopMark(incarnation), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return errors.Is(err, fs.ErrExist)
+	}
+	_ = f.Close() // nothing was written
+	return false
+}
+
+// unmarkStopped takes the mark back: the program had ended before.
+func (one *record) unmarkStopped(incarnation berth.Incarnation) {
+	_ = os.Remove(one.stopMark(incarnation)) // if it stays, the job is run again after a crash
+}
+
 // lives lists those that were begun.
 func (one *record) lives() ([]berth.Incarnation, error) {
 	entries, err := os.ReadDir(one.folder)

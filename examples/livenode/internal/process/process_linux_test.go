@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // patience is for how long a test waits for what has to come; none waits so long if all
 // is well.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // shell is a launch of a script.
 func shell(t *testing.T, script string) (string, Launch) {
