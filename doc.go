@@ -130,20 +130,26 @@
 //
 // A replica is in one of five states ([ReplicaState]):
 //
-//	           Bind                    Done
-//	Pending ─────────▶ Binding ─────────────────────▶ Running
-//	   ▲               │ ▲ │ │                          │ │
-//	   │        Failed │ │ │ └──────────┐ deadline,     │ │ too few members left,
-//	   ├───────────────┘ │ │ Partial    │ cancelled     │ │ victim of another, drained,
-//	   │            Bind │ ▼            │               │ │ cancelled, scaled down
-//	   │ none left     Repairing        │               │ │
-//	   ├─────────────────┘ │ no place,  │               │ │
-//	   │                   │ cancelled  │               │ │
-//	   │ none left         │            │               │ │
-//	   ├───────────────────┼────────────┼───────────────┘ │
-//	   │ Done;             ▼            │                 │
-//	   └─ presumed ─── Releasing ◀──────┴─────────────────┘
-//	      dead
+//	state      signal    next
+//	pending    observed  running    the world began its life, and its members run
+//	           bound     binding    a Bind starts it, or starts its missing members anew
+//	           ended     gone       no member is left, and it does not come back
+//	binding    awaited   binding    its Bind is out, and the report decides
+//	           complete  running    each of its groups has its minimum
+//	           reduced   repairing  some members are left, too few to run
+//	           vacant    pending    no member is left
+//	           stopped   releasing  all that is left of it is to be stopped
+//	running    complete  running    each of its groups has its minimum
+//	           reduced   releasing  some members are left, too few to run
+//	           vacant    releasing  no member is left
+//	           stopped   releasing  all that is left of it is to be stopped
+//	repairing  bound     binding    a Bind starts it, or starts its missing members anew
+//	           reduced   repairing  some members are left, too few to run
+//	           vacant    pending    no member is left
+//	           stopped   releasing  all that is left of it is to be stopped
+//	releasing  reduced   releasing  some members are left, too few to run
+//	           vacant    pending    no member is left
+//	           ended     gone       no member is left, and it does not come back
 //
 // A running replica that is short of members gets further Bind orders (growth) and stays
 // Running. A replica that is released for good is forgotten instead of becoming pending. Each
@@ -152,48 +158,51 @@
 //
 // # What each report does
 //
-// Down: the report. Across: the state of the replica it is about. "stale" is [ErrStale] with no
-// effect, as for every report about an order that is not out: one of a former life, say. "-"
-// cannot occur: a deadline passes for an order that is out, and hardware is lost with members
-// on it.
+// Down: the report, or a deadline that a pass finds. Across: the state of the replica that it is
+// about, and the states that it can be in after it. "stale" is [ErrStale] with no effect, as for
+// every report about an order that is not out, or about a former life; "-" is where nothing else
+// occurs.
 //
-//	                    Pending   Binding            Running               Releasing
-//	Bind Done           stale     Running (1)        Running, grown        stale
-//	Bind Partial        stale     Repairing (1)      the others stay (5)   stale
-//	Bind Failed         stale     Pending (1)(5)     the others stay (5)   stale
-//	Bind, deadline      -         Releasing (5)      growth released (2)   -
-//	Release Done        stale     stale              those are gone (2)    Pending or gone
-//	Release Partial     stale     stale              the rest stays out    the rest stays out
-//	Release Failed      stale     stale              stays out             stays out
-//	Release, deadline   -         -                  given again (3)       given again (3)
-//	RequestCheckpoint   stale     stale              Releasing (7)         stale
-//	 Done, Failed, deadline
-//	MemberFailed        stale     noted (4)          shrinks, Releasing (5) stale
-//	CheckpointWritten   stale     refused            less is lost with it  stale
-//	JobFinished         stale     Releasing (6)      gone (6)              not to come back
-//	NodeLost, GPUFailed -         noted (4)          shrinks, Releasing    fewer to stop
+//	                             pending  binding                      repairing           running                      releasing
+//	Bind done                    stale    pending, repairing, running  -                   running                      stale
+//	Bind partial                 stale    pending, repairing, running  -                   running                      -
+//	Bind failed                  -        pending, repairing           stale               running                      -
+//	Bind, deadline               -        pending, releasing           -                   running                      -
+//	Release done                 stale    -                            -                   running                      pending, gone
+//	Release partial              -        -                            -                   running                      pending, releasing, gone
+//	Release failed               -        -                            -                   running                      releasing
+//	Release, deadline            -        -                            -                   running                      pending, releasing, gone
+//	RequestCheckpoint done       stale    -                            -                   running, releasing           stale
+//	RequestCheckpoint partial    -        -                            -                   refused                      -
+//	RequestCheckpoint failed     -        -                            -                   running, releasing           -
+//	RequestCheckpoint, deadline  -        -                            -                   running, releasing           -
+//	Repartition failed           -        binding                      -                   running                      pending, releasing, gone
+//	MemberFailed                 stale    binding                      pending, repairing  pending, running, releasing  stale
+//	NodeLost, GPUFailed          -        binding                      pending, repairing  pending, running, releasing  pending, releasing, gone
+//	CheckpointWritten            stale    refused                      refused             running                      stale
+//	JobFinished                  stale    releasing, gone              gone                releasing, gone              releasing
+//	JobCancelled                 gone     releasing, gone              releasing           releasing                    releasing
 //
-//	(1) The members that run then count: with every group at its minimum the gang is
-//	    Running, and grows later; with some, Repairing; with none, Pending.
-//	(2) Only the members of that order; the gang stays Running. They are those of an
-//	    unreported growth, or surplus members that are evicted.
-//	(3) After Policy.ReleaseAttempts the members are presumed dead.
-//	(4) Decided when the Bind is reported, so that a gang has one order out at a
-//	    time. Until then those members count as placed, but not as alive: answers
-//	    and Outstanding leave them out.
-//	(5) Their replacement waits for Policy.RetryBackoff, and longer each time.
-//	(6) The GPUs of running members are free at once. Members that were being started or
-//	    stopped might come up yet, so they are released first.
-//	(7) If no beneficiary needs the place by then, the gang runs on. Partial is refused: a
-//	    checkpoint is written as a whole.
+// Which of several it is:
 //
-// Repairing lasts from a report to the next pass. MemberFailed, NodeLost and GPUFailed take
-// more members away then; JobFinished ends it. Releasing is over at once where no member is
-// left to be stopped: the gang is Pending, or gone.
+//   - A gang that runs then is complete: each group has its minimum, and it grows later. With fewer
+//     it is repairing, with none it is pending again, and backs off for Policy.RetryBackoff, longer
+//     each time.
+//   - What a Binding gang loses is noted, and decided when the Bind is reported, so that a gang has
+//     one order out at a time. Until then those members count as placed, but not as alive: answers
+//     and Outstanding leave them out.
+//   - A Bind of a gang that runs is a growth. What of it does not start leaves the gang as it was;
+//     one whose deadline passes is released, and the gang runs on.
+//   - Members that a Release stopped are free; it stays out for the others. It is given again at
+//     its deadline, and after Policy.ReleaseAttempts the members are presumed dead.
+//   - A victim whose place no beneficiary needs by the time of its checkpoint runs on. A partial
+//     checkpoint is refused: it is written as a whole.
+//   - The GPUs of running members are free at once when the job finishes. Members that were being
+//     started or stopped might come up yet, so they are released first.
 //
-// Package internal/statetable has the whole table of a replica, and those of a member, an order, a
-// GPU's mode, reservations and a node's health; the script command "machine replica" prints one.
-// Package berthtest/internal/protocol has the way of a victim.
+// Repairing lasts from a report to the next pass. Releasing is over at once where no member is left
+// to be stopped: the gang is pending, or gone. All states stand in docs/states.md, those of
+// members, reservations and nodes too. Package berthtest/internal/protocol has the way of a victim.
 //
 // # Placement
 //
@@ -227,14 +236,25 @@
 // A GPU is in one mode at a time. The layout that a member needs is ordered before its start:
 // the [Bind] lists in After the [Repartition] that has to be done first.
 //
-//	                                   Done
-//	as it was ── Repartition ─▶ out ─────────▶ as ordered
-//	    ▲                        │ │ deadline, and a member runs on it ─▶ as ordered
-//	    │        Failed          │ │
-//	    └────────────────────────┘ │ deadline, and none does; GPUFailed
-//	    │                          ▼
-//	    └──── GPUPartitioned ─── unknown: it takes no member ─── Bind Done ─▶ as ordered
+// What is known of how a GPU is divided:
 //
+//	state     signal         next
+//	known     ordered        changing  a Repartition is given
+//	          told           known     GPUPartitioned tells how it is divided
+//	          lost           known     it fails, or its node is lost
+//	changing  reported       known     it is reported as done, or as failed
+//	          expired        unknown   it is not reported in time, and no member holds what was ordered
+//	          expired, held  provable  it is not reported in time, and members hold what was ordered
+//	          proven         known     a member runs on what was ordered, and the order is overdue
+//	          lost           unknown   it fails, or its node is lost
+//	unknown   told           known     GPUPartitioned tells how it is divided
+//	          lost           unknown   it fails, or its node is lost
+//	provable  proven         known     a member runs on what was ordered, and the order is overdue
+//	          told           known     GPUPartitioned tells how it is divided
+//	          lost           unknown   it fails, or its node is lost
+//
+// A Repartition that failed leaves the GPU as it was. One whose deadline passed counts as done if a
+// member runs on what was ordered; else the GPU is unknown and takes no member.
 // Members that were being started when the deadline passed hold the GPU until their Bind is
 // over: they may come up. If its report says that one of them runs, it does.
 //

@@ -50,17 +50,17 @@ func TestEachKindAdmitsWhatTheTableSays(t *testing.T) {
 	}
 	team, _ := c.state.Quota.Lookup("team")
 	for kind, admitted := range map[record.ReservationKind][]string{
-		record.KindEnded:                 nil,
-		record.KindPending:               {"itself", "in time", "rank", "class", "claim"},
-		record.KindPreemption:            {"itself", "in time", "rank", "claim"},
-		record.KindMove.Arrived():        {"itself", "in time"},
-		record.KindPartialMove.Arrived(): {"itself", "in time", "rank", "class", "claim"},
-		record.KindMove:                  {"itself", "in time"},
-		record.KindPartialMove:           {"itself", "in time"},
-		record.KindExclusive:             {"itself"},
-		record.KindAdvance:               {"in time", "queue"},
-		record.KindBurnIn:                {"low cost"},
-		record.KindSpares:                {"struck"},
+		record.KindEnded:         nil,
+		record.KindPending:       {"itself", "in time", "rank", "class", "claim"},
+		record.KindPreemption:    {"itself", "in time", "rank", "claim"},
+		record.KindResume:        {"itself", "in time"},
+		record.KindPartialResume: {"itself", "in time", "rank", "class", "claim"},
+		record.KindMove:          {"itself", "in time"},
+		record.KindPartialMove:   {"itself", "in time"},
+		record.KindExclusive:     {"itself"},
+		record.KindAdvance:       {"in time", "queue"},
+		record.KindBurnIn:        {"low cost"},
+		record.KindSpares:        {"struck"},
 	} {
 		var list []string
 		for _, v := range visitors {

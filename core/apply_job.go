@@ -204,7 +204,7 @@ func (c *Core) checkObserved(j *record.Job, r *berth.ObservedReplica) *berth.Err
 func (c *Core) checkKnown(p *berth.MemberPlacement) *berth.Error {
 	n := c.state.NodeByID[p.Node]
 	for _, g := range p.GPUs.Indexes() {
-		if n.GPUs[g].Get().Unknown {
+		if n.GPUs[g].Get().Unknown() {
 			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("the partitioning of GPU %d of node %q is unknown: report it with gpuPartitioned", g, errtext.Short(p.Node)))
 		}
 	}
@@ -233,7 +233,7 @@ func (c *Core) adopt(j *record.Job, r *berth.ObservedReplica, held []gang.Hold) 
 	rep.Members = make([]record.Member, j.Members())
 	for i := range held {
 		flat := j.Flat(r.Members[i].Ref())
-		c.books.Book(rep, flat, held[i], record.MemberRunning)
+		c.books.Book(rep, flat, held[i], record.MemberObserved)
 		c.backlog.Intrude(c.state.Nodes[held[i].Node], &held[i])
 		rep.Members[flat].Ran = true
 		c.catalogue.Owners.ReleaseShare(held[i].Share) // book has counted it
@@ -241,8 +241,7 @@ func (c *Core) adopt(j *record.Job, r *berth.ObservedReplica, held []gang.Hold) 
 			c.state.Nodes[held[i].Node].Spec.GPUs[g].Mode = c.gpus.ModeFor(&held[i])
 		}
 	}
-	c.life.AwaitBind(rep)
-	c.life.Run(rep, r.Started)
+	c.life.Observe(rep, r.Started)
 	c.backlog.EncloseExclusive(rep)
 	c.agenda.FreedQuota() // what is taken may move a search off a limited product
 }

@@ -98,8 +98,8 @@ func (c *Core) replaceNode(n *record.Node, spec spec.Node) *berth.Error {
 	if len(n.Members) > 0 {
 		return refusal.Of(berth.ErrConflict, "node", fmt.Sprintf("%d members hold capacity there, so its domains, pool and GPUs must stay", len(n.Members)))
 	}
-	if i := slices.IndexFunc(n.GPUs, func(s values.Rare[record.GPUState]) bool { return s.Get().Order != nil }); i >= 0 {
-		return refusal.Of(berth.ErrConflict, "node", fmt.Sprintf("order %d about GPU %d is out", n.GPUs[i].Get().Order.Order.ID, i))
+	if i := slices.IndexFunc(n.GPUs, func(s values.Rare[record.GPUState]) bool { return s.Get().Knowledge == record.GPUChanging }); i >= 0 {
+		return refusal.Of(berth.ErrConflict, "node", fmt.Sprintf("order %d about GPU %d is out", n.GPUs[i].Get().By.Order.ID, i))
 	}
 	old := *n
 	if err := c.addNode(spec, n); err != nil {
@@ -127,9 +127,9 @@ func (c *Core) replaceNode(n *record.Node, spec spec.Node) *berth.Error {
 func (c *Core) inherit(n, old *record.Node) {
 	for g := range min(len(n.GPUs), len(old.GPUs)) {
 		if n.Table == old.Table {
-			if known := old.GPUs[g].Get().GPUPart; known != (record.GPUPart{}) {
-				n.GPUs[g].Note().GPUPart = known
-			}
+			s, was := n.GPUs[g].Get(), old.GPUs[g].Get()
+			s.Inherit(&was)
+			n.GPUs[g].Set(s)
 			n.Altered = n.Altered || old.Altered
 			c.books.SettleGPU(n, g)
 			c.gpus.NoteLayout(n, g)

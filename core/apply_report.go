@@ -110,13 +110,14 @@ func resolve(rep *record.Replica, refs []berth.MemberRef, meant func(*record.Mem
 func (c *Core) bindReported(rep *record.Replica, failed []int, reason string) {
 	for _, flat := range failed {
 		if m := &rep.Members[flat]; m.State == record.MemberBinding {
-			m.State = record.MemberFailed
+			m.Become(record.MemberBroke)
 			rep.Shun(m.Node.Spec.ID)
 		}
 	}
 	for flat := range rep.Members {
-		if rep.Members[flat].State == record.MemberBinding {
-			rep.Members[flat].State, rep.Members[flat].Ran = record.MemberRunning, true
+		if m := &rep.Members[flat]; m.State == record.MemberBinding {
+			m.Become(record.MemberStarted)
+			m.Ran = true
 		}
 	}
 	c.gpus.Prove(rep)
@@ -165,7 +166,7 @@ func (c *Core) releaseReported(rep *record.Replica, failed []int) {
 		case still[flat]:
 			left = true
 		case rep.Members[flat].State == record.MemberStopping:
-			c.books.Unbook(rep, flat, record.MemberAbsent)
+			c.books.Unbook(rep, flat, record.MemberLeft)
 		}
 	}
 	if !left {
@@ -234,7 +235,7 @@ func (c *Core) jobFinished(e berth.JobFinished) *berth.Error {
 		return nil
 	}
 	// Members that are being started, or stopped, may come up yet: they are released.
-	c.books.UnbookAll(rep, record.MemberRunning, record.MemberFailed, record.MemberLost)
+	c.books.UnbookAll(rep, record.MemberLeft, record.MemberRunning, record.MemberFailed, record.MemberLost)
 	c.life.TakeBack(rep, berth.Cause{Code: berth.CauseFinished, Detail: e.Reason}, true)
 	return nil
 }

@@ -130,7 +130,7 @@ func StrandedSlowly(c *Core) (milli int64) {
 		}
 		for g := range n.Spec.GPUs {
 			left, _ := c.state.Fleet.ShareLeft(n.Index, g)
-			if !n.GPUs[g].Get().Unknown && n.Spec.GPUs[g].Mode != berth.GPUModeMIG && !n.Spec.GPUs[g].Failed {
+			if !n.GPUs[g].Get().Unknown() && n.Spec.GPUs[g].Mode != berth.GPUModeMIG && !n.Spec.GPUs[g].Failed {
 				milli += int64(left)
 			}
 		}

@@ -156,7 +156,7 @@ func (c *Core) stopBinding(rep *record.Replica, cause berth.Cause) {
 	release.Cause, release.Attempt = cause, 0
 	for flat := range rep.Members {
 		if rep.Members[flat].State == record.MemberBinding {
-			rep.Members[flat].State = record.MemberStopping
+			rep.Members[flat].Become(record.MemberStopped)
 		}
 	}
 	c.life.NoteLeaving(rep)
@@ -169,7 +169,7 @@ func (c *Core) stopBinding(rep *record.Replica, cause berth.Cause) {
 func (c *Core) releaseAgain(rep *record.Replica) {
 	if rep.Release.Get().Attempt >= c.state.Config.Policy.ReleaseAttempts {
 		c.state.Totals.ReplicasPresumedDead++
-		c.books.UnbookAll(rep, record.MemberStopping)
+		c.books.UnbookAll(rep, record.MemberLeft, record.MemberStopping)
 	}
 	c.life.Settle(rep, rep.Release.Get().Cause)
 }
@@ -205,7 +205,7 @@ func (c *Core) repair(rep *record.Replica) {
 		rep.Retry.Note().Repairs++
 		return
 	}
-	c.books.UnbookAll(rep, record.MemberBinding) // of the groups that did find a place
+	c.books.UnbookAll(rep, record.MemberUnplaced, record.MemberBinding) // of the groups that did find a place
 	rep.Release.Note().Backoff = true
 	c.life.TakeBack(rep, rep.Release.Get().Cause, false)
 }
@@ -214,7 +214,7 @@ func (c *Core) repair(rep *record.Replica) {
 // nodes than those that it avoids. What is balanced, spread or on aligned rails would have
 // to be placed together with the rest.
 func (c *Core) rebind(rep *record.Replica) bool {
-	c.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
+	c.books.UnbookAll(rep, record.MemberLeft, record.MemberFailed, record.MemberLost)
 	c.books.TellCapacity() // the nodes that they leave may take no more work
 	for g := range rep.Job.Spec.Groups {
 		t := &rep.Job.Spec.Groups[g].Topology

@@ -111,8 +111,6 @@
 //	reservations      what is set aside, in advance and for gangs that wait
 //	outstanding       the orders that are out
 //	fleet, totals     the fleet report
-//	machine NAME      the table of a state machine: replica, member, order, gpu-mode, reservation
-//	                  or node-health (package statetable)
 //	draining          the nodes that are being drained, and the replicas left there
 //	health            the hot spares of each pool, and the nodes in quarantine or burn-in
 //	what-if EVENT; EVENT ...

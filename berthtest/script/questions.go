@@ -28,7 +28,6 @@ var questions = map[string]question{
 	"health":           func(s *Session, rest string) error { return noArguments(rest, s.health) },
 	"draining":         func(s *Session, rest string) error { return noArguments(rest, s.draining) },
 	"fleet":            func(s *Session, rest string) error { return noArguments(rest, s.fleet) },
-	"machine":          (*Session).machine,
 	"totals":           func(s *Session, rest string) error { return noArguments(rest, s.totals) },
 	"what-if":          (*Session).whatIf,
 	"start-plan":       (*Session).startPlan,

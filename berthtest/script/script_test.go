@@ -117,7 +117,6 @@ func TestMistakes(t *testing.T) {
 		{"table mine like=H100-80GB without=9g.80gb", "has no 9g.80gb"},
 		{"observe b queue=q mig=1g.10gb running=n1[0:1g]", "1g"},
 		{"expect refused stale", "not refused so"},
-		{"machine coffee", `no machine "coffee", but replica|member|`},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			out, err := script.Run([]byte(fleet + c.line + "\n"))

@@ -45,22 +45,26 @@ var deviceMemory = []string{".GPU", ".Share", "gang.Share", "mig"}
 // parts are the parts of records, each with the rooms that assign it; core is among them where
 // a part notes what an event says.
 var parts = map[string][]string{
-	"core/internal/record.LifePart":     {"core/internal/life"},
-	"core/internal/record.RetryPart":    {"core/internal/record", "core/internal/life", "core"},
-	"core/internal/record.ReleasePart":  {"core/internal/life", "core"},
-	"core/internal/record.ReservePart":  {"core/internal/record", "core/internal/search"},
-	"core/internal/record.LookPart":     {"core/internal/record", "core/internal/search"},
-	"core/internal/record.EvictionPart": {"core/internal/life"},
-	"core/internal/record.BidPart":      {"core/internal/record", "core/internal/evict"},
-	"core/internal/record.StartPart":    {"core/internal/search", "core"},
-	"core/internal/record.JobPart":      {"core/internal/life", "core"},
-	"core/internal/record.CordonPart":   {"core/internal/record", "core/internal/upkeep", "core"},
-	"core/internal/record.TrustPart":    {"core/internal/record", "core/internal/upkeep"},
-	"core/internal/record.GPUPart":      {"core/internal/gpus"},
-	"core/internal/record.GPUHoldPart":  {"core/internal/search"},
-	"core/internal/record.SpanPart":     {"core/internal/record", "core/internal/search"},
-	"core/internal/record.RatesPart":    {"core/internal/life"},
-	"core/internal/record.UsePart":      {"core/internal/books"},
+	"core/internal/record.LifePart": {"core/internal/record", "core/internal/life"},
+	// the states, which go by the functions After
+	"core/internal/record.ReplicaStatePart": {"core/internal/record"},
+	"core/internal/record.MemberStatePart":  {"core/internal/record"},
+	"core/internal/record.RetryPart":        {"core/internal/record", "core/internal/life", "core"},
+	"core/internal/record.ReleasePart":      {"core/internal/life", "core"},
+	"core/internal/record.ReservePart":      {"core/internal/record", "core/internal/search"},
+	"core/internal/record.LookPart":         {"core/internal/record", "core/internal/search"},
+	"core/internal/record.EvictionPart":     {"core/internal/life"},
+	"core/internal/record.BidPart":          {"core/internal/record", "core/internal/evict"},
+	"core/internal/record.StartPart":        {"core/internal/search", "core"},
+	"core/internal/record.JobPart":          {"core/internal/life", "core"},
+	"core/internal/record.CordonPart":       {"core/internal/record", "core/internal/upkeep", "core"},
+	"core/internal/record.TrustPart":        {"core/internal/record"},
+	"core/internal/record.GPUStatePart":     {"core/internal/record"},
+	"core/internal/record.GPUPart":          {"core/internal/record", "core/internal/gpus"},
+	"core/internal/record.GPUHoldPart":      {"core/internal/search"},
+	"core/internal/record.SpanPart":         {"core/internal/record", "core/internal/search"},
+	"core/internal/record.RatesPart":        {"core/internal/life"},
+	"core/internal/record.UsePart":          {"core/internal/books"},
 }
 
 const (
@@ -71,7 +75,6 @@ const (
 // reason.
 var notByOwners = map[string]string{
 	"core/internal/state.State.SetPolicy: .Config":                                        "puts another policy in force, as a whole",
-	"core.Core.inherit: core/internal/record.GPUPart":                                     restores,
 	"core.Core.restore: core/internal/record.RatesPart":                                   restores,
 	"core.Core.restore: core/internal/record.UsePart":                                     restores,
 	"core.Core.restore: core/internal/state.State":                                        restores,

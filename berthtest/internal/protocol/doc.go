@@ -5,45 +5,53 @@
 // A victim goes through the phases of [Phase], and [Phase.Next] is the only way from one to
 // the next:
 //
-//	   ┌──────── stop: it writes no checkpoints ────────┐
-//	   │                                                ▼      release
-//	   │     ask              failed, deadline
-//	running ─────▶ requested ──────────────────────▶ expired ──────────┐
-//	 ▲ ▲  │         │  │  │  done                                      ▼
-//	 │ │  │   spare │  │  └────────────────────▶ checkpointed ─────▶ evicting
-//	 │ │  │         ▼  │  lose too many                                ▲ │
-//	 │ └────────── spared ───────────────────────▶ lost ───────────────┘ │
-//	 │    │ withdraw,  │  lose all                                       │
-//	 │    │ done,      └─────────────────────▶ released ◀────────────────┘
-//	 │    │ failed,                             │    │       done, presume dead,
-//	 │    │ deadline                       bind │    │ cancel,      lose all
-//	 │    │ shrink                              ▼    ▼ drop
-//	 │    └─────────▶ shrinking              resumed ended
-//	 └────────────────────┘
-//	  done, presume dead, lose all
+//	phase         next          signals
+//	running       requested     ask
+//	running       expired       stop
+//	running       shrinking     shrink
+//	requested     spared        spare
+//	requested     checkpointed  done
+//	requested     expired       failed, deadline
+//	requested     requested     lose
+//	requested     lost          lose too many
+//	requested     released      lose all
+//	requested     ended         finish
+//	requested     ending        cancel
+//	spared        running       withdraw, done, failed, deadline
+//	spared        spared        lose
+//	spared        lost          lose too many
+//	spared        released      lose all
+//	spared        ended         finish
+//	spared        ending        cancel
+//	checkpointed  checkpointed  spare, lose
+//	checkpointed  evicting      release
+//	checkpointed  released      lose all
+//	checkpointed  ending        finish, cancel
+//	expired       expired       spare, lose
+//	expired       evicting      release
+//	expired       released      lose all
+//	expired       ending        finish, cancel
+//	lost          lost          spare, lose
+//	lost          evicting      release
+//	lost          released      lose all
+//	lost          ending        finish, cancel
+//	shrinking     shrinking     spare, release, partial, failed, deadline, lose
+//	shrinking     running       done, presume dead, lose all
+//	shrinking     lost          lose too many
+//	shrinking     ending        finish, cancel
+//	evicting      evicting      spare, release, partial, failed, deadline, lose
+//	evicting      released      done, presume dead, lose all
+//	evicting      ending        finish, cancel
+//	ending        ending        spare, release, partial, failed, deadline, lose
+//	ending        ended         done, presume dead, lose all
+//	released      ended         cancel, drop
+//	released      resumed       bind
 //
 // A victim that finishes or is cancelled while it is being stopped, or is to be stopped, is
 // ending: its Release goes on, and then it has ended instead of being released. A victim that
 // finishes while it still runs whole has ended at once. There is no request for a checkpoint
 // where members alone are evicted: the job goes on without them.
 //
-// What becomes of reports that come otherwise than they should:
-//
-//	the report, and how it comes   what it does
-//	late, within the deadline       as if it were in time: an order is out until it is
-//	                                reported, withdrawn, overtaken, or found past its
-//	                                deadline by a pass
-//	late, after the deadline        nothing: the deadline has been acted upon, or the
-//	                                order was given again under another number
-//	late, after a withdrawal        nothing: it goes on
-//	lost                            the deadline comes: of a request it counts as failed; a
-//	                                Release is given again, and at last its members are
-//	                                presumed dead
-//	doubled                         the second one nothing: the order is not out any more
-//	about an earlier life           nothing: its incarnation is over
-//	partial, of a Release           those that stopped are free; it stays out for the rest
-//	failed, of a Release            it stays out, and is given again at its deadline
-//	partial, of a request           refused: a checkpoint is written as a whole, or not
-//	that hardware is lost           what was on it is free at once; a request ends if too
-//	                                little is left, and then no checkpoint is waited for
+// What has no line is refused: a report that comes twice, after its deadline was acted upon, or
+// about an earlier life. One that is lost is a deadline.
 package protocol

@@ -1,11 +1,44 @@
 package protocol
 
 import (
+	"flag"
+	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+var rewrite = flag.Bool("rewrite", false, "write the table of the package comment")
+
+// The table of the package comment is what Next says.
+func TestTheWayIsPrinted(t *testing.T) {
+	var lines [][3]string // the signals of one phase to another in one line
+	for _, a := range Arrows() {
+		at := slices.IndexFunc(lines, func(l [3]string) bool { return l[0] == a.From.String() && l[2] == a.To.String() })
+		if at < 0 {
+			lines = append(lines, [3]string{a.From.String(), a.Signal.String(), a.To.String()})
+		} else {
+			lines[at][1] += ", " + a.Signal.String()
+		}
+	}
+	var table strings.Builder
+	for _, l := range append([][3]string{{"phase", "signals", "next"}}, lines...) {
+		fmt.Fprintf(&table, "//\t%-12s  %-12s  %s\n", l[0], l[2], l[1])
+	}
+	b, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	before, after, _ := strings.Cut(string(b), "//\t")
+	_, after, _ = strings.Cut(after, "\n//\n")
+	text := before + table.String() + "//\n" + after
+	if *rewrite {
+		require.NoError(t, os.WriteFile("doc.go", []byte(text), 0o644))
+		return
+	}
+	require.Equal(t, strings.Split(string(b), "\n"), strings.Split(text, "\n"))
+}
 
 // Every phase can be reached, and has a way out unless the eviction is over; nothing leads
 // back to the beginning but that it goes on as it was.

@@ -17,9 +17,6 @@ import (
 	"github.com/berth-sched/berth/internal/limits"
 )
 
-// The names of a record.MemberState; MemberAbsent is not saved.
-const memberStateNames enum.Names = "MemberState: absent|binding|running|failed|lost|stopping"
-
 func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 	saved := record.SavedReplica{
 		LifePart: rep.LifePart, RetryPart: rep.Retry.Get(), ReleasePart: rep.Release.Get(),
@@ -49,7 +46,7 @@ func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 
 func (ad *Admission) saveMember(rep *record.Replica, flat int) record.SavedMember {
 	m := &rep.Members[flat]
-	saved := record.SavedMember{State: enum.Text(memberStateNames, m.State), StartPart: m.StartPart}
+	saved := record.SavedMember{State: m.State.String(), StartPart: m.StartPart}
 	if m.Beneficiary != nil {
 		saved.Beneficiary = m.Beneficiary.Ref()
 	}
@@ -167,7 +164,7 @@ func (ad *Admission) restoreEnd(rep *record.Replica, at berth.Time) *berth.Error
 func (ad *Admission) restoreMember(rep *record.Replica, s *record.SavedMember) *berth.Error {
 	j := rep.Job
 	flat := j.Flat(s.Ref())
-	is, _ := enum.Parse[record.MemberState](memberStateNames, s.State)
+	is, _ := enum.Parse[record.MemberState](record.MemberStates, s.State)
 	switch {
 	case flat < 0 || rep.Members == nil || rep.Members[flat].State != record.MemberAbsent:
 		return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("%s is not a member of the gang, or is named twice, or the replica is pending", errtext.Short(s.Ref().String())))
@@ -176,14 +173,14 @@ func (ad *Admission) restoreMember(rep *record.Replica, s *record.SavedMember) *
 	case s.Ran && is == record.MemberBinding:
 		return refusal.Of(berth.ErrInvalid, "ran", "is set for a member that is being started")
 	case !is.Holds():
-		rep.Members[flat].State = is
+		rep.Members[flat].Restore(is)
 		return nil
 	}
 	hold, err := ad.restoreHold(j, &j.Spec.Groups[j.Group(flat)].Claim, &s.MemberPlacement)
 	if err != nil {
 		return err
 	}
-	ad.books.Book(rep, flat, hold, is)
+	ad.books.BookSaved(rep, flat, hold, is)
 	ad.catalogue.Owners.ReleaseShare(hold.Share) // book counted it
 	rep.Members[flat].StartPart = s.StartPart
 	rep.Members[flat].Ran = s.Ran || is == record.MemberRunning
@@ -248,7 +245,7 @@ func (ad *Admission) CheckMode(cl *berth.Claim, p *berth.MemberPlacement) *berth
 	n := ad.state.NodeByID[p.Node]
 	for _, g := range p.GPUs.Indexes() {
 		mode := n.Spec.GPUs[g].Mode
-		if mode != modeOf(cl) && (n.GPUs[g].Get().Order != nil || mode == berth.GPUModeMIG || cl.WantsInstance()) {
+		if mode != modeOf(cl) && (n.GPUs[g].Get().Order() != nil || mode == berth.GPUModeMIG || cl.WantsInstance()) {
 			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("GPU %d of node %q is in mode %s; the claim needs %s", g, errtext.Short(p.Node), mode, modeOf(cl)))
 		}
 	}

@@ -86,7 +86,7 @@ func (an *Answers) outOfReach(rep *record.Replica, request *gang.Request) int {
 			continue
 		}
 		for g := range n.GPUs {
-			if s := n.GPUs[g].Get(); !n.Spec.GPUs[g].Failed && (s.Unknown || s.GPUHold != nil && s.GPUHold.Rep != rep || s.Order != nil && !n.Holds(g)) {
+			if s := n.GPUs[g].Get(); !n.Spec.GPUs[g].Failed && (s.Unknown() || s.GPUHold != nil && s.GPUHold.Rep != rep || s.Order() != nil && !n.Holds(g)) {
 				total++
 			}
 		}

@@ -92,7 +92,7 @@ func (an *Answers) countGPUs(n *record.Node, tables map[string]*berth.Partitione
 		count.HeldMilli += record.ChargeOf(&at.Rep.Members[at.Index].Hold, n).GPUMilli
 	}
 	for g := range n.Spec.GPUs {
-		if n.GPUs[g].Get().Unknown {
+		if n.GPUs[g].Get().Unknown() {
 			continue
 		}
 		if n.Spec.GPUs[g].Mode == berth.GPUModeMIG {

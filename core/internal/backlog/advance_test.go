@@ -198,7 +198,7 @@ func TestAnExclusiveGangHasItsDomainsForItself(t *testing.T) {
 
 	hold := m.Where(rep, []string{"n3"})[0].Hold
 	require.True(t, m.Books.Hold(m.Where(rep, []string{"n3"})))
-	m.Books.Book(rep, 1, hold, record.MemberRunning)
+	m.Books.Book(rep, 1, hold, record.MemberObserved)
 	m.Backlog.Unawait(rep)
 	m.Backlog.EncloseExclusive(rep)
 	m.Backlog.Await(rep)

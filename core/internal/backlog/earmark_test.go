@@ -38,7 +38,7 @@ func TestTheEarmarkOfAPlanThatEndsIsDischarged(t *testing.T) {
 	w := m.Plan(m.Wait(roomtest.Job("waits", "a", 1, 8)), []string{"n1"})
 	mover := m.Run(roomtest.Job("moves", "b", 2, 4), "n2", "n2")
 	m.Life.TakeBack(mover, berth.Cause{Code: berth.CauseHardwareLost}, false)
-	m.Books.Unbook(mover, 0, record.MemberAbsent) // it is short of it
+	m.Books.Unbook(mover, 0, record.MemberLeft) // it is short of it
 	move(m, mover, "n3", "n3")
 	m.Backlog.Earmark(true)
 	require.Equal(t, int64(8), used(m, "b"), "its shortfall, beside what it still holds")

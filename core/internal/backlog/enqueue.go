@@ -75,7 +75,7 @@ func (bl *Backlog) Stood(rep *record.Replica, p *berth.MemberPlacement) (record.
 	}
 	hold := bl.HoldOf(rep.Job, p)
 	bl.catalogue.Owners.ReleaseShare(hold.Share) // as long as the job waits, its shape retains it
-	return record.Member{State: record.MemberRunning, Hold: hold, Node: bl.state.NodeByID[p.Node]}, true
+	return record.ImaginedMember(hold, bl.state.NodeByID[p.Node]), true
 }
 
 // KnownNode finds a node that an event names in a field, and refuses one that is not in the

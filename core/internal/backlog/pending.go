@@ -373,7 +373,7 @@ func (bl *Backlog) Freshen(e *record.Entry) {
 func (bl *Backlog) arrive(rep *record.Replica) {
 	if w := rep.Moving; w != nil {
 		rep.Reserved, rep.Moving = w, nil
-		w.Kind = w.Kind.Arrived()
+		w.Arrive()
 		bl.agenda.SetAside()
 	}
 }

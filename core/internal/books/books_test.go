@@ -56,7 +56,7 @@ func TestAMemberHoldsAndIsChargedAsLongAsItIsThere(t *testing.T) {
 	require.NoError(t, m.Books.CheckCharges())
 
 	m.State.ClearFreed()
-	m.Books.Unbook(rep, 0, record.MemberAbsent)
+	m.Books.Unbook(rep, 0, record.MemberLeft)
 	require.Equal(t, 8, free(m, "n1"))
 	require.Equal(t, int64(3000), used(m, "a"))
 	require.Empty(t, m.NodeNamed("n1").Members)
@@ -71,7 +71,7 @@ func TestMembersThatAreVacatedWakeNothing(t *testing.T) {
 	m := machine(t, berth.Config{})
 	rep := m.Run(roomtest.Job("train", "a", 1, 3), "n1")
 	m.State.ClearFreed()
-	m.Books.Vacate(rep, 0, record.MemberAbsent)
+	m.Books.Vacate(rep, 0, record.MemberLeft)
 	require.False(t, m.NodeNamed("n1").Freed)
 	require.False(t, m.Agenda.QuotaFreed)
 	require.Zero(t, used(m, "a"))
@@ -89,7 +89,7 @@ func TestARunOfMembersIsBookedAsEachOfThemIs(t *testing.T) {
 		require.True(t, m.Books.PlaceAt(where))
 		if m == one {
 			for flat := range where {
-				m.Books.Book(rep, flat, where[flat].Hold, record.MemberBinding)
+				m.Books.Book(rep, flat, where[flat].Hold, record.MemberPlaced)
 			}
 		} else {
 			m.Books.BookRun(rep, []int{0, 1}, where, quota.Charge{GPUMilli: 6000, Product: m.State.Quota.Product("H100")})
@@ -109,7 +109,7 @@ func TestMembersOfSeveralProductsAreFreedTogether(t *testing.T) {
 	require.Equal(t, int64(4000), m.State.Quota.Used(rep.Job.Queue, quota.GPUMilliOf("H100")))
 	rep.Members[2].State = record.MemberFailed
 	m.State.ClearFreed()
-	m.Books.UnbookAll(rep, record.MemberRunning, record.MemberLost)
+	m.Books.UnbookAll(rep, record.MemberLeft, record.MemberRunning, record.MemberLost)
 	require.True(t, m.NodeNamed("n1").Freed && m.NodeNamed("a1").Freed && !m.NodeNamed("n2").Freed)
 	require.True(t, m.Agenda.QuotaFreed)
 	require.Equal(t, int64(2000), m.State.Quota.Used(rep.Job.Queue, quota.GPUMilliOf("H100")), "the third is in no state that was named")
@@ -202,17 +202,17 @@ func TestAGPUTakesNewcomersUnlessSomethingKeepsThemOff(t *testing.T) {
 	n.Spec.GPUs[0].Failed = true
 	require.Equal(t, 7, settled())
 	n.Spec.GPUs[0].Failed = false
-	n.GPUs[0].Note().Unknown = true
+	n.GPUs[0].Note().Knowledge = record.GPUUnknown
 	require.Equal(t, 7, settled())
-	n.GPUs[0].Note().Unknown = false
+	n.GPUs[0].Note().Knowledge = record.GPUKnown
 	n.GPUs[0].Note().GPUHold = &record.GPUHold{}
 	require.Equal(t, 7, settled())
 	n.GPUs[0].Note().GPUHold = nil
-	n.GPUs[0].Note().Order = &record.Repartition{}
+	n.GPUs[0].Note().Become(record.GPUOrdered, &record.Repartition{})
 	require.Equal(t, 7, settled())
 	n.Spec.GPUs[0].Mode = berth.GPUModeMIG
 	require.Equal(t, 8, settled(), "its instances are there one by one")
-	n.GPUs[0].Note().Order = nil
+	n.GPUs[0].Note().Become(record.GPUReported, nil)
 	require.Equal(t, 8, settled())
 	m.Break()
 }
@@ -237,7 +237,7 @@ func TestTheFleetHasOfANodeThatTakesNoWorkWhatIsInUseThere(t *testing.T) {
 	require.Equal(t, int64(19_000), capacity(m, quota.GPUMilli))
 	require.Equal(t, int64(3000), capacity(m, quota.GPUMilliOf("A100")))
 	require.NoError(t, m.Books.CheckCapacities())
-	m.Books.Unbook(rep, 0, record.MemberAbsent)
+	m.Books.Unbook(rep, 0, record.MemberLeft)
 	require.Equal(t, int64(-1), capacity(m, quota.GPUMilliOf("A100")), "of what there is none nothing is known, and it is told at once")
 	m.Books.TellCapacity()
 	require.Equal(t, int64(16_000), capacity(m, quota.GPUMilli))

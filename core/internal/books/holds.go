@@ -21,15 +21,15 @@ func (bk *Books) Lose(n *record.Node, cause berth.Cause, meant func(*record.Memb
 		if !meant(m) {
 			continue
 		}
-		after := record.MemberAbsent
+		on := record.MemberLeft
 		if at.Rep.State == berth.ReplicaBinding || at.Rep.State == berth.ReplicaRepairing || m.State == record.MemberBinding {
-			after = record.MemberLost
+			on = record.MemberLostEarly
 		}
-		lost = append(lost, lostMember{at, bk.state.PlacementOf(at.Rep, at.Index), m.State, after})
+		lost = append(lost, lostMember{at, bk.state.PlacementOf(at.Rep, at.Index), m.State, on})
 	}
 	slices.SortFunc(lost, lostMember.compare) // those of a node are in no order, and a scorer is told of each
 	for _, m := range lost {
-		bk.Unbook(m.Rep, m.Index, m.after)
+		bk.Unbook(m.Rep, m.Index, m.on)
 	}
 	return bk.noteLost(lost, cause)
 }
@@ -38,22 +38,27 @@ func (bk *Books) Lose(n *record.Node, cause berth.Cause, meant func(*record.Memb
 // whole use or shares, and that nobody holds, does not: another mode may be wanted next.
 func (bk *Books) SettleGPU(n *record.Node, gpu int) {
 	g, s := &n.Spec.GPUs[gpu], n.GPUs[gpu].Get()
-	empty := s.Order != nil && g.Mode != berth.GPUModeMIG && !n.Holds(gpu)
-	bk.state.Fleet.SetHealthy(n.Index, gpu, !g.Failed && !s.Unknown && s.GPUHold == nil && !empty)
+	empty := s.Order() != nil && g.Mode != berth.GPUModeMIG && !n.Holds(gpu)
+	bk.state.Fleet.SetHealthy(n.Index, gpu, !g.Failed && !s.Unknown() && s.GPUHold == nil && !empty)
 }
 
 // settleGPUs is SettleGPU for those of a hold about which an order is out.
 func (bk *Books) settleGPUs(n *record.Node, h *gang.Hold) {
 	for rest := h.GPUs; rest != 0; rest &= rest - 1 {
-		if g := bits.TrailingZeros64(rest); n.GPUs[g].Get().Order != nil {
+		if g := bits.TrailingZeros64(rest); n.GPUs[g].Get().Order() != nil {
 			bk.SettleGPU(n, g)
 		}
 	}
 }
 
 // Book records a hold that the fleet has already granted: the member takes its
-// place, the queue is charged.
-func (bk *Books) Book(rep *record.Replica, flat int, hold gang.Hold, state record.MemberState) {
+// place on a signal, the queue is charged.
+func (bk *Books) Book(rep *record.Replica, flat int, hold gang.Hold, on record.MemberSignal) {
+	bk.BookSaved(rep, flat, hold, rep.Members[flat].Next(on))
+}
+
+// BookSaved is Book for a member that was in some state when it was saved.
+func (bk *Books) BookSaved(rep *record.Replica, flat int, hold gang.Hold, state record.MemberState) {
 	var b bill
 	b.add(rep, &hold, bk.state.Nodes[hold.Node])
 	bk.enter(rep, flat, hold, state)
@@ -69,14 +74,14 @@ func (bk *Books) BookRun(rep *record.Replica, flats []int, members []gang.Member
 		if rep.ActiveMilli > 0 { // it runs, and grows
 			b.activeMilli += activeOf(rep, record.ChargeOf(&members[i].Hold, b.node).GPUMilli)
 		}
-		bk.enter(rep, flat, members[i].Hold, record.MemberBinding)
+		bk.enter(rep, flat, members[i].Hold, rep.Members[flat].Next(record.MemberPlaced))
 	}
 	bk.charge(rep, &b, 1)
 }
 
 func (bk *Books) enter(rep *record.Replica, flat int, hold gang.Hold, state record.MemberState) {
 	n := bk.state.Nodes[hold.Node]
-	rep.Members[flat] = record.Member{State: state, Hold: hold, Node: n, Slot: len(n.Members)}
+	rep.Members[flat].Take(state, hold, n)
 	n.Members = append(n.Members, record.MemberAt{Rep: rep, Index: flat})
 	bk.state.NoteChanged(n.Index)
 	if !bk.Restoring {
@@ -91,38 +96,38 @@ func (bk *Books) enter(rep *record.Replica, flat int, hold gang.Hold, state reco
 }
 
 // Unbook frees what a member holds, and wakes the entries that could use it.
-func (bk *Books) Unbook(rep *record.Replica, flat int, state record.MemberState) {
+func (bk *Books) Unbook(rep *record.Replica, flat int, on record.MemberSignal) {
 	n := rep.Members[flat].Node
-	bk.Vacate(rep, flat, state)
+	bk.Vacate(rep, flat, on)
 	bk.state.Freed(n)
 	bk.agenda.FreedQuota()
 }
 
-// Vacate undoes book. The member ends up in the given state, which holds nothing.
-func (bk *Books) Vacate(rep *record.Replica, flat int, state record.MemberState) {
+// Vacate undoes Book, on a signal after which the member holds nothing.
+func (bk *Books) Vacate(rep *record.Replica, flat int, on record.MemberSignal) {
 	var b bill
 	b.add(rep, &rep.Members[flat].Hold, rep.Members[flat].Node)
-	bk.leave(rep, flat, state)
+	bk.leave(rep, flat, on)
 	bk.charge(rep, &b, -1)
 	bk.recountUse(b.node)
 }
 
-func (bk *Books) leave(rep *record.Replica, flat int, state record.MemberState) {
+func (bk *Books) leave(rep *record.Replica, flat int, on record.MemberSignal) {
 	m := rep.Members[flat]
 	invariant.Must(bk.state.Fleet.Release(m.Hold))
 	bk.scoring.Released(rep, flat, &m.Hold)
 	m.Node.Leave(m.Slot)
 	bk.state.NoteChanged(m.Node.Index)
 	bk.catalogue.Owners.ReleaseShare(m.Hold.Share)
-	rep.Members[flat] = record.Member{State: state}
+	rep.Members[flat].Leave(on)
 	bk.settleGPUs(m.Node, &m.Hold)
 	if m.Beneficiary != nil {
 		rep.NoLongerVictimOf(m.Beneficiary)
 	}
 }
 
-// UnbookAll frees every member in one of the given states.
-func (bk *Books) UnbookAll(rep *record.Replica, in ...record.MemberState) {
+// UnbookAll is Unbook for every member in one of the given states.
+func (bk *Books) UnbookAll(rep *record.Replica, on record.MemberSignal, in ...record.MemberState) {
 	var b bill
 	left := bk.left[:0]
 	for flat := range rep.Members {
@@ -130,7 +135,7 @@ func (bk *Books) UnbookAll(rep *record.Replica, in ...record.MemberState) {
 		switch {
 		case !slices.Contains(in, m.State):
 		case !m.State.Holds():
-			*m = record.Member{}
+			m.Leave(on)
 		default:
 			n := m.Node
 			if !b.takes(&m.Hold, n) {
@@ -138,7 +143,7 @@ func (bk *Books) UnbookAll(rep *record.Replica, in ...record.MemberState) {
 				b = bill{}
 			}
 			b.add(rep, &m.Hold, n)
-			bk.leave(rep, flat, record.MemberAbsent)
+			bk.leave(rep, flat, on)
 			left = append(left, n)
 		}
 	}

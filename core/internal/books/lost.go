@@ -11,11 +11,12 @@ import (
 
 // What hardware took is kept for the embedder until the next pass: no order names it.
 
-// A lostMember is a member that hardware takes, what it held, and its states before and after.
+// A lostMember is a member that hardware takes, what it held, its state before, and the signal.
 type lostMember struct {
 	record.MemberAt
-	held          berth.MemberPlacement
-	before, after record.MemberState
+	held   berth.MemberPlacement
+	before record.MemberState
+	on     record.MemberSignal
 }
 
 func (m lostMember) compare(n lostMember) int {

@@ -106,14 +106,14 @@ func (im *imagination) returnToPlaces(rep *record.Replica) []gang.Member {
 // stay imagines those members of a gang that is left out which can stay where they are, and the
 // dead where they stood, and returns that part of the gang.
 func (im *imagination) stay(rep *record.Replica, dead []berth.MemberPlacement) (half *record.Replica, kept []gang.Member) {
-	half = &record.Replica{Job: rep.Job, LifePart: record.LifePart{Number: rep.Number, State: berth.ReplicaRunning}, Imagined: true, Members: slices.Clone(rep.Members)}
+	half = record.ImaginedReplica(rep, slices.Clone(rep.Members))
 	for flat := range half.Members {
 		m := &half.Members[flat]
 		if stays := m.State.Holds() && im.mayReturn(rep, flat, m); !stays {
 			*m = record.Member{}
 			continue
 		}
-		m.State = record.MemberRunning
+		m.ImagineRunning()
 		kept = append(kept, gang.Member{Group: rep.Job.Group(flat), Hold: m.Hold})
 	}
 	if len(kept) > 0 && !im.putIn(rep.Job.Queue, kept) {
@@ -217,7 +217,7 @@ func (im *imagination) fill(rep, half *record.Replica, g int, spec *record.Shape
 			flat++
 		}
 		hold := where[i].Hold
-		half.Members[flat] = record.Member{State: record.MemberRunning, Hold: hold, Node: c.state.Nodes[hold.Node]}
+		half.Members[flat] = record.ImaginedMember(hold, c.state.Nodes[hold.Node])
 	}
 	return true
 }

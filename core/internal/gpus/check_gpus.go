@@ -21,7 +21,7 @@ func (gp *GPUs) CheckGPUs() error {
 			if err := gp.checkGPU(n, gpu); err != nil {
 				return fmt.Errorf("GPU %d: %w", gpu, err)
 			}
-			if n.GPUs[gpu].Get().Order != nil {
+			if n.GPUs[gpu].Get().Order() != nil {
 				out++
 			}
 		}
@@ -86,12 +86,12 @@ func (gp *GPUs) checkGPU(n *record.Node, gpu int) error {
 		return fmt.Errorf("is staged after a pass")
 	case s.GPUHold != nil && !slices.Contains(gp.backlog.GPUHolds, s.GPUHold):
 		return fmt.Errorf("is held for no job")
-	case s.Order != nil && (gp.Repartitions[s.Order.Order.ID] != s.Order || s.Order.Node != n || s.Order.Order.GPU != gpu):
+	case s.Order() != nil && (gp.Repartitions[s.By.Order.ID] != s.By || s.By.Node != n || s.By.Order.GPU != gpu):
 		return fmt.Errorf("its order is not in the index")
-	case (s.Order != nil || s.ChangedAt > 0) && !n.Altered:
+	case (s.Order() != nil || s.ChangedAt > 0) && !n.Altered:
 		return fmt.Errorf("was changed, and its node was not")
-	case s.Overdue != nil && (!s.Unknown || s.Order != nil):
-		return fmt.Errorf("an order about it is overdue, and it is known how it is, or another is out")
+	case (s.By != nil) != (s.Order() != nil || s.Overdue() != nil):
+		return fmt.Errorf("is %s, and has an order: %t", s.Knowledge, s.By != nil)
 	case slices.Contains(gp.Astray, GPUAt{n, gpu}) != astray || s.Astray != astray:
 		return fmt.Errorf("is astray: %t, is in the list: %t", astray, !astray)
 	}

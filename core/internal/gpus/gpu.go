@@ -102,8 +102,8 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 	if err := n.Table.CheckPartitioning(e.Mode, e.Instances); err != nil {
 		return err
 	}
-	if o := n.GPUs[e.GPU].Get().Order; o != nil {
-		return refusal.Of(berth.ErrConflict, "gpu", fmt.Sprintf("order %d for it is outstanding: report that order first", o.Order.ID))
+	if p := n.GPUs[e.GPU].Get().Order(); p != nil {
+		return refusal.Of(berth.ErrConflict, "gpu", fmt.Sprintf("order %d for it is outstanding: report that order first", p.Order.ID))
 	}
 	var first *record.Replica
 	n.MembersOn(e.GPU, func(m *record.Member, rep *record.Replica) {
@@ -124,7 +124,7 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 	}
 	gp.backlog.Lapse(n, e.GPU)
 	n.SetPartitioning(e.GPU, record.Partitioning{Mode: e.Mode, Instances: slices.Clone(e.Instances)})
-	gp.know(n, e.GPU)
+	gp.know(n, e.GPU, record.GPUTold)
 	gp.Divide(n, e.GPU)
 	gp.NoteLayout(n, e.GPU)
 	gp.books.SettleGPU(n, e.GPU)
@@ -135,10 +135,10 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 	return nil
 }
 
-// know notes that it is known how a GPU is divided.
-func (gp *GPUs) know(n *record.Node, gpu int) {
+// know notes what is known of how a GPU is divided after a signal, while no order is out.
+func (gp *GPUs) know(n *record.Node, gpu int, on record.GPUSignal) {
 	s := n.GPUs[gpu].Get()
-	s.Unknown, s.Overdue = false, nil
+	s.Become(on, nil)
 	n.GPUs[gpu].Set(s)
 }
 

@@ -34,8 +34,8 @@ func (gp *GPUs) Prepare(rep *record.Replica) []berth.OrderID {
 				gp.Stage(m.Node, gpu, record.Partitioning{Mode: mode})
 				gp.repartition(rep, m.Node, gpu, berth.Cause{Code: berth.CauseMode})
 			}
-			if o := m.Node.GPUs[gpu].Get().Order; o != nil {
-				after = append(after, o.Order.ID)
+			if p := m.Node.GPUs[gpu].Get().Order(); p != nil {
+				after = append(after, p.Order.ID)
 			}
 		}
 		gp.gave(m.Node, &m.Hold)
@@ -73,6 +73,7 @@ func (gp *GPUs) repartition(rep *record.Replica, n *record.Node, gpu int, cause 
 		Node:        n.Spec.ID, GPU: gpu, Mode: after.Mode,
 		Destroy: without(before.Instances, after.Instances), Create: without(after.Instances, before.Instances),
 	}}
+	s.Become(record.GPUOrdered, p)
 	gp.openRepartition(p)
 	gp.state.Emit(p.Order)
 	gp.state.Totals.Repartitions++
@@ -96,14 +97,14 @@ func without(list, other []mig.Placement) []mig.Placement {
 
 func (gp *GPUs) openRepartition(p *record.Repartition) {
 	gp.Repartitions[p.Order.ID] = p
-	p.Node.GPUs[p.Order.GPU].Note().Order, p.Node.Altered = p, true
+	p.Node.Altered = true
 	gp.state.SetTimer(record.Timer{At: p.Order.Deadline, Kind: record.TimerRepartition, Repartition: p})
 }
 
-// CloseRepartition ends an order about a GPU, whatever came of it.
-func (gp *GPUs) CloseRepartition(p *record.Repartition) {
+// closeRepartition ends an order about a GPU, on a signal of what came of it.
+func (gp *GPUs) closeRepartition(p *record.Repartition, on record.GPUSignal) {
 	delete(gp.Repartitions, p.Order.ID)
-	p.Node.GPUs[p.Order.GPU].Note().Order = nil
+	p.Node.GPUs[p.Order.GPU].Note().Become(on, p)
 	gp.state.StopTimer(record.Timer{At: p.Order.Deadline, Kind: record.TimerRepartition, Repartition: p})
 }
 
@@ -119,7 +120,7 @@ func (gp *GPUs) RepartitionReported(p *record.Repartition, e *berth.OrderReporte
 	case e.Outcome == berth.OutcomeFailed && gp.provenDone(p):
 		return refusal.Of(berth.ErrConflict, "outcome", "a member runs on what was ordered")
 	}
-	gp.CloseRepartition(p)
+	gp.closeRepartition(p, record.GPUReported)
 	if e.Outcome == berth.OutcomeFailed {
 		gp.revert(p, values.Detail(fmt.Sprintf("GPU %d of node %s was not repartitioned", p.Order.GPU, p.Order.Node), e.Reason))
 	}
@@ -142,19 +143,21 @@ func (gp *GPUs) provenDone(p *record.Repartition) bool {
 // an expired Bind they hold what they hold until their own order is over, and nobody else
 // gets the GPU.
 func (gp *GPUs) ExpireRepartition(p *record.Repartition) {
-	s := p.Node.GPUs[p.Order.GPU].Note()
-	done := gp.provenDone(p)
-	gp.CloseRepartition(p)
+	on := record.GPUExpired
+	switch {
+	case gp.provenDone(p):
+		on = record.GPUProven
+	case gp.needed(p):
+		on = record.GPUExpiredHeld
+	}
+	gp.closeRepartition(p, on)
 	gp.state.Totals.OrdersExpired++
-	if !done {
-		s.Unknown = true
+	if on != record.GPUProven {
 		gp.backlog.Spoil(p.Node)
 		gp.agenda.Lessen()
-		if gp.needed(p) {
-			s.Overdue = p
-		} else {
-			gp.undo(p)
-		}
+	}
+	if on == record.GPUExpired {
+		gp.undo(p)
 	}
 	gp.books.SettleGPU(p.Node, p.Order.GPU)
 	gp.state.Freed(p.Node)
@@ -177,8 +180,8 @@ func (gp *GPUs) Prove(rep *record.Replica) {
 		}
 		for rest := m.Hold.GPUs; rest != 0; rest &= rest - 1 {
 			gpu := bits.TrailingZeros64(rest)
-			if p := m.Node.GPUs[gpu].Get().Overdue; p != nil && p.Needs(&m.Hold) {
-				gp.know(m.Node, gpu)
+			if p := m.Node.GPUs[gpu].Get().Overdue(); p != nil && p.Needs(&m.Hold) {
+				gp.know(m.Node, gpu, record.GPUProven)
 				gp.books.SettleGPU(m.Node, gpu)
 				gp.state.Freed(m.Node)
 				gp.agenda.Grew(gp.state.Now)
@@ -212,21 +215,19 @@ func (gp *GPUs) revert(p *record.Repartition, why string) {
 // dropRepartitions ends the orders about the GPUs of a node that goes.
 func (gp *GPUs) dropRepartitions(n *record.Node) {
 	for g := range n.GPUs {
-		if p := n.GPUs[g].Get().Order; p != nil {
-			gp.CloseRepartition(p)
+		if p := n.GPUs[g].Get().Order(); p != nil {
+			gp.closeRepartition(p, record.GPULost)
 		}
 	}
 }
 
 // Abandon ends an order about a GPU that failed: nobody knows how far it came.
 func (gp *GPUs) Abandon(n *record.Node, gpu int) {
-	s := n.GPUs[gpu].Get()
-	s.Overdue = nil // nobody holds it
-	if s.Order != nil {
-		gp.CloseRepartition(s.Order)
-		s.Order, s.Unknown = nil, true
+	if p := n.GPUs[gpu].Get().Order(); p != nil {
+		gp.closeRepartition(p, record.GPULost)
+	} else {
+		gp.know(n, gpu, record.GPULost)
 	}
-	n.GPUs[gpu].Set(s)
 }
 
 // RemoveNode takes a node on which nothing is held out of the fleet.

@@ -39,9 +39,10 @@ func (gp *GPUs) restoreGPU(n *record.Node, s *record.SavedGPU) *berth.Error {
 	if (s.Order != nil) != (s.Before != nil) {
 		return refusal.Of(berth.ErrInvalid, "before", "there is no order without it")
 	}
-	if s.Overdue && (s.Order == nil || !s.Unknown) {
-		return refusal.Of(berth.ErrInvalid, "overdue", "there is no order, or it is known how the GPU is divided")
+	if s.Overdue != (s.Order != nil && s.Unknown) {
+		return refusal.Of(berth.ErrInvalid, "overdue", "goes with an order about a GPU of which it is not known how it is divided")
 	}
+	n.GPUs[s.GPU].Note().Restore(s, nil)
 	if s.Order != nil {
 		if err := gp.restoreRepartition(n, s); err != nil {
 			return err
@@ -75,9 +76,8 @@ func (gp *GPUs) restoreRepartition(n *record.Node, s *record.SavedGPU) *berth.Er
 		return refusal.Of(berth.ErrInvalid, "order.gpu", "has failed")
 	}
 	p := &record.Repartition{Order: *o, Node: n, Before: before}
-	if s.Overdue {
-		n.GPUs[s.GPU].Note().Overdue = p
-	} else {
+	n.GPUs[s.GPU].Note().Restore(s, p)
+	if !s.Overdue {
 		gp.openRepartition(p)
 	}
 	return nil
@@ -120,5 +120,5 @@ func (gp *GPUs) RestoreLooked(noted []state.Noted) *berth.Error {
 // Untouchable reports whether a GPU cannot be looked at as another now.
 func (gp *GPUs) Untouchable(n *record.Node, gpu int) bool {
 	s := n.GPUs[gpu].Get()
-	return n.Spec.GPUs[gpu].Failed || s.Unknown || s.Order != nil || s.GPUHold != nil
+	return n.Spec.GPUs[gpu].Failed || s.Unknown() || s.Order() != nil || s.GPUHold != nil
 }

@@ -60,7 +60,8 @@ func (l *Life) shrink(p record.Piece, rep *record.Replica, cause berth.Cause) {
 	}
 	for _, flat := range p.Flats {
 		m := &victim.Members[flat]
-		m.State, m.Beneficiary = record.MemberStopping, rep
+		m.Become(record.MemberStopped)
+		m.Beneficiary = rep
 	}
 }
 

@@ -27,11 +27,11 @@ func (l *Life) MembersDied(rep *record.Replica, flats []int, fault berth.Fault, 
 		}
 		switch {
 		case m.State == record.MemberBinding:
-			m.State = record.MemberFailed // it keeps its place until the Bind is reported
+			m.Become(record.MemberBroke) // it keeps its place until the Bind is reported
 		case runs:
-			l.books.Unbook(rep, flat, record.MemberAbsent)
+			l.books.Unbook(rep, flat, record.MemberLeft)
 		default: // it counts as placed until then
-			l.books.Unbook(rep, flat, record.MemberLost)
+			l.books.Unbook(rep, flat, record.MemberLostEarly)
 		}
 	}
 	switch {
@@ -70,7 +70,7 @@ func (l *Life) fail(rep *record.Replica, fault berth.Fault, cause berth.Cause) {
 func (l *Life) noteStood(rep *record.Replica, die []int) {
 	left := slices.Clone(rep.Members)
 	for _, flat := range die {
-		left[flat].State = record.MemberAbsent
+		left[flat] = record.Member{}
 	}
 	enough := (&record.Replica{Job: rep.Job, Members: left}).Enough(record.MemberRunning)
 	stood := rep.Retry.Get().Stood

@@ -49,7 +49,7 @@ func bind(t *testing.T, m *roomtest.Machine, rep *record.Replica, nodes ...strin
 	where := m.Where(rep, nodes)
 	require.True(t, m.Books.PlaceAt(where))
 	for i := range where {
-		m.Books.Book(rep, i, where[i].Hold, record.MemberBinding)
+		m.Books.Book(rep, i, where[i].Hold, record.MemberPlaced)
 	}
 	m.Backlog.Unawait(rep)
 	m.Life.LeavePending(rep)

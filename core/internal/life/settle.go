@@ -13,43 +13,49 @@ import (
 // call for, after any of them changed. It is the one place where that is
 // decided. The cause is that of the Release, should it come to one.
 func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
-	switch rep.State {
+	if rep.State == berth.ReplicaRunning {
+		l.noteStopped(rep)
+	}
+	switch left := rep.Left(); rep.Next(left) {
+	case berth.ReplicaBinding: // its report decides
+		rep.Release.Note().Cause = cause
+	case berth.ReplicaRepairing:
+		rep.Release.Note().Cause = cause
+		l.become(rep, left)
+		l.state.NoteTodo(rep, true)
 	case berth.ReplicaRunning:
-		if _, stops := rep.Order.(berth.Release); stops && !rep.Has(record.MemberStopping) {
-			l.state.CloseOrder(rep) // the members that it was to stop are gone
-		}
-		if !rep.Has(record.MemberStopping) && rep.Beneficiary == nil && !rep.Leaves {
-			l.state.NoteLeaving(rep, false)
-		}
-		if !rep.Enough(record.MemberRunning) {
-			l.TakeBack(rep, cause, false)
-		} else if rep.Order == nil {
-			l.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
-			l.Run(rep, l.state.Now)
+		if rep.Order == nil {
+			l.books.UnbookAll(rep, record.MemberLeft, record.MemberFailed, record.MemberLost)
+			l.run(rep, left, l.state.Now)
 		} else {
 			l.MayStay(rep) // those may be gone that had to leave
 		}
-	case berth.ReplicaBinding, berth.ReplicaRepairing:
-		switch {
-		case rep.Order != nil: // its report decides
-			rep.Release.Note().Cause = cause
-		case rep.Enough(record.MemberRunning):
-			l.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
-			l.Run(rep, l.state.Now)
-		case rep.Has(record.MemberRunning):
-			rep.Release.Note().Cause = cause
-			l.become(rep, berth.ReplicaRepairing)
-			l.state.NoteTodo(rep, true)
-		default: // nobody is left to repair around
-			l.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
-			l.requeue(rep, true)
-		}
 	case berth.ReplicaReleasing:
-		if !rep.Has(record.MemberStopping) {
-			l.finishRelease(rep)
+		if rep.State != berth.ReplicaReleasing {
+			l.TakeBack(rep, cause, false)
 		} else if rep.Order == nil {
 			l.state.NoteTodo(rep, true)
 		}
+	case berth.ReplicaPending:
+		backoff := rep.State != berth.ReplicaReleasing || rep.Release.Get().Backoff
+		l.books.UnbookAll(rep, record.MemberLeft, record.MemberFailed, record.MemberLost)
+		l.requeue(rep, backoff)
+	case record.ReplicaGone:
+		l.Forget(rep)
+	}
+}
+
+// noteStopped notes of a gang that runs that members are gone which it was to stop, or that it has
+// none that are to go.
+func (l *Life) noteStopped(rep *record.Replica) {
+	if rep.Has(record.MemberStopping) {
+		return
+	}
+	if _, stops := rep.Order.(berth.Release); stops {
+		l.state.CloseOrder(rep)
+	}
+	if rep.Beneficiary == nil && !rep.Leaves {
+		l.state.NoteLeaving(rep, false)
 	}
 }
 
@@ -68,29 +74,34 @@ func (l *Life) BeginNext(rep *record.Replica) {
 	l.AwaitBind(rep)
 }
 
-// become has a replica be in another state.
-func (l *Life) become(rep *record.Replica, state berth.ReplicaState) {
+// become puts a replica in the state after a signal.
+func (l *Life) become(rep *record.Replica, on record.ReplicaSignal) {
 	l.States[rep.State]--
-	rep.State = state
+	rep.Become(on)
 	l.States[rep.State]++
 }
 
 // AwaitBind has a replica wait for the report of a Bind.
-func (l *Life) AwaitBind(rep *record.Replica) { l.become(rep, berth.ReplicaBinding) }
+func (l *Life) AwaitBind(rep *record.Replica) { l.become(rep, record.ReplicaBound) }
 
 // Resume notes whether the next life of a replica goes on in a place that was kept for it.
 func (l *Life) Resume(rep *record.Replica, resumed bool) { rep.Resumed = resumed }
 
-// Run makes a replica Running, or keeps it so, and sees to what it is short of. If it has
+// Observe has a replica run that the world has started, since an instant.
+func (l *Life) Observe(rep *record.Replica, since berth.Time) {
+	l.run(rep, record.ReplicaObserved, since)
+}
+
+// run makes a replica Running, or keeps it so, and sees to what it is short of. If it has
 // just begun to run, that was at an instant.
-func (l *Life) Run(rep *record.Replica, since berth.Time) {
+func (l *Life) run(rep *record.Replica, on record.ReplicaSignal, since berth.Time) {
 	if rep.State != berth.ReplicaRunning {
 		if rep.Resumed {
 			rep.Resumed = false
 		} else {
 			rep.CameAt = since
 		}
-		l.become(rep, berth.ReplicaRunning)
+		l.become(rep, on)
 		rep.Started, rep.FailedBids = since, 0
 		retry := rep.Retry.Get()
 		retry.LostHardware, retry.Attempts, retry.Repairs, retry.Avoid = false, 0, 0, nil
@@ -159,10 +170,10 @@ func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
 	l.withdraw(rep)
 	release := rep.Release.Note()
 	release.Cause, release.Attempt = cause, 0
-	l.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
+	l.books.UnbookAll(rep, record.MemberLeft, record.MemberFailed, record.MemberLost)
 	for flat := range rep.Members {
 		if rep.Members[flat].State.Holds() {
-			rep.Members[flat].State = record.MemberStopping
+			rep.Members[flat].Become(record.MemberStopped)
 		}
 	}
 	retry := rep.Retry.Get()
@@ -177,7 +188,7 @@ func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
 	}
 	retry.LostHardware = retry.LostHardware || cause.Code == berth.CauseDrained
 	rep.Retry.Set(retry)
-	l.become(rep, berth.ReplicaReleasing)
+	l.become(rep, record.ReplicaStopped)
 	rep.Leaves = false
 	l.NoteLeaving(rep)
 	l.agenda.Relook(l.state.Now) // what it leaves may be a place for others
@@ -207,16 +218,6 @@ func (l *Life) LeavePending(rep *record.Replica) {
 	}
 }
 
-// finishRelease ends a Release: nothing is held any more.
-func (l *Life) finishRelease(rep *record.Replica) {
-	l.withdraw(rep)
-	if rep.Release.Get().Gone {
-		l.Forget(rep)
-		return
-	}
-	l.requeue(rep, rep.Release.Get().Backoff)
-}
-
 // requeue makes a replica that holds nothing Pending again.
 func (l *Life) requeue(rep *record.Replica, backoff bool) {
 	l.withdraw(rep)
@@ -229,6 +230,7 @@ func (l *Life) requeue(rep *record.Replica, backoff bool) {
 	if backoff {
 		l.BackOff(rep)
 	}
+	l.become(rep, record.ReplicaVacant)
 	l.Pend(rep)
 	if backoff {
 		l.keepPlace(rep)
@@ -245,9 +247,8 @@ func (l *Life) PendBatch(rep *record.Replica, behind int) {
 	}
 }
 
-// Pend makes a replica Pending as of now.
+// Pend has a replica that is Pending wait as of now.
 func (l *Life) Pend(rep *record.Replica) {
-	l.become(rep, berth.ReplicaPending)
 	rep.PendingSince = l.state.Now
 	if at, limited := rep.DropAt(); limited {
 		l.state.SetTimer(record.Timer{At: at, Kind: record.TimerGang, Rep: rep})
@@ -288,6 +289,7 @@ func (l *Life) Forget(rep *record.Replica) {
 	j := rep.Job
 	j.Former = max(j.Former, rep.Incarnation)
 	l.States[rep.State]--
+	rep.Become(record.ReplicaEnded)
 	l.state.RemoveReplica(rep)
 	if j.Live == 0 && (j.Cancelled || j.Spec.Service == nil) {
 		l.ForgetJob(j)

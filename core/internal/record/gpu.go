@@ -8,14 +8,9 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// A GPUState is what the core keeps of a GPU beside its description. The Mode and
-// Instances of the description are those that were told or, if an order is out about
-// the GPU or overdue, those that it will have.
+// A GPUState is what the core keeps of a GPU beside its description.
 type GPUState struct {
-	Order *Repartition // that is out; nil: none
-	// Overdue is an order that was not reported in time, while members may be coming up that
-	// need what was ordered: if one runs it was carried out. It is Unknown until then.
-	Overdue *Repartition
+	GPUStatePart
 	GPUPart
 	// Staged is how the GPU is, while a search looks at it as it could be.
 	Staged *Partitioning

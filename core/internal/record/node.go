@@ -193,8 +193,8 @@ func (n *Node) SaveGPUs() []SavedGPU {
 	var list []SavedGPU
 	for g := range n.GPUs {
 		s := n.GPUs[g].Get()
-		saved := SavedGPU{GPU: g, GPUPart: s.GPUPart, Overdue: s.Overdue != nil}
-		if p := cmp.Or(s.Order, s.Overdue); p != nil {
+		saved := SavedGPU{GPU: g, GPUPart: s.GPUPart, Overdue: s.Overdue() != nil, Unknown: s.Unknown()}
+		if p := s.By; p != nil {
 			order := p.Order
 			saved.Order = &order
 			saved.Before = &savedMode{p.Before.Mode, p.Before.Instances}
@@ -242,7 +242,9 @@ func (n *Node) Key() hardware.Key {
 // Leave takes a member off a node. The last one ends that it stands in for another.
 func (n *Node) Leave(slot int) {
 	n.Members = unordered.Remove(n.Members, slot, func(m MemberAt, at int) { m.Rep.Members[m.Index].Slot = at })
-	n.Trust.SpareInUse = n.Trust.SpareInUse && len(n.Members) > 0
+	if n.Trust.SpareInUse && len(n.Members) == 0 {
+		n.Trust.Become(SpareEmptied, 0)
+	}
 }
 
 // ShareMemory is the device memory in MiB of a share of one of a node's GPUs: what it names,

@@ -17,8 +17,8 @@ import (
 
 // A LifePart is where a replica is in its life.
 type LifePart struct {
-	Number int                `json:"replica"`
-	State  berth.ReplicaState `json:"state"`
+	Number int `json:"replica"`
+	ReplicaStatePart
 	// Incarnation of the current life, or of the last one when pending.
 	Incarnation berth.Incarnation `json:"incarnation"`
 	// Created is when the replica was asked for: its age in the queue, kept over
@@ -165,23 +165,10 @@ type CordonPart struct {
 	DrainBy  berth.Time `json:"drainBy,omitempty"`
 }
 
-// A TrustPart is how far a node is trusted, and whether it is a spare.
-type TrustPart struct {
-	// QuarantineUntil, BurnInUntil are until when it takes no work, and low-cost work alone; zero:
-	// it does not.
-	QuarantineUntil berth.Time `json:"quarantineUntil,omitempty"`
-	BurnInUntil     berth.Time `json:"burnInUntil,omitempty"`
-	// HotSpare: it is one; SpareInUse: it was one until members came, and they are still there.
-	HotSpare   bool `json:"hotSpare,omitempty"`
-	SpareInUse bool `json:"spareInUse,omitempty"`
-}
-
 // A GPUPart is what the description of a GPU does not have.
 type GPUPart struct {
 	// ChangedAt is when the last change that touches GPUModeMIG was ordered; zero: none.
 	ChangedAt berth.Time `json:"changedAt,omitempty"`
-	// Unknown: an order about it got lost, so it takes nothing.
-	Unknown bool `json:"unknown,omitempty"`
 }
 
 // A GPUHoldPart is which GPU of a node is kept for a replica, and for how long.

@@ -31,7 +31,7 @@ var recordRules = []recordRule{
 			"EndsAt": "EndsAt", "Leaves": "Leaves", "SoughtAt": "Sought", "ActiveMilli": "Active", "FailedBids": "FailedBids", "BidsAt": "BidsAt",
 			"Reserved": "Reserved", "Moving": "Moving", "Exclusive": "Exclusive", "GPUHold": "GPUHold",
 			"Reserve.StalledAt": "Stalled", "Reserve.HopelessAt": "Hopeless", "Look.Turn": "Looked",
-			"Members": "Members", "Order": "Order",
+			"Members": "Members", "Order": "Order", ".ReplicaStatePart": "State",
 		},
 		derived: map[string]string{
 			"Job":         "the job that the saved form stands in",
@@ -42,7 +42,7 @@ var recordRules = []recordRule{
 	},
 	{
 		record: Member{}, saved: SavedMember{},
-		as: map[string]string{"State": "State", "Hold": "MemberPlacement", "Node": "MemberPlacement", "Beneficiary": "Beneficiary"},
+		as: map[string]string{"MemberStatePart": "State", "Hold": "MemberPlacement", "Node": "MemberPlacement", "Beneficiary": "Beneficiary"},
 		derived: map[string]string{
 			"Slot":     "from the order in which members are restored",
 			"Imagined": "false between passes",
@@ -77,7 +77,7 @@ var recordRules = []recordRule{
 	},
 	{
 		record: GPUState{}, saved: SavedGPU{},
-		as: map[string]string{"Order": "Order", "Overdue": "Overdue"},
+		as: map[string]string{"GPUStatePart": "Order"}, // with Overdue and Unknown
 		derived: map[string]string{
 			"Staged":  "nil between passes",
 			"GPUHold": "from the replicas for which GPUs are kept",

@@ -63,34 +63,15 @@ type Replica struct {
 
 // A Member is one member of a replica that is not pending.
 type Member struct {
-	State MemberState
-	Hold  gang.Hold
-	Node  *Node
-	Slot  int // position in Node.Members
+	MemberStatePart
+	Hold gang.Hold
+	Node *Node
+	Slot int // position in Node.Members
 	StartPart
 	// Beneficiary is the replica for which it is stopped while the rest of its gang goes on.
 	Beneficiary *Replica
 	Imagined    bool // gone, by a plan in the making
 }
-
-// A MemberState is where a member is in its life.
-type MemberState uint8
-
-const (
-	// MemberAbsent holds nothing: not placed yet, or gone.
-	MemberAbsent MemberState = iota
-	// MemberBinding is part of the Bind that is out.
-	MemberBinding
-	MemberRunning
-	// MemberFailed died while binding, or could not be started; it holds its place until the Bind
-	// is reported and the next pass decides about the gang.
-	MemberFailed
-	// MemberLost went with its hardware while binding; it holds nothing, but
-	// counts as placed until the Bind is reported and the next pass decides.
-	MemberLost
-	// MemberStopping is, or will be, part of a Release.
-	MemberStopping
-)
 
 // Count returns how many members of a group are in one of the given states. Like those below it
 // is a loop and no closure, which would be allocated where it is inlined into another package.

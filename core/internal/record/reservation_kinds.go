@@ -3,6 +3,8 @@ package record
 import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -43,10 +45,10 @@ const (
 	KindPending
 	// KindPreemption: victims are evicted for a gang that waits, or that runs and grows; see Plan.
 	KindPreemption
-	// kindResume: a move whose gang waits by now, and resumes here.
-	kindResume
-	// kindPartialResume: a partial move whose gang waits by now, and may bid for its shortfall.
-	kindPartialResume
+	// KindResume: a move whose gang waits by now, and resumes here.
+	KindResume
+	// KindPartialResume: a partial move whose gang waits by now, and may bid for its shortfall.
+	KindPartialResume
 	// KindMove: a place for a gang that still holds another; see package search.
 	KindMove
 	// KindPartialMove: what a gang that is being stopped has left of its place.
@@ -62,6 +64,8 @@ const (
 	// KindSpares: the hot spares of a pool.
 	KindSpares
 )
+
+const kinds = KindSpares + 1
 
 // A holder is what a reservation is for.
 type holder uint8
@@ -105,11 +109,11 @@ type rule struct {
 // Rule is the row of a kind.
 func (k ReservationKind) Rule() rule {
 	switch k {
-	case KindPending, kindPartialResume:
+	case KindPending, KindPartialResume:
 		return rule{holder: forWaiting, Own: true, InTime: true, Taker: byRank, expires: true}
 	case KindPreemption:
 		return rule{holder: forWaiting, Own: true, InTime: true, Taker: ByClaim, planned: true, expires: true}
-	case kindResume:
+	case KindResume:
 		return rule{holder: forWaiting, Own: true, InTime: true, planned: true, expires: true}
 	case KindMove:
 		return rule{holder: forMoving, Own: true, InTime: true, planned: true, expires: true}
@@ -129,16 +133,55 @@ func (k ReservationKind) Rule() rule {
 	return rule{holder: forNobody}
 }
 
-// Arrived is what becomes of the place that is kept for a gang when it waits for it.
-func (k ReservationKind) Arrived() ReservationKind {
-	switch k {
-	case KindMove, KindBackoff:
-		return kindResume
-	case KindPartialMove:
-		return kindPartialResume
+// A ReservationSignal leads a reservation from one kind to the next.
+type ReservationSignal uint8
+
+const (
+	// ReservationAwaited: the gang holds nothing any more, and waits for it.
+	ReservationAwaited ReservationSignal = iota
+	// ReservationBacksOff: the gang holds nothing any more, and may not be placed for a while.
+	ReservationBacksOff
+	// ReservationEnded: it came true, is over, or is given up.
+	ReservationEnded
+	reservationSignals
+)
+
+const (
+	kindNames              enum.Names = "ReservationKind: ended|pending|preemption|resume|partial resume|move|partial move|backoff|exclusive|advance|burn-in|spares"
+	reservationSignalNames enum.Names = "ReservationSignal: awaited|backs off|ended"
+)
+
+// String is the name in the tables of the states.
+func (k ReservationKind) String() string { return enum.Text(kindNames, k) }
+
+// String is the name in the tables of the states.
+func (on ReservationSignal) String() string { return enum.Text(reservationSignalNames, on) }
+
+// After is the kind after a signal. It reports false for a signal that cannot come to this kind.
+func (on ReservationSignal) After(k ReservationKind) (ReservationKind, bool) {
+	switch {
+	case k == KindEnded:
+	case on == ReservationEnded:
+		return KindEnded, true
+	case k == KindMove && on == ReservationBacksOff:
+		return KindBackoff, true
+	case (k == KindMove || k == KindBackoff) && on == ReservationAwaited:
+		return KindResume, true
+	case k == KindPartialMove && on == ReservationAwaited:
+		return KindPartialResume, true
 	}
-	return k
+	return k, false
 }
+
+// become makes a reservation what it is after a signal.
+func (w *Reservation) become(on ReservationSignal) {
+	next, ok := on.After(w.Kind)
+	invariant.Hold(ok, "a reservation gets a signal that cannot come to its kind")
+	w.Kind = next
+}
+
+// Arrive makes the place that was kept for a gang one that the gang waits for.
+func (w *Reservation) Arrive() { w.become(ReservationAwaited) }
 
 // kindOf is the kind of a reservation that is saved as what a gang waits for, or moves to.
 func (s *SavedGangReservation) kindOf(moving bool, of berth.ReplicaState) ReservationKind {
@@ -153,15 +196,15 @@ func (s *SavedGangReservation) kindOf(moving bool, of berth.ReplicaState) Reserv
 	case moving, s.Partial:
 		k = KindPartialMove
 	}
-	if !moving {
-		k = k.Arrived()
+	if next, ok := ReservationAwaited.After(k); ok && !moving {
+		return next
 	}
 	return k
 }
 
 // Cause is that of the Bind which takes a gang to where it is planned.
 func (k ReservationKind) Cause() berth.CauseCode {
-	if k == KindMove || k == KindBackoff || k == kindResume {
+	if k == KindMove || k == KindBackoff || k == KindResume {
 		return berth.CauseResumed
 	}
 	return berth.CauseVictimsGone
@@ -177,7 +220,10 @@ func (w *Reservation) IsAwaited() bool { return w.Kind.Rule().holder == forWaiti
 func (w *Reservation) IsMove() bool { return w.Kind.Rule().holder == forMoving }
 
 // KeepThrough makes a place that of a gang which backs off, until an instant.
-func (w *Reservation) KeepThrough(until berth.Time) { w.Kind, w.Until = KindBackoff, until }
+func (w *Reservation) KeepThrough(until berth.Time) {
+	w.become(ReservationBacksOff)
+	w.Until = until
+}
 
 // IsBackoff reports whether a reservation is the place of a gang that backs off.
 func (w *Reservation) IsBackoff() bool { return w.Kind == KindBackoff }
@@ -217,12 +263,12 @@ func (w *Reservation) GivesWay() bool { return w.IsAwaited() && !w.IsPlanned() }
 // IsPartial reports whether a reservation has a part of the place of a gang, and nothing for the
 // rest of it.
 func (w *Reservation) IsPartial() bool {
-	return w.Kind == KindPartialMove || w.Kind == kindPartialResume
+	return w.Kind == KindPartialMove || w.Kind == KindPartialResume
 }
 
 // IsPartialResume reports whether a reservation is such a part, and its gang waits. It ends with
 // the first pass in which the gang could bid for the rest.
-func (w *Reservation) IsPartialResume() bool { return w.Kind == kindPartialResume }
+func (w *Reservation) IsPartialResume() bool { return w.Kind == KindPartialResume }
 
 // ListsNodes reports whether neither name nor place says which nodes are in a reservation, so that
 // one that is described anew has to be put back.
@@ -240,7 +286,7 @@ func (w *Reservation) Disown() {
 	case forItself:
 		*w.Home = nil
 	}
-	w.Kind = KindEnded
+	w.become(ReservationEnded)
 }
 
 // Agrees reports whether the kind of a reservation and all that it points to say the same.

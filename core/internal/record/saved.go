@@ -31,6 +31,8 @@ type SavedGPU struct {
 	// Overdue: the order is not out any more.
 	Overdue bool `json:"overdue,omitempty"`
 	GPUPart
+	// Unknown: an order about it got lost, so it takes nothing.
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 type savedMode struct {

@@ -76,7 +76,7 @@ func (m *Machine) Observe(since berth.Time, spec berth.Job, members []berth.Memb
 		m.NoRefusal(m.Backlog.CheckPlacement(&j.Spec.Groups[j.Group(flat)].Claim, p))
 		hold := m.Backlog.HoldOf(j, p)
 		require.NoError(m.t, m.Books.Adopt(hold))
-		m.Books.Book(rep, flat, hold, record.MemberRunning)
+		m.Books.Book(rep, flat, hold, record.MemberObserved)
 		m.Backlog.Intrude(m.State.Nodes[hold.Node], &hold)
 		rep.Members[flat].Ran = true
 		m.Catalogue.Owners.ReleaseShare(hold.Share)
@@ -84,8 +84,7 @@ func (m *Machine) Observe(since berth.Time, spec berth.Job, members []berth.Memb
 			m.State.Nodes[hold.Node].Spec.GPUs[g].Mode = m.GPUs.ModeFor(&hold)
 		}
 	}
-	m.Life.AwaitBind(rep)
-	m.Life.Run(rep, since)
+	m.Life.Observe(rep, since)
 	m.Backlog.EncloseExclusive(rep)
 	m.Books.TellCapacity()
 	return rep
@@ -193,7 +192,8 @@ func (m *Machine) Started(rep *record.Replica) {
 	m.State.CloseOrder(rep)
 	for flat := range rep.Members {
 		if at := &rep.Members[flat]; at.State == record.MemberBinding {
-			at.State, at.Ran = record.MemberRunning, true
+			at.Become(record.MemberStarted)
+			at.Ran = true
 		}
 	}
 	m.GPUs.Prove(rep)
@@ -206,7 +206,7 @@ func (m *Machine) Stopped(rep *record.Replica) {
 	require.True(m.t, rep.Has(record.MemberStopping), "nothing of %s is being stopped", rep.Job.Spec.ID)
 	for flat := range rep.Members {
 		if rep.Members[flat].State == record.MemberStopping {
-			m.Books.Unbook(rep, flat, record.MemberAbsent)
+			m.Books.Unbook(rep, flat, record.MemberLeft)
 		}
 	}
 	m.State.CloseOrder(rep)
@@ -217,7 +217,7 @@ func (m *Machine) Stopped(rep *record.Replica) {
 func (m *Machine) Finished(rep *record.Replica) {
 	m.t.Helper()
 	require.Equal(m.t, berth.ReplicaRunning, rep.State)
-	m.Books.UnbookAll(rep, record.MemberRunning)
+	m.Books.UnbookAll(rep, record.MemberLeft, record.MemberRunning)
 	m.Life.TakeBack(rep, berth.Cause{Code: berth.CauseFinished}, true)
 }
 
@@ -231,7 +231,7 @@ func (m *Machine) Bind(rep *record.Replica, nodes ...string) {
 	rep.Members = make([]record.Member, rep.Job.Members())
 	for i, flat := 0, 0; i < len(where); i, flat = i+1, flat+1 {
 		flat = max(flat, rep.Job.Offset(where[i].Group))
-		m.Books.Book(rep, flat, where[i].Hold, record.MemberBinding)
+		m.Books.Book(rep, flat, where[i].Hold, record.MemberPlaced)
 	}
 	m.Backlog.Unawait(rep)
 	m.Backlog.EncloseExclusive(rep)

@@ -211,7 +211,7 @@ func (se *Search) enlarge(rep *record.Replica) {
 	for flat := range rep.Members {
 		if rep.Members[flat].State == record.MemberBinding {
 			held, flats = append(held, rep.Members[flat].Hold), append(flats, flat)
-			se.books.Vacate(rep, flat, record.MemberAbsent)
+			se.books.Vacate(rep, flat, record.MemberUnplaced)
 		}
 	}
 	// What is set aside it leaves to others: it may be there with its minimum alone.
@@ -223,7 +223,7 @@ func (se *Search) enlarge(rep *record.Replica) {
 	}
 	for i, flat := range flats { // it keeps what it had
 		se.books.HoldAgain(held[i])
-		se.books.Book(rep, flat, held[i], record.MemberBinding)
+		se.books.Book(rep, flat, held[i], record.MemberPlaced)
 	}
 }
 
@@ -378,7 +378,7 @@ func (se *Search) bookPlacement(rep *record.Replica, base int) (limited string, 
 func (se *Search) unplace(rep *record.Replica, held []gang.Member) {
 	se.books.GiveBack(held)
 	for _, flat := range se.booked {
-		se.books.Vacate(rep, flat, record.MemberAbsent)
+		se.books.Vacate(rep, flat, record.MemberUnplaced)
 	}
 }
 

@@ -48,7 +48,7 @@ func (st *State) MayStandBy(n *record.Node) bool {
 		!slices.ContainsFunc(n.Reservations, func(w *record.Reservation) bool { return !w.GivesWay() || st.MaySpare(w.Rep) }) &&
 		!slices.ContainsFunc(n.GPUs, func(r values.Rare[record.GPUState]) bool {
 			g := r.Get()
-			return g.Unknown || g.Order != nil || g.GPUHold != nil
+			return g.Unknown() || g.Order() != nil || g.GPUHold != nil
 		})
 }
 

@@ -136,7 +136,7 @@ func (st *State) TornAt(j *record.Job, where []gang.Member) string {
 			flat = j.Offset(at.Group)
 		}
 		hold := where[i].Hold
-		rep.Members[flat] = record.Member{State: record.MemberRunning, Hold: hold, Node: st.Nodes[hold.Node]}
+		rep.Members[flat] = record.ImaginedMember(hold, st.Nodes[hold.Node])
 		flat++
 	}
 	return st.Torn(rep)

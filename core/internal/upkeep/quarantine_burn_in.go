@@ -35,7 +35,7 @@ func (u *Upkeep) Welcome(n *record.Node) {
 
 // keepOut puts a node in quarantine: it takes no work, as if it were cordoned.
 func (u *Upkeep) keepOut(n *record.Node, until berth.Time) {
-	n.Trust.QuarantineUntil = until
+	n.Trust.Become(record.NodeKeptOut, until)
 	u.Cordon(n, n.Cordoned, n.Reason)
 	u.Watch(n)
 }
@@ -52,8 +52,8 @@ func (u *Upkeep) BeginBurnIn(n *record.Node, from berth.Time) {
 }
 
 func (u *Upkeep) beginBurnIn(n *record.Node, until berth.Time) {
-	n.Trust.BurnInUntil = until
-	u.leaveSpares(n)
+	u.leaveSpares(n, record.SpareLetGo)
+	n.Trust.Become(record.NodeTried, until)
 	u.backlog.Spoil(n)
 	if u.BurnIn == nil {
 		u.backlog.NewNodeSet(&u.BurnIn, record.KindBurnIn, burnInName)
@@ -67,7 +67,7 @@ const burnInName = "trial"
 
 // Distrust keeps the quarantine and burn-in of a node that is described anew.
 func (u *Upkeep) Distrust(n, old *record.Node) {
-	n.Trust.QuarantineUntil, n.Trust.BurnInUntil = old.Trust.QuarantineUntil, old.Trust.BurnInUntil
+	n.Trust.Inherit(old.Trust)
 	u.Watch(n)
 }
 
@@ -111,7 +111,7 @@ func (u *Upkeep) TrustAgain() {
 }
 
 func (u *Upkeep) endQuarantine(n *record.Node) {
-	n.Trust.QuarantineUntil = 0
+	n.Trust.Become(record.QuarantineOver, 0)
 	u.Watch(n)
 	u.Cordon(n, n.Cordoned, n.Reason)
 	u.state.Freed(n)
@@ -119,7 +119,7 @@ func (u *Upkeep) endQuarantine(n *record.Node) {
 }
 
 func (u *Upkeep) endBurnIn(n *record.Node) {
-	n.Trust.BurnInUntil = 0
+	n.Trust.Become(record.BurnInOver, 0)
 	u.Watch(n)
 	u.backlog.LeaveNodeSet(u.BurnIn, n)
 }
@@ -170,6 +170,6 @@ func (u *Upkeep) SetDraining(n *record.Node, drains bool) {
 
 // Forget forgets how far a node that goes was trusted.
 func (u *Upkeep) Forget(n *record.Node) {
-	n.Trust.QuarantineUntil, n.Trust.BurnInUntil, n.Trust.HotSpare = 0, 0, false
+	n.Trust.Forget()
 	u.Watch(n)
 }

@@ -15,22 +15,22 @@ import (
 // RestoreTrust restores how far nodes are trusted. What is on them comes later.
 func (u *Upkeep) RestoreTrust(list []record.SavedNode) *berth.Error {
 	for i := range list {
-		if err := u.restoreTrustIn(u.state.NodeByID[list[i].Node.ID], &list[i].TrustPart); err != nil {
+		if err := u.restoreTrustIn(u.state.NodeByID[list[i].Node.ID], list[i].TrustPart); err != nil {
 			return refusal.In(err, errtext.Index("nodes", i))
 		}
 	}
 	return nil
 }
 
-func (u *Upkeep) restoreTrustIn(n *record.Node, s *record.TrustPart) *berth.Error {
+func (u *Upkeep) restoreTrustIn(n *record.Node, s record.TrustPart) *berth.Error {
 	h := &u.state.Config.Policy.Health
 	switch {
 	case s.QuarantineUntil < 0 || s.QuarantineUntil > 0 && h.Losses == 0:
 		return refusal.Of(berth.ErrInvalid, "quarantineUntil", "is before the epoch, or the policy knows none")
 	case s.BurnInUntil < 0 || s.BurnInUntil > 0 && h.BurnIn == 0:
 		return refusal.Of(berth.ErrInvalid, "burnInUntil", "is before the epoch, or the policy knows none")
-	case s.HotSpare && (u.state.SparesOf(n.Spec.Pool) == nil || s.BurnInUntil > 0 || s.SpareInUse):
-		return refusal.Of(berth.ErrInvalid, "hotSpare", "is set for a node in burn-in, of a pool without hot spares, or that was one before")
+	case s.HotSpare && (u.state.SparesOf(n.Spec.Pool) == nil || s.QuarantineUntil > 0 || s.BurnInUntil > 0 || s.SpareInUse):
+		return refusal.Of(berth.ErrInvalid, "hotSpare", "is set for a node in quarantine or burn-in, of a pool without hot spares, or that was one before")
 	}
 	if s.QuarantineUntil > 0 {
 		u.keepOut(n, s.QuarantineUntil)
@@ -41,7 +41,7 @@ func (u *Upkeep) restoreTrustIn(n *record.Node, s *record.TrustPart) *berth.Erro
 	if s.HotSpare {
 		u.keepSpare(n)
 	}
-	n.Trust = *s
+	n.Trust.Restore(s)
 	return nil
 }
 

@@ -12,7 +12,7 @@ import (
 func (u *Upkeep) SetSpares(list []berth.HotSpares) {
 	for _, p := range u.state.Spares {
 		for p.Reservation != nil {
-			u.leaveSpares(p.Reservation.Nodes[0])
+			u.leaveSpares(p.Reservation.Nodes[0], record.SpareLetGo)
 		}
 	}
 	var pools []*record.SparePool
@@ -37,10 +37,10 @@ func (u *Upkeep) SetSpares(list []berth.HotSpares) {
 // CountSound counts a node that has become sound, or no longer one that is not.
 func (u *Upkeep) CountSound(n *record.Node) { u.state.CountAs(n, n.Sound()) }
 
-// leaveSpares has a node be no spare.
-func (u *Upkeep) leaveSpares(n *record.Node) {
+// leaveSpares has a node be no spare, on a signal.
+func (u *Upkeep) leaveSpares(n *record.Node, on record.TrustSignal) {
 	if n.Trust.HotSpare {
-		n.Trust.HotSpare = false
+		n.Trust.Become(on, 0)
 		u.agenda.WantSpares()
 		u.backlog.LeaveNodeSet(u.state.SparesOf(n.Spec.Pool).Reservation, n)
 	}
@@ -67,14 +67,13 @@ func (u *Upkeep) releaseSpares(p *record.SparePool) {
 	for _, n := range slices.Clone(p.Reservation.Nodes) {
 		if len(n.Members) > 0 {
 			u.state.Totals.HotSparesUsed++
-			n.Trust.SpareInUse = true
-		}
-		if len(n.Members) > 0 || !n.Sound() || slices.ContainsFunc(n.Reservations, func(w *record.Reservation) bool { return w.IsAdvance() || w.IsExclusive() }) {
-			u.leaveSpares(n)
+			u.leaveSpares(n, record.SpareUsed)
+		} else if !n.Sound() || slices.ContainsFunc(n.Reservations, func(w *record.Reservation) bool { return w.IsAdvance() || w.IsExclusive() }) {
+			u.leaveSpares(n, record.SpareLetGo)
 		}
 	}
 	for p.Free() > p.Wanted() {
-		u.leaveSpares(p.Reservation.Nodes[p.Free()-1])
+		u.leaveSpares(p.Reservation.Nodes[p.Free()-1], record.SpareLetGo)
 	}
 }
 
@@ -104,7 +103,7 @@ func (u *Upkeep) keepSpare(n *record.Node) {
 	if p.Reservation == nil {
 		u.backlog.NewNodeSet(&p.Reservation, record.KindSpares, record.SparesName(p.Pool))
 	}
-	n.Trust.HotSpare, n.Trust.SpareInUse = true, false
+	n.Trust.Become(record.SpareChosen, 0)
 	u.backlog.Spoil(n)
 	u.backlog.JoinNodeSet(p.Reservation, n)
 }
