@@ -83,10 +83,3 @@ func unlessOff[T ~int | ~int64](value T) T {
 	}
 	return value
 }
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}

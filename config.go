@@ -86,12 +86,9 @@ type Limits struct {
 	Reservations int `json:"reservations,omitempty"`
 }
 
-// Off switches off what a field of a [Policy] is about. In JSON it is "off" for a span and -1 for a
-// number.
-const Off = -1
-
 // A Policy is how the core decides, as far as it can be chosen. Zero fields mean
-// their defaults, so that preemption is on unless its Mode says otherwise.
+// their defaults, so that preemption is on unless its Mode says otherwise. [DefaultPolicy] has the
+// defaults written out, to change a field of.
 //
 // Default and off are written one way in all fields: 0 is the default, and [Off] is off. Where the
 // default is off (UsageHalfLife, Health.Losses, Health.BurnIn, Preemption.MinRuntime) both are the
@@ -99,6 +96,10 @@ const Off = -1
 // list (HotSpares, Geometry) is off for a pool without an entry. A timeout, a budget or another
 // field whose comment does not name Off cannot be off, and refuses it.
 type Policy struct {
+	// ZeroIsOff says that no field is left to its default: 0 is off, as Off is, and a field that
+	// cannot be off refuses it. It does not reach into the entries of lists (Preemption.Grace,
+	// HotSpares, Geometry), which are written one by one.
+	ZeroIsOff bool `json:"zeroIsOff,omitempty"`
 	// BindTimeout is how long a Bind may go unreported; default 2 minutes.
 	BindTimeout Duration `json:"bindTimeout,omitempty"`
 	// ReleaseTimeout is how long one attempt of a Release may go unreported;
@@ -195,54 +196,6 @@ func (l *Locality) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(localityNames, l, b, invalidText)
 }
 
-// WithDefaults returns the limits with defaults for the fields that are zero.
-func (l Limits) WithDefaults() Limits {
-	setDefault(&l.Nodes, 65_536)
-	setDefault(&l.Queues, 16_384)
-	setDefault(&l.Replicas, 2_097_152)
-	setDefault(&l.Members, 65_536)
-	setDefault(&l.SurplusMembers, 1024)
-	setDefault(&l.Groups, 64)
-	setDefault(&l.Reservations, 1024)
-	return l
-}
-
-// WithDefaults returns the policy with defaults for the fields that are zero.
-func (p Policy) WithDefaults() Policy {
-	setDefault(&p.BindTimeout, 2*Minute)
-	setDefault(&p.ReleaseTimeout, Minute)
-	setDefault(&p.ReleaseAttempts, 3)
-	setDefault(&p.RetryBackoff, 5*Second)
-	setDefault(&p.MaxRetryBackoff, max(5*Minute, p.RetryBackoff))
-	setDefault(&p.PassBudget, 10_000)
-	setDefault(&p.ReserveAfter, 5*Minute)
-	setDefault(&p.ReservedGangs, 4)
-	setDefault(&p.ReservationTimeout, 30*Minute)
-	setDefault(&p.AssumedRuntime, 24*Hour)
-	setDefault(&p.BackfillBudget, 200)
-	setDefault(&p.RepartitionTimeout, 5*Minute)
-	setOff(&p.UsageHalfLife)
-	setOff(&p.Preemption.MinRuntime)
-	setDefault(&p.Preemption.CheckpointTimeout, 5*Minute)
-	setDefault(&p.Preemption.MaxRatio, 16)
-	p.Preemption.RateLimit.withDefaults()
-	p.Preemption.QueueRateLimit.withDefaults()
-	setDefault(&p.Defragmentation.MaxMoves, 8)
-	setDefault(&p.Preemption.Cooldown, 5*Minute)
-	p.Preemption.Grace = slices.Clone(p.Preemption.Grace)
-	p.Preemption.Gain = p.Preemption.Gain.withDefaults()
-	p.Health = p.Health.withDefaults()
-	p.HotSpares = slices.Clone(p.HotSpares)
-	for i := range p.HotSpares {
-		setOff(&p.HotSpares[i].NodesMilli)
-	}
-	p.Geometry = slices.Clone(p.Geometry)
-	for i := range p.Geometry {
-		p.Geometry[i] = p.Geometry[i].WithDefaults()
-	}
-	return p
-}
-
 // Check refuses a configuration that makes no sense, by the path of the field.
 func (c *Config) Check() error { return errorOf(c.check()) }
 
@@ -314,6 +267,9 @@ func (l *Limits) check() *Error {
 func (p *Policy) Check() error { return errorOf(p.check()) }
 
 func (p *Policy) check() *Error {
+	if err := p.checkZeros(); err != nil {
+		return err
+	}
 	if err := p.checkSpans(); err != nil {
 		return err
 	}

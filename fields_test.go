@@ -106,8 +106,8 @@ func TestTheEventOfADifferenceOutlivesJSON(t *testing.T) {
 
 // What is filled in by default is filled in into a copy.
 func TestDefaultsAreFilledInIntoACopy(t *testing.T) {
-	require.Empty(t, fields.Shared(berth.Policy.WithDefaults), "Policy.WithDefaults of config.go")
-	require.Empty(t, fields.Shared(berth.Geometry.WithDefaults), "Geometry.WithDefaults of geometry.go")
+	require.Empty(t, fields.Shared(berth.Policy.WithDefaults), "Policy.WithDefaults of defaults.go")
+	require.Empty(t, fields.Shared(berth.Geometry.WithDefaults), "Geometry.WithDefaults of defaults.go")
 }
 
 // throughJSON writes and reads a value: an event or an order by its codec, with blanks as well.

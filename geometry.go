@@ -72,16 +72,6 @@ func (k *GeometryKind) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(geometryKindNames, k, b, invalidText)
 }
 
-// WithDefaults returns the geometry with defaults for the fields that are zero.
-func (g Geometry) WithDefaults() Geometry {
-	setDefault(&g.Cost, 30*Second)
-	setDefault(&g.Interval, 10*Minute)
-	setDefault(&g.PerHour, 12)
-	setDefault(&g.HoldLimit, Hour)
-	g.Layout = slices.Clone(g.Layout)
-	return g
-}
-
 func (p *Policy) checkGeometry() *Error {
 	for i := range p.Geometry {
 		g := &p.Geometry[i]

@@ -39,18 +39,6 @@ type Health struct {
 	BurnIn Duration `json:"burnIn,omitempty"`
 }
 
-func (h Health) withDefaults() Health {
-	setOff(&h.Losses)
-	setOff(&h.BurnIn)
-	if h.Losses > 0 {
-		setDefault(&h.Quarantine, Hour)
-	}
-	if h.Remembers() {
-		setDefault(&h.Within, Day)
-	}
-	return h
-}
-
 // Remembers reports whether it matters that a node was lost.
 func (h *Health) Remembers() bool { return h.Losses > 0 || h.BurnIn > 0 }
 

@@ -135,13 +135,6 @@ func (p *Preemption) checkHysteresis() *Error {
 	return checkOptional("cooldown", p.Cooldown)
 }
 
-// withDefaults has the zero value for a limit that is off.
-func (r *RateLimit) withDefaults() {
-	if r.Evictions == Off {
-		*r = RateLimit{}
-	}
-}
-
 func (r RateLimit) check() *Error {
 	if r.Evictions < Off || r.Evictions > limits.MaxOrdinal {
 		return refuse(ErrInvalid, "evictions", fmt.Sprintf("%d is outside -1..%d", r.Evictions, limits.MaxOrdinal))
@@ -213,15 +206,6 @@ type Weighing struct {
 	Cost preempt.GPUMilliseconds `json:"costGPUMilliseconds"`
 	// From is when the preemption will pay; zero: never, as things are.
 	From Time `json:"from,omitempty"`
-}
-
-func (w GainPolicy) withDefaults() GainPolicy {
-	setDefault(&w.Interactive, Hour)
-	setDefault(&w.LatencyCritical, Day)
-	setDefault(&w.Turn, 10*Minute)
-	setDefault(&w.WaitMilli, 1000)
-	setDefault(&w.Queueing, 5*Minute)
-	return w
 }
 
 func (w *GainPolicy) check() *Error {

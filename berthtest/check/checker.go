@@ -115,6 +115,15 @@ func NewForAnyPolicy(config berth.Config) *Checker {
 
 // inForce fills in the defaults that the comments of berth.Policy state.
 func inForce(p berth.Policy) berth.Policy {
+	if p.ZeroIsOff {
+		w := &p.Preemption.Gain
+		for _, count := range []*int{&p.ReservedGangs, &p.Preemption.MaxRatio, &w.WaitMilli} {
+			*count = cmp.Or(*count, berth.Off)
+		}
+		for _, span := range []*berth.Duration{&p.Preemption.Cooldown, &w.Interactive, &w.LatencyCritical, &w.Turn, &w.Queueing} {
+			*span = cmp.Or(*span, berth.Off)
+		}
+	}
 	p.BindTimeout = cmp.Or(p.BindTimeout, 2*berth.Minute)
 	p.ReleaseTimeout = cmp.Or(p.ReleaseTimeout, berth.Minute)
 	p.ReleaseAttempts = cmp.Or(p.ReleaseAttempts, 3)
@@ -128,6 +137,8 @@ func inForce(p berth.Policy) berth.Policy {
 	p.Preemption.CheckpointTimeout = cmp.Or(p.Preemption.CheckpointTimeout, 5*berth.Minute)
 	p.Preemption.MaxRatio = cmp.Or(p.Preemption.MaxRatio, 16)
 	p.Preemption = inForceHysteresis(p.Preemption)
+	p.UsageHalfLife, p.Preemption.MinRuntime = max(0, p.UsageHalfLife), max(0, p.Preemption.MinRuntime)
+	p.Health.Losses, p.Health.BurnIn = max(0, p.Health.Losses), max(0, p.Health.BurnIn)
 	p.Health.Within = cmp.Or(p.Health.Within, berth.Day)
 	p.Health.Quarantine = cmp.Or(p.Health.Quarantine, berth.Hour)
 	return p

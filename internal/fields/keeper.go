@@ -16,7 +16,7 @@ func Keepers() map[string]Keeper {
 		admission = "core/internal/admission/job_check.go: "
 		clone     = "core/internal/values/clone.go: "
 	)
-	policy := Keeper{"config.go: func (p *Policy) check", "config.go: func (p Policy) WithDefaults"}
+	policy := Keeper{"config.go: func (p *Policy) check", "defaults.go: func (p Policy) WithDefaults"}
 	return map[string]Keeper{
 		"berth.Node":            {"node.go: func (n *Node) check", clone + "func CloneNode"},
 		"berth.GPU":             {"node.go: func (g *GPU) check", "core/internal/spec/node.go: func NodeOf"},
@@ -41,7 +41,7 @@ func Keepers() map[string]Keeper {
 		"berth.GainPolicy":      {Check: "preemption.go: func (w *GainPolicy) check"},
 		"berth.Health":          {Check: "health.go: func (h *Health) check"},
 		"berth.HotSpares":       {Check: "health.go: func checkHotSpares"},
-		"berth.Geometry":        {"geometry.go: func (g *Geometry) check", "geometry.go: func (g Geometry) WithDefaults"},
+		"berth.Geometry":        {"geometry.go: func (g *Geometry) check", "defaults.go: func (g Geometry) WithDefaults"},
 		"quota.Queue":           {"quota/quota.go: func (q *Queue) check", "quota/quota.go: func (q *Queue) clone"},
 		"mig.Product":           {"core/internal/gpus/saved_table.go: func checkTexts", "mig/product.go: func (p Product) clone"},
 		"mig.Profile":           {"mig/validate.go: func (p *Product) refusal", "mig/product.go: func (p Profile) clone"},

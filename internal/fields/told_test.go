@@ -232,15 +232,16 @@ func missing(wanted, there map[string]bool, excused map[string]string) []string 
 
 // notKept are places of events of which a snapshot says nothing, and why.
 var notKept = map[string]string{
-	"ActivityReported.Incarnation":  oneLife,
-	"CheckpointWritten.Incarnation": oneLife,
-	"JobFinished.Incarnation":       oneLife,
-	"MemberFailed.Incarnation":      oneLife,
-	"MemberFailed.Bind":             "tells which members are meant, and is not kept",
-	"JobFinished.Failed":            "is for people and for the journal",
-	"JobFinished.Reason":            "is for people and for the journal",
-	"NodeJoined.Node.Links[][]":     bothWays,
-	"NodeUpdated.Node.Links[][]":    bothWays,
+	"ActivityReported.Incarnation":   oneLife,
+	"CheckpointWritten.Incarnation":  oneLife,
+	"JobFinished.Incarnation":        oneLife,
+	"MemberFailed.Incarnation":       oneLife,
+	"MemberFailed.Bind":              "tells which members are meant, and is not kept",
+	"JobFinished.Failed":             "is for people and for the journal",
+	"JobFinished.Reason":             "is for people and for the journal",
+	"PolicyChanged.Policy.ZeroIsOff": "is how zeros are meant, and the policy is kept without any",
+	"NodeJoined.Node.Links[][]":      bothWays,
+	"NodeUpdated.Node.Links[][]":     bothWays,
 
 	"NodeUpdated.Node.GPUs[].Mode":               known,
 	"NodeUpdated.Node.GPUs[].Instances[]":        known,

@@ -19,6 +19,8 @@ func Config() berth.Config {
 // Policy is a policy that says everything.
 func Policy() berth.Policy {
 	return berth.Policy{
+		ZeroIsOff: true,
+
 		BindTimeout: berth.Minute, ReleaseTimeout: 2 * berth.Minute, ReleaseAttempts: 4, RetryBackoff: berth.Second, MaxRetryBackoff: berth.Minute,
 		PassBudget: 1000, Locality: berth.LocalityLoose, ReserveAfter: berth.Minute, ReservedGangs: 3, ReservationTimeout: berth.Hour,
 		AssumedRuntime: berth.Day, BackfillBudget: 100, UsageHalfLife: berth.Day,
