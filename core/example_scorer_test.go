@@ -32,16 +32,16 @@ func Example_scorer() {
 		if err != nil {
 			panic(err)
 		}
-		mustApply(sched, 0, berth.QueueSet{Queue: quota.Queue{Name: "research"}})
+		mustApply(sched, morning, berth.QueueSet{Queue: quota.Queue{Name: "research"}})
 		for _, node := range []berth.Node{{ID: "n1", CPUMilli: 128_000}, {ID: "n2", CPUMilli: 64_000}} {
 			node.GPUs = []berth.GPU{{Product: "L4"}, {Product: "L4"}}
-			mustApply(sched, 0, berth.NodeJoined{Node: node})
+			mustApply(sched, morning, berth.NodeJoined{Node: node})
 		}
-		mustApply(sched, 0, berth.JobSubmitted{Job: berth.Job{
+		mustApply(sched, morning, berth.JobSubmitted{Job: berth.Job{
 			ID: "notebook", Queue: "research",
 			Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1).WithHost(8000, 0)}},
 		}})
-		pass(sched, 0)
+		pass(sched, morning)
 	}
 	// Output:
 	// 0s: bind notebook n1[0] (fits)

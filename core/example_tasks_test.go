@@ -14,12 +14,12 @@ import (
 // for a checkpoint, stopped, and waits with its age.
 func Example_preempt() {
 	sched := newExample()
-	mustApply(sched, 0, training("llm", 2))
-	pass(sched, 0)
+	mustApply(sched, morning, training("llm", 2))
+	pass(sched, morning)
 	chat := training("chat", 1)
 	chat.Job.Class, chat.Job.Service = berth.ClassLatencyCritical, &berth.Service{Replicas: 1}
-	mustApply(sched, 60_000, chat)
-	for now := berth.Time(60_000); now <= 62_000; now += 1000 {
+	mustApply(sched, morning.Add(berth.Minute), chat)
+	for now := morning.Add(berth.Minute); now <= morning.Add(62*berth.Second); now = now.Add(berth.Second) {
 		pass(sched, now)
 	}
 	why, err := sched.Explain("llm")
@@ -39,13 +39,13 @@ func Example_preempt() {
 // that was kept for it meanwhile.
 func Example_drain() {
 	sched := newExample()
-	mustApply(sched, 0, training("llm", 1))
-	pass(sched, 0)
-	mustApply(sched, 1000, berth.NodeDraining{Node: "n1", Reason: "firmware"})
-	for now := berth.Time(1000); now <= 3000; now += 1000 {
+	mustApply(sched, morning, training("llm", 1))
+	pass(sched, morning)
+	mustApply(sched, morning.Add(berth.Second), berth.NodeDraining{Node: "n1", Reason: "firmware"})
+	for now := morning.Add(berth.Second); now <= morning.Add(3*berth.Second); now = now.Add(berth.Second) {
 		pass(sched, now)
 		for _, node := range sched.Report().Draining {
-			fmt.Printf("%v: %d members left on %s\n", now.Sub(0), node.MembersLeft, node.Node)
+			fmt.Printf("%v: %d members left on %s\n", now.Sub(morning), node.MembersLeft, node.Node)
 		}
 	}
 	// Output:
@@ -64,13 +64,13 @@ func Example_divideGPUs() {
 	sched := newExample()
 	adaptive := berth.Geometry{Kind: berth.GeometryAdaptive, Cost: berth.Second}
 	mustApply(
-		sched, 0, berth.PolicyChanged{Policy: berth.Policy{Geometry: []berth.Geometry{adaptive}}},
+		sched, morning, berth.PolicyChanged{Policy: berth.Policy{Geometry: []berth.Geometry{adaptive}}},
 		berth.JobSubmitted{Job: berth.Job{
 			ID: "notebook", Queue: "research",
 			Groups: []berth.Group{{Members: 1, Claim: berth.MIGInstance("3g.40gb")}},
 		}},
 	)
-	wake := berth.Time(0)
+	wake := morning
 	for range 3 {
 		orders, err := sched.Schedule(wake)
 		if err != nil {
@@ -95,9 +95,9 @@ func Example_divideGPUs() {
 // them; one that ends before is backfilled.
 func Example_reserve() {
 	sched := newExample()
-	noon := berth.Time(12 * berth.Hour)
+	noon := morning.Add(3 * berth.Hour)
 	mustApply(
-		sched, 0, berth.QueueSet{Queue: quota.Queue{Name: "demo"}},
+		sched, morning, berth.QueueSet{Queue: quota.Queue{Name: "demo"}},
 		berth.ReservationSet{Reservation: berth.Reservation{
 			ID: "launch", From: noon, Until: noon.Add(2 * berth.Hour), Queue: "demo", GPUs: 8,
 		}},
@@ -105,8 +105,8 @@ func Example_reserve() {
 	long, longer, short := training("long", 1), training("longer", 1), training("short", 1)
 	long.Job.ExpectedRuntime, longer.Job.ExpectedRuntime = berth.Day, berth.Day
 	short.Job.ExpectedRuntime = berth.Hour
-	mustApply(sched, 0, long, longer, short)
-	pass(sched, 0)
+	mustApply(sched, morning, long, longer, short)
+	pass(sched, morning)
 	why, err := sched.Explain("longer")
 	if err != nil {
 		panic(err)
@@ -123,9 +123,9 @@ func Example_reserve() {
 func Example_adopt() {
 	sched := newExample()
 	place := berth.MemberPlacement{Node: "n1", GPUs: berth.GPUSetOf(0, 1, 2, 3, 4, 5, 6, 7)}
-	mustApply(sched, 5000, berth.JobObserved{
+	mustApply(sched, morning.Add(5*berth.Second), berth.JobObserved{
 		Job:     training("llm", 1).Job,
-		Running: []berth.ObservedReplica{{Incarnation: 3, Started: 1000, Members: []berth.MemberPlacement{place}}},
+		Running: []berth.ObservedReplica{{Incarnation: 3, Started: morning, Members: []berth.MemberPlacement{place}}},
 	})
 	stray := berth.MemberPlacement{Node: "n2", GPUs: berth.GPUSetOf(0)}
 	world := berth.World{
@@ -146,8 +146,8 @@ func Example_adopt() {
 // old ID, to be carried out unless that was done.
 func ExampleRestore() {
 	sched := newExample()
-	mustApply(sched, 0, training("llm", 1))
-	if _, err := sched.Schedule(0); err != nil {
+	mustApply(sched, morning, training("llm", 1))
+	if _, err := sched.Schedule(morning); err != nil {
 		panic(err)
 	}
 	saved, err := sched.Snapshot()
@@ -161,7 +161,7 @@ func ExampleRestore() {
 	}
 	for _, order := range sched.Outstanding() {
 		h := order.Header()
-		fmt.Println("order", h.ID, order.Kind(), h.Job, "by", h.Deadline.Sub(0))
+		fmt.Println("order", h.ID, order.Kind(), h.Job, "by", h.Deadline.Sub(morning))
 	}
 	// Output:
 	// order 1 bind llm by 2m0s
@@ -189,7 +189,7 @@ func (c clock) now() berth.Time { return c.base.Add(berth.DurationOf(c.since()))
 
 // Instants come from a clock that the machine can neither set back nor ahead by years.
 func Example_clock() {
-	last := berth.Time(1_000_000) // Core.Now of a restored core
+	last := morning // Core.Now of a restored core
 	for _, machine := range []berth.Time{last.Add(-berth.Hour), last.Add(berth.Minute), last.Add(1000 * berth.Day)} {
 		began := time.Now()
 		c := newClock(machine, last, berth.Day, func() time.Duration { return time.Since(began).Truncate(time.Hour) })
@@ -205,15 +205,15 @@ func Example_clock() {
 // cleaned up before the orders of the next pass are carried out.
 func ExampleCore_Lost() {
 	sched := newExample()
-	mustApply(sched, 0, training("llm", 1))
-	pass(sched, 0)
-	mustApply(sched, 1000, berth.NodeLost{Node: "n1", Reason: "power"})
+	mustApply(sched, morning, training("llm", 1))
+	pass(sched, morning)
+	mustApply(sched, morning.Add(berth.Second), berth.NodeLost{Node: "n1", Reason: "power"})
 	for _, loss := range sched.Lost() {
 		for _, m := range loss.Members {
 			fmt.Printf("forget %s incarnation %d on %s: %s\n", loss.Job, loss.Incarnation, m.Node, loss.Cause.Detail)
 		}
 	}
-	pass(sched, 1000)
+	pass(sched, morning.Add(berth.Second))
 	// Output:
 	// 0s: bind llm n1[0-7] (fits)
 	// forget llm incarnation 1 on n1: node n1 lost: power
@@ -223,8 +223,8 @@ func ExampleCore_Lost() {
 // The core is the database: what runs where is asked of it.
 func ExampleCore_Running() {
 	sched := newExample()
-	mustApply(sched, 0, training("llm", 2))
-	pass(sched, 0)
+	mustApply(sched, morning, training("llm", 2))
+	pass(sched, morning)
 	for m := range sched.Running() {
 		fmt.Println(m.Job, m.Index, "on", m.Node, m.GPUs)
 	}
@@ -244,7 +244,7 @@ func ExampleCore_Diff() {
 	world := berth.World{Nodes: []berth.Node{{ID: "n1"}}}
 	for _, d := range sched.Diff(world) {
 		fmt.Println(d.Text)
-		mustApply(sched, 1000, d.Event)
+		mustApply(sched, morning.Add(berth.Second), d.Event)
 	}
 	fmt.Println(len(sched.Diff(world)), "left")
 	// Output:
@@ -256,10 +256,10 @@ func ExampleCore_Diff() {
 // the ID of another.
 func ExampleCore_Apply_again() {
 	sched := newExample()
-	mustApply(sched, 0, training("llm", 1))
-	err := sched.Apply(0, training("llm", 1))
+	mustApply(sched, morning, training("llm", 1))
+	err := sched.Apply(morning, training("llm", 1))
 	fmt.Println(errors.Is(err, berth.ErrRepeated), err)
-	err = sched.Apply(0, training("llm", 2))
+	err = sched.Apply(morning, training("llm", 2))
 	fmt.Println(errors.Is(err, berth.ErrRepeated), err)
 	// Output:
 	// true berth: jobSubmitted: job.id: job "llm" is known already, and is the same
@@ -295,7 +295,7 @@ func Example_brokenInvariant() {
 	if err != nil {
 		panic(err)
 	}
-	sched, err := guarded(broken{}, saved, 0, training("llm", 1))
+	sched, err := guarded(broken{}, saved, morning, training("llm", 1))
 	fmt.Println(len(sched.Report().NodesByFreeGPUs), err)
 	// Output:
 	// berth: broken invariant: node 7 is not there

@@ -9,6 +9,10 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
+// morning is the instant at which the examples begin, 2026-01-02 at 09:00 UTC. Zero would be an
+// instant that nobody set.
+const morning berth.Time = 1_767_344_400_000
+
 // newExample is a fleet of two 8-GPU nodes under one leaf switch, and a queue.
 func newExample() *core.Core {
 	sched, err := core.New(berth.Config{Levels: []string{"leaf"}})
@@ -16,7 +20,7 @@ func newExample() *core.Core {
 		panic(err)
 	}
 	mustApply(
-		sched, 0, hgx("n1"), hgx("n2"),
+		sched, morning, hgx("n1"), hgx("n2"),
 		berth.QueueSet{Queue: quota.Queue{Name: "research"}},
 	)
 	return sched
@@ -56,14 +60,14 @@ func pass(sched *core.Core, now berth.Time) {
 	}
 	for _, order := range orders {
 		h := order.Header()
-		fmt.Printf("%v: %s %s", now.Sub(0), order.Kind(), h.Job)
+		fmt.Printf("%v: %s %s", now.Sub(morning), order.Kind(), h.Job)
 		if bind, ok := order.(berth.Bind); ok {
 			for _, m := range bind.Members {
 				fmt.Printf(" %s[%s]", m.Node, m.GPUs)
 			}
 		}
 		fmt.Printf(" (%s)\n", h.Cause.Code)
-		if h.Deadline != 0 { // a report is expected
+		if !h.Deadline.IsZero() { // a report is expected
 			mustApply(sched, now, berth.OrderReported{Order: h.ID, Outcome: berth.OutcomeDone})
 		}
 	}
@@ -72,8 +76,8 @@ func pass(sched *core.Core, now berth.Time) {
 // Events go in, orders come out, and their reports are events again.
 func Example() {
 	sched := newExample()
-	mustApply(sched, 1000, training("llm", 2))
-	orders, err := sched.Schedule(1000)
+	mustApply(sched, morning.Add(berth.Second), training("llm", 2))
+	orders, err := sched.Schedule(morning.Add(berth.Second))
 	if err != nil {
 		panic(err)
 	}
@@ -83,9 +87,9 @@ func Example() {
 		for _, m := range bind.Members {
 			fmt.Printf("  member %d on %s, GPUs %s\n", m.Index, m.Node, m.GPUs)
 		}
-		mustApply(sched, 2000, berth.OrderReported{Order: bind.ID, Outcome: berth.OutcomeDone})
+		mustApply(sched, morning.Add(2*berth.Second), berth.OrderReported{Order: bind.ID, Outcome: berth.OutcomeDone})
 	}
-	mustApply(sched, 9000, berth.JobFinished{Job: "llm", Incarnation: 1})
+	mustApply(sched, morning.Add(9*berth.Second), berth.JobFinished{Job: "llm", Incarnation: 1})
 	fmt.Println("free GPUs:", sched.Report().GPUs.FreeMilli/1000)
 	// Output:
 	// order 1: bind llm, incarnation 1
@@ -97,9 +101,9 @@ func Example() {
 // A pending job has a reason, and the reason names what would help.
 func ExampleCore_Explain() {
 	sched := newExample()
-	mustApply(sched, 0, training("llm", 2))
-	mustApply(sched, 1, training("more", 1))
-	if _, err := sched.Schedule(1); err != nil {
+	mustApply(sched, morning, training("llm", 2))
+	mustApply(sched, morning.Add(berth.Millisecond), training("more", 1))
+	if _, err := sched.Schedule(morning.Add(berth.Millisecond)); err != nil {
 		panic(err)
 	}
 	why, err := sched.Explain("more")
@@ -119,9 +123,9 @@ func ExampleCore_Explain() {
 // What would the core do if that node went? Nothing is changed by asking.
 func ExampleCore_WhatIf() {
 	sched := newExample()
-	mustApply(sched, 0, training("llm", 1))
-	pass(sched, 0)
-	orders, err := sched.WhatIf(2, berth.NodeLost{Node: "n1"})
+	mustApply(sched, morning, training("llm", 1))
+	pass(sched, morning)
+	orders, err := sched.WhatIf(morning.Add(2*berth.Millisecond), berth.NodeLost{Node: "n1"})
 	if err != nil {
 		panic(err)
 	}
@@ -137,7 +141,7 @@ func ExampleCore_WhatIf() {
 // A refusal names the event, the field and the reason, and changes nothing.
 func Example_refusal() {
 	sched := newExample()
-	err := sched.Apply(0, berth.GPUFailed{Node: "n1", GPU: 8})
+	err := sched.Apply(morning, berth.GPUFailed{Node: "n1", GPU: 8})
 	var refused *berth.Error
 	fmt.Println(errors.As(err, &refused), errors.Is(err, berth.ErrInvalid))
 	fmt.Println(refused.Event, refused.Field)
@@ -153,14 +157,14 @@ func Example_refusal() {
 func ExampleCore_StartPlan() {
 	sched := newExample()
 	for _, id := range []berth.JobID{"a", "b", "c"} { // a and b fill n1, c half of n2
-		mustApply(sched, 0, berth.JobSubmitted{Job: berth.Job{
+		mustApply(sched, morning, berth.JobSubmitted{Job: berth.Job{
 			ID: id, Queue: "research", Checkpoint: berth.Checkpoint{Supported: true, Cost: berth.Minute},
 			Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(4)}},
 		}})
 	}
-	pass(sched, 0)
-	mustApply(sched, 0, berth.JobFinished{Job: "b", Incarnation: 1}, training("llm", 1))
-	plan, err := sched.StartPlan(0, "llm", 0)
+	pass(sched, morning)
+	mustApply(sched, morning, berth.JobFinished{Job: "b", Incarnation: 1}, training("llm", 1))
+	plan, err := sched.StartPlan(morning, "llm", 0)
 	if err != nil {
 		panic(err)
 	}
@@ -168,7 +172,7 @@ func ExampleCore_StartPlan() {
 		fmt.Println("move", m.Job, "from", m.From, "to", m.To)
 	}
 	fmt.Println("cost", berth.Duration(plan.MovesCost), "of a GPU, gain", berth.Duration(plan.MovesGain))
-	plan, err = sched.StartPlan(0, "llm", 0, berth.JobFinished{Job: "c", Incarnation: 1})
+	plan, err = sched.StartPlan(morning, "llm", 0, berth.JobFinished{Job: "c", Incarnation: 1})
 	if err != nil {
 		panic(err)
 	}

@@ -132,11 +132,14 @@ func fill() []*pool {
 	return pools
 }
 
+// begin is when the pools begin; zero is an instant that nobody set.
+const begin berth.Time = 1
+
 // run is the loop around one core, until nothing is left to do. What it starts has ended by the
 // next minute.
 func (p *pool) run() {
 	hash := fnv.New64a()
-	for now := berth.Time(0); len(p.events) > 0; now = now.Add(berth.Minute) {
+	for now := begin; len(p.events) > 0; now = now.Add(berth.Minute) {
 		for _, event := range p.events {
 			if err := p.core.Apply(now, event); err != nil {
 				log.Fatal(p.name, ": ", err)

@@ -16,6 +16,9 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
+// morning is 2026-01-02 at 09:00 UTC; zero is an instant that nobody set.
+const morning berth.Time = 1_767_344_400_000
+
 func main() {
 	sched, err := core.New(berth.Config{})
 	if err != nil {
@@ -27,7 +30,7 @@ func main() {
 		job("train", 2, 4), // a gang of two members with four GPUs each
 		job("tune", 1, 2),
 	}
-	for now := berth.Time(0); len(events) > 0; now = now.Add(berth.Minute) {
+	for now := morning; len(events) > 0; now = now.Add(berth.Minute) {
 		for _, event := range events {
 			if err := sched.Apply(now, event); err != nil {
 				log.Print(err) // refused: nothing has changed
@@ -42,7 +45,7 @@ func main() {
 			events = append(events, carryOut(order)...) // what comes of it is news again
 		}
 		if e, err := sched.Explain("tune"); err == nil && e.Replicas[0].Reason != nil {
-			fmt.Printf("%v: tune waits: %v\n", now.Sub(0), e.Replicas[0].Reason)
+			fmt.Printf("%v: tune waits: %v\n", now.Sub(morning), e.Replicas[0].Reason)
 		}
 	}
 }
@@ -54,7 +57,7 @@ func carryOut(order berth.Order) []berth.Event {
 	switch o := order.(type) {
 	case berth.Bind:
 		for _, m := range o.Members {
-			fmt.Printf("%v: start %s[%d] on %s, GPUs %v\n", h.At.Sub(0), h.Job, m.Index, m.Node, m.GPUs)
+			fmt.Printf("%v: start %s[%d] on %s, GPUs %v\n", h.At.Sub(morning), h.Job, m.Index, m.Node, m.GPUs)
 		}
 		return []berth.Event{done, berth.JobFinished{Job: h.Job, Incarnation: h.Incarnation}}
 	case berth.Release, berth.RequestCheckpoint, berth.Repartition:
@@ -64,8 +67,7 @@ func carryOut(order berth.Order) []berth.Event {
 }
 
 func node(id berth.NodeID) berth.Event {
-	gpus := berth.EqualGPUs(4, berth.GPU{Product: "H100-80GB", MemoryMiB: 81559})
-	return berth.NodeJoined{Node: berth.Node{ID: id, GPUs: gpus}}
+	return berth.NodeJoined{Node: berth.Node{ID: id, GPUs: berth.EqualGPUs(4, berth.GPU{Product: "H100-80GB", MemoryMiB: 81559})}}
 }
 
 func job(id berth.JobID, members, gpus int) berth.Event {
