@@ -64,6 +64,7 @@ func (ev *Evict) imagineAll() *imagination {
 				ev.backlog.EndReservation(w)
 			}
 		}
+		ev.books.TellDemands() // while nothing is imagined
 	}
 }
 

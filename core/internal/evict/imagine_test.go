@@ -93,6 +93,26 @@ func TestTrialsAreForgottenToo(t *testing.T) {
 	}
 }
 
+// Shares are told of what is charged, and not of what is imagined: where a plan ends for which all
+// nodes were set aside, what each queue wants is counted anew, and b2 is imagined gone and the other
+// in its place then. The books are looked at when the test ends.
+func TestSharesAreToldOfWhatIsCharged(t *testing.T) {
+	m := machine(t, 2)
+	m.Queue("owner", 8)
+	m.Queue("borrows", 0)
+	b1, b2 := m.Run(job("b1", "borrows", 1, 4), "n1"), m.Run(job("b2", "borrows", 1, 4), "n2")
+	rep, other := m.Wait(job("o", "owner", 1, 4)), m.Wait(job("other", "owner", 1, 4))
+	m.Plan(rep, []string{"n1"}, b1)
+	m.Plan(other, []string{"n2"}, b2)
+	require.Equal(t, []string{"b1", "b2"}, pass(m))
+	m.State.Fleet.SetHealthy(m.NodeNamed("n1").Index, 0, false)
+	m.Later(berth.Minute)
+	m.Wait(job("younger", "owner", 1, 4))
+	require.Empty(t, pass(m))
+	require.Nil(t, rep.PlannedReservation())
+	m.State.Fleet.SetHealthy(m.NodeNamed("n1").Index, 0, true)
+}
+
 // Invariant 2: a node that a plan counts on takes no more work. Whatever else was planned is
 // imagined all the same.
 func TestAPlanThatCannotComeTrueAnyMoreEnds(t *testing.T) {

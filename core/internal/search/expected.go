@@ -18,6 +18,7 @@ import (
 // of its Release, so that the instant is not before what can be. O(plan).
 func (se *Search) ExpectedStart(rep *record.Replica, s *record.Shape, grows bool) (at berth.Time) {
 	se.state.Compile(s)
+	se.books.TellDemands() // before ends are imagined
 	se.backlog.Earmark(true)
 	se.backlog.WithoutEarmark(rep, func() { at = se.fitsFrom(rep, s, grows) })
 	se.backlog.Earmark(false)
