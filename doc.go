@@ -214,7 +214,8 @@
 // and packing for what is left open. Inside a node that tells its Links, members get the GPUs that
 // reach each other best. Explain tells the [Bandwidth] that a placement is expected to give. A
 // group gets GPUs of one product, unless it sets MixProducts, and a gang one value of each label of
-// nodes in its SameLabels, such as the version of a driver: see [ProductFinding].
+// nodes in its SameLabels, such as the version of a driver: see [ProductFinding]. A node with
+// taints takes the members alone that tolerate them: see [Taint].
 //
 // Jobs that ask for the same are one question: once it is answered with no, none of them is
 // looked at again until something changes that could help.
@@ -471,6 +472,7 @@
 //   - claim: what a member asks of its node ([Claim]).
 //   - instance, share: parts of a GPU, by hardware and by software ([mig.Placement], [Share]).
 //   - pool: nodes that are bought and operated together ([Node]).
+//   - taint, toleration: what keeps members off a node, and what lets them go there ([Taint]).
 //   - level, domain: a tier of the topology ("leaf"), and a part of it ("leaf-7") ([Config]).
 //   - island, rail: nodes on one NVLink fabric; NICs of one index on one switch ([Fabric]).
 //   - segment: members that stay in one domain together ([Segment]).

@@ -170,8 +170,8 @@ type Share struct {
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`
 }
 
-// A Selector restricts the nodes that a group may use. Its zero value restricts
-// nothing.
+// A Selector restricts the nodes that a group may use. Its zero value allows all but those with
+// taints.
 type Selector struct {
 	// Pools and Products: any of them will do; empty: all.
 	Pools    []string `json:"pools,omitempty"`
@@ -181,6 +181,8 @@ type Selector struct {
 	MinComputeCapability ComputeCapability `json:"minComputeCapability,omitzero"`
 	// Labels that a node must carry with these values.
 	Labels map[string]string `json:"labels,omitempty"`
+	// Tolerations, up to 64, of the taints of nodes: each taint of a node has to be matched by one.
+	Tolerations []Toleration `json:"tolerations,omitempty"`
 }
 
 // A Topology is a wish about distance. Levels are named as in Config.Levels,
@@ -384,5 +386,8 @@ func (s *Selector) check() *Error {
 	if err := checkAmount(s.MinGPUMemoryMiB); err != nil {
 		return err.in("minGPUMemoryMiB")
 	}
-	return checkLabels(s.Labels).in("labels")
+	if err := checkLabels(s.Labels); err != nil {
+		return err.in("labels")
+	}
+	return checkTolerations(s.Tolerations).in("tolerations")
 }

@@ -59,6 +59,8 @@ type Node struct {
 	NICs []NIC `json:"nics,omitempty"`
 	// Labels that selectors may ask for.
 	Labels map[string]string `json:"labels,omitempty"`
+	// Taints repel members that do not tolerate them. Up to 64, each of another key.
+	Taints []Taint `json:"taints,omitempty"`
 }
 
 // Host is what the host has for members.
@@ -280,7 +282,10 @@ func (n *Node) check(levels int) *Error {
 			return err.in(errtext.Index("nics", i))
 		}
 	}
-	return checkLabels(n.Labels).in("labels")
+	if err := checkLabels(n.Labels); err != nil {
+		return err.in("labels")
+	}
+	return checkTaints(n.Taints).in("taints")
 }
 
 // check refuses a GPU that makes no sense, or that differs from the node's first.

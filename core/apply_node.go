@@ -65,7 +65,15 @@ func (c *Core) nodeUpdated(e berth.NodeUpdated) *berth.Error {
 			return refusal.Of(berth.ErrConflict, errtext.Index("node.gpus", g)+".failed", "members hold the GPU: tell of its failure with gpuFailed")
 		}
 	}
+	key := hardware.KeyOf(&spec)
+	key.Fence = record.FenceOf(n.Reservations)
+	if err := c.checkKinds(key, n); err != nil {
+		return err
+	}
 	n.Spec = spec
+	if key != c.state.Classes.List[n.Class].Key { // by its taints
+		c.books.Reclass(n)
+	}
 	c.wire(n)
 	for g := range spec.GPUs {
 		c.books.SettleGPU(n, g)

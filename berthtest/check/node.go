@@ -209,7 +209,31 @@ func (n *node) unfit(g *berth.Group) string {
 			return "it does not carry the labels selected"
 		}
 	}
+	for _, taint := range n.spec.Taints {
+		if !tolerated(taint, s.Tolerations) {
+			return "it has a taint that is not tolerated"
+		}
+	}
 	return ""
+}
+
+// tolerated reports whether a toleration is for a taint: its key, value and effect are those of the
+// taint, as far as it states them and its operator asks.
+func tolerated(taint berth.Taint, list []berth.Toleration) bool {
+	for _, t := range list {
+		value, effect := t.Value == taint.Value, t.Effect == taint.Effect || t.Effect == berth.TaintAnyEffect
+		switch t.Operator {
+		case berth.TolerationEqual:
+			if t.Key == taint.Key && value && effect {
+				return true
+			}
+		case berth.TolerationExists:
+			if (t.Key == "" || t.Key == taint.Key) && effect {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // trust names the jobs with which one shares GPUs: those of its tenant, or of its queue if it

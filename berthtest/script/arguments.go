@@ -192,6 +192,33 @@ func (a *arguments) labels(key string) map[string]string {
 	return labels
 }
 
+// taints reads k:v|k, each with the only effect that there is.
+func (a *arguments) taints() []berth.Taint {
+	var list []berth.Taint
+	for _, text := range a.list("taints") {
+		key, value, _ := strings.Cut(text, ":")
+		list = append(list, berth.Taint{Key: key, Value: value, Effect: berth.TaintNoSchedule})
+	}
+	return list
+}
+
+// tolerations reads k:v, which is that value, k, which is any, and *, which is every taint.
+func (a *arguments) tolerations() []berth.Toleration {
+	var list []berth.Toleration
+	for _, text := range a.list("tolerates") {
+		key, value, one := strings.Cut(text, ":")
+		t := berth.Toleration{Key: key, Value: value}
+		if !one {
+			t.Operator = berth.TolerationExists
+		}
+		if text == "*" {
+			t.Key = ""
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
 // amounts reads gpu:8|H100-80GB:4|cpu:10|memory:1TiB.
 func (a *arguments) amounts(key string) quota.Amounts {
 	var amounts quota.Amounts

@@ -45,7 +45,8 @@
 //
 //	node NAMES at=spine-0/leaf-0 KEY=...   a node with 8 H100-80GB, 112 cores and 2 TiB unless
 //	                                       gpus, product, gpu-memory, compute, nvlink=yes, cpu,
-//	                                       memory, pool, labels=k:v|k:v, failed=0|3 say otherwise;
+//	                                       memory, pool, labels=k:v|k:v, taints=k:v|k, failed=0|3
+//	                                       say otherwise;
 //	                                       its MIG table and partitioning: table=H100-80GB, max-shares,
 //	                                       mode=whole|mig|mps|time-slice,
 //	                                       instances=3g.40gb@0:4|3g.40gb@4:4
@@ -63,7 +64,8 @@
 //	remove-queue NAME
 //	reserve ID from=10h until=12h queue= nodes=n1..n4|n9 because maintenance
 //	                                       instead of nodes: domain=spine-0/leaf-1, or gpus=64
-//	                                       with required=, pool=, product=, labels=
+//	                                       with required=, pool=, product=, labels=,
+//	                                       tolerates=
 //	unreserve ID
 //	job NAMES queue= KEY=...               tenant, class, priority, timeout, runtime, required,
 //	                                       preferred, exclusive=rack, same-labels=driver|cuda;
@@ -72,6 +74,7 @@
 //	                                       A group: members, min, gpus, share, share-memory, mode,
 //	                                       mig, min-sms, min-instance-memory, nvlink=yes, cpu,
 //	                                       memory, pool, product, labels, mix-products=yes,
+//	                                       tolerates=k:v|k (of any value)|* (every taint),
 //	                                       min-gpu-memory, min-compute, segment=8:rack|2:node (the
 //	                                       widest first), balance=rack, spread=rack, max-skew,
 //	                                       rail-aligned=yes, and required, preferred within group=

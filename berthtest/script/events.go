@@ -93,6 +93,7 @@ func (a *arguments) node() berth.Node {
 		CPUMilli:  a.milli("cpu", 112_000),
 		MemoryMiB: a.memory("memory", 2<<20),
 		Labels:    a.labels("labels"),
+		Taints:    a.taints(),
 	}
 	if at := a.text("at"); at != "" {
 		n.Domains = strings.Split(at, "/")

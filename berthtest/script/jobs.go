@@ -103,7 +103,7 @@ func (a *arguments) group(name string, members int) berth.Group {
 			CPUMilli: a.milli("cpu", 0), MemoryMiB: a.memory("memory", 0),
 		},
 		Selector: berth.Selector{
-			Pools: a.list("pool"), Products: a.list("product"), Labels: a.labels("labels"),
+			Pools: a.list("pool"), Products: a.list("product"), Labels: a.labels("labels"), Tolerations: a.tolerations(),
 			MinGPUMemoryMiB: a.memory("min-gpu-memory", 0), MinComputeCapability: a.compute("min-compute"),
 		},
 		Topology: berth.Topology{

@@ -14,7 +14,7 @@ func reserve(_ *Session, a *arguments) ([]berth.Event, error) {
 		ID: berth.ReservationID(a.word(0)), Queue: berth.QueueID(a.text("queue")),
 		From: berth.Time(a.span("from")), Until: berth.Time(a.span("until")),
 		GPUs: a.integer("gpus", 0), Required: a.text("required"), Reason: a.reason,
-		Selector: berth.Selector{Pools: a.list("pool"), Products: a.list("product"), Labels: a.labels("labels")},
+		Selector: berth.Selector{Pools: a.list("pool"), Products: a.list("product"), Labels: a.labels("labels"), Tolerations: a.tolerations()},
 	}
 	for _, text := range a.list("nodes") {
 		names, err := expandNames(text)

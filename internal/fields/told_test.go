@@ -243,15 +243,19 @@ var notKept = map[string]string{
 	"NodeJoined.Node.Links[][]":      bothWays,
 	"NodeUpdated.Node.Links[][]":     bothWays,
 
+	"NodeJoined.Node.Taints[].Effect":  oneEffect,
+	"NodeUpdated.Node.Taints[].Effect": oneEffect,
+
 	"NodeUpdated.Node.GPUs[].Mode":               known,
 	"NodeUpdated.Node.GPUs[].Instances[]":        known,
 	"JobObserved.Running[].Members[].ShareMilli": "is what the claim says",
 }
 
 const (
-	oneLife  = "names the life that the replica leads: any other is stale"
-	bothWays = "is told for both ways, so that one cannot change by itself"
-	known    = "is what the core knows, whatever is told"
+	oneLife   = "names the life that the replica leads: any other is stale"
+	oneEffect = "is NoSchedule: there is no other"
+	bothWays  = "is told for both ways, so that one cannot change by itself"
+	known     = "is what the core knows, whatever is told"
 )
 
 // Whatever an event says makes a difference to a snapshot. So a field that the core forgets is

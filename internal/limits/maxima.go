@@ -38,6 +38,10 @@ const (
 // MaxSameLabels bounds the labels that are to have one value over a gang.
 const MaxSameLabels = 8
 
+// MaxTaints bounds the taints of a node, and the tolerations of a selector: each is compared with
+// each.
+const MaxTaints = 64
+
 // MaxPerHour bounds what the core remembers of a pool.
 const MaxPerHour = 10_000
 

@@ -12,7 +12,7 @@ func Job() berth.Job {
 				Name: "workers", Members: 8, MinMembers: 4, MixProducts: true, Claim: berth.Claim{GPUs: 8, NVLink: true},
 				Selector: berth.Selector{
 					Pools: []string{"h100"}, Products: []string{"H100-80GB"}, MinGPUMemoryMiB: 1,
-					MinComputeCapability: berth.ComputeCapability{Major: 9}, Labels: map[string]string{"zone": "a", "arch": "amd64"},
+					MinComputeCapability: berth.ComputeCapability{Major: 9}, Labels: map[string]string{"zone": "a", "arch": "amd64"}, Tolerations: tolerations(),
 				},
 				Topology: berth.Topology{
 					Required: "spine", Preferred: "leaf", Segments: []berth.Segment{{Size: 4, Level: "leaf"}, {Size: 2, Level: "node"}}, Balance: "leaf",

@@ -39,6 +39,7 @@ func SmallNode(id berth.NodeID) berth.Node {
 		}},
 		NICs:   []berth.NIC{{Name: "mlx5_1", Rail: berth.OrdinalOf(1), MbitPerSecond: 200_000, NUMANode: berth.OrdinalOf(0)}},
 		Labels: map[string]string{"zone": "b"},
+		Taints: []berth.Taint{{Key: "dedicated", Value: "ml", Effect: berth.TaintNoSchedule}},
 	}
 }
 
@@ -53,6 +54,11 @@ func DividedNode(id berth.NodeID) berth.Node {
 	}
 	n.GPUs[0].Mode, n.GPUs[0].Instances = berth.GPUModeMIG, instances("1g.10gb@0:1", "3g.40gb@4:4")
 	return n
+}
+
+// tolerations are one of each operator, and together have every field.
+func tolerations() []berth.Toleration {
+	return []berth.Toleration{{Key: "dedicated", Value: "ml", Effect: berth.TaintNoSchedule}, {Key: "spot", Operator: berth.TolerationExists}}
 }
 
 func instances(names ...string) []mig.Placement {
@@ -125,7 +131,7 @@ func Reservations() []berth.Reservation {
 			ID: "number", From: Now + 5000, Until: Now + 9000, Queue: "team-a", GPUs: 8, Required: "leaf", Reason: "demo",
 			Selector: berth.Selector{
 				Pools: []string{"h100"}, Products: []string{"H100-80GB"}, MinGPUMemoryMiB: 1,
-				MinComputeCapability: berth.ComputeCapability{Major: 9}, Labels: map[string]string{"zone": "a"},
+				MinComputeCapability: berth.ComputeCapability{Major: 9}, Labels: map[string]string{"zone": "a"}, Tolerations: tolerations(),
 			},
 		},
 		{

@@ -95,6 +95,7 @@ func (an *Answers) capacityReason(e *record.Entry) berth.Reason {
 	}
 	an.explainGeometry(e, request, &reason)
 	if short {
+		an.explainTaints(e, &reason)
 		an.explainQuarantine(e, &reason)
 	}
 	return reason

@@ -12,18 +12,18 @@ import (
 func (bk *Books) OpenUp(n *record.Node, w *record.Reservation) {
 	i := slices.Index(n.Reservations, w)
 	n.Reservations = slices.Delete(slices.Clone(n.Reservations), i, i+1)
-	bk.reclass(n)
+	bk.Reclass(n)
 	bk.state.NoteOpened(n)
 }
 
 // Enclose adds a reservation to those of a node.
 func (bk *Books) Enclose(n *record.Node, w *record.Reservation) {
 	n.Reservations = record.WithReservation(n.Reservations, w)
-	bk.reclass(n)
+	bk.Reclass(n)
 }
 
-// reclass moves a node to the class that its reservations put it in.
-func (bk *Books) reclass(n *record.Node) {
+// Reclass moves a node to the class that its description and its reservations put it in.
+func (bk *Books) Reclass(n *record.Node) {
 	old := n.Class
 	n.Class = bk.state.Classes.Add(n.Key(), n.Table, n.Reservations)
 	bk.state.DropClass(old)

@@ -148,7 +148,8 @@ func (m *mix) timedKinds() []Kind {
 	return kinds
 }
 
-// appendKey appends what tells a kind from all others.
+// appendKey appends what tells a kind from all others. Hands are dealt by it: a field that came
+// later adds nothing where it is not used, so that decisions are as before.
 func appendKey(b []byte, g *berth.Group) []byte {
 	c, s := &g.Claim, &g.Selector
 	b = binary.AppendUvarint(b, uint64(c.GPUs))
@@ -171,6 +172,14 @@ func appendKey(b []byte, g *berth.Group) []byte {
 		for _, name := range list {
 			b = binary.AppendUvarint(b, uint64(len(name)))
 			b = append(b, name...)
+		}
+	}
+	for _, t := range s.Tolerations {
+		b = append(b, 1) // one more
+		b = append(b, byte(t.Operator), byte(t.Effect))
+		for _, text := range [...]string{t.Key, t.Value} {
+			b = binary.AppendUvarint(b, uint64(len(text)))
+			b = append(b, text...)
 		}
 	}
 	return b

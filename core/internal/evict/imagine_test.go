@@ -94,8 +94,8 @@ func TestTrialsAreForgottenToo(t *testing.T) {
 }
 
 // Shares are told of what is charged, and not of what is imagined: where a plan ends for which all
-// nodes were set aside, what each queue wants is counted anew, and b2 is imagined gone and the other
-// in its place then. The books are looked at when the test ends.
+// nodes were set aside, what each queue wants is counted anew, and b2 is imagined gone and the
+// other in its place then. The books are looked at when the test ends.
 func TestSharesAreToldOfWhatIsCharged(t *testing.T) {
 	m := machine(t, 2)
 	m.Queue("owner", 8)

@@ -15,7 +15,8 @@ import (
 )
 
 // A Key is what selectors other than labels see of a node. Nodes of one
-// class are counted together in the topology tree.
+// class are counted together in the topology tree. Taints are in it, unlike labels: nearly every
+// job has to stay off a tainted node, and would have to look at each node otherwise.
 type Key struct {
 	pool, Product string
 	GPUMemory     int64
@@ -23,6 +24,8 @@ type Key struct {
 	GPUs          int
 	nvlink        bool
 	Table         string
+	// taints as in taintsKey.
+	taints string
 	// Fence names the reservations that a node is in; empty: none.
 	Fence string
 }
@@ -30,7 +33,7 @@ type Key struct {
 // KeyOf is the class of a node outside all reservations.
 func KeyOf(n *spec.Node) Key {
 	return Key{
-		pool: n.Pool, GPUs: len(n.GPUs),
+		pool: n.Pool, GPUs: len(n.GPUs), taints: taintsKey(n.Taints),
 		Product: n.Product, GPUMemory: n.GPUMemoryMiB, compute: n.ComputeCapability, nvlink: n.Clique != "", Table: n.MIGTable,
 	}
 }
@@ -49,7 +52,7 @@ func MaxShares(n *spec.Node) int {
 }
 
 // SameShape reports whether two descriptions of a node differ only in what may
-// change under running members: labels, host capacity, NICs and the GPUs' names
+// change under running members: labels, taints, host capacity, NICs and the GPUs' names
 // and health.
 func SameShape(n, m *spec.Node) bool {
 	a, b := n.Model, m.Model
@@ -72,6 +75,7 @@ func (k Key) compare(l Key) int {
 		cmp.Compare(k.pool, l.pool),
 		cmp.Compare(k.links(), l.links()),
 		cmp.Compare(k.Table, l.Table),
+		cmp.Compare(k.taints, l.taints),
 		cmp.Compare(k.Fence, l.Fence),
 	)
 }
@@ -98,7 +102,14 @@ func (k Key) Admits(g *berth.Group) bool {
 		g.Claim.NVLink && !k.nvlink:
 		return false
 	}
-	return true
+	_, repels := k.Repels(g)
+	return !repels
+}
+
+// AdmitsButForTaints is Admits for nodes that are the same and have no taints.
+func (k Key) AdmitsButForTaints(g *berth.Group) bool {
+	k.taints = ""
+	return k.Admits(g)
 }
 
 // A Table interns classes, with what their nodes are set aside for, which are of type R. A vacant

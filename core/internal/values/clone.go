@@ -37,7 +37,7 @@ func CloneNode(n *berth.Node) berth.Node {
 	for i := range c.Links {
 		c.Links[i] = slices.Clone(c.Links[i])
 	}
-	c.Labels = maps.Clone(n.Labels)
+	c.Labels, c.Taints = maps.Clone(n.Labels), slices.Clone(n.Taints)
 	return c
 }
 
@@ -77,6 +77,7 @@ func CloneClaim(c berth.Claim) berth.Claim {
 // CloneSelector returns a copy that shares no memory that the caller could change.
 func CloneSelector(s berth.Selector) berth.Selector {
 	s.Pools, s.Products, s.Labels = slices.Clone(s.Pools), slices.Clone(s.Products), maps.Clone(s.Labels)
+	s.Tolerations = slices.Clone(s.Tolerations)
 	return s
 }
 
