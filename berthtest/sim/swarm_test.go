@@ -132,6 +132,8 @@ type run struct {
 	cases   map[string]int
 	passes  int
 	late    int // passes after the faults have stopped
+	// restores counts them.
+	restores int
 	// evicted counts how often replicas were evicted, evictedLate after faults have stopped.
 	evicted, evictedLate map[berth.ReplicaRef]int
 	// pairs counts how often the first was evicted for the second when nothing came any more,
@@ -285,7 +287,9 @@ func (r *run) restored(now berth.Time) {
 		}
 	}
 	r.state()
-	r.explain()
+	if r.restores++; r.restores%4 == 0 {
+		r.explain()
+	}
 }
 
 // state holds the core's own view of its state against the checker's.

@@ -43,12 +43,16 @@ func (d *Demand) Check() error {
 	})
 }
 
-// checkLeftover measures a leftover anew.
+// checkLeftover measures a leftover anew, unless it was measured anew before and is as it was then:
+// what it takes follows from itself and its outlook alone.
 func (d *Demand) checkLeftover(s *leftover) error {
 	fresh := Demand{outlook: d.outlook, prices: d.prices, number: d.number}
-	again := leftover{model: s.model, host: s.host, left: s.left}
-	if fresh.measure(&again); !slices.Equal(again.takes, s.takes) {
-		return fmt.Errorf("a leftover of model %d with %v left takes %v, and is said to take %v", s.model, s.left, again.takes, s.takes)
+	again := leftover{model: s.model, host: s.host, left: s.left, takes: s.takes}
+	if sum := s.sum(); sum != s.checked {
+		if fresh.measure(&again); !slices.Equal(again.takes, s.takes) {
+			return fmt.Errorf("a leftover of model %d with %v left takes %v, and is said to take %v", s.model, s.left, again.takes, s.takes)
+		}
+		s.checked = sum
 	}
 	if worth := fresh.worth(&again); s.priced == d.number && s.worth != worth {
 		return fmt.Errorf("a leftover of model %d with %v left is worth %d, and is said to be worth %d", s.model, s.left, worth, s.worth)
@@ -73,8 +77,9 @@ func (m *mix) check() error {
 	return nil
 }
 
-// check works out the typical kinds anew, and one of the models of hardware, each time the next: to
-// deal its hands takes longer than all else that Check of the core does.
+// check works out the typical kinds anew, and those models of hardware that are not as they were
+// when they were worked out last: to deal hands takes longer than all else that Check of the core
+// does, and they follow from the kinds alone.
 func (o *outlook) check() error {
 	var fresh outlook
 	fresh.expect(o.kinds, o.time)
@@ -87,17 +92,63 @@ func (o *outlook) check() error {
 	if len(o.typical) != len(fresh.typical) || len(o.byKey) != len(o.models) {
 		return fmt.Errorf("there are %d typical kinds of %d, and %d models of %d kinds of hardware", len(o.typical), len(o.kinds), len(o.models), len(o.byKey))
 	}
-	if len(o.models) == 0 {
-		return nil
-	}
-	o.checked = (o.checked + 1) % len(o.models)
-	of := &o.models[o.checked]
-	if at, known := o.byKey[of.key]; !known || at != o.checked {
-		return fmt.Errorf("the model of %+v is not known by it", of.key)
-	}
-	fresh.model(of.key)
-	if again := &fresh.models[0]; !slices.Equal(again.accepts, of.accepts) || !slices.EqualFunc(again.hands, of.hands, slices.Equal[[]int16]) {
-		return fmt.Errorf("the model of %+v accepts other kinds, or is dealt other hands", of.key)
+	for at := range o.models {
+		of := &o.models[at]
+		if known, is := o.byKey[of.key]; !is || known != at {
+			return fmt.Errorf("the model of %+v is not known by it", of.key)
+		}
+		sum := of.sum()
+		if sum == of.checked {
+			continue
+		}
+		fresh.models = fresh.models[:0]
+		clear(fresh.byKey)
+		fresh.model(of.key)
+		if again := &fresh.models[0]; !slices.Equal(again.accepts, of.accepts) || !slices.EqualFunc(again.hands, of.hands, slices.Equal[[]int16]) {
+			return fmt.Errorf("the model of %+v accepts other kinds, or is dealt other hands", of.key)
+		}
+		of.checked = sum
 	}
 	return nil
+}
+
+// A checksum is one of numbers by FNV-1a, of a number at a time. It starts at a number other than
+// zero, which says that nothing was checked yet.
+type checksum uint64
+
+const newChecksum checksum = 14695981039346656037
+
+func (c *checksum) add(n int64) { *c = (*c ^ checksum(n)) * 1099511628211 }
+
+// sum is a checksum of what a leftover is and takes.
+func (s *leftover) sum() checksum {
+	c := newChecksum
+	c.add(int64(s.model))
+	for _, amount := range s.host {
+		c.add(amount)
+	}
+	for _, milli := range s.left {
+		c.add(int64(milli))
+	}
+	for _, t := range s.takes {
+		c.add(int64(t.kind)<<16 | int64(t.count))
+	}
+	return c
+}
+
+// sum is a checksum of what hardware accepts and is dealt.
+func (m *model) sum() checksum {
+	c := newChecksum
+	for _, yes := range m.accepts {
+		if c.add(0); yes {
+			c.add(1)
+		}
+	}
+	for _, hand := range m.hands {
+		c.add(-1)
+		for _, kind := range hand {
+			c.add(int64(kind))
+		}
+	}
+	return c
 }

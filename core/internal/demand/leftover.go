@@ -19,6 +19,8 @@ type leftover struct {
 	// worth is at the prices of that number.
 	worth  int64
 	priced uint32
+	// checked is of what Check has measured.
+	checked checksum
 }
 
 // A take is how many of a typical kind a leftover takes. The first half of the kinds numbers those

@@ -35,8 +35,6 @@ type outlook struct {
 	// models are the kinds of hardware that were met since.
 	models []model
 	byKey  map[hardware.Key]int
-	// checked is the model that Check has worked out last.
-	checked int
 }
 
 // An expected is a typical kind.
@@ -54,6 +52,7 @@ type model struct {
 	key     hardware.Key
 	accepts []bool    // by typical kind
 	hands   [][]int16 // sequences of typical kinds that it accepts
+	checked checksum  // of what Check has worked out
 }
 
 // begin takes the kinds of a mix that are asked for most.
