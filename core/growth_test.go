@@ -99,7 +99,7 @@ func (d *divided) rests() {
 // that leave every other queue its guarantee in use.
 func TestL1_AGangGrowsWithinItsGuarantee(t *testing.T) {
 	grown, whole, kept, beyond := 0, 0, 0, 0
-	for seed := range drawn.Seeds(250) {
+	for seed := range drawn.Seeds(500) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		d, w := drawFleet(t, r, berth.Config{}, 13, false)
 		size := w.size

@@ -110,7 +110,7 @@ func (w *smallFleet) withMoves(gone choice, most int) bool {
 // runs again.
 func TestL1_AGuaranteeIsCollectedByMoves(t *testing.T) {
 	evicted, moved, refused := 0, 0, 0
-	for seed := range drawn.Seeds(100) {
+	for seed := range drawn.Seeds(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		var config berth.Config
 		jobs := 8

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // drained draws a world in which nodes are drained all the time, some of them several at once,
@@ -38,7 +39,7 @@ func (g *generator) drained() (berth.Config, sim.Options, []sim.Arrival) {
 // comes to rest.
 func TestDraining(t *testing.T) {
 	t.Parallel()
-	swarm(t, 6, (*generator).drained,
+	swarm(t, drawn.Seeds(6), (*generator).drained,
 		"leaves for another place", "has to leave, wherever it may go", "need not leave any more", "release because drained",
 		"a drain changed", "a drain ended", "a node drained that is empty",
 		"a place kept for one that is asked", "a place kept for one that is releasing", "a place that is kept was judged",

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // This file draws worlds in which hardware fails all the time.
@@ -65,7 +66,7 @@ func (g *generator) failing() (berth.Config, sim.Options, []sim.Arrival) {
 // Whatever fails, no promise is broken, and what is left comes to rest.
 func TestFailingHardware(t *testing.T) {
 	t.Parallel()
-	swarm(t, 6, (*generator).failing,
+	swarm(t, drawn.Seeds(6), (*generator).failing,
 		"an Xid condemns", "an Xid without effect", "a suspect Xid in burn-in",
 		"in quarantine", "a longer quarantine", "quarantine over", "vouched for",
 		"in burn-in", "burn-in over", "placed in burn-in", "failed in burn-in", "lost in burn-in", "kept out by a burn-in",

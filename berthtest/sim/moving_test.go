@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // This file draws worlds in which gangs are moved, so that others find room in one piece.
@@ -33,7 +34,7 @@ func (g *generator) moving() (berth.Config, sim.Options, []sim.Arrival) {
 // Whatever is moved, no promise is broken, and all comes to rest.
 func TestMovesUnderFaults(t *testing.T) {
 	t.Parallel()
-	swarm(t, 6, (*generator).moving,
+	swarm(t, drawn.Seeds(6), (*generator).moving,
 		"moved for another", "resumed after moved",
 	)
 }

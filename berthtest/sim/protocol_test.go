@@ -148,7 +148,8 @@ func (r *run) now() berth.Time {
 func TestEveryArrowOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
-	for seed := range drawn.Seeds(6) {
+	// In 31 one that is asked finishes after a restore, in 42 one that ends does so in part.
+	for seed := range drawn.SeedsAnd(6, 31, 42) {
 		g := newGenerator(seed)
 		config, options, _ := g.hectic()
 		r := runWith(config, options, func(r *run) sim.Workload { return &tormentor{generator: g, run: r} })

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -21,7 +22,8 @@ import (
 //	BERTH_SEED=1234 go test -run TestSwarm ./berthtest/sim
 func TestSwarm(t *testing.T) {
 	t.Parallel()
-	swarm(t, 24, (*generator).swapping, append(reportsOfBinds(), mattersCases...)...)
+	// In 205 a Bind is reported done whose hardware was lost in part.
+	swarm(t, drawn.SeedsAnd(24, 205), (*generator).swapping, append(reportsOfBinds(), mattersCases...)...)
 }
 
 // reportsOfBinds are the cases in which a Bind is reported, as the checker names them.
@@ -32,12 +34,12 @@ func reportsOfBinds() (cases []string) {
 	return append(cases, "bind done: binding to running", "bind partial: binding to running")
 }
 
-// swarm runs a few worlds that a generator draws, or many; then each of the cases must have
-// come up in one of them.
-func swarm(t *testing.T, few int, draw drawing, cases ...string) {
+// swarm runs the worlds that a generator draws of seeds; if they are many, each of the cases must
+// have come up in one of them.
+func swarm(t *testing.T, seeds iter.Seq[uint64], draw drawing, cases ...string) {
 	t.Helper()
 	seen := map[string]int{}
-	for seed := range drawn.Seeds(few) {
+	for seed := range seeds {
 		r := runOf(draw(newGenerator(seed)))
 		r.must(t, seed)
 		for _, counts := range []map[string]int{r.checker.Cases(), r.cases} {

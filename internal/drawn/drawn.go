@@ -1,7 +1,7 @@
 // Package drawn says how many worlds the drawn tests draw, and which: the same ones in
 // every run, a few by default, many in CI. It is for tests alone.
 //
-//	BERTH_SEEDS=10  ten times what each drawn test calls few, as CI does; unset: half of it
+//	BERTH_SEEDS=5   five times what each drawn test calls few, as CI does; unset: half of it
 //	BERTH_SEED=1234 this one alone, to replay it
 //	BERTH_SEED=20000-22999
 //	                these, first and last included: worlds that no run has drawn
@@ -21,6 +21,7 @@ import (
 	"iter"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,7 +30,7 @@ import (
 )
 
 // Full is how many times few worlds CI draws: so many that they reach every case.
-const Full = 10
+const Full = 5
 
 // checks is what a test of rapid calls few.
 const checks = 25
@@ -44,6 +45,21 @@ func Seeds(few int) iter.Seq[uint64] {
 			first, last = 1, amount(uint64(few))
 		}
 		for seed := first; seed <= last && yield(seed) && seed < last; seed++ {
+		}
+	}
+}
+
+// SeedsAnd are those of Seeds and, where many worlds are drawn, those of rare worlds: each goes through
+// a case that hardly another does.
+func SeedsAnd(few int, rare ...uint64) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for seed := range Seeds(few) {
+			if !yield(seed) {
+				return
+			}
+		}
+		if Many() {
+			slices.Values(rare)(yield)
 		}
 	}
 }

@@ -28,6 +28,12 @@ func TestSeeds(t *testing.T) {
 		t.Setenv("BERTH_SEED", c.one)
 		require.Equal(t, c.seeds, slices.Collect(Seeds(2)), "%+v", c)
 		require.Equal(t, c.many, Many(), "%+v", c)
+		rare := slices.Collect(SeedsAnd(2, 901, 902))
+		if c.many {
+			require.Equal(t, append(c.seeds, 901, 902), rare, "%+v", c)
+		} else {
+			require.Equal(t, c.seeds, rare, "%+v", c)
+		}
 	}
 }
 
