@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth/bench/experiments/day"
 	"github.com/berth-sched/berth/bench/experiments/expected"
 	"github.com/berth-sched/berth/bench/experiments/fairness"
+	"github.com/berth-sched/berth/bench/experiments/grid"
 	"github.com/berth-sched/berth/bench/experiments/nvl72"
 	"github.com/berth-sched/berth/bench/experiments/openb"
 	"github.com/berth-sched/berth/bench/experiments/optimum"
@@ -52,6 +53,7 @@ var experiments = []experiment{
 	{"philly", "how long jobs wait over three months of Philly's trace, by policy, on a shared fleet and on private shares", of(philly.Defaults, philly.Run), philly.Help},
 	{"preempt", "the victims of bursts of inference on a full fleet, and what preemption costs, by policy", of(preempt.Defaults, preempt.Run), preempt.Help},
 	{"day", "what each change of policy gives on the reference day, and what FIFO and EASY backfill do", of(day.Defaults, day.Run), day.Help},
+	{"grid", "where berth wins and loses against EASY backfill: a hundred cells of fleet, load and what is known", of(grid.Defaults, grid.Run), grid.Help},
 	{"expected", "by how much expected starts err over a week of the reference day, by how far ahead was asked", of(expected.Defaults, expected.Run), expected.Help},
 	{"scale", "what decisions, answers and snapshots cost on fleets of up to a million GPUs", of(scale.Defaults, scale.Run), scale.Help},
 	{"traces", "what traces hold, and whether they can be read to their end", of(traces.Defaults, traces.Run), traces.Help},

@@ -1,0 +1,125 @@
+package grid
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/baseline"
+	"github.com/berth-sched/berth/bench/life"
+	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
+)
+
+// A line is a scheduler that plays each cell.
+type line struct {
+	name string
+	make func(levels []string) (berth.Scheduler, error)
+	// knows run times exactly, whatever the cell tells.
+	knows bool
+}
+
+func underPolicy(name string, p berth.Policy) line {
+	return line{name: name, make: func(levels []string) (berth.Scheduler, error) {
+		return core.New(berth.Config{Levels: levels, Policy: p})
+	}}
+}
+
+func rival(name string, p baseline.Policy) line {
+	return line{name: name, make: func([]string) (berth.Scheduler, error) { return baseline.New(p, baseline.BestFit), nil }}
+}
+
+// mark is the line against which all are held.
+const mark = "EASY"
+
+// lines are the core as it comes first, then the rivals.
+func lines() []line {
+	exact := rival("EASY, exact", baseline.EASY{})
+	exact.knows = true
+	return []line{
+		underPolicy("berth", berth.Policy{}), rival(mark, baseline.EASY{}), exact, rival("FIFO", baseline.FIFO{}), rival("greedy", baseline.Greedy{}),
+	}
+}
+
+// knobs are policies of the core between which a default is chosen.
+func knobs() []line {
+	off := berth.Preemption{Mode: berth.PreemptionOff}
+	return []line{
+		underPolicy("1 reservation", berth.Policy{ReservedGangs: 1}),
+		underPolicy("no reservations", berth.Policy{ReservedGangs: berth.Off}),
+		underPolicy("no preemption", berth.Policy{Preemption: off}),
+		underPolicy("1 reservation, no preemption", berth.Policy{ReservedGangs: 1, Preemption: off}),
+		underPolicy("neither", berth.Policy{ReservedGangs: berth.Off, Preemption: off}),
+	}
+}
+
+// figures of a run.
+type figures struct {
+	// delay is the mean of the delays of the jobs by their GPUs, in minutes, slowdown the mean of
+	// the bounded slowdowns.
+	delay, slowdown float64
+	// large is the 99th percentile of the waits of the jobs of an eighth of the fleet and more, and
+	// longest the longest wait of all, in minutes.
+	large, longest float64
+	// useful is what brought something of the GPU time until the last submission, and lost what
+	// brought nothing of the demand, in percent.
+	useful, lost float64
+	evictions    float64
+}
+
+// play plays a workload on a line.
+func (l *line) play(c cell, w *life.Workload) (figures, error) {
+	s, err := l.make(levels(c))
+	if err != nil {
+		return figures{}, err
+	}
+	if l.knows {
+		w = exactly(w)
+	}
+	book, _, err := life.Play(s, w, life.Options{})
+	if err != nil {
+		return figures{}, fmt.Errorf("%s, %s: %w", c.name(), l.name, err)
+	}
+	return figuresOf(book, w.Jobs[len(w.Jobs)-1].At), nil
+}
+
+// exactly is a workload in which each job tells its run time.
+func exactly(w *life.Workload) *life.Workload {
+	told := *w
+	told.Jobs = slices.Clone(w.Jobs)
+	for i, a := range told.Jobs {
+		e := a.Event.(berth.JobSubmitted)
+		e.Job.ExpectedRuntime = a.Runtime
+		told.Jobs[i] = sim.Arrival{At: a.At, Event: e, Runtime: a.Runtime}
+	}
+	return &told
+}
+
+func figuresOf(b *life.Book, until berth.Time) (f figures) {
+	var gpus, work, slowdowns float64
+	var large []float64
+	for _, j := range b.Jobs {
+		wait := float64(j.Wait()) / float64(berth.Minute)
+		f.delay += float64(j.GPUs) * float64(j.Delay()) / float64(berth.Minute)
+		gpus += float64(j.GPUs)
+		work += float64(j.GPUs) * float64(j.Runtime) / float64(berth.Hour)
+		slowdowns += j.Slowdown()
+		f.longest = max(f.longest, wait)
+		if j.GPUs >= b.GPUs/8 {
+			large = append(large, wait)
+		}
+	}
+	lost := life.LostGPUHours(b.Jobs)
+	f.delay, f.slowdown, f.evictions = f.delay/gpus, slowdowns/float64(len(b.Jobs)), life.Evictions(b.Jobs)
+	if len(large) > 0 {
+		f.large = study.Quantile(large, 0.99)
+	}
+	f.lost = 100 * lost / work
+	held, slots := 0.0, min(len(b.Slots), int(until.Sub(0)/b.Step)+1)
+	for _, s := range b.Slots[:slots] {
+		held += s.Held
+	}
+	f.useful = 100 * held / float64(slots*b.GPUs) / (1 + f.lost/100)
+	return f
+}
