@@ -94,6 +94,7 @@ func TestARunOfMembersIsBookedAsEachOfThemIs(t *testing.T) {
 		} else {
 			m.Books.BookRun(rep, []int{0, 1}, where, quota.Charge{GPUMilli: 6000, Product: m.State.Quota.Product("H100")})
 		}
+		require.Equal(t, 2, rep.Count(0, record.MemberBinding), "none runs before its Bind is reported")
 		require.NoError(t, m.Books.CheckCharges())
 		require.NoError(t, m.Books.CheckHolds())
 		m.Break()
