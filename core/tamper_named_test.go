@@ -19,7 +19,8 @@ func TestR1_WhatNoCoreSavesIsRefused(t *testing.T) {
 	const release = `"code":"cancelled"},"members":[{"index":0,"node":"n2","gpus":[0,1,2,3]}]`
 	const bind = `"code":"grows"},"members":[{"index":1,"node":"n5"`
 	varied, moving, dead, divides := newVariedCore(t), newMovingCore(t), newDeadCore(t), newDividingCore(t)
-	torn := newTornCore(t)
+	torn, whole := newTornCore(t), fleetOf(t, "n1", "n2")
+	whole.runs(gang("whole", 2))
 	for _, c := range []struct {
 		name          string
 		core          *core.Core
@@ -56,6 +57,8 @@ func TestR1_WhatNoCoreSavesIsRefused(t *testing.T) {
 		{"a plan that tears the gang", dead, `"job":{"id":"kept","queue":"q",`, `"job":{"id":"kept","queue":"q","topology":{"required":"node"},`, "jobs[1].replicas[0].moving.where", "several domains of level node"},
 		{"a turn in a round of moves that is over", dead, `"stood":`, `"sought":true,"stood":`, "jobs[0].replicas[0].sought", "no round"},
 		{"a GPU that was in no mode", divides, `"before":{"mode":"whole"}`, `"before":{}`, "nodes[0].gpus[0].before.mode", "is not set"},
+		{"a GPU with an order out, of which nothing is known", divides, `"before":{"mode":"whole"}`, `"before":{"mode":"whole"},"unknown":true`, "nodes[0].gpus[0].overdue", "not known"},
+		{"a gang to repair that is complete", whole.Core, `"replica":0,"state":"running"`, `"replica":0,"state":"repairing"`, "jobs[0].replicas[0].state", "does not go with"},
 		{"a table by another name", divides, `"table":{"name":"tiny"`, `"table":{"name":"other"`, "tables[0].table.name", "not the name"},
 		{"a table that there is not", divides, `"tables":[`, `"tables":[{"name":"none"},`, "tables[0].name", "none"},
 		{"a spare in use that holds nothing", varied, `"cordoned":true`, `"cordoned":true,"spareInUse":true`, "nodes[6].spareInUse", "holds no member"},

@@ -337,7 +337,7 @@ func (rep *Replica) Consistent() *berth.Error {
 	case berth.ReplicaRunning:
 		ok = ok && rep.Enough(MemberRunning) && !((bind || rep.Asked()) && rep.Has(MemberStopping))
 	case berth.ReplicaRepairing:
-		ok = ok && rep.Order == nil && rep.Has(MemberRunning) && !rep.Has(MemberStopping)
+		ok = ok && rep.Order == nil && rep.Has(MemberRunning) && !rep.Enough(MemberRunning) && !rep.Has(MemberStopping)
 	case berth.ReplicaReleasing:
 		ok = ok && !bind && rep.Has(MemberStopping) && !rep.Has(MemberRunning)
 	}
