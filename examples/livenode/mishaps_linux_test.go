@@ -294,8 +294,8 @@ func TestEndedBeforeItWasStopped(t *testing.T) {
 	require.Equal(t, "exit status 0", b.becomes("job", stateEnded).Why)
 }
 
-// TestStoppedAndKilled: livenode was killed when it had asked a victim to end and had not heard that
-// it has. The victim ended well, and is run again all the same.
+// TestStoppedAndKilled: livenode was killed when it had asked a victim to end and had not heard
+// that it has. The victim ended well, and is run again all the same.
 func TestStoppedAndKilled(t *testing.T) {
 	b := start(t)
 	end := filepath.Join(t.TempDir(), "end")

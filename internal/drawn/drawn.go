@@ -49,8 +49,8 @@ func Seeds(few int) iter.Seq[uint64] {
 	}
 }
 
-// SeedsAnd are those of Seeds and, where many worlds are drawn, those of rare worlds: each goes through
-// a case that hardly another does.
+// SeedsAnd are those of Seeds and, where many worlds are drawn, those of rare worlds: each goes
+// through a case that hardly another does.
 func SeedsAnd(few int, rare ...uint64) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		for seed := range Seeds(few) {
