@@ -7,17 +7,13 @@ import (
 	"github.com/berth-sched/berth/bench/experiments/cases"
 	"github.com/berth-sched/berth/bench/experiments/day"
 	"github.com/berth-sched/berth/bench/experiments/expected"
-	"github.com/berth-sched/berth/bench/experiments/fairness"
 	"github.com/berth-sched/berth/bench/experiments/grid"
-	"github.com/berth-sched/berth/bench/experiments/nvl72"
 	"github.com/berth-sched/berth/bench/experiments/openb"
 	"github.com/berth-sched/berth/bench/experiments/optimum"
 	"github.com/berth-sched/berth/bench/experiments/philly"
 	"github.com/berth-sched/berth/bench/experiments/preempt"
 	"github.com/berth-sched/berth/bench/experiments/scale"
 	"github.com/berth-sched/berth/bench/experiments/steady"
-	"github.com/berth-sched/berth/bench/experiments/topo"
-	"github.com/berth-sched/berth/bench/experiments/traces"
 	"github.com/berth-sched/berth/bench/experiments/week"
 	"github.com/berth-sched/berth/bench/study"
 )
@@ -44,9 +40,6 @@ type conduct func(context.Context, io.Writer) error
 var experiments = []experiment{
 	{"week", "your own week: what FIFO, EASY backfill and berth would have made of the jobs that your cluster ran", of(week.Defaults, week.Run), week.Help},
 	{"cases", "replay scenarios of other schedulers and compare the outcomes", of(cases.Defaults, cases.Run), ""},
-	{"topo", "where gangs of 1 to 1,024 GPUs go on four fleets, and with what bandwidth", of(topo.Defaults, topo.Run), ""},
-	{"nvl72", "occupancy of 5,000 NVL72 trays with and without topology constraints", of(nvl72.Defaults, nvl72.Run), ""},
-	{"fairness", "share against entitlement of three teams over a week, with and without past use", of(fairness.Defaults, fairness.Run), fairness.Help},
 	{"openb", "how many GPUs each placement policy leaves unused on the openb trace", of(openb.Defaults, openb.Run), openb.Help},
 	{"optimum", "how far the core is from the best that any policy can do that knows the mix, on tiny fleets", of(optimum.Defaults, optimum.Run), optimum.Help},
 	{"steady", "how long tasks of the openb trace wait that come and leave, by policy of placement in the core", of(steady.Defaults, steady.Run), steady.Help},
@@ -56,7 +49,6 @@ var experiments = []experiment{
 	{"grid", "where berth wins and loses against EASY backfill: a hundred cells of fleet, load and what is known", of(grid.Defaults, grid.Run), grid.Help},
 	{"expected", "by how much expected starts err over a week of the reference day, by how far ahead was asked", of(expected.Defaults, expected.Run), expected.Help},
 	{"scale", "what decisions, answers and snapshots cost on fleets of up to a million GPUs", of(scale.Defaults, scale.Run), scale.Help},
-	{"traces", "what traces hold, and whether they can be read to their end", of(traces.Defaults, traces.Run), traces.Help},
 }
 
 // of makes an experiment of its default options.

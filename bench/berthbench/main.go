@@ -2,8 +2,7 @@
 // and what it costs.
 //
 //	go run ./bench/berthbench -h
-//	go run ./bench/berthbench topo
-//	go run ./bench/berthbench nvl72 -days 4
+//	go run ./bench/berthbench day -seeds 2
 //	go run ./bench/berthbench cases -file bench/cases/testdata/kueue_tas.json
 //
 // Results go to standard output as tables, or with -csv or -json; what is in progress

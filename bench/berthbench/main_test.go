@@ -36,9 +36,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"cases"}, "-file is missing"},
 		{[]string{"cases", "stray"}, `"stray" is no flag`},
 		{[]string{"cases", "-csv", "-json", "-file", "x"}, "exclude"},
-		{[]string{"topo", "-fleet", "moon"}, `no fleet "moon"`},
-		{[]string{"nvl72", "-trays", "3"}, "-trays: 3 is not between 300 and 65536"},
-		{[]string{"nvl72", "-unknown"}, "berthbench nvl72: there is no flag -unknown; -help lists all\n"},
+		{[]string{"optimum", "-unknown"}, "berthbench optimum: there is no flag -unknown; -help lists all\n"},
 		{[]string{"day", "-seds", "3"}, "berthbench day: there is no flag -seds; did you mean \"-seeds\"?; -help lists all\n"},
 		{[]string{"day", "-seeds", "few"}, "berthbench day: -seeds: \"few\" is not a whole number\n"},
 		{[]string{"openb"}, "-dir is missing"},
@@ -49,16 +47,12 @@ func TestUsage(t *testing.T) {
 		{[]string{"day", "-seeds", "0"}, "-seeds: 0 is not between 1 and 100"},
 		{[]string{"expected", "-days", "0"}, "-days: 0 is not between 1 and 60"},
 		{[]string{"scale", "-time", "0s"}, "-time: 0s is not between"},
-		{[]string{"topo", "-fleet", "lingjun"}, "-lingjun is missing"},
 		{[]string{"openb", "-seeds", "1-"}, "neither a number nor a range"},
 		{[]string{"openb", "-seeds", "3-1"}, "no range"},
 		{[]string{"openb", "-seeds", "1-999999"}, "no range"},
 		{[]string{"openb", "-mix", "none"}, "neither oracle nor online"},
 		{[]string{"openb", "-dir", "x", "-policies", "all,fgd"}, `"fgd" is named twice`},
-		{[]string{"fairness", "-half-life", "soon"}, "soon"},
-		{[]string{"fairness", "-nodes", "7"}, "-nodes: 7 is not between 8 and 1024"},
 		{[]string{"preempt", "-elastic", "101"}, "-elastic: 101 is not between 0 and 100"},
-		{[]string{"traces"}, "-dir is missing"},
 	} {
 		status, out, err := call(c.args...)
 		require.Equal(t, 2, status, c.args)
@@ -111,7 +105,7 @@ func TestHelp(t *testing.T) {
 		require.Contains(t, help, e.name, "by its name")
 		require.Contains(t, help, "-csv", e.name)
 	}
-	for _, name := range []string{"fairness", "preempt", "philly"} {
+	for _, name := range []string{"preempt", "philly"} {
 		_, help, _ := call(name, "-h")
 		require.Contains(t, help, "not measure", name)
 	}

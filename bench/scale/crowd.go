@@ -81,20 +81,10 @@ func (c *crowd) reserve(tb builder) {
 	}
 }
 
-// complete finishes a job that leaves a node empty and runs a pass, which binds one
-// that waited: or none, or several, where nodes are kept for a gang. To keep the
-// crowd as it is, as many others of their kinds are submitted, from a number on. It returns
-// how long the event and the pass took, and how many were bound.
-func (c *crowd) complete(tb builder, number int) (spent time.Duration, bound int) {
-	start := time.Now()
-	c.finish(tb)
-	orders := pass(tb, c.core)
-	spent = time.Since(start)
-	c.replace(tb, number, orders)
-	return spent, len(orders)
-}
-
-// completeToRest is complete with all passes until nothing is due. It returns the longest of them.
+// completeToRest finishes a job that leaves a node empty and runs passes until nothing is due. They
+// bind one that waited: or none, or several, where nodes are kept for a gang. To keep the crowd as
+// it is, as many others of their kinds are submitted, from a number on. It returns how long the
+// longest of the passes took, and how many were bound.
 func (c *crowd) completeToRest(b bench, number int) (longest time.Duration, bound int) {
 	c.finish(b)
 	var all []berth.Order

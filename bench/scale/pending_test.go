@@ -94,3 +94,16 @@ func TestAnIdlePassDoesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { pass(t, c.core) }))
 	require.Equal(t, before, c.core.Report().Totals)
 }
+
+// complete finishes a job that leaves a node empty and runs a pass, which binds one
+// that waited: or none, or several, where nodes are kept for a gang. To keep the
+// crowd as it is, as many others of their kinds are submitted, from a number on. It returns
+// how long the event and the pass took, and how many were bound.
+func (c *crowd) complete(tb builder, number int) (spent time.Duration, bound int) {
+	start := time.Now()
+	c.finish(tb)
+	orders := pass(tb, c.core)
+	spent = time.Since(start)
+	c.replace(tb, number, orders)
+	return spent, len(orders)
+}

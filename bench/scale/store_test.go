@@ -164,3 +164,9 @@ func TestStoringAllocatesInProportion(t *testing.T) {
 		})/jobs, 18.0)
 	}
 }
+
+// newThrong is a throng of 20 shapes.
+func newThrong(tb builder, gpus, queues, pending int) *core.Core {
+	tb.Helper()
+	return newThrongOf(tb, throngSize{gpus, queues, shapes, pending})
+}

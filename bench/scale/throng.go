@@ -17,12 +17,6 @@ func (s throngSize) String() string {
 	return fmt.Sprintf("gpus=%d/queues=%d/shapes=%d/pending=%d", s.gpus, s.queues, s.shapes, s.pending)
 }
 
-// newThrong is a throng of 20 shapes.
-func newThrong(tb builder, gpus, queues, pending int) *core.Core {
-	tb.Helper()
-	return newThrongOf(tb, throngSize{gpus, queues, shapes, pending})
-}
-
 // newThrongOf is a core with a full fleet that belongs to many queues in equal parts, a job to each
 // node, and with jobs that wait in all of them. Each queue has its share, so that nothing is to be
 // taken from anybody. What runs began at random within an hour, and some hours ago.

@@ -24,28 +24,6 @@ func ByLine[R any](title, head string, lines []string, figures []Figure[R], runs
 	return t
 }
 
-// ByFigure sets some lines beside each other: the means of their figures over the seeds, and after
-// each line but the first the mean of the differences to that, seed by seed.
-func ByFigure[R any](title string, lines []string, figures []Figure[R], runs [][]R) *Table {
-	t := NewTable(title, "figure")
-	for at, line := range lines {
-		if t.Columns = append(t.Columns, line); at > 0 {
-			t.Columns = append(t.Columns, "difference")
-		}
-	}
-	for _, f := range figures {
-		row, first := []any{f.Name}, Each(runs[0], f.Of)
-		for at := range lines {
-			values := Each(runs[at], f.Of)
-			if row = append(row, EstimateOf(values)); at > 0 {
-				row = append(row, EstimateOf(Differences(values, first)))
-			}
-		}
-		t.Add(row...)
-	}
-	return t
-}
-
 // SideBySide sets single runs beside each other: a row for each figure, a column for each line.
 func SideBySide[R any](title string, lines []string, figures []Figure[R], runs []R) *Table {
 	t := NewTable(title, append([]string{"figure"}, lines...)...)

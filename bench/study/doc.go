@@ -8,9 +8,9 @@
 // with [Check] those that make no sense, before anything is written, with an error that is
 // flagline.ErrMisuse.
 //
-// There are two frames. An experiment that plays one thing and prints what it was, such as nvl72,
-// topo, traces and expected, fills a [Table] and prints it; where it is a simulation, [Simulate]
-// takes it to its end. One that compares, such as fairness, preempt, philly and steady, is a
+// There are two frames. An experiment that plays one thing and prints what it was, such as
+// expected, fills a [Table] and prints it; where it is a simulation, [Simulate]
+// takes it to its end. One that compares, such as preempt, philly and steady, is a
 // [Study]: some lines, which are policies mostly, each played on the same seeds, and the figures of
 // all side by side.
 //

@@ -31,10 +31,8 @@
 //   - [OpenB]: Alibaba 2023, 1,213 nodes with 6,212 GPUs, and 8,152 tasks of which about half
 //     take a share of a GPU.
 //   - [Philly]: Microsoft 2017, 82,247 training jobs of 15 virtual clusters.
-//   - [Sacct]: what any Slurm cluster has in its accounts.
-//   - [SWF]: logs in the Standard Workload Format; [WriteSWF] writes any workload so.
-//
-// [Summarize] tells what a workload holds.
+//   - [ReadSacct]: what any Slurm cluster has in its accounts.
+//   - [ReadSWF]: logs in the Standard Workload Format.
 //
 // Rows are read as the simulator asks for them. Where the format promises the order of
 // time, a trace of any length takes the same memory; where it does not, rows are

@@ -25,7 +25,7 @@ const (
 func (d *day) addNodes() {
 	for i := range d.nodes {
 		leaf := i / nodesPerLeaf
-		n := machine.H100.Node(number("node-", i, 4), "spine-"+strconv.Itoa(leaf/leavesPerPod), number("leaf-", leaf, 2))
+		n := machine.H100(number("node-", i, 4), "spine-"+strconv.Itoa(leaf/leavesPerPod), number("leaf-", leaf, 2))
 		n.Pool, n.CPUMilli = "h100", cpuMilli
 		d.fleet = append(d.fleet, n)
 		d.tell(0, berth.NodeJoined{Node: n})

@@ -166,11 +166,3 @@ func requireTellable(t *testing.T, read readTrace, text []byte) {
 		}
 	}
 }
-
-// writeFile writes a text, compressed, to a file that the test removes.
-func writeFile(tb testing.TB, text string) string {
-	tb.Helper()
-	file := filepath.Join(tb.TempDir(), "trace.gz")
-	require.NoError(tb, os.WriteFile(file, zipped(tb, text), 0o600))
-	return file
-}

@@ -1,7 +1,9 @@
 package workload
 
 import (
+	"errors"
 	"io"
+	"os"
 	"strconv"
 	"time"
 )
@@ -30,7 +32,18 @@ import (
 //
 // Rows are far out of order, by up to 105 days, so all are kept until the last is read:
 // O(rows log rows), 220 bytes each, which is 18 MB for the published file.
-func Philly(file string, o Options) (*Trace, error) { return openTrace(file, o, ReadPhilly) }
+func Philly(file string, o Options) (*Trace, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	t, err := ReadPhilly(file, f, o)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	t.files = append(t.files, f)
+	return t, nil
+}
 
 // ReadPhilly is Philly for any reader. File names it in errors.
 func ReadPhilly(file string, r io.Reader, o Options) (*Trace, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// Sacct opens the accounting records of a Slurm cluster: what sacct writes with
-// --parsable2, plain or compressed with gzip. Close the trace after use.
+// ReadSacct reads the accounting records of a Slurm cluster: what sacct writes with
+// --parsable2, plain or compressed with gzip. File names it in errors.
 //
 //	sacct --allusers --allocations --parsable2 --starttime 2024-03-01 --format \
 //	  JobID,Submit,Elapsed,Timelimit,State,Account,Partition,ReqTRES,AllocTRES
@@ -47,9 +47,6 @@ import (
 //
 // sacct orders by number, not by time, so all rows are kept until the last is read,
 // unless Options.Window says otherwise: O(rows log rows), 220 bytes each.
-func Sacct(file string, o Options) (*Trace, error) { return openTrace(file, o, ReadSacct) }
-
-// ReadSacct is Sacct for any reader. File names it in errors.
 func ReadSacct(file string, r io.Reader, o Options) (*Trace, error) {
 	in, err := text(r)
 	if err != nil {

@@ -1,6 +1,7 @@
 package workload_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -69,11 +70,11 @@ func TestSacctJobs(t *testing.T) {
 }
 
 func TestSacctSaysWhatItSkipped(t *testing.T) {
-	trace, err := workload.Sacct(writeFile(t, sacctHeader+
+	trace, err := workload.ReadSacct("log", bytes.NewReader(zipped(t, sacctHeader+
 		sacctLine("1", "gres/gpu=1", "")+sacctLine("1.batch", "", "")+sacctLine("1.extern", "", "")+
 		"2|2024-03-01T09:40:00|00:00:00||CANCELLED|a|gpu|cpu=1|\n"+sacctLine("3", "", "")+
 		sacctLine("4", "gres/gpu:a100=2,gres/gpu:a100_1g.10gb=1", "")+sacctLine("5", "", "gres/gpu:1g.10gb=1,gres/gpu:2g.20gb=1")+
-		sacctLine("6", "cpu=1", "gres/gpu:1g.10gb=1,gres/gpu:a100=1")), workload.Options{})
+		sacctLine("6", "cpu=1", "gres/gpu:1g.10gb=1,gres/gpu:a100=1"))), workload.Options{})
 	_, err = drain(t, trace, err)
 	require.NoError(t, err)
 	require.Equal(t, []workload.Skip{

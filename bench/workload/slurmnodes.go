@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,8 +13,8 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// SlurmNodes reads the nodes of a Slurm cluster: what "scontrol show node" prints, a paragraph or,
-// with --oneliner, a line for each, plain or compressed with gzip.
+// ReadSlurmNodes reads the nodes of a Slurm cluster: what "scontrol show node" prints, a paragraph
+// or, with --oneliner, a line for each, plain or compressed with gzip. File names it in errors.
 //
 //   - NodeName: the node.
 //   - Gres: "gpu:a100:8(S:0-1)"; the type is the product, as Slurm spells it, or "gpu" without.
@@ -26,16 +25,6 @@ import (
 // Nodes without GPUs are listed, too. The state is not read: what is down today says nothing
 // of the week of the jobs. Other fields are passed over. Errors are a *TraceError. O(nodes), all
 // kept. The fields are those of scontrol(1), https://slurm.schedmd.com/scontrol.html.
-func SlurmNodes(file string) ([]berth.Node, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return ReadSlurmNodes(file, f)
-}
-
-// ReadSlurmNodes is SlurmNodes for any reader. File names it in errors.
 func ReadSlurmNodes(file string, r io.Reader) ([]berth.Node, error) {
 	in, err := text(r)
 	if err != nil {

@@ -40,10 +40,10 @@ var swfNames = [swfFields]string{
 	"group", "executable", "queue", "partition", "preceding job", "think time",
 }
 
-// SWF opens a log in the Standard Workload Format, version 2.2, of the Parallel Workloads
+// ReadSWF reads a log in the Standard Workload Format, version 2.2, of the Parallel Workloads
 // Archive (Chapin et al., "Benchmarks and Standards for the Evaluation of Parallel Job
-// Schedulers", JSSPP 1999): 18 numbers a line, plain or compressed with gzip. Close the
-// trace after use.
+// Schedulers", JSSPP 1999): 18 numbers a line, plain or compressed with gzip. File names it in
+// errors.
 //
 // What becomes of the fields, of which -1 means that the log does not tell:
 //
@@ -66,9 +66,6 @@ var swfNames = [swfFields]string{
 //
 // The format promises lines in order of time, so one is kept at a time, unless
 // Options.Window says otherwise: O(1) for each, whatever the length of the log.
-func SWF(file string, o Options) (*Trace, error) { return openTrace(file, o, ReadSWF) }
-
-// ReadSWF is SWF for any reader. File names it in errors.
 func ReadSWF(file string, r io.Reader, o Options) (*Trace, error) {
 	in, err := text(r)
 	if err != nil {

@@ -1,7 +1,6 @@
 package workload_test
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -9,12 +8,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
-	"github.com/berth-sched/berth/internal/drawn"
 )
 
 var readSWF readTrace = workload.ReadSWF
@@ -90,70 +87,11 @@ func TestWindowPutsRowsInOrder(t *testing.T) {
 	require.Equal(t, []berth.Time{10, 20, 30, 35, 35, 40}, order)
 }
 
-// TestWriteSWFRoundTrip: what the format can say comes back.
-func TestWriteSWFRoundTrip(t *testing.T) {
-	drawn.Check(t, func(t *rapid.T) {
-		var jobs []sim.Arrival
-		var at berth.Time
-		for range rapid.IntRange(0, 20).Draw(t, "jobs") {
-			at += berth.Time(rapid.Int64Range(0, 5000).Draw(t, "gap"))
-			gpus := rapid.IntRange(1, 8).Draw(t, "GPUs")
-			jobs = append(jobs, sim.Arrival{
-				At: at, Runtime: berth.Duration(rapid.Int64Range(1, 1e9).Draw(t, "run time")),
-				Event: berth.JobSubmitted{Job: berth.Job{
-					Queue:           berth.QueueID(rapid.SampledFrom([]string{"a", "b c", "q-3"}).Draw(t, "queue")),
-					ExpectedRuntime: berth.Duration(rapid.Int64Range(0, 1e9).Draw(t, "expected")),
-					Groups:          []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: gpus}}},
-				}},
-			})
-		}
-		var text bytes.Buffer
-		lost, err := workload.WriteSWF(&text, sim.FromSlice(append([]sim.Arrival{{Event: berth.NodeJoined{}}}, jobs...)))
-		require.NoError(t, err)
-		require.Equal(t, 1, lost, "the node")
-		trace, err := workload.ReadSWF("log", &text, workload.Options{})
-		require.NoError(t, err)
-		for _, want := range jobs {
-			got, more := trace.Next()
-			if _, isQueue := got.Event.(berth.QueueSet); isQueue {
-				got, more = trace.Next()
-			}
-			require.True(t, more, trace.Err())
-			job, read := want.Event.(berth.JobSubmitted).Job, got.Event.(berth.JobSubmitted).Job
-			read.ID, read.Tenant = "", ""
-			require.Equal(t, job, read)
-			require.Equal(t, []any{want.At, want.Runtime}, []any{got.At, got.Runtime})
-		}
-		_, more := trace.Next()
-		require.False(t, more)
-	})
-}
-
-// TestWriteSWFKeepsItsLines: a name that would end a line, or a remark, is not written.
-func TestWriteSWFKeepsItsLines(t *testing.T) {
-	for _, name := range []berth.QueueID{"two\nlines", "a (b)"} {
-		var text bytes.Buffer
-		_, err := workload.WriteSWF(&text, sim.FromSlice([]sim.Arrival{{Runtime: 1, Event: berth.JobSubmitted{Job: berth.Job{
-			Queue: name, Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}},
-		}}}}))
-		require.NoError(t, err)
-		jobs := readSWF.jobs(t, text.String(), workload.Options{})
-		require.Len(t, jobs, 1)
-		require.Equal(t, berth.QueueID("queue-1"), jobOf(t, jobs[0]).Queue)
-	}
-}
-
-func TestWriteSWFReportsTheWriter(t *testing.T) {
-	broken := errors.New("the disk is full")
-	_, err := workload.WriteSWF(failingWriter{broken}, sim.FromSlice(nil))
-	require.ErrorIs(t, err, broken)
-	_, err = workload.ReadSWF("log", iotest.ErrReader(broken), workload.Options{})
+func TestSWFReportsTheReader(t *testing.T) {
+	broken := errors.New("the disk is broken")
+	_, err := workload.ReadSWF("log", iotest.ErrReader(broken), workload.Options{})
 	require.ErrorIs(t, err, broken)
 }
-
-type failingWriter struct{ err error }
-
-func (f failingWriter) Write([]byte) (int, error) { return 0, f.err }
 
 func FuzzSWF(f *testing.F) {
 	f.Add([]byte(swfText))

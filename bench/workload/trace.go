@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -105,20 +104,6 @@ func newTrace(t *table, r reader, window int, o Options) (*Trace, error) {
 		trace.start = append(trace.start, sim.Arrival{Event: berth.QueueSet{Queue: q}})
 	}
 	return trace, nil
-}
-
-// openTrace opens a file for one of the functions that read a trace.
-func openTrace(file string, o Options, read func(string, io.Reader, Options) (*Trace, error)) (*Trace, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	t, err := read(file, f, o)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	t.files = append(t.files, f)
-	return t, nil
 }
 
 // Config is the configuration of a core for the trace's fleet.

@@ -94,7 +94,7 @@ func (r *run) play() error {
 // setUp tells the core of the fleet and the queues.
 func (r *run) setUp() error {
 	for i := range r.b.Nodes {
-		node := machine.H100.Node(fmt.Sprintf("node-%04d", i))
+		node := machine.H100(fmt.Sprintf("node-%04d", i))
 		r.byName[node.ID] = i
 		r.free, r.going = append(r.free, machine.NodeGPUs), append(r.going, 0)
 		if err := r.tell(berth.NodeJoined{Node: node}); err != nil {
