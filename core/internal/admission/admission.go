@@ -11,6 +11,21 @@ import (
 )
 
 // An Admission checks jobs against the fleet and its limits. It owns nothing.
+//
+// Its invariants:
+//
+//  1. A job that is taken makes sense, and the core honours all that it asks for. Any other is
+//     refused with the field that is wrong. NewJob changes nothing, whatever it finds.
+//  2. No job exceeds the limits of the core: replicas, groups, members, members above the minimum.
+//  3. An ID is one job's. The same job again, scaled or not, is told from another of that ID. Its
+//     queue is a leaf of the tree.
+//  4. Equal jobs are saved equally: by ID, their replicas by number, and those together that wait
+//     alike, whether they are records by now or a number.
+//  5. A replica is restored as it was saved, or refused. The fleet grants each hold again, a gang
+//     stands as an order would have placed it, and an order that is out is about the replica, in
+//     this life, and about all members in the state that it ends, each where it is.
+//  6. A member is observed on a GPU that is divided only if it claims an instance, and the other
+//     way round. Between whole use and shares the GPU is as its members need it.
 type Admission struct {
 	catalogue *catalogue.Catalogue
 	agenda    *agenda.Agenda
