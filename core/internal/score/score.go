@@ -21,10 +21,16 @@ import (
 //
 // Its invariants:
 //
-//  1. Without a scorer the demand decides, and is told of what members hold; with one nothing is
+//  1. A scorer is shown every place as it is, in the words of the contract, and each by itself. It
+//     is asked about domains only if it chooses among them.
+//  2. Without a scorer the demand decides, and is told of what members hold; with one nothing is
 //     known of demand.
-//  2. A scorer with books is the core's own, made by Restore, and has been told of what members
+//  3. A scorer with books is the core's own, made by Restore, and has been told of what members
 //     hold, and of nothing that a plan imagines.
+//  4. Books and demand are restored as they were saved. Books that the scorer refuses, or of which
+//     it makes none of its name, leave the former one in place.
+//  5. A choice names the place to which a member goes, and the best of those where more is lost. It
+//     is explained where demand decides, and changes nothing.
 type Scoring struct {
 	state   *state.State
 	demand  *demand.Demand // nil: there is a scorer
