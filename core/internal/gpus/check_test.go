@@ -18,13 +18,12 @@ func TestChecksFindWhatIsBroken(t *testing.T) {
 		"its order is not in the index": func(m *roomtest.Machine, _ *record.Node) {
 			clear(m.GPUs.Repartitions)
 		},
-		"orders for GPUs": func(m *roomtest.Machine, n *record.Node) { n.GPUs[0].Note().Order = nil },
+		"orders for GPUs": func(m *roomtest.Machine, n *record.Node) { n.GPUs[0].Note().By = nil },
 		"was changed, and its node was not": func(_ *roomtest.Machine, n *record.Node) {
 			n.Altered = false
 		},
-		"an order about it is overdue": func(_ *roomtest.Machine, n *record.Node) { n.GPUs[1].Note().Overdue = &record.Repartition{} },
-		"is astray: false":             func(_ *roomtest.Machine, n *record.Node) { n.GPUs[0].Note().Astray = true },
-		"is undivided, and should be":  func(_ *roomtest.Machine, n *record.Node) { n.Spec.GPUs[1].Mode = berth.GPUModeMIG },
+		"is astray: false":            func(_ *roomtest.Machine, n *record.Node) { n.GPUs[0].Note().Astray = true },
+		"is undivided, and should be": func(_ *roomtest.Machine, n *record.Node) { n.Spec.GPUs[1].Mode = berth.GPUModeMIG },
 		"has the layout": func(_ *roomtest.Machine, n *record.Node) {
 			n.Spec.GPUs[0].Instances = n.Spec.GPUs[0].Instances[1:]
 		},

@@ -25,13 +25,13 @@ import (
 //     out, as it will be. An order that fails leaves the GPU as it was before, and so does Unstage.
 //  3. A layout is valid for the product of the GPU (package mig). A member is on a GPU in the mode
 //     that it needs, and on an instance that exists.
-//  4. A GPU takes no newcomer while it is not known how it is divided: once the deadline of an order
-//     has passed without a report, or the GPU failed while one was out. A GPUPartitioned ends that,
-//     as does a member that runs on what was ordered.
+//  4. A GPU takes no newcomer while it is not known how it is divided: once the deadline of an
+//     order has passed without a report, or the GPU failed while one was out. A GPUPartitioned ends
+//     that, as does a member that runs on what was ordered.
 //  5. A change of instances is counted for the rates, a change of the mode alone is not. Changeable
 //     is when the next one is within both: that of the GPU and that of its pool.
-//  6. Astray has the GPUs that were changed and are in another layout than their pool's. An idle one
-//     goes back as soon as the rates allow, unless a gang waits that may use its node.
+//  6. Astray has the GPUs that were changed and are in another layout than their pool's. An idle
+//     one goes back as soon as the rates allow, unless a gang waits that may use its node.
 //  7. What is saved is restored as it was, or refused.
 type GPUs struct {
 	catalogue *catalogue.Catalogue

@@ -61,8 +61,8 @@ func claiming(id berth.JobID, claim berth.Claim) berth.Job {
 	return j
 }
 
-// bind gives a gang of one member a GPU of n1, or an instance of it, and the orders that it takes to
-// start there.
+// bind gives a gang of one member a GPU of n1, or an instance of it, and the orders that it takes
+// to start there.
 func bind(m *roomtest.Machine, spec berth.Job, gpu int, instance ...string) *record.Replica {
 	rep := m.Wait(spec)
 	at := berth.MemberPlacement{Node: "n1", GPUs: berth.GPUSetOf(gpu)}
@@ -78,7 +78,7 @@ func bind(m *roomtest.Machine, spec berth.Job, gpu int, instance ...string) *rec
 		panic(err)
 	}
 	rep.Members = make([]record.Member, 1)
-	m.Books.Book(rep, 0, hold, record.MemberBinding)
+	m.Books.Book(rep, 0, hold, record.MemberPlaced)
 	m.Backlog.Unawait(rep)
 	m.Life.LeavePending(rep)
 	m.State.SetEnd(rep, m.State.EndIfPlaced(rep))
@@ -113,7 +113,7 @@ func changes(m *roomtest.Machine) (list []berth.Repartition) {
 }
 
 // out is the order about a GPU of n1.
-func out(m *roomtest.Machine, gpu int) *record.Repartition { return kept(m, gpu).Order }
+func out(m *roomtest.Machine, gpu int) *record.Repartition { return kept(m, gpu).Order() }
 
 func kept(m *roomtest.Machine, gpu int) record.GPUState { return m.NodeNamed("n1").GPUs[gpu].Get() }
 
@@ -165,7 +165,7 @@ func TestAGPUOnItsWayToSharesTakesNobodyOnceItsMemberIsGone(t *testing.T) {
 	m := machine(t)
 	rep := bind(m, shared("share", berth.ShareMPS), 0)
 	m.State.CloseOrder(rep)
-	m.Books.UnbookAll(rep, record.MemberBinding)
+	m.Books.UnbookAll(rep, record.MemberUnplaced, record.MemberBinding)
 	m.Life.TakeBack(rep, berth.Cause{}, true)
 	require.False(t, takes(m, 0))
 	m.State.ClearFreed()
@@ -199,7 +199,7 @@ func TestAGangStartsAfterAllOrdersAboutItsGPUs(t *testing.T) {
 	} {
 		hold := m.Backlog.HoldOf(rep.Job, &at)
 		require.NoError(t, m.Books.Adopt(hold))
-		m.Books.Book(rep, flat, hold, record.MemberBinding)
+		m.Books.Book(rep, flat, hold, record.MemberPlaced)
 	}
 	list := m.GPUs.Prepare(rep)
 	require.Equal(t, []berth.OrderID{1, 2}, list)

@@ -89,7 +89,7 @@ func TestAGPUThatIsOfUseStaysAsItIs(t *testing.T) {
 			m.Upkeep.CountSound(n)
 		},
 		"nobody knows how it is": func(m *roomtest.Machine) {
-			m.NodeNamed("n1").GPUs[0].Note().Unknown = true
+			m.NodeNamed("n1").GPUs[0].Note().Restore(&record.SavedGPU{Unknown: true}, nil)
 			m.Books.SettleGPU(m.NodeNamed("n1"), 0)
 		},
 		"a member waits for it alone": func(m *roomtest.Machine) {
@@ -355,7 +355,7 @@ func TestNothingIsLeftOfANodeThatGoes(t *testing.T) {
 	m.GPUs.Stage(n, 1, inHalves)
 	other := bind(m, half("other"), 1, "3g.40gb@0:4")
 	m.State.CloseOrder(other)
-	m.Books.UnbookAll(other, record.MemberBinding)
+	m.Books.UnbookAll(other, record.MemberUnplaced, record.MemberBinding)
 	m.Life.TakeBack(other, berth.Cause{}, true)
 	w := m.Reserve(m.Wait(whole("waits")), m.State.Now, "n1", "n2")
 	table := n.Table

@@ -16,7 +16,7 @@ import (
 // unknown asks that nobody knows how n1/0 is divided, and that nobody gets it.
 func unknown(t *testing.T, m *roomtest.Machine) {
 	t.Helper()
-	require.True(t, kept(m, 0).Unknown)
+	require.True(t, kept(m, 0).Unknown())
 	require.False(t, takes(m, 0))
 	require.Empty(t, m.GPUs.Repartitions)
 	require.NoError(t, m.Check())
@@ -25,8 +25,8 @@ func unknown(t *testing.T, m *roomtest.Machine) {
 // known asks the opposite.
 func known(t *testing.T, m *roomtest.Machine) {
 	t.Helper()
-	require.False(t, kept(m, 0).Unknown)
-	require.Nil(t, kept(m, 0).Overdue)
+	require.False(t, kept(m, 0).Unknown())
+	require.Nil(t, kept(m, 0).Overdue())
 	require.True(t, takes(m, 0))
 	require.NoError(t, m.Check())
 }
@@ -146,11 +146,11 @@ func TestAnOrderThatAMemberProvedIsNotInDoubt(t *testing.T) {
 func TestAnOrderThatNobodyNeedsAnyMoreIsTakenBack(t *testing.T) {
 	m, rep := divided(t)
 	m.State.CloseOrder(rep)
-	m.Books.UnbookAll(rep, record.MemberBinding)
+	m.Books.UnbookAll(rep, record.MemberUnplaced, record.MemberBinding)
 	m.Life.TakeBack(rep, berth.Cause{Code: berth.CauseBindFailed}, false)
 	expire(t, m)
 	unknown(t, m)
-	require.Nil(t, kept(m, 0).Overdue)
+	require.Nil(t, kept(m, 0).Overdue())
 	require.Equal(t, berth.GPUModeWhole, m.NodeNamed("n1").Spec.GPUs[0].Mode)
 	kind, _ := division(m, 0)
 	require.Equal(t, gang.PartitioningNone, kind)
@@ -190,7 +190,7 @@ func TestAGPUThatFailsEndsItsOrder(t *testing.T) {
 	expire(t, m)
 	n = m.NodeNamed("n1")
 	fail()
-	require.Nil(t, kept(m, 0).Overdue)
+	require.Nil(t, kept(m, 0).Overdue())
 	unknown(t, m)
 }
 

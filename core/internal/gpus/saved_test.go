@@ -16,8 +16,8 @@ import (
 
 // Invariant 7.
 
-// restored is another machine, which is told of the nodes and of the last order, and takes back what
-// the first one saves of its GPUs.
+// restored is another machine, which is told of the nodes and of the last order, and takes back
+// what the first one saves of its GPUs.
 func restored(t roomtest.TB, m *roomtest.Machine, change func([]record.SavedNode)) (*roomtest.Machine, *berth.Error) {
 	saved := m.State.SaveNodes()
 	twin := roomtest.New(t, m.State.Config)
@@ -56,7 +56,7 @@ func TestOrdersAndDoubtsAreRestored(t *testing.T) {
 				timer, _ := twin.State.Timers.Min()
 				require.Same(t, twin.GPUs.Repartitions[id], timer.Repartition)
 			}
-			require.False(t, takes(twin, 0) && kept(m, 0).Unknown, "it takes nobody, as before")
+			require.False(t, takes(twin, 0) && kept(m, 0).Unknown(), "it takes nobody, as before")
 		})
 	}
 }
@@ -112,14 +112,14 @@ func TestWhatDoesNotFitAGPUIsNotRestored(t *testing.T) {
 	twin.Refused(twin.GPUs.RestoreGPUs(failed), berth.ErrInvalid, "nodes[0].gpus[0].order.gpu")
 }
 
-// An order that is overdue need not lead to the layout of now: a policy may have ended that instances
-// come and go with their members.
+// An order that is overdue need not lead to the layout of now: a policy may have ended that
+// instances come and go with their members.
 func TestAnOverdueOrderIsRestoredBesideAnyLayout(t *testing.T) {
 	m, _ := divided(t)
 	expire(t, m)
 	twin, err := restored(t, m, func(nodes []record.SavedNode) { nodes[0].GPUs[0].Order.Create = nil })
 	twin.NoRefusal(err)
-	require.NotNil(t, kept(twin, 0).Overdue)
+	require.NotNil(t, kept(twin, 0).Overdue())
 }
 
 func TestAHoldIsRestoredForOneThatWaits(t *testing.T) {
