@@ -1,13 +1,7 @@
 package berth
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strconv"
-
 	"github.com/berth-sched/berth/countable"
-	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 )
 
@@ -44,33 +38,19 @@ func checkAmount(v int64) *Error {
 }
 
 func checkSpan(d Duration) *Error {
-	if d == Off {
-		return refuse(ErrInvalid, "", "cannot be off")
+	reason, over := limits.BadSpan(int64(d))
+	if over {
+		return refuse(ErrLimit, "", reason)
 	}
-	if d < 0 {
-		return refuse(ErrInvalid, "", fmt.Sprintf("is negative: %d ms", int64(d)))
-	}
-	if d > limits.MaxSpan {
-		return refuse(ErrLimit, "", fmt.Sprintf("%d ms exceeds %d", int64(d), int64(limits.MaxSpan)))
-	}
-	return nil
+	return invalid(reason)
 }
 
 func checkLabels(labels map[string]string) *Error {
-	if len(labels) == 0 {
-		return nil // as nearly always: without the list of keys
+	path, reason := limits.BadLabels(labels)
+	if reason == "" {
+		return nil
 	}
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		path := "[" + strconv.Quote(errtext.Short(key)) + "]"
-		if err := checkName(key); err != nil {
-			err.Reason = "the key " + err.Reason
-			return err.in(path)
-		}
-		if err := checkText(labels[key]); err != nil {
-			return err.in(path)
-		}
-	}
-	return nil
+	return refuse(ErrInvalid, path, reason)
 }
 
 // setOff has 0 for Off in a field of which the default is off, so that one value means it.

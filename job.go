@@ -2,7 +2,6 @@ package berth
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -252,50 +251,6 @@ func (cl *Claim) WantsInstance() bool { return cl.MIG != "" || cl.MinInstance !=
 
 // WantsDevice reports whether the claim is for GPUs or a part of one.
 func (cl *Claim) WantsDevice() bool { return cl.GPUs > 0 || cl.Share != nil || cl.WantsInstance() }
-
-// CheckSameLabels refuses labels that cannot be one over a gang: too many, no names, named twice,
-// or of a gang that claims no GPU.
-func (j *Job) CheckSameLabels() error { return errorOf(j.checkSameLabels()) }
-
-func (j *Job) checkSameLabels() *Error {
-	if len(j.SameLabels) > limits.MaxSameLabels {
-		return refuse(ErrLimit, "", fmt.Sprintf("%d labels; the most is %d", len(j.SameLabels), limits.MaxSameLabels))
-	}
-	for i, key := range j.SameLabels {
-		if err := checkName(key); err != nil {
-			return err.in(errtext.Index("", i))
-		}
-		if slices.Contains(j.SameLabels[:i], key) {
-			return refuse(ErrInvalid, errtext.Index("", i), fmt.Sprintf("%q is named twice", errtext.Short(key)))
-		}
-	}
-	if len(j.SameLabels) > 0 && !slices.ContainsFunc(j.Groups, func(g Group) bool { return g.Claim.WantsDevice() }) {
-		return refuse(ErrInvalid, "", "no group claims a GPU, and members of the host alone go anywhere")
-	}
-	return nil
-}
-
-// CheckTimes refuses spans of the job that are negative or too long.
-func (j *Job) CheckTimes() error { return errorOf(j.checkTimes()) }
-
-func (j *Job) checkTimes() *Error {
-	for _, f := range []struct {
-		name  string
-		value Duration
-	}{
-		{"minRuntime", j.MinRuntime},
-		{"expectedRuntime", j.ExpectedRuntime},
-		{"checkpoint.interval", j.Checkpoint.Interval},
-		{"checkpoint.cost", j.Checkpoint.Cost},
-		{"checkpoint.restartCost", j.Checkpoint.RestartCost},
-		{"gangTimeout", j.GangTimeout},
-	} {
-		if err := checkSpan(f.value); err != nil {
-			return err.in(f.name)
-		}
-	}
-	return nil
-}
 
 // Check refuses a claim that makes no sense for a job of the class.
 func (cl *Claim) Check(class Class) error { return errorOf(cl.check(class)) }

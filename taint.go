@@ -2,7 +2,6 @@ package berth
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -104,28 +103,6 @@ func (t *Toleration) Tolerates(taint *Taint) bool {
 	return (t.Effect == TaintAnyEffect || t.Effect == taint.Effect) &&
 		(t.Key == taint.Key || t.Key == "" && t.Operator == TolerationExists) &&
 		(t.Operator == TolerationExists || t.Value == taint.Value)
-}
-
-// checkTaints refuses taints without a key or an effect, and those of one key and effect.
-func checkTaints(list []Taint) *Error {
-	if len(list) > limits.MaxTaints {
-		return refuse(ErrLimit, "", fmt.Sprintf("%d taints; the most is %d", len(list), limits.MaxTaints))
-	}
-	for i, t := range list {
-		if err := checkName(t.Key); err != nil {
-			return err.in("key").in(errtext.Index("", i))
-		}
-		if err := checkText(t.Value); err != nil {
-			return err.in("value").in(errtext.Index("", i))
-		}
-		if t.Effect != TaintNoSchedule {
-			return refuse(ErrInvalid, errtext.Index("", i)+".effect", fmt.Sprintf("is %s; a taint has the effect %s", t.Effect, TaintNoSchedule))
-		}
-		if slices.ContainsFunc(list[:i], func(other Taint) bool { return other.Key == t.Key && other.Effect == t.Effect }) {
-			return refuse(ErrDuplicate, errtext.Index("", i), fmt.Sprintf("%q has that effect already", errtext.Short(t.Key)))
-		}
-	}
-	return nil
 }
 
 // checkTolerations refuses tolerations that match nothing, or that say what they do not mean.

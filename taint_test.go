@@ -42,17 +42,9 @@ func TestTolerates(t *testing.T) {
 }
 
 // What matches nothing, or says what it does not mean, is refused with the path of the field.
-func TestTaintsAndTolerationsAreChecked(t *testing.T) {
-	node := func(list ...berth.Taint) error { return (&berth.Node{ID: "n", Taints: list}).Check(0) }
+func TestTolerationsAreChecked(t *testing.T) {
 	selector := func(list ...berth.Toleration) error { return (&berth.Selector{Tolerations: list}).Check() }
-	one := berth.Taint{Key: "a", Value: "b", Effect: berth.TaintNoSchedule}
-	require.NoError(t, node(one))
 	for field, err := range map[string]error{
-		"taints[0].key":           node(berth.Taint{Effect: berth.TaintNoSchedule}),
-		"taints[0].value":         node(berth.Taint{Key: "a", Value: "\x00", Effect: berth.TaintNoSchedule}),
-		"taints[0].effect":        node(berth.Taint{Key: "a"}),
-		"taints[1]":               node(one, berth.Taint{Key: "a", Effect: berth.TaintNoSchedule}),
-		"taints":                  node(make([]berth.Taint, 65)...),
 		"tolerations[0].key":      selector(berth.Toleration{Value: "b"}),
 		"tolerations[1].value":    selector(berth.Toleration{Key: "a"}, berth.Toleration{Key: "a", Operator: berth.TolerationExists, Value: "b"}),
 		"tolerations[0].operator": selector(berth.Toleration{Key: "a", Operator: 2}),

@@ -39,7 +39,7 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 }
 
 func (c *Core) checkNode(n *berth.Node) *berth.Error {
-	if err := refusal.From(n.Check(len(c.state.Config.Levels))); err != nil {
+	if err := spec.CheckNode(n, len(c.state.Config.Levels)); err != nil {
 		return err
 	}
 	if err := c.catalogue.CheckTables(n); err != nil {

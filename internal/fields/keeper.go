@@ -18,11 +18,11 @@ func Keepers() map[string]Keeper {
 	)
 	policy := Keeper{"config.go: func (p *Policy) check", "defaults.go: func (p Policy) WithDefaults"}
 	return map[string]Keeper{
-		"berth.Node":            {"node.go: func (n *Node) check", clone + "func CloneNode"},
-		"berth.GPU":             {"node.go: func (g *GPU) check", "core/internal/spec/node.go: func NodeOf"},
-		"berth.NIC":             {Check: "node.go: func (c *NIC) check"},
+		"berth.Node":            {"core/internal/spec/node_check.go: func CheckNode", clone + "func CloneNode"},
+		"berth.GPU":             {"core/internal/spec/node_check.go: func checkGPU", "core/internal/spec/node.go: func NodeOf"},
+		"berth.NIC":             {Check: "core/internal/spec/node_check.go: func checkNIC"},
 		"berth.Job":             {admission + "func (ad *Admission) checkJob", "core/internal/spec/job.go: func JobOf"},
-		"berth.Checkpoint":      {Check: "job.go: func (j *Job) checkTimes"},
+		"berth.Checkpoint":      {Check: admission + "func checkTimes"},
 		"berth.Group":           {admission + "func (ad *Admission) checkGroup", clone + "func CloneGroups"},
 		"berth.Topology":        {admission + "func (ad *Admission) checkTopology", clone + "func CloneTopology"},
 		"berth.Segment":         {Check: admission + "func (ad *Admission) checkSegment"},

@@ -4,8 +4,13 @@ package limits
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // maxText is the longest name or text, in bytes.
@@ -59,4 +64,35 @@ func BadAmount(v int64) (reason string, over bool) {
 		return fmt.Sprintf("%d exceeds %d", v, int64(MaxAmount)), true
 	}
 	return "", false
+}
+
+// BadSpan says why a span of so many milliseconds is refused, or "" if it is not: it is off, which
+// is -1, or negative, or over, so long that sums of such might overflow.
+func BadSpan(ms int64) (reason string, over bool) {
+	switch {
+	case ms == -1:
+		return "cannot be off", false
+	case ms < 0:
+		return fmt.Sprintf("is negative: %d ms", ms), false
+	case ms > MaxSpan:
+		return fmt.Sprintf("%d ms exceeds %d", ms, int64(MaxSpan)), true
+	}
+	return "", false
+}
+
+// BadLabels says which of some labels is refused, as a path, and why; "" if none is.
+func BadLabels(labels map[string]string) (path, reason string) {
+	if len(labels) == 0 {
+		return "", "" // as nearly always: without the list of keys
+	}
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		path := "[" + strconv.Quote(errtext.Short(key)) + "]"
+		if reason := BadName(key); reason != "" {
+			return path, "the key " + reason
+		}
+		if reason := BadText(labels[key]); reason != "" {
+			return path, reason
+		}
+	}
+	return "", ""
 }

@@ -48,7 +48,7 @@ var floors = [][]room{
 	},
 	{
 		{"core/internal/catalogue", "Catalogue", []string{"gang", "mig", "topology/nodegraph"}},
-		{"core/internal/spec", "", []string{"mig"}},
+		{"core/internal/spec", "", []string{"countable", "mig", "topology"}},
 	},
 	{{"core/internal/hardware", "Table", []string{"topology"}}},
 	// quota has the names by which amounts are saved.

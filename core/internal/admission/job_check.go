@@ -28,7 +28,7 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 	if j.Class > berth.ClassLatencyCritical {
 		return refusal.Of(berth.ErrInvalid, "class", fmt.Sprintf("%d is out of range", j.Class))
 	}
-	if err := refusal.From(j.CheckTimes()); err != nil {
+	if err := checkTimes(j); err != nil {
 		return err
 	}
 	if j.Service != nil {
@@ -45,7 +45,47 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 	if err := ad.checkGroups(j); err != nil {
 		return err
 	}
-	return refusal.In(refusal.From(j.CheckSameLabels()), "sameLabels")
+	return refusal.In(checkSameLabels(j), "sameLabels")
+}
+
+// checkTimes refuses spans of a job that are negative or too long.
+func checkTimes(j *berth.Job) *berth.Error {
+	for _, f := range []struct {
+		name  string
+		value berth.Duration
+	}{
+		{"minRuntime", j.MinRuntime},
+		{"expectedRuntime", j.ExpectedRuntime},
+		{"checkpoint.interval", j.Checkpoint.Interval},
+		{"checkpoint.cost", j.Checkpoint.Cost},
+		{"checkpoint.restartCost", j.Checkpoint.RestartCost},
+		{"gangTimeout", j.GangTimeout},
+	} {
+		if err := refusal.Span(f.value); err != nil {
+			return refusal.In(err, f.name)
+		}
+	}
+	return nil
+}
+
+// checkSameLabels refuses labels that cannot be one over a gang: too many, no names, named twice,
+// or of a gang that claims no GPU.
+func checkSameLabels(j *berth.Job) *berth.Error {
+	if len(j.SameLabels) > limits.MaxSameLabels {
+		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("%d labels; the most is %d", len(j.SameLabels), limits.MaxSameLabels))
+	}
+	for i, key := range j.SameLabels {
+		if err := refusal.Name(key); err != nil {
+			return refusal.In(err, errtext.Index("", i))
+		}
+		if slices.Contains(j.SameLabels[:i], key) {
+			return refusal.Of(berth.ErrInvalid, errtext.Index("", i), fmt.Sprintf("%q is named twice", errtext.Short(key)))
+		}
+	}
+	if len(j.SameLabels) > 0 && !slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.WantsDevice() }) {
+		return refusal.Of(berth.ErrInvalid, "", "no group claims a GPU, and members of the host alone go anywhere")
+	}
+	return nil
 }
 
 // CheckReplicas refuses a number of replicas that is negative or beyond the limit of the core.

@@ -46,6 +46,24 @@ func Amount(v int64) *berth.Error {
 	return invalid(reason)
 }
 
+// Span refuses a span that is off, negative, or so long that sums of such might overflow.
+func Span(d berth.Duration) *berth.Error {
+	reason, over := limits.BadSpan(int64(d))
+	if over {
+		return Of(berth.ErrLimit, "", reason)
+	}
+	return invalid(reason)
+}
+
+// Labels refuses keys that cannot be names, and values that are no text.
+func Labels(labels map[string]string) *berth.Error {
+	path, reason := limits.BadLabels(labels)
+	if reason == "" {
+		return nil
+	}
+	return Of(berth.ErrInvalid, path, reason)
+}
+
 func invalid(reason string) *berth.Error {
 	if reason == "" {
 		return nil

@@ -45,7 +45,7 @@ func Node(id berth.NodeID, gpus int, domains ...string) berth.Node {
 // Join adds a node, as NodeJoined does.
 func (m *Machine) Join(node berth.Node) *record.Node {
 	m.t.Helper()
-	require.NoError(m.t, node.Check(len(m.State.Config.Levels)))
+	require.Nil(m.t, spec.CheckNode(&node, len(m.State.Config.Levels)))
 	m.NoRefusal(m.Catalogue.CheckTables(&node))
 	m.NoRefusal(m.Catalogue.Graphs.Check(&node))
 	known := spec.NodeOf(&node)
