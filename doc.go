@@ -27,6 +27,7 @@
 //   - Reserve GPUs in advance: [core.Example_reserve].
 //   - Ask why a job waits: [core.ExampleCore_Explain], [core.ExampleCore_StartPlan].
 //   - Adopt what runs already: [core.Example_adopt].
+//   - Export metrics: [core.ExampleCore_Report_metrics].
 //   - Replay an incident: [journal.ExampleReplay]. Go on from it: [journal.ExampleRecover].
 //   - Judge a policy: by a workload, [life.Example]; as of now, [core.ExampleCore_WhatIf].
 //   - Choose among places by a rule of one's own: [core.Example_scorer].

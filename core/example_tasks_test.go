@@ -58,6 +58,31 @@ func Example_drain() {
 	// 3s: 0 members left on n1
 }
 
+// Gauges are read off a Report, counters off its Totals, which count since the core was made and
+// are in its snapshots. A pool of many thousand nodes is asked every ten seconds or so, and not in
+// every pass. Package metrics of the module etcd has all of them for Prometheus.
+func ExampleCore_Report_metrics() {
+	sched := newExample()
+	mustApply(sched, morning, training("llm", 1))
+	mustApply(sched, morning, training("waits", 2))
+	pass(sched, morning)
+	report := sched.Report()
+	for _, p := range report.Products {
+		fmt.Printf("gpus{product=%q,state=\"held\"} %g\n", p.Product, float64(p.HeldMilli)/1000)
+		fmt.Printf("gpus{product=%q,state=\"free\"} %g\n", p.Product, float64(p.FreeMilli)/1000)
+	}
+	for _, q := range report.Queues {
+		fmt.Printf("waiting_replicas{queue=%q} %d\n", q.Queue, q.WaitingReplicas)
+	}
+	fmt.Println("binds_total", report.Totals.Binds)
+	// Output:
+	// 0s: bind llm n1[0-7] (fits)
+	// gpus{product="H100-80GB",state="held"} 8
+	// gpus{product="H100-80GB",state="free"} 8
+	// waiting_replicas{queue="research"} 1
+	// binds_total 1
+}
+
 // A pool that may be repartitioned divides a GPU for a member that asks for an instance. The
 // Bind lists the Repartition in After: carry that out first.
 func Example_divideGPUs() {

@@ -3,7 +3,7 @@ module github.com/berth-sched/berth/etcd
 go 1.26.0
 
 require (
-	github.com/berth-sched/berth v0.0.0
+	github.com/berth-sched/berth v0.1.0
 	github.com/prometheus/client_golang v1.23.2
 	github.com/stretchr/testify v1.12.1
 	go.etcd.io/etcd/api/v3 v3.7.3
