@@ -19,6 +19,23 @@ import (
 )
 
 // Answers are given about the rooms below. It owns nothing.
+//
+// Its invariants:
+//
+//  1. No answer changes anything that another one, or a pass, could tell. Equal states get equal
+//     answers.
+//  2. A reason names what is in the way now: a limit before capacity, and of capacity what is
+//     short.
+//  3. The victims and moves of a start plan are those that the next pass would take. Where there
+//     are none, a text says why.
+//  4. A report counts every GPU once: held, free or out of service. What is free is stranded if no
+//     member that waits fits on its node.
+//  5. A world that is as the core has it does not differ from it. Each difference is named once, by
+//     the event that settles it if there is one.
+//  6. A fault of a process takes its replica and, by the mode of the GPU, those beside it; one of
+//     the GPU takes all. A replica is down if a group has less than its minimum then.
+//  7. What is handed out is the caller's own.
+//  8. Replicas that wait alike are told as one, whether they are records by now or a number.
 type Answers struct {
 	agenda  *agenda.Agenda
 	state   *state.State
