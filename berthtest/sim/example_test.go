@@ -42,5 +42,5 @@ func Example() {
 	// Output:
 	// 1m0s bind first
 	// 11m30s bind second
-	// {AllMilli:1000 HeldMilli:0 FreeMilli:1000 OutOfServiceMilli:0 StrandedMilli:0}
+	// 1, of which 0 held, 1 free
 }

@@ -177,7 +177,7 @@ func TestBadSchedulersAreCaught(t *testing.T) {
 		"no member":      "order 1 binds a/0[7], which is no member or is placed",
 		"no replica":     "order 1 is about a/-1, which does not exist",
 		"no claims":      "claims: order 1 binds members of a/0 with the claims of 0 groups; the job has 1",
-		"another claim":  `claims: order 1 says that group "" of a/0 claims {GPUs:2`,
+		"another claim":  `claims: order 1 says that group "" of a/0 claims 2 GPUs; group "" claims 1 GPU`,
 		"pointer":        "order 1 is a *berth.Bind",
 		"nil":            "the order after order 0 is nil",
 		"reports late":   "R2: the refusal is a *errors.errorString: not today",

@@ -25,7 +25,8 @@ func TestAReportCountsEveryGPUOnce(t *testing.T) {
 	n4 := m.NodeNamed("n4")
 	m.NoRefusal(m.GPUs.GPUPartitioned(berth.GPUPartitioned{Node: "n4", GPU: 7, Mode: berth.GPUModeMIG, Instances: n4.Table.Lattice.Layout(sevenths(n4))}))
 	m.NoRefusal(m.GPUs.GPUPartitioned(berth.GPUPartitioned{Node: "n4", GPU: 6, Mode: berth.GPUModeMIG}))
-	n4.GPUs[6].Note().Unknown, n4.Altered = true, true
+	n4.GPUs[6].Note().Restore(&record.SavedGPU{Unknown: true}, nil)
+	n4.Altered = true
 	m.Books.SettleGPU(n4, 6)
 	instance := n4.Spec.GPUs[7].Instances[3]
 	m.Observe(m.State.Now, claiming("instance", 1, berth.MIGInstance("1g.10gb")), []berth.MemberPlacement{{Node: "n4", GPUs: berth.GPUSetOf(7), Instance: instance}})
