@@ -69,6 +69,7 @@ func enumerations() []enumeration {
 	return []enumeration{
 		of(berth.ClassLatencyCritical), of(berth.ShareTimeSlice), of(berth.GPUModeTimeSlice), of(berth.ReplicaReleasing),
 		of(berth.OutcomePartial), of(berth.FaultNode), of(berth.LocalityLoose), of(berth.GeometryPerClaim), of(berth.PreemptionOff),
+		of(berth.TaintNoSchedule), of(berth.TolerationExists),
 		of(berth.DefragmentationOff), of(berth.XidCondemns),
 		of(gang.BottleneckFragmentation), of(gang.PartitioningPerClaim), of(gang.LocalityLoose),
 		of(countable.Resource(countable.NumResources - 1)),

@@ -12,11 +12,12 @@ import (
 // leastDelay is what no scheduler can go below: the mean delay by GPUs, in minutes, of a fleet that
 // serves gangs as a fluid, stops them for nothing, and knows all run times.
 //
-// While a job that is served whole runs, it is served on average half its run time before its end:
-// it ends no earlier than the mean instant of its service and half of that. Of all schedules that
-// serve as much as the fleet does, the sum of the mean instants by GPUs is least where the job with the
-// shortest run time goes first, as if the whole fleet could serve it: Goemans, Queyranne, Schulz,
-// Skutella, Wang, "Single Machine Scheduling with Release Dates", SIAM J. Discrete Math. 15, 2002.
+// While a job that is served whole runs, it is served on average half its run time before its
+// end: it ends no earlier than the mean instant of its service and half of its run time. Of all
+// schedules that serve as much as the fleet does, the sum of the mean instants by GPUs is least
+// where the job with the shortest run time goes first, as if the whole fleet could serve it:
+// Goemans, Queyranne, Schulz, Skutella, Wang, "Single Machine Scheduling with Release Dates",
+// SIAM J. Discrete Math. 15, 2002.
 func leastDelay(w *life.Workload) float64 {
 	fleet := 0.0
 	for i := range w.Nodes {
@@ -36,7 +37,7 @@ func leastDelay(w *life.Workload) float64 {
 			f := &flows[waits.list[0]]
 			part := min(f.left, (until-now)*fleet)
 			end := now + part/fleet
-			// The part's mean instant, by its share of the job, less half of the run time at the end.
+			// The part's mean instant, by its share of the job.
 			delay += f.gpus * part / (f.runs * f.gpus) * (now + end) / 2
 			if f.left -= part; f.left <= 0 || part == 0 {
 				delay -= f.gpus * (f.at + f.runs/2)

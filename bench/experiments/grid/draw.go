@@ -24,12 +24,11 @@ var teams = [...]int{4, 3, 2, 1}
 
 // draw makes the workload of a cell: so many jobs, the same for each seed.
 //
-// Submissions come as a Poisson process, three times as often at three in the afternoon as at night
-// and half as often at weekends. A fifth are sweeps of 4 to 16 equal jobs. Sizes are powers of two
-// from a GPU to half of the fleet, each half as often as the size below, on larger fleets up to 0.7
-// times. Run times are lognormal
-// around half an hour for a GPU, longer with the size, and one job in six fails in its first minutes.
-// The span is what gives the load.
+// Submissions come as a Poisson process, three times as often at three in the afternoon as at
+// night, and half as often at weekends. A fifth are sweeps of 4 to 16 jobs that ask for the same.
+// Sizes are powers of two from a GPU to half of the fleet, each half as often as the size below, on
+// larger fleets up to 0.7 times. Run times are lognormal around half an hour for a GPU, longer with
+// the size, and one job in six fails in its first minutes. The span is what gives the load.
 func draw(c cell, jobs int, seed uint64) *life.Workload {
 	d := drawing{cell: c, random: rand.New(rand.NewPCG(seed, 17)), gpus: c.number(fleet) * gpusPerNode}
 	w := &life.Workload{Nodes: d.nodes(), Queues: d.queues()}
@@ -137,8 +136,8 @@ func (d *drawing) submission() {
 	}
 }
 
-// larger is how likely a size is the next larger one instead: on 500 nodes more likely than on 8, as
-// some thousand jobs of a few GPUs leave them empty.
+// larger is how likely a size is the next larger one instead: on 500 nodes more likely than on 8,
+// as some thousand jobs of a few GPUs leave them empty.
 func (d *drawing) larger() float64 {
 	return 0.5 + 0.2*math.Log(float64(d.gpus)/64)/math.Log(62.5)
 }

@@ -13,19 +13,20 @@ import (
 )
 
 // Help says what the experiment does, and what it does not.
-const Help = `grid plays jobs that are drawn under the core as it comes, EASY backfill with the same estimates and with
-exact run times, FIFO, and greedy best fit: in cells that differ in the size of the fleet, its topology, the load, what is
-known of run times, how many jobs can write checkpoints, and who shares the fleet. Every seed is another draw of the
-jobs, the same for every scheduler.
+const Help = `grid plays jobs that are drawn under the core as it comes, EASY backfill with the same estimates
+and with exact run times, FIFO, and greedy best fit: in cells that differ in the size of the fleet,
+its topology, the load, what is known of run times, how many jobs write checkpoints, and whether
+queues share the fleet. Every seed is another draw of the jobs, the same for every scheduler.
 
-A row for each cell sets berth beside EASY; the summary has a row for each scheduler. Delay is all time without
-progress, weighted by GPUs. Slowdown is bounded at 10 seconds. Useful time is what was held until the last submission,
-less what was lost. "Least" is the delay that no scheduler can go below, gangs as a fluid and all run times known. A ratio is
-of the means over the seeds, and below a minute nothing is better than a minute. A cell is worse, or better, where the
-95 % interval of the difference to EASY says so; with fewer than three seeds, where the mean does.
+A row for each cell sets berth beside EASY; the summary has a row for each scheduler. Delay is all
+time without progress, weighted by GPUs. Slowdown is bounded at 10 seconds. Useful time is what was
+held until the last submission, less what was lost. "Least" is a delay that no scheduler goes
+below, with gangs as a fluid and all run times known. A ratio is of the means over the seeds, and
+below a minute nothing is better than a minute. A cell is worse, or better, where the 95 % interval
+of the difference to EASY says so; with fewer than three seeds, where the mean does.
 
-FIFO, EASY and greedy know no queues and evict nothing; guarantees are not measured. Gangs prefer a leaf and do not
-require one. Orders are carried out at once.
+FIFO, EASY and greedy know no queues and evict nothing; guarantees are not measured. Gangs prefer a
+leaf and do not require one. Orders are carried out at once.
 
 `
 
