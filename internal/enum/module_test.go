@@ -34,7 +34,7 @@ type enumeration struct {
 	text      func(int) string
 	marshal   func(int) ([]byte, error)
 	unmarshal func(string) (int, error)
-	foreign   bool // its words are those of a maker's tools
+	foreign   bool // its words are those of a maker's tools, or of Kubernetes
 }
 
 func of[E interface {
@@ -69,7 +69,7 @@ func enumerations() []enumeration {
 	return []enumeration{
 		of(berth.ClassLatencyCritical), of(berth.ShareTimeSlice), of(berth.GPUModeTimeSlice), of(berth.ReplicaReleasing),
 		of(berth.OutcomePartial), of(berth.FaultNode), of(berth.LocalityLoose), of(berth.GeometryPerClaim), of(berth.PreemptionOff),
-		of(berth.TaintNoSchedule), of(berth.TolerationExists),
+		foreign(of(berth.TaintNoSchedule)), foreign(of(berth.TolerationExists)),
 		of(berth.DefragmentationOff), of(berth.XidCondemns),
 		of(gang.BottleneckFragmentation), of(gang.PartitioningPerClaim), of(gang.LocalityLoose),
 		of(countable.Resource(countable.NumResources - 1)),
