@@ -26,7 +26,8 @@
 //
 //	core       the handlers, the list of stages, next wake, what-if; walks the rooms for snapshots
 //	answer     explain, report, blast radius, differences, start plans; it changes nothing
-//	evict      victims and their choice: cost and gain, drains and moves, plans for a beneficiary
+//	evict      plans for a beneficiary, moves and drains: which bid is made, and what it leads to
+//	victim     which gangs go for a beneficiary: what queues keep, the least cost, cost and gain
 //	search     where: for what waits, on what is set aside, on GPUs yet to be divided, in the future
 //	gpus       how GPUs are divided: modes, layouts, the orders that change them
 //	life       a replica's states: settle, release, take back, stop by way of a checkpoint; rates
@@ -40,6 +41,7 @@
 //	packing    members of several gangs onto nodes at once, exactly; it owns nothing
 //	evictable  an index of what could be evicted where, at what cost; it follows from the records
 //	state      the records by name and in their orders, and questions that one record cannot answer
+//	hardware   what nodes are alike in, so that the fleet counts them by kind; it knows no record
 //	record     the records themselves: node, replica, job, request, queue, reservation
 //	demand     what the fleet is asked for, and what it costs to take room from that; no record
 //	agenda     what has changed, and which stages of a pass are due when; it knows no record
@@ -49,6 +51,13 @@
 //	refusal, invariant                  typed errors, broken promises;
 //	values, effort                      copies of values of package berth, and words for texts;
 //	                                    bounds of the work of a pass
+//
+// The rooms share some words. A shape is what a gang asks for, equal for equal requests; a bucket
+// is what of one shape waits in one queue, and an entry is a replica in a bucket: a pending one, or
+// a running one that lacks members of a group. A plan says when and where an entry will fit; a bid
+// is an attempt to find victims or moves for one, that gain more than they cost. A beneficiary is a
+// gang that a bid makes room for, and its earmark is the charge of that room to its queue while
+// other work is looked at. A piece is a replica, or members of it, as far as they go together.
 //
 // A bid plans, and a plan never bids: so evict stands above search. Plans are imagined
 // on the fleet and the quota tree themselves, and taken back before the pass is over; what

@@ -8,8 +8,9 @@ import (
 	"github.com/berth-sched/berth/core/internal/victim"
 )
 
-// expect adds to a reason when a replica is expected to start that waits for what a shape asks:
-// the first way that is foreseen counts. gone is by when victims that it may yet have are gone.
+// expect adds to a reason when a replica is expected to start, or to grow. Of the ways that are
+// foreseen the soonest counts; but a growth that has its place planned waits for that one alone.
+// gone is the instant by which its possible victims have left.
 func (an *Answers) expect(rep *record.Replica, s *record.Shape, grows bool, gone berth.Time, reason *berth.Reason) {
 	if reason.Code == berth.ReasonNoNodes || reason.Code == berth.ReasonTooLarge {
 		return
@@ -26,9 +27,10 @@ func (an *Answers) expect(rep *record.Replica, s *record.Shape, grows bool, gone
 	}
 }
 
-// goneBy is by when victims of an entry are gone that may be asked to go from an instant on: when a
-// pass looks for them again, the longest that one of them may take to write a checkpoint, and a
-// whole attempt to stop it. Never: something has to change before.
+// goneBy is the instant by which victims of an entry have left that may be asked to go from an
+// instant on. It is that instant, or the later one at which a pass looks for victims again, and the
+// time that the slowest of them takes for a checkpoint and for a whole attempt to stop it. Never:
+// something has to change before.
 func (an *Answers) goneBy(e *record.Entry, victims []record.Piece, from berth.Time) berth.Time {
 	if from = max(from, an.backlog.Due.LooksFor(e), an.evict.NextBid()); from == agenda.Never {
 		return from
@@ -40,7 +42,8 @@ func (an *Answers) goneBy(e *record.Entry, victims []record.Piece, from berth.Ti
 	return gone
 }
 
-// movedBy is by when the gangs of a bid are gone that the next pass may move; never: it moves none.
+// movedBy is the instant by which the gangs have left that the next pass moves for a bid; never: it
+// moves none.
 func (an *Answers) movedBy(b *evict.Bid) berth.Time {
 	var movers []record.Piece
 	for _, m := range b.Moves {
@@ -52,8 +55,8 @@ func (an *Answers) movedBy(b *evict.Bid) berth.Time {
 	return an.goneBy(b.Entry, movers, an.life.VictimsReady(victim.Wholes(movers)))
 }
 
-// givenNext is by when gangs that shrink just now may have given more of their surplus, once what
-// they give now is gone; never: none shrinks.
+// givenNext is the soonest instant by which a gang that shrinks now can have shrunk once more;
+// never: none shrinks.
 func (an *Answers) givenNext() berth.Time {
 	at := agenda.Never
 	an.state.Leaving.Ascend(func(rep *record.Replica) bool {

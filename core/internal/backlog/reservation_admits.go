@@ -38,15 +38,16 @@ func (bl *Backlog) WithinGuarantee(rep *record.Replica) bool {
 	if rep.Moving != nil && rep.Moving.IsBackoff() {
 		w = rep.Moving
 	}
-	if bl.books.Earmarked && w != nil && !w.Unmarked { // it is charged already, and for a surplus too
+	if bl.books.Earmarked && w != nil && !w.Unmarked { // with its own earmark it would count twice
 		bl.earmarkFor(w, false)
 		defer bl.earmarkFor(w, true)
 	}
 	return bl.state.Quota.Within(rep.Job.Queue, s.Least)
 }
 
-// Overrun ends the reservations of gangs in whose stead a replica that ranks above them
-// has just been placed: they have to be planned anew.
+// Overrun ends the reservations of gangs that lose their place to a replica of a higher rank, which
+// has just been placed and is not expected to end in time. All gangs with a place on such a node
+// are planned anew, as there is room for fewer of them.
 func (bl *Backlog) Overrun(rep *record.Replica) {
 	end := bl.state.EndIfPlaced(rep)
 	for flat := range rep.Members {
@@ -63,7 +64,7 @@ func (bl *Backlog) Overrun(rep *record.Replica) {
 	}
 }
 
-// LoseRoom ends a room that cannot come true any more, since others took it.
+// LoseRoom ends the reservation of a beneficiary that others have taken the room of.
 func (bl *Backlog) LoseRoom(w *record.Reservation) {
 	bl.noteDisplaced(w)
 	bl.EndReservation(w)
@@ -137,8 +138,8 @@ func (bl *Backlog) ReservationsOfJoining(spec *spec.Node) []*record.Reservation 
 	return list
 }
 
-// Spoil ends the reservations and moves of gangs that count on a node which takes no work
-// any more, or lost a GPU.
+// Spoil ends the reservations and moves of all gangs that count on a node: it has changed, takes no
+// work any more, or was given to others.
 func (bl *Backlog) Spoil(n *record.Node) {
 	for _, w := range slices.Clone(n.Reservations) {
 		if w.CountsOnNodes() {

@@ -1,5 +1,6 @@
 // Package books holds and charges: what a member holds in the fleet, what its queue is charged for
-// it, what the fleet has for queues to share, and the ledger. It is the one door to both trees.
+// it, what the fleet has for queues to share, and the ledger. It is the one door to the gang.Fleet
+// and to the quota tree.
 package books
 
 import (
@@ -21,9 +22,9 @@ import (
 //
 //  1. A member holds capacity in the fleet if and only if its state says so, and the fleet and
 //     the quota tree hold nothing else but what is earmarked.
-//  2. Usage equals the sum of what is held at every queue.
-//  3. Earmarks are charged between two instants of a pass alone.
-//  4. The lots of a queue are what runs there without a surplus, by what it is charged.
+//  2. What a queue uses is the sum of what its members hold.
+//  3. Earmarks are charged only while a pass looks for victims and moves, and never after it.
+//  4. The lots of a queue count the gangs without a surplus that run there, by their charge.
 //  5. Capacities has what the nodes add to the fleet: of one that takes no more work, what is in
 //     use there.
 type Books struct {
@@ -39,7 +40,7 @@ type Books struct {
 	Capacities map[quota.Resource]int64
 	untold     []quota.Resource
 	left       []*record.Node // scratch: the nodes of members that UnbookAll frees
-	// Restoring: charges are those of before, and no time passes.
+	// Restoring: the ledger is restored as it was saved, so that charges are not added to it.
 	Restoring bool
 	Queues    []*record.Queue // by quota.QueueIndex; nil where vacant
 	// Earmarked: beneficiaries are charged with what they will hold;

@@ -74,7 +74,8 @@ func (bk *Books) CheckCharges() error {
 	return nil
 }
 
-// resources lists those that queues are charged for, as long as the fleet has some.
+// resources lists those that queues are charged for: GPUs, each product that a node has, and what
+// hosts have.
 func (bk *Books) resources() []quota.Resource {
 	list := []quota.Resource{quota.GPUMilli}
 	for r := range countable.Resource(countable.NumResources) {
@@ -89,8 +90,8 @@ func (bk *Books) resources() []quota.Resource {
 	return slices.Compact(list)
 }
 
-// CheckContenders works out anew what is kept per queue of what it wants, lends and uses beyond its
-// guarantee, and the shares.
+// CheckContenders works out anew the demand of each queue, what it lends, what it uses beyond its
+// guarantee, and the fair shares.
 func (bk *Books) CheckContenders() error {
 	over, keeping := 0, 0
 	tree := bk.state.Quota
@@ -138,7 +139,7 @@ func (bk *Books) CheckLedger() error {
 	return nil
 }
 
-// CheckLots checks that queues count what runs in them by what it is charged.
+// CheckLots checks that queues count the gangs without a surplus that run there, by their charge.
 func (bk *Books) CheckLots() error {
 	for _, q := range bk.Queues {
 		if q == nil {

@@ -9,9 +9,9 @@ import (
 )
 
 // A ReservationKind says what a Reservation is: one of a pending gang, one made in advance, a
-// set of hot spares, ... The kind is the tag of the union that a Reservation is. No other file
-// asks for it, or guesses it from pointers: the rest of the core asks the methods of Reservation
-// below. All they know is this table:
+// set of hot spares, ... The kind is the tag of the union that a Reservation is. Other files
+// do not guess it from pointers, and tell kinds apart by the methods of Reservation below. All they
+// know is this table:
 //
 //	kind           holder      own  inTime  queue  lowCost  lostHardware  taker    planned  expires
 //	ended          forNobody   -    -       -      -        -             nobody   -        -
@@ -202,7 +202,8 @@ func (s *SavedGangReservation) kindOf(moving bool, of berth.ReplicaState) Reserv
 	return k
 }
 
-// Cause is that of the Bind which takes a gang to where it is planned.
+// Cause is that of the Bind which takes a gang to where it is planned. It means nothing for a kind
+// that is not planned.
 func (k ReservationKind) Cause() berth.CauseCode {
 	if k == KindMove || k == KindBackoff || k == KindResume {
 		return berth.CauseResumed
@@ -216,7 +217,8 @@ func (w *Reservation) Taker() Taker { return w.Kind.Rule().Taker }
 // IsAwaited reports whether a gang waits for a reservation.
 func (w *Reservation) IsAwaited() bool { return w.Kind.Rule().holder == forWaiting }
 
-// IsMove reports whether a reservation is the place of a gang that still holds another.
+// IsMove reports whether a reservation is kept for a gang that has not left its place yet, or that
+// backs off.
 func (w *Reservation) IsMove() bool { return w.Kind.Rule().holder == forMoving }
 
 // KeepThrough makes a place that of a gang which backs off, until an instant.
@@ -231,7 +233,7 @@ func (w *Reservation) IsBackoff() bool { return w.Kind == KindBackoff }
 // IsExclusive reports whether a reservation has the domains of a gang that runs.
 func (w *Reservation) IsExclusive() bool { return w.Kind.Rule().holder == forRunning }
 
-// IsAdvance reports whether a reservation is a Reservation.
+// IsAdvance reports whether a reservation was made in advance, by a ReservationSet.
 func (w *Reservation) IsAdvance() bool { return w.Kind.Rule().holder == forQueue }
 
 // IsNodeSet reports whether nodes come to a reservation and go from it one by one.
@@ -270,8 +272,8 @@ func (w *Reservation) IsPartial() bool {
 // the first pass in which the gang could bid for the rest.
 func (w *Reservation) IsPartialResume() bool { return w.Kind == KindPartialResume }
 
-// ListsNodes reports whether neither name nor place says which nodes are in a reservation, so that
-// one that is described anew has to be put back.
+// ListsNodes reports whether its list alone says which nodes are in a reservation, so that a node
+// that is described anew has to be put back. Hot spares are not: they are chosen anew.
 func (w *Reservation) ListsNodes() bool { return w.IsBurnIn() || w.IsAdvance() && w.Advance.GPUs > 0 }
 
 // Disown makes a reservation one that has ended: nobody has it any more.

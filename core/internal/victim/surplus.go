@@ -19,15 +19,16 @@ func Wholes(list []record.Piece) []*record.Replica {
 	return reps
 }
 
-// A surplus is what a group of a gang that runs has above its minimum: units of which any may
-// go, but only so many members in all.
+// A surplus is what a group of a gang that runs has above its minimum, in units: whole segments of
+// the widest kind, or single members where there are none. Any unit may go, but only so many
+// members in all.
 type surplus struct {
 	// units that run, those first that go first.
 	units [][]int
-	// most members may go and leave the minimum.
+	// most is how many members may go, so that the minimum stays.
 	most int
-	// allowance is the number, from 1, of what a victim search may take of it; 0: none yet. taken
-	// is how many members it would.
+	// allowance is the place of its bound among the allowances of a search, from 1 on; 0: it has
+	// none yet. taken is how many members the search would take.
 	allowance, taken int
 }
 
@@ -65,7 +66,8 @@ func (s *surplus) extras() [][]int {
 	return s.units
 }
 
-// MergeParts makes one part of all that go of one replica, in order of job and number.
+// MergeParts joins the pieces of each replica into one, in order of job and number. It sorts the
+// list in place.
 func MergeParts(list []record.Piece) []record.Piece {
 	slices.SortStableFunc(list, func(a, b record.Piece) int { return record.CompareReplicas(a.Rep, b.Rep) })
 	var merged []record.Piece
@@ -83,8 +85,8 @@ func MergeParts(list []record.Piece) []record.Piece {
 }
 
 // arrange puts those units of a surplus first that lie where a request may have use for them:
-// on nodes that it may use, there where the most could become free together. Of others the later
-// ones go first.
+// on nodes that it may use, there where the most could become free together. A unit counts at the
+// node of its first member. Of equal units the later one goes first.
 func (v *Victims) arrange(s *surplus, rep *record.Replica, r *gang.Request) {
 	room := map[*record.Node]int64{}
 	of := func(unit []int) *record.Node { return rep.Members[unit[0]].Node }
