@@ -27,7 +27,7 @@
 //   - Reserve GPUs in advance: [core.Example_reserve].
 //   - Ask why a job waits: [core.ExampleCore_Explain], [core.ExampleCore_StartPlan].
 //   - Adopt what runs already: [core.Example_adopt].
-//   - Export metrics: [core.ExampleCore_Report_metrics].
+//   - Export metrics: [core.Example_metrics].
 //   - Replay an incident: [journal.ExampleReplay]. Go on from it: [journal.ExampleRecover].
 //   - Judge a policy: by a workload, [life.Example]; as of now, [core.ExampleCore_WhatIf].
 //   - Choose among places by a rule of one's own: [core.Example_scorer].
@@ -160,28 +160,28 @@
 // # What each report does
 //
 // Down: the report, or a deadline that a pass finds. Across: the state of the replica that it is
-// about, and the states that it can be in after it. "stale" is [ErrStale] with no effect, as for
-// every report about an order that is not out, or about a former life; "-" is where nothing else
-// occurs.
+// about, and the states that it can be in after it. "-" is where nothing comes of it: it does not
+// occur, or is refused with [ErrStale], as is every report about an order that is not out, or about
+// a former life.
 //
 //	                             pending  binding                      repairing           running                      releasing
-//	Bind done                    stale    pending, repairing, running  -                   running                      stale
-//	Bind partial                 stale    pending, repairing, running  -                   running                      -
-//	Bind failed                  -        pending, repairing           stale               running                      -
+//	Bind done                    -        pending, repairing, running  -                   running                      -
+//	Bind partial                 -        pending, repairing, running  -                   running                      -
+//	Bind failed                  -        pending, repairing           -                   running                      -
 //	Bind, deadline               -        pending, releasing           -                   running                      -
-//	Release done                 stale    -                            -                   running                      pending, gone
+//	Release done                 -        -                            -                   running                      pending, gone
 //	Release partial              -        -                            -                   running                      pending, releasing, gone
 //	Release failed               -        -                            -                   running                      releasing
 //	Release, deadline            -        -                            -                   running                      pending, releasing, gone
-//	RequestCheckpoint done       stale    -                            -                   running, releasing           stale
+//	RequestCheckpoint done       -        -                            -                   running, releasing           -
 //	RequestCheckpoint partial    -        -                            -                   refused                      -
 //	RequestCheckpoint failed     -        -                            -                   running, releasing           -
 //	RequestCheckpoint, deadline  -        -                            -                   running, releasing           -
 //	Repartition failed           -        binding                      -                   running                      pending, releasing, gone
-//	MemberFailed                 stale    binding                      pending, repairing  pending, running, releasing  stale
+//	MemberFailed                 -        binding                      pending, repairing  pending, running, releasing  -
 //	NodeLost, GPUFailed          -        binding                      pending, repairing  pending, running, releasing  pending, releasing, gone
-//	CheckpointWritten            stale    refused                      refused             running                      stale
-//	JobFinished                  stale    releasing, gone              gone                releasing, gone              releasing
+//	CheckpointWritten            -        refused                      refused             running                      -
+//	JobFinished                  -        releasing, gone              gone                releasing, gone              releasing
 //	JobCancelled                 gone     releasing, gone              releasing           releasing                    releasing
 //
 // Which of several it is:
@@ -513,6 +513,7 @@
 // [journal.ExampleRecover]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Recover
 // [core.Example_preempt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Preempt
 // [core.Example_drain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Drain
+// [core.Example_metrics]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Metrics
 // [core.Example_divideGPUs]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-DivideGPUs
 // [core.Example_reserve]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Reserve
 // [core.ExampleCore_Explain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.Explain

@@ -61,7 +61,7 @@ func Example_drain() {
 // Gauges are read off a Report, counters off its Totals, which count since the core was made and
 // are in its snapshots. A pool of many thousand nodes is asked every ten seconds or so, and not in
 // every pass. Package metrics of the module etcd has all of them for Prometheus.
-func ExampleCore_Report_metrics() {
+func Example_metrics() {
 	sched := newExample()
 	mustApply(sched, morning, training("llm", 1))
 	mustApply(sched, morning, training("waits", 2))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,7 +96,7 @@ func (w *witness) note(report string, before, after *gangView, refused error) {
 	became := "gone"
 	switch {
 	case errors.Is(refused, berth.ErrStale):
-		became = "stale"
+		return // of most reports in most states, and nothing comes of it
 	case refused != nil:
 		became = "refused"
 	case after != nil:
@@ -211,14 +210,10 @@ func (w *witness) table() string {
 		for _, s := range states {
 			seen := w.seen[[2]string{report, s.String()}]
 			if len(seen) > 1 {
-				seen = maps.Clone(seen)
-				delete(seen, "stale")
-			}
-			if len(seen) > 1 {
 				delete(seen, "refused")
 			}
 			var cell []string
-			for _, name := range []string{"stale", "refused", "pending", "binding", "repairing", "running", "releasing", "gone"} {
+			for _, name := range []string{"refused", "pending", "binding", "repairing", "running", "releasing", "gone"} {
 				if seen[name] {
 					cell = append(cell, name)
 				}
