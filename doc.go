@@ -193,10 +193,10 @@
 //     one order out at a time. Until then those members count as placed, but not as alive: answers
 //     and Outstanding leave them out.
 //   - A Bind of a gang that runs is a growth. What of it does not start leaves the gang as it was;
-//     one whose deadline passes is released, and the gang runs on.
+//     when its deadline passes, its members are released, and the gang runs on.
 //   - Members that a Release stopped are free; it stays out for the others. It is given again at
 //     its deadline, and after Policy.ReleaseAttempts the members are presumed dead.
-//   - A victim whose place no beneficiary needs by the time of its checkpoint runs on. A partial
+//   - A victim runs on if no beneficiary needs its place by the time of its checkpoint. A partial
 //     checkpoint is refused: it is written as a whole.
 //   - The GPUs of running members are free at once when the job finishes. Members that were being
 //     started or stopped might come up yet, so they are released first.
@@ -255,7 +255,7 @@
 //	          told           known     GPUPartitioned tells how it is divided
 //	          lost           unknown   it fails, or its node is lost
 //
-// A Repartition that failed leaves the GPU as it was. One whose deadline passed counts as done if a
+// A Repartition that failed leaves the GPU as it was. After its deadline it counts as done if a
 // member runs on what was ordered; else the GPU is unknown and takes no member.
 // Members that were being started when the deadline passed hold the GPU until their Bind is
 // over: they may come up. If its report says that one of them runs, it does.

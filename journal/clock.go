@@ -27,7 +27,7 @@ func (m machineClock) Read() (berth.Time, time.Duration) {
 // a machine keeps its own.
 //
 // Whatever is due by the instant to which it is moved is due at once, as after a machine was
-// suspended. An order whose deadline has passed counts as failed in the next pass. So a test that
+// suspended. An order counts as failed in the next pass after its deadline. So a test that
 // carries orders out reports them first, and moves the clock afterwards.
 type ManualClock struct {
 	wall    berth.Time

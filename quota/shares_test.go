@@ -17,7 +17,7 @@ func drawShares(t *rapid.T, lending bool) (*Tree, *Shares) {
 	tree := NewTree()
 	names := []QueueID{""}
 	left := map[QueueID]int64{"": 40}   // of the guarantee, to be promised to those below
-	pool := map[QueueID]QueueID{"": ""} // the queue whose guarantee that is
+	pool := map[QueueID]QueueID{"": ""} // the queue that has this guarantee
 	for n := range rapid.IntRange(4, 14).Draw(t, "queues") {
 		q := Queue{
 			Name: QueueID(fmt.Sprintf("q%02d", n)), Parent: rapid.SampledFrom(names).Draw(t, "parent"),

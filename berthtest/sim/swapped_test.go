@@ -84,8 +84,8 @@ func (g *generator) asks(id berth.JobID, products []string) {
 	g.list = append(g.list, a)
 }
 
-// A core in whose fleet hardware goes and other hardware comes under its numbers and names behaves
-// as one does that was restored on the way, and that never had what went.
+// Where hardware goes and other hardware comes under its numbers and names, a core behaves as one
+// that was restored on the way, and that never had what went.
 func TestD2_SwappedHardware(t *testing.T) {
 	t.Parallel()
 	cases := map[string]int{}

@@ -22,7 +22,7 @@ import (
 //	BERTH_SEED=1234 go test -run TestSwarm ./berthtest/sim
 func TestSwarm(t *testing.T) {
 	t.Parallel()
-	// In 205 a Bind is reported done whose hardware was lost in part.
+	// In 205 a Bind is reported done after a part of its hardware was lost.
 	swarm(t, drawn.SeedsAnd(24, 205), (*generator).swapping, append(reportsOfBinds(), mattersCases...)...)
 }
 

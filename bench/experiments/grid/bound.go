@@ -2,11 +2,11 @@ package grid
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/life"
+	"github.com/berth-sched/berth/internal/pq"
 )
 
 // leastDelay is what no scheduler can go below: the mean delay by GPUs, in minutes, of a fleet that
@@ -30,18 +30,18 @@ func leastDelay(w *life.Workload) float64 {
 		flows[i] = flow{float64(a.At), runs, gpus, runs * gpus}
 	}
 	var delay, gpus float64
-	waits := &shortest{less: func(a, b int) bool { return cmp.Or(cmp.Compare(flows[a].runs, flows[b].runs), cmp.Compare(a, b)) < 0 }}
+	waits := pq.New(func(a, b int) bool { return cmp.Or(cmp.Compare(flows[a].runs, flows[b].runs), cmp.Compare(a, b)) < 0 }, nil)
 	now := 0.0
 	serve := func(until float64) {
 		for now < until && waits.Len() > 0 {
-			f := &flows[waits.list[0]]
+			f := &flows[waits.Min()]
 			part := min(f.left, (until-now)*fleet)
 			end := now + part/fleet
 			// The part's mean instant, by its share of the job.
 			delay += f.gpus * part / (f.runs * f.gpus) * (now + end) / 2
 			if f.left -= part; f.left <= 0 || part == 0 {
 				delay -= f.gpus * (f.at + f.runs/2)
-				heap.Pop(waits)
+				waits.Pop()
 			}
 			now = end
 		}
@@ -54,7 +54,7 @@ func leastDelay(w *life.Workload) float64 {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(flows[a].at, flows[b].at) })
 	for _, i := range order {
 		serve(flows[i].at)
-		heap.Push(waits, i)
+		waits.Push(i)
 		gpus += flows[i].gpus
 	}
 	for waits.Len() > 0 {
@@ -68,20 +68,4 @@ func gpusOf(e berth.Event) (sum int) {
 		sum += g.Members * g.Claim.GPUs
 	}
 	return sum
-}
-
-// shortest has the jobs that wait for service, the one with the shortest run time on top.
-type shortest struct {
-	list []int
-	less func(a, b int) bool
-}
-
-func (s *shortest) Len() int           { return len(s.list) }
-func (s *shortest) Less(i, j int) bool { return s.less(s.list[i], s.list[j]) }
-func (s *shortest) Swap(i, j int)      { s.list[i], s.list[j] = s.list[j], s.list[i] }
-func (s *shortest) Push(x any)         { s.list = append(s.list, x.(int)) }
-func (s *shortest) Pop() any {
-	last := s.list[len(s.list)-1]
-	s.list = s.list[:len(s.list)-1]
-	return last
 }

@@ -152,7 +152,7 @@ func (d *drawing) saves() bool {
 	return false
 }
 
-// level is the one in which a gang wants to be, if it is half of one at the most.
+// level is where a gang of several nodes prefers to be: in a leaf, if one is large enough.
 func (d *drawing) level(gpus int) string {
 	if d.leaves() && gpus > gpusPerNode && gpus <= leafNodes*gpusPerNode {
 		return "leaf"

@@ -75,7 +75,7 @@ func asked(t roomtest.TB) *roomtest.Machine {
 	return m
 }
 
-// died is one whose members died, and which backs off.
+// died has a gang that backs off, as its members died.
 func died(t roomtest.TB) *roomtest.Machine {
 	m := machine(t)
 	rep := m.Run(job("gang", 2, 8), "n1", "n2")

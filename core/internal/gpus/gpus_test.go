@@ -12,7 +12,7 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// machine is a node of two GPUs that are whole, of a pool whose layouts may change: at most twice
+// machine is a node of two whole GPUs, of a pool with layouts that may change: at most twice
 // an hour, and a GPU once in ten minutes.
 func machine(t roomtest.TB, change ...func(*berth.Geometry)) *roomtest.Machine {
 	g := berth.Geometry{Kind: berth.GeometryAdaptive, Interval: 10 * berth.Minute, PerHour: 2}

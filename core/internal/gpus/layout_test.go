@@ -16,7 +16,7 @@ import (
 
 // Invariants 3, 5 and 6.
 
-// towardsHalves is a pool whose idle GPUs go back to two halves.
+// towardsHalves has the idle GPUs of a pool go back to two halves.
 func towardsHalves(g *berth.Geometry) {
 	name := inHalves.Instances[0].Profile
 	g.Layout = []mig.ProfileName{name, name}

@@ -45,9 +45,9 @@ const (
 	KindPending
 	// KindPreemption: victims are evicted for a gang that waits, or that runs and grows; see Plan.
 	KindPreemption
-	// KindResume: a move whose gang waits by now, and resumes here.
+	// KindResume: what was a move; its gang waits by now, and resumes here.
 	KindResume
-	// KindPartialResume: a partial move whose gang waits by now, and may bid for its shortfall.
+	// KindPartialResume: what was a partial move; its gang waits by now, and may bid for the rest.
 	KindPartialResume
 	// KindMove: a place for a gang that still holds another; see package search.
 	KindMove
