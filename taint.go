@@ -10,7 +10,8 @@ import (
 
 // A Taint of a node repels the members that do not tolerate it, so that the nodes of a special
 // pool stay with the jobs that name it. Names and rules are those of Kubernetes: a node takes a
-// member if the Selector of that tolerates each of its taints. Members that run stay when a node is tainted.
+// member if the Selector of the member tolerates each of its taints. Members that run stay when a
+// node is tainted.
 //
 // The core counts nodes by kind, and nodes with other taints are of another kind: a few taints for
 // many nodes cost nothing, a taint of its own for each node makes a fleet of many kinds.
