@@ -65,8 +65,7 @@ func (c *Core) nodeUpdated(e berth.NodeUpdated) *berth.Error {
 			return refusal.Of(berth.ErrConflict, errtext.Index("node.gpus", g)+".failed", "members hold the GPU: tell of its failure with gpuFailed")
 		}
 	}
-	key := hardware.KeyOf(&spec)
-	key.Fence = record.FenceOf(n.Reservations)
+	key := record.KeyOf(&spec, n.Reservations)
 	if err := c.checkKinds(key, n); err != nil {
 		return err
 	}

@@ -22,8 +22,8 @@ import (
 // nil: it is unknown. It refuses one product or kind of node too many, before it changes
 // anything: nothing else of a checked node can be.
 func (c *Core) addNode(spec spec.Node, old *record.Node) *berth.Error {
-	key, reservations := hardware.KeyOf(&spec), c.backlog.ReservationsOfJoining(&spec)
-	key.Fence = record.FenceOf(reservations)
+	reservations := c.backlog.ReservationsOfJoining(&spec)
+	key := record.KeyOf(&spec, reservations)
 	if err := c.checkKinds(key, old); err != nil {
 		return err
 	}

@@ -233,9 +233,12 @@ func (n *Node) Sound() bool {
 }
 
 // Key is the class of a node with the reservations it is in.
-func (n *Node) Key() hardware.Key {
-	k := hardware.KeyOf(&n.Spec)
-	k.Fence = FenceOf(n.Reservations)
+func (n *Node) Key() hardware.Key { return KeyOf(&n.Spec, n.Reservations) }
+
+// KeyOf is the class of a node as it is described, in some reservations.
+func KeyOf(s *spec.Node, reservations []*Reservation) hardware.Key {
+	k := hardware.KeyOf(s)
+	k.Fence = fenceOf(reservations)
 	return k
 }
 

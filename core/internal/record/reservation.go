@@ -121,8 +121,8 @@ func WithReservation(list []*Reservation, w *Reservation) []*Reservation {
 	return slices.Insert(slices.Clone(list), at, w)
 }
 
-// FenceOf names a set of reservations; "" is none.
-func FenceOf(reservations []*Reservation) string {
+// fenceOf names a set of reservations; "" is none.
+func fenceOf(reservations []*Reservation) string {
 	var b strings.Builder
 	for _, w := range reservations {
 		b.WriteString(w.Name)

@@ -49,8 +49,8 @@ func (m *Machine) Join(node berth.Node) *record.Node {
 	m.NoRefusal(m.Catalogue.CheckTables(&node))
 	m.NoRefusal(m.Catalogue.Graphs.Check(&node))
 	known := spec.NodeOf(&node)
-	key, around := hardware.KeyOf(&known), m.Backlog.ReservationsOfJoining(&known)
-	key.Fence = record.FenceOf(around)
+	around := m.Backlog.ReservationsOfJoining(&known)
+	key := record.KeyOf(&known, around)
 	var table *catalogue.Table
 	var lattice *mig.Lattice
 	if key.Table != "" {
