@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,28 +43,15 @@ type row struct {
 
 // A source is what a file of jobs holds.
 type source struct {
+	file string
 	// Kind of the file, in words.
 	Kind string
 	Jobs []Job
 	// nodes, where the same file has them.
 	nodes []berth.Node
-	// Left counts what is not played, and Marks what is played as something else than it was.
-	Left, Marks Tally
-	// Skipped are the rows that were passed over while the file was read.
-	Skipped []workload.Skip
-}
-
-// A Tally counts rows by reason, in order of first use, each with the line of the first.
-type Tally []workload.Skip
-
-func (t *Tally) add(reason string, line int) {
-	i := slices.IndexFunc(*t, func(s workload.Skip) bool { return s.Reason == reason })
-	if i < 0 {
-		i = len(*t)
-		*t = append(*t, workload.Skip{Reason: reason, Line: line})
-	}
-	(*t)[i].Rows++
-	(*t)[i].Line = min((*t)[i].Line, line)
+	// Skipped is what is not played or not read, of all files; Marks is what is played as something
+	// that it was not.
+	Skipped, Marks input.Skips
 }
 
 // readJobs reads a file of whichever format.
@@ -87,7 +73,7 @@ func readJobs(o *Options, nodes []berth.Node) (*source, error) {
 
 // readTrace reads a trace of package workload.
 func readTrace(o *Options, in io.Reader, nodes []berth.Node, kind string, read func(string, io.Reader, workload.Options) (*workload.Trace, error)) (*source, error) {
-	s, rows := &source{Kind: kind}, map[berth.JobID]row{}
+	s, rows := &source{file: o.Jobs.Name, Kind: kind}, map[berth.JobID]row{}
 	starts := map[berth.JobID]time.Time{}
 	last := time.Time{}
 	var trace *workload.Trace
@@ -119,7 +105,7 @@ func readTrace(o *Options, in io.Reader, nodes []berth.Node, kind string, read f
 			s.take(a, e.Job, rows[e.Job.ID])
 		}
 	}
-	s.Skipped = trace.Skipped()
+	s.Skipped = append(trace.Skipped(), s.Skipped...)
 	return s, trace.Err()
 }
 
@@ -139,6 +125,8 @@ func waited(value func(string) string) berth.Duration {
 	return max(0, berth.TimeOf(start).Sub(berth.TimeOf(submit)))
 }
 
+func (s *source) skip(reason string, line int) { s.Skipped.Add(s.file, line, reason) }
+
 // take keeps a job with whole GPUs and counts another.
 func (s *source) take(a sim.Arrival, spec berth.Job, r row) {
 	gpus, whole := 0, true
@@ -149,11 +137,11 @@ func (s *source) take(a sim.Arrival, spec berth.Job, r row) {
 	}
 	switch c := &spec.Groups[0].Claim; {
 	case c.MIG != "" || c.Share != nil:
-		s.Left.add("holds parts of GPUs", r.line)
+		s.skip("holds parts of GPUs", r.line)
 	case !whole:
-		s.Left.add("holds no GPU", r.line)
+		s.skip("holds no GPU", r.line)
 	case a.Runtime <= 0:
-		s.Left.add("had not started, or not ended, and tells no run time", r.line)
+		s.skip("had not started, or not ended, and tells no run time", r.line)
 	default:
 		s.Jobs = append(s.Jobs, Job{At: a.At, Runtime: a.Runtime, Spec: spec, GPUs: gpus, Line: r.line, Partition: r.partition, Wait: r.wait})
 	}

@@ -61,7 +61,7 @@ const maxObject = 16 << 20
 // created within a minute, are a gang. Pods that are gone from the API server are not in the dump.
 // Object by object is read, so that what is kept is the nodes and the pods with GPUs: O(bytes).
 func readKubernetes(file string, in io.Reader) (*source, error) {
-	k := &dump{file: file, lines: input.NewLines(in, maxObject), source: source{Kind: "a dump of kubectl"}}
+	k := &dump{lines: input.NewLines(in, maxObject), source: source{file: file, Kind: "a dump of kubectl"}}
 	if err := k.read(); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,6 @@ func readKubernetes(file string, in io.Reader) (*source, error) {
 
 type dump struct {
 	source
-	file  string
 	lines *input.Lines
 	pods  []pod
 	last  time.Time
@@ -175,7 +174,7 @@ func (k *dump) take(o *object, line int) error {
 			for _, list := range []map[string]string{r.Requests, r.Limits} {
 				for name := range list {
 					if strings.HasPrefix(name, migResource) {
-						k.Left.add("holds parts of GPUs", line)
+						k.skip("holds parts of GPUs", line)
 						return nil
 					}
 				}
@@ -188,7 +187,7 @@ func (k *dump) take(o *object, line int) error {
 			p.gpus += max(requested, limited)
 		}
 		if p.gpus == 0 {
-			k.Left.add("holds no GPU", line)
+			k.skip("holds no GPU", line)
 			return nil
 		}
 		k.pods = append(k.pods, p)
@@ -258,16 +257,16 @@ func (k *dump) addJob(pods []pod, epoch berth.Time) {
 	r := row{line: p.line, wait: Unset}
 	switch {
 	case created.IsZero():
-		k.Left.add("its creation is not known", p.line)
+		k.skip("its creation is not known", p.line)
 		return
 	case started.IsZero():
-		k.Left.add("had not started", p.line)
+		k.skip("had not started", p.line)
 		return
 	case ended.IsZero():
-		k.Marks.add("ran on: played with the time until the latest instant of the dump", p.line)
+		k.Marks.Add(k.file, p.line, "ran on: played with the time until the latest instant of the dump")
 		ended = k.last
 	case ended.Before(started):
-		k.Left.add("ends before it starts", p.line)
+		k.skip("ends before it starts", p.line)
 		return
 	}
 	r.wait = max(0, berth.TimeOf(started).Sub(berth.TimeOf(created)))

@@ -240,7 +240,7 @@ func (b *Week) checkFit() {
 				s.Pools = append(s.Pools, workload.PoolsOf(b.Nodes, name)...)
 			}
 			if s.Pools == nil {
-				b.Marks.add("is of a partition that no node with GPUs is in: played on any node", j.Line)
+				b.Marks.Add(b.file, j.Line, "is of a partition that no node with GPUs is in: played on any node")
 			}
 		}
 		for g := range j.Spec.Groups {
@@ -257,9 +257,9 @@ func (b *Week) checkFit() {
 		case fits:
 			kept = append(kept, *j)
 		case j.GPUs > all:
-			b.Left.add(fmt.Sprintf("cannot have run: more GPUs than the %d of the fleet", all), j.Line)
+			b.skip(fmt.Sprintf("cannot have run: more GPUs than the %d of the fleet", all), j.Line)
 		default:
-			b.Left.add("cannot have run: no nodes of the fleet are as it asks (GPUs a node, product, partition)", j.Line)
+			b.skip("cannot have run: no nodes of the fleet are as it asks (GPUs a node, product, partition)", j.Line)
 		}
 	}
 	b.Jobs = slices.Clip(kept)

@@ -33,11 +33,16 @@ func ExampleReadSacct() {
 				e.Job.ID, berth.Duration(a.At), g.Members, g.Claim.GPUs, g.Selector.Products, a.Runtime)
 		}
 	}
-	fmt.Println(trace.Skipped(), trace.Err())
+	for _, s := range trace.Skipped() {
+		fmt.Println(s)
+	}
+	fmt.Println(trace.Err())
 	// Output:
 	// queue biology
 	// job 1203_7 after 0s: 1 members with 1 GPUs [], for 40m0s
 	// queue physics
 	// job 1201 after 20m0s: 2 members with 8 GPUs [a100], for 28h0m0s
-	// [{a step of a job 1 3} {never ran 1 4}] <nil>
+	// sacct.txt:3: a step of a job
+	// sacct.txt:4: never ran
+	// <nil>
 }

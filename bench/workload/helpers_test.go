@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/input"
 )
 
 // A readTrace is one of the functions that read a trace.
@@ -173,4 +175,13 @@ func writeFile(tb testing.TB, text string) string {
 	file := filepath.Join(tb.TempDir(), "trace.gz")
 	require.NoError(tb, os.WriteFile(file, zipped(tb, text), 0o600))
 	return file
+}
+
+// anonymous is without names of files.
+func anonymous(list input.Skips) input.Skips {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].File = ""
+	}
+	return list
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/input"
 )
 
 // maxValue bounds the numbers of a trace, so that no sum or product of them, such
@@ -28,8 +29,7 @@ type table struct {
 	names []string
 	row   []string
 	err   error
-	// skips counts rows that were passed over, by reason in order of first use.
-	skips []Skip
+	skips input.Skips
 	// interned keeps one copy of each name that comes again.
 	interned map[string]string
 }
@@ -159,12 +159,7 @@ func (t *table) refuse(c column, reason string) {
 
 // skip counts the current row as one that was passed over.
 func (t *table) skip(reason string) {
-	at := slices.IndexFunc(t.skips, func(s Skip) bool { return s.Reason == reason })
-	if at < 0 {
-		at = len(t.skips)
-		t.skips = append(t.skips, Skip{Reason: reason, Line: t.in.line()})
-	}
-	t.skips[at].Rows++
+	t.skips.Add(t.file, t.in.line(), reason)
 }
 
 // text returns the value of a column as it stands, empty if there is no such column. It

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/internal/input"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -74,13 +75,9 @@ type Trace struct {
 
 var _ sim.Workload = (*Trace)(nil)
 
-// A Skip counts rows that are no jobs, or none that a core could be told.
-type Skip struct {
-	Reason string
-	Rows   int
-	// Line of the first.
-	Line int
-}
+// A Skip is what a reader of this package passed over, with the line of the first and how many
+// there are.
+type Skip = input.Skip
 
 // newTrace makes the trace of a reader. Window is what the format needs, or zero for all rows.
 func newTrace(t *table, r reader, window int, o Options) (*Trace, error) {

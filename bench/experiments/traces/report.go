@@ -53,7 +53,7 @@ func (t *tables) add(l *look, file, format string) {
 	}
 	t.jobs.Add(row...)
 	for _, s := range l.skipped {
-		t.skipped.Add(file, s.Rows, s.Reason)
+		t.skipped.Add(file, s.Count, s.Reason)
 	}
 }
 

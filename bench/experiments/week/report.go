@@ -32,9 +32,9 @@ func (b *experiment) reportDemand(out *study.Printer) error {
 	}
 	for _, t := range []struct {
 		title string
-		rows  recorded.Tally
+		rows  []workload.Skip
 	}{
-		{"What is not played", append(slices.Clone(b.Skipped), b.Left...)},
+		{"What is not played", b.Skipped},
 		{"What is played as something else than it was", b.Marks},
 	} {
 		if err == nil && len(t.rows) > 0 {
@@ -45,9 +45,9 @@ func (b *experiment) reportDemand(out *study.Printer) error {
 }
 
 func tallied(title string, rows []workload.Skip) *study.Table {
-	t := study.NewTable(title, "why", "rows", "first in line")
+	t := study.NewTable(title, "why", "how many", "first in line")
 	for _, r := range rows {
-		t.Add(r.Reason, r.Rows, r.Line)
+		t.Add(r.Reason, r.Count, r.Line)
 	}
 	return t
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/recorded"
-	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -205,10 +204,8 @@ func (n names) of(kind, name string) string {
 // notPlayed counts the jobs of a file that are not played, by reason, with the line of the first.
 func notPlayed(w *recorded.Week) string {
 	var parts []string
-	for _, list := range [][]workload.Skip{w.Skipped, w.Left} {
-		for _, s := range list {
-			parts = append(parts, fmt.Sprintf("%d, %s (first in line %d)", s.Rows, s.Reason, s.Line))
-		}
+	for _, s := range w.Skipped {
+		parts = append(parts, fmt.Sprintf("%d, %s (first in line %d)", s.Count, s.Reason, s.Line))
 	}
 	return strings.Join(parts, "; ")
 }
