@@ -42,7 +42,7 @@ func TestSacctJobs(t *testing.T) {
 	require.Equal(t, 10*berth.Minute, jobs[0].Runtime)
 	require.Zero(t, array.ExpectedRuntime, "no limit, so nothing is known")
 	require.Equal(t, []berth.Group{{
-		Members: 2, Claim: berth.Claim{CPUMilli: 1500, MemoryMiB: 500},
+		Members: 2, Claim: berth.Claim{CPUMilli: 2000, MemoryMiB: 500},
 	}}, array.Groups, "no node is in a pool called cpu")
 
 	gang := jobOf(t, jobs[1])
@@ -82,7 +82,7 @@ func TestSacctSaysWhatItSkipped(t *testing.T) {
 		{Reason: "never ran", Count: 1, Line: 5},
 		{Reason: "asks for nothing", Count: 1, Line: 6},
 		{Reason: "asks for MIG instances and other GPUs at once", Count: 3, Line: 7},
-	}, anonymous(trace.Skipped()))
+	}, ofRows(trace.Skipped()))
 	require.Equal(t, time.Date(2024, 3, 1, 9, 30, 0, 0, time.UTC), trace.Epoch())
 }
 
@@ -201,7 +201,7 @@ func TestSacctTolerates(t *testing.T) {
 		{Reason: "never ran", Count: 1, Line: 5},
 		{Reason: "its submission is not known", Count: 1, Line: 6},
 		{Reason: "ends before it starts", Count: 1, Line: 7},
-	}, anonymous(trace.Skipped()))
+	}, ofRows(trace.Skipped()))
 }
 
 func FuzzSacct(f *testing.F) {

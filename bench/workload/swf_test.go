@@ -41,7 +41,7 @@ func TestSWFJobs(t *testing.T) {
 	require.Equal(t, time.Unix(870000000, 0).UTC(), trace.Epoch())
 	require.Equal(t, input.Skips{
 		{Reason: "never ran", Count: 1, Line: 9}, {Reason: "a part of a job", Count: 1, Line: 10}, {Reason: "asks for no processor", Count: 1, Line: 11},
-	}, anonymous(trace.Skipped()))
+	}, ofRows(trace.Skipped()))
 	require.Len(t, list, 6, "three jobs, each the first of its queue")
 
 	require.Equal(t, sim.Arrival{Runtime: berth.Hour, Event: berth.JobSubmitted{Job: berth.Job{

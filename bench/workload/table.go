@@ -91,10 +91,11 @@ func (t *table) column(names ...string) column {
 	return absent
 }
 
-// optional finds a column that may be missing.
+// optional finds a column that may be missing, whatever its case.
 func (t *table) optional(name string) column {
-	at := column(slices.Index(t.names, name))
-	if at != absent && slices.Contains(t.names[at+1:], name) && t.err == nil {
+	is := func(other string) bool { return strings.EqualFold(other, name) }
+	at := column(slices.IndexFunc(t.names, is))
+	if at != absent && slices.ContainsFunc(t.names[at+1:], is) && t.err == nil {
 		t.err = &TraceError{
 			File: t.file, Line: t.in.line(), Kind: ErrHeader, Reason: fmt.Sprintf("two columns are called %q", name),
 		}
@@ -170,9 +171,6 @@ func (t *table) text(c column) string {
 	}
 	return t.row[c]
 }
-
-// value is text for a column by its name.
-func (t *table) value(name string) string { return t.text(column(slices.Index(t.names, name))) }
 
 // name returns a value that is to become a name of its own.
 func (t *table) name(c column) string {

@@ -27,7 +27,7 @@ func (b *experiment) page(runs []*run) *report.Lines {
 		b.overTime(runs, "Jobs that wait", "jobs", func(s *life.Slot) float64 { return s.Waiting }))
 	for _, t := range []*study.Table{
 		b.waits("size", sizeOf, runs), b.waits("account", accountOf, runs), b.against(runs), b.worse(runs), b.sensitivity(runs), b.reservations(runs), b.demand(),
-		tallied("What is not played", b.Skipped),
+		b.passedOver(),
 	} {
 		add(t)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/berth-sched/berth/bench/recorded"
 	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
-	"github.com/berth-sched/berth/bench/workload"
 )
 
 // reportDemand tells what was asked for and what there is, before anything is played.
@@ -30,24 +29,17 @@ func (b *experiment) reportDemand(out *study.Printer) error {
 			out.Note("At one instant the jobs that are played held %d GPUs, which the fleet does not have. Are all nodes told?\n", peak)
 		}
 	}
-	for _, t := range []struct {
-		title string
-		rows  []workload.Skip
-	}{
-		{"What is not played", b.Skipped},
-		{"What is played as something else than it was", b.Marks},
-	} {
-		if err == nil && len(t.rows) > 0 {
-			err = out.Print(tallied(t.title, t.rows))
-		}
+	if err == nil && len(b.Skipped) > 0 {
+		err = out.Print(b.passedOver())
 	}
 	return err
 }
 
-func tallied(title string, rows []workload.Skip) *study.Table {
-	t := study.NewTable(title, "why", "how many", "first in line")
-	for _, r := range rows {
-		t.Add(r.Reason, r.Count, r.Line)
+// passedOver tells of each reason once.
+func (b *experiment) passedOver() *study.Table {
+	t := study.NewTable("What is not read or not played, or played as something that it was not", "what and why", "how many", "file", "first in line")
+	for _, s := range b.Skipped {
+		t.Add(s.Reason, s.Count, s.File, s.Line)
 	}
 	return t
 }

@@ -130,8 +130,11 @@ func TestTinyDump(t *testing.T) {
 		told = append(told, string(j.Spec.ID)+" "+j.At.Sub(0).String()+" "+j.Runtime.String()+" "+sizeOf(j))
 	}
 	require.Equal(t, []string{"physics/one 0s 1h0m0s 3-4", "physics/train-0 1m0s 1h0m0s 5-8", "biology/infer 2m0s 1h58m0s 2"}, told)
-	require.Equal(t, input.Skips{{Reason: "holds no GPU", Count: 1, Line: 19}, {Reason: "had not started", Count: 1, Line: 20}}, anonymous(b.Skipped))
-	require.Len(t, b.Marks, 1)
+	require.Equal(t, input.Skips{
+		{Reason: "holds no GPU", Count: 1, Line: 20},
+		{Reason: "had not ended: played with the time until the latest instant of the file", Count: 1, Line: 17},
+		{Reason: "had not started", Count: 1, Line: 21},
+	}, anonymous(b.Skipped))
 	require.Equal(t, map[berth.JobID]float64{"physics/one": 0, "physics/train-0": 59, "biology/infer": 118}, waitsOf(t, o)["FIFO"])
 }
 
@@ -165,8 +168,10 @@ func TestPartitions(t *testing.T) {
 	o.Nodes = write(t, "NodeName=a Gres=gpu:1 Partitions=small\nNodeName=b Gres=gpu:4 Partitions=big,other\n")
 	b, err := load(o)
 	require.NoError(t, err)
-	require.Equal(t, input.Skips{{Reason: "is of a partition that no node with GPUs is in: played on any node", Count: 1, Line: 4}}, anonymous(b.Marks))
-	require.Equal(t, input.Skips{{Reason: "cannot have run: no nodes of the fleet are as it asks (GPUs a node, product, partition)", Count: 1, Line: 5}}, anonymous(b.Skipped))
+	require.Subset(t, anonymous(b.Skipped), input.Skips{
+		{Reason: "is of a partition that no node with GPUs is in: any node will do", Count: 1, Line: 4},
+		{Reason: "cannot have run: no nodes of the fleet are as it asks (GPUs a node, product, partition)", Count: 1, Line: 5},
+	})
 	for _, name := range []string{"EASY", own} {
 		require.Equal(t, map[berth.JobID]float64{"1": 0, "2": 600, "3": 0}, waitsOf(t, o)[name], name)
 	}
@@ -234,7 +239,7 @@ func TestErrors(t *testing.T) {
 		"says nothing of node \"gpu1\"":          func(o *Options) { o.Topology = write(t, "SwitchName=s Nodes=other") },
 		"no such file":                           func(o *Options) { o.Jobs = "absent" },
 		`:1: the file is empty`:                  func(o *Options) { o.Jobs = write(t, "") },
-		`has no "|": sacct writes`:               func(o *Options) { o.Jobs = write(t, "JobID Account\n") },
+		`sacct without --parsable2`:              func(o *Options) { o.Jobs = write(t, "JobID Account\n") },
 		"-gpus and -nodes exclude each other":    func(o *Options) { o.GPUs = 8 },
 		`there is no column "JobID or JobIDRaw"`: func(o *Options) { o.Jobs = write(t, "a|b\n") },
 		`:2:12: share: "few" is no number`:       func(o *Options) { o.Shares = write(t, "Account|RawShares\nphysics   |few\n") },

@@ -76,7 +76,7 @@ func kindOf(f *File) fileKind {
 		}
 	}
 	switch {
-	case strings.HasPrefix(first, "{"), strings.HasPrefix(first, ";"), strings.Contains(first, "JobID"), first != "" && strings.Trim(first, "-0123456789. \t") == "":
+	case strings.HasPrefix(first, "{"), strings.HasPrefix(first, ";"), strings.Contains(strings.ToUpper(first), "JOBID"), first != "" && strings.Trim(first, "-0123456789. \t") == "":
 		return isJobs
 	case strings.HasPrefix(first, "NodeName="):
 		return isNodes
