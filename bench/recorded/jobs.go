@@ -39,6 +39,8 @@ type source struct {
 	// Skipped is what is not read or not played, of all files, or is played as something that it
 	// was not.
 	Skipped input.Skips
+	// firstEnd is when the first of all jobs ended, with or without GPUs.
+	firstEnd berth.Time
 }
 
 // readJobs reads a file of whichever format.
@@ -78,6 +80,9 @@ func (s *source) skip(reason string, line int) { s.Skipped.Add(s.file, line, rea
 
 // take keeps a job with whole GPUs and counts another.
 func (s *source) take(a sim.Arrival, spec berth.Job, r workload.Ran) {
+	if end := a.At.Add(max(r.Wait, 0)).Add(a.Runtime); a.Runtime > 0 && (s.firstEnd == 0 || end < s.firstEnd) {
+		s.firstEnd = end
+	}
 	gpus, parts := 0, false
 	var whole []berth.Group
 	for _, g := range spec.Groups {

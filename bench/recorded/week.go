@@ -70,6 +70,11 @@ type Week struct {
 	// Length is to the last end of a job, as the file tells it, but no more than a day after the
 	// last submission: jobs that run on alone say nothing about a fleet.
 	Length berth.Duration
+	// From is when the first job ended. Of the jobs that came before, such a file has those alone
+	// that had not ended when it begins, so their waits say nothing. Zero where that would be more
+	// than half of the jobs. Before counts them.
+	From   berth.Time
+	Before int
 	// Limits: some job states one.
 	Limits bool
 }
@@ -109,6 +114,7 @@ func Read(o Options) (*Week, error) {
 	}
 	slices.SortStableFunc(b.Jobs, func(a, b Job) int { return cmp.Compare(a.At, b.At) })
 	first := b.Jobs[0].At
+	b.From = max(b.firstEnd-first, 0)
 	for i := range b.Jobs {
 		b.Jobs[i].At -= first
 		b.Limits = b.Limits || b.Jobs[i].Spec.ExpectedRuntime > 0
@@ -122,6 +128,10 @@ func Read(o Options) (*Week, error) {
 		return nil, err
 	}
 	b.checkFit()
+	b.Before, _ = slices.BinarySearchFunc(b.Jobs, b.From, func(j Job, from berth.Time) int { return cmp.Compare(j.At, from) })
+	if 2*b.Before > len(b.Jobs) {
+		b.From, b.Before = 0, 0
+	}
 	return b, b.setShares(&o.Shares)
 }
 

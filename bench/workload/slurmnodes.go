@@ -27,11 +27,12 @@ import (
 //   - CPUTot, RealMemory in MiB: the host. Either may be missing.
 //   - Partitions: together they are the pool, "debug,gpu"; see PoolsOf.
 //
-// Texts of the system or of people (OS, Reason, Comment, Extra) have the rest of their line or, with
-// --oneliner, go on to the next field that scontrol has and the node has not had. Nodes without GPUs are listed, too. The state is not read:
-// what is down today says nothing of the week of the jobs. Other fields of scontrol are passed over,
-// and what is none of them is told. Errors are a *TraceError. O(nodes), all kept. The fields are
-// those of scontrol(1), https://slurm.schedmd.com/scontrol.html.
+// Texts of the system or of people (OS, Reason, Comment, Extra) have the rest of their line or,
+// with --oneliner, go on to the next field that scontrol has and the node has not had. Nodes
+// without GPUs are listed, too. The state is not read: what is down today says nothing of the week
+// of the jobs. Other fields of scontrol are passed over, and what is none of them is told. Errors
+// are a *TraceError. O(nodes), all kept. The fields are those of scontrol(1),
+// https://slurm.schedmd.com/scontrol.html.
 func SlurmNodes(file string) ([]berth.Node, []Skip, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -3,6 +3,7 @@ package week
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -145,6 +146,55 @@ func anonymous(list input.Skips) input.Skips {
 		list[i].File = ""
 	}
 	return list
+}
+
+// A file has, of the jobs that came before it begins, those alone that ran long: they are played,
+// and their waits count for nothing, nor does the time before the first end.
+func TestWhatCameBeforeTheFile(t *testing.T) {
+	row := func(id int, submit, start, end string) string {
+		return fmt.Sprintf("%d|a|2024-03-04T%s:00|2024-03-04T%s:00|2024-03-04T%s:00|gres/gpu=4\n", id, submit, start, end)
+	}
+	o := Defaults()
+	o.NodeGPUs = 4
+	o.Jobs = write(t, "JobID|Account|Submit|Start|End|ReqTRES\n"+
+		row(1, "01:00", "07:00", "13:00")+ // waited six hours for jobs that had ended when the file begins
+		row(2, "12:00", "12:00", "12:30")+row(3, "12:30", "13:00", "14:00")+row(4, "12:40", "14:00", "15:00")+row(5, "13:30", "15:00", "16:00"))
+	b, err := load(o)
+	require.NoError(t, err)
+	require.Equal(t, 2, b.Before)
+	require.Equal(t, berth.Time(0).Add(11*berth.Hour+30*berth.Minute), b.From)
+	require.Equal(t, []float64{30, 80, 90}, b.delays(nil, all))
+	require.Equal(t, 15*berth.Minute, b.step())
+	runs, err := b.play(context.Background())
+	require.NoError(t, err)
+	for _, r := range runs {
+		require.Len(t, b.delays(r, all), 3, r.scheduler)
+		require.Len(t, b.slots(r), 14, "12:30 to 16:00")
+	}
+	require.Contains(t, b.summary(runs).Title, "2 of 5 jobs were submitted before")
+	held := b.heldAsItWas()
+	require.InDelta(t, 8, held[45], 1e-9, "1 and 2 before 12:30")
+	require.InDelta(t, 4, held[46], 1e-9, "1 alone from then on")
+
+	o.Jobs = write(t, "JobID|Account|Submit|Start|End|ReqTRES\n"+row(1, "01:00", "07:00", "13:00")+row(2, "12:00", "12:00", "12:30")+row(3, "12:40", "13:00", "14:00"))
+	b, err = load(o)
+	require.NoError(t, err)
+	require.Zero(t, b.Before, "more than half of the jobs would not count")
+	require.Zero(t, b.From)
+}
+
+// EASY does what was done, and FIFO does not: it has 3_1 wait, which ran at once.
+func TestHowFarTheReplayIsOff(t *testing.T) {
+	o := slurm()
+	o.Shares = ""
+	b, err := load(o)
+	require.NoError(t, err)
+	runs, err := b.play(context.Background())
+	require.NoError(t, err)
+	rows := b.distance(runs).Rows
+	require.Equal(t, []any{"FIFO", 73.5, 44.0, 29.5, 75.0, 0.0, 25.0}, rows[0][:7])
+	require.InDelta(t, 100.0*(30*4+30*4)/(180*8), rows[0][7], 1e-9, "four GPUs, for half an hour too late and half an hour too early")
+	require.Equal(t, []any{"EASY", 44.0, 44.0, 0.0, 100.0, 0.0, 0.0, 0.0}, rows[1])
 }
 
 // What cannot have run is not played, and counted with the line of the first.
