@@ -41,6 +41,7 @@ type source struct {
 	Skipped input.Skips
 	// firstEnd is when the first of all jobs ended, with or without GPUs.
 	firstEnd berth.Time
+	taken    map[berth.JobID]bool
 }
 
 // readJobs reads a file of whichever format.
@@ -62,7 +63,7 @@ func readJobs(o *Options, nodes []berth.Node) (*source, error) {
 
 // readTrace reads a trace of package workload.
 func readTrace(o *Options, in io.Reader, nodes []berth.Node, kind string, read func(string, io.Reader, workload.Options) (*workload.Trace, error)) (*source, error) {
-	s := &source{file: o.Jobs.Name, Kind: kind}
+	s := &source{file: o.Jobs.Name, Kind: kind, taken: map[berth.JobID]bool{}}
 	trace, err := read(o.Jobs.Name, in, workload.Options{GPUsPerNode: o.NodeGPUs, ProcessorsPerGPU: o.ProcessorsPerGPU, Nodes: nodes})
 	if err != nil {
 		return nil, err
@@ -93,6 +94,9 @@ func (s *source) take(a sim.Arrival, spec berth.Job, r workload.Ran) {
 		}
 	}
 	switch {
+	case s.taken[spec.ID]:
+		s.skip("is told again", r.Line)
+		return
 	case parts:
 		s.skip("holds parts of GPUs", r.Line)
 		return
@@ -109,6 +113,6 @@ func (s *source) take(a sim.Arrival, spec berth.Job, r workload.Ran) {
 	if len(whole) < len(spec.Groups) {
 		s.skip("has a part that holds no GPU: played without", r.Line)
 	}
-	spec.Groups = whole
+	spec.Groups, s.taken[spec.ID] = whole, true
 	s.Jobs = append(s.Jobs, Job{At: a.At, Runtime: a.Runtime, Spec: spec, GPUs: gpus, Ran: r})
 }

@@ -96,7 +96,7 @@ const together = time.Minute
 // kept is the nodes and the pods with GPUs: O(bytes).
 func readKubernetes(file string, in io.Reader) (*source, error) {
 	k := &dump{
-		lines: input.NewLines(in, maxObject), source: source{file: file, Kind: "a dump of kubectl"},
+		lines: input.NewLines(in, maxObject), source: source{file: file, Kind: "a dump of kubectl", taken: map[berth.JobID]bool{}},
 		seen: map[string]bool{}, shared: map[string]bool{},
 	}
 	if err := k.read(); err != nil {
@@ -220,6 +220,8 @@ func (k *dump) take(o *object, line int) error {
 	switch {
 	case o.Kind != "Node" && o.Kind != "Pod":
 		k.skip(fmt.Sprintf("an object of kind %q is not read", errtext.Short(o.Kind)), line)
+	case o.Metadata.Name == "":
+		k.skip("has no name", line)
 	case k.seen[key]:
 		k.skip("is told again", line)
 	case o.Kind == "Node":
@@ -276,6 +278,7 @@ func (k *dump) takeNode(o *object, line int) error {
 		}
 	}
 	if count == 0 {
+		k.skip("a node has no whole GPU", line)
 		return nil
 	}
 	labels := o.Metadata.Labels
@@ -363,6 +366,9 @@ func (k *dump) takePod(o *object, line int) (kept bool, err error) {
 	case p.gpus > berth.MaxGPUs:
 		k.skip("asks for more GPUs than a node may have", line)
 	default:
+		if o.Metadata.Namespace == "" {
+			k.skip("has no namespace: it counts as one of default", line)
+		}
 		k.pods = append(k.pods, p)
 		return true, nil
 	}
@@ -447,8 +453,11 @@ func (k *dump) addJob(pods []pod, epoch berth.Time) {
 	p := &pods[0]
 	created, started, ended, open := p.Metadata.CreationTimestamp, p.Status.StartTime, time.Time{}, false
 	for i := range pods {
-		if pods[i].Status.StartTime.After(started) {
-			started = pods[i].Status.StartTime
+		if at := pods[i].Status.StartTime; at.IsZero() {
+			k.skip("had not started", pods[i].line)
+			return
+		} else if at.After(started) {
+			started = at
 		}
 		at, known := pods[i].end()
 		if !known {
@@ -466,9 +475,6 @@ func (k *dump) addJob(pods []pod, epoch berth.Time) {
 	switch {
 	case created.IsZero():
 		k.skip("its creation is not known", p.line)
-		return
-	case started.IsZero():
-		k.skip("had not started", p.line)
 		return
 	case ended.Before(started):
 		k.skip("ends before it starts", p.line)

@@ -59,7 +59,7 @@ func TestNodesOfADump(t *testing.T) {
 			[]string{"jobs:2: its GPUs are shared: replicas are parts of them, and it has as many as there are without"},
 		},
 		{"one replica is a GPU", node("n", h100+`, "nvidia.com/gpu.replicas": "1", "nvidia.com/gpu.sharing-strategy": "none"`, `"nvidia.com/gpu": "8"`), []string{"n 8 H100"}, nil},
-		{"shared by another name", node("n", h100, `"nvidia.com/gpu": "0", "nvidia.com/gpu.shared": "8"`), nil, []string{"jobs:2: nvidia.com/gpu.shared of a node are no whole GPUs"}},
+		{"shared by another name", node("n", h100, `"nvidia.com/gpu": "0", "nvidia.com/gpu.shared": "8"`), nil, []string{"jobs:2: nvidia.com/gpu.shared of a node are no whole GPUs", "jobs:2: a node has no whole GPU"}},
 		{
 			"MIG, single strategy", node("n", `"nvidia.com/gpu.product": "A100-SXM4-40GB-MIG-1g.5gb", "nvidia.com/gpu.count": "56"`, `"nvidia.com/gpu": "56"`),
 			nil,
@@ -67,8 +67,8 @@ func TestNodesOfADump(t *testing.T) {
 		},
 		{"MIG, mixed strategy", node("n", h100, `"nvidia.com/gpu": "4", "nvidia.com/mig-1g.10gb": "7"`), []string{"n 4 H100"}, []string{"jobs:2: nvidia.com/mig-1g.10gb of a node are no whole GPUs"}},
 		{"AMD", node("n", `"amd.com/gpu.product-name": "MI300X"`, `"amd.com/gpu": "8"`), []string{"n 8 MI300X"}, nil},
-		{"another maker", node("n", "", `"habana.ai/gaudi": "8"`), nil, []string{`jobs:2: the resource "habana.ai/gaudi" is not read`}},
-		{"a resource that is misspelt", node("n", h100, `"nvidia.com/gpus": "8"`), nil, []string{`jobs:2: the resource "nvidia.com/gpus" is not read`}},
+		{"another maker", node("n", "", `"habana.ai/gaudi": "8"`), nil, []string{`jobs:2: the resource "habana.ai/gaudi" is not read`, "jobs:2: a node has no whole GPU"}},
+		{"a resource that is misspelt", node("n", h100, `"nvidia.com/gpus": "8"`), nil, []string{`jobs:2: the resource "nvidia.com/gpus" is not read`, "jobs:2: a node has no whole GPU"}},
 		{"no product", node("n", "", `"nvidia.com/gpu": "8"`), []string{"n 8 gpu"}, []string{"jobs:2: no label names the product of its GPUs"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -194,14 +194,10 @@ func (s *sacctRows) spell(gpus []berth.GPU) {
 	if len(gpus) == 0 {
 		return
 	}
-	name := gpus[0].Product
-	key := strings.ToLower(name)
-	switch known := s.products[key]; {
-	case known == "":
-		s.products[key] = name
-	case !slices.Contains(strings.Split(known, "|"), name):
-		s.products[key] = known + "|" + name
-	}
+	key := strings.ToLower(gpus[0].Product)
+	names := slices.Insert(strings.Split(s.products[key], "|"), 0, gpus[0].Product)
+	slices.Sort(names)
+	s.products[key] = strings.TrimPrefix(strings.Join(slices.Compact(names), "|"), "|")
 }
 
 func (s *sacctRows) time() column { return s.submit }
@@ -251,13 +247,16 @@ func (s *sacctRows) times(r *record, state string) string {
 		return "ends before it starts"
 	}
 	ran := berth.Duration(1)
-	if s.elapsed != absent {
-		ran = s.span(s.elapsed)
-	}
-	if s.suspended != absent && s.text(s.suspended) != "" {
-		ran += s.span(s.suspended)
-	} else if both && (s.elapsed == absent || r.ended.Sub(r.started) > ran) {
+	switch {
+	case s.elapsed == absent && both:
 		ran = r.ended.Sub(r.started)
+	case s.elapsed == absent:
+	case s.text(s.suspended) != "":
+		ran = s.span(s.elapsed) + s.span(s.suspended)
+	default:
+		if ran = s.span(s.elapsed); both {
+			ran = max(ran, r.ended.Sub(r.started))
+		}
 	}
 	if s.start != absent && r.started == unset || never(state, ran) {
 		return "never ran"

@@ -67,7 +67,17 @@ func ReadSlurmNodes(file string, r io.Reader) ([]berth.Node, []Skip, error) {
 	case len(s.nodes) == 0:
 		return nil, nil, &TraceError{File: file, Line: 1, Kind: ErrHeader, Reason: noNodes}
 	}
+	s.finish()
 	return s.parted(), s.skips, nil
+}
+
+// finish tells what scontrol tells of every node and of the last has not been told.
+func (s *slurmNodes) finish() {
+	for _, key := range []string{"Gres", "Partitions"} {
+		if len(s.nodes) > 0 && !s.had[key] {
+			s.skips.Add(s.file, s.line, fmt.Sprintf("a node above has no field %s", key))
+		}
+	}
 }
 
 // parted makes a node for each type of GPU of those that have several, with its part of the host.
@@ -209,6 +219,7 @@ func (s *slurmNodes) field(column int, key, value string) {
 			refuse(fmt.Sprintf("%q is no name, or that of two nodes", clip(value)))
 		}
 		s.seen[id] = true
+		s.finish()
 		s.nodes = append(s.nodes, berth.Node{ID: id})
 		clear(s.had)
 		s.had[key] = true

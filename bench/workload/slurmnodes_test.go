@@ -100,13 +100,13 @@ func TestTextsOfNodes(t *testing.T) {
 // A node with GPUs of several types is a node of each.
 func TestNodesOfSeveralTypes(t *testing.T) {
 	nodes, skipped, err := workload.ReadSlurmNodes("f", strings.NewReader(
-		"NodeName=a Gres=gpu:8 CPUTot=8\nNodeName=b CPUTot=16 Gres=gpu:h100:2,gpu:a100:4,gpu:H100:2 RealMemory=800 Partitions=p\n"))
+		"NodeName=a Gres=gpu:8 CPUTot=8 Partitions=q\nNodeName=b CPUTot=16 Gres=gpu:h100:2,gpu:a100:4,gpu:H100:2 RealMemory=800 Partitions=p\n"))
 	require.NoError(t, err)
 	var got []string
 	for _, n := range nodes {
 		got = append(got, fmt.Sprintf("%s %d %s %d %d %s", n.ID, len(n.GPUs), n.GPUs[len(n.GPUs)-1].Product, n.CPUMilli, n.MemoryMiB, n.Pool))
 	}
-	require.Equal(t, []string{"a 8 gpu 8000 0 ", "b:a100 4 a100 8000 400 p", "b:h100 4 h100 8000 400 p"}, got)
+	require.Equal(t, []string{"a 8 gpu 8000 0 q", "b:a100 4 a100 8000 400 p", "b:h100 4 h100 8000 400 p"}, got)
 	require.Equal(t, []workload.Skip{{File: "f", Line: 2, Reason: "a node that has GPUs of several types counts as a node of each", Count: 1}}, skipped)
 }
 
@@ -117,7 +117,7 @@ func TestGenericResources(t *testing.T) {
 		"gpu:h100": "1 h100", "gpu:h100:0": "0", "(null)": "0", "N/A": "0", "": "0", "gpu:h100:4(S:0),gpu:H100:4(S:1)": "8 h100",
 		"gpu:h100:8,nic:4": `8 h100 f:1: the generic resource "nic" is not read`, "gpu:a100_1g.10gb:7": "0 f:1: MIG instances are no whole GPUs",
 	} {
-		nodes, skipped, err := workload.ReadSlurmNodes("f", strings.NewReader("NodeName=a Gres="+gres+"\n"))
+		nodes, skipped, err := workload.ReadSlurmNodes("f", strings.NewReader("NodeName=a Partitions=p Gres="+gres+"\n"))
 		require.NoError(t, err, gres)
 		got := fmt.Sprint(len(nodes[0].GPUs))
 		if len(nodes[0].GPUs) > 0 {
@@ -132,6 +132,7 @@ func TestGenericResources(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "f:1: \"gres\" is no field of scontrol", skipped[0].String())
 	require.Equal(t, "f:1: \"DRAIN\" is no field", skipped[1].String())
+	require.Equal(t, "f:1: a node above has no field Gres", skipped[2].String())
 }
 
 func FuzzSlurmNodes(f *testing.F) {

@@ -132,6 +132,7 @@ func TestTinyDump(t *testing.T) {
 	}
 	require.Equal(t, []string{"physics/one 0s 1h0m0s 3-4", "physics/train-0 1m0s 1h0m0s 5-8", "biology/infer 2m0s 1h58m0s 2"}, told)
 	require.Equal(t, input.Skips{
+		{Reason: "a node has no whole GPU", Count: 1, Line: 7},
 		{Reason: "holds no GPU", Count: 1, Line: 20},
 		{Reason: "had not ended: played with the time until the latest instant of the file", Count: 1, Line: 17},
 		{Reason: "had not started", Count: 1, Line: 21},
