@@ -272,7 +272,7 @@ func (k *dump) takeNode(o *object, line int) error {
 			count, product = v, o.Metadata.Labels[label]
 		case v > 0:
 			k.shared[o.Metadata.Name] = true
-			k.skip(fmt.Sprintf("%s of a node are no whole GPUs", errtext.Short(name)), line)
+			k.skip(fmt.Sprintf("%q of a node are no whole GPUs", errtext.Short(name)), line)
 		case !whole && !isPart(name):
 			k.unread(name, line)
 		}

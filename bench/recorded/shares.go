@@ -19,6 +19,13 @@ const (
 	maxDepth = 64
 )
 
+// A row takes some 400 bytes, and a few bytes are one: a file has freeRows, and another for each
+// bytesPerRow of its own.
+const (
+	freeRows    = 1 << 14
+	bytesPerRow = 32
+)
+
 // shareColumns are those of sshare, in lower case, and that of lines by hand.
 const shareColumns = " account user partition rawshares normshares rawusage normusage effectvusage fairshare levelfs " +
 	"grptresmins grptresraw tresrunmins cluster id shares "
@@ -27,6 +34,7 @@ const shareColumns = " account user partition rawshares normshares rawusage norm
 type shareTable struct {
 	file  string
 	line  int
+	bytes int
 	skips *input.Skips
 	names []string // of the columns, in lower case
 	// account, user and amount are columns; user is -1 where there is none.
@@ -62,6 +70,7 @@ func readShares(file string, r io.Reader, skips *input.Skips) (map[string]float6
 	t := shareTable{file: file, skips: skips, at: map[string]int{}}
 	for in.Scan() {
 		t.line++
+		t.bytes += len(in.Bytes())
 		text := strings.TrimSuffix(in.Text(), "\r")
 		if strings.TrimSpace(text) == "" {
 			continue
@@ -159,6 +168,8 @@ func (t *shareTable) place(row *shareRow) error {
 		t.path = t.path[:len(t.path)-1]
 	}
 	switch {
+	case len(t.rows) > freeRows+t.bytes/bytesPerRow:
+		return &workload.TraceError{File: t.file, Line: t.line, Kind: workload.ErrLimit, Reason: fmt.Sprintf("there are more than %d accounts, and one for each %d bytes", freeRows, bytesPerRow)}
 	case len(t.path) > maxDepth:
 		return t.fail(0, "account", "is more than %d accounts deep", maxDepth)
 	case len(t.path) > 0:

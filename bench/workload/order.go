@@ -94,10 +94,11 @@ func (s *sorted) settle(of settler) {
 			list = append(list, r)
 		}
 	}
-	if s.table.err == nil {
-		for _, r := range of.settle(list) {
-			s.kept.Push(r)
-		}
+	if s.table.err != nil {
+		return
+	}
+	for _, r := range of.settle(list) {
+		s.kept.Push(r)
 	}
 }
 

@@ -343,6 +343,9 @@ func (s *sacctRows) claim(r *record) bool {
 	return true
 }
 
+// maxParts is how many parts Slurm lets a heterogeneous job have.
+const maxParts = 128
+
 // settle makes jobs of the rows: the runs of a job follow each other, and the parts of a
 // heterogeneous one are a gang.
 func (s *sacctRows) settle(list []*record) (jobs []*record) {
@@ -363,7 +366,9 @@ func (s *sacctRows) settle(list []*record) (jobs []*record) {
 				r.id = fmt.Sprintf("%s#%d", r.id, i+1)
 			}
 			if head := gangs[r.id]; isPart && head != nil {
-				head.join(r)
+				if head.join(r); len(head.more) == maxParts && s.err == nil {
+					s.err = &TraceError{File: s.file, Line: r.line, Kind: ErrLimit, Reason: fmt.Sprintf("job %s has more than %d parts", clip(r.id), maxParts)}
+				}
 				continue
 			}
 			if isPart {

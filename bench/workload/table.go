@@ -21,6 +21,9 @@ import (
 // more than 2^32 of anything.
 const maxValue = 1 << 32
 
+// maxColumns is far more than any format has.
+const maxColumns = 1 << 10
+
 // A table reads rows whose columns have names. The first thing that is wrong is kept
 // in err, and values read after that mean nothing.
 type table struct {
@@ -48,6 +51,8 @@ func newTable(file string, in rows) *table {
 		t.err = &TraceError{File: file, Line: 1, Kind: ErrHeader, Reason: "the file is empty"}
 	case err != nil:
 		t.fail(err)
+	case len(row) > maxColumns:
+		t.err = &TraceError{File: file, Line: in.line(), Kind: ErrHeader, Reason: fmt.Sprintf("names %d columns, and %d is the most", len(row), maxColumns)}
 	default:
 		for _, name := range row {
 			t.names = append(t.names, strings.TrimSpace(strings.Clone(name)))

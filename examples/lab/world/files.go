@@ -110,7 +110,7 @@ func ofWeek(name string, w *recorded.Week) (string, error) {
 	}
 	fmt.Fprintf(&b, "# The share of an account, its %s here, is %s. Every job states its real run time.\n", use, w.SharesSay)
 	if text := notPlayed(w); text != "" {
-		fmt.Fprintf(&b, "# Not played: %s.\n", text)
+		fmt.Fprintf(&b, "# Not read, not played, or played as something that it was not: %s.\n", text)
 	}
 	if len(w.Levels) > 0 {
 		fmt.Fprintf(&b, "config levels=%s\n", strings.Join(w.Levels, ","))
@@ -201,11 +201,12 @@ func (n names) of(kind, name string) string {
 	return free
 }
 
-// notPlayed counts the jobs of a file that are not played, by reason, with the line of the first.
+// notPlayed tells what is not read of the files, or not played, or as something that it was not.
 func notPlayed(w *recorded.Week) string {
 	var parts []string
 	for _, s := range w.Skipped {
-		parts = append(parts, fmt.Sprintf("%d, %s (first in line %d)", s.Count, s.Reason, s.Line))
+		s.File = oneWord(s.File)
+		parts = append(parts, s.String())
 	}
 	return strings.Join(parts, "; ")
 }
