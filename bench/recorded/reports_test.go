@@ -171,6 +171,12 @@ func TestAccountsAsSlurmRanThem(t *testing.T) {
 			nil,
 		},
 		{
+			"a state that nobody knows",
+			account("1", "01:00:00 01:00:00 01:00:02 01:00:12 00:00:10 00:00:00", "CONFUSED", one, one, "1"),
+			[]string{"1 at 0s: 1x8, waits 2s, for 10s"},
+			[]string{`jobs:2: the state "CONFUSED" is none of Slurm: the job counts by its times`},
+		},
+		{
 			"a resource that nobody knows is told, and those of Slurm are not",
 			account("1", "01:00:00 01:00:00 01:00:02 01:00:12 00:00:10 00:00:00", "COMPLETED", one, "billing=1,energy=5,fs/disk=3,license/a=1,gres/gpux=2,"+one, "1"),
 			[]string{"1 at 0s: 1x8, waits 2s, for 10s"},

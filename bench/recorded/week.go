@@ -345,7 +345,8 @@ func (b *Week) Queues() (list []quota.Queue) {
 	for _, s := range b.Shares {
 		q := quota.Queue{Name: berth.QueueID(s.Account), Weight: max(1, int64(s.GPUs*1000))}
 		if b.Guaranteed {
-			q.Guarantee = quota.Amounts{quota.GPUMilli: int64(s.GPUs) * 1000}
+			const less = 1e-6 // than a GPU: what division leaves of a whole number
+			q.Guarantee = quota.Amounts{quota.GPUMilli: int64(s.GPUs+less) * 1000}
 		}
 		list = append(list, q)
 	}

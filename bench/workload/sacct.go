@@ -189,6 +189,11 @@ const sacctColumns = " account admincomment alloccpus allocgres allocnodes alloc
 	"tresusageoutmax tresusageoutmaxnode tresusageoutmaxtask tresusageoutmin tresusageoutminnode " +
 	"tresusageoutmintask tresusageouttot uid user usercpu wckey wckeyid workdir "
 
+// sacctStates are those of Slurm, 22.05 to 25.05.
+const sacctStates = " BOOT_FAIL CANCELLED COMPLETED COMPLETING CONFIGURING DEADLINE EXPEDITING FAILED LAUNCH_FAILED " +
+	"NODE_FAIL OUT_OF_MEMORY PENDING POWER_UP_NODE PREEMPTED RECONFIG_FAIL REQUEUED REQUEUE_FED REQUEUE_HOLD RESIZING " +
+	"RESV_DEL_HOLD REVOKED RUNNING SIGNALING SPECIAL_EXIT STAGE_OUT STOPPED SUSPENDED TIMEOUT UPDATE_DB "
+
 // spell notes how the fleet spells the types of its GPUs.
 func (s *sacctRows) spell(gpus []berth.GPU) {
 	if len(gpus) == 0 {
@@ -214,7 +219,9 @@ func (s *sacctRows) read() (record, bool) {
 		s.skip(why)
 		return record{}, false
 	}
-	r.resized = state == "RESIZING"
+	if r.resized = state == "RESIZING"; state != "" && !strings.Contains(sacctStates, " "+state+" ") {
+		s.skip(fmt.Sprintf("the state %q is none of Slurm: the job counts by its times", errtext.Short(state)))
+	}
 	if !s.claim(&r) {
 		return record{}, false
 	}
