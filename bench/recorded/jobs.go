@@ -1,13 +1,9 @@
 package recorded
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
@@ -22,50 +18,30 @@ type Job struct {
 	Spec    berth.Job
 	// GPUs of all members.
 	GPUs int
-	// Line of the file, and the partition that it names.
-	Line      int
-	Partition string
-	// Wait as it was; Unset where the file does not tell.
-	Wait berth.Duration
+	// What else the file tells: the line, the partition, and the wait as it was.
+	workload.Ran
 }
 
 // Unset is a wait that is not known.
-const Unset berth.Duration = -1
+const Unset = workload.Unknown
 
 // ended is when the job ended, as the file tells it, or when it could have at the earliest.
 func (j *Job) ended() berth.Time { return j.At.Add(max(j.Wait, 0)).Add(j.Runtime) }
 
-// A row is what a file tells of a job besides what it asks for.
-type row struct {
-	line      int
-	partition string
-	wait      berth.Duration
-}
-
 // A source is what a file of jobs holds.
 type source struct {
+	file string
 	// Kind of the file, in words.
 	Kind string
 	Jobs []Job
 	// nodes, where the same file has them.
 	nodes []berth.Node
-	// Left counts what is not played, and Marks what is played as something else than it was.
-	Left, Marks Tally
-	// Skipped are the rows that were passed over while the file was read.
-	Skipped []workload.Skip
-}
-
-// A Tally counts rows by reason, in order of first use, each with the line of the first.
-type Tally []workload.Skip
-
-func (t *Tally) add(reason string, line int) {
-	i := slices.IndexFunc(*t, func(s workload.Skip) bool { return s.Reason == reason })
-	if i < 0 {
-		i = len(*t)
-		*t = append(*t, workload.Skip{Reason: reason, Line: line})
-	}
-	(*t)[i].Rows++
-	(*t)[i].Line = min((*t)[i].Line, line)
+	// Skipped is what is not read or not played, of all files, or is played as something that it
+	// was not.
+	Skipped input.Skips
+	// firstEnd is when the first of all jobs ended, with or without GPUs.
+	firstEnd berth.Time
+	taken    map[berth.JobID]bool
 }
 
 // readJobs reads a file of whichever format.
@@ -87,74 +63,56 @@ func readJobs(o *Options, nodes []berth.Node) (*source, error) {
 
 // readTrace reads a trace of package workload.
 func readTrace(o *Options, in io.Reader, nodes []berth.Node, kind string, read func(string, io.Reader, workload.Options) (*workload.Trace, error)) (*source, error) {
-	s, rows := &source{Kind: kind}, map[berth.JobID]row{}
-	starts := map[berth.JobID]time.Time{}
-	last := time.Time{}
-	var trace *workload.Trace
-	trace, err := read(o.Jobs.Name, in, workload.Options{
-		GPUsPerNode: o.NodeGPUs, ProcessorsPerGPU: o.ProcessorsPerGPU, Nodes: nodes,
-		Row: func(id berth.JobID, value func(string) string) {
-			r := row{line: trace.Line(), partition: value("Partition"), wait: waited(value)}
-			rows[id] = r
-			for _, column := range []string{"Submit", "Start", "End"} {
-				if at, err := time.Parse(slurmTime, value(column)); err == nil {
-					if column == "Start" {
-						starts[id] = at
-					}
-					if at.After(last) {
-						last = at
-					}
-				}
-			}
-		},
-	})
+	s := &source{file: o.Jobs.Name, Kind: kind, taken: map[berth.JobID]bool{}}
+	trace, err := read(o.Jobs.Name, in, workload.Options{GPUsPerNode: o.NodeGPUs, ProcessorsPerGPU: o.ProcessorsPerGPU, Nodes: nodes})
 	if err != nil {
 		return nil, err
 	}
 	for a, more := trace.Next(); more; a, more = trace.Next() {
 		if e, is := a.Event.(berth.JobSubmitted); is {
-			if at, known := starts[e.Job.ID]; known && a.Runtime == 0 {
-				a.Runtime = berth.TimeOf(last).Sub(berth.TimeOf(at))
-			}
-			s.take(a, e.Job, rows[e.Job.ID])
+			s.take(a, e.Job, trace.Ran())
 		}
 	}
-	s.Skipped = trace.Skipped()
+	s.Skipped = append(trace.Skipped(), s.Skipped...)
 	return s, trace.Err()
 }
 
-// slurmTime is how sacct writes an instant.
-const slurmTime = "2006-01-02T15:04:05"
-
-// waited is the wait that a row tells, in seconds or by two instants.
-func waited(value func(string) string) berth.Duration {
-	if seconds, err := strconv.ParseFloat(value("wait time"), 64); err == nil && seconds >= 0 && seconds < 1e9 {
-		return berth.Duration(seconds * float64(berth.Second))
-	}
-	submit, err := time.Parse(slurmTime, value("Submit"))
-	start, err2 := time.Parse(slurmTime, value("Start"))
-	if errors.Join(err, err2) != nil {
-		return Unset
-	}
-	return max(0, berth.TimeOf(start).Sub(berth.TimeOf(submit)))
-}
+func (s *source) skip(reason string, line int) { s.Skipped.Add(s.file, line, reason) }
 
 // take keeps a job with whole GPUs and counts another.
-func (s *source) take(a sim.Arrival, spec berth.Job, r row) {
-	gpus, whole := 0, true
-	for i := range spec.Groups {
-		g := &spec.Groups[i]
-		gpus += g.Members * g.Claim.GPUs
-		whole = whole && g.Claim.GPUs > 0
+func (s *source) take(a sim.Arrival, spec berth.Job, r workload.Ran) {
+	if end := a.At.Add(max(r.Wait, 0)).Add(a.Runtime); a.Runtime > 0 && (s.firstEnd == 0 || end < s.firstEnd) {
+		s.firstEnd = end
 	}
-	switch c := &spec.Groups[0].Claim; {
-	case c.MIG != "" || c.Share != nil:
-		s.Left.add("holds parts of GPUs", r.line)
-	case !whole:
-		s.Left.add("holds no GPU", r.line)
+	gpus, parts := 0, false
+	var whole []berth.Group
+	for _, g := range spec.Groups {
+		parts = parts || g.Claim.MIG != "" || g.Claim.Share != nil
+		if g.Claim.GPUs > 0 {
+			gpus += g.Members * g.Claim.GPUs
+			whole = append(whole, g)
+		}
+	}
+	switch {
+	case s.taken[spec.ID]:
+		s.skip("is told again", r.Line)
+		return
+	case parts:
+		s.skip("holds parts of GPUs", r.Line)
+		return
+	case gpus == 0:
+		s.skip("holds no GPU", r.Line)
+		return
+	case a.Runtime <= 0 && r.SoFar <= 0:
+		s.skip("had not started, or not ended, and tells no run time", r.Line)
+		return
 	case a.Runtime <= 0:
-		s.Left.add("had not started, or not ended, and tells no run time", r.line)
-	default:
-		s.Jobs = append(s.Jobs, Job{At: a.At, Runtime: a.Runtime, Spec: spec, GPUs: gpus, Line: r.line, Partition: r.partition, Wait: r.wait})
+		s.skip("had not ended: played with the time until the latest instant of the file", r.Line)
+		a.Runtime = r.SoFar
 	}
+	if len(whole) < len(spec.Groups) {
+		s.skip("has a part that holds no GPU: played without", r.Line)
+	}
+	spec.Groups, s.taken[spec.ID] = whole, true
+	s.Jobs = append(s.Jobs, Job{At: a.At, Runtime: a.Runtime, Spec: spec, GPUs: gpus, Ran: r})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/input"
 )
 
@@ -28,13 +29,13 @@ type object struct {
 		OwnerReferences   []struct{ Kind, UID string }
 	}
 	Spec struct {
-		NodeSelector map[string]string
-		Containers   []struct {
-			Resources struct{ Requests, Limits map[string]string }
-		}
+		NodeName                   string
+		NodeSelector               map[string]string
+		Containers, InitContainers []container
+		ResourceClaims             []struct{}
 	}
 	Status struct {
-		Phase             string
+		Phase, Reason     string
 		StartTime         time.Time
 		Capacity          map[string]string
 		ContainerStatuses []struct {
@@ -42,26 +43,62 @@ type object struct {
 				Terminated struct{ FinishedAt time.Time }
 			}
 		}
+		Conditions []struct{ LastTransitionTime, LastHeartbeatTime time.Time }
 	}
 }
 
-// The names that Kubernetes and NVIDIA's device plugin give.
+// An item is an object of so many bytes: where it begins, a decoder does not tell.
+type item struct {
+	object
+	length int
+}
+
+func (i *item) UnmarshalJSON(text []byte) error {
+	i.length = len(text)
+	return json.Unmarshal(text, &i.object)
+}
+
+type container struct {
+	RestartPolicy string
+	Resources     struct{ Requests, Limits map[string]string }
+}
+
+// The names that Kubernetes and the device plugins of NVIDIA and AMD give.
 const (
-	gpuResource  = "nvidia.com/gpu"
-	migResource  = "nvidia.com/mig-"
-	productLabel = "nvidia.com/gpu.product"
+	productLabel  = "nvidia.com/gpu.product"
+	amdLabel      = "amd.com/gpu.product-name"
+	countLabel    = "nvidia.com/gpu.count"
+	replicasLabel = "nvidia.com/gpu.replicas"
+	sharingLabel  = "nvidia.com/gpu.sharing-strategy"
+	sharedSuffix  = "-SHARED" // of a product of which there are replicas
+	migInfix      = "-MIG-"   // of one whose instances are called GPUs
 )
+
+// gpuResources are whole GPUs, or replicas of them, by the label with their product.
+var gpuResources = map[string]string{"nvidia.com/gpu": productLabel, "amd.com/gpu": amdLabel}
+
+// isPart reports whether a resource is a part of a GPU.
+func isPart(resource string) bool {
+	return strings.HasPrefix(resource, "nvidia.com/mig-") || resource == "nvidia.com/gpu.shared" || strings.HasPrefix(resource, "amd.com/") && resource != "amd.com/gpu"
+}
 
 // maxObject bounds an object in bytes; the API server takes some 1.5 MiB.
 const maxObject = 16 << 20
 
-// readKubernetes reads what "kubectl get nodes,pods -A -o json" prints. A pod that holds GPUs
-// is a job of its namespace, from its creation to its end; one that runs, until the latest instant
-// of the dump. Pods with one owner that is no Deployment, StatefulSet or DaemonSet, of one size and
-// created within a minute, are a gang. Pods that are gone from the API server are not in the dump.
-// Object by object is read, so that what is kept is the nodes and the pods with GPUs: O(bytes).
+// together is how far apart the pods of a gang may be created.
+const together = time.Minute
+
+// readKubernetes reads what "kubectl get nodes,pods -A -o json" prints, or several such lists one
+// after the other. A pod that holds GPUs is a job of its namespace, from its creation to its end;
+// one that runs, until the latest instant of the dump. Pods with one owner that is no Deployment,
+// StatefulSet or DaemonSet, of one size and created within a minute of the first, are a gang. Pods
+// that are gone from the API server are not in the dump. Object by object is read, so that what is
+// kept is the nodes and the pods with GPUs: O(bytes).
 func readKubernetes(file string, in io.Reader) (*source, error) {
-	k := &dump{file: file, lines: input.NewLines(in, maxObject), source: source{Kind: "a dump of kubectl"}}
+	k := &dump{
+		lines: input.NewLines(in, maxObject), source: source{file: file, Kind: "a dump of kubectl", taken: map[berth.JobID]bool{}},
+		seen: map[string]bool{}, shared: map[string]bool{},
+	}
 	if err := k.read(); err != nil {
 		return nil, err
 	}
@@ -71,10 +108,11 @@ func readKubernetes(file string, in io.Reader) (*source, error) {
 
 type dump struct {
 	source
-	file  string
 	lines *input.Lines
 	pods  []pod
 	last  time.Time
+	// seen are the objects that are kept, and shared the nodes of which a GPU is no whole one.
+	seen, shared map[string]bool
 }
 
 // A pod holds GPUs.
@@ -85,16 +123,65 @@ type pod struct {
 
 func (k *dump) read() error {
 	decoder := json.NewDecoder(k.lines)
-	if err := k.toItems(decoder); err != nil {
-		return err
+	for documents := 0; ; documents++ {
+		open, err := decoder.Token()
+		switch {
+		case errors.Is(err, io.EOF) && documents > 0:
+			return nil
+		case err != nil:
+			return k.fault(decoder, err)
+		case open != json.Delim('{'):
+			return k.fault(decoder, errors.New("there is no object"))
+		}
+		if err := k.readList(decoder); err != nil {
+			return err
+		}
 	}
+}
+
+// readList reads an object with items, behind its brace.
+func (k *dump) readList(decoder *json.Decoder) error {
+	items := false
 	for decoder.More() {
-		line, _ := k.lines.At(decoder.InputOffset())
-		var o object
-		if err := decoder.Decode(&o); err != nil {
+		key, err := decoder.Token()
+		switch {
+		case err != nil:
+		case key == "jobs", key == "sinfo", key == "nodes":
+			err = errors.New("this is what a command of Slurm prints with --json; jobs are read from: " + workload.SacctCommand)
+		case key == "items" && items:
+			err = errors.New(`there are two "items"`)
+		case key == "items":
+			items = true
+			if err := k.readItems(decoder); err != nil {
+				return err
+			}
+		default:
+			var other json.RawMessage
+			err = decoder.Decode(&other)
+		}
+		if err != nil {
 			return k.fault(decoder, err)
 		}
-		if err := k.take(&o, line); err != nil {
+	}
+	if _, err := decoder.Token(); err != nil { // the brace
+		return k.fault(decoder, err)
+	}
+	if !items {
+		return k.fault(decoder, errors.New(`there are no "items": it is to be what "kubectl get nodes,pods -A -o json" prints`))
+	}
+	return nil
+}
+
+func (k *dump) readItems(decoder *json.Decoder) error {
+	if open, err := decoder.Token(); err != nil || open != json.Delim('[') {
+		return k.fault(decoder, cmp.Or(err, errors.New(`"items" is no list`)))
+	}
+	for o := new(item); decoder.More(); *o = (item{}) {
+		if err := decoder.Decode(o); err != nil {
+			return k.fault(decoder, err)
+		}
+		line, _ := k.lines.At(decoder.InputOffset() - int64(o.length))
+		if err := k.take(&o.object, line); err != nil {
 			return err
 		}
 	}
@@ -102,30 +189,6 @@ func (k *dump) read() error {
 		return k.fault(decoder, err)
 	}
 	return nil
-}
-
-// toItems goes on to the list of items.
-func (k *dump) toItems(decoder *json.Decoder) error {
-	if _, err := decoder.Token(); err != nil { // the brace
-		return k.fault(decoder, err)
-	}
-	for decoder.More() {
-		key, err := decoder.Token()
-		if err != nil {
-			return k.fault(decoder, err)
-		}
-		if key == "items" {
-			if open, err := decoder.Token(); err != nil || open != json.Delim('[') {
-				return k.fault(decoder, cmp.Or(err, errors.New(`"items" is no list`)))
-			}
-			return nil
-		}
-		var other json.RawMessage
-		if err := decoder.Decode(&other); err != nil {
-			return k.fault(decoder, err)
-		}
-	}
-	return k.fault(decoder, errors.New(`there are no "items": it is to be what "kubectl get nodes,pods -A -o json" prints`))
 }
 
 // fault says where the text makes no sense.
@@ -148,70 +211,214 @@ func (k *dump) fault(decoder *json.Decoder, err error) error {
 }
 
 func (k *dump) take(o *object, line int) error {
-	amount := func(list map[string]string, name string) (int, error) {
-		v, err := strconv.Atoi(cmp.Or(list[name], "0"))
-		if err != nil || v < 0 || v > berth.MaxGPUs {
-			return 0, &workload.TraceError{File: k.file, Line: line, Field: name, Kind: workload.ErrValue, Reason: fmt.Sprintf("%.80q of %s %.80q is no whole number of 0 to %d", list[name], o.Kind, o.Metadata.Name, berth.MaxGPUs)}
-		}
-		return v, nil
-	}
-	for _, at := range append(finished(o), o.Metadata.CreationTimestamp, o.Status.StartTime) {
+	for _, at := range append(ends(o), o.Metadata.CreationTimestamp, o.Status.StartTime) {
 		if at.After(k.last) {
 			k.last = at
 		}
 	}
-	switch o.Kind {
-	case "Node":
-		gpus, err := amount(o.Status.Capacity, gpuResource)
-		if err != nil || gpus == 0 {
-			return err
+	key := o.Kind + " " + o.Metadata.Namespace + "/" + o.Metadata.Name
+	switch {
+	case o.Kind != "Node" && o.Kind != "Pod":
+		k.skip(fmt.Sprintf("an object of kind %q is not read", errtext.Short(o.Kind)), line)
+	case o.Metadata.Name == "":
+		k.skip("has no name", line)
+	case k.seen[key]:
+		k.skip("is told again", line)
+	case o.Kind == "Node":
+		k.seen[key] = true
+		return k.takeNode(o, line)
+	default:
+		kept, err := k.takePod(o, line)
+		if kept {
+			k.seen[key] = true
 		}
-		gpu := berth.GPU{Product: cmp.Or(o.Metadata.Labels[productLabel], "gpu")}
-		k.nodes = append(k.nodes, berth.Node{ID: berth.NodeID(o.Metadata.Name), GPUs: slices.Repeat([]berth.GPU{gpu}, gpus)})
-	case "Pod":
-		p := pod{object: *o, line: line}
-		for i := range o.Spec.Containers {
-			r := o.Spec.Containers[i].Resources
-			for _, list := range []map[string]string{r.Requests, r.Limits} {
-				for name := range list {
-					if strings.HasPrefix(name, migResource) {
-						k.Left.add("holds parts of GPUs", line)
-						return nil
-					}
-				}
-			}
-			requested, err := amount(r.Requests, gpuResource)
-			limited, err2 := amount(r.Limits, gpuResource)
-			if err := errors.Join(err, err2); err != nil {
-				return err
-			}
-			p.gpus += max(requested, limited)
-		}
-		if p.gpus == 0 {
-			k.Left.add("holds no GPU", line)
-			return nil
-		}
-		k.pods = append(k.pods, p)
+		return err
 	}
 	return nil
 }
 
-// finished are the ends of a pod's containers that are told.
-func finished(o *object) (list []time.Time) {
+func (k *dump) refuse(line int, field, format string, args ...any) error {
+	return &workload.TraceError{File: k.file, Line: line, Field: field, Kind: workload.ErrValue, Reason: fmt.Sprintf(format, args...)}
+}
+
+// amount reads how many of a resource an object has or asks for.
+func (k *dump) amount(o *object, line int, name, text string) (int, error) {
+	v, err := strconv.Atoi(text)
+	if err != nil || v < 0 || v > maxReplicas {
+		return 0, k.refuse(line, name, "%.80q of %s %.80q is no whole number of 0 to %d", text, o.Kind, o.Metadata.Name, maxReplicas)
+	}
+	return v, nil
+}
+
+// maxReplicas is more than a node has, shared or not.
+const maxReplicas = 1 << 12
+
+// takeNode keeps a node with GPUs. Replicas of a GPU count as one: they stand for parts.
+func (k *dump) takeNode(o *object, line int) error {
+	count, product := 0, ""
+	for _, name := range sortedKeys(o.Status.Capacity) {
+		label, whole := gpuResources[name]
+		v := 0
+		if whole || isPart(name) {
+			var err error
+			if v, err = k.amount(o, line, name, o.Status.Capacity[name]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case whole && v > 0 && count > 0:
+			return k.refuse(line, name, "node %.80q has GPUs of two makers", o.Metadata.Name)
+		case whole && v > 0:
+			count, product = v, o.Metadata.Labels[label]
+		case v > 0:
+			k.shared[o.Metadata.Name] = true
+			k.skip(fmt.Sprintf("%q of a node are no whole GPUs", errtext.Short(name)), line)
+		case !whole && !isPart(name):
+			k.unread(name, line)
+		}
+	}
+	if count == 0 {
+		k.skip("a node has no whole GPU", line)
+		return nil
+	}
+	labels := o.Metadata.Labels
+	replicas, _ := strconv.Atoi(labels[replicasLabel])
+	sharing := labels[sharingLabel]
+	switch {
+	case strings.Contains(product, migInfix):
+		k.shared[o.Metadata.Name] = true
+		k.skip("what the node calls GPUs are MIG instances: it is left out", line)
+		return nil
+	case replicas > 1, sharing != "" && sharing != "none", strings.HasSuffix(product, sharedSuffix):
+		k.shared[o.Metadata.Name] = true
+		product = strings.TrimSuffix(product, sharedSuffix)
+		real, err := strconv.Atoi(labels[countLabel])
+		if err != nil || real < 1 || real > count {
+			real = count / max(replicas, 1)
+		}
+		k.skip("its GPUs are shared: replicas are parts of them, and it has as many as there are without", line)
+		count = real
+	case product == "":
+		k.skip("no label names the product of its GPUs", line)
+	}
+	if count > berth.MaxGPUs {
+		return k.refuse(line, "capacity", "node %.80q has %d GPUs, and %d is the most", o.Metadata.Name, count, berth.MaxGPUs)
+	}
+	gpu := berth.GPU{Product: cmp.Or(product, "gpu")}
+	k.nodes = append(k.nodes, berth.Node{ID: berth.NodeID(o.Metadata.Name), GPUs: slices.Repeat([]berth.GPU{gpu}, count)})
+	return nil
+}
+
+func sortedKeys(of map[string]string) []string {
+	names := make([]string, 0, len(of))
+	for name := range of {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// unread tells of a resource of some device that is not read: its name has a domain.
+func (k *dump) unread(name string, line int) {
+	domain, _, extended := strings.Cut(name, "/")
+	if extended && domain != "rdma" && !strings.HasSuffix(domain, "kubernetes.io") {
+		k.skip(fmt.Sprintf("the resource %q is not read", errtext.Short(name)), line)
+	}
+}
+
+// takePod keeps a pod that holds GPUs. Those of its containers come together, and those of each
+// that runs before them are the same ones.
+func (k *dump) takePod(o *object, line int) (kept bool, err error) {
+	p := pod{object: *o, line: line}
+	before, parts := 0, false
+	for i, c := range append(slices.Clone(o.Spec.InitContainers), o.Spec.Containers...) {
+		gpus := 0
+		for _, list := range []map[string]string{c.Resources.Requests, c.Resources.Limits} {
+			for _, name := range sortedKeys(list) {
+				switch _, whole := gpuResources[name]; {
+				case isPart(name):
+					parts = true
+				case whole:
+					v, err := k.amount(o, line, name, list[name])
+					if err != nil {
+						return false, err
+					}
+					gpus = max(gpus, v)
+				default:
+					k.unread(name, line)
+				}
+			}
+		}
+		if i < len(o.Spec.InitContainers) && c.RestartPolicy != "Always" {
+			before = max(before, p.gpus+gpus)
+		} else {
+			p.gpus += gpus
+		}
+	}
+	p.gpus = max(p.gpus, before)
+	switch {
+	case parts:
+		k.skip("holds parts of GPUs", line)
+	case p.gpus == 0 && len(o.Spec.ResourceClaims) > 0:
+		k.skip("holds devices by a resource claim, which is not read", line)
+	case p.gpus == 0:
+		k.skip("holds no GPU", line)
+	case p.gpus > berth.MaxGPUs:
+		k.skip("asks for more GPUs than a node may have", line)
+	default:
+		if o.Metadata.Namespace == "" {
+			k.skip("has no namespace: it counts as one of default", line)
+		}
+		k.pods = append(k.pods, p)
+		return true, nil
+	}
+	return false, nil
+}
+
+// ends are the instants at which a part of a pod ended, or something changed about an object.
+func ends(o *object) (list []time.Time) {
 	for i := range o.Status.ContainerStatuses {
 		list = append(list, o.Status.ContainerStatuses[i].State.Terminated.FinishedAt)
+	}
+	for _, c := range o.Status.Conditions {
+		list = append(list, c.LastTransitionTime, c.LastHeartbeatTime)
 	}
 	return list
 }
 
-// gangOf names the gang of a pod: its own, where it has no owner that makes gangs.
-func gangOf(p *pod) string {
+// end is when a pod ended: zero where it has not. Known says whether the dump tells.
+func (p *pod) end() (at time.Time, known bool) {
+	running := len(p.Status.ContainerStatuses) == 0
+	for i := range p.Status.ContainerStatuses {
+		finished := p.Status.ContainerStatuses[i].State.Terminated.FinishedAt
+		running = running || finished.IsZero()
+		if finished.After(at) {
+			at = finished
+		}
+	}
+	switch {
+	case p.Status.Phase != "Succeeded" && p.Status.Phase != "Failed":
+		if running {
+			at = time.Time{}
+		}
+		return at, true
+	case at.IsZero(): // evicted before its containers could say
+		for _, c := range p.Status.Conditions {
+			if c.LastTransitionTime.After(at) {
+				at = c.LastTransitionTime
+			}
+		}
+	}
+	return at, !at.IsZero()
+}
+
+// ownerOf names what a pod is of a gang with: nothing, where it has no owner that makes gangs.
+func ownerOf(p *pod) string {
 	for _, owner := range p.Metadata.OwnerReferences {
 		switch owner.Kind {
 		case "ReplicaSet", "StatefulSet", "DaemonSet", "Node":
 		default:
-			minute := p.Metadata.CreationTimestamp.Truncate(time.Minute).Unix()
-			return fmt.Sprintf("%s/%s/%d/%d", owner.Kind, owner.UID, minute, p.gpus)
+			return fmt.Sprintf("%s/%s/%d", owner.Kind, owner.UID, p.gpus)
 		}
 	}
 	return ""
@@ -223,61 +430,69 @@ func (k *dump) addJobs() {
 	gangs := map[string]int{}
 	var groups [][]pod
 	for _, p := range k.pods {
-		name := gangOf(&p)
+		if k.shared[p.Spec.NodeName] || strings.HasSuffix(p.Spec.NodeSelector[productLabel], sharedSuffix) || strings.Contains(p.Spec.NodeSelector[productLabel], migInfix) {
+			k.skip("holds parts of GPUs", p.line)
+			continue
+		}
+		name := ownerOf(&p)
 		at, known := gangs[name]
-		if name == "" || !known {
+		if name == "" || !known || p.Metadata.CreationTimestamp.Sub(groups[at][0].Metadata.CreationTimestamp) > together {
 			at = len(groups)
 			groups = append(groups, nil)
 			gangs[name] = at
 		}
 		groups[at] = append(groups[at], p)
 	}
-	if len(k.pods) == 0 {
-		return
-	}
 	known := slices.IndexFunc(k.pods, func(p pod) bool { return !p.Metadata.CreationTimestamp.IsZero() })
-	epoch := berth.TimeOf(k.pods[max(known, 0)].Metadata.CreationTimestamp)
 	for _, pods := range groups {
-		k.addJob(pods, epoch)
+		k.addJob(pods, berth.TimeOf(k.pods[max(known, 0)].Metadata.CreationTimestamp))
 	}
 }
 
 func (k *dump) addJob(pods []pod, epoch berth.Time) {
 	p := &pods[0]
-	created, started, ended := p.Metadata.CreationTimestamp, p.Status.StartTime, time.Time{}
+	created, started, ended, open := p.Metadata.CreationTimestamp, p.Status.StartTime, time.Time{}, false
 	for i := range pods {
-		if pods[i].Status.StartTime.After(started) {
-			started = pods[i].Status.StartTime
+		if at := pods[i].Status.StartTime; at.IsZero() {
+			k.skip("had not started", pods[i].line)
+			return
+		} else if at.After(started) {
+			started = at
 		}
-		for _, at := range finished(&pods[i].object) {
-			if at.After(ended) {
-				ended = at
-			}
+		at, known := pods[i].end()
+		if !known {
+			k.skip("had ended, and the dump does not tell when", pods[i].line)
+			return
+		}
+		open = open || at.IsZero()
+		if at.After(ended) {
+			ended = at
 		}
 	}
-	r := row{line: p.line, wait: Unset}
+	if open {
+		ended = k.last
+	}
 	switch {
 	case created.IsZero():
-		k.Left.add("its creation is not known", p.line)
+		k.skip("its creation is not known", p.line)
 		return
-	case started.IsZero():
-		k.Left.add("had not started", p.line)
-		return
-	case ended.IsZero():
-		k.Marks.add("ran on: played with the time until the latest instant of the dump", p.line)
-		ended = k.last
 	case ended.Before(started):
-		k.Left.add("ends before it starts", p.line)
+		k.skip("ends before it starts", p.line)
 		return
 	}
-	r.wait = max(0, berth.TimeOf(started).Sub(berth.TimeOf(created)))
 	spec := berth.Job{
 		ID: berth.JobID(p.Metadata.Namespace + "/" + p.Metadata.Name), Queue: berth.QueueID(cmp.Or(p.Metadata.Namespace, "default")),
 		Groups: []berth.Group{{Members: len(pods), Claim: berth.Claim{GPUs: p.gpus}}},
 	}
-	if product := p.Spec.NodeSelector[productLabel]; product != "" {
-		spec.Groups[0].Selector.Products = []string{product}
+	for _, label := range []string{productLabel, amdLabel} {
+		if product := p.Spec.NodeSelector[label]; product != "" {
+			spec.Groups[0].Selector.Products = []string{product}
+		}
 	}
-	a := sim.Arrival{At: berth.TimeOf(created) - epoch, Runtime: max(1, berth.TimeOf(ended).Sub(berth.TimeOf(started)))}
+	r := workload.Ran{Line: p.line, Wait: max(0, berth.TimeOf(started).Sub(berth.TimeOf(created)))}
+	a := sim.Arrival{At: berth.TimeOf(created) - epoch}
+	if r.SoFar = max(1, berth.TimeOf(ended).Sub(berth.TimeOf(started))); !open {
+		a.Runtime = r.SoFar
+	}
 	k.source.take(a, spec, r)
 }

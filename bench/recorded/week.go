@@ -5,7 +5,6 @@
 package recorded
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -13,11 +12,11 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/input"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology/fabric"
@@ -71,10 +70,13 @@ type Week struct {
 	// Length is to the last end of a job, as the file tells it, but no more than a day after the
 	// last submission: jobs that run on alone say nothing about a fleet.
 	Length berth.Duration
+	// From is when the first job ended. Of the jobs that came before, such a file has those alone
+	// that had not ended when it begins, so their waits say nothing. Zero where that would be more
+	// than half of the jobs. Before counts them.
+	From   berth.Time
+	Before int
 	// Limits: some job states one.
 	Limits bool
-	// told: the nodes are those of a file.
-	told bool
 }
 
 // A Share is an account's.
@@ -89,11 +91,15 @@ const longest = 366 * berth.Day
 
 // Read reads all files. A Week without jobs has nothing else either.
 func Read(o Options) (*Week, error) {
-	b := &Week{told: o.Nodes.given()}
+	b := &Week{}
+	var skipped []workload.Skip
 	var err error
-	if b.told {
-		if b.Nodes, err = workload.ReadSlurmNodes(o.Nodes.Name, o.Nodes.Data); err != nil {
+	if o.Nodes.given() {
+		if b.Nodes, skipped, err = workload.ReadSlurmNodes(o.Nodes.Name, o.Nodes.Data); err != nil {
 			return nil, err
+		}
+		if b.Nodes = withGPUs(b.Nodes); len(b.Nodes) == 0 {
+			return nil, mismatch("no node of %s has whole GPUs", o.Nodes.Name)
 		}
 		b.FleetSays = "as " + o.Nodes.Name + " has it"
 	}
@@ -102,11 +108,13 @@ func Read(o Options) (*Week, error) {
 		return nil, err
 	}
 	b.source = *jobs
+	b.Skipped = append(b.Skipped, skipped...)
 	if len(b.Jobs) == 0 {
 		return b, nil
 	}
 	slices.SortStableFunc(b.Jobs, func(a, b Job) int { return cmp.Compare(a.At, b.At) })
 	first := b.Jobs[0].At
+	b.From = max(b.firstEnd-first, 0)
 	for i := range b.Jobs {
 		b.Jobs[i].At -= first
 		b.Limits = b.Limits || b.Jobs[i].Spec.ExpectedRuntime > 0
@@ -120,7 +128,20 @@ func Read(o Options) (*Week, error) {
 		return nil, err
 	}
 	b.checkFit()
+	b.Before, _ = slices.BinarySearchFunc(b.Jobs, b.From, func(j Job, from berth.Time) int { return cmp.Compare(j.At, from) })
+	if 2*b.Before > len(b.Jobs) {
+		b.From, b.Before = 0, 0
+	}
 	return b, b.setShares(&o.Shares)
+}
+
+// withGPUs are the nodes that have some, without what is not played.
+func withGPUs(nodes []berth.Node) []berth.Node {
+	nodes = slices.DeleteFunc(nodes, func(n berth.Node) bool { return len(n.GPUs) == 0 })
+	for i := range nodes {
+		nodes[i].CPUMilli, nodes[i].MemoryMiB = 0, 0
+	}
+	return nodes
 }
 
 // setFleet takes the nodes that were told, or makes some.
@@ -129,13 +150,6 @@ func (b *Week) setFleet(o *Options) error {
 		b.Nodes, b.FleetSays = b.source.nodes, "as the dump has it"
 	}
 	if b.Nodes != nil {
-		b.Nodes = slices.DeleteFunc(b.Nodes, func(n berth.Node) bool { return len(n.GPUs) == 0 })
-		for i := range b.Nodes {
-			b.Nodes[i].CPUMilli, b.Nodes[i].MemoryMiB = 0, 0 // GPUs alone are played
-		}
-		if len(b.Nodes) == 0 {
-			return mismatch("no node has whole GPUs")
-		}
 		return nil
 	}
 	gpus := o.GPUs
@@ -211,7 +225,8 @@ func (b *Week) setTopology(file *File) error {
 	}
 	for i := range b.Nodes {
 		n := &b.Nodes[i]
-		if n.Domains = places[string(n.ID)]; n.Domains == nil {
+		host, _, _ := strings.Cut(string(n.ID), workload.PartOf)
+		if n.Domains = places[host]; n.Domains == nil {
 			return mismatch("%s says nothing of node %q", file.Name, n.ID)
 		}
 	}
@@ -234,17 +249,7 @@ func (b *Week) checkFit() {
 	kept := b.Jobs[:0]
 	for i := range b.Jobs {
 		j := &b.Jobs[i]
-		if s := &j.Spec.Groups[0].Selector; b.told && j.Partition != "" {
-			s.Pools = nil
-			for name := range strings.SplitSeq(j.Partition, ",") {
-				s.Pools = append(s.Pools, workload.PoolsOf(b.Nodes, name)...)
-			}
-			if s.Pools == nil {
-				b.Marks.add("is of a partition that no node with GPUs is in: played on any node", j.Line)
-			}
-		}
 		for g := range j.Spec.Groups {
-			j.Spec.Groups[g].Selector = j.Spec.Groups[0].Selector
 			j.Spec.Groups[g].Claim.CPUMilli, j.Spec.Groups[g].Claim.MemoryMiB = 0, 0
 		}
 		key := fmt.Sprint(j.Spec.Groups)
@@ -257,9 +262,9 @@ func (b *Week) checkFit() {
 		case fits:
 			kept = append(kept, *j)
 		case j.GPUs > all:
-			b.Left.add(fmt.Sprintf("cannot have run: more GPUs than the %d of the fleet", all), j.Line)
+			b.skip(fmt.Sprintf("cannot have run: more GPUs than the %d of the fleet", all), j.Line)
 		default:
-			b.Left.add("cannot have run: no nodes of the fleet are as it asks (GPUs a node, product, partition)", j.Line)
+			b.skip("cannot have run: no nodes of the fleet are as it asks (GPUs a node, product, partition)", j.Line)
 		}
 	}
 	b.Jobs = slices.Clip(kept)
@@ -267,18 +272,18 @@ func (b *Week) checkFit() {
 
 // fits reports whether an empty fleet has room for all members, the largest first.
 func (b *Week) fits(spec *berth.Job) bool {
-	s := &spec.Groups[0].Selector
-	var free []int
+	free := make([]int, len(b.Nodes))
 	for i := range b.Nodes {
-		n := &b.Nodes[i]
-		if (len(s.Pools) == 0 || slices.Contains(s.Pools, n.Pool)) && (len(s.Products) == 0 || slices.Contains(s.Products, n.GPUs[0].Product)) {
-			free = append(free, len(n.GPUs))
-		}
+		free[i] = len(b.Nodes[i].GPUs)
 	}
 	groups := slices.SortedFunc(slices.Values(spec.Groups), func(a, b berth.Group) int { return cmp.Compare(b.Claim.GPUs, a.Claim.GPUs) })
 	for _, g := range groups {
-		left := g.Members
+		left, s := g.Members, &g.Selector
 		for i := range free {
+			n := &b.Nodes[i]
+			if len(s.Pools) > 0 && !slices.Contains(s.Pools, n.Pool) || len(s.Products) > 0 && !slices.Contains(s.Products, n.GPUs[0].Product) {
+				continue
+			}
 			here := min(left, free[i]/g.Claim.GPUs)
 			left, free[i] = left-here, free[i]-here*g.Claim.GPUs
 		}
@@ -310,12 +315,16 @@ func (b *Week) setShares(file *File) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", file.Name, err)
 		}
-		told, err := readShares(file.Name, text)
+		told, err := readShares(file.Name, text, &b.Skipped)
 		if err != nil {
 			return err
 		}
-		for account := range parts {
-			parts[account] = told[account]
+		for _, account := range slices.Sorted(maps.Keys(parts)) {
+			share, is := told[strings.ToLower(string(account))]
+			if !is {
+				b.Skipped.Add(file.Name, 0, fmt.Sprintf("there is no account %q: it has no share", errtext.Short(account)))
+			}
+			parts[account] = share
 		}
 	}
 	sum := 0.0
@@ -324,7 +333,7 @@ func (b *Week) setShares(file *File) error {
 		b.Shares = append(b.Shares, Share{account, parts[account]})
 	}
 	for i := range b.Shares {
-		b.Shares[i].GPUs *= float64(b.FleetGPUs()) / max(sum, 1)
+		b.Shares[i].GPUs = part(b.Shares[i].GPUs, sum) * float64(b.FleetGPUs())
 	}
 	return nil
 }
@@ -336,68 +345,10 @@ func (b *Week) Queues() (list []quota.Queue) {
 	for _, s := range b.Shares {
 		q := quota.Queue{Name: berth.QueueID(s.Account), Weight: max(1, int64(s.GPUs*1000))}
 		if b.Guaranteed {
-			q.Guarantee = quota.Amounts{quota.GPUMilli: int64(s.GPUs) * 1000}
+			const less = 1e-6 // than a GPU: what division leaves of a whole number
+			q.Guarantee = quota.Amounts{quota.GPUMilli: int64(s.GPUs+less) * 1000}
 		}
 		list = append(list, q)
 	}
 	return list
-}
-
-// maxShare bounds the share of an account.
-const maxShare = 1 << 40
-
-// readShares reads columns parted by "|" under a header: Account, and RawShares as sshare writes it
-// or Shares. The rows of users are passed over, and so is "parent". The columns are those of
-// sshare(1), https://slurm.schedmd.com/sshare.html.
-func readShares(file string, r io.Reader) (map[berth.QueueID]float64, error) {
-	in := bufio.NewScanner(r)
-	shares, line := map[berth.QueueID]float64{}, 0
-	fail := func(column int, field, format string, args ...any) error {
-		return &workload.TraceError{File: file, Line: line, Column: column, Field: field, Kind: workload.ErrValue, Reason: fmt.Sprintf(format, args...)}
-	}
-	var account, user, amount int
-	for in.Scan() {
-		line++
-		if strings.TrimSpace(in.Text()) == "" {
-			continue
-		}
-		cells := strings.Split(in.Text(), "|")
-		for i := range cells {
-			cells[i] = strings.TrimSpace(cells[i])
-		}
-		if len(shares) == 0 && slices.Contains(cells, "Account") {
-			account, user = slices.Index(cells, "Account"), slices.Index(cells, "User")
-			amount = max(slices.Index(cells, "RawShares"), slices.Index(cells, "Shares"))
-			if amount < 0 {
-				return nil, fail(0, "", `there is no column "RawShares" or "Shares"`)
-			}
-			continue
-		}
-		switch {
-		case amount == account:
-			return nil, fail(0, "", `there is no header with "Account" above`)
-		case max(account, amount, user) >= len(cells):
-			return nil, fail(0, "", "has %d columns", len(cells))
-		case user >= 0 && cells[user] != "", cells[amount] == "parent", cells[amount] == "":
-			continue
-		}
-		column := 1 + len(strings.Join(strings.Split(in.Text(), "|")[:amount], "|")) + min(amount, 1)
-		v, err := strconv.ParseFloat(cells[amount], 64)
-		if err != nil || !(v >= 0 && v <= maxShare) {
-			return nil, fail(column, "share", "%.80q is no number of 0 to %d", cells[amount], int64(maxShare))
-		}
-		id := berth.QueueID(cells[account])
-		if _, twice := shares[id]; twice {
-			return nil, fail(column, "share", "account %.80q has two", id)
-		}
-		shares[id] = v
-	}
-	if err := in.Err(); err != nil {
-		line++
-		return nil, fail(0, "", "%v", err)
-	}
-	if len(shares) == 0 {
-		return nil, fail(0, "", "there is no account with a share")
-	}
-	return shares, nil
 }

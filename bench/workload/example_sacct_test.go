@@ -33,11 +33,23 @@ func ExampleReadSacct() {
 				e.Job.ID, berth.Duration(a.At), g.Members, g.Claim.GPUs, g.Selector.Products, a.Runtime)
 		}
 	}
-	fmt.Println(trace.Skipped(), trace.Err())
+	for _, s := range trace.Skipped() {
+		fmt.Println(s)
+	}
+	fmt.Println(trace.Err())
 	// Output:
 	// queue biology
 	// job 1203_7 after 0s: 1 members with 1 GPUs [], for 40m0s
 	// queue physics
 	// job 1201 after 20m0s: 2 members with 8 GPUs [a100], for 28h0m0s
-	// [{a step of a job 1 3} {never ran 1 4}] <nil>
+	// sacct.txt:1: there is no column Eligible: waits begin at Submit, with the time in which a job was not allowed to start
+	// sacct.txt:1: there is no column Start: waits are not known
+	// sacct.txt:1: there is no column End: what had not ended shows in State alone
+	// sacct.txt:1: there is no column Suspended: the time in which a job was suspended does not count
+	// sacct.txt:1: there is no column NNodes: jobs have as few nodes as they asked for
+	// sacct.txt:1: there is no column AllocTRES: jobs held what they asked for
+	// sacct.txt:1: there is no column Partition: partitions are not known
+	// sacct.txt:3: a step of a job
+	// sacct.txt:4: never ran
+	// <nil>
 }

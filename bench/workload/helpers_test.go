@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/input"
 )
 
 // A readTrace is one of the functions that read a trace.
@@ -165,4 +167,13 @@ func requireTellable(t *testing.T, read readTrace, text []byte) {
 			require.ErrorIs(t, err, berth.ErrDuplicate, "a name that stands there twice")
 		}
 	}
+}
+
+// ofRows is what is told of rows, and not of the header, without names of files.
+func ofRows(list input.Skips) input.Skips {
+	list = slices.DeleteFunc(slices.Clone(list), func(s input.Skip) bool { return s.Line == 1 })
+	for i := range list {
+		list[i].File = ""
+	}
+	return list
 }

@@ -19,7 +19,7 @@ func TestHostileNodesCostLittle(t *testing.T) {
 		fmt.Fprintf(&list, "NodeName=n%d Gres=gpu:a:64\n", i)
 	}
 	hostile.Bounded(t, "nodes", list.String(), 16<<20, func(input string) {
-		_, err := workload.ReadSlurmNodes("nodes", strings.NewReader(input))
+		_, _, err := workload.ReadSlurmNodes("nodes", strings.NewReader(input))
 		var refusal *workload.TraceError
 		require.ErrorAs(t, err, &refusal)
 		require.ErrorIs(t, err, workload.ErrLimit)

@@ -140,7 +140,7 @@ func (o *openBTasks) time() column { return o.created }
 func (o *openBTasks) read() (record, bool) {
 	r := record{
 		id: o.name(o.sn), queue: openBName, tenant: openBName, class: o.class(), members: 1,
-		cpuMilli: o.amount(o.cpu), memoryMiB: o.amount(o.memory),
+		cpuMilli: o.amount(o.cpu), memoryMiB: o.amount(o.memory), wait: Unknown,
 	}
 	r.gpus, r.milli = o.claim(&r)
 	r.products = o.models()

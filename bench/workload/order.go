@@ -16,14 +16,20 @@ type reader interface {
 	time() column
 }
 
+// A settler is a reader of rows that are not a job each: it makes jobs of all of them.
+type settler interface {
+	settle(rows []*record) (jobs []*record)
+}
+
 // A sorted gives the jobs of a table in order of time. It keeps a window of them in a
 // heap, or all where the window is zero.
 type sorted struct {
 	table  *table
 	reader reader
 	window int
-	seen   func(berth.JobID, func(string) string)
 	kept   pq.Heap[*record]
+	// given is the job that was given last.
+	given *record
 	// last is the instant of the job that was given last.
 	last berth.Time
 	// absolute: instants are those of the Unix clock, and the first job's is the epoch.
@@ -31,21 +37,24 @@ type sorted struct {
 	epoch             berth.Time
 }
 
-func newSorted(t *table, r reader, window int, seen func(berth.JobID, func(string) string)) *sorted {
+func newSorted(t *table, r reader, window int) *sorted {
 	return &sorted{
-		table: t, reader: r, window: window, seen: seen,
+		table: t, reader: r, window: window,
 		kept: pq.New((*record).before, func(*record, int) {}),
 	}
 }
 
 func (s *sorted) next() (*record, bool) {
+	if settler, is := s.reader.(settler); is && s.window == 0 && !s.started {
+		s.settle(settler)
+	}
 	for s.window == 0 || s.kept.Len() < s.window {
-		if !s.table.next() {
+		r, more := s.row()
+		if !more {
 			break
 		}
-		r, ok := s.reader.read()
-		if s.table.err == nil && ok {
-			s.keep(&r)
+		if r != nil {
+			s.keep(r)
 		}
 	}
 	if s.table.err != nil || s.kept.Len() == 0 {
@@ -60,8 +69,37 @@ func (s *sorted) next() (*record, bool) {
 		}
 		r.at -= s.epoch
 	}
-	s.started = true
+	s.started, s.given = true, r
 	return r, true
+}
+
+// row reads a row, which may be no job.
+func (s *sorted) row() (r *record, more bool) {
+	if !s.table.next() {
+		return nil, false
+	}
+	made, is := s.reader.read()
+	if s.table.err != nil || !is {
+		return nil, s.table.err == nil
+	}
+	made.line = s.table.in.line()
+	return &made, true
+}
+
+// settle reads all rows, and keeps the jobs that they are.
+func (s *sorted) settle(of settler) {
+	var list []*record
+	for r, more := s.row(); more; r, more = s.row() {
+		if r != nil {
+			list = append(list, r)
+		}
+	}
+	if s.table.err != nil {
+		return
+	}
+	for _, r := range of.settle(list) {
+		s.kept.Push(r)
+	}
 }
 
 func (s *sorted) keep(r *record) {
@@ -70,9 +108,5 @@ func (s *sorted) keep(r *record) {
 			"is before that of a job above: rows are to be in order of time, or within a window, which is %d", s.window))
 		return
 	}
-	if s.seen != nil {
-		s.seen(berth.JobID(r.id), s.table.value)
-	}
-	r.line = s.table.in.line()
 	s.kept.Push(r)
 }

@@ -69,7 +69,7 @@ func (p *phillyRows) time() column { return p.timestamp }
 
 func (p *phillyRows) read() (record, bool) {
 	r := record{
-		id: "philly-" + strconv.Itoa(p.in.line()),
+		id: "philly-" + strconv.Itoa(p.in.line()), wait: Unknown,
 		at: p.instant(p.timestamp, time.DateTime),
 		// A run time of zero would mean one without end.
 		runtime: max(p.seconds(p.duration), 1),

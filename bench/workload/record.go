@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/berth-sched/berth"
@@ -11,7 +12,7 @@ import (
 const maxJobGPUs = 1 << 16
 
 // A record is a job as a row tells of it. A trace that has to be put in order keeps
-// every row as one, so it is small: some 250 bytes with its texts.
+// every row as one, so it is small: some 350 bytes with its texts.
 type record struct {
 	at berth.Time
 	// line of the file, to order jobs of one instant.
@@ -34,6 +35,46 @@ type record struct {
 	members int
 	// cpuMilli and memoryMiB of each member.
 	cpuMilli, memoryMiB int64
+	// partition and wait are those of a Ran, and soFar is how long a job had held what it held that
+	// had not ended.
+	partition   string
+	wait, soFar berth.Duration
+	// submitted, started and ended as the row has it, or unset; resized: it ended as its size
+	// changed.
+	submitted, started, ended berth.Time
+	resized                   bool
+	// more are other parts of the job, beside each other.
+	more []*record
+}
+
+// Unknown is a wait of which a file does not tell.
+const Unknown berth.Duration = -1
+
+const unset berth.Time = -1
+
+// A Ran is what a file tells of a job besides what Next gives.
+type Ran struct {
+	// Line of the file; of several rows, the first.
+	Line int
+	// Partition as the file names it; several are parted by commas.
+	Partition string
+	// Wait from the arrival to the first start; Unknown where the file does not tell.
+	Wait berth.Duration
+	// SoFar is how long a job without a run time had run; zero: not known.
+	SoFar berth.Duration
+}
+
+// join adds a part of the same job: it ends with the last of them.
+func (r *record) join(part *record) {
+	r.more = append(r.more, part)
+	r.line = min(r.line, part.line)
+	r.at = min(r.at, part.at)
+	r.soFar = max(r.soFar, part.soFar, r.runtime, part.runtime)
+	if r.runtime > 0 && part.runtime > 0 {
+		r.runtime = r.soFar
+	} else {
+		r.runtime = 0
+	}
 }
 
 // before orders records by time, and those of one instant as they stand in the file.
@@ -51,9 +92,24 @@ func (r *record) arrival(gpusPerNode int) sim.Arrival {
 	return sim.Arrival{At: r.at, Event: berth.JobSubmitted{Job: job}, Runtime: r.runtime}
 }
 
-// groups divides the GPUs of a job among its members: evenly where that comes out, else
-// all members are as large as a node allows, and a group of one has the rest.
+// groups are those of all parts of a job.
 func (r *record) groups(gpusPerNode int) []berth.Group {
+	list := r.divided(gpusPerNode)
+	if len(r.more) == 0 {
+		return list
+	}
+	for _, part := range r.more {
+		list = append(list, part.divided(gpusPerNode)...)
+	}
+	for i := range list {
+		list[i].Name = fmt.Sprintf("part-%d", i)
+	}
+	return list
+}
+
+// divided divides the GPUs of a part among its members: evenly where that comes out, else
+// all members are as large as a node allows, and a group of one has the rest.
+func (r *record) divided(gpusPerNode int) []berth.Group {
 	members, each, rest := r.members, 0, 0
 	if members == 0 {
 		members = max(1, (r.gpus+gpusPerNode-1)/gpusPerNode)

@@ -28,7 +28,7 @@ func TestTracesRunToTheEnd(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			jobs := 0
 			trace, err := c.read("file", &lines{line: c.line, left: rows}, workload.Options{
-				Nodes: fleet, Row: func(berth.JobID, func(string) string) { jobs++ },
+				Nodes: fleet, Change: func(*berth.Job) { jobs++ },
 			})
 			require.NoError(t, err)
 			sched := runChecked(t, trace.Config(), trace)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/internal/input"
 )
 
 const sacctHeader = "JobID|Submit|Elapsed|Timelimit|State|Account|Partition|ReqTRES|AllocTRES\n"
@@ -42,7 +43,7 @@ func TestSacctJobs(t *testing.T) {
 	require.Equal(t, 10*berth.Minute, jobs[0].Runtime)
 	require.Zero(t, array.ExpectedRuntime, "no limit, so nothing is known")
 	require.Equal(t, []berth.Group{{
-		Members: 2, Claim: berth.Claim{CPUMilli: 1500, MemoryMiB: 500},
+		Members: 2, Claim: berth.Claim{CPUMilli: 2000, MemoryMiB: 500},
 	}}, array.Groups, "no node is in a pool called cpu")
 
 	gang := jobOf(t, jobs[1])
@@ -77,12 +78,12 @@ func TestSacctSaysWhatItSkipped(t *testing.T) {
 		sacctLine("6", "cpu=1", "gres/gpu:1g.10gb=1,gres/gpu:a100=1"))), workload.Options{})
 	_, err = drain(t, trace, err)
 	require.NoError(t, err)
-	require.Equal(t, []workload.Skip{
-		{Reason: "a step of a job", Rows: 2, Line: 3},
-		{Reason: "never ran", Rows: 1, Line: 5},
-		{Reason: "asks for nothing", Rows: 1, Line: 6},
-		{Reason: "asks for MIG instances and other GPUs at once", Rows: 3, Line: 7},
-	}, trace.Skipped())
+	require.Equal(t, input.Skips{
+		{Reason: "a step of a job", Count: 2, Line: 3},
+		{Reason: "never ran", Count: 1, Line: 5},
+		{Reason: "asks for nothing", Count: 1, Line: 6},
+		{Reason: "asks for MIG instances and other GPUs at once", Count: 3, Line: 7},
+	}, ofRows(trace.Skipped()))
 	require.Equal(t, time.Date(2024, 3, 1, 9, 30, 0, 0, time.UTC), trace.Epoch())
 }
 
@@ -197,11 +198,11 @@ func TestSacctTolerates(t *testing.T) {
 	}
 	require.NoError(t, trace.Err())
 	require.Equal(t, []string{"1 at 0s for 1h0m0s on 2", "2 at 1m0s for 0s on 1", "1#2 at 1h10m0s for 30s on 2"}, told)
-	require.Equal(t, []workload.Skip{
-		{Reason: "never ran", Rows: 1, Line: 5},
-		{Reason: "its submission is not known", Rows: 1, Line: 6},
-		{Reason: "ends before it starts", Rows: 1, Line: 7},
-	}, trace.Skipped())
+	require.Equal(t, input.Skips{
+		{Reason: "never ran", Count: 1, Line: 5},
+		{Reason: "its submission is not known", Count: 1, Line: 6},
+		{Reason: "ends before it starts", Count: 1, Line: 7},
+	}, ofRows(trace.Skipped()))
 }
 
 func FuzzSacct(f *testing.F) {

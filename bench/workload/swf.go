@@ -11,7 +11,7 @@ import (
 const (
 	swfJob column = iota
 	swfSubmit
-	_ // wait time
+	swfWait
 	swfRun
 	swfAllocated
 	_ // average CPU time
@@ -49,6 +49,7 @@ var swfNames = [swfFields]string{
 //
 //   - job number: the job is called swf-N.
 //   - submit time, seconds: the arrival. Time 0 is that of the log.
+//   - wait time, seconds: that of [Trace.Ran].
 //   - run time, seconds: as it is. A job of which it is not known is skipped: it never ran.
 //   - requested processors, or those allocated where the request is not known: the GPUs, by
 //     Options.ProcessorsPerGPU and rounded up. A log of a cluster without GPUs gives gangs
@@ -60,7 +61,7 @@ var swfNames = [swfFields]string{
 //   - queue: the queue, under the name that a comment "; Queue: N name" above gives
 //     it, else queue-N; just queue where the log does not tell.
 //
-// The other fields are not read: waits, CPU times and memory, group, executable and
+// The other fields are not read: CPU times and memory, group, executable and
 // partition, and the job before, since dependencies are the submitter's. Of the comments,
 // the lines that start with ";", UnixStartTime gives the Epoch.
 //
@@ -133,6 +134,10 @@ func (s *swfRows) read() (record, bool) {
 		runtime: max(s.seconds(swfRun), 1), // zero would mean without end
 		gpus:    (processors + s.processors - 1) / s.processors,
 		queue:   s.queue(),
+		wait:    Unknown,
+	}
+	if !s.unknown(swfWait) {
+		r.wait = s.seconds(swfWait)
 	}
 	if !s.unknown(swfUser) {
 		r.tenant = s.intern(s.label("user", swfUser))

@@ -13,12 +13,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/input"
 )
 
 // maxValue bounds the numbers of a trace, so that no sum or product of them, such
 // as seconds in milliseconds, can overflow, and a core takes every amount: it refuses
 // more than 2^32 of anything.
 const maxValue = 1 << 32
+
+// maxColumns is far more than any format has.
+const maxColumns = 1 << 10
 
 // A table reads rows whose columns have names. The first thing that is wrong is kept
 // in err, and values read after that mean nothing.
@@ -28,8 +32,7 @@ type table struct {
 	names []string
 	row   []string
 	err   error
-	// skips counts rows that were passed over, by reason in order of first use.
-	skips []Skip
+	skips input.Skips
 	// interned keeps one copy of each name that comes again.
 	interned map[string]string
 }
@@ -48,6 +51,8 @@ func newTable(file string, in rows) *table {
 		t.err = &TraceError{File: file, Line: 1, Kind: ErrHeader, Reason: "the file is empty"}
 	case err != nil:
 		t.fail(err)
+	case len(row) > maxColumns:
+		t.err = &TraceError{File: file, Line: in.line(), Kind: ErrHeader, Reason: fmt.Sprintf("names %d columns, and %d is the most", len(row), maxColumns)}
 	default:
 		for _, name := range row {
 			t.names = append(t.names, strings.TrimSpace(strings.Clone(name)))
@@ -91,10 +96,11 @@ func (t *table) column(names ...string) column {
 	return absent
 }
 
-// optional finds a column that may be missing.
+// optional finds a column that may be missing, whatever its case.
 func (t *table) optional(name string) column {
-	at := column(slices.Index(t.names, name))
-	if at != absent && slices.Contains(t.names[at+1:], name) && t.err == nil {
+	is := func(other string) bool { return strings.EqualFold(other, name) }
+	at := column(slices.IndexFunc(t.names, is))
+	if at != absent && slices.ContainsFunc(t.names[at+1:], is) && t.err == nil {
 		t.err = &TraceError{
 			File: t.file, Line: t.in.line(), Kind: ErrHeader, Reason: fmt.Sprintf("two columns are called %q", name),
 		}
@@ -159,12 +165,7 @@ func (t *table) refuse(c column, reason string) {
 
 // skip counts the current row as one that was passed over.
 func (t *table) skip(reason string) {
-	at := slices.IndexFunc(t.skips, func(s Skip) bool { return s.Reason == reason })
-	if at < 0 {
-		at = len(t.skips)
-		t.skips = append(t.skips, Skip{Reason: reason, Line: t.in.line()})
-	}
-	t.skips[at].Rows++
+	t.skips.Add(t.file, t.in.line(), reason)
 }
 
 // text returns the value of a column as it stands, empty if there is no such column. It
@@ -175,9 +176,6 @@ func (t *table) text(c column) string {
 	}
 	return t.row[c]
 }
-
-// value is text for a column by its name.
-func (t *table) value(name string) string { return t.text(column(slices.Index(t.names, name))) }
 
 // name returns a value that is to become a name of its own.
 func (t *table) name(c column) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/internal/input"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -34,10 +35,6 @@ type Options struct {
 	// Change has the last word on every job: it may add what the trace does not tell, such
 	// as what a checkpoint costs. Nil: jobs stay as they are.
 	Change func(*berth.Job)
-	// Row sees every row of a job as it is read, in the order of the file, with the name that
-	// the job gets. Value returns what stands in a column, also in one that the loader passes
-	// over, and nothing for a column that is not there. Nil: nobody looks.
-	Row func(job berth.JobID, value func(column string) string)
 }
 
 func (o *Options) check() error {
@@ -73,13 +70,9 @@ type Trace struct {
 
 var _ sim.Workload = (*Trace)(nil)
 
-// A Skip counts rows that are no jobs, or none that a core could be told.
-type Skip struct {
-	Reason string
-	Rows   int
-	// Line of the first.
-	Line int
-}
+// A Skip is what a reader of this package passed over, with the line of the first and how many
+// there are.
+type Skip = input.Skip
 
 // newTrace makes the trace of a reader. Window is what the format needs, or zero for all rows.
 func newTrace(t *table, r reader, window int, o Options) (*Trace, error) {
@@ -95,7 +88,7 @@ func newTrace(t *table, r reader, window int, o Options) (*Trace, error) {
 	if o.Window > 0 {
 		window = o.Window
 	}
-	trace := &Trace{options: o, jobs: newSorted(t, r, window, o.Row), queues: map[berth.QueueID]bool{}, compress: 1}
+	trace := &Trace{options: o, jobs: newSorted(t, r, window), queues: map[berth.QueueID]bool{}, compress: 1}
 	for _, n := range o.Nodes {
 		trace.start = append(trace.start, sim.Arrival{Event: berth.NodeJoined{Node: n}})
 	}
@@ -152,8 +145,13 @@ func (t *Trace) Next() (sim.Arrival, bool) {
 // Err is the *TraceError that ended the jobs early; nil if they ended by themselves.
 func (t *Trace) Err() error { return t.jobs.table.err }
 
-// Line is the number of the line that was read last: in Options.Row, that of the row.
-func (t *Trace) Line() int { return t.jobs.table.in.line() }
+// Ran is what the file tells of the job that Next gave last; it is known when Next gives its queue.
+func (t *Trace) Ran() Ran {
+	if r := t.jobs.given; r != nil {
+		return Ran{Line: r.line, Partition: r.partition, Wait: r.wait, SoFar: r.soFar}
+	}
+	return Ran{Wait: Unknown}
+}
 
 // Skipped says which rows were passed over so far, and why.
 func (t *Trace) Skipped() []Skip { return slices.Clone(t.jobs.table.skips) }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/mig"
 )
 
@@ -24,16 +25,22 @@ type tres struct {
 // core knows of, such as energy or licences, are passed over.
 func (s *sacctRows) tres(c column) tres {
 	var sum tres
+	clear(s.seen)
 	all, typed := int64(0), int64(0)
 	for item := range strings.SplitSeq(s.text(c), ",") {
 		if item == "" {
 			continue
 		}
 		key, value, found := strings.Cut(item, "=")
+		key = strings.ToLower(key)
 		kind, isTyped := strings.CutPrefix(key, "gres/gpu:")
+		twice := s.seen[key]
+		s.seen[key] = true
 		switch {
 		case !found:
 			s.refuse(c, fmt.Sprintf("%q is not of the form name=amount", clip(item)))
+		case twice:
+			s.refuse(c, fmt.Sprintf("%q is told twice", clip(key)))
 		case key == "cpu":
 			sum.cpuMilli = s.share(c, item, value, maxValue/1000) * 1000
 		case key == "mem":
@@ -47,6 +54,8 @@ func (s *sacctRows) tres(c column) tres {
 			if typed += count; count > 0 {
 				sum.add(s, c, kind)
 			}
+		case !isKnownTRES(key):
+			s.skip(fmt.Sprintf("the resource %q is not read", errtext.Short(key)))
 		}
 	}
 	// The untyped amount counts the typed ones too, where both are there.
@@ -55,6 +64,15 @@ func (s *sacctRows) tres(c column) tres {
 	}
 	sum.gpus = int(all)
 	return sum
+}
+
+// isKnownTRES reports whether Slurm has such a resource that no core knows of.
+func isKnownTRES(key string) bool {
+	kind, _, of := strings.Cut(key, "/")
+	if of {
+		return kind == "fs" || kind == "ic" || kind == "bb" || kind == "license"
+	}
+	return key == "billing" || key == "energy" || key == "pages" || key == "vmem"
 }
 
 // add notes a type of GPU. An allocation has what it was given, which need not be
@@ -72,10 +90,11 @@ func (t *tres) add(s *sacctRows, c column, kind string) {
 	case profile != "":
 		t.profile = s.intern(profile)
 	case c == s.allocated:
-	case t.products == "":
-		t.products = s.intern(kind)
 	default:
-		t.products = s.intern(t.products + "|" + kind)
+		if spelt := s.products[kind]; spelt != "" {
+			kind = spelt
+		}
+		t.products = s.intern(strings.TrimPrefix(t.products+"|"+kind, "|"))
 	}
 }
 

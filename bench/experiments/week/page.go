@@ -2,7 +2,6 @@ package week
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/berth-sched/berth"
@@ -23,12 +22,13 @@ func (b *experiment) page(runs []*run) *report.Lines {
 		}
 	}
 	add(b.summary(runs))
+	add(b.distance(runs))
 	page.Sections = append(page.Sections, b.waitsDrawn(runs),
 		b.overTime(runs, "GPUs in use", "GPUs", func(s *life.Slot) float64 { return s.Held }),
 		b.overTime(runs, "Jobs that wait", "jobs", func(s *life.Slot) float64 { return s.Waiting }))
 	for _, t := range []*study.Table{
 		b.waits("size", sizeOf, runs), b.waits("account", accountOf, runs), b.against(runs), b.worse(runs), b.sensitivity(runs), b.reservations(runs), b.demand(),
-		tallied("What is not played", append(slices.Clone(b.Skipped), b.Left...)),
+		b.passedOver(),
 	} {
 		add(t)
 	}
@@ -46,9 +46,9 @@ func heading(text string) (title, note string) {
 	return text[:at], strings.ToUpper(note[:1]) + note[1:] + "."
 }
 
-// overTime draws what was so by the hour.
+// overTime draws what was so over time.
 func (b *experiment) overTime(runs []*run, title, unit string, of func(*life.Slot) float64) report.LineSection {
-	s := report.LineSection{Title: title, Note: "Means of an hour.", X: "days", Y: unit, To: float64(b.Length) / float64(berth.Day)}
+	s := report.LineSection{Title: title, Note: fmt.Sprintf("Means of %v.", b.step()), X: "days", Y: unit, To: float64(b.Length) / float64(berth.Day)}
 	_, list := b.columns(runs)
 	for _, r := range list {
 		if r == nil {
@@ -56,7 +56,7 @@ func (b *experiment) overTime(runs []*run, title, unit string, of func(*life.Slo
 		}
 		line := report.Line{Name: r.scheduler, Own: r.scheduler == b.judged(), Kin: r.scheduler == b.other()}
 		for i, slots := 0, b.slots(r); i < len(slots); i++ {
-			line.AddHour(i, of(&slots[i]))
+			line.Add((float64(b.firstSlot(r)+i)+0.5)*float64(r.Step)/float64(berth.Day), of(&slots[i]))
 		}
 		s.Lines = append(s.Lines, line)
 	}

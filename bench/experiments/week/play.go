@@ -112,12 +112,24 @@ func (b *experiment) playOne(s *scheduler, g guess, bar *report.Progress) (*life
 		return nil, err
 	}
 	moved, end := bar.Follow(), berth.Time(0).Add(b.Length)
-	book, _, err := life.Play(made, b.workload(g), life.Options{Progress: func(now berth.Time) { moved(min(now, end)) }})
+	book, _, err := life.Play(made, b.workload(g), life.Options{Step: b.step(), Progress: func(now berth.Time) { moved(min(now, end)) }})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
 	moved(end)
 	return book, nil
+}
+
+// step is how long the slots are: an hour in a file of days, and else such that there are enough of
+// them to be drawn.
+func (b *experiment) step() berth.Duration {
+	const fewest = 48
+	for _, step := range []berth.Duration{berth.Hour, 15 * berth.Minute, 5 * berth.Minute, berth.Minute, 10 * berth.Second} {
+		if b.Length >= fewest*step {
+			return step
+		}
+	}
+	return berth.Second
 }
 
 func (b *experiment) workload(g guess) *life.Workload {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -13,7 +14,6 @@ import (
 	"github.com/berth-sched/berth/bench/recorded"
 	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
-	"github.com/berth-sched/berth/bench/workload"
 )
 
 // reportDemand tells what was asked for and what there is, before anything is played.
@@ -30,24 +30,17 @@ func (b *experiment) reportDemand(out *study.Printer) error {
 			out.Note("At one instant the jobs that are played held %d GPUs, which the fleet does not have. Are all nodes told?\n", peak)
 		}
 	}
-	for _, t := range []struct {
-		title string
-		rows  recorded.Tally
-	}{
-		{"What is not played", append(slices.Clone(b.Skipped), b.Left...)},
-		{"What is played as something else than it was", b.Marks},
-	} {
-		if err == nil && len(t.rows) > 0 {
-			err = out.Print(tallied(t.title, t.rows))
-		}
+	if err == nil && len(b.Skipped) > 0 {
+		err = out.Print(b.passedOver())
 	}
 	return err
 }
 
-func tallied(title string, rows []workload.Skip) *study.Table {
-	t := study.NewTable(title, "why", "rows", "first in line")
-	for _, r := range rows {
-		t.Add(r.Reason, r.Rows, r.Line)
+// passedOver tells of each reason once.
+func (b *experiment) passedOver() *study.Table {
+	t := study.NewTable("What is not read or not played, or played as something that it was not", "what and why", "how many", "file", "first in line")
+	for _, s := range b.Skipped {
+		t.Add(s.Reason, s.Count, s.File, s.Line)
 	}
 	return t
 }
@@ -95,7 +88,7 @@ func (b *experiment) demand() *study.Table {
 
 // report prints what came of it.
 func (b *experiment) report(out *study.Printer, runs []*run) error {
-	list := []*study.Table{b.summary(runs), b.waits("size", sizeOf, runs), b.waits("account", accountOf, runs)}
+	list := []*study.Table{b.summary(runs), b.distance(runs), b.waits("size", sizeOf, runs), b.waits("account", accountOf, runs)}
 	if len(b.groups(partitionOf)) > 1 {
 		list = append(list, b.waits("partition", partitionOf, runs))
 	}
@@ -124,6 +117,9 @@ func (b *experiment) lives(r *run) map[berth.JobID]*life.Job {
 	return byID
 }
 
+// counts reports whether the wait of a job says something.
+func (b *experiment) counts(j *recorded.Job) bool { return j.At >= b.From }
+
 // delays are those of some jobs under a run, in minutes; nil as it was, as far as the file tells.
 func (b *experiment) delays(r *run, which func(*recorded.Job) bool) (list []float64) {
 	lives := map[berth.JobID]*life.Job{}
@@ -133,7 +129,7 @@ func (b *experiment) delays(r *run, which func(*recorded.Job) bool) (list []floa
 	for i := range b.Jobs {
 		j := &b.Jobs[i]
 		switch {
-		case !which(j):
+		case !which(j) || !b.counts(j):
 		case r != nil:
 			list = append(list, minutes(lives[j.Spec.ID].Delay()))
 		case j.Wait != recorded.Unset:
@@ -148,7 +144,7 @@ func (b *experiment) delays(r *run, which func(*recorded.Job) bool) (list []floa
 func (b *experiment) meanByGPUs(r *run) float64 {
 	var gpus []float64
 	for i := range b.Jobs {
-		if j := &b.Jobs[i]; r != nil || j.Wait != recorded.Unset {
+		if j := &b.Jobs[i]; b.counts(j) && (r != nil || j.Wait != recorded.Unset) {
 			gpus = append(gpus, float64(j.GPUs))
 		}
 	}
@@ -173,10 +169,19 @@ func (b *experiment) columns(runs []*run) (names []string, list []*run) {
 
 func all(*recorded.Job) bool { return true }
 
+// warmUp says of how many jobs the waits do not count.
+func (b *experiment) warmUp() string {
+	if b.Before == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" from the first end of a job on.\n%d of %d jobs were submitted before: they are played, and their waits do not count, as of such jobs a file has those that ran long",
+		b.Before, len(b.Jobs))
+}
+
 // summary has a line for each figure.
 func (b *experiment) summary(runs []*run) *study.Table {
 	names, list := b.columns(runs)
-	t := study.NewTable("The whole: the wait of a job is all the time between its submission and its end in which it did not run;\nparts of the fleet are over the time of the file", append([]string{""}, names...)...)
+	t := study.NewTable("The whole: the wait of a job is all the time between its submission and its end in which it did not run;\nparts of the fleet are over the time of the file"+b.warmUp(), append([]string{""}, names...)...)
 	line := func(name string, of func(*run) any) {
 		row := []any{name}
 		for _, r := range list {
@@ -209,9 +214,79 @@ func (b *experiment) summary(runs []*run) *study.Table {
 	return t
 }
 
-// slots are those of the time of the file.
+// slots are those of the time of the file, from the first end on: also where a run was done before.
 func (b *experiment) slots(r *run) []life.Slot {
-	return r.Slots[:min(len(r.Slots), max(1, int(b.Length/r.Step)))]
+	until := max(1, int(b.Length/r.Step))
+	for len(r.Slots) < until {
+		r.Slots = append(r.Slots, life.Slot{Free: float64(b.FleetGPUs()), Queues: make([]life.QueueSlot, len(b.Shares))})
+	}
+	return r.Slots[min(b.firstSlot(r), until-1):until]
+}
+
+func (b *experiment) firstSlot(r *run) int { return int(b.From.Sub(0) / r.Step) }
+
+// distance tells how far the runs are from what happened: differences between schedulers that are
+// less than that say little.
+func (b *experiment) distance(runs []*run) *study.Table {
+	t := study.NewTable("How far the replay is from what happened, by the jobs of which the file tells the wait, in minutes.\n"+
+		"Schedulers that differ by less than the nearest of them is off cannot be told apart",
+		"", "mean wait", "as it was", "off by, on average", "within 5 minutes, %", "earlier, %", "later, %", "GPUs in use: off by, % of the fleet")
+	was := b.heldAsItWas()
+	_, list := b.columns(runs)
+	for _, r := range list {
+		if r == nil {
+			continue
+		}
+		lives := b.lives(r)
+		var mine, theirs, off []float64
+		near, earlier, later := 0, 0, 0
+		for i := range b.Jobs {
+			j := &b.Jobs[i]
+			if !b.counts(j) || j.Wait == recorded.Unset {
+				continue
+			}
+			here, there := minutes(lives[j.Spec.ID].Delay()), minutes(j.Wait)
+			mine, theirs, off = append(mine, here), append(theirs, there), append(off, math.Abs(here-there))
+			switch limit := minutes(tolerance); {
+			case here < there-limit:
+				earlier++
+			case here > there+limit:
+				later++
+			default:
+				near++
+			}
+		}
+		if len(off) == 0 {
+			return t
+		}
+		percent := func(n int) float64 { return 100 * float64(n) / float64(len(off)) }
+		slots, apart := b.slots(r), 0.0
+		for i := range slots {
+			apart += math.Abs(slots[i].Held-was[b.firstSlot(r)+i]) / float64(len(slots))
+		}
+		t.Add(r.scheduler, stat.Mean(mine, nil), stat.Mean(theirs, nil), stat.Mean(off, nil), percent(near), percent(earlier), percent(later), 100*apart/float64(b.FleetGPUs()))
+	}
+	return t
+}
+
+// heldAsItWas has the GPUs in use in each slot, on average, as the file tells.
+func (b *experiment) heldAsItWas() []float64 {
+	step := b.step()
+	held := make([]float64, int(b.Length/step)+2)
+	for i := range b.Jobs {
+		j := &b.Jobs[i]
+		start := j.At.Add(max(j.Wait, 0))
+		for at, end := start, start.Add(j.Runtime); at < end; {
+			slot := int(at.Sub(0) / step)
+			if slot >= len(held) {
+				break
+			}
+			until := min(end, berth.Time(0).Add(berth.Duration(slot+1)*step))
+			held[slot] += float64(j.GPUs) * float64(until.Sub(at)) / float64(step)
+			at = until
+		}
+	}
+	return held
 }
 
 // part is the mean over time of some GPUs, in percent of the fleet.
@@ -263,7 +338,7 @@ func (b *experiment) waits(what string, of func(*recorded.Job) string, runs []*r
 	}
 	t.Columns = append(t.Columns, names...)
 	for _, group := range b.groups(of) {
-		in := func(j *recorded.Job) bool { return of(j) == group }
+		in := func(j *recorded.Job) bool { return of(j) == group && b.counts(j) }
 		row := []any{group, len(b.delays(list[len(list)-1], in)), b.hours(in)}
 		for _, r := range list {
 			row = append(row, meanAnd99(b.delays(r, in)))

@@ -22,8 +22,8 @@ share of each account, and which accounts would be worse off. Nothing leaves thi
 
 With Slurm, three commands; -nodes, -topology and -shares are optional:
 
-  sacct --allusers --allocations --parsable2 --starttime now-7days --format JobID,User,Account,\
-    Partition,Submit,Start,End,Elapsed,Timelimit,State,ReqTRES,AllocTRES,NNodes > jobs.txt
+  sacct --allusers --allocations --duplicates --parsable2 --starttime now-7days --format JobID,Account,\
+    Partition,Submit,Eligible,Start,End,Elapsed,Suspended,Timelimit,State,ReqTRES,AllocTRES,NNodes > jobs.txt
   scontrol show node > nodes.txt
   berthbench week -jobs jobs.txt -nodes nodes.txt -html week.html
 
@@ -37,7 +37,8 @@ With Slurm, three commands; -nodes, -topology and -shares are optional:
              Account|Shares: each account is guaranteed its share. Without, the share of an
              account is its part of the GPU-hours, and a weight alone
 
-Files may be compressed with gzip. A line that cannot be read ends the reading with an error that
+What is not read, or counts as something that it was not, is told once for each reason, with the first
+of its lines. Files may be compressed with gzip. A line that cannot be read ends the reading with an error that
 has its number: mend it, or take it out. Without -nodes the fleet is as large as the most that the file
 itself held at an instant, in nodes of -node-gpus; -gpus says another size.
 

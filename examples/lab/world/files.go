@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/recorded"
-	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -77,7 +76,7 @@ func kindOf(f *File) fileKind {
 		}
 	}
 	switch {
-	case strings.HasPrefix(first, "{"), strings.HasPrefix(first, ";"), strings.Contains(first, "JobID"), first != "" && strings.Trim(first, "-0123456789. \t") == "":
+	case strings.HasPrefix(first, "{"), strings.HasPrefix(first, ";"), strings.Contains(strings.ToUpper(first), "JOBID"), first != "" && strings.Trim(first, "-0123456789. \t") == "":
 		return isJobs
 	case strings.HasPrefix(first, "NodeName="):
 		return isNodes
@@ -111,7 +110,7 @@ func ofWeek(name string, w *recorded.Week) (string, error) {
 	}
 	fmt.Fprintf(&b, "# The share of an account, its %s here, is %s. Every job states its real run time.\n", use, w.SharesSay)
 	if text := notPlayed(w); text != "" {
-		fmt.Fprintf(&b, "# Not played: %s.\n", text)
+		fmt.Fprintf(&b, "# Not read, not played, or played as something that it was not: %s.\n", text)
 	}
 	if len(w.Levels) > 0 {
 		fmt.Fprintf(&b, "config levels=%s\n", strings.Join(w.Levels, ","))
@@ -202,13 +201,12 @@ func (n names) of(kind, name string) string {
 	return free
 }
 
-// notPlayed counts the jobs of a file that are not played, by reason, with the line of the first.
+// notPlayed tells what is not read of the files, or not played, or as something that it was not.
 func notPlayed(w *recorded.Week) string {
 	var parts []string
-	for _, list := range [][]workload.Skip{w.Skipped, w.Left} {
-		for _, s := range list {
-			parts = append(parts, fmt.Sprintf("%d, %s (first in line %d)", s.Rows, s.Reason, s.Line))
-		}
+	for _, s := range w.Skipped {
+		s.File = oneWord(s.File)
+		parts = append(parts, s.String())
 	}
 	return strings.Join(parts, "; ")
 }

@@ -208,7 +208,7 @@ func TestOwnWeek(t *testing.T) {
 	text, err := FromFiles([]File{read("jobs.txt"), read("nodes.txt"), read("topology.conf"), read("shares.txt")})
 	require.NoError(t, err)
 	require.Contains(t, text, "# The week of jobs.txt: 4 jobs on 8 GPUs in 2 nodes, as nodes.txt has it. They ask for 75 %")
-	require.Contains(t, text, "1, ends before it starts (first in line 8)")
+	require.Contains(t, text, "jobs.txt:8: ends before it starts")
 	require.Contains(t, text, "queue physics weight=4000 guarantee=gpu:4\n")
 	require.Contains(t, text, "node gpu1 gpus=4 product=a100 pool=gpu at=leaf1\n")
 	w := played(t, text)
