@@ -196,7 +196,8 @@ func ReadTopology(file File) (*fabric.Fabric, error) {
 	return fabric.ReadSlurmConf(file.Name, text)
 }
 
-// setTopology puts the nodes where the topology says, and asks gangs to keep together.
+// setTopology puts the nodes where the topology says, and asks gangs to keep together. No gang may
+// span switches that no other joins.
 func (b *Week) setTopology(file *File) error {
 	if !file.given() {
 		return nil
@@ -219,6 +220,9 @@ func (b *Week) setTopology(file *File) error {
 	for i := range b.Jobs {
 		if s := &b.Jobs[i].Spec; len(b.Levels) > 0 && (len(s.Groups) > 1 || s.Groups[0].Members > 1) {
 			s.Topology.Preferred = b.Levels[len(b.Levels)-1]
+			if read.Apart {
+				s.Topology.Required = b.Levels[0]
+			}
 		}
 	}
 	return nil
@@ -247,7 +251,7 @@ func (b *Week) checkFit() {
 			j.Spec.Groups[g].Selector = j.Spec.Groups[0].Selector
 			j.Spec.Groups[g].Claim.CPUMilli, j.Spec.Groups[g].Claim.MemoryMiB = 0, 0
 		}
-		key := fmt.Sprint(j.Spec.Groups)
+		key := fmt.Sprint(j.Spec.Topology.Required, j.Spec.Groups)
 		fits, seen := known[key]
 		if !seen {
 			fits = b.fits(&j.Spec)
@@ -265,16 +269,30 @@ func (b *Week) checkFit() {
 	b.Jobs = slices.Clip(kept)
 }
 
-// fits reports whether an empty fleet has room for all members, the largest first.
+// fits reports whether an empty fleet has room for all members, in one of its widest domains where
+// that is required.
 func (b *Week) fits(spec *berth.Job) bool {
 	s := &spec.Groups[0].Selector
-	var free []int
+	free := map[string][]int{}
 	for i := range b.Nodes {
-		n := &b.Nodes[i]
+		n, domain := &b.Nodes[i], ""
+		if spec.Topology.Required != "" {
+			domain = n.Domains[0]
+		}
 		if (len(s.Pools) == 0 || slices.Contains(s.Pools, n.Pool)) && (len(s.Products) == 0 || slices.Contains(s.Products, n.GPUs[0].Product)) {
-			free = append(free, len(n.GPUs))
+			free[domain] = append(free[domain], len(n.GPUs))
 		}
 	}
+	for _, nodes := range free {
+		if fitNodes(spec, nodes) {
+			return true
+		}
+	}
+	return false
+}
+
+// fitNodes reports whether nodes with so many GPUs have room for all members, the largest first.
+func fitNodes(spec *berth.Job, free []int) bool {
 	groups := slices.SortedFunc(slices.Values(spec.Groups), func(a, b berth.Group) int { return cmp.Compare(b.Claim.GPUs, a.Claim.GPUs) })
 	for _, g := range groups {
 		left := g.Members

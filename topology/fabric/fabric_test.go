@@ -363,7 +363,7 @@ func TestWriterRefusals(t *testing.T) {
 	require.NoError(t, WriteSlurmBlock(io.Discard, one("a", strings.Repeat("x", 65)), Blocks{}))
 	require.ErrorIs(t, WriteSlurmBlock(io.Discard, one("a"), Blocks{}), ErrUnknown)
 	require.ErrorIs(t, WriteSlurmBlock(io.Discard, one("a", "x"), Blocks{Level: "rack"}), ErrUnknown)
-	require.ErrorIs(t, WriteSlurmBlock(io.Discard, one("a", "x"), Blocks{Sizes: []int{2}}), ErrInvalid)
+	require.NoError(t, WriteSlurmBlock(io.Discard, one("a", "x"), Blocks{Sizes: []int{2}}))
 	require.ErrorIs(t, WriteSlurmBlock(io.Discard, one("a", "x"), Blocks{Sizes: []int{1, 3}}), ErrInvalid)
 	require.ErrorIs(t, WriteSlurmBlock(io.Discard, one("a", "x]"), Blocks{}), ErrInvalid)
 	require.ErrorIs(t, WriteSlurmBlock(io.Discard, one("a=", "x"), Blocks{}), ErrInvalid)
