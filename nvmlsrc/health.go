@@ -122,10 +122,29 @@ const (
 	RecoveryDrainAndReset
 	// RecoveryIMEX: the domain of machines that share memory over NVLink must be set up anew.
 	RecoveryIMEX
+	// RecoveryBusReset: the PCIe bus of the GPU must be reset. Since NVML 615, as the next.
+	RecoveryBusReset
+	// RecoverySystemReboot: the whole system must be restarted.
+	RecoverySystemReboot
 )
 
+// recoveryUnknown stands for the numbers that a RecoveryAction cannot hold.
+const recoveryUnknown RecoveryAction = 255
+
+// recoveryOf is the action of a number of NVML's. The enumeration grows with drivers: a number that
+// is not known is kept, and printed with it.
+func recoveryOf(number uint32) RecoveryAction {
+	return RecoveryAction(min(number, uint32(recoveryUnknown)))
+}
+
+// takesWork reports whether a GPU may go on until it is convenient to do what is asked for. An
+// action that is not known counts as a bad one: every one that was added so far was.
+func (a RecoveryAction) takesWork() bool {
+	return a == RecoveryNone || a == RecoveryDrainP2P || a == RecoveryDrainAndReset
+}
+
 const recoveryActionNames enum.Names = "RecoveryAction: none|gpu-reset|node-reboot|drain-p2p|drain-and-reset|" +
-	"recover-imex-domain"
+	"recover-imex-domain|bus-reset|system-reboot"
 
 func (a RecoveryAction) String() string {
 	return enum.Text(recoveryActionNames, a)
