@@ -53,6 +53,7 @@ func (h Health) findings() []Finding {
 	find(h.ECC.Volatile > 0, queryECC, false, "%d memory errors that could not be corrected", h.ECC.Volatile)
 	find(h.Links.Lost > 0, queryNVLink, false, "%d of %d NVLinks are down", h.Links.Lost, h.Links.Active+h.Links.Lost)
 	find(h.Links.NewErrors > 0, queryNVLinkErrors, false, "%d errors on NVLinks since the last reading", h.Links.NewErrors)
+	find(h.Fabric.bad() != "", queryFabric, false, "NVLink fabric: %s", h.Fabric.bad())
 	find(h.Clocks.throttled(), queryClocks, false, "slowed down: %s", h.Clocks)
 	return found
 }

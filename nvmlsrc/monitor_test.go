@@ -285,9 +285,10 @@ func TestFindings(t *testing.T) {
 	for reason, change := range map[string]func(*pretendGPU){
 		"the driver says: drain-p2p":       func(g *pretendGPU) { g.state.recovery = RecoveryDrainP2P },
 		"the driver says: drain-and-reset": func(g *pretendGPU) { g.state.recovery = RecoveryDrainAndReset },
-		"a row of memory is to be replaced by a spare one: reset the GPU when it is idle": func(g *pretendGPU) { g.state.rows.Pending = true },
-		"3 memory errors that could not be corrected":                                     func(g *pretendGPU) { g.state.ecc.Volatile = 3 },
-		"2 of 18 NVLinks are down":                                                        func(g *pretendGPU) { g.links[4].active, g.links[9].active = false, false },
+		"a row of memory is to be replaced by a spare one: reset the GPU when it is idle":                  func(g *pretendGPU) { g.state.rows.Pending = true },
+		"3 memory errors that could not be corrected":                                                      func(g *pretendGPU) { g.state.ecc.Volatile = 3 },
+		"NVLink fabric: reduced bandwidth, incorrect configuration 5, the fabric manager is not connected": func(g *pretendGPU) { g.fab.health = 1 | 2<<2 | 2<<4 | 5<<8 | 2<<14 },
+		"2 of 18 NVLinks are down": func(g *pretendGPU) { g.links[4].active, g.links[9].active = false, false },
 		"slowed down: HW slowdown, HW thermal slowdown": func(g *pretendGPU) {
 			g.state.clocks = ClockReasonHardwareSlowdown | ClockReasonHardwareThermal
 			g.busy["x"] = 1
@@ -296,6 +297,7 @@ func TestFindings(t *testing.T) {
 	} {
 		p := hgx()
 		watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+			p.gpus[3].fab.health = 2 | 2<<2 | 2<<4 | 2<<6 | 1<<8 | 1<<12 | 1<<14 // all well
 			require.Empty(t, next(t, m).Findings)
 			change(p.gpus[3])
 			for range 2 {
@@ -342,7 +344,7 @@ func TestHealthOfABusyGPU(t *testing.T) {
 // not have is no gap.
 func TestGapsOfHealth(t *testing.T) {
 	for _, query := range []Query{
-		queryRecovery, queryECC, queryRows, queryNVLink, queryNVLinkErrors, queryClocks, queryMemory, queryTemperature, queryPower, queryMIG,
+		queryRecovery, queryECC, queryRows, queryNVLink, queryNVLinkErrors, queryFabric, queryClocks, queryMemory, queryTemperature, queryPower, queryMIG,
 	} {
 		for refusal, gaps := range map[*Error]int{noPermission: 1, missing: 1, unsupported: 0} {
 			p := hgx()
