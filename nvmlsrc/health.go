@@ -110,8 +110,8 @@ type NVLinkHealth struct {
 // is told, as before Hopper.
 type FabricHealth uint32
 
-// fabricQuestions are those of nvmlGpuFabricInfo_v3_t, each with the place of its bits, how many they
-// are, and the answer that is a fault.
+// fabricQuestions are those of nvmlGpuFabricInfo_v3_t, each with the place of its bits, how many
+// they are, and the answer that is a fault.
 var fabricQuestions = [...]struct {
 	shift, width, fault int
 	says                string
