@@ -106,8 +106,8 @@ type NVLinkHealth struct {
 	Errors, NewErrors uint64
 }
 
-// A FabricHealth has NVML's bits: what is asked, and yes or no, side by side. Zero says that nothing
-// is told, as before Hopper.
+// A FabricHealth has NVML's bits: what is asked, and yes or no, side by side. Zero says that
+// nothing is told, as before Hopper.
 type FabricHealth uint32
 
 // fabricQuestions are those of nvmlGpuFabricInfo_v3_t, each with the place of its bits, how many
