@@ -262,8 +262,8 @@ func maxOf(list []time.Duration) time.Duration {
 	return most
 }
 
-// A server that waits long for others keeps a lease for longer than it is asked to, and the log says
-// for how long.
+// A server that waits long for others keeps a lease for longer than it is asked to, and the log
+// says for how long.
 func TestTheLeaseIsAsLongAsItIsGranted(t *testing.T) {
 	list, err := server.Cluster(t.TempDir(), 1)
 	require.NoError(t, err)

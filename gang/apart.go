@@ -26,7 +26,7 @@ func (g *Group) onHosts() bool {
 }
 
 // placeApart places the groups that need the host alone on nodes without GPUs, where they take no
-// host CPU and no memory that GPUs need, and before them all other groups by themselves; or nothing.
+// host CPU and no memory that GPUs need, and before them all other groups, or nothing.
 // Whether that is so is told by classes, so it costs nothing where no node is without GPUs.
 func (f *Fleet) placeApart(required, preferred topology.Level) bool {
 	s := &f.search
