@@ -356,10 +356,11 @@
 // # Elastic gangs give first
 //
 // An elastic gang gives up its surplus, the members above the minimum of their group, by whole
-// widest segments where there are any, so that the rest keeps its topology. It gets a [Release]
-// of these members alone and stays Running: Release.Remaining tells with how many members it goes
-// on, so that the job can resize, and Release.SurplusEvictions for which beneficiaries. It loses no
-// work, so that nothing protects a surplus. A gang with Topology.Exclusive gives no parts.
+// widest segments where there are any, so that the rest keeps its topology. Segments that have lost
+// members go first: while the whole ones are the minimum, theirs count for nothing. It gets a
+// [Release] of these members alone and stays Running: Release.Remaining tells with how many members
+// it goes on, so that the job can resize, and Release.SurplusEvictions for which beneficiaries. It
+// loses no work, so that nothing protects a surplus. A gang with Topology.Exclusive gives no parts.
 //
 // While a gang gives or gets members, a job that needs more of its surplus waits instead of
 // evicting others. Members that are being stopped are stopped, even if no job needs their place any

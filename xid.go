@@ -52,9 +52,11 @@ func (e *XidEffect) UnmarshalText(b []byte) error {
 // Where that is to reset the GPU or to restart the machine, the Xid condemns. Where it is
 // to restart the application, the fault is the application's, but for contained memory
 // errors: memory is hardware. The rest is suspect, as are faults of NVLink, of which the
-// parts of the message that are not told here decide. Departures: 43, 45 and 109 are the
-// application's, as for NVIDIA's device plugin for Kubernetes, which passes over 13, 31, 43,
-// 45, 68 and 109; and so is the loss of power (54) the hardware's.
+// parts of the message that are not told here decide. Double bit errors (48) condemn: alone they
+// ask for a reset, and with 63 or 64 for a drain and a reset, and the message that comes after
+// them is not known yet. Departures: 43 and 45 are the application's, as for NVIDIA's device
+// plugin for Kubernetes; and the loss of power (54) is the hardware's. That plugin passes over
+// 109 as well, which the catalogue since R570 has reset the GPU.
 func LookupXid(number int) Xid {
 	name, effect := xidName(number)
 	return Xid{Number: number, Name: name, Effect: effect}
@@ -80,8 +82,6 @@ func xidName(number int) (string, XidEffect) {
 		return "graphics engine class error", XidApplication
 	case 80:
 		return "corrupted data sent to GPU", XidApplication
-	case 109:
-		return "context switch timeout", XidApplication
 	}
 	return hardwareXid(number)
 }
@@ -102,6 +102,8 @@ func hardwareXid(number int) (string, XidEffect) {
 		return "GPU has fallen off the bus", XidCondemns
 	case 95:
 		return "uncontained memory error", XidCondemns
+	case 109:
+		return "context switch timeout", XidCondemns
 	case 110:
 		return "security fault", XidCondemns
 	case 119:
@@ -114,6 +116,8 @@ func hardwareXid(number int) (string, XidEffect) {
 		return "unrecovered ECC error", XidCondemns
 	case 143:
 		return "GPU initialization error", XidCondemns
+	case 151:
+		return "key rotation error", XidCondemns
 	case 155:
 		return "NVLink: error defined by software", XidCondemns
 	case 156:
@@ -142,6 +146,22 @@ func suspectXid(number int) (string, XidEffect) {
 		return "GPU recovery action changed", XidSuspect
 	case 157:
 		return "resource retirement failure", XidSuspect
+	case 159:
+		return "C2C error on a request without data", XidSuspect
+	case 160, 161:
+		return "channel retirement", XidSuspect
+	case 162, 163, 164, 165:
+		return "power smoothing: engaged, disengaged or worn out", XidSuspect
+	case 166, 170:
+		return "NVLink error of confidential computing", XidSuspect
+	case 167:
+		return "PCIe fatal timeout", XidSuspect
+	case 168:
+		return "reduced GPU memory capacity", XidSuspect
+	case 169:
+		return "security processor halt", XidSuspect
+	case 171, 172:
+		return "details of a double bit ECC error", XidSuspect
 	}
 	return "", XidSuspect
 }

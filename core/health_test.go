@@ -145,9 +145,9 @@ func TestAFailureEndsBurnIn(t *testing.T) {
 func TestXidsCondemn(t *testing.T) {
 	for number, effect := range map[int]berth.XidEffect{
 		13: berth.XidApplication, 31: berth.XidApplication, 43: berth.XidApplication,
-		45: berth.XidApplication, 68: berth.XidApplication, 109: berth.XidApplication,
+		45: berth.XidApplication, 68: berth.XidApplication, 109: berth.XidCondemns, 151: berth.XidCondemns,
 		48: berth.XidCondemns, 79: berth.XidCondemns, 95: berth.XidCondemns, 119: berth.XidCondemns,
-		63: berth.XidSuspect, 94: berth.XidSuspect, 9999: berth.XidSuspect,
+		63: berth.XidSuspect, 74: berth.XidSuspect, 94: berth.XidSuspect, 171: berth.XidSuspect, 9999: berth.XidSuspect,
 	} {
 		require.Equal(t, effect, berth.LookupXid(number).Effect, number)
 		d := standing(t, berth.Policy{}, 1, "a")

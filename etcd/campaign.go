@@ -72,8 +72,11 @@ func (m *Member) session(ctx context.Context) (*concurrency.Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("etcd: lease: %w", err)
 	}
+	if granted := time.Duration(lease.TTL) * time.Second; granted > m.options.TTL {
+		m.log.Warn("etcd keeps a leader that is not heard of for longer than the TTL", "TTL", m.options.TTL, "granted", granted)
+	}
 	return concurrency.NewSession(m.options.Client, concurrency.WithLease(lease.ID),
-		concurrency.WithTTL(int(m.options.TTL/time.Second)), concurrency.WithContext(context.WithoutCancel(ctx)))
+		concurrency.WithTTL(int(lease.TTL)), concurrency.WithContext(context.WithoutCancel(ctx)))
 }
 
 // enter puts the key, if all that is given holds, and returns its revision; 0: something does not.

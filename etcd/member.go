@@ -33,8 +33,8 @@ type Options struct {
 	Name string
 	// TTL is for how long a leader that is not heard of remains the leader, in whole seconds; 0:
 	// 5 s. What dies is replaced after that at the latest, and one second more or so. An etcd
-	// with default settings makes at least 2 s of it. Longer: a network that is slow for a moment
-	// costs no leader.
+	// makes at least one and a half of its election timeouts of it, 2 s with default settings, and
+	// the log says so. Longer: a network that is slow for a moment costs no leader.
 	TTL time.Duration
 	// Journal are the options of the core and its log.
 	Journal journal.Options

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/berth-sched/berth/etcd"
+	"github.com/berth-sched/berth/etcd/internal/server"
 	"github.com/berth-sched/berth/journal"
 )
 
@@ -258,4 +260,43 @@ func maxOf(list []time.Duration) time.Duration {
 		most = max(most, d)
 	}
 	return most
+}
+
+// A server that waits long for others keeps a lease for longer than it is asked to, and the log
+// says for how long.
+func TestTheLeaseIsAsLongAsItIsGranted(t *testing.T) {
+	list, err := server.Cluster(t.TempDir(), 1)
+	require.NoError(t, err)
+	list[0].Election = 2 * time.Second
+	require.NoError(t, server.Ready(startServer(t, list[0]), long))
+	client, _ := newClient(t, list[0].Client)
+	said := make(lines, 100)
+	m, err := etcd.New(etcd.Options{
+		Client: client, Prefix: newPrefix(), Name: "m", TTL: 2 * time.Second, Journal: journal.Options{Config: config},
+		Serve: func(ctx context.Context, _ *etcd.Leader) error { <-ctx.Done(); return nil },
+		Log:   slog.New(slog.NewTextHandler(said, nil)),
+	})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	for line := range said {
+		if strings.Contains(line, "granted=") {
+			require.Contains(t, line, "TTL=2s granted=3s")
+			break
+		}
+	}
+	stop()
+	<-ended
+}
+
+// lines are those of a log.
+type lines chan string
+
+func (l lines) Write(line []byte) (int, error) {
+	select {
+	case l <- string(line):
+	default:
+	}
+	return len(line), nil
 }

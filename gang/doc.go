@@ -59,7 +59,9 @@
 // Instances are isolated from each other; their tenants do not matter.
 //
 // A member that needs the host alone goes to a node with the fewest free GPUs: of up to 256 such
-// nodes that have room for it, to the one where the least is left over.
+// nodes that have room for it, to the one where the least is left over. A group of such members
+// that asks for no level goes to nodes without GPUs, if they have room for all of it: there it
+// takes nothing of the host that GPUs need. The groups with GPUs are placed first, by themselves.
 //
 // # Where a gang goes
 //

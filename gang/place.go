@@ -43,8 +43,10 @@ type search struct {
 	// cost is that of what placeIn found last, if costKnown.
 	cost      placementCost
 	costKnown bool
-	// growing: the gang is placed already and gets more members.
-	growing bool
+	// growing: the gang is placed already and gets more members. together is how many groups are
+	// placed as one: all, unless those that need the host alone go elsewhere.
+	growing  bool
+	together int
 	// host is the best node so far for a member without GPUs, of those looked at, with
 	// room for so many.
 	host             topology.NodeIndex
@@ -91,6 +93,7 @@ type search struct {
 	// leaner is the request that lean made, free the classes in it.
 	leaner Request
 	free   []topology.NodeClass
+	apart  apart
 }
 
 func (s *search) bind(f *Fleet) {
@@ -158,7 +161,7 @@ func (f *Fleet) begin(r *Request, p *Placement) {
 	s := &f.search
 	s.request, s.asked, s.placement = r, r, p
 	s.candidates, s.stashed = s.candidates[:0], s.stashed[:0]
-	s.surveyed, s.growing = -1, false
+	s.surveyed, s.growing, s.together = -1, false, len(r.Groups)
 	s.counts, s.placed, s.order, s.trial = s.counts[:0], s.placed[:0], s.order[:0], s.trial[:0]
 	s.sameClasses = true
 	lead := -1
@@ -223,6 +226,7 @@ func (f *Fleet) end() {
 	s.request, s.asked, s.placement, s.scope = nil, nil, nil, nil
 	s.leaner.Variant = nil
 	clear(s.leaner.Groups)
+	s.apart.end()
 }
 
 // harder reports whether group a is placed before group b: more GPUs a member
@@ -261,6 +265,9 @@ func (f *Fleet) placeRequest() bool {
 		if g.Preferred != 0 {
 			preferred = g.Preferred
 		}
+	}
+	if f.placeApart(required, preferred) {
+		return true
 	}
 	return f.place(r.Within, s.order, required, preferred)
 }
@@ -311,7 +318,7 @@ func (f *Fleet) locate(p *Placement) {
 func (f *Fleet) placeIn(d topology.DomainIndex, scope []int) bool {
 	s := &f.search
 	mark := len(s.placement.Members)
-	whole := len(scope) == len(s.request.Groups) && !s.growing
+	whole := len(scope) == s.together && !s.growing
 	improvable := whole && s.near && f.solvable(d, scope, f.steps(scope)/4, false)
 	var least placementCost
 	if improvable {

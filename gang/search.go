@@ -46,7 +46,7 @@ func (f *Fleet) place(d topology.DomainIndex, scope []int, required, preferred t
 	mark := len(s.placement.Members)
 	for level := max(start, widest); level >= widest; level-- {
 		if f.atLevel(d, scope, level, gpus) {
-			if s.request.Locality != LocalityStrict && len(scope) == len(s.request.Groups) {
+			if s.request.Locality != LocalityStrict && len(scope) == s.together {
 				f.loosen(d, scope, level, widest, mark, gpus)
 			}
 			return true
@@ -205,7 +205,7 @@ func (s *search) compare(a, b *candidate) int {
 // offer: the gang's own, where the domains are small.
 func (f *Fleet) comparable(at, end int, scope []int) bool {
 	s := &f.search
-	return end-at > 1 && len(scope) == len(s.request.Groups) && !s.growing &&
+	return end-at > 1 && len(scope) == s.together && !s.growing &&
 		f.tree.NodeCount(s.candidates[at].domain) <= maxCompared
 }
 

@@ -6,8 +6,8 @@ import "strings"
 // asked for, so that the package holds no state which a caller could change.
 func catalogue() []func() Product {
 	return []func() Product{
-		a30, a100With40GB, a100With80GB,
-		h100With80GB, h100With94GB, h100With96GB, gh200With144GB, h200With141GB,
+		a30, a100With40GB, a100With80GB, pg506With96GB,
+		h100With80GB, h100With94GB, h100With96GB, h20With96GB, gh200With144GB, h200With141GB,
 		b200With180GB, gb200With186GB, b300With269GB, gb300With278GB,
 		rtxPro6000,
 		mi300x,
@@ -16,6 +16,11 @@ func catalogue() []func() Product {
 
 // Products returns the tables of all products whose placements are known. They
 // are the caller's to change.
+//
+// Without a table are the RTX PRO 5000 and RTX PRO 4500 Blackwell and the Thor iGPU: the MIG User
+// Guide (of driver 610) names their profiles, and neither identifiers nor placements of them were
+// seen; those of the RTX PRO 5000 differ by driver. A table can be made of what such a GPU
+// reports: package nvmlsrc does.
 func Products() []Product {
 	tables := catalogue()
 	products := make([]Product, len(tables))

@@ -103,3 +103,33 @@ func a100With80GB() Product {
 		{80, 80384, 98, Engines{Copy: 7, NVDEC: 5, JPEG: 1, OFA: 1}, sure},
 	})
 }
+
+func pg506With96GB() Product {
+	named := Evidence{Name: ConfidenceDocumented, ID: ConfidenceDerived, Starts: ConfidenceDerived, Engines: ConfidenceAnalogous}
+	return sevenSlices(Product{
+		Name:              "PG506-96GB",
+		Architecture:      "Ampere",
+		Die:               "GA100",
+		ComputeCapability: "8.0",
+		MemoryGB:          96,
+		GPUSMs:            124,
+		PCIDeviceIDs:      []uint32{0x20B610DE},
+		DeviceNames:       []string{"NVIDIA PG506-230", "NVIDIA PG506-232"},
+		Notes: []string{
+			"boards with 124 SMs; how many of them each profile has was not seen",
+			"identifiers and starts as the A100-40GB, which has the same die; engines by analogy with it",
+		},
+		Sources: []string{
+			"NVIDIA/mig-parted config-default.yaml, for names and counts",
+			"public nvidia-smi -q listings of a PG506-230 and a PG506-232, for the GPU as a whole",
+		},
+	}, [7]row{
+		{gigabytes: 12, engines: Engines{Copy: 1}, evidence: named},
+		{gigabytes: 12, engines: Engines{Copy: 1, NVDEC: 1, JPEG: 1, OFA: 1}, evidence: named},
+		{gigabytes: 24, engines: Engines{Copy: 1, NVDEC: 1}, evidence: named},
+		{gigabytes: 24, engines: Engines{Copy: 2, NVDEC: 1}, evidence: named},
+		{gigabytes: 48, engines: Engines{Copy: 3, NVDEC: 2}, evidence: named},
+		{gigabytes: 48, engines: Engines{Copy: 4, NVDEC: 2}, evidence: named},
+		{gigabytes: 96, engines: Engines{Copy: 7, NVDEC: 5, JPEG: 1, OFA: 1}, evidence: named},
+	})
+}

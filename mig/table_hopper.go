@@ -76,14 +76,37 @@ func h100With96GB() Product {
 		ComputeCapability: "9.0",
 		MemoryGB:          96,
 		GPUSMs:            132,
-		PCIDeviceIDs:      []uint32{0x234210DE, 0x233D10DE, 0x20B610DE, 0x232910DE},
-		DeviceNames:       []string{"NVIDIA GH200 480GB", "NVIDIA H20"},
+		PCIDeviceIDs:      []uint32{0x234210DE, 0x233D10DE},
+		DeviceNames:       []string{"NVIDIA GH200 480GB"},
 		Notes: []string{
-			"the GH200 with 96 GB and the H20; the H20 has fewer SMs than this table says",
+			"the GH200 with 96 GB",
 			"identifiers, starts and engines as the H100-80GB and H100-94GB, which have the same die",
 		},
 		Sources: []string{"NVIDIA MIG User Guide"},
 	}, memories(gh100Rows(sure), [7]uint16{12, 12, 24, 24, 48, 48, 96}, [7]int64{}))
+}
+
+func h20With96GB() Product {
+	named := Evidence{Name: ConfidenceDocumented, ID: ConfidenceDerived, Starts: ConfidenceDerived, Engines: ConfidenceAnalogous}
+	rows := memories(gh100Rows(named), [7]uint16{12, 12, 24, 24, 48, 48, 96}, [7]int64{})
+	for i := range rows {
+		rows[i].sms = 0
+	}
+	return sevenSlices(Product{
+		Name:              "H20-96GB",
+		Architecture:      "Hopper",
+		Die:               "GH100",
+		ComputeCapability: "9.0",
+		MemoryGB:          96,
+		GPUSMs:            78,
+		PCIDeviceIDs:      []uint32{0x232910DE},
+		DeviceNames:       []string{"NVIDIA H20"},
+		Notes: []string{
+			"the H20 has 78 SMs; how many of them each profile has was not seen",
+			"identifiers and starts as the H100-80GB, engines by analogy with it",
+		},
+		Sources: []string{"NVIDIA MIG User Guide", "NVIDIA/mig-parted config-default.yaml, for the names"},
+	}, rows)
 }
 
 func gh200With144GB() Product {

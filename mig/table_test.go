@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -46,13 +47,31 @@ func TestProducts(t *testing.T) {
 		require.NotZero(t, p.Confidence())
 	}
 	require.Equal(t, []string{
-		"A30", "A100-40GB", "A100-80GB", "H100-80GB", "H100-94GB", "H100-96GB", "GH200-144GB", "H200-141GB",
+		"A30", "A100-40GB", "A100-80GB", "PG506-96GB", "H100-80GB", "H100-94GB", "H100-96GB", "H20-96GB", "GH200-144GB", "H200-141GB",
 		"B200-180GB", "GB200-186GB", "B300-269GB", "GB300-278GB", "RTX PRO 6000", "MI300X",
 	}, names)
 	_, ok := Lookup("RTX PRO 5000")
 	require.False(t, ok, "its placements are not known")
 	_, ok = LookupPCI(0)
 	require.False(t, ok)
+}
+
+// Boards with the memory of the GH200 are of other dies, or have other SMs.
+func TestBoardsOf96GB(t *testing.T) {
+	for id, want := range map[uint32]struct {
+		name, architecture, capability string
+		sms                            int
+	}{
+		0x234210DE: {"H100-96GB", "Hopper", "9.0", 132},
+		0x232910DE: {"H20-96GB", "Hopper", "9.0", 78},
+		0x20B610DE: {"PG506-96GB", "Ampere", "8.0", 124},
+	} {
+		p, ok := LookupPCI(id)
+		require.True(t, ok)
+		require.Equal(t, []any{want.name, want.architecture, want.capability, want.sms}, []any{p.Name, p.Architecture, p.ComputeCapability, p.GPUSMs})
+	}
+	p, _ := LookupDevice("NVIDIA H20")
+	require.Equal(t, "H20-96GB", p.Name)
 }
 
 // A change of a table that was handed out changes no other.
@@ -307,7 +326,8 @@ func TestTablesAgreeWithTheReference(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.Unmarshal(shared(t, "mig_profiles.json"), &reference))
-	tables := Products()
+	// The reference has boards of 96 GB in one table, whatever their die and their SMs.
+	tables := slices.DeleteFunc(Products(), func(p Product) bool { return p.Name == "PG506-96GB" || p.Name == "H20-96GB" })
 	for _, want := range reference.Products {
 		if want.MemorySlices == nil {
 			continue // placements not known
@@ -326,6 +346,9 @@ func TestTablesAgreeWithTheReference(t *testing.T) {
 			device, err := strconv.ParseUint(text, 0, 32)
 			require.NoError(t, err)
 			devices = append(devices, uint32(device))
+		}
+		if p.Name == "H100-96GB" {
+			devices = slices.DeleteFunc(devices, func(id uint32) bool { return !slices.Contains(p.PCIDeviceIDs, id) })
 		}
 		require.Equal(t, devices, p.PCIDeviceIDs)
 		require.Len(t, p.Profiles, len(want.Profiles))

@@ -112,7 +112,9 @@ func (d boundDevice) fabric() (fabric, error) {
 	if d.need(symFabricVersioned) == nil {
 		info, code := d.handle.GetGpuFabricInfoV().V2()
 		if err := outcome(code); !errors.Is(err, ErrMissingSymbol) {
-			return fabricOf(info.State, info.Status, info.ClusterUuid, info.CliqueId, err)
+			f, err := fabricOf(info.State, info.Status, info.ClusterUuid, info.CliqueId, err)
+			f.health = FabricHealth(info.HealthMask)
+			return f, err
 		}
 	}
 	if err := d.need(symFabric); err != nil {

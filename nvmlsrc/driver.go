@@ -171,4 +171,6 @@ type fabric struct {
 	// cluster is all zero on a fabric that ends at the machine.
 	cluster [16]byte
 	clique  uint32
+	// health is zero from drivers that do not tell it.
+	health FabricHealth
 }

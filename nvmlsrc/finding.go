@@ -26,10 +26,11 @@ func (f Finding) String() string {
 }
 
 // findings judges a reading. A GPU is condemned for what leaves it unusable until it is
-// reset, or for ever: it does not answer, the driver asks for a reset or a restart, or it
-// has no spare row for a row of memory that went bad. The rest is suspect: most of it
-// is over after the next reset, and none of it stops what runs. What an operator wants
-// to be stricter about is to be told to the core with berth.GPUFailed.
+// reset, or for ever: it does not answer, the driver asks for what stops all work (a reset, a
+// restart, an action that is not known here), or it has no spare row for a row of memory that
+// went bad. The rest is suspect: most of it is over after the next reset, and none of it stops
+// what runs. What an operator wants to be stricter about is to be told to the core with
+// berth.GPUFailed.
 //
 // Source: NVIDIA, "GPU Memory Error Management" (a row that could not be remapped is a
 // case for replacement, a pending one for a reset at the next opportunity), and the
@@ -45,13 +46,14 @@ func (h Health) findings() []Finding {
 		find(true, h.Failure.Query, true, "%s: %s", h.Failure.Kind, h.Failure.Reason)
 		return found
 	}
-	find(h.Recovery != RecoveryNone, queryRecovery, h.Recovery == RecoveryReset || h.Recovery == RecoveryReboot,
+	find(h.Recovery != RecoveryNone, queryRecovery, !h.Recovery.takesWork(),
 		"the driver says: %s", h.Recovery)
 	find(h.Rows.Failed, queryRows, true, "a row of memory is bad and there is no spare one")
 	find(h.Rows.Pending, queryRows, false, "a row of memory is to be replaced by a spare one: reset the GPU when it is idle")
 	find(h.ECC.Volatile > 0, queryECC, false, "%d memory errors that could not be corrected", h.ECC.Volatile)
 	find(h.Links.Lost > 0, queryNVLink, false, "%d of %d NVLinks are down", h.Links.Lost, h.Links.Active+h.Links.Lost)
 	find(h.Links.NewErrors > 0, queryNVLinkErrors, false, "%d errors on NVLinks since the last reading", h.Links.NewErrors)
+	find(h.Fabric.bad() != "", queryFabric, false, "NVLink fabric: %s", h.Fabric.bad())
 	find(h.Clocks.throttled(), queryClocks, false, "slowed down: %s", h.Clocks)
 	return found
 }

@@ -19,6 +19,8 @@ type Health struct {
 	ECC      ECC
 	Rows     RemappedRows
 	Links    NVLinkHealth
+	// Fabric is what the fabric manager says of the GPU's way to others.
+	Fabric FabricHealth
 	// Clocks says why the clocks are lower than they could be.
 	Clocks ClockReasons
 	// Activity of the GPU or, in MIG mode, of each instance with a MIG device. It is
@@ -104,6 +106,38 @@ type NVLinkHealth struct {
 	Errors, NewErrors uint64
 }
 
+// A FabricHealth has NVML's bits: what is asked, and yes or no, side by side. Zero says that
+// nothing is told, as before Hopper.
+type FabricHealth uint32
+
+// fabricQuestions are those of nvmlGpuFabricInfo_v3_t, each with the place of its bits, how many
+// they are, and the answer that is a fault.
+var fabricQuestions = [...]struct {
+	shift, width, fault int
+	says                string
+}{
+	{0, 2, 1, "reduced bandwidth"},
+	{2, 2, 1, "a route is being recovered"},
+	{4, 2, 1, "a route is unhealthy"},
+	{6, 2, 1, "recovering from an access timeout"},
+	{8, 4, -1, "incorrect configuration"}, // all answers but 0, nothing told, and 1, none
+	{14, 2, 2, "the fabric manager is not connected"},
+}
+
+// bad says what is wrong; empty: nothing that is known.
+func (f FabricHealth) bad() string {
+	var says []string
+	for _, q := range fabricQuestions {
+		switch answer := int(f) >> q.shift & (1<<q.width - 1); {
+		case q.fault < 0 && answer > 1:
+			says = append(says, fmt.Sprintf("%s %d", q.says, answer))
+		case answer == q.fault:
+			says = append(says, q.says)
+		}
+	}
+	return strings.Join(says, ", ")
+}
+
 // A RecoveryAction is what the driver says must be done with a GPU.
 type RecoveryAction uint8
 
@@ -122,10 +156,29 @@ const (
 	RecoveryDrainAndReset
 	// RecoveryIMEX: the domain of machines that share memory over NVLink must be set up anew.
 	RecoveryIMEX
+	// RecoveryBusReset: the PCIe bus of the GPU must be reset. Since NVML 615, as the next.
+	RecoveryBusReset
+	// RecoverySystemReboot: the whole system must be restarted.
+	RecoverySystemReboot
 )
 
+// recoveryUnknown stands for the numbers that a RecoveryAction cannot hold.
+const recoveryUnknown RecoveryAction = 255
+
+// recoveryOf is the action of a number of NVML's. The enumeration grows with drivers: a number that
+// is not known is kept, and printed with it.
+func recoveryOf(number uint32) RecoveryAction {
+	return RecoveryAction(min(number, uint32(recoveryUnknown)))
+}
+
+// takesWork reports whether a GPU may go on until it is convenient to do what is asked for. An
+// action that is not known counts as a bad one: every one that was added so far was.
+func (a RecoveryAction) takesWork() bool {
+	return a == RecoveryNone || a == RecoveryDrainP2P || a == RecoveryDrainAndReset
+}
+
 const recoveryActionNames enum.Names = "RecoveryAction: none|gpu-reset|node-reboot|drain-p2p|drain-and-reset|" +
-	"recover-imex-domain"
+	"recover-imex-domain|bus-reset|system-reboot"
 
 func (a RecoveryAction) String() string {
 	return enum.Text(recoveryActionNames, a)

@@ -47,7 +47,7 @@ func (d boundDevice) recovery() (RecoveryAction, error) {
 		return RecoveryNone, err
 	}
 	code := notThere(nvml.Return(int32(fields[0].NvmlReturn)))
-	return RecoveryAction(binary.NativeEndian.Uint32(fields[0].Value[:])), outcome(code)
+	return recoveryOf(binary.NativeEndian.Uint32(fields[0].Value[:])), outcome(code)
 }
 
 func (d boundDevice) ecc() (ECC, error) {

@@ -45,8 +45,8 @@ type Reading struct {
 // lends it one.
 //
 // What it makes of what it sees: An Xid is told as berth.XidReported, whatever its
-// number, because the core knows which are the application's fault (13, 31, 43, 45, 68,
-// 109 and more) and which condemn a GPU: see berth.LookupXid. A GPU with a Finding that
+// number, because the core knows which are the application's fault (13, 31, 43, 45, 68
+// and more) and which condemn a GPU: see berth.LookupXid. A GPU with a Finding that
 // condemns is told as berth.GPUFailed, once. When a reading has condemned a GPU and a
 // later one finds nothing that does, and an inventory finds the GPU fit for work, it is
 // told as berth.GPURepaired, after how it is divided now. So a GPU that an Xid alone

@@ -86,7 +86,7 @@ func TestXidsReachTheCore(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, sched.Apply(0, berth.NodeJoined{Node: node}))
 	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
-		for gpu, xid := range []int{13, 31, 43, 45, 68, 109, 79, 48} {
+		for gpu, xid := range []int{13, 31, 43, 45, 68, 69, 79, 48} {
 			require.NoError(t, p.Raise(gpu, xid))
 		}
 		for _, event := range next(t, m).Events {
@@ -96,6 +96,24 @@ func TestXidsReachTheCore(t *testing.T) {
 	report := sched.Report()
 	require.EqualValues(t, 8, report.Totals.Xids)
 	require.EqualValues(t, 6_000, report.GPUs.FreeMilli, "those with 79 and 48 are out of service")
+}
+
+// A driver's enumeration grows: actions after the first stop all work, and so does any that a later
+// driver adds, whatever its number.
+func TestUnknownRecoveryActionsCondemn(t *testing.T) {
+	for number, want := range map[uint32]string{
+		0: "", 1: "gpu-reset (condemned)", 2: "node-reboot (condemned)", 3: "drain-p2p (suspect)", 4: "drain-and-reset (suspect)",
+		5: "recover-imex-domain (condemned)", 6: "bus-reset (condemned)", 7: "system-reboot (condemned)",
+		8: "RecoveryAction(8) (condemned)", 256: "RecoveryAction(255) (condemned)", 1 << 31: "RecoveryAction(255) (condemned)",
+	} {
+		found := Health{Recovery: recoveryOf(number)}.findings()
+		if want == "" {
+			require.Empty(t, found)
+			continue
+		}
+		require.Len(t, found, 1)
+		require.Equal(t, "gpus[0]: recoveryAction: the driver says: "+want, found[0].String())
+	}
 }
 
 // What a reading condemns a GPU for is told once; when it is over, how the GPU is divided
@@ -265,13 +283,12 @@ func TestActivityWithoutCounters(t *testing.T) {
 // What is suspicious is found and told at each reading, and no event follows from it.
 func TestFindings(t *testing.T) {
 	for reason, change := range map[string]func(*pretendGPU){
-		"the driver says: drain-p2p":                                                      func(g *pretendGPU) { g.state.recovery = RecoveryDrainP2P },
-		"the driver says: drain-and-reset":                                                func(g *pretendGPU) { g.state.recovery = RecoveryDrainAndReset },
-		"the driver says: recover-imex-domain":                                            func(g *pretendGPU) { g.state.recovery = RecoveryIMEX },
-		"the driver says: RecoveryAction(9)":                                              func(g *pretendGPU) { g.state.recovery = 9 },
-		"a row of memory is to be replaced by a spare one: reset the GPU when it is idle": func(g *pretendGPU) { g.state.rows.Pending = true },
-		"3 memory errors that could not be corrected":                                     func(g *pretendGPU) { g.state.ecc.Volatile = 3 },
-		"2 of 18 NVLinks are down":                                                        func(g *pretendGPU) { g.links[4].active, g.links[9].active = false, false },
+		"the driver says: drain-p2p":       func(g *pretendGPU) { g.state.recovery = RecoveryDrainP2P },
+		"the driver says: drain-and-reset": func(g *pretendGPU) { g.state.recovery = RecoveryDrainAndReset },
+		"a row of memory is to be replaced by a spare one: reset the GPU when it is idle":                  func(g *pretendGPU) { g.state.rows.Pending = true },
+		"3 memory errors that could not be corrected":                                                      func(g *pretendGPU) { g.state.ecc.Volatile = 3 },
+		"NVLink fabric: reduced bandwidth, incorrect configuration 5, the fabric manager is not connected": func(g *pretendGPU) { g.fab.health = 1 | 2<<2 | 2<<4 | 5<<8 | 2<<14 },
+		"2 of 18 NVLinks are down": func(g *pretendGPU) { g.links[4].active, g.links[9].active = false, false },
 		"slowed down: HW slowdown, HW thermal slowdown": func(g *pretendGPU) {
 			g.state.clocks = ClockReasonHardwareSlowdown | ClockReasonHardwareThermal
 			g.busy["x"] = 1
@@ -280,6 +297,7 @@ func TestFindings(t *testing.T) {
 	} {
 		p := hgx()
 		watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+			p.gpus[3].fab.health = 2 | 2<<2 | 2<<4 | 2<<6 | 1<<8 | 1<<12 | 1<<14 // all well
 			require.Empty(t, next(t, m).Findings)
 			change(p.gpus[3])
 			for range 2 {
@@ -326,7 +344,7 @@ func TestHealthOfABusyGPU(t *testing.T) {
 // not have is no gap.
 func TestGapsOfHealth(t *testing.T) {
 	for _, query := range []Query{
-		queryRecovery, queryECC, queryRows, queryNVLink, queryNVLinkErrors, queryClocks, queryMemory, queryTemperature, queryPower, queryMIG,
+		queryRecovery, queryECC, queryRows, queryNVLink, queryNVLinkErrors, queryFabric, queryClocks, queryMemory, queryTemperature, queryPower, queryMIG,
 	} {
 		for refusal, gaps := range map[*Error]int{noPermission: 1, missing: 1, unsupported: 0} {
 			p := hgx()

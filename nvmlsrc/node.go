@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/mig"
@@ -149,6 +150,7 @@ func (g GPU) works() bool { return g.Failure == nil && g.Product != "" }
 func (v Inventory) describe(id berth.NodeID, i int) berth.GPU {
 	g := &v.GPUs[i]
 	return berth.GPU{
+		MaxShares:         v.maxShares(g),
 		Product:           g.Product,
 		MemoryMiB:         g.MemoryMiB,
 		ComputeCapability: berth.ComputeCapability{Major: clamp(g.ComputeMajor), Minor: clamp(g.ComputeMinor)},
@@ -157,6 +159,16 @@ func (v Inventory) describe(id berth.NodeID, i int) berth.GPU {
 		NUMANode:          g.NUMANode,
 		Clique:            v.clique(id, i),
 	}
+}
+
+// maxShares is how many clients MPS takes, where that is not what the core assumes: 60 from CUDA
+// 13.1 on, which came with driver 590 (NVIDIA, Multi-Process Service, "Limitations").
+func (v Inventory) maxShares(g *GPU) int {
+	major, _, _ := strings.Cut(v.Driver, ".")
+	if n, err := strconv.Atoi(major); err != nil || n < 590 || g.ComputeMajor < 7 {
+		return 0
+	}
+	return 60
 }
 
 // partition sets the mode. A GPU in MIG mode that takes no work stays in it, without

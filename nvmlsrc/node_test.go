@@ -151,3 +151,14 @@ func checkNode(t require.TestingT, v Inventory) {
 	}
 	require.NoError(t, accepted(t, node, v.Tables()...))
 }
+
+// MPS takes 60 clients since CUDA 13.1: the core assumes 48.
+func TestClientsOfNewDrivers(t *testing.T) {
+	for driver, want := range map[string]int{"550.54.15": 0, "580.95.05": 0, "590.44.01": 60, "615.10": 60, "": 0} {
+		p := hgx()
+		p.driver = driver
+		node, err := inventoryOf(t, p).Node("n1")
+		require.NoError(t, err)
+		require.Equal(t, want, node.GPUs[7].MaxShares, driver)
+	}
+}

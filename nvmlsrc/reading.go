@@ -33,7 +33,7 @@ type reader struct {
 
 // readings are what each GPU is asked, in this order.
 var readings = [...]func(*reader){
-	(*reader).recovery, (*reader).ecc, (*reader).rows, (*reader).links, (*reader).clocks,
+	(*reader).recovery, (*reader).ecc, (*reader).rows, (*reader).links, (*reader).fabric, (*reader).clocks,
 	(*reader).memory, (*reader).temperature, (*reader).power, (*reader).activity,
 }
 
@@ -109,6 +109,12 @@ func (r *reader) links() {
 		to.NewErrors = to.Errors - r.of.linkErrors
 	}
 	r.of.links, r.of.linkErrors, r.of.read = max(r.of.links, to.Active), to.Errors, true
+}
+
+func (r *reader) fabric() {
+	if f, err := r.dev.fabric(); !r.gap(err, queryFabric) {
+		r.health.Fabric = f.health
+	}
 }
 
 func (r *reader) clocks() {

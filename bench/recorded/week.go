@@ -210,7 +210,8 @@ func ReadTopology(file File) (*fabric.Fabric, error) {
 	return fabric.ReadSlurmConf(file.Name, text)
 }
 
-// setTopology puts the nodes where the topology says, and asks gangs to keep together.
+// setTopology puts the nodes where the topology says, and asks gangs to keep together. No gang may
+// span switches that no other joins.
 func (b *Week) setTopology(file *File) error {
 	if !file.given() {
 		return nil
@@ -234,6 +235,9 @@ func (b *Week) setTopology(file *File) error {
 	for i := range b.Jobs {
 		if s := &b.Jobs[i].Spec; len(b.Levels) > 0 && (len(s.Groups) > 1 || s.Groups[0].Members > 1) {
 			s.Topology.Preferred = b.Levels[len(b.Levels)-1]
+			if read.Apart {
+				s.Topology.Required = b.Levels[0]
+			}
 		}
 	}
 	return nil
@@ -252,7 +256,7 @@ func (b *Week) checkFit() {
 		for g := range j.Spec.Groups {
 			j.Spec.Groups[g].Claim.CPUMilli, j.Spec.Groups[g].Claim.MemoryMiB = 0, 0
 		}
-		key := fmt.Sprint(j.Spec.Groups)
+		key := fmt.Sprint(j.Spec.Topology.Required, j.Spec.Groups)
 		fits, seen := known[key]
 		if !seen {
 			fits = b.fits(&j.Spec)
@@ -270,17 +274,35 @@ func (b *Week) checkFit() {
 	b.Jobs = slices.Clip(kept)
 }
 
-// fits reports whether an empty fleet has room for all members, the largest first.
+// fits reports whether an empty fleet has room for all members, in one of its widest domains where
+// that is required.
 func (b *Week) fits(spec *berth.Job) bool {
-	free := make([]int, len(b.Nodes))
+	domains := map[string][]*berth.Node{}
 	for i := range b.Nodes {
-		free[i] = len(b.Nodes[i].GPUs)
+		n, domain := &b.Nodes[i], ""
+		if spec.Topology.Required != "" {
+			domain = n.Domains[0]
+		}
+		domains[domain] = append(domains[domain], n)
+	}
+	for _, nodes := range domains {
+		if fitNodes(spec, nodes) {
+			return true
+		}
+	}
+	return false
+}
+
+// fitNodes reports whether nodes have room for all members, the largest first.
+func fitNodes(spec *berth.Job, nodes []*berth.Node) bool {
+	free := make([]int, len(nodes))
+	for i, n := range nodes {
+		free[i] = len(n.GPUs)
 	}
 	groups := slices.SortedFunc(slices.Values(spec.Groups), func(a, b berth.Group) int { return cmp.Compare(b.Claim.GPUs, a.Claim.GPUs) })
 	for _, g := range groups {
 		left, s := g.Members, &g.Selector
-		for i := range free {
-			n := &b.Nodes[i]
+		for i, n := range nodes {
 			if len(s.Pools) > 0 && !slices.Contains(s.Pools, n.Pool) || len(s.Products) > 0 && !slices.Contains(s.Products, n.GPUs[0].Product) {
 				continue
 			}

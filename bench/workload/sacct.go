@@ -12,7 +12,7 @@ import (
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
-// SacctCommand prints what Sacct reads of a week.
+// SacctCommand prints what ReadSacct reads of a week.
 const SacctCommand = "sacct --allusers --allocations --duplicates --parsable2 --starttime now-7days --format " +
 	"JobID,Account,Partition,Submit,Eligible,Start,End,Elapsed,Suspended,Timelimit,State,ReqTRES,AllocTRES,NNodes"
 

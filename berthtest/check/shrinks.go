@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -178,8 +179,8 @@ func (w *world) partsFirst(rep *replica, r *preemption, before int) error {
 	return nil
 }
 
-// extras lists what a replica has above its minimums: units, the last first, as many as may go
-// together.
+// extras lists what a replica has above its minimums: units, the torn ones and then the last first,
+// as many as may go together.
 func (w *world) extras(rep *replica) []victim {
 	var list []victim
 	for g := range rep.job.spec.Groups {
@@ -189,16 +190,36 @@ func (w *world) extras(rep *replica) []victim {
 				v.members = append(v.members, m)
 			}
 		}
-		left := len(v.members) - minimum(&rep.job.spec.Groups[g])
-		if len(v.members) == 0 {
-			continue
+		if len(v.members) > 0 {
+			list = append(list, v.surplus(&rep.job.spec.Groups[g])...)
 		}
-		for _, unit := range v.units() {
-			if left -= len(unit.members); left < 0 {
-				break
-			}
-			list = append(list, unit)
+	}
+	return list
+}
+
+// surplus lists those units of a group that may go together: the torn ones, of which the members
+// count for nothing if the whole ones are the minimum, and of others as many as leave it.
+func (v victim) surplus(g *berth.Group) (list []victim) {
+	units, whole := v.units(), 0
+	for _, unit := range units {
+		if len(unit.members) == unitOf(g) {
+			whole += len(unit.members)
 		}
+	}
+	left := len(v.members) - minimum(g)
+	free := whole >= minimum(g)
+	if free {
+		left = whole - minimum(g)
+	}
+	slices.SortStableFunc(units, func(a, b victim) int { return cmp.Compare(len(a.members), len(b.members)) })
+	for _, unit := range units {
+		if !free || len(unit.members) == unitOf(g) {
+			left -= len(unit.members)
+		}
+		if left < 0 {
+			break
+		}
+		list = append(list, unit)
 	}
 	return list
 }

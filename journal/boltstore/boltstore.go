@@ -113,7 +113,13 @@ func open(path string, file func(path string) (*os.File, error)) (db *bolt.DB, e
 // create makes a file under another name first: a crash in the midst of it leaves none.
 func create(path string) (*bolt.DB, error) {
 	fresh := path + ".new"
-	db, err := open(fresh, createOwn)
+	db, err := open(fresh, func(fresh string) (*os.File, error) {
+		file, err := createOwn(fresh)
+		if err != nil {
+			return nil, err
+		}
+		return renamed(file, path) // as it is called when something goes wrong with it
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,16 @@ func createOwn(path string) (*os.File, error) {
 	return file, nil
 }
 
+// renamed is an open file under another name, for errors, and has its lock.
+func renamed(file *os.File, name string) (*os.File, error) {
+	fd, err := syscall.Dup(int(file.Fd()))
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	syscall.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), name), file.Close()
+}
+
 func lockAndEmpty(file *os.File, path string) error {
 	switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 	case errors.Is(err, syscall.EWOULDBLOCK):

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,24 +25,34 @@ type sized struct {
 
 // blocks makes a fabric of blocks and their sizes. Above the level of the blocks
 // there is one for every further size: Slurm joins that many neighbours of the file
-// to an aggregate, the last of which may be short of some.
+// to an aggregate, the last of which may be short of some. A block without nodes, or with
+// fewer than the first size, keeps its place among them.
 func (s *source) blocks(blocks []block, sizes []sized, field string) (*Fabric, error) {
+	nodes, first := 0, 0
+	for i := range blocks {
+		nodes += len(blocks[i].nodes)
+		first = cmp.Or(first, len(blocks[i].nodes))
+	}
+	if nodes == 0 {
+		return nil, s.refuse(ErrInvalid, 0, "", "no block has nodes")
+	}
 	ratios, err := s.ratios(sizes, field)
 	if err != nil {
 		return nil, err
 	}
-	f := &Fabric{}
-	for i, size := range slices.Backward(sizes) {
-		f.BlockSizes = append([]int{size.nodes}, f.BlockSizes...)
-		if i > 0 {
-			f.Levels = append(f.Levels, fmt.Sprintf("block-%d", size.nodes))
-		}
+	f := &Fabric{BlockSizes: []int{first}}
+	if len(sizes) > 0 {
+		f.BlockSizes[0] = sizes[0].nodes
+	} else {
+		ratios = defaultRatios(len(blocks))
+	}
+	for _, ratio := range ratios {
+		f.BlockSizes = append(f.BlockSizes, f.BlockSizes[0]*ratio)
+	}
+	for _, size := range slices.Backward(f.BlockSizes[1:]) {
+		f.Levels = append(f.Levels, fmt.Sprintf("block-%d", size))
 	}
 	f.Levels = append(f.Levels, "block")
-	nodes := 0
-	for i := range blocks {
-		nodes += len(blocks[i].nodes)
-	}
 	if nodes > maxNodes {
 		return nil, s.refuse(ErrLimit, 0, "", "there are more than %d nodes", maxNodes)
 	}
@@ -59,10 +70,6 @@ func (s *source) blocks(blocks []block, sizes []sized, field string) (*Fabric, e
 			return nil, s.refuse(ErrDuplicate, b.line, "", "the block %q is there twice", b.name)
 		}
 		index[b.name] = true
-		if len(sizes) > 0 && len(b.nodes) < sizes[0].nodes {
-			return nil, s.refuse(ErrInvalid, b.line, "", "the block %q has %d nodes, fewer than the smallest of the block sizes, %d",
-				b.name, len(b.nodes), sizes[0].nodes)
-		}
 		path := make([]string, 0, len(f.Levels))
 		for i, ratio := range slices.Backward(ratios) {
 			path = append(path, aggregates[i][at/ratio])
@@ -103,16 +110,28 @@ func (s *source) ratios(sizes []sized, field string) ([]int, error) {
 	return ratios, nil
 }
 
+// defaultRatios are those of Slurm where no sizes are given: of 2, 4, 8 and 16 blocks, up to
+// the first that takes them all.
+func defaultRatios(blocks int) []int {
+	var ratios []int
+	for ratio := 2; ratio <= 16 && ratio < 2*blocks; ratio *= 2 {
+		ratios = append(ratios, ratio)
+	}
+	return ratios
+}
+
 func powerOfTwo(n int) bool { return n > 0 && n&(n-1) == 0 }
 
-// aggregateNames names the aggregates of a number of blocks, as Slurm does: by the
-// host list of their blocks.
+// aggregateNames names the aggregates of a number of blocks, as Slurm does by the
+// host list of their blocks, here of those that have nodes.
 func aggregateNames(blocks []block, ratio int) []string {
 	var names []string
 	for together := range slices.Chunk(blocks, ratio) {
-		members := make([]string, len(together))
-		for i, b := range together {
-			members[i] = b.name
+		var members []string
+		for _, b := range together {
+			if len(b.nodes) > 0 {
+				members = append(members, b.name)
+			}
 		}
 		names = append(names, compressHostlist(members))
 	}

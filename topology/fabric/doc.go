@@ -51,7 +51,9 @@
 //
 // Slurm's blocks are one level, block. Further block sizes are a level each above
 // it, block-SIZE, whose domains are the aggregates that Slurm makes of neighbours in
-// the file; they are named by the host list of their blocks.
+// the file; they are named by the host list of their blocks. A file without sizes has
+// those of 2, 4, 8 and 16 blocks, as far as there are so many. A block without nodes holds a
+// place among its neighbours and is none itself.
 //
 // # Formats
 //

@@ -88,10 +88,9 @@ func TestSlurmConfRefusals(t *testing.T) {
 		{"long number", "SwitchName=a Nodes=n[1-9999999999999999999]", 1, "Nodes", ErrSyntax, "neither a number nor a range"},
 		{"deep", deepTree(), 0, "", ErrLimit, "17 levels deep"},
 		{"block key", "BlockName=a Switches=b", 1, "switches", ErrSyntax, "a block has Nodes"},
-		{"block without nodes", "BlockName=a", 1, "Nodes", ErrInvalid, "has no nodes"},
+		{"no nodes in blocks", "BlockName=a\nBlockName=b Nodes=", 0, "", ErrInvalid, "no block has nodes"},
 		{"block twice", "BlockName=a Nodes=x\nBlockName=a Nodes=y", 2, "", ErrDuplicate, "there twice"},
 		{"node in two blocks", "BlockName=a Nodes=x\nBlockName=b Nodes=x", 2, "", ErrDuplicate, `in "a" and in "b"`},
-		{"small block", "BlockSizes=2\nBlockName=a Nodes=x[1-2]\nBlockName=b Nodes=y", 3, "", ErrInvalid, "fewer than the smallest"},
 		{"sizes twice", "BlockSizes=2\nBlockSizes=2", 2, "BlockSizes", ErrDuplicate, "twice"},
 		{"sizes not alone", "BlockSizes=2 Nodes=a", 1, "nodes", ErrSyntax, "stands alone"},
 		{"size no number", "BlockSizes=2,many", 1, "BlockSizes", ErrInvalid, `"many" is not a whole number`},
@@ -195,7 +194,8 @@ func TestSlurmYAMLRefusals(t *testing.T) {
 		{"size", "- topology: a\n  block:\n    block_sizes: [four]", 3, "[0].block.block_sizes[0]", ErrInvalid, "not a whole number"},
 		{"bad sizes", "- topology: a\n  block:\n    block_sizes:\n    - 1\n    - 3\n    blocks:\n    - {block: b, nodes: n}", 5, "[0].block.block_sizes", ErrInvalid, "3 is not"},
 		{"block name", "- topology: a\n  block:\n    blocks:\n    - {nodes: n}", 4, "[0].block.blocks[0]", ErrInvalid, "no name"},
-		{"block nodes", "- topology: a\n  block:\n    blocks:\n    - {block: n}", 4, "[0].block.blocks[0]", ErrInvalid, "no nodes"},
+		{"block nodes", "- topology: a\n  block:\n    blocks:\n    - {block: n}\n    - {block: m, nodes: }", 0, "", ErrInvalid, "no block has nodes"},
+		{"future kind", "- topology: a\n  hypercube: {}", 2, "[0].hypercube", ErrSyntax, "not known"},
 		{"block item", "- topology: a\n  block:\n    blocks:\n    - {block: n, switch: b}", 4, "[0].block.blocks[0].switch", ErrSyntax, "block and nodes"},
 	})
 }

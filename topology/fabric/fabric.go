@@ -22,8 +22,13 @@ type Fabric struct {
 	// Nodes by name.
 	Nodes []Node
 	// BlockSizes of Slurm's topology/block, in nodes: that of a block, then those
-	// of the aggregates that are enforced. Empty where the source has none.
+	// of the aggregates that are enforced, as the file states them or as Slurm takes them where it
+	// states none. Empty where the source has no blocks.
 	BlockSizes []int
+	// Apart: no network joins the domains of the widest level, so no gang may span two of them.
+	// Slurm says so of switches that no other switch joins: topology.conf(5). A job says it with
+	// the first of Levels as Topology.Required.
+	Apart bool
 }
 
 // A Node is a machine of a fabric. What the source does not tell is left zero.
@@ -106,7 +111,7 @@ func (f *Fabric) node(name string) (Node, bool) {
 
 // clone returns a copy that shares nothing with the fabric.
 func (f *Fabric) clone() *Fabric {
-	c := &Fabric{Levels: slices.Clone(f.Levels), Nodes: slices.Clone(f.Nodes), BlockSizes: slices.Clone(f.BlockSizes)}
+	c := &Fabric{Levels: slices.Clone(f.Levels), Nodes: slices.Clone(f.Nodes), BlockSizes: slices.Clone(f.BlockSizes), Apart: f.Apart}
 	for i := range c.Nodes {
 		c.Nodes[i].Path = slices.Clone(c.Nodes[i].Path)
 		c.Nodes[i].Rails = slices.Clone(c.Nodes[i].Rails)

@@ -232,6 +232,28 @@ func TestLabels(t *testing.T) {
 	require.Equal(t, &Fabric{Nodes: []Node{}}, f)
 }
 
+// Nodes whose NVLinks end at the node register with a cluster of zeros: they are not one island.
+func TestAClusterOfZerosIsNoIsland(t *testing.T) {
+	const zero = "00000000-0000-0000-0000-000000000000"
+	for _, labels := range []map[string]string{
+		{"nvidia.com/gpu.clique": zero + ".0"},
+		{"nvidia.com/gpu.clique": zero + ".32766"},
+		{"accelerator.topograph.run/domain": zero, "accelerator.topograph.run/sub-domain": "0"},
+		{"network.topology.nvidia.com/accelerator": zero + ".0"},
+	} {
+		f, err := FromLabels([]LabeledNode{{"a", labels}, {"b", labels}}, TopographKeys())
+		require.NoError(t, err)
+		require.Equal(t, []Node{{Name: "a", Path: []string{}}, {Name: "b", Path: []string{}}}, f.Nodes)
+	}
+	f := parse(t, ReadTopograph, "switches: {s: {nodes: [n1, n2]}}\ncapacity_blocks: {cb: {nodes: [n1, n2], attributes: {nvlink: "+zero+"}}}")
+	require.Empty(t, f.Nodes[0].Accelerator)
+	for _, clique := range []string{"10000000-0000-0000-0000-000000000000.0", "0.0"} {
+		one, err := FromLabels([]LabeledNode{{"a", map[string]string{"nvidia.com/gpu.clique": clique}}}, TopographKeys())
+		require.NoError(t, err)
+		require.NotEmpty(t, one.Nodes[0].Accelerator)
+	}
+}
+
 func TestNodeList(t *testing.T) {
 	const list = `{
   "apiVersion": "v1",
@@ -363,7 +385,7 @@ func TestWriterRefusals(t *testing.T) {
 	require.NoError(t, WriteSlurmBlock(io.Discard, one("a", strings.Repeat("x", 65)), Blocks{}))
 	require.ErrorIs(t, WriteSlurmBlock(io.Discard, one("a"), Blocks{}), ErrUnknown)
 	require.ErrorIs(t, WriteSlurmBlock(io.Discard, one("a", "x"), Blocks{Level: "rack"}), ErrUnknown)
-	require.ErrorIs(t, WriteSlurmBlock(io.Discard, one("a", "x"), Blocks{Sizes: []int{2}}), ErrInvalid)
+	require.NoError(t, WriteSlurmBlock(io.Discard, one("a", "x"), Blocks{Sizes: []int{2}}))
 	require.ErrorIs(t, WriteSlurmBlock(io.Discard, one("a", "x"), Blocks{Sizes: []int{1, 3}}), ErrInvalid)
 	require.ErrorIs(t, WriteSlurmBlock(io.Discard, one("a", "x]"), Blocks{}), ErrInvalid)
 	require.ErrorIs(t, WriteSlurmBlock(io.Discard, one("a=", "x"), Blocks{}), ErrInvalid)

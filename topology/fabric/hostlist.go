@@ -26,6 +26,9 @@ func expandHostlist(expression string) ([]string, error) {
 // hosts expands an expression at the cost of the source's budget. It is counted before a name is
 // made.
 func (s *source) hosts(line int, field, expression string) ([]string, error) {
+	if expression == "" {
+		return nil, nil // as Slurm has it
+	}
 	total := 0
 	count := func(p *pattern) error {
 		total += p.names

@@ -33,6 +33,7 @@ func (f *Fabric) WithIslands(level string) (*Fabric, error) {
 	}
 	with := f.clone()
 	with.BlockSizes = nil
+	with.Apart = f.Apart && at > 0
 	with.Levels = slices.Insert(with.Levels, at, level)
 	madeUp := map[string]bool{}
 	for i := range with.Nodes {

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -20,7 +21,8 @@ type LabelKeys struct {
 	Levels []LevelKeys
 	// Accelerator and Clique as in Node. A clique of the form DOMAIN.NUMBER, which
 	// is that of nvidia.com/gpu.clique, gives the accelerator domain too where no
-	// other label does.
+	// other label does. A domain that is a UUID of zeros, the registration of a node whose NVLinks
+	// end there, is none.
 	Accelerator, Clique []string
 	// Product and GPUs as in Node.
 	Product, GPUs []string
@@ -128,8 +130,9 @@ func (l *labelReader) add(line int, field string, n LabeledNode) error {
 	for i, level := range l.keys.Levels {
 		r.Path[i] = first(n.Labels, level.Keys)
 	}
-	if r.Accelerator == "" {
-		r.Accelerator = cliqueDomain(r.Clique)
+	r.Accelerator = cmp.Or(r.Accelerator, cliqueDomain(r.Clique))
+	if noCluster(r.Accelerator) {
+		r.Accelerator, r.Clique = "", ""
 	}
 	if text := first(n.Labels, l.keys.GPUs); text != "" {
 		count, err := strconv.ParseUint(text, 10, 16)
@@ -165,6 +168,12 @@ func first(labels map[string]string, keys []string) string {
 		}
 	}
 	return ""
+}
+
+// noCluster reports whether a domain has the UUID of no cluster, all zeros: the NVLinks of such a
+// node end at the node, and drivers tell it of all nodes alike.
+func noCluster(domain string) bool {
+	return strings.HasPrefix(domain, "00000000-0000-0000-0000-000000000000")
 }
 
 // cliqueDomain returns the accelerator domain of a clique DOMAIN.NUMBER.

@@ -18,8 +18,8 @@ const maxSwitchName = 64
 // (ErrUnsupported); a switch that is named as a child and never described
 // (ErrUnknown), with two parents (ErrConflict) or above itself (ErrInvalid).
 //
-// A switch may have both Nodes and Switches here, which Slurm itself refuses or
-// reads in part, depending on its version.
+// Trees of switches that nothing joins are a fabric that is Apart. A switch may have both Nodes
+// and Switches here, which Slurm itself refuses or reads in part, depending on its version.
 func ReadSlurmConf(file string, r io.Reader) (*Fabric, error) {
 	c := &confReader{source: newSource(file)}
 	text, err := c.readAll(r)
@@ -223,9 +223,6 @@ func (c *confReader) blockLine(number int, pairs []pair) error {
 			return err
 		}
 	}
-	if len(b.nodes) == 0 {
-		return c.refuse(ErrInvalid, number, "Nodes", "the block %q has no nodes", b.name)
-	}
 	c.blocks = append(c.blocks, b)
 	return nil
 }
@@ -287,5 +284,22 @@ func (s *source) tree(lines []switchLine) (*Fabric, error) {
 			}
 		}
 	}
-	return g.fabric()
+	f, err := g.fabric()
+	if err == nil {
+		f.Apart = g.apart(f)
+	}
+	return f, err
+}
+
+// apart reports whether the widest domains are several, and no node on two of them joins any.
+func (g *graph) apart(f *Fabric) bool {
+	several := false
+	for i := range f.Nodes {
+		widest := f.Nodes[i].Path[0]
+		if _, one := g.index[widest]; !one {
+			return false
+		}
+		several = several || widest != f.Nodes[0].Path[0]
+	}
+	return several
 }

@@ -4,6 +4,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // ReadSlurmYAML reads one topology of Slurm's topology.yaml: that of the given name,
@@ -11,10 +13,11 @@ import (
 // topology gives a fabric without levels and without nodes, for it lists none. File
 // names the input in errors.
 //
-// Every topology in the file must have a name, once, and exactly one type of those
-// that Slurm has. The others are not looked into; that which is asked for must be
-// tree, block or flat (else ErrUnsupported), and is held to what ReadSlurmConf holds a
-// topology.conf to. ErrUnknown where there is no topology of the name.
+// Every topology in the file must have a name, once. That which is asked for must have exactly
+// one type, which is tree, block or flat (else ErrUnsupported), and is held to what ReadSlurmConf
+// holds a topology.conf to; of a flat one the options, such as alpha_step_rank, say nothing of
+// places. The others are not looked into: they may be of types that are not known here.
+// ErrUnknown where there is no topology of the name.
 func ReadSlurmYAML(file string, r io.Reader, topology string) (*Fabric, error) {
 	s := newSource(file)
 	root, err := s.yaml(r)
@@ -39,6 +42,9 @@ func ReadSlurmYAML(file string, r io.Reader, topology string) (*Fabric, error) {
 		found = append(found, t)
 	}
 	t, err := s.pick(found, topology)
+	if err == nil {
+		err = s.kindOf(&t)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -57,16 +63,18 @@ func ReadSlurmYAML(file string, r io.Reader, topology string) (*Fabric, error) {
 type slurmTopology struct {
 	name      string
 	isDefault bool
+	item      yamlNode
+	entries   []entry
 	kind      entry
 }
 
 func (s *source) slurmTopology(item yamlNode) (slurmTopology, error) {
-	var t slurmTopology
-	entries, err := s.mapping(item)
-	if err != nil {
+	t := slurmTopology{item: item}
+	var err error
+	if t.entries, err = s.mapping(item); err != nil {
 		return t, err
 	}
-	for i, e := range entries {
+	for i, e := range t.entries {
 		switch e.key {
 		case "topology":
 			if t.name, err = s.text(e.value); err == nil && i != 0 {
@@ -74,34 +82,45 @@ func (s *source) slurmTopology(item yamlNode) (slurmTopology, error) {
 			}
 		case "cluster_default":
 			t.isDefault, err = s.truth(e.value)
-		case "flat":
-			var is bool
-			if is, err = s.truth(e.value); err == nil && is {
-				err = s.setKind(&t, e)
-			}
-		case "tree", "block", "ring", "torus3d":
-			err = s.setKind(&t, e)
-		default:
-			err = s.unknownKey(e, "topology, cluster_default, tree, block, flat, ring and torus3d")
 		}
 		if err != nil {
 			return t, err
 		}
 	}
-	switch {
-	case t.name == "":
+	if t.name == "" {
 		return t, s.refuse(ErrInvalid, item.Line, item.path, "the topology has no name")
-	case t.kind.key == "":
-		return t, s.refuse(ErrInvalid, item.Line, item.path, "the topology %q has no type, such as tree or block", t.name)
 	}
 	return t, nil
 }
 
-func (s *source) setKind(t *slurmTopology, e entry) error {
-	if t.kind.key != "" {
-		return s.refuse(ErrConflict, e.line, e.value.path, "the topology is both %s and %s", t.kind.key, e.key)
+// kindOf finds the type of a topology among its entries.
+func (s *source) kindOf(t *slurmTopology) error {
+	for _, e := range t.entries {
+		is := true
+		switch e.key {
+		case "topology", "cluster_default":
+			is = false
+		case "flat":
+			if e.value.Kind != yaml.MappingNode {
+				var err error
+				if is, err = s.truth(e.value); err != nil {
+					return err
+				}
+			}
+		case "tree", "block", "ring", "torus3d":
+		default:
+			return s.unknownKey(e, "topology, cluster_default, tree, block, flat, ring and torus3d")
+		}
+		switch {
+		case is && t.kind.key != "":
+			return s.refuse(ErrConflict, e.line, e.value.path, "the topology is both %s and %s", t.kind.key, e.key)
+		case is:
+			t.kind = e
+		}
 	}
-	t.kind = e
+	if t.kind.key == "" {
+		return s.refuse(ErrInvalid, t.item.Line, t.item.path, "the topology %q has no type, such as tree or block", t.name)
+	}
 	return nil
 }
 
@@ -181,8 +200,11 @@ func (s *source) yamlSwitch(item yamlNode) (switchLine, error) {
 	return l, nil
 }
 
-// yamlHosts reads a host list, which is a text in YAML.
+// yamlHosts reads a host list, which is a text in YAML, or nothing.
 func (s *source) yamlHosts(n yamlNode) ([]string, error) {
+	if isNull(n) {
+		return nil, nil
+	}
 	list, err := s.text(n)
 	if err != nil {
 		return nil, err
@@ -264,11 +286,8 @@ func (s *source) yamlBlock(item yamlNode) (block, error) {
 			return b, err
 		}
 	}
-	switch {
-	case b.name == "":
+	if b.name == "" {
 		return b, s.refuse(ErrInvalid, item.Line, item.path, "the block has no name")
-	case len(b.nodes) == 0:
-		return b, s.refuse(ErrInvalid, item.Line, item.path, "the block %q has no nodes", b.name)
 	}
 	return b, nil
 }

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"io"
 
 	"go.yaml.in/yaml/v3"
@@ -114,10 +115,10 @@ type attributes struct {
 }
 
 func (a attributes) apply(n *Node) {
-	if a.accelerator != "" {
+	if a.accelerator != "" && !noCluster(a.accelerator) {
 		n.Accelerator = a.accelerator
 	}
-	if a.clique != "" {
+	if a.clique != "" && !noCluster(cmp.Or(a.accelerator, a.clique)) {
 		n.Clique = a.clique
 	}
 	if a.product != "" {

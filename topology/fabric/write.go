@@ -51,12 +51,13 @@ type Blocks struct {
 // topology/block. Slurm aggregates neighbours, so blocks stand in the order of the
 // tree; of the domains in a wider one those with more blocks come first, so that
 // what is not whole comes last. Reading back what was read from such a file gives the
-// same fabric.
+// same fabric: where an aggregate short of blocks is not the last, blocks without nodes take
+// their places, as topograph writes them.
 //
 // Refusals: ErrUnknown for a level that is not there; ErrInvalid for sizes that Slurm
-// would not take, for a block with fewer nodes than the first size, and for names that
-// host lists cannot carry; ErrConflict for two blocks of one name (see Qualify);
-// and those of broken invariants. O(n log n).
+// would not take, and for names that host lists cannot carry; ErrConflict for two blocks of one
+// name (see Qualify); ErrLimit for more blocks than nodes of a fabric; and those of broken
+// invariants. O(n log n).
 func WriteSlurmBlock(w io.Writer, f *Fabric, how Blocks) error {
 	blocks, sizes, err := f.blocks(how)
 	if err != nil {
@@ -64,7 +65,11 @@ func WriteSlurmBlock(w io.Writer, f *Fabric, how Blocks) error {
 	}
 	var b bytes.Buffer
 	for _, one := range blocks {
-		fmt.Fprintf(&b, "BlockName=%s Nodes=%s\n", one.name, compressHostlist(one.nodes))
+		b.WriteString("BlockName=" + one.name)
+		if len(one.nodes) > 0 {
+			b.WriteString(" Nodes=" + compressHostlist(one.nodes))
+		}
+		b.WriteByte('\n')
 	}
 	if len(sizes) > 0 {
 		texts := make([]string, len(sizes))
@@ -196,13 +201,6 @@ func (f *Fabric) blocks(how Blocks) ([]block, []int, error) {
 	if !ok {
 		return nil, nil, &Error{Field: "level", Kind: ErrUnknown, Reason: fmt.Sprintf("there is no level %q for the blocks", how.Level)}
 	}
-	blocks, err := f.blocksOf(level)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(blocks) == 0 {
-		return nil, nil, &Error{Field: "nodes", Kind: ErrUnsupported, Reason: "a fabric without nodes has no blocks"}
-	}
 	sizes := how.Sizes
 	if len(sizes) == 0 {
 		sizes = f.BlockSizes
@@ -212,20 +210,27 @@ func (f *Fabric) blocks(how Blocks) ([]block, []int, error) {
 	for i, size := range sizes {
 		wanted[i] = sized{nodes: size}
 	}
-	if _, err := s.ratios(wanted, "sizes"); err != nil {
+	ratios, err := s.ratios(wanted, "sizes")
+	if err != nil {
 		return nil, nil, err
 	}
-	for _, b := range blocks {
-		if len(sizes) > 0 && len(b.nodes) < sizes[0] {
-			return nil, nil, s.refuse(ErrInvalid, 0, "sizes", "the block %q has %d nodes, fewer than the first size, %d", b.name, len(b.nodes), sizes[0])
-		}
+	if level != len(ratios) || !slices.Equal(sizes, f.BlockSizes) {
+		ratios = nil // the levels are not those of the sizes
+	}
+	blocks, err := f.blocksOf(level, ratios)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(blocks) == 0 {
+		return nil, nil, &Error{Field: "nodes", Kind: ErrUnsupported, Reason: "a fabric without nodes has no blocks"}
 	}
 	return blocks, sizes, nil
 }
 
 // blocksOf lists the domains of a level in the order in which Slurm should aggregate
-// them.
-func (f *Fabric) blocksOf(level int) ([]block, error) {
+// them. With the ratios of the levels above, the narrowest first, a domain of those begins where
+// Slurm's aggregate does.
+func (f *Fabric) blocksOf(level int, ratios []int) ([]block, error) {
 	s := newSource("")
 	index := map[string]int{} // of a block by its path
 	within := map[string]int{}
@@ -266,13 +271,37 @@ func (f *Fabric) blocksOf(level int) ([]block, error) {
 		}
 		return 0
 	})
-	blocks, names := make([]block, len(found)), map[string]bool{}
-	for i, b := range found {
+	blocks, names := make([]block, 0, len(found)), map[string]bool{}
+	for _, b := range found {
 		if names[b.name] {
 			return nil, s.refuse(ErrConflict, 0, "nodes", "several blocks have the name %q", b.name)
 		}
 		names[b.name] = true
-		blocks[i] = b.block
+	}
+	empty := 0
+	for i, b := range found {
+		for len(blocks)%startOf(ratios, found[max(i-1, 0)].path, b.path) > 0 {
+			name := ""
+			for name == "" || names[name] {
+				empty++
+				name = fmt.Sprintf("empty%d", empty)
+			}
+			if blocks = append(blocks, block{name: name}); len(blocks) > maxNodes {
+				return nil, s.refuse(ErrLimit, 0, "sizes", "more than %d blocks, most of them without nodes", maxNodes)
+			}
+		}
+		blocks = append(blocks, b.block)
 	}
 	return blocks, nil
+}
+
+// startOf is of which number of blocks the place of a block is a multiple, that begins the widest
+// domain that it does not share with the one before.
+func startOf(ratios []int, before, path []string) int {
+	for l, ratio := range slices.Backward(ratios) {
+		if at := len(ratios) - 1 - l; before[at] != path[at] {
+			return ratio
+		}
+	}
+	return 1
 }

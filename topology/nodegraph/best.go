@@ -13,8 +13,9 @@ import (
 //  1. By the set's Score: the most AllReduce, the most Pairs, the fewest NUMA
 //     nodes, the most NICs.
 //  2. By what is left of the free GPUs for later: the most AllReduce in sum over
-//     disjoint sets of 16, then of 8, of 4, and of 2. So islands, quads and pairs
-//     stay whole, and a single GPU comes from a pair that is broken already.
+//     disjoint sets of 16, then of 8, of 4, and of 2; then that of the best one of 15, of 14, and
+//     so on down to 3. So islands, quads and pairs stay whole, a single GPU comes from a pair that
+//     is broken already, and where one of four has lost its NVLinks it is that one.
 //  3. By the fewest NUMA nodes of what is left.
 //  4. By the lowest indexes.
 //

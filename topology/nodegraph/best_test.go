@@ -225,3 +225,33 @@ func BenchmarkNew(b *testing.B) {
 		}
 	})
 }
+
+// Of four GPUs, or eight, the NVLinks of one are down: a claim of one takes that, so that three, or
+// seven, go on at the rate of NVLink. So it is with two that are down, and for claims of two.
+func TestWhatIsOffNVLinkGoesFirst(t *testing.T) {
+	for _, gpus := range []int{4, 8, 10} {
+		for off := range gpus {
+			spec := Spec{Product: "GB300", GPUs: make([]GPUSpec, gpus), Links: make([][]Link, gpus)}
+			for a := range gpus {
+				spec.Links[a] = make([]Link, gpus)
+				for b := range gpus {
+					switch {
+					case a == b:
+					case a == off || b == off:
+						spec.Links[a][b] = Link{Kind: PathPHB}
+					default:
+						spec.Links[a][b] = Link{PathNVSwitch, 18}
+					}
+				}
+			}
+			g := graphOf(t, spec)
+			one, _ := g.Best(g.All(), 1)
+			require.Equal(t, members(set(off)), members(one), "%d of %d is off", off, gpus)
+			_, rest := g.Best(g.All()&^one, gpus-1)
+			require.Equal(t, int64(900_000), rest.AllReduceMBps)
+			two, score := g.Best(g.All(), 2)
+			require.Zero(t, two&set(off))
+			require.Equal(t, int64(900_000), score.AllReduceMBps)
+		}
+	}
+}

@@ -6,8 +6,9 @@
 //
 // The embedder's part:
 //
-//  1. Get a [Spec]: from the text of "nvidia-smi topo -m" with [ParseMatrix], from
-//     NCCL's topology XML with [ParseNCCL], or filled in by hand from a driver.
+//  1. Get a [Spec]: from the text of "nvidia-smi topo -m" with [ParseMatrix], of "rocm-smi
+//     --showtopo" with [ParseROCm], from NCCL's topology XML with [ParseNCCL], or filled in by hand
+//     from a driver. Look at its Skipped.
 //  2. Set its Product, which no such text tells: it decides how fast a link is.
 //  3. Make a [Graph] with [NewGraph]. Keep one for all nodes that are alike: equal
 //     [Graph.Key].

@@ -20,9 +20,10 @@ import (
 // What real outputs vary in is taken as it comes: ANSI escapes, padding, carriage
 // returns, text before the headings, rows of NICs that end with the links or are
 // missing as a whole, superfluous cells at the end of a row, the old word SOC for SYS, other text
-// after the table. Without NUMA Affinity (older drivers) GPUs with the same CPU Affinity are taken
-// to be on one NUMA node, numbered in order of appearance. A GPU with several NUMA nodes, or none,
-// has an unknown one (-1).
+// after the table. Without NUMA Affinity (older drivers, machines that hide it) GPUs with the same
+// CPU Affinity are taken to be on one NUMA node, numbered in order of appearance. Of a list of NUMA
+// nodes the first counts: that of the CPUs, behind which Grace lists the memory of its GPUs. A GPU
+// with none has an unknown one (-1).
 //
 // Errors are of type *Error with line and cell. O(length of the text).
 func ParseMatrix(file, text string) (Spec, error) {
@@ -213,11 +214,15 @@ func (p *matrixParser) affinity(number int, name string, cells []string) error {
 	}
 	if p.numa >= 0 && p.numa < len(cells) {
 		cell := cells[p.numa]
-		node, single := digits(cell)
+		first := cell
+		if end := strings.IndexAny(cell, ",-"); end >= 0 && isList(cell) {
+			first = cell[:end]
+		}
+		node, ok := digits(first)
 		switch {
-		case single && node < maxNUMA:
+		case ok && node < maxNUMA:
 			numa = node
-		case cell == "" || cell == "N/A" || isList(cell) && !single:
+		case cell == "" || cell == "N/A":
 		default:
 			return p.refuse(number, p.numa+1, ErrSyntax, name+": NUMA Affinity", "not a NUMA node: "+strconv.Quote(errtext.Short(cell)))
 		}
@@ -259,7 +264,7 @@ func (p *matrixParser) finish(lines int) (Spec, error) {
 	if rows := len(p.rows); rows < len(p.devices) && rows != p.gpus {
 		return Spec{}, p.refuse(lines, 0, ErrSyntax, p.devices[len(p.rows)], "the text ends before its row")
 	}
-	if p.numa < 0 {
+	if !slices.ContainsFunc(p.numas, func(numa int) bool { return numa >= 0 }) {
 		p.numasByCPU()
 	}
 	spec := Spec{GPUs: make([]GPUSpec, p.gpus), Links: make([][]Link, p.gpus)}

@@ -57,7 +57,9 @@ func TestMatrixNUMA(t *testing.T) {
 		return list
 	}
 	require.Equal(t, []int{3, 1}, numas("\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tSYS\t0-3\t3\nGPU1\tSYS\tX\t4-7\t1\n"))
-	require.Equal(t, []int{-1, -1}, numas("\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tSYS\t0-3\t0-1\nGPU1\tSYS\tX\t4-7\tN/A\n"))
+	require.Equal(t, []int{0, -1}, numas("\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tSYS\t0-3\t0-1\nGPU1\tSYS\tX\t4-7\tN/A\n"))
+	require.Equal(t, []int{0, 1}, numas("\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\tX\tNV18\t0-71\t0,2-17\tN/A\nGPU1\tNV18\tX\t72-143\t1,18-33\tN/A\n"), "Grace")
+	require.Equal(t, []int{0, 1}, numas("\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tSYS\t0-3\tN/A\nGPU1\tSYS\tX\t4-7\tN/A\n"), "hidden")
 	require.Equal(t, []int{0, 1}, numas("\tGPU0\tGPU1\tCPU Affinity\nGPU0\tX\tSYS\t0-3,8\nGPU1\tSYS\tX\t4-7\n"))
 	require.Equal(t, []int{0, 0}, numas("\tGPU0\tGPU1\tCPU Affinity\nGPU0\tX\tSYS\t0-7\nGPU1\tSYS\tX\t0-7\n"))
 	require.Equal(t, []int{-1, -1}, numas("\tGPU0\tGPU1\nGPU0\tX\tSYS\nGPU1\tSYS\tX\n"))

@@ -9,23 +9,28 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/input"
 )
 
 // ParseNCCL reads NCCL's topology XML: what NCCL_TOPO_DUMP_FILE writes and
 // NCCL_TOPO_FILE reads, such as cloud images bring along. The file's name is for
 // errors. The other XML of NCCL, a graph, is refused with ErrNCCLGraph.
 //
-// What is looked at: cpu (numaid), pci (busid, class, link_speed, link_width) in
-// cpu and in pci, gpu (dev) with its nvlink (target, count, tclass), and nic with
-// its net (name, speed). All else is passed over. A pci is a GPU when it holds a
-// gpu, or nothing and has the class of one (0302); it is a NIC when it holds a nic,
-// or has the class of InfiniBand (0207). A nic with several nets is as many NICs.
+// What is looked at: cpu (numaid), pci (busid, class, vendor, link_speed, link_width) in
+// cpu and in pci, gpu (dev) with its nvlink or RCCL's xgmi (target, count, tclass), and nic with
+// its net (name, speed). All other elements are listed in Spec.Skipped. A pci is a GPU when it
+// holds a gpu, or nothing and has the class of one (03, of NVIDIA, AMD or no vendor: consoles of
+// boards have that class too); it is a NIC when it holds a nic, or has the class of a network
+// adapter (02). A nic with several nets is as many NICs.
 //
 // GPUs are numbered by dev, which all of them have or none; else by bus address.
 // Paths are PIX below the same pci, PXB below different ones of a common one, PHB on
 // the same cpu and SYS beyond. (XML does not tell host bridges of a cpu apart, so
 // there is no NODE.) NVLinks told of at one end only count for both; those of a GPU
-// to itself, and to GPUs that are not in the file, join nothing.
+// to itself, to a CPU, and to GPUs that are not in the file, join nothing, and are in Spec.Skipped.
+//
+// Files that clouds publish for NCCL_TOPO_FILE have no nvlink at all, as NCCL asks the driver for
+// them then: the Spec says so (NVLinksUntold).
 //
 // Errors are of type *Error with line and column. O(text + GPUs^2 + GPUs x NICs).
 func ParseNCCL(file, text string) (Spec, error) {
@@ -49,6 +54,8 @@ type ncclParser struct {
 	pcis         []ncclPCI
 	gpus         []ncclGPU
 	nics         []ncclNIC
+	skipped      input.Skips
+	probed       bool // NCCL wrote the file, and had asked the driver
 }
 
 // An ncclOpen is an element whose end is still to come.
@@ -61,6 +68,7 @@ type ncclOpen struct {
 
 type ncclPCI struct {
 	bus, class  string
+	vendor      string
 	rate        int64
 	cpu, parent int
 	holds       string // gpu or nic, or the empty string
@@ -145,15 +153,16 @@ func (p *ncclParser) start(e xml.StartElement) error {
 		err = p.pci(e, &here)
 	case name == "gpu" && in == "pci":
 		err = p.gpu(e, here.pci)
-	case name == "nvlink" && in == "gpu":
+	case (name == "nvlink" || name == "xgmi") && in == "gpu":
 		err = p.nvlink(e)
 	case name == "nic" && (in == "pci" || in == "cpu"):
 		err = p.hold(here.pci, name)
 	case name == "net" && in == "nic":
 		err = p.net(e)
-	case slices.Contains([]string{"cpu", "pci", "gpu", "nvlink", "nic", "net"}, name):
+	case slices.Contains([]string{"cpu", "pci", "gpu", "nvlink", "xgmi", "nic", "net"}, name):
 		err = p.refuse(ErrInvalid, name, "does not belong into "+in)
 	default:
+		p.skipped.Add(p.file, p.line, "the element "+errtext.Short(name)+" in "+in+" is not read")
 		return p.decoder.Skip()
 	}
 	p.open = append(p.open, here)
@@ -178,9 +187,9 @@ func (p *ncclParser) classed(pci int) error {
 	device := p.pcis[pci]
 	switch {
 	case device.holds != "" || device.holdsPCI:
-	case strings.HasPrefix(device.class, "0x0302"):
+	case strings.HasPrefix(device.class, "0x03") && slices.Contains([]string{"", "0x0000", "0x10de", "0x1002"}, device.vendor):
 		return p.addGPU(ncclGPU{pci: pci, dev: -1})
-	case strings.HasPrefix(device.class, "0x0207"):
+	case strings.HasPrefix(device.class, "0x02"):
 		return p.addNIC(ncclNIC{name: device.bus, cpu: device.cpu, pci: pci, rate: device.rate})
 	}
 	return nil
@@ -209,6 +218,7 @@ func (p *ncclParser) pci(e xml.StartElement, here *ncclOpen) error {
 		return p.refuse(ErrTooLarge, "pci", "more than "+strconv.Itoa(maxDepth)+" elements in each other")
 	}
 	class, _ := attribute(e, "class")
+	vendor, _ := attribute(e, "vendor")
 	rate, err := p.portRate(e)
 	if err != nil {
 		return err
@@ -217,7 +227,7 @@ func (p *ncclParser) pci(e xml.StartElement, here *ncclOpen) error {
 		p.pcis[here.pci].holdsPCI = true
 	}
 	p.pcis = append(p.pcis, ncclPCI{
-		bus: strings.ToLower(bus), class: strings.ToLower(class), rate: rate,
+		bus: strings.ToLower(bus), class: strings.ToLower(class), vendor: strings.ToLower(vendor), rate: rate,
 		cpu: here.cpu, parent: here.pci,
 	})
 	here.pci = len(p.pcis) - 1
@@ -276,6 +286,9 @@ func (p *ncclParser) gpu(e xml.StartElement, pci int) error {
 		}
 		dev = number
 	}
+	if _, told := attribute(e, "sm"); told {
+		p.probed = true
+	}
 	return p.addGPU(ncclGPU{pci: pci, dev: dev})
 }
 
@@ -297,7 +310,7 @@ func (p *ncclParser) addGPU(gpu ncclGPU) error {
 	return nil
 }
 
-// nvlink notes links of the GPU read last, inside which it stands.
+// nvlink notes links of the GPU read last, inside which it stands. RCCL writes AMD's as xgmi.
 func (p *ncclParser) nvlink(e xml.StartElement) error {
 	target, _ := attribute(e, "target")
 	class, _ := attribute(e, "tclass")

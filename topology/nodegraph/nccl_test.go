@@ -83,6 +83,105 @@ func TestNCCLSwitched(t *testing.T) {
 	require.Equal(t, int64(450_000), g.AllReduceMBps(0b1111))
 }
 
+// Trays of four GPUs behind switches, as NCCL dumps them: the NVLinks of one GPU are gone.
+func TestNCCLOneGPUOffNVLink(t *testing.T) {
+	text := "<system>\n"
+	for gpu, bus := range []string{"0008:06:00.0", "0009:06:00.0", "0018:06:00.0", "0019:06:00.0"} {
+		link := `<nvlink target="fffffff:ff:ff.0" count="18" tclass="0x068000"/>`
+		if gpu == 1 {
+			link = ""
+		}
+		text += `<cpu numaid="` + strconv.Itoa(gpu/2) + `" arch="arm64"><pci busid="` + bus + `" class="0x030200" link_speed="64.0 GT/s PCIe" link_width="16">` +
+			"\n" + `<gpu dev="` + strconv.Itoa(gpu) + `" sm="103">` + link + `<c2c bw="44712" count="5"/></gpu></pci></cpu>` + "\n"
+	}
+	spec, err := ParseNCCL("tray.xml", text+"</system>")
+	require.NoError(t, err)
+	require.False(t, spec.NVLinksUntold)
+	require.Equal(t, []Skip{{File: "tray.xml", Line: 3, Reason: "the element c2c in gpu is not read", Count: 4}}, spec.Skipped)
+	spec.Product = "NVIDIA GB300"
+	g := graphOf(t, spec)
+	require.Equal(t, "NVS18", g.Link(0, 3).String())
+	require.Equal(t, "SYS", g.Link(1, 3).String())
+	one, _ := g.Best(g.All(), 1)
+	require.Equal(t, set(1), one)
+	require.Equal(t, int64(900_000), g.AllReduceMBps(set(0, 2, 3)))
+}
+
+// AMD's links join GPUs as NVLinks do.
+func TestRCCLLinksJoin(t *testing.T) {
+	buses := []string{"0000:05:00.0", "0000:26:00.0", "0000:46:00.0", "0000:65:00.0"}
+	text := "<system>"
+	for gpu, bus := range buses {
+		text += `<cpu numaid="` + strconv.Itoa(gpu/2) + `"><pci busid="` + bus + `" class="0x038000" vendor="0x1002" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="` + strconv.Itoa(gpu) + `" sm="94" gcn="gfx942">`
+		for peer, target := range buses {
+			if peer != gpu {
+				text += `<xgmi target="` + target + `" count="1" tclass="0x038000"/>`
+			}
+		}
+		text += "</gpu></pci></cpu>"
+	}
+	spec, err := ParseNCCL("rccl.xml", text+"</system>")
+	require.NoError(t, err)
+	require.Empty(t, spec.Skipped)
+	spec.Product = "AMD Instinct MI300X"
+	g := graphOf(t, spec)
+	require.Equal(t, Link{PathNVLink, 1}, g.Link(0, 3))
+	require.Equal(t, []uint64{0b1111}, g.islands)
+	require.Equal(t, int64(64_000), g.AllReduceMBps(set(0, 1)))
+}
+
+// Files that are published for NCCL_TOPO_FILE have no NVLinks and no gpu: classes tell what is
+// what, and nothing tells that the machine has no NVLinks.
+func TestNCCLFileOfACloud(t *testing.T) {
+	const text = `<system>
+  <cpu numaid="0">
+    <pci busid="ffff:ff:01.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">
+      <pci busid="0001:00:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"/>
+      <pci busid="0101:00:00.0" class="0x020700" link_speed="32.0 GT/s PCIe" link_width="16"/>
+      <pci busid="0102:00:00.0" class="0x020000" link_speed="32.0 GT/s PCIe" link_width="16"/>
+    </pci>
+    <pci busid="0002:00:00.0" class="0x030000" vendor="0x10de"/>
+    <pci busid="0003:00:00.0" class="0x030000" vendor="0x1a03"/>
+    <pci busid="0004:00:00.0" class="0x010802"/>
+  </cpu>
+</system>`
+	spec, err := ParseNCCL("cloud.xml", text)
+	require.NoError(t, err)
+	require.True(t, spec.NVLinksUntold)
+	require.Len(t, spec.GPUs, 2, "a console of the board is none")
+	require.Equal(t, "0002:00:00.0", spec.GPUs[1].Bus)
+	require.Len(t, spec.NICs, 2)
+	require.Equal(t, PathPIX, spec.NICs[1].Paths[0])
+
+	dumped := strings.Replace(text, `class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"/>`, `class="0x030200"><gpu dev="0" sm="90"/></pci>`, 1)
+	dumped = strings.Replace(dumped, `vendor="0x10de"/>`, `vendor="0x10de"><gpu dev="1" sm="90"/></pci>`, 1)
+	spec, err = ParseNCCL("dump.xml", dumped)
+	require.NoError(t, err)
+	require.False(t, spec.NVLinksUntold, "NCCL had asked the driver")
+}
+
+// Links to CPUs, as Power has them, join no GPUs.
+func TestNCCLLinksToCPUs(t *testing.T) {
+	text := "<system>"
+	for cpu, pair := range [][2]string{{"0004:04:00.0", "0004:05:00.0"}, {"0035:03:00.0", "0035:04:00.0"}} {
+		text += `<cpu numaid="` + strconv.Itoa(8*cpu) + `" arch="ppc64">` + "\n"
+		for i, bus := range pair {
+			text += `<pci busid="` + bus + `" class="0x030200"><gpu dev="` + strconv.Itoa(2*cpu+i) + `" sm="70">` +
+				`<nvlink target="` + pair[1-i] + `" count="3" tclass="0x030200"/><nvlink target="0004:00:01.0" count="3" tclass="0x068001"/></gpu></pci>` + "\n"
+		}
+		text += "</cpu>"
+	}
+	spec, err := ParseNCCL("power.xml", text+"</system>")
+	require.NoError(t, err)
+	require.Equal(t, [][]Link{
+		{{}, {PathNVLink, 3}, {Kind: PathSYS}, {Kind: PathSYS}},
+		{{PathNVLink, 3}, {}, {Kind: PathSYS}, {Kind: PathSYS}},
+		{{Kind: PathSYS}, {Kind: PathSYS}, {}, {PathNVLink, 3}},
+		{{Kind: PathSYS}, {Kind: PathSYS}, {PathNVLink, 3}, {}},
+	}, spec.Links)
+	require.Equal(t, []Skip{{File: "power.xml", Line: 2, Reason: "NVLinks to a CPU join no GPUs", Count: 4}}, spec.Skipped)
+}
+
 func TestNCCLRefusals(t *testing.T) {
 	deep := strings.Repeat(`<pci busid="a">`, maxDepth+1)
 	many := ""

@@ -37,6 +37,8 @@ func (p *ncclParser) spec() (Spec, error) {
 	if err := p.nvlinks(&s); err != nil {
 		return Spec{}, err
 	}
+	s.NVLinksUntold = !p.probed && !slices.ContainsFunc(p.gpus, func(g ncclGPU) bool { return len(g.links) > 0 })
+	s.Skipped = p.skipped
 	return s, nil
 }
 
@@ -76,8 +78,12 @@ func (p *ncclParser) nvlinks(s *Spec) error {
 			b := slices.IndexFunc(s.GPUs, func(other GPUSpec) bool { return other.Bus == link.target })
 			count := &switched[a]
 			switch {
+			case strings.HasPrefix(link.class, "0x068001"):
+				p.skipped.Add(p.file, link.line, "NVLinks to a CPU join no GPUs")
+				continue
 			case strings.HasPrefix(link.class, "0x0680"):
 			case b < 0 || b == a:
+				p.skipped.Add(p.file, link.line, "NVLinks to the GPU itself, or to one that is not in the file")
 				continue
 			default:
 				count = &direct[a*n+b]

@@ -28,7 +28,8 @@ func DefaultRates() Rates {
 // together (P100 160 GB/s, V100 300, A100 600, A800 and H800 400, H100, H200 and
 // H20 900, B200 to GB300 1800; over bridges A30 200, RTX A6000 and A40 112.5).
 // PCIe is the generation of the data sheet at x16. For B300 and GB300 generation 5
-// is assumed.
+// is assumed. AMD's links (xGMI) are counted as NVLinks: 7 to the other GPUs of a board, of
+// 128 GB/s both ways together for MI300X and MI325X, and 153.6 for MI350X and MI355X.
 func RatesOf(product string) (Rates, bool) {
 	words := strings.FieldsFunc(strings.ToUpper(product), func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'A' || r > 'Z')
@@ -66,6 +67,10 @@ func ratesOfWord(word string) (Rates, bool) {
 		return Rates{NVLinks: 8, NVLinkMBps: 25_000, PCIeMBps: gen5}, true
 	case "B200", "GB200", "B300", "GB300":
 		return Rates{NVLinks: 18, NVLinkMBps: 50_000, PCIeMBps: gen5}, true
+	case "MI300X", "MI325X":
+		return Rates{NVLinks: 7, NVLinkMBps: 64_000, PCIeMBps: gen5}, true
+	case "MI350X", "MI355X":
+		return Rates{NVLinks: 7, NVLinkMBps: 76_800, PCIeMBps: gen5}, true
 	}
 	return Rates{}, false
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/input"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -32,9 +33,17 @@ type Spec struct {
 	// Link on the diagonal. Nil: all paths are NODE within a NUMA node, and SYS
 	// beyond it.
 	Links [][]Link
+	// NVLinksUntold: the source says nothing of NVLinks, which is not that there are none. Links
+	// then are those of PCIe; ask the driver, or set them by what the machine is known to have.
+	NVLinksUntold bool
 	// NICs in the order of their indexes, up to MaxNICs.
 	NICs []NICSpec
+	// Skipped is what the reader of a text passed over. The graph does not look at it.
+	Skipped []Skip
 }
+
+// A Skip is something in a text that the graph knows nothing of, with the line of the first.
+type Skip = input.Skip
 
 // A GPUSpec of a Spec.
 type GPUSpec struct {

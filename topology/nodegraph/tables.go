@@ -67,12 +67,17 @@ func (t *tables) rankWorth(g *Graph) {
 
 // rankLeft orders what is left over: by the sets of 16, 8, 4 and 2 GPUs that it can
 // be divided into at the same time, by the sum of their AllReduce, large sets first;
-// then by fewer NUMA nodes.
+// then by the best one of each other size, large first; then by fewer NUMA nodes.
 func (t *tables) rankLeft(g *Graph) {
 	var sums [][]int64
 	for size := exactGPUs; size >= 2; size /= 2 {
 		if size <= g.n {
 			sums = append(sums, t.divided(size))
+		}
+	}
+	for size := g.n - 1; size >= 3; size-- {
+		if size&(size-1) != 0 {
+			sums = append(sums, t.widest(size))
 		}
 	}
 	compare := func(a, b uint16) int {
@@ -106,6 +111,25 @@ func (t *tables) divided(size int) []int64 {
 		}
 	}
 	return sums
+}
+
+// widest returns for each set the greatest AllReduce of a set of some size inside it. Disjoint
+// sets, as of the sizes that claims have most, would take 3^n steps here. O(2^n n).
+func (t *tables) widest(size int) []int64 {
+	best := make([]int64, len(t.allReduce))
+	for set := range best {
+		switch have := bits.OnesCount(uint(set)); {
+		case have == size:
+			best[set] = t.allReduce[set]
+		case have > size:
+			for rest := uint64(set); rest != 0; {
+				var gpu int
+				gpu, rest = lowest(rest)
+				best[set] = max(best[set], best[set&^(1<<gpu)])
+			}
+		}
+	}
+	return best
 }
 
 // rank numbers what is sorted, equals alike.

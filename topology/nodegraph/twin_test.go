@@ -170,6 +170,9 @@ func slowBest(g *Graph, free uint64, k int) uint64 {
 		for _, size := range []int{16, 8, 4, 2} {
 			by = cmp.Or(by, -cmp.Compare(slowDivided(g, free&^a, size), slowDivided(g, free&^b, size)))
 		}
+		for size := 15; size > 2; size-- {
+			by = cmp.Or(by, -cmp.Compare(slowWidest(g, free&^a, size), slowWidest(g, free&^b, size)))
+		}
 		by = cmp.Or(by, cmp.Compare(slowNUMAs(g, free&^a), slowNUMAs(g, free&^b)))
 		return cmp.Or(by, slices.Compare(members(a), members(b))) < 0
 	}
@@ -177,6 +180,17 @@ func slowBest(g *Graph, free uint64, k int) uint64 {
 	for set := range free + 1 {
 		if set != 0 && set&^free == 0 && bits.OnesCount64(set) == k && (best == 0 || better(set, best)) {
 			best = set
+		}
+	}
+	return best
+}
+
+// slowWidest is the best set of a size in another: of 8 and 4 it is known that they are equal.
+func slowWidest(g *Graph, in uint64, size int) int64 {
+	best := int64(0)
+	for set := range in + 1 {
+		if set&^in == 0 && bits.OnesCount64(set) == size && size != 4 && size != 8 {
+			best = max(best, slowScore(g, set).AllReduceMBps)
 		}
 	}
 	return best

@@ -173,11 +173,11 @@ func table(spec Spec) string {
 		for _, nic := range spec.NICs {
 			b.WriteString("\t" + nic.Paths[a].String())
 		}
-		numa := "N/A"
+		cpus, numa := "N/A", "N/A"
 		if gpu.NUMA != (NUMANode{}) {
-			numa = gpu.NUMA.String()
+			cpus, numa = "0-7", gpu.NUMA.String()
 		}
-		b.WriteString("\t0-7\t" + numa + "\t\tN/A\n")
+		b.WriteString("\t" + cpus + "\t" + numa + "\t\tN/A\n")
 	}
 	for i, nic := range spec.NICs {
 		b.WriteString("NIC" + strconv.Itoa(i))

@@ -84,3 +84,21 @@ func TestTopologies(t *testing.T) {
 	_, err = load(o)
 	require.ErrorContains(t, err, "topology.yaml:")
 }
+
+// A gang is in one of two trees of switches that nothing joins, and a gang that is too large for
+// both cannot have run: Slurm never starts it.
+func TestSwitchesApart(t *testing.T) {
+	o := Defaults()
+	o.Nodes = write(t, "NodeName=a1 Gres=gpu:4\nNodeName=a2 Gres=gpu:4\nNodeName=b1 Gres=gpu:4\nNodeName=b2 Gres=gpu:4\n")
+	o.Topology = write(t, "SwitchName=s0 Nodes=a[1-2]\nSwitchName=s1 Nodes=b[1-2]\n")
+	o.Jobs = write(t, "JobID|Account|Submit|Elapsed|ReqTRES|NNodes\n"+
+		"1|a|2024-03-04T09:00:00|10:00:00|gres/gpu=4,node=1|1\n2|a|2024-03-04T09:01:00|10:00:00|gres/gpu=8,node=2|2\n"+
+		"3|a|2024-03-04T09:02:00|10:00:00|gres/gpu=8,node=2|2\n4|a|2024-03-04T09:03:00|01:00:00|gres/gpu=12,node=3|3\n")
+	b, err := load(o)
+	require.NoError(t, err)
+	require.Len(t, b.Skipped, 1)
+	require.Equal(t, 5, b.Skipped[0].Line)
+	require.Contains(t, b.Skipped[0].Reason, "cannot have run")
+	require.Equal(t, []string{"", "leaf", "leaf"}, []string{b.Jobs[0].Spec.Topology.Required, b.Jobs[1].Spec.Topology.Required, b.Jobs[2].Spec.Topology.Required})
+	require.InDelta(t, 598, waitsOf(t, o)[own]["3"], 0.01)
+}

@@ -19,14 +19,16 @@ func Wholes(list []record.Piece) []*record.Replica {
 	return reps
 }
 
-// A surplus is what a group of a gang that runs has above its minimum, in units: whole segments of
-// the widest kind, or single members where there are none. Any unit may go, but only so many
-// members in all.
+// A surplus is what a group of a gang that runs has above its minimum: units of which any may
+// go, but only so many members in all. Of a group with segments those are the surplus first that
+// have lost members: while the whole ones are the minimum by themselves, the members of a torn one
+// count for nothing.
 type surplus struct {
 	// units that run, those first that go first.
 	units [][]int
-	// most is how many members may go, so that the minimum stays.
-	most int
+	// most members may go and leave the minimum, of units that have free members or more; those of
+	// smaller ones may all go.
+	most, free int
 	// allowance is the place of its bound among the allowances of a search, from 1 on; 0: it has
 	// none yet. taken is how many members the search would take.
 	allowance, taken int
@@ -39,6 +41,7 @@ func surplusOf(rep *record.Replica, group int) *surplus {
 	if record.Least(g) == g.Members {
 		return s
 	}
+	whole := 0
 	first, end := rep.Job.Offset(group), rep.Job.Offset(group+1)
 	for ; first < end; first += record.UnitOf(g) {
 		var unit []int
@@ -51,15 +54,38 @@ func surplusOf(rep *record.Replica, group int) *surplus {
 			s.most += len(unit)
 			s.units = append(s.units, unit)
 		}
+		if len(unit) == record.UnitOf(g) {
+			whole += len(unit)
+		}
+	}
+	if whole >= record.Least(g) {
+		s.most, s.free = whole-record.Least(g), record.UnitOf(g)
 	}
 	return s
+}
+
+// counts is how many members of a unit count for what may go.
+func (s *surplus) counts(unit []int) int {
+	if len(unit) < s.free {
+		return 0
+	}
+	return len(unit)
+}
+
+// amount is how many members may go in all.
+func (s *surplus) amount() int {
+	n := s.most
+	for _, unit := range s.units {
+		n += len(unit) - s.counts(unit)
+	}
+	return n
 }
 
 // extras are the first units, as many as may go together.
 func (s *surplus) extras() [][]int {
 	left := s.most
 	for i, unit := range s.units {
-		if left -= len(unit); left < 0 {
+		if left -= s.counts(unit); left < 0 {
 			return s.units[:i]
 		}
 	}
@@ -84,9 +110,10 @@ func MergeParts(list []record.Piece) []record.Piece {
 	return merged
 }
 
-// arrange puts those units of a surplus first that lie where a request may have use for them:
-// on nodes that it may use, there where the most could become free together. A unit counts at the
-// node of its first member. Of equal units the later one goes first.
+// arrange puts those units of a surplus first that are short of members, the shortest first, and of
+// others those that lie where a request may have use for them: on nodes that it may use, there
+// where the most could become free together. A unit counts at the node of its first member. Of
+// equal units the later one goes first.
 func (v *Victims) arrange(s *surplus, rep *record.Replica, r *gang.Request) {
 	room := map[*record.Node]int64{}
 	of := func(unit []int) *record.Node { return rep.Members[unit[0]].Node }
@@ -104,6 +131,6 @@ func (v *Victims) arrange(s *surplus, rep *record.Replica, r *gang.Request) {
 		}
 	}
 	slices.SortStableFunc(s.units, func(a, b []int) int {
-		return cmp.Or(cmp.Compare(room[of(b)], room[of(a)]), record.CompareNodes(of(b), of(a)), cmp.Compare(b[0], a[0]))
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(room[of(b)], room[of(a)]), record.CompareNodes(of(b), of(a)), cmp.Compare(b[0], a[0]))
 	})
 }

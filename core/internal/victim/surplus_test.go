@@ -47,6 +47,58 @@ func TestASurplusGoesInWholeSegments(t *testing.T) {
 	require.Equal(t, []string{"stretches[2 3]"}, victims)
 }
 
+// lose takes members that run off their nodes.
+func lose(m *roomtest.Machine, rep *record.Replica, flats ...int) {
+	for _, flat := range flats {
+		m.Books.Unbook(rep, flat, record.MemberLeft)
+	}
+	m.Life.Settle(rep, berth.Cause{Code: berth.CauseHardwareLost})
+}
+
+// A segment that has lost a member is surplus before a whole one is, and of no use to the minimum:
+// segments of two, the first with one left, and a minimum of two.
+func TestATornSegmentIsSurplusFirst(t *testing.T) {
+	for _, segments := range []int{2, 3} {
+		m := machine(t, segments)
+		m.Queue("owner", 8)
+		m.Queue("borrows", 0)
+		spec := stretches("stretches", "borrows", 2*segments, 2, 2)
+		spec.Groups[0].Topology.Segments = []berth.Segment{{Size: 2, Level: "node"}}
+		rep := m.Run(spec, []string{"n1", "n1", "n2", "n2", "n3", "n3"}[:2*segments]...)
+		lose(m, rep, 1)
+		victims, _ := reclaim(m, m.Wait(job("one", "owner", 1, 4)))
+		require.Equal(t, []string{"stretches[0]"}, victims, segments)
+		if segments == 2 {
+			victims, s := reclaim(m, m.Wait(job("two", "owner", 2, 4)))
+			require.Equal(t, []string{"stretches"}, victims, "the whole one is the minimum")
+			s.SetBack()
+		}
+	}
+	m := machine(t, 3)
+	m.Queue("owner", 8)
+	m.Queue("borrows", 0)
+	spec := stretches("stretches", "borrows", 6, 2, 2)
+	spec.Groups[0].Topology.Segments = []berth.Segment{{Size: 2, Level: "node"}}
+	lose(m, m.Run(spec, "n1", "n1", "n2", "n2", "n3", "n3"), 1, 3)
+	m.Run(job("pins", "owner", 1, 2), "n1")
+	m.Run(job("too", "owner", 1, 2), "n2")
+	victims, _ := reclaim(m, m.Wait(job("one", "owner", 1, 4)))
+	require.Equal(t, []string{"stretches"}, victims, "two torn ones are not the minimum")
+}
+
+// Where the whole segments are not the minimum, members of torn ones count for it as others do.
+func TestTornSegmentsCountWhereTheWholeOnesAreTooFew(t *testing.T) {
+	m := machine(t, 3)
+	m.Queue("owner", 8)
+	m.Queue("borrows", 0)
+	spec := stretches("stretches", "borrows", 6, 4, 2)
+	spec.Groups[0].Topology.Segments = []berth.Segment{{Size: 2, Level: "node"}}
+	rep := m.Run(spec, "n1", "n1", "n2", "n2", "n3", "n3")
+	lose(m, rep, 3, 5)
+	victims, _ := reclaim(m, m.Wait(job("one", "owner", 1, 4)))
+	require.Equal(t, []string{"stretches"}, victims)
+}
+
 // Units go where the request may have use for them.
 func TestTheUnitsOfASurplusGoWhereTheyAreOfUse(t *testing.T) {
 	m := machine(t, 3)

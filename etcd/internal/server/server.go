@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -25,6 +26,8 @@ type Server struct {
 	Client, Peer string
 	// Cluster has the names and peer addresses of all members, as in "a=127.0.0.1:2380".
 	Cluster []string
+	// Election is the timeout after which a server stands for election; 0: 500 ms.
+	Election time.Duration
 	// Quota is how many bytes the data may have; 0: 2 GiB.
 	Quota int64
 	// Sync has writes be on disk before they are answered, as in production.
@@ -54,7 +57,7 @@ func (s *Server) Start() (*embed.Etcd, error) {
 	c := embed.NewConfig()
 	c.Name, c.Dir = s.Name, s.Dir
 	c.LogLevel, c.LogOutputs = "fatal", []string{"stderr"}
-	c.TickMs, c.ElectionMs = 50, 500
+	c.TickMs, c.ElectionMs = 50, uint(cmp.Or(s.Election, 500*time.Millisecond)/time.Millisecond)
 	c.UnsafeNoFsync = !s.Sync
 	c.QuotaBackendBytes = s.Quota
 	c.AutoCompactionMode, c.AutoCompactionRetention = "revision", "1000"

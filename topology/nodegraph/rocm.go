@@ -1,0 +1,180 @@
+package nodegraph
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/input"
+)
+
+// ParseROCm reads what "rocm-smi --showtopo" prints. The file's name is for errors.
+//
+// What is looked at: the tables of link types and of hops, and the NUMA nodes. XGMI is one link of
+// AMD's, and counts as an NVLink, where it leads to the other GPU in one hop; other paths are NODE
+// within a NUMA node and SYS beyond it, as the text tells no more of PCIe. Tables that are not
+// known, and XGMI over several hops, are listed in Spec.Skipped; NICs are not in such a text.
+//
+// Errors are of type *Error with line. O(length of the text).
+func ParseROCm(file, text string) (Spec, error) {
+	p := rocmParser{file: file}
+	for line := range strings.SplitSeq(text, "\n") {
+		p.line++
+		if err := p.read(strings.TrimSpace(stripEscapes(line))); err != nil {
+			return Spec{}, err
+		}
+	}
+	return p.spec()
+}
+
+type rocmParser struct {
+	file    string
+	line    int
+	section string
+	// links and hops are the rows of the tables, as texts.
+	links, hops [][]string
+	linksLine   int
+	numas       map[int]int
+	skipped     input.Skips
+}
+
+func (p *rocmParser) refuse(kind error, field, reason string) error {
+	return &Error{File: p.file, Line: p.line, Field: field, Reason: reason, Kind: kind}
+}
+
+// What the sections are called.
+const (
+	rocmLinks = "Link Type between two GPUs"
+	rocmHops  = "Hops between two GPUs"
+	rocmNUMA  = "Numa Nodes"
+)
+
+func (p *rocmParser) read(line string) error {
+	if title := strings.TrimSpace(strings.Trim(line, "=")); strings.HasPrefix(line, "==") {
+		p.section = title
+		switch {
+		case title == rocmLinks && p.links != nil || title == rocmHops && p.hops != nil:
+			return p.refuse(ErrInvalid, title, "the table is there twice")
+		case title == rocmLinks:
+			p.links, p.linksLine = [][]string{}, p.line
+		case title == rocmHops:
+			p.hops = [][]string{}
+		case !slices.Contains([]string{rocmNUMA, "Weight between two GPUs", "ROCm System Management Interface", "End of ROCm SMI Log", ""}, title):
+			p.skipped.Add(p.file, p.line, "the section "+strconv.Quote(errtext.Short(title))+" is not read")
+		}
+		return nil
+	}
+	var err error
+	switch p.section {
+	case rocmLinks:
+		p.links, err = p.row(p.links, line)
+	case rocmHops:
+		p.hops, err = p.row(p.hops, line)
+	case rocmNUMA:
+		err = p.numa(line)
+	}
+	return err
+}
+
+// row adds a row of a table, of which the headings are no row.
+func (p *rocmParser) row(rows [][]string, line string) ([][]string, error) {
+	cells := strings.Fields(line)
+	if len(cells) == 0 || len(cells) > 1 && isIndexed(cells[1], "GPU") || len(cells) == 1 {
+		return rows, nil
+	}
+	switch want := "GPU" + strconv.Itoa(len(rows)); {
+	case len(rows) == maxGPUs:
+		return nil, p.refuse(ErrTooLarge, p.section, "more than "+strconv.Itoa(maxGPUs)+" GPUs")
+	case cells[0] != want:
+		return nil, p.refuse(ErrSyntax, strconv.Quote(errtext.Short(cells[0])), "not the next row: want "+want)
+	case len(cells) > maxGPUs+1:
+		return nil, p.refuse(ErrTooLarge, want, "more than "+strconv.Itoa(maxGPUs)+" links")
+	}
+	return append(rows, cells[1:]), nil
+}
+
+// numa reads "GPU[0] : (Topology) Numa Node: 1"; older releases write "GPU 0".
+func (p *rocmParser) numa(line string) error {
+	device, number, found := strings.Cut(line, "Numa Node:")
+	if !found {
+		return nil // the affinity says the same
+	}
+	name, _, _ := strings.Cut(device, ":")
+	gpu, ok := digits(strings.Trim(strings.TrimPrefix(strings.TrimSpace(name), "GPU"), "[] "))
+	if !ok || gpu >= maxGPUs {
+		return p.refuse(ErrSyntax, strconv.Quote(errtext.Short(strings.TrimSpace(name))), "not a GPU")
+	}
+	node, ok := digits(strings.TrimSpace(number))
+	switch number = strings.TrimSpace(number); {
+	case number == "-1":
+		return nil
+	case !ok || node >= maxNUMA:
+		return p.refuse(ErrSyntax, "GPU"+strconv.Itoa(gpu), "not a NUMA node: "+strconv.Quote(errtext.Short(number)))
+	}
+	if p.numas == nil {
+		p.numas = map[int]int{}
+	}
+	if was, twice := p.numas[gpu]; twice && was != node {
+		return p.refuse(ErrInvalid, "GPU"+strconv.Itoa(gpu), "on two NUMA nodes")
+	}
+	p.numas[gpu] = node
+	return nil
+}
+
+func (p *rocmParser) spec() (Spec, error) {
+	n := len(p.links)
+	if n == 0 {
+		return Spec{}, p.refuse(ErrSyntax, "", "no table "+strconv.Quote(rocmLinks))
+	}
+	p.line = p.linksLine
+	if len(p.hops) > 0 && len(p.hops) != n {
+		return Spec{}, p.refuse(ErrInvalid, rocmHops, strconv.Itoa(len(p.hops))+" rows, and "+strconv.Itoa(n)+" GPUs have links")
+	}
+	s := Spec{GPUs: make([]GPUSpec, n), Links: make([][]Link, n)}
+	for a := range n {
+		if numa, known := p.numas[a]; known {
+			s.GPUs[a].NUMA = NUMANodeOf(numa)
+		}
+		if len(p.links[a]) != n || len(p.hops) > 0 && len(p.hops[a]) != n {
+			return Spec{}, p.refuse(ErrSyntax, "GPU"+strconv.Itoa(a), strconv.Itoa(n)+" GPUs have links, and the row has another number")
+		}
+	}
+	for a := range n {
+		s.Links[a] = make([]Link, n)
+		for b := range n {
+			link, err := p.link(&s, a, b)
+			if err != nil {
+				return Spec{}, err
+			}
+			s.Links[a][b] = link
+			if b < a && s.Links[b][a] != link {
+				return Spec{}, p.refuse(ErrInvalid, "GPU"+strconv.Itoa(a)+" to GPU"+strconv.Itoa(b), "another link than the other way")
+			}
+		}
+	}
+	s.Skipped = p.skipped
+	return s, nil
+}
+
+// link is the path between two GPUs.
+func (p *rocmParser) link(s *Spec, a, b int) (Link, error) {
+	path := Link{Kind: PathSYS}
+	if s.GPUs[a].NUMA == s.GPUs[b].NUMA && s.GPUs[a].NUMA != (NUMANode{}) {
+		path.Kind = PathNODE
+	}
+	switch cell := p.links[a][b]; {
+	case (a == b) != (cell == "0"):
+		return Link{}, p.refuse(ErrSyntax, "GPU"+strconv.Itoa(a)+" to GPU"+strconv.Itoa(b), "0 stands for a GPU and itself, and nothing else does: have "+strconv.Quote(errtext.Short(cell)))
+	case a == b:
+		return Link{}, nil
+	case cell == "PCIE":
+		return path, nil
+	case cell != "XGMI":
+		return Link{}, p.refuse(ErrSyntax, "GPU"+strconv.Itoa(a)+" to GPU"+strconv.Itoa(b), "neither XGMI nor PCIE: "+strconv.Quote(errtext.Short(cell)))
+	case len(p.hops) > 0 && p.hops[a][b] != "1":
+		p.skipped.Add(p.file, p.line, "XGMI over several hops joins no GPUs by itself")
+		return path, nil
+	}
+	return Link{Kind: PathNVLink, Count: 1}, nil
+}
