@@ -4,7 +4,6 @@
 //
 //	go run ./examples/inventory                           # a table, 100 columns wide
 //	go run ./examples/inventory -format json -o node.json # for programs
-//	go run ./examples/inventory -format svg -o node.svg   # a drawing of the node
 //	go run ./examples/inventory -format topo              # as nvidia-smi topo -m, to compare
 //	go run ./examples/inventory -fake hgx-h100            # on a machine without GPUs
 //
@@ -36,12 +35,12 @@ func main() {
 
 // formats are the ways to say what was found.
 var formats = map[string]func(io.Writer, *machine) error{
-	"table": writeTable, "json": writeJSON, "svg": writeSVG, "topo": writeTopology,
+	"table": writeTable, "json": writeJSON, "topo": writeTopology,
 }
 
 func run(args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("inventory", flag.ContinueOnError)
-	format := flags.String("format", "table", "what to write: table, json, svg or topo")
+	format := flags.String("format", "table", "what to write: table, json or topo")
 	output := flags.String("o", "-", "the `file` to write; - is standard output")
 	box := flags.String("fake", "", "simulate a `machine` instead of reading this one: "+strings.Join(nvmlsrc.FakeMachines(), ", "))
 	library := flags.String("library", "", "the driver's `library`, where the loader does not find it")
@@ -50,7 +49,7 @@ func run(args []string, stdout io.Writer) error {
 		return err
 	}
 	if formats[*format] == nil {
-		return flagline.Misused("there is no format %q; there are table, json, svg and topo", *format)
+		return flagline.Misused("there is no format %q; there are table, json and topo", *format)
 	}
 	source, err := open(*box, *library)
 	if err != nil {

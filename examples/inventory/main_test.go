@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"flag"
 	"io"
@@ -125,7 +124,6 @@ func TestMachineInTrouble(t *testing.T) {
 	require.True(t, d.Findings[0].Condemns)
 	require.Len(t, d.Gaps, 3)
 	require.True(t, d.Core.Node.GPUs[2].Failed)
-	require.Contains(t, written(t, writeSVG, m), ">lost</text>")
 
 	for gpu := range 8 {
 		require.NoError(t, pretend.Fail(gpu, "no power"))
@@ -153,11 +151,10 @@ func written(t *testing.T, write func(io.Writer, *machine) error, m *machine) st
 	return out.String()
 }
 
-// A machine without GPUs has a drawing and a table too.
+// A machine without GPUs has a table too.
 func TestMachineWithoutGPUs(t *testing.T) {
 	m := &machine{name: "n1"}
 	require.Equal(t, "n1: no GPUs\n", written(t, writeTable, m))
-	wellFormed(t, written(t, writeSVG, m))
 	require.Contains(t, written(t, writeJSON, m), `"gpus": []`)
 	require.Contains(t, written(t, writeJSON, m), `"links": []`)
 	require.Contains(t, written(t, writeTopology, m), "Legend")
@@ -172,23 +169,6 @@ func TestFabrics(t *testing.T) {
 		m.GPUs[i].NVLink.Fabric = fabric
 	}
 	require.Contains(t, written(t, writeTable, m), "NVLink fabric: cluster.12, cluster.1, cluster.2 (")
-}
-
-// wellFormed returns the texts of an SVG, in which each element ends.
-func wellFormed(t *testing.T, svg string) []string {
-	t.Helper()
-	var texts []string
-	decoder := xml.NewDecoder(strings.NewReader(svg))
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			return texts
-		}
-		require.NoError(t, err)
-		if data, is := token.(xml.CharData); is && strings.TrimSpace(string(data)) != "" {
-			texts = append(texts, string(data))
-		}
-	}
 }
 
 // Without a driver there is a typed error that says what to do instead; nonsense is told
@@ -207,10 +187,10 @@ func TestRefusals(t *testing.T) {
 
 // A file is written where it was asked for, and an error if it cannot be.
 func TestFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "node.svg")
-	require.Empty(t, output(t, "-fake", "gb200", "-format", "svg", "-o", file))
+	file := filepath.Join(t.TempDir(), "node.txt")
+	require.Empty(t, output(t, "-fake", "gb200", "-o", file))
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Contains(t, wellFormed(t, string(text)), "NVSwitch · NV18 · 900 GB/s each way per GPU")
+	require.Equal(t, output(t, "-fake", "gb200"), string(text))
 	require.Error(t, run([]string{"-fake", "gb200", "-o", filepath.Join(file, "x")}, io.Discard), "a file is no folder")
 }

@@ -152,7 +152,12 @@ func (o *outlook) deal(accepts []bool) [][]int16 {
 	}
 	decks := make([][]int16, fills)
 	for at, cards := range hands {
-		slices.SortFunc(cards, func(a, b dealt) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.kind, b.kind)) })
+		slices.SortFunc(cards, func(a, b dealt) int {
+			if a.key != b.key {
+				return cmp.Compare(a.key, b.key)
+			}
+			return cmp.Compare(a.kind, b.kind)
+		})
 		decks[at] = o.largestFirst(cards)
 	}
 	return decks
