@@ -30,7 +30,7 @@ func (se *Search) ExpectedStart(rep *record.Replica, s *record.Shape, grows bool
 
 // ExpectedReshape is when a GPU is expected to be divided for an entry of one member: when its wait
 // outweighs the cost, the rates allow it, and the GPU is clear, or the one that is held for it
-// is; never: none is, or its quota is in the way. O(GPUs).
+// is, before the hold is given up; never: none is, or its quota is in the way. O(GPUs).
 func (se *Search) ExpectedReshape(e *record.Entry) berth.Time {
 	s := e.Bucket.Shape
 	se.state.Compile(s)
@@ -40,8 +40,9 @@ func (se *Search) ExpectedReshape(e *record.Entry) berth.Time {
 	}
 	request, _ := se.Lift(e, &s.Minimum)
 	if d := e.Rep.GPUHold; d != nil {
-		if clear, _, _, ok := se.gpus.ClearAt(d.Node, d.GPU, &request.Groups[0].Claim); ok && clear <= d.Until {
-			at = max(clear, se.gpus.Changeable(d.Node, d.GPU))
+		clear, _, _, _ := se.gpus.ClearAt(d.Node, d.GPU, &request.Groups[0].Claim)
+		if from := max(clear, se.gpus.Changeable(d.Node, d.GPU), se.state.Now); from <= d.Until {
+			at = from
 		}
 		return at
 	}

@@ -285,6 +285,11 @@ func TestAHeldGPUThatMayNotBeChangedYetIsTriedAgainWhenItMay(t *testing.T) {
 	m.Finished(first)
 	require.Empty(t, reshape(m))
 	require.Equal(t, m.State.Now.Add(10*berth.Minute), share.GPUHold.RetryAt)
+	require.Equal(t, share.GPUHold.RetryAt, m.Search.ExpectedReshape(share.Entries[0]), "it is clear, and may not be changed before")
+	until := share.GPUHold.Until
+	share.GPUHold.Until = share.GPUHold.RetryAt - 1
+	require.Equal(t, agenda.Never, m.Search.ExpectedReshape(share.Entries[0]), "the hold is given up before")
+	share.GPUHold.Until = until
 	m.Later(10 * berth.Minute)
 	require.Equal(t, []string{"seventh, fits: n1"}, starts(reshape(m)))
 }
