@@ -390,3 +390,39 @@ func TestXidsAreDescribedByNumberNameAndReason(t *testing.T) {
 	require.Equal(t, "Xid 79, GPU has fallen off the bus: rebooted", upkeep.DescribeXid(&berth.Xid{Number: 79, Name: "GPU has fallen off the bus"}, "rebooted"))
 	require.Equal(t, "Xid 999", upkeep.DescribeXid(&berth.Xid{Number: 999}, ""))
 }
+
+// Restore takes no trust that no core has. The path of a refusal names the node.
+func TestTrustThatNoCoreSavesIsRefused(t *testing.T) {
+	trusting := berth.Policy{HotSpares: []berth.HotSpares{{Pool: "p", NodesMilli: 500}}}
+	policy := trusting
+	policy.Health = distrustful
+	for _, c := range []struct {
+		name, pool string
+		policy     berth.Policy
+		saved      record.TrustPart
+		field      string
+	}{
+		{"quarantine before the epoch", "p", policy, record.TrustPart{QuarantineUntil: -1}, "quarantineUntil"},
+		{"quarantine without a policy", "p", trusting, record.TrustPart{QuarantineUntil: 1}, "quarantineUntil"},
+		{"burn-in before the epoch", "p", policy, record.TrustPart{BurnInUntil: -1}, "burnInUntil"},
+		{"burn-in without a policy", "p", trusting, record.TrustPart{BurnInUntil: 1}, "burnInUntil"},
+		{"a hot spare in quarantine", "p", policy, record.TrustPart{QuarantineUntil: 1, HotSpare: true}, "hotSpare"},
+		{"a hot spare in burn-in", "p", policy, record.TrustPart{BurnInUntil: 1, HotSpare: true}, "hotSpare"},
+		{"a hot spare of another pool", "q", policy, record.TrustPart{HotSpare: true}, "hotSpare"},
+		{"a hot spare in use", "p", policy, record.TrustPart{HotSpare: true, SpareInUse: true}, "hotSpare"},
+		{"a hot spare", "p", policy, record.TrustPart{HotSpare: true}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := machine(t, c.policy)
+			node := roomtest.Node("n1", 8, "r1")
+			node.Pool = c.pool
+			m.Join(node)
+			err := m.Upkeep.RestoreTrust([]record.SavedNode{{Node: node, TrustPart: c.saved}})
+			if c.field == "" {
+				m.NoRefusal(err)
+				return
+			}
+			m.Refused(err, berth.ErrInvalid, "nodes[0]."+c.field)
+		})
+	}
+}
