@@ -132,7 +132,7 @@ const (
 )
 
 func readKAI(file map[string]json.RawMessage) ([]scenario, error) {
-	return readList(file, "cases", func() checked { return &kaiCase{} })
+	return readList[kaiCase](file, "cases")
 }
 
 func (c *kaiCase) id() string { return c.ID }

@@ -177,8 +177,8 @@ func TestMalformedKAI(t *testing.T) {
 	for _, c := range []struct{ from, to, field, reason string }{
 		{"", "", "", ""},
 		{`"rounds":1`, `"rounds":1000`, "rounds", "1000"},
-		{`"rounds":1`, `"rounds":"1"`, "rounds", "cannot unmarshal"},
-		{`"rounds":1`, `"turns":1`, "", "turns"},
+		{`"rounds":1`, `"rounds":"1"`, "rounds", "cannot be a JSON string"},
+		{`"rounds":1`, `"turns":1`, "turns", "not a known field"},
 		{`"gpus":1}],"queues"`, `"gpus":-1}],"queues"`, "nodes[0].gpus", "-1"},
 		{`{"name":"n","gpus":1}`, `{"name":"n","gpus":1},{"name":"n","gpus":1}`, "nodes[1].name", "doubled"},
 		{`"limit":-1`, `"limit":-1,"parent":"p"`, "queues[0].parent", "p"},

@@ -87,14 +87,14 @@ type kueueVictim struct {
 const kueueRounds = 8
 
 func readKueuePreemption(file map[string]json.RawMessage) ([]scenario, error) {
-	list, err := readList(file, "preemption_cases", func() checked { return &kueueCase{} })
+	list, err := readList[kueueCase](file, "preemption_cases")
 	if err != nil {
 		return nil, err
 	}
 	if _, has := file["flap_cases"]; !has {
 		return list, nil
 	}
-	flaps, err := readList(file, "flap_cases", func() checked { return &flapCase{} })
+	flaps, err := readList[flapCase](file, "flap_cases")
 	return append(list, flaps...), err
 }
 

@@ -2,11 +2,14 @@ package cases
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/berth-sched/berth/internal/strict"
 )
 
 // maxBytes bounds a file.
@@ -57,6 +60,20 @@ var formats = []struct {
 	{"kai", []string{"cases", "format"}, readKAI},
 }
 
+// What a file comes to in memory may be no more than freeBytes, and bytesPerByte for each byte.
+const (
+	freeBytes    = 1 << 20
+	bytesPerByte = 20
+)
+
+// weight is about how many bytes a text comes to at the most, by the signs in it: an object, or a
+// null in its place, is a struct in a list that was made longer a few times, and what is between
+// two commas is a text in such a list.
+func weight(text []byte) int {
+	objects := bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("null"))
+	return 400*objects + 200*(bytes.Count(text, []byte("["))+bytes.Count(text, []byte(",")))
+}
+
 // Read reads a file of scenarios; the name is for errors. They wrap ErrUnknown or
 // ErrMalformed. A scenario that makes no sense does not keep the others from being
 // replayed: it has a Result with an Err.
@@ -67,6 +84,9 @@ func Read(name string, r io.Reader) (*Set, error) {
 	}
 	if len(text) > maxBytes {
 		return nil, fmt.Errorf("%s: longer than %d bytes", name, maxBytes)
+	}
+	if weight(text) > freeBytes+bytesPerByte*len(text) {
+		return nil, fmt.Errorf("%s: %w", name, malformed("", "has far more elements than texts in them"))
 	}
 	var file map[string]json.RawMessage
 	if err := json.Unmarshal(text, &file); err != nil {
@@ -110,44 +130,54 @@ type checked interface {
 	check() *Error
 }
 
+// maxCases bounds the scenarios of a list: a scenario of two bytes is a result of some hundred.
+const maxCases = 10_000
+
 // readList reads the scenarios of one key of a file.
-func readList(file map[string]json.RawMessage, key string, empty func() checked) ([]scenario, error) {
-	var raw []json.RawMessage
-	if err := json.Unmarshal(file[key], &raw); err != nil {
-		return nil, &Error{Field: key, Reason: err.Error(), Err: ErrMalformed}
+func readList[T any, P interface {
+	*T
+	checked
+}](file map[string]json.RawMessage, key string) ([]scenario, error) {
+	var list []scenario
+	form, decoder := strict.FormOf[T](strict.Readings{}), json.NewDecoder(bytes.NewReader(file[key]))
+	if begin, err := decoder.Token(); err != nil || begin != json.Delim('[') {
+		return nil, malformed(key, "is no list")
 	}
-	list := make([]scenario, 0, len(raw))
-	for i, one := range raw {
-		c := empty()
-		decoder := json.NewDecoder(bytes.NewReader(one))
-		decoder.DisallowUnknownFields()
-		var wrong *Error
-		if err := decoder.Decode(c); err != nil {
-			wrong = fieldError(err)
-		} else {
-			wrong = c.check()
+	for decoder.More() {
+		if len(list) == maxCases {
+			return nil, malformed(key, fmt.Sprintf("has more than %d scenarios", maxCases))
 		}
-		if wrong == nil {
-			list = append(list, c)
-			continue
+		var text json.RawMessage
+		if err := decoder.Decode(&text); err != nil {
+			return nil, malformed(key, err.Error())
 		}
-		wrong.Case = c.id()
-		if wrong.Case == "" {
-			wrong.Case = "#" + strconv.Itoa(i+1)
-		}
-		list = append(list, unread{wrong})
+		list = append(list, readCase[T, P](form, text, len(list)+1))
 	}
 	return list, nil
 }
 
-// fieldError names the field that a decoder stumbled over, where it tells.
-func fieldError(err error) *Error {
-	out := malformed("", err.Error())
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) {
-		out.Field = wrongType.Field
+// readCase reads the scenario of a number in its list.
+func readCase[T any, P interface {
+	*T
+	checked
+}](form *strict.Form[T], text json.RawMessage, number int) scenario {
+	read, err := form.Unmarshal(text)
+	if err != nil {
+		field, reason := strict.Describe(err, (*Error).Error)
+		wrong := malformed(field, reason)
+		var named struct {
+			ID string `json:"id"`
+		}
+		_ = json.Unmarshal(text, &named) // where it has a name, in spite of what is wrong
+		wrong.Case = cmp.Or(named.ID, "#"+strconv.Itoa(number))
+		return unread{wrong}
 	}
-	return out
+	c := P(read)
+	if wrong := c.check(); wrong != nil {
+		wrong.Case = cmp.Or(c.id(), "#"+strconv.Itoa(number))
+		return unread{wrong}
+	}
+	return c
 }
 
 // An unread scenario has something that this version does not know, or that makes no

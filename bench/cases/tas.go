@@ -91,7 +91,7 @@ type tasFailure struct {
 const host = "host"
 
 func readTAS(file map[string]json.RawMessage) ([]scenario, error) {
-	return readList(file, "tas_cases", func() checked { return &tasCase{} })
+	return readList[tasCase](file, "tas_cases")
 }
 
 func (c *tasCase) id() string { return c.ID }
