@@ -445,7 +445,7 @@ func TestS7_WhatIsDueIsNotTakenByWhatIsDue(t *testing.T) {
 func TestS8_RoomForAGangThatIsAlone(t *testing.T) {
 	sched, err := core.New(berth.Config{Levels: []string{"leaf"}})
 	require.NoError(t, err)
-	d := &divided{t, sched, 0}
+	d := &divided{T: t, Core: sched}
 	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "q"}})
 	d.pooled("n1", 8, "left")
 	d.pooled("n2", 8, "left")

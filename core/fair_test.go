@@ -22,7 +22,7 @@ func shared(t *testing.T, config berth.Config, change func(a, b *quota.Queue)) *
 	t.Helper()
 	sched, err := core.New(config)
 	require.NoError(t, err)
-	d := &divided{t, sched, 0}
+	d := &divided{T: t, Core: sched}
 	a, b := quota.Queue{Name: "a", Guarantee: gpuMilli(4)}, quota.Queue{Name: "b", Guarantee: gpuMilli(4)}
 	change(&a, &b)
 	d.tell(berth.QueueSet{Queue: a})

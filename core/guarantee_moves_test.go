@@ -216,7 +216,7 @@ func TestExclusiveGangsTakeNoRound(t *testing.T) {
 func oneMoverARound(t *testing.T, topology berth.Topology) *divided {
 	c, err := core.New(berth.Config{})
 	require.NoError(t, err)
-	d := &divided{t, c, 0}
+	d := &divided{T: t, Core: c}
 	d.lower(func(b *core.Bounds) { b.Movers = 1 })
 	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "own", Guarantee: gpuMilli(19)}})
 	d.pooled("n1", 8)
@@ -245,7 +245,7 @@ func oneMoverARound(t *testing.T, topology berth.Topology) *divided {
 func TestMovesAndVictimsPlaceByPlace(t *testing.T) {
 	c, err := core.New(berth.Config{})
 	require.NoError(t, err)
-	d := &divided{t, c, 0}
+	d := &divided{T: t, Core: c}
 	d.lower(func(b *core.Bounds) { b.Candidates = 2 })
 	for _, q := range []string{"prod", "research"} {
 		d.tell(berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(q), Guarantee: gpuMilli(8)}})
@@ -328,7 +328,7 @@ func TestMovesThatAreHardToFind(t *testing.T) {
 			config.Policy.Defragmentation.MaxMoves = c.most
 			sched, err := core.New(config)
 			require.NoError(t, err)
-			d := &divided{t, sched, 0}
+			d := &divided{T: t, Core: sched}
 			for q, milli := range map[string]int64{"own": c.own, "a": c.a, "b": c.b} {
 				d.tell(berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(q), Guarantee: gpuMilli(milli)}})
 			}

@@ -151,7 +151,7 @@ func (w *smallFleet) takesSome(gone choice, allowed func(choice) bool) bool {
 func drawFleet(t *testing.T, r *rand.Rand, config berth.Config, jobs int, move bool) (*divided, *smallFleet) {
 	c, err := core.New(config)
 	require.NoError(t, err)
-	d := &divided{t, c, 0}
+	d := &divided{T: t, Core: c}
 	w := &smallFleet{guarantee: map[berth.QueueID]int{}}
 	nodes, size := 1+r.IntN(4), 2+r.IntN(5)
 	if w.pools = 1; move {
@@ -282,7 +282,7 @@ func TestL1_AGuaranteeIsCollected(t *testing.T) {
 func TestL2_WhatAQueueKeptItKeeps(t *testing.T) {
 	c, err := core.New(berth.Config{})
 	require.NoError(t, err)
-	d := &divided{t, c, 0}
+	d := &divided{T: t, Core: c}
 	d.pooled("n1", 4)
 	d.pooled("n2", 8)
 	d.pooled("n3", 1)

@@ -17,7 +17,7 @@ import (
 func drawTree(t *testing.T, r *rand.Rand) (*divided, *smallFleet) {
 	c, err := core.New(berth.Config{})
 	require.NoError(t, err)
-	d := &divided{t, c, 0}
+	d := &divided{T: t, Core: c}
 	w := &smallFleet{guarantee: map[berth.QueueID]int{}, pools: 1}
 	inner := []berth.QueueID{"x", "y"}
 	if w.parent = map[berth.QueueID]berth.QueueID{"own": "x", "a": "x", "b": "y", "c": "y"}; r.IntN(2) > 0 {

@@ -64,7 +64,7 @@ func TestAFlappingNodeIsInQuarantine(t *testing.T) {
 func TestR3_LossesAreForgotten(t *testing.T) {
 	sched, err := core.New(berth.Config{Limits: berth.Limits{Nodes: 3}, Policy: berth.Policy{Health: berth.Health{BurnIn: berth.Hour}}})
 	require.NoError(t, err)
-	d := &divided{t, sched, 0}
+	d := &divided{T: t, Core: sched}
 	var sizes []int
 	for i := range 200 {
 		d.now += 10

@@ -123,7 +123,7 @@ func TestOffersThatWillNotDoHideNoOther(t *testing.T) {
 			Kind: berth.GeometryAdaptive, Cost: berth.Second, Interval: berth.Second, PerHour: 1000, HoldLimit: -1,
 		}}}})
 		require.NoError(t, err)
-		d := &divided{t, sched, 0}
+		d := &divided{T: t, Core: sched}
 		d.tell(berth.QueueSet{Queue: quota.Queue{Name: "q"}})
 		gpu := berth.GPU{Product: "H100", MemoryMiB: 81559, ComputeCapability: berth.ComputeCapability{Major: 9}, MIGTable: "H100-80GB"}
 		for i := range 64 {

@@ -16,7 +16,7 @@ func fleetOf(t *testing.T, nodes ...berth.NodeID) *divided {
 	t.Helper()
 	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
-	d := &divided{t, sched, 0}
+	d := &divided{T: t, Core: sched}
 	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "q"}})
 	for _, n := range nodes {
 		d.node(n, 8, berth.GPUModeWhole)
@@ -330,7 +330,7 @@ func TestWhatItTakes(t *testing.T) {
 func TestOnlyTheLostMembersGoElsewhere(t *testing.T) {
 	sched, err := core.New(berth.Config{Levels: []string{"leaf"}})
 	require.NoError(t, err)
-	d := &divided{t, sched, 0}
+	d := &divided{T: t, Core: sched}
 	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "q"}})
 	for _, name := range []string{"a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4", "c1", "c2"} {
 		n := berth.Node{ID: berth.NodeID(name), Domains: []string{name[:1]}}
@@ -526,5 +526,5 @@ func (d *divided) restored() *divided {
 	require.NoError(d, err)
 	sched, err := core.Restore(b)
 	require.NoError(d, err)
-	return &divided{d.T, sched, d.now}
+	return &divided{T: d.T, Core: sched, now: d.now}
 }

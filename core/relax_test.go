@@ -144,7 +144,7 @@ func TestE1_WhatIsNamedHelps(t *testing.T) {
 		t.Run(string(l.code), func(t *testing.T) {
 			sched, err := core.New(berth.Config{Levels: l.levels})
 			require.NoError(t, err)
-			d := &divided{t, sched, 0}
+			d := &divided{T: t, Core: sched}
 			for _, name := range []string{"q", "other"} {
 				d.tell(berth.QueueSet{Queue: quota.Queue{Name: berth.QueueID(name)}})
 			}

@@ -19,7 +19,7 @@ func standing(t *testing.T, policy berth.Policy, perLeaf int, leaves ...string) 
 	t.Helper()
 	sched, err := core.New(berth.Config{Levels: []string{"leaf"}, Policy: policy})
 	require.NoError(t, err)
-	d := &divided{t, sched, 0}
+	d := &divided{T: t, Core: sched}
 	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "q"}})
 	for _, leaf := range leaves {
 		for i := range perLeaf {

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -136,6 +137,7 @@ type run struct {
 	late    int // passes after the faults have stopped
 	// restores counts them.
 	restores int
+	looked  int // how often its state was looked at
 	// evicted counts how often replicas were evicted, evictedLate after faults have stopped.
 	evicted, evictedLate map[berth.ReplicaRef]int
 	// pairs counts how often the first was evicted for the second when nothing came any more,
@@ -294,10 +296,17 @@ func (r *run) restored(now berth.Time) {
 	}
 }
 
+// indexesEvery is how many steps go by between two looks at all indexes of a core. An index that is
+// wrong stays so, and the indexes of all steps would take a third of the time of a drawn world:
+// more worlds find more. A world that BERTH_SEED names is looked at in each step.
+const indexesEvery = 4
+
 // state holds the core's own view of its state against the checker's.
 func (r *run) state() {
 	sched := r.sim.Core()
-	r.verify(sched.Check())
+	if r.looked++; r.looked%indexesEvery == 0 || drawn.Named() {
+		r.verify(sched.Check())
+	}
 	r.verify(r.checker.AgainstReport(sched.Report()))
 	r.verify(r.checker.Outstanding(sched.Outstanding()))
 	r.verify(r.checker.Lost(sched.Lost()))
@@ -358,7 +367,7 @@ func (r *run) rest() error {
 	sched := r.sim.Core()
 	now := sched.Now()
 	r.cases["drained"] += int(sched.Report().Totals.GPUHolds)
-	if err := r.checker.Quiescent(now); err != nil {
+	if err := cmp.Or(sched.Check(), r.checker.Quiescent(now)); err != nil {
 		return err
 	}
 	if err := r.fewEvictions(); err != nil {

@@ -70,6 +70,12 @@ func Plain() bool {
 	return !named && os.Getenv(countVariable) == ""
 }
 
+// Named reports whether BERTH_SEED names what is drawn.
+func Named() bool {
+	_, _, named := named()
+	return named
+}
+
 // Many reports whether so many worlds are drawn that together they must reach all cases.
 func Many() bool {
 	_, _, named := named()
