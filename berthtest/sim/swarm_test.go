@@ -137,7 +137,7 @@ type run struct {
 	late    int // passes after the faults have stopped
 	// restores counts them.
 	restores int
-	looked  int // how often its state was looked at
+	looked   int // how often its state was looked at
 	// evicted counts how often replicas were evicted, evictedLate after faults have stopped.
 	evicted, evictedLate map[berth.ReplicaRef]int
 	// pairs counts how often the first was evicted for the second when nothing came any more,
