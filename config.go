@@ -123,13 +123,23 @@ type Policy struct {
 	// Locality is the dial between communication and packing.
 	Locality Locality `json:"locality,omitzero"`
 
+	// Stretch is the order in which jobs of a queue are served that are equal in class and
+	// priority: as if each had been submitted later by so many times its expected run time, of
+	// which AssumedRuntime counts at the most. So a short job passes a long one, and none waits
+	// for jobs that come more than Stretch times AssumedRuntime after it. Default 2; Off: in the
+	// order of submission. It counts for jobs that are submitted from then on. See M. Bender, S.
+	// Chakrabarti and S. Muthukrishnan, "Flow and Stretch Metrics for Scheduling Continuous Job
+	// Streams", SODA 1998: where each job is due at its submission and a multiple of its run time,
+	// the first that is due goes first.
+	Stretch int `json:"stretch,omitempty"`
+
 	// ReserveAfter is how long a gang waits, while others are started in its stead,
 	// before it may get a reservation; default 5 minutes.
 	ReserveAfter Duration `json:"reserveAfter,omitempty"`
 	// ReservedGangs is how many gangs of several nodes may have a reservation at a time,
 	// and how many that fit on one: the first in the order in which queues are served.
 	// Only what ranks above them delays those; all others are backfilled around them.
-	// Default 4; Off: none.
+	// Default 1; Off: none.
 	ReservedGangs int `json:"reservedGangs,omitempty"`
 	// ReservationTimeout is how long after its expected start a reservation is kept
 	// when the gang still cannot start, as when something runs for longer than it
@@ -347,6 +357,9 @@ func (p *Policy) checkCounts() *Error {
 		if f.value < f.least {
 			return refuse(ErrInvalid, f.name, fmt.Sprintf("is negative: %d", f.value))
 		}
+	}
+	if p.Stretch < Off || p.Stretch > limits.MaxStretch {
+		return refuse(ErrInvalid, "stretch", fmt.Sprintf("%d is outside -1..%d", p.Stretch, limits.MaxStretch))
 	}
 	if p.ReservedGangs > limits.MaxReservedGangs {
 		return refuse(ErrLimit, "reservedGangs", fmt.Sprintf("%d exceed %d", p.ReservedGangs, limits.MaxReservedGangs))

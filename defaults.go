@@ -88,7 +88,8 @@ func (f *filling) policy(p *Policy) {
 	fill(f, "maxRetryBackoff", &p.MaxRetryBackoff, max(5*Minute, p.RetryBackoff))
 	fill(f, "passBudget", &p.PassBudget, 10_000)
 	fill(f, "reserveAfter", &p.ReserveAfter, 5*Minute)
-	fillOrOff(f, &p.ReservedGangs, 4)
+	fillOrOff(f, &p.Stretch, 2)
+	fillOrOff(f, &p.ReservedGangs, 1)
 	fill(f, "reservationTimeout", &p.ReservationTimeout, 30*Minute)
 	fill(f, "assumedRuntime", &p.AssumedRuntime, 24*Hour)
 	fill(f, "backfillBudget", &p.BackfillBudget, 200)
@@ -102,6 +103,7 @@ func (f *filling) policy(p *Policy) {
 func (f *filling) preemption(p *Preemption) {
 	setOff(&p.MinRuntime)
 	fillOrOff(f, &p.MaxRatio, 16)
+	fillOrOff(f, &p.GuaranteeWithin, Day)
 	fill(f, "preemption.checkpointTimeout", &p.CheckpointTimeout, 5*Minute)
 	fillOrOff(f, &p.Cooldown, 5*Minute)
 	for _, rate := range []*RateLimit{&p.RateLimit, &p.QueueRateLimit} {

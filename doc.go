@@ -278,7 +278,9 @@
 // with the higher priority goes first, and then the queue with the least use for its weight.
 // With Policy.UsageHalfLife, a queue that had more than its share of late counts with less of
 // its weight in that order; no running job is stopped for the past. Within a queue: the higher
-// [Class], the higher priority, the longer wait, the smaller ID.
+// [Class], the higher priority, the earlier turn, the smaller ID. The turn of a job is its
+// submission and Policy.Stretch times its expected run time: short jobs pass long ones, and none
+// for ever.
 //
 // Idle capacity is lent: a queue may use more than its guarantee, up to its limit and its
 // borrowing limit, as far as others lend. The part of a guarantee that a queue does not lend
@@ -381,7 +383,10 @@
 // asks for, what its class is worth more than that of the victims, what its turn is worth, and
 // the time that it has waited ([GainPolicy]; Config.Gain is another function). Until then it
 // waits; a pass looks again at the very instant at which the preemption pays, and Explain names
-// that instant, with both figures. A queue takes its guarantee back at any cost.
+// that instant, with both figures. A queue takes its guarantee back at any cost once a job has
+// waited for that for Preemption.GuaranteeWithin. A job that writes no checkpoints loses all that
+// it has done: for another queue it goes only then, or for a job of a higher class, unless
+// Preemption.StopUnsaved says otherwise.
 //
 // [Preemption] damps preemptions by four means. A job runs for MinRuntime at least, and a
 // victim for a Cooldown longer, twice as long each time. A RateLimit bounds evictions in the
@@ -403,7 +408,7 @@
 // Free GPUs in pieces are no use to a gang that needs them in one. Where that alone keeps it
 // waiting, [Scheduler.Explain] and Core.StartPlan propose a few moves of other gangs that would
 // make room, and Policy.Defragmentation may have them ordered: if the wait that they save,
-// times the GPUs, is more than what they cost. For a guarantee they are ordered at any cost. A gang
+// times the GPUs, is more than what they cost. For a guarantee they are ordered whatever they cost. A gang
 // that is moved has its new place kept for it. See [Defragmentation] and [Preemption].
 //
 // # Hardware that fails

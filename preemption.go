@@ -38,9 +38,19 @@ type Preemption struct {
 	MinRuntime Duration `json:"minRuntime,omitempty"`
 	// MaxRatio is how many GPUs a victim, or a segment of one that goes on, may hold at the
 	// most for each GPU that the beneficiary asks for, so that a small job never stops a large
-	// gang. It binds neither a queue that takes its guarantee back nor a job of a higher class
-	// than that of the victim. Default 16; Off: no bound.
+	// gang. It binds neither a queue that has waited for its guarantee for GuaranteeWithin nor a
+	// job of a higher class than that of the victim. Default 16; Off: no bound.
 	MaxRatio int `json:"maxRatio,omitempty"`
+	// GuaranteeWithin is for how long a job that is within the guarantee of its queue waits at the
+	// most before the guarantee is taken back at any cost. Until then that has to pay as any
+	// preemption does, and stops no job of another queue that writes no checkpoints: see
+	// StopUnsaved. Default 24 hours; Off: no time.
+	GuaranteeWithin Duration `json:"guaranteeWithin,omitempty"`
+	// StopUnsaved has jobs that write no checkpoints give way to other queues as any others do.
+	// All that such a job has done is lost when it is stopped. Without StopUnsaved it is stopped
+	// for another queue only by a job of a higher class, or once GuaranteeWithin has passed:
+	// nobody was promised the fair share that would be taken back from it.
+	StopUnsaved bool `json:"stopUnsaved,omitempty"`
 	// CheckpointTimeout is how long a job has to write a checkpoint before it is stopped;
 	// default 5 minutes. Grace says so for single classes of jobs.
 	CheckpointTimeout Duration `json:"checkpointTimeout,omitempty"`
@@ -132,6 +142,9 @@ func (p *Preemption) checkHysteresis() *Error {
 			return err.in(field + ".timeout")
 		}
 	}
+	if err := checkOptional("guaranteeWithin", p.GuaranteeWithin); err != nil {
+		return err
+	}
 	return checkOptional("cooldown", p.Cooldown)
 }
 
@@ -161,8 +174,8 @@ func checkOptional(field string, d Duration) *Error {
 // preempt.Candidate), or when they lose nothing. It says when, and never which job may take
 // from which other: that is decided without it.
 //
-// The guarantee that a queue takes back is not weighed: borrowers have to be reclaimable, at
-// any cost.
+// The guarantee that a queue takes back is not weighed any more once a job has waited for it for
+// [Preemption.GuaranteeWithin]: borrowers have to be reclaimable, at any cost.
 //
 // The defaults are for training that loses minutes when it is stopped and hours when it is
 // killed. A latency-critical job over batch work is worth a day of each GPU that it asks for:
@@ -173,7 +186,8 @@ func checkOptional(field string, d Duration) *Error {
 // queueing of jobs of the same size are paid at once, and a job that costs others more has
 // waited for as much longer before it comes to that.
 type GainPolicy struct {
-	// IgnoreCost: a job that may evict others does so at once, at any cost.
+	// IgnoreCost: a job that may evict others does so at once, at any cost. Then
+	// Preemption.GuaranteeWithin delays nothing, and jobs that write no checkpoints are not spared.
 	IgnoreCost bool `json:"ignoreCost,omitempty"`
 	// Interactive and LatencyCritical are the gain, for each GPU, of running a job of the
 	// class instead of batch work; between the two the difference counts. Defaults 1 hour and

@@ -188,7 +188,7 @@ func TestAVictimThatIsNotNeededGoesOn(t *testing.T) {
 
 func (d *divided) mode(mode berth.PreemptionMode) {
 	d.Helper()
-	d.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Mode: mode}}})
+	d.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Mode: mode, GuaranteeWithin: berth.Off}}})
 }
 
 // What is asked for a checkpoint gets no more members, until it is a victim no longer.
@@ -288,7 +288,7 @@ func TestD2_RestoredWhileSomebodyYields(t *testing.T) {
 
 // Nobody is evicted before its minimum runtime, and a pass looks again when that is over.
 func TestMinRuntimeSpares(t *testing.T) {
-	config := berth.Config{Policy: berth.Policy{Preemption: berth.Preemption{MinRuntime: berth.Hour}}}
+	config := berth.Config{Policy: berth.Policy{Preemption: berth.Preemption{MinRuntime: berth.Hour, StopUnsaved: true}}}
 	d := shared(t, config, func(_, _ *quota.Queue) {})
 	d.runs(one("a", "a0", 1), one("a", "long", 7, func(j *berth.Job) { j.MinRuntime = 2 * berth.Hour }))
 	d.now = 1000

@@ -130,7 +130,9 @@ func Example_reserve() {
 	long, longer, short := training("long", 1), training("longer", 1), training("short", 1)
 	long.Job.ExpectedRuntime, longer.Job.ExpectedRuntime = berth.Day, berth.Day
 	short.Job.ExpectedRuntime = berth.Hour
-	mustApply(sched, morning, long, longer, short)
+	mustApply(sched, morning, long, longer)
+	pass(sched, morning)
+	mustApply(sched, morning, short)
 	pass(sched, morning)
 	why, err := sched.Explain("longer")
 	if err != nil {

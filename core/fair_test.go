@@ -17,10 +17,17 @@ import (
 
 func gpuMilli(gpus int64) quota.Amounts { return quota.Amounts{quota.GPUMilli: 1000 * gpus} }
 
+// atOnce is a configuration under which guarantees are taken back at once, and at any cost, for
+// tests of what is taken back: when is tested beside them.
+func atOnce(config berth.Config) berth.Config {
+	config.Policy.Preemption.GuaranteeWithin = berth.Off
+	return config
+}
+
 // shared is a core with one node of 8 GPUs and two queues, each guaranteed 4.
 func shared(t *testing.T, config berth.Config, change func(a, b *quota.Queue)) *divided {
 	t.Helper()
-	sched, err := core.New(config)
+	sched, err := core.New(atOnce(config))
 	require.NoError(t, err)
 	d := &divided{T: t, Core: sched}
 	a, b := quota.Queue{Name: "a", Guarantee: gpuMilli(4)}, quota.Queue{Name: "b", Guarantee: gpuMilli(4)}

@@ -326,7 +326,7 @@ func TestMovesThatAreHardToFind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var config berth.Config
 			config.Policy.Defragmentation.MaxMoves = c.most
-			sched, err := core.New(config)
+			sched, err := core.New(atOnce(config))
 			require.NoError(t, err)
 			d := &divided{T: t, Core: sched}
 			for q, milli := range map[string]int64{"own": c.own, "a": c.a, "b": c.b} {

@@ -149,7 +149,7 @@ func (w *smallFleet) takesSome(gone choice, allowed func(choice) bool) bool {
 // drawFleet draws one with so many jobs at most, some of which may move if any does, and tells a
 // core of it.
 func drawFleet(t *testing.T, r *rand.Rand, config berth.Config, jobs int, move bool) (*divided, *smallFleet) {
-	c, err := core.New(config)
+	c, err := core.New(atOnce(config))
 	require.NoError(t, err)
 	d := &divided{T: t, Core: c}
 	w := &smallFleet{guarantee: map[berth.QueueID]int{}}
@@ -280,7 +280,7 @@ func TestL1_AGuaranteeIsCollected(t *testing.T) {
 // something of the queue ends by itself, that is forgotten. Each pass is held to that of a core
 // restored from a snapshot.
 func TestL2_WhatAQueueKeptItKeeps(t *testing.T) {
-	c, err := core.New(berth.Config{})
+	c, err := core.New(atOnce(berth.Config{}))
 	require.NoError(t, err)
 	d := &divided{T: t, Core: c}
 	d.pooled("n1", 4)

@@ -15,7 +15,7 @@ import (
 // b and c; or x has b beside a team p of own and a, and y has c. Each queue that has others below
 // it may be guaranteed more than these together.
 func drawTree(t *testing.T, r *rand.Rand) (*divided, *smallFleet) {
-	c, err := core.New(berth.Config{})
+	c, err := core.New(atOnce(berth.Config{}))
 	require.NoError(t, err)
 	d := &divided{T: t, Core: c}
 	w := &smallFleet{guarantee: map[berth.QueueID]int{}, pools: 1}

@@ -98,7 +98,8 @@ func TestAClassIsWorthALot(t *testing.T) {
 
 // What is owed to a queue is not weighed, what it takes beyond is.
 func TestWhatIsOwedIsNotWeighed(t *testing.T) {
-	d := shared(t, berth.Config{}, func(a, b *quota.Queue) { a.Guarantee, b.Guarantee = gpuMilli(2), nil })
+	config := berth.Config{Policy: berth.Policy{Preemption: berth.Preemption{StopUnsaved: true}}}
+	d := shared(t, config, func(a, b *quota.Queue) { a.Guarantee, b.Guarantee = gpuMilli(2), nil })
 	d.runs(one("b", "b1", 2), one("b", "b2", 2), one("b", "b3", 4))
 	d.now = berth.Time(7 * berth.Day)
 	d.tell(one("a", "a1", 2))

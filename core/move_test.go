@@ -14,7 +14,7 @@ import (
 // fleetOf is a core with nodes of 8 GPUs by these names and one queue, "q".
 func fleetOf(t *testing.T, nodes ...berth.NodeID) *divided {
 	t.Helper()
-	sched, err := core.New(berth.Config{})
+	sched, err := core.New(atOnce(berth.Config{}))
 	require.NoError(t, err)
 	d := &divided{T: t, Core: sched}
 	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "q"}})

@@ -157,7 +157,7 @@ func TestL3_AGangDoesNotStarveUnderSmallJobs(t *testing.T) {
 
 // Without reservations the same stream keeps the gang out: the test above can fail.
 func TestL3_WithoutReservationsItStarves(t *testing.T) {
-	h := newHarbour(t, berth.Config{Policy: berth.Policy{ReservedGangs: -1}})
+	h := newHarbour(t, berth.Config{Policy: berth.Policy{ReservedGangs: berth.Off, Stretch: berth.Off}})
 	h.nodes("a", 2)
 	for i := range 200 {
 		h.job(fmt.Sprintf("small-%03d", i), 1, 4, 7*berth.Minute+berth.Duration(i%5)*berth.Minute)

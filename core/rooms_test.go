@@ -126,7 +126,7 @@ var roomRules = map[string]roomRule{
 		"Astray":       "from the GPUs of the nodes and the layouts of their pools",
 	}},
 	"search": {derived: map[string]string{
-		"minimums": "false between passes", "unbound": "empty between passes", "booked": "scratch",
+		"freed": "told anew in each pass", "minimums": "false between passes", "unbound": "empty between passes", "booked": "scratch",
 		"nodesLooked": "nought when a pass begins to look", "listed": "empty between passes",
 	}},
 	"victims": {derived: map[string]string{"evictable": "from what runs on nodes", "gathered": "counted from nothing", "lenders": "scratch"}},

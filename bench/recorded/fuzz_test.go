@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth/bench/workload"
-	"github.com/berth-sched/berth/internal/input"
+	"github.com/berth-sched/berth/internal/skipped"
 )
 
 // requireTyped fails on an error that does not say where it is.
@@ -44,7 +44,7 @@ func FuzzShares(f *testing.F) {
 	require.NoError(f, err)
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		_, err := readShares("f", bytes.NewReader(text), &input.Skips{})
+		_, err := readShares("f", bytes.NewReader(text), &skipped.List{})
 		requireTyped(t, err)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/internal/hostile"
 	"github.com/berth-sched/berth/internal/input"
+	"github.com/berth-sched/berth/internal/skipped"
 )
 
 // numbered repeats a form with numbers from zero on.
@@ -63,7 +64,7 @@ func TestHostileFilesCostLittle(t *testing.T) {
 		{"columns", "Account|Shares" + numbered("|c%d", 8_000)},
 	} {
 		hostile.Bounded(t, c.name, c.text, 16*input.MostFree, func(text string) {
-			_, err := readShares("f", strings.NewReader(text), &input.Skips{})
+			_, err := readShares("f", strings.NewReader(text), &skipped.List{})
 			requireTyped(t, err)
 		})
 	}

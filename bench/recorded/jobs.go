@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/internal/input"
+	"github.com/berth-sched/berth/internal/skipped"
 )
 
 // A Job is one of the file, with whole GPUs.
@@ -38,7 +39,7 @@ type source struct {
 	nodes []berth.Node
 	// Skipped is what is not read or not played, of all files, or is played as something that it
 	// was not.
-	Skipped input.Skips
+	Skipped skipped.List
 	// firstEnd is when the first of all jobs ended, with or without GPUs.
 	firstEnd berth.Time
 	taken    map[berth.JobID]bool

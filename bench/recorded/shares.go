@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/internal/errtext"
-	"github.com/berth-sched/berth/internal/input"
+	"github.com/berth-sched/berth/internal/skipped"
 )
 
 // maxShare bounds the share of an account, and maxDepth how far it is below the root.
@@ -35,7 +35,7 @@ type shareTable struct {
 	file  string
 	line  int
 	bytes int
-	skips *input.Skips
+	skips *skipped.List
 	names []string // of the columns, in lower case
 	// account, user and amount are columns; user is -1 where there is none.
 	account, user, amount int
@@ -65,7 +65,7 @@ type shareRow struct {
 // keeps the part of its own users. "Parent" is no share. The result is by the name of the account
 // in lower case, as Slurm keeps them, and comes to 1 at most. The columns are those of sshare(1),
 // https://slurm.schedmd.com/sshare.html. O(rows).
-func readShares(file string, r io.Reader, skips *input.Skips) (map[string]float64, error) {
+func readShares(file string, r io.Reader, skips *skipped.List) (map[string]float64, error) {
 	in := bufio.NewScanner(r)
 	t := shareTable{file: file, skips: skips, at: map[string]int{}}
 	for in.Scan() {

@@ -16,7 +16,7 @@ import (
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
-	"github.com/berth-sched/berth/internal/input"
+	"github.com/berth-sched/berth/internal/skipped"
 )
 
 // A readTrace is one of the functions that read a trace.
@@ -170,8 +170,8 @@ func requireTellable(t *testing.T, read readTrace, text []byte) {
 }
 
 // ofRows is what is told of rows, and not of the header, without names of files.
-func ofRows(list input.Skips) input.Skips {
-	list = slices.DeleteFunc(slices.Clone(list), func(s input.Skip) bool { return s.Line == 1 })
+func ofRows(list skipped.List) skipped.List {
+	list = slices.DeleteFunc(slices.Clone(list), func(s skipped.Skip) bool { return s.Line == 1 })
 	for i := range list {
 		list[i].File = ""
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
-	"github.com/berth-sched/berth/internal/input"
+	"github.com/berth-sched/berth/internal/skipped"
 )
 
 const sacctHeader = "JobID|Submit|Elapsed|Timelimit|State|Account|Partition|ReqTRES|AllocTRES\n"
@@ -78,7 +78,7 @@ func TestSacctSaysWhatItSkipped(t *testing.T) {
 		sacctLine("6", "cpu=1", "gres/gpu:1g.10gb=1,gres/gpu:a100=1"))), workload.Options{})
 	_, err = drain(t, trace, err)
 	require.NoError(t, err)
-	require.Equal(t, input.Skips{
+	require.Equal(t, skipped.List{
 		{Reason: "a step of a job", Count: 2, Line: 3},
 		{Reason: "never ran", Count: 1, Line: 5},
 		{Reason: "asks for nothing", Count: 1, Line: 6},
@@ -198,7 +198,7 @@ func TestSacctTolerates(t *testing.T) {
 	}
 	require.NoError(t, trace.Err())
 	require.Equal(t, []string{"1 at 0s for 1h0m0s on 2", "2 at 1m0s for 0s on 1", "1#2 at 1h10m0s for 30s on 2"}, told)
-	require.Equal(t, input.Skips{
+	require.Equal(t, skipped.List{
 		{Reason: "never ran", Count: 1, Line: 5},
 		{Reason: "its submission is not known", Count: 1, Line: 6},
 		{Reason: "ends before it starts", Count: 1, Line: 7},

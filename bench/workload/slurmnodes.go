@@ -12,7 +12,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/internal/errtext"
-	"github.com/berth-sched/berth/internal/input"
+	"github.com/berth-sched/berth/internal/skipped"
 )
 
 // ReadSlurmNodes reads the nodes of a Slurm cluster: what "scontrol show node" prints, a paragraph
@@ -123,7 +123,7 @@ type slurmNodes struct {
 	seen  map[berth.NodeID]bool
 	// had are the fields of the last node.
 	had   map[string]bool
-	skips input.Skips
+	skips skipped.List
 	err   error
 }
 

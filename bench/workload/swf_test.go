@@ -12,7 +12,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
-	"github.com/berth-sched/berth/internal/input"
+	"github.com/berth-sched/berth/internal/skipped"
 )
 
 var readSWF readTrace = workload.ReadSWF
@@ -36,7 +36,7 @@ func TestSWFJobs(t *testing.T) {
 	list, err := drain(t, trace, err)
 	require.NoError(t, err)
 	require.Equal(t, time.Unix(870000000, 0).UTC(), trace.Epoch())
-	require.Equal(t, input.Skips{
+	require.Equal(t, skipped.List{
 		{Reason: "never ran", Count: 1, Line: 9}, {Reason: "a part of a job", Count: 1, Line: 10}, {Reason: "asks for no processor", Count: 1, Line: 11},
 	}, ofRows(trace.Skipped()))
 	require.Len(t, list, 6, "three jobs, each the first of its queue")

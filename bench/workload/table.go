@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/internal/input"
+	"github.com/berth-sched/berth/internal/skipped"
 )
 
 // maxValue bounds the numbers of a trace, so that no sum or product of them, such
@@ -32,7 +32,7 @@ type table struct {
 	names []string
 	row   []string
 	err   error
-	skips input.Skips
+	skips skipped.List
 	// interned keeps one copy of each name that comes again.
 	interned map[string]string
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
-	"github.com/berth-sched/berth/internal/input"
+	"github.com/berth-sched/berth/internal/skipped"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -72,7 +72,7 @@ var _ sim.Workload = (*Trace)(nil)
 
 // A Skip is what a reader of this package passed over, with the line of the first and how many
 // there are.
-type Skip = input.Skip
+type Skip = skipped.Skip
 
 // newTrace makes the trace of a reader. Window is what the format needs, or zero for all rows.
 func newTrace(t *table, r reader, window int, o Options) (*Trace, error) {

@@ -120,7 +120,7 @@ func inForce(p berth.Policy) berth.Policy {
 		for _, count := range []*int{&p.ReservedGangs, &p.Preemption.MaxRatio, &w.WaitMilli} {
 			*count = cmp.Or(*count, berth.Off)
 		}
-		for _, span := range []*berth.Duration{&p.Preemption.Cooldown, &w.Interactive, &w.LatencyCritical, &w.Turn, &w.Queueing} {
+		for _, span := range []*berth.Duration{&p.Preemption.Cooldown, &p.Preemption.GuaranteeWithin, &w.Interactive, &w.LatencyCritical, &w.Turn, &w.Queueing} {
 			*span = cmp.Or(*span, berth.Off)
 		}
 	}
@@ -130,12 +130,13 @@ func inForce(p berth.Policy) berth.Policy {
 	p.RetryBackoff = cmp.Or(p.RetryBackoff, 5*berth.Second)
 	p.MaxRetryBackoff = cmp.Or(p.MaxRetryBackoff, max(5*berth.Minute, p.RetryBackoff))
 	p.ReserveAfter = cmp.Or(p.ReserveAfter, 5*berth.Minute)
-	p.ReservedGangs = max(0, cmp.Or(p.ReservedGangs, 4))
+	p.ReservedGangs = max(0, cmp.Or(p.ReservedGangs, 1))
 	p.ReservationTimeout = cmp.Or(p.ReservationTimeout, 30*berth.Minute)
 	p.AssumedRuntime = cmp.Or(p.AssumedRuntime, 24*berth.Hour)
 	p.RepartitionTimeout = cmp.Or(p.RepartitionTimeout, 5*berth.Minute)
 	p.Preemption.CheckpointTimeout = cmp.Or(p.Preemption.CheckpointTimeout, 5*berth.Minute)
 	p.Preemption.MaxRatio = cmp.Or(p.Preemption.MaxRatio, 16)
+	p.Preemption.GuaranteeWithin = max(0, cmp.Or(p.Preemption.GuaranteeWithin, 24*berth.Hour))
 	p.Preemption = inForceHysteresis(p.Preemption)
 	p.UsageHalfLife, p.Preemption.MinRuntime = max(0, p.UsageHalfLife), max(0, p.Preemption.MinRuntime)
 	p.Health.Losses, p.Health.BurnIn = max(0, p.Health.Losses), max(0, p.Health.BurnIn)

@@ -21,7 +21,7 @@ import (
 // collected asserts that of one gang that waits.
 func (c *Checker) collected(rep *replica) error {
 	p, leaf := &c.policy.Preemption, rep.job.queue
-	if !rep.waits() || p.Mode == berth.PreemptionOff || p.RateLimit.Evictions+p.QueueRateLimit.Evictions > 0 {
+	if !rep.waits() || !c.collects(rep, c.now) || p.Mode == berth.PreemptionOff || p.RateLimit.Evictions+p.QueueRateLimit.Evictions > 0 {
 		return nil
 	}
 	if len(c.preemptions)+len(c.kept) > 0 || len(leaf.children) > 0 || c.somebodyKeeps() {

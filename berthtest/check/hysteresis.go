@@ -131,13 +131,13 @@ func admit(full *berth.Time, r berth.RateLimit, now berth.Time, list []*replica)
 }
 
 // isWorthIt: a gang gains more than its victims lose, or they lose nothing; but for what it is
-// owed of others.
+// owed of others, once it has waited for that.
 func (w *world) isWorthIt(rep *replica, asked int64, r *preemption) error {
 	k := &w.policy.Preemption.Gain
 	if k.IgnoreCost || w.ownGain || r.moved() > 0 {
 		return nil
 	}
-	if r.victims[0].job.queue != rep.job.queue && (w.fair == nil || w.owes(rep, asked)) {
+	if r.victims[0].job.queue != rep.job.queue && (w.fair == nil || w.owes(rep, asked) && w.collects(rep, r.from)) {
 		return nil
 	}
 	queueing := k.Queueing
@@ -166,6 +166,22 @@ func (w *world) isWorthIt(rep *replica, asked int64, r *preemption) error {
 func (w *world) owes(rep *replica, asked int64) bool {
 	leaf := rep.job.queue
 	return w.fair != nil && leaf.used[quota.GPUMilli]+asked <= w.fair.Guaranteed(w.index(leaf))
+}
+
+// collects reports whether a gang takes at an instant what is guaranteed to its queue, at any cost.
+func (c *Checker) collects(rep *replica, at berth.Time) bool {
+	p := &c.policy.Preemption
+	return p.Gain.IgnoreCost || at >= rep.pendingSince.Add(p.GuaranteeWithin)
+}
+
+// spares reports whether a gang certainly loses all that it has done when it is stopped for one of
+// another queue, which has not waited for its guarantee for long enough, or is owed none.
+func (w *world) spares(rep *replica, victim victim, from berth.Time) bool {
+	spec := &victim.job.spec
+	if w.policy.Preemption.StopUnsaved || spec.Service != nil || spec.Checkpoint.Supported || spec.Checkpoint.Interval > 0 || victim.tells || !victim.whole() || rep.job.spec.Class > spec.Class {
+		return false
+	}
+	return !w.collects(rep, from) || !w.policy.Preemption.Gain.IgnoreCost && w.fair != nil && !w.withinGuarantee
 }
 
 // gpuTime is so many thousandths of GPUs for a time, in GPU-milliseconds, rounded up.

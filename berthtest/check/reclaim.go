@@ -15,7 +15,9 @@ import (
 //
 //   - All victims are of the beneficiary's queue, or none.
 //   - None holds more than Preemption.MaxRatio lets it for what is asked, unless it is of a
-//     lower class, or what is asked is within what the beneficiary's queue is guaranteed.
+//     lower class, or what is asked is within what the beneficiary's queue is guaranteed, and it
+//     has waited for Preemption.GuaranteeWithin. Until then none of another queue goes that writes
+//     no checkpoints, unless the policy says so.
 //   - No queue on the way down to the beneficiary has, with it, both more than it states as
 //     its guarantee and more than its fair share, or than its part of what is guaranteed
 //     above it. Those shares are what quota.Shares makes of the checker's own capacity,
@@ -279,6 +281,9 @@ func (w *world) judge(r *preemption) error {
 		if err := w.mayTake(rep, asked, victim); err != nil {
 			return err
 		}
+		if w.spares(rep, victim, r.from) {
+			return broken(PromiseGain, "%s is evicted for %s of another queue, and writes no checkpoints", victim, rep)
+		}
 		whole = w.cutsInto(rep, victim) || whole
 		if w.fair != nil && !w.withinGuarantee && victim.whole() && victim.cooling {
 			return broken(PromiseS6, "%s is evicted for %s, and was evicted before, too short a time ago", victim, rep)
@@ -396,7 +401,7 @@ func (w *world) tooLarge(rep *replica, asked int64, victim victim, held int64) b
 		return false
 	}
 	leaf := rep.job.queue
-	return victim.job.queue == leaf || w.fair != nil && leaf.used[quota.GPUMilli]+asked > w.fair.Guaranteed(w.index(leaf))
+	return victim.job.queue == leaf || w.fair != nil && (leaf.used[quota.GPUMilli]+asked > w.fair.Guaranteed(w.index(leaf)) || !w.collects(rep, w.now))
 }
 
 // noneSpared asserts that a beneficiary would not fit if one of its victims stayed, or one unit

@@ -468,6 +468,12 @@ var evictions = []animal{
 		z.pass()
 		return z.c.Quiescent(z.now)
 	}},
+	{check.PromiseGain, "work that is not saved is stopped for a guarantee at once", func(z *zoo) error {
+		z.lent(promised(3), promised(3))
+		z.calm(berth.Preemption{})
+		z.pass(z.stop("z", berth.CauseReclaimed, "back"))
+		return z.c.AgainstReport(z.seen("a1", 1, 1, z.room("back", "n2")))
+	}},
 	{check.PromiseS4, "own and lent victims are mixed", func(z *zoo) error {
 		z.lent(promised(3), plain)
 		z.submit("wide", 2, in("a1"), ahead)

@@ -33,7 +33,10 @@ type zoo struct {
 }
 
 func newZoo(t *testing.T) *zoo {
-	z := &zoo{t: t, c: check.New(berth.Config{Levels: []string{"leaf"}, Fabric: berth.Fabric{RailLevel: "leaf"}, Ledger: true}), next: 1}
+	z := &zoo{t: t, c: check.New(berth.Config{
+		Levels: []string{"leaf"}, Fabric: berth.Fabric{RailLevel: "leaf"}, Ledger: true,
+		Policy: berth.Policy{Preemption: berth.Preemption{GuaranteeWithin: berth.Off}},
+	}), next: 1}
 	z.queues, z.places = map[string]quota.Queue{}, map[berth.JobID]berth.MemberPlacement{}
 	z.claims, z.bound = map[berth.JobID][]berth.GroupClaim{}, map[berth.JobID][]berth.MemberPlacement{}
 	for i, leaf := range []string{"x", "x", "y"} {

@@ -90,9 +90,10 @@
 //	report ID|all done|failed              the end of an order, or of all that are out
 //	report ID partial [2] workers[3]
 //	policy bind-timeout= release-timeout= release-attempts= retry-backoff=
-//	       max-retry-backoff= pass-budget= locality=strict|balanced|loose reserve-after=
+//	       max-retry-backoff= pass-budget= locality=strict|balanced|loose stretch=2 reserve-after=
 //	       reserved-gangs= reservation-timeout= assumed-runtime= backfill-budget= half-life=
 //	       preemption=on|reclaim|off min-run= checkpoint-timeout= max-ratio=
+//	       guarantee-within=24h|off stop-unsaved=yes
 //	       grace=batch:10m|interactive:1m cooldown=5m|off rate=3/1h queue-rate=1/1h
 //	       ignore-cost=yes gain-turn=10m|off gain-wait=1.5 gain-interactive=1h|off
 //	       gain-latency-critical=24h|off gain-queueing=5m|off

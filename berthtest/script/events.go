@@ -164,6 +164,7 @@ func (a *arguments) policy() berth.Policy {
 		RetryBackoff:    a.span("retry-backoff"), MaxRetryBackoff: a.span("max-retry-backoff"),
 		PassBudget:   a.integer("pass-budget", 0),
 		Locality:     a.locality(),
+		Stretch:      a.integer("stretch", 0),
 		ReserveAfter: a.span("reserve-after"), ReservedGangs: a.integer("reserved-gangs", 0),
 		ReservationTimeout: a.span("reservation-timeout"), AssumedRuntime: a.span("assumed-runtime"),
 		BackfillBudget:     a.integer("backfill-budget", 0),

@@ -13,6 +13,7 @@ func (a *arguments) preemption() berth.Preemption {
 	p := berth.Preemption{
 		MinRuntime: a.span("min-run"), CheckpointTimeout: a.span("checkpoint-timeout"),
 		MaxRatio: a.integer("max-ratio", 0), Cooldown: a.spanOrOff("cooldown"),
+		GuaranteeWithin: a.spanOrOff("guarantee-within"), StopUnsaved: a.yes("stop-unsaved"),
 		RateLimit: a.rate("rate"), QueueRateLimit: a.rate("queue-rate"),
 		Gain: berth.GainPolicy{
 			IgnoreCost: a.yes("ignore-cost"), Turn: a.spanOrOff("gain-turn"), WaitMilli: int(a.milli("gain-wait", 0)),

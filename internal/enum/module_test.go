@@ -75,7 +75,7 @@ func enumerations() []enumeration {
 		of(countable.Resource(countable.NumResources - 1)),
 		foreign(of(mig.AttributeNoMedia)), foreign(of(mig.PartitionModeCPXNPS4)), of(mig.ConfidenceMeasured),
 		foreign(of(nodegraph.PathNVSwitch)),
-		of(nvmlsrc.ActivitySourceUtilization), of(nvmlsrc.RecoveryIMEX),
+		of(nvmlsrc.ActivitySourceUtilization), of(nvmlsrc.RecoverySystemReboot),
 		of(preempt.ResultExhausted),
 		of(quota.VerdictLendingLimit), of(quota.ReclaimBelowGuarantee),
 	}

@@ -26,6 +26,8 @@ const (
 	MaxKinds = 4096
 	// MaxReservedGangs bounds the work of a pass for gangs with a reservation.
 	MaxReservedGangs = 256
+	// MaxStretch is the largest that a policy may state: the turn of a job stays an instant.
+	MaxStretch = 100
 )
 
 // LevelFleet and LevelNode are the implicit ends of every topology.

@@ -22,10 +22,10 @@ func Policy() berth.Policy {
 		ZeroIsOff: true,
 
 		BindTimeout: berth.Minute, ReleaseTimeout: 2 * berth.Minute, ReleaseAttempts: 4, RetryBackoff: berth.Second, MaxRetryBackoff: berth.Minute,
-		PassBudget: 1000, Locality: berth.LocalityLoose, ReserveAfter: berth.Minute, ReservedGangs: 3, ReservationTimeout: berth.Hour,
+		PassBudget: 1000, Locality: berth.LocalityLoose, Stretch: 3, ReserveAfter: berth.Minute, ReservedGangs: 3, ReservationTimeout: berth.Hour,
 		AssumedRuntime: berth.Day, BackfillBudget: 100, UsageHalfLife: berth.Day,
 		Preemption: berth.Preemption{
-			Mode: berth.PreemptionReclaim, MinRuntime: berth.Second, MaxRatio: 8, CheckpointTimeout: berth.Minute,
+			Mode: berth.PreemptionReclaim, MinRuntime: berth.Second, MaxRatio: 8, GuaranteeWithin: berth.Hour, StopUnsaved: true, CheckpointTimeout: berth.Minute,
 			Grace:    []berth.Grace{{Class: berth.ClassInteractive, Timeout: berth.Second}, {Class: berth.ClassBatch, Timeout: berth.Minute}},
 			Cooldown: berth.Second, RateLimit: berth.RateLimit{Evictions: 5, Per: berth.Hour}, QueueRateLimit: berth.RateLimit{Evictions: 2, Per: berth.Hour},
 			Gain: berth.GainPolicy{IgnoreCost: true, Interactive: berth.Hour, LatencyCritical: berth.Day, Turn: berth.Minute, WaitMilli: 500, Queueing: berth.Minute},

@@ -83,6 +83,7 @@ var notByOwners = map[string]string{
 	"core/internal/values.CloneConfig: .Policy":                                           "a copy, before anybody has it",
 	"core.restore: core/internal/books.Books":                                             restores,
 	"core.restore: core/internal/catalogue.Catalogue":                                     restores,
+	"core/internal/admission.Admission.newJob: core/internal/record.JobPart":              "a job begins with its turn",
 	"core/internal/admission.Admission.restoreJob: core/internal/record.JobPart":          restores,
 	"core/internal/admission.Admission.restoreMember: core/internal/record.StartPart":     restores,
 	"core/internal/admission.Admission.restoreOrder: core/internal/state.State":           restores,

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth/internal/errtext"
-	"github.com/berth-sched/berth/internal/input"
+	"github.com/berth-sched/berth/internal/skipped"
 )
 
 // ParseNCCL reads NCCL's topology XML: what NCCL_TOPO_DUMP_FILE writes and
@@ -54,7 +54,7 @@ type ncclParser struct {
 	pcis         []ncclPCI
 	gpus         []ncclGPU
 	nics         []ncclNIC
-	skipped      input.Skips
+	skipped      skipped.List
 	probed       bool // NCCL wrote the file, and had asked the driver
 }
 

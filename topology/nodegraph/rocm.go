@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth/internal/errtext"
-	"github.com/berth-sched/berth/internal/input"
+	"github.com/berth-sched/berth/internal/skipped"
 )
 
 // ParseROCm reads what "rocm-smi --showtopo" prints. The file's name is for errors.
@@ -36,7 +36,7 @@ type rocmParser struct {
 	links, hops [][]string
 	linksLine   int
 	numas       map[int]int
-	skipped     input.Skips
+	skipped     skipped.List
 }
 
 func (p *rocmParser) refuse(kind error, field, reason string) error {

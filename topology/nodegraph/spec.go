@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/berth-sched/berth/internal/errtext"
-	"github.com/berth-sched/berth/internal/input"
+	"github.com/berth-sched/berth/internal/skipped"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -43,7 +43,7 @@ type Spec struct {
 }
 
 // A Skip is something in a text that the graph knows nothing of, with the line of the first.
-type Skip = input.Skip
+type Skip = skipped.Skip
 
 // A GPUSpec of a Spec.
 type GPUSpec struct {

@@ -101,7 +101,7 @@ func TestNoSchedulerGoesBelowTheLeastDelay(t *testing.T) {
 			require.GreaterOrEqual(t, f.delay, leastDelay(w)-1e-6, "%s: %s", c.name(), l.name)
 			require.GreaterOrEqual(t, f.slowdown, 1.0)
 			require.GreaterOrEqual(t, f.lost, -1e-9)
-			if l.name == mark || l.name == "neither" {
+			if l.name == mark || l.name == "no preemption" {
 				require.InDelta(t, 0, f.lost, 1e-9, "it stops nothing")
 			}
 		}

@@ -46,11 +46,12 @@ func lines() []line {
 func knobs() []line {
 	off := berth.Preemption{Mode: berth.PreemptionOff}
 	return []line{
-		underPolicy("1 reservation", berth.Policy{ReservedGangs: 1}),
+		underPolicy("in the order of submission", berth.Policy{Stretch: berth.Off}),
 		underPolicy("no reservations", berth.Policy{ReservedGangs: berth.Off}),
+		underPolicy("4 reservations", berth.Policy{ReservedGangs: 4}),
+		underPolicy("unsaved work is stopped", berth.Policy{Preemption: berth.Preemption{StopUnsaved: true}}),
+		underPolicy("and guarantees are taken back at once", berth.Policy{Preemption: berth.Preemption{StopUnsaved: true, GuaranteeWithin: berth.Off}}),
 		underPolicy("no preemption", berth.Policy{Preemption: off}),
-		underPolicy("1 reservation, no preemption", berth.Policy{ReservedGangs: 1, Preemption: off}),
-		underPolicy("neither", berth.Policy{ReservedGangs: berth.Off, Preemption: off}),
 	}
 }
 

@@ -39,9 +39,8 @@ func overload(seed uint64, accounts int) string {
 	return log.String()
 }
 
-// With one account, no evictions and one reservation berth is near EASY backfill, also where far
-// more is asked for than there is. The rest of its waits on such a log is due to fairness between
-// accounts, more reservations, and evictions.
+// With one account and without evictions jobs wait for less than under EASY backfill where far more
+// is asked for than there is: the short ones go first.
 func TestOverload(t *testing.T) {
 	o := Defaults()
 	o.GPUs = 128
@@ -58,7 +57,7 @@ func TestOverload(t *testing.T) {
 		}
 	}
 	require.Greater(t, mean["EASY"], 200.0, "the fleet is not overloaded")
-	require.InEpsilon(t, mean["EASY"], mean[oneReserved], 0.25, "EASY and one reservation: %v", mean)
+	require.Less(t, mean[tame], mean["EASY"], "one reservation, and the short jobs first: %v", mean)
 	require.InDelta(t, mean[tame], mean[own], 1, "between accounts alone jobs are evicted: %v", mean)
 }
 

@@ -21,10 +21,11 @@ type scheduler struct {
 	make func(levels []string) (berth.Scheduler, error)
 }
 
-// The names of berth with and without evictions, and with other numbers of reservations.
+// The names of berth with and without evictions, which take a guarantee back at once, and with
+// other numbers of reservations.
 const (
 	own, tame       = "berth, evictions", "berth, no eviction"
-	oneReserved     = tame + ", 1 reservation"
+	fourReserved    = tame + ", 4 reservations"
 	nothingReserved = tame + ", no reservation"
 )
 
@@ -34,13 +35,13 @@ func schedulers() []scheduler {
 	}
 	berths := func(name string, mode berth.PreemptionMode, reserved int) scheduler {
 		return scheduler{name, func(levels []string) (berth.Scheduler, error) {
-			return core.New(berth.Config{Levels: levels, Policy: berth.Policy{ReservedGangs: reserved, Preemption: berth.Preemption{Mode: mode}}})
+			return core.New(berth.Config{Levels: levels, Policy: berth.Policy{ReservedGangs: reserved, Preemption: berth.Preemption{Mode: mode, GuaranteeWithin: berth.Off, StopUnsaved: true}}})
 		}}
 	}
 	return []scheduler{
 		base("FIFO", baseline.FIFO{}), base("EASY", baseline.EASY{}),
 		berths(tame, berth.PreemptionOff, 0), berths(own, berth.PreemptionReclaim, 0),
-		berths(oneReserved, berth.PreemptionOff, 1), berths(nothingReserved, berth.PreemptionOff, berth.Off),
+		berths(fourReserved, berth.PreemptionOff, 4), berths(nothingReserved, berth.PreemptionOff, berth.Off),
 	}
 }
 

@@ -3,11 +3,13 @@ package week
 import (
 	"bytes"
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/workload"
 )
 
 // What sacct writes without --allocations, and a week of trouble leaves behind: steps, tasks of
@@ -96,9 +98,10 @@ func TestSwitchesApart(t *testing.T) {
 		"3|a|2024-03-04T09:02:00|10:00:00|gres/gpu=8,node=2|2\n4|a|2024-03-04T09:03:00|01:00:00|gres/gpu=12,node=3|3\n")
 	b, err := load(o)
 	require.NoError(t, err)
-	require.Len(t, b.Skipped, 1)
-	require.Equal(t, 5, b.Skipped[0].Line)
-	require.Contains(t, b.Skipped[0].Reason, "cannot have run")
+	rows := slices.DeleteFunc(slices.Clone(b.Skipped), func(s workload.Skip) bool { return s.Line == 1 })
+	require.Len(t, rows, 1)
+	require.Equal(t, 5, rows[0].Line)
+	require.Contains(t, rows[0].Reason, "cannot have run")
 	require.Equal(t, []string{"", "leaf", "leaf"}, []string{b.Jobs[0].Spec.Topology.Required, b.Jobs[1].Spec.Topology.Required, b.Jobs[2].Spec.Topology.Required})
 	require.InDelta(t, 598, waitsOf(t, o)[own]["3"], 0.01)
 }

@@ -160,7 +160,7 @@ func (b *experiment) columns(runs []*run) (names []string, list []*run) {
 		names, list = append(names, "as it was"), append(list, nil)
 	}
 	for _, r := range runs {
-		if r.guess == 0 && r.scheduler != oneReserved && r.scheduler != nothingReserved {
+		if r.guess == 0 && r.scheduler != fourReserved && r.scheduler != nothingReserved {
 			names, list = append(names, r.scheduler), append(list, r)
 		}
 	}
@@ -453,8 +453,8 @@ func (b *experiment) reservations(runs []*run) *study.Table {
 	for _, line := range []struct{ name, scheduler string }{
 		{"EASY, one place in all", "EASY"},
 		{"berth, no eviction: none", nothingReserved},
-		{"berth, no eviction: 1", oneReserved},
-		{"berth, no eviction: 4, the default", tame},
+		{"berth, no eviction: 1, the default", tame},
+		{"berth, no eviction: 4", fourReserved},
 	} {
 		for _, r := range runs {
 			if r.scheduler == line.scheduler && r.guess == 0 {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/flagline"
-	"github.com/berth-sched/berth/internal/input"
+	"github.com/berth-sched/berth/internal/skipped"
 )
 
 // slurm are the files of a tiny week: two nodes of four GPUs and two accounts with half of them
@@ -58,7 +58,7 @@ func TestTinyWeekByHand(t *testing.T) {
 	require.Equal(t, map[string]map[berth.JobID]float64{
 		"FIFO": {"1": 0, "2": 59, "3_1": 118, "3_2": 117},
 		"EASY": {"1": 0, "2": 59, "3_1": 0, "3_2": 117},
-		tame:   berths, own: berths, oneReserved: berths, nothingReserved: berths,
+		tame:   berths, own: berths, fourReserved: berths, nothingReserved: berths,
 	}, waitsOf(t, slurm()))
 }
 
@@ -131,7 +131,7 @@ func TestTinyDump(t *testing.T) {
 		told = append(told, string(j.Spec.ID)+" "+j.At.Sub(0).String()+" "+j.Runtime.String()+" "+sizeOf(j))
 	}
 	require.Equal(t, []string{"physics/one 0s 1h0m0s 3-4", "physics/train-0 1m0s 1h0m0s 5-8", "biology/infer 2m0s 1h58m0s 2"}, told)
-	require.Equal(t, input.Skips{
+	require.Equal(t, skipped.List{
 		{Reason: "a node has no whole GPU", Count: 1, Line: 7},
 		{Reason: "holds no GPU", Count: 1, Line: 20},
 		{Reason: "had not ended: played with the time until the latest instant of the file", Count: 1, Line: 17},
@@ -141,7 +141,7 @@ func TestTinyDump(t *testing.T) {
 }
 
 // anonymous is without names of files.
-func anonymous(list input.Skips) input.Skips {
+func anonymous(list skipped.List) skipped.List {
 	list = slices.Clone(list)
 	for i := range list {
 		list[i].File = ""
@@ -203,7 +203,7 @@ func TestWhatCannotHaveRun(t *testing.T) {
 	b, err := load(slurm())
 	require.NoError(t, err)
 	require.Len(t, b.Jobs, 4)
-	require.Subset(t, anonymous(b.Skipped), input.Skips{
+	require.Subset(t, anonymous(b.Skipped), skipped.List{
 		{Reason: "ends before it starts", Count: 1, Line: 8},
 		{Reason: "holds no GPU", Count: 1, Line: 10},
 		{Reason: "cannot have run: more GPUs than the 8 of the fleet", Count: 1, Line: 9},
@@ -219,7 +219,7 @@ func TestPartitions(t *testing.T) {
 	o.Nodes = write(t, "NodeName=a Gres=gpu:1 Partitions=small\nNodeName=b Gres=gpu:4 Partitions=big,other\n")
 	b, err := load(o)
 	require.NoError(t, err)
-	require.Subset(t, anonymous(b.Skipped), input.Skips{
+	require.Subset(t, anonymous(b.Skipped), skipped.List{
 		{Reason: "is of a partition that no node with GPUs is in: any node will do", Count: 1, Line: 4},
 		{Reason: "cannot have run: no nodes of the fleet are as it asks (GPUs a node, product, partition)", Count: 1, Line: 5},
 	})
@@ -239,7 +239,7 @@ func TestTables(t *testing.T) {
 		`(?m)^ +biology +2 +6\.00 +58 / 117 +118 / 118 +58 / 117 +14 / 29 +14 / 29$`,
 		`(?m)^ +physics +2 +29\.5 +45\.5 +16\.0 +50\.0$`,
 		`(?m)^ +the run time itself +44 / 117 +30 / 91$`,
-		`(?m)^ +berth, no eviction: 4, the default +30\.0 +42\.2 +91\.0 +75\.0$`,
+		`(?m)^ +berth, no eviction: 1, the default +30\.0 +42\.2 +91\.0 +75\.0$`,
 	} {
 		require.Regexp(t, line, out.String())
 	}

@@ -314,6 +314,7 @@ func (ad *Admission) newJob(spec *berth.Job, patternOf func(*berth.Job) *record.
 	}
 	j := record.NewJob(spec, patternOf(spec), q)
 	j.Spec.Queue = ad.state.Quota.Name(q) // one string for all jobs of the queue
+	j.Later = ad.state.Later(j)
 	return j, nil
 }
 

@@ -96,6 +96,8 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 		reason.Preemption = "the search for victims was cut short: some that it did not look at might make room"
 	case state.Earlier(t.ProtectedUntil, t.Limited) != 0:
 		reason.Preemption = an.describeProtection(t)
+	case t.SparedUnsaved:
+		reason.Preemption = an.describeSpared(t)
 	case e.Grows && !t.WithinGuarantee():
 		reason.Preemption = an.overGuarantee(e.Rep.Job.Queue, asked)
 	case len(protected) > 0:
@@ -164,6 +166,15 @@ func (an *Answers) describeProtection(t *victim.Search) string {
 		return fmt.Sprintf("no running job may be preempted for it yet: the first minimum run time or cooldown ends in %v", at.Sub(an.state.Now))
 	}
 	return fmt.Sprintf("no running job may be preempted for it yet: the preemption rate limit of a queue allows the next one in %v", at.Sub(an.state.Now))
+}
+
+// describeSpared says that work that is not saved is not stopped for a job, or from when it is.
+func (an *Answers) describeSpared(t *victim.Search) string {
+	what := "those that could go write no checkpoints, and would lose all that they have done"
+	if at := t.CollectsFrom(); at != agenda.Never {
+		return fmt.Sprintf("no running job is preempted for it for another %v: %s; after that they go, for the guarantee", at.Sub(an.state.Now), what)
+	}
+	return "no running job is preempted for it: " + what
 }
 
 // describeWeighing says in a sentence why a preemption does not pay.

@@ -85,10 +85,17 @@ func (im *imagination) BidToRearrange(e *record.Entry, chooser *preempt.Chooser,
 		return nil, r.Search, next
 	}
 	chosen, ok := r.choose(chooser)
-	if !ok {
+	if !ok || !r.Pays(r.evicted(chosen)) {
 		return nil, r.Search, next
 	}
 	return r.bid(e, chosen), r.Search, 0
+}
+
+// evicted lists the victims of a choice that do not move.
+func (r *rearrangement) evicted(chosen []int) []int {
+	return slices.DeleteFunc(r.victimsOf(chosen), func(i int) bool {
+		return slices.ContainsFunc(r.moves, func(m search.Relocation) bool { return m.Rep == r.Offers[i].Rep })
+	})
 }
 
 // mayDo reports whether what is free and what the victims could give is as much as the

@@ -98,6 +98,7 @@ type tierKey struct {
 	queue    quota.QueueIndex
 	class    berth.Class
 	elastic  bool // of a gang that may have a surplus
+	unsaved  bool // of a gang without one that writes no checkpoints
 	size     int8 // GPUs of a replica, as the power of two that has them; 0 of an elastic one
 	priority int32
 }
@@ -294,7 +295,7 @@ func keyOf(rep *record.Replica) tierKey {
 	spec := &rep.Job.Spec
 	key := tierKey{queue: rep.Job.Queue, class: spec.Class, priority: spec.Priority, elastic: rep.Job.IsElastic()}
 	if !key.elastic {
-		key.size = sizeOf(rep.RunsMilli)
+		key.unsaved, key.size = rep.IsUnsaved(), sizeOf(rep.RunsMilli)
 	}
 	return key
 }

@@ -27,6 +27,10 @@ type Question struct {
 	Queueing berth.Duration
 	// PartsOnly: no whole replica may go just now.
 	PartsOnly bool
+	// SparesUnsaved: no whole replica of another queue may go that writes no checkpoints, unless
+	// its class is below that of the beneficiary.
+	SparesUnsaved bool
+	Class         berth.Class
 }
 
 // A Source is a queue of which something may be taken.
@@ -75,7 +79,7 @@ func (p *Index) steps(q *Question) []step {
 		}
 	}
 	slices.SortFunc(list, func(a, b step) int {
-		return cmp.Or(a.compare(&b), cmp.Compare(p.state.Quota.Name(a.queue), p.state.Quota.Name(b.queue)), cmp.Compare(a.size, b.size))
+		return cmp.Or(a.compare(&b), cmp.Compare(p.state.Quota.Name(a.queue), p.state.Quota.Name(b.queue)), cmp.Compare(a.size, b.size), values.CompareBool(a.unsaved, b.unsaved))
 	})
 	for i := 1; i < len(list); i++ {
 		if list[i].level = list[i-1].level; list[i].compare(&list[i-1]) != 0 {
@@ -94,6 +98,8 @@ func (q *Question) admits(t *tier) bool {
 			return false
 		}
 		higher = t.class < spec.Class
+	} else if q.SparesUnsaved && t.unsaved && q.Class <= t.class {
+		return false
 	}
 	return higher || q.MostMilli == 0 || t.elastic || t.size == 0 || int64(1000)<<(t.size-1) < q.MostMilli
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/berth-sched/berth/internal/fields"
 )
 
-// Keys are in a total order: two that differ in any field, and in nothing else, are not equal in it.
+// Keys are in a total order: two that differ in any field, and in nothing else, are not equal in
+// it.
 // The function to change for a new field is compare.
 func TestTheOrderOfKeysLooksAtEachField(t *testing.T) {
 	looked := 0
@@ -47,11 +48,12 @@ func TestTheOrderOfKeysLooksAtEachField(t *testing.T) {
 // and instances better, and another name of the clique joins the same GPUs.
 var mayChange = []string{
 	"CPUMilli", "MemoryMiB", "Labels[].key", "Labels[]", "Links[][]", "NICs[].Name", "NICs[].NUMANode", "NICs[].Rail", "NICs[].MbitPerSecond",
+	"Taints[].Key", "Taints[].Value", "Taints[].Effect",
 	"GPUs[].UUID", "GPUs[].PCI", "GPUs[].NUMANode", "GPUs[].Failed", "GPUs[].Mode", "GPUs[].Instances[]", "GPUs[].Clique",
 }
 
-// A field of a node is of its shape, or may change under running members, and each is looked at: the
-// function to change for a new field is SameShape, or the list above.
+// A field of a node is of its shape, or may change under running members, and each is looked at:
+// the function to change for a new field is SameShape, or the list above.
 func TestTheShapeOfANodeLooksAtEachField(t *testing.T) {
 	filled, done := fields.Fill[berth.Node](), map[string]bool{}
 	before := spec.NodeOf(&filled)

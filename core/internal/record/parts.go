@@ -151,6 +151,9 @@ type JobPart struct {
 	// Former is the highest incarnation of the replicas that are forgotten. Those
 	// that come go on from there, because they may get the number of one that went.
 	Former berth.Incarnation `json:"former,omitempty"`
+	// Later is how much later than they were asked for its replicas count as submitted: see
+	// [berth.Policy.Stretch].
+	Later berth.Duration `json:"later,omitempty"`
 }
 
 // A CordonPart is what was told of the use of a node.

@@ -380,6 +380,13 @@ func (rep *Replica) ClearBeneficiary(beneficiary *Replica) {
 	}
 }
 
+// IsUnsaved reports whether a replica loses all that it has done when it is stopped, as far as is
+// known: it ends, and neither states nor told of a checkpoint.
+func (rep *Replica) IsUnsaved() bool {
+	c := &rep.Job.Spec.Checkpoint
+	return rep.Job.Spec.Service == nil && !c.Supported && c.Interval == 0 && !rep.Eviction.Get().Tells
+}
+
 // Stray reports whether a checkpoint was requested of a replica that need not go any more.
 func (rep *Replica) Stray() bool { return rep.Beneficiary == nil && !rep.Leaves && rep.Asked() }
 

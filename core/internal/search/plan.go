@@ -32,28 +32,6 @@ func (se *Search) Plan(request *gang.Request) (at berth.Time, where []gang.Membe
 	return at, where, true
 }
 
-// estimate is when a gang's reservation is expected to start, as things stand: the plan
-// with its own nodes alone. O(replicas there x members).
-func (se *Search) estimate(w *record.Reservation) berth.Time {
-	s := w.Rep.Job.Shape()
-	se.state.Compile(s)
-	p := planner{search: se, begun: true, looked: se.state.Bounds.Ends, widest: se.state.Widen(s.Spec.Groups, &s.Minimum, func(other *record.Reservation) bool {
-		return other == w || se.backlog.Admits(other, w.Rep, agenda.Never)
-	})}
-	var there []*record.Replica
-	for _, n := range w.Nodes {
-		for _, m := range n.Members {
-			there = append(there, m.Rep)
-		}
-	}
-	slices.SortFunc(there, record.CompareReplicas)
-	for _, rep := range slices.Compact(there) {
-		p.list = append(p.list, se.state.Partings(rep)...)
-	}
-	slices.SortFunc(p.list, state.Parting.Compare)
-	return p.first()
-}
-
 // A planner is a plan in the making.
 type planner struct {
 	search *Search

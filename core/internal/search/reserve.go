@@ -23,12 +23,15 @@ import (
 // Reserve makes reservations for the first gangs in policy order, as far as the policy
 // allows, at instants at which one more may be due.
 func (se *Search) Reserve() {
-	most := se.state.Config.Policy.ReservedGangs
-	if !se.agenda.ReserveDue(se.state.Now) {
+	most, renews := se.state.Config.Policy.ReservedGangs, se.freed
+	if se.freed = false; !se.agenda.ReserveDue(se.state.Now) && !renews {
 		return
 	}
 	if _, ready := se.state.Quota.Next(); ready {
 		return // the budget is spent: what fits comes first
+	}
+	if renews {
+		se.renew()
 	}
 	se.agenda.BeginReserve()
 	if most <= 0 {
@@ -201,16 +204,70 @@ func (se *Search) reserveFor(e *record.Entry, instead *record.Replica) bool {
 	if instead != nil {
 		se.backlog.EndReservation(instead.Reserved)
 	}
+	se.setAside(e, at, nodes)
+	se.state.Totals.Reservations++
+	return true
+}
+
+// setAside makes the reservation of an entry.
+func (se *Search) setAside(e *record.Entry, at berth.Time, nodes []*record.Node) {
 	w := record.GangReservation(record.KindPending, e.Rep)
-	w.From, w.Until, w.Nodes = at, at.Add(se.state.Config.Policy.ReservationTimeout), nodes
+	se.date(w, at)
+	w.Nodes = nodes
 	for _, n := range w.Nodes {
 		se.backlog.Spoil(n) // its former owner plans anew, around this one
 	}
 	e.Rep.Reserved = w
 	se.backlog.Due.NoteEntries(e.Rep)
 	se.backlog.AddReservation(w)
-	se.state.Totals.Reservations++
-	return true
+}
+
+// date has a reservation begin at an instant.
+func (se *Search) date(w *record.Reservation, at berth.Time) {
+	w.From, w.Until = at, at.Add(se.state.Config.Policy.ReservationTimeout)
+}
+
+// renew plans anew for the gangs that have a reservation, in policy order, after something became
+// free. What runs mostly ends sooner than it said, and then a gang may start sooner than it was
+// promised, there or elsewhere. A reservation is brought forward, and put off only if its instant
+// has come and gone, since what runs there goes on for longer than it said: until it is, nothing
+// could be backfilled there. It keeps its nodes where others are no sooner empty.
+func (se *Search) renew() {
+	var list []*record.Entry
+	for _, w := range se.backlog.Reservations {
+		if w.GivesWay() && !w.IsPartialResume() {
+			list = append(list, se.backlog.EntryOf(w))
+		}
+	}
+	slices.SortFunc(list, record.CompareEntries)
+	for _, e := range list {
+		w := e.Rep.Reserved
+		if w == nil || se.backlog.ReservedGangs(se.backlog.Due.SizeOf(e.Bucket.Shape)) > se.state.Config.Policy.ReservedGangs {
+			continue // one before it was given its nodes; by now the policy allows fewer
+		}
+		se.state.Compile(e.Bucket.Shape)
+		at, nodes, ok := se.planBesideOthers(e)
+		switch {
+		case !ok, at >= w.From && w.From > se.state.Now:
+		case slices.Equal(nodes, w.Nodes), se.emptyBy(w.Nodes) <= at:
+			se.date(w, at)
+			se.agenda.SetAside()
+		case se.backlog.MaySetAside(nodes):
+			se.backlog.EndReservation(w)
+			se.setAside(e, at, nodes)
+		}
+	}
+}
+
+// emptyBy is when nothing is expected to run on some nodes any more.
+func (se *Search) emptyBy(nodes []*record.Node) berth.Time {
+	at := se.state.Now
+	for _, n := range nodes {
+		for _, m := range n.Members {
+			at = max(at, se.state.ExpectedEnd(m.Rep))
+		}
+	}
+	return at
 }
 
 // planBesideOthers plans for an entry around what is set aside for others: at first on nodes that

@@ -25,7 +25,8 @@ import (
 //     all that fit have their minimum.
 //  4. What backfill starts on nodes that are reserved for a gang is expected to end before that
 //     begins, unless it may take the place of the gang (Backlog.Admits).
-//  5. The instant of a reservation moves to be earlier, never later.
+//  5. The instant of a reservation moves to be earlier, and to be later only once it has come and
+//     gone.
 //  6. A GPU is changed for what waits only once the wait comes to what the change costs, and as
 //     often as the rates of its pool allow.
 type Search struct {
@@ -38,6 +39,8 @@ type Search struct {
 	life      *life.Life
 	gpus      *gpus.GPUs
 
+	// freed: something has become free in this pass.
+	freed bool
 	// minimums: elastic gangs are placed with their minimum. Until it is known how much more
 	// there is for them, unbound lists what is placed, in policy order.
 	minimums bool

@@ -15,6 +15,7 @@ func (se *Search) ServeReserved() {
 	if !se.agenda.BeginReserved() {
 		return
 	}
+	se.freed = len(se.state.FreedNodes) > 0
 	var list []*record.Entry
 	for _, w := range se.backlog.Reservations {
 		if w.IsAwaited() {
@@ -42,11 +43,7 @@ func (se *Search) ServeReserved() {
 			clear(untried)
 			se.tryReserved(e)
 		}
-		w := e.Rep.Reserved
-		se.agenda.Tried(w != nil && !left)
-		if w != nil && !w.IsPlanned() && slices.ContainsFunc(w.Nodes, func(n *record.Node) bool { return n.Freed }) {
-			w.From = min(w.From, se.estimate(w))
-		}
+		se.agenda.Tried(e.Rep.Reserved != nil && !left)
 	}
 }
 

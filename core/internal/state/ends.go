@@ -6,6 +6,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/internal/limits"
 )
 
 // An Ending is when a replica that holds something is expected to hold it no longer.
@@ -29,6 +30,13 @@ func (e Ending) Less(f Ending) bool {
 // Runtime is how long a replica is expected to run. False: for ever, as services do.
 func (st *State) Runtime(j *record.Job) (berth.Duration, bool) {
 	return cmp.Or(j.Spec.ExpectedRuntime, st.Config.Policy.AssumedRuntime), j.Spec.Service == nil
+}
+
+// Later is how much later than it is submitted a job counts as submitted, as the policy is now.
+func (st *State) Later(j *record.Job) berth.Duration {
+	policy := &st.Config.Policy
+	length, _ := st.Runtime(j)
+	return berth.Duration(max(0, policy.Stretch)) * min(length, policy.AssumedRuntime, limits.MaxSpan/limits.MaxStretch)
 }
 
 // EndIfPlaced is when a replica would be expected to end if something were placed for

@@ -29,7 +29,14 @@ func (t *Search) anySize(victim *record.Replica) bool {
 	if victim.Job.Queue == t.Queue {
 		return t.Rep.Job.Spec.Class > victim.Job.Spec.Class
 	}
-	return t.withinGuarantee
+	return t.collects()
+}
+
+// sparesUnsaved reports whether no job of another queue is stopped that writes no checkpoints,
+// unless that is of a lower class.
+func (t *Search) sparesUnsaved() bool {
+	p := &t.victims.state.Config.Policy.Preemption
+	return !p.StopUnsaved && !p.Gain.IgnoreCost && !t.collects()
 }
 
 // mayTake reports whether a replica ranks low enough: in other queues, any does.
@@ -51,6 +58,10 @@ func (t *Search) MayBeVictim(victim *record.Replica) bool {
 	}
 	c := t.victims
 	if t.PartsOnly {
+		return false
+	}
+	if victim.Job.Queue != t.Queue && t.Rep.Job.Spec.Class <= victim.Job.Spec.Class && victim.IsUnsaved() && t.sparesUnsaved() {
+		t.SparedUnsaved = true
 		return false
 	}
 	limited := c.books.Queues[victim.Job.Queue].Evictions.Ready(c.state.Config.Policy.Preemption.QueueRateLimit, c.state.Now, 1)
@@ -76,7 +87,7 @@ func (t *Search) lend(lent *loan, from int) {
 	for i := from; i < len(t.sources); i++ {
 		q, others := t.sources[i].queue, int64(0)
 		t.victims.books.Queues[q].Running.Ascend(func(rep *record.Replica) bool {
-			if !t.MayBeVictim(rep) || !t.withinGuarantee && t.TooLarge(record.Piece{Rep: rep}) {
+			if !t.MayBeVictim(rep) || !t.collects() && t.TooLarge(record.Piece{Rep: rep}) {
 				return true
 			}
 			if looked++; looked > t.victims.state.Bounds.Victims {

@@ -42,7 +42,7 @@ func (v *Victims) QueueingFor(rep *record.Replica) berth.Duration {
 
 // weigh says what speaks against stopping the chosen candidates now; nil: nothing does.
 func (t *Search) weigh(chosen []int) *berth.Weighing {
-	if len(chosen) == 0 || t.withinGuarantee || t.victims.state.Config.Policy.Preemption.Gain.IgnoreCost {
+	if len(chosen) == 0 || t.collects() || t.victims.state.Config.Policy.Preemption.Gain.IgnoreCost {
 		return nil
 	}
 	now := t.victims.state.Now
@@ -50,11 +50,37 @@ func (t *Search) weigh(chosen []int) *berth.Weighing {
 		return nil
 	}
 	w := &berth.Weighing{Gain: t.gainAt(chosen, now), Cost: t.costAt(chosen, now)}
-	if from := t.paysFrom(chosen); from != agenda.Never {
+	if from := min(t.paysFrom(chosen), t.CollectsFrom()); from != agenda.Never {
 		w.From = from
 	}
 	return w
 }
+
+// Pays reports whether nothing speaks against stopping some candidates now, and notes what does.
+func (t *Search) Pays(chosen []int) bool {
+	t.Weighing = t.weigh(chosen)
+	return t.Weighing == nil
+}
+
+// CollectsFrom is from when what is guaranteed to the queue is taken back at any cost; never: what
+// is asked is not within its guarantee.
+func (t *Search) CollectsFrom() berth.Time {
+	if !t.withinGuarantee {
+		return agenda.Never
+	}
+	return t.victims.collectsFrom(t.Rep)
+}
+
+func (v *Victims) collectsFrom(rep *record.Replica) berth.Time {
+	p := &v.state.Config.Policy.Preemption
+	if p.Gain.IgnoreCost {
+		return rep.PendingSince
+	}
+	return rep.PendingSince.Add(max(0, p.GuaranteeWithin))
+}
+
+// collects reports whether that is now.
+func (t *Search) collects() bool { return t.CollectsFrom() <= t.victims.state.Now }
 
 // pays reports whether the gain exceeds the cost of the chosen candidates at an instant.
 func (t *Search) pays(chosen []int, at berth.Time) bool {

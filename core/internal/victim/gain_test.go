@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/roomtest"
 	"github.com/berth-sched/berth/core/internal/victim"
 	"github.com/berth-sched/berth/preempt"
@@ -21,7 +22,7 @@ func saves(j berth.Job, cost berth.Duration) berth.Job {
 }
 
 // Invariant 5: gain and cost decide when, and never which. What is reclaimed for a guarantee is at
-// any cost.
+// any cost, once the beneficiary has waited for long enough.
 func TestAPreemptionWaitsUntilItPays(t *testing.T) {
 	m := machine(t, 1, weighing)
 	m.Queue("a", 0)
@@ -42,14 +43,83 @@ func TestAPreemptionWaitsUntilItPays(t *testing.T) {
 	require.Nil(t, s.Weighing)
 }
 
-func TestAGuaranteeIsReclaimedAtAnyCost(t *testing.T) {
-	m := machine(t, 1, weighing)
+func TestAGuaranteeIsReclaimedAtAnyCostInTheEnd(t *testing.T) {
+	m := machine(t, 1, weighing, func(p *berth.Policy) { p.Preemption.GuaranteeWithin = 2 * berth.Hour })
 	m.Queue("owner", 4)
 	m.Queue("borrows", 0)
-	m.Run(saves(job("runs", "borrows", 1, 4), berth.Hour), "n1")
-	victims, s := reclaim(m, m.Wait(job("o", "owner", 1, 4)))
+	m.Run(saves(job("runs", "borrows", 1, 4), 3*berth.Hour), "n1")
+	rep := m.Wait(job("o", "owner", 1, 4))
+	victims, s := reclaim(m, rep)
+	require.Equal(t, []string{"runs"}, victims)
+	from := m.State.Now.Add(2 * berth.Hour)
+	require.Equal(t, from, s.Weighing.From, "an hour before its wait is worth the cost")
+	require.Equal(t, from, s.RipeAt(m.State.Now))
+	m.Later(2*berth.Hour - 1)
+	_, s = reclaim(m, rep)
+	require.NotNil(t, s.Weighing)
+	m.Later(1)
+	victims, s = reclaim(m, rep)
 	require.Equal(t, []string{"runs"}, victims)
 	require.Nil(t, s.Weighing)
+}
+
+// All that a job has done is lost that writes no checkpoints. For another queue it is stopped only
+// by a higher class, and for a guarantee in the end, unless the policy says otherwise.
+func TestWorkThatIsNotSavedGivesWayToFewOthers(t *testing.T) {
+	wait := func(m *roomtest.Machine, queue berth.QueueID, class berth.Class) *record.Replica {
+		spec := job("asks", queue, 1, 4)
+		spec.Class = class
+		return m.Wait(spec)
+	}
+	for _, c := range []struct {
+		name   string
+		policy func(*berth.Policy)
+		spec   func(*berth.Job)
+		queue  berth.QueueID
+		class  berth.Class
+		after  berth.Duration
+		takes  bool
+	}{
+		{"a share", nil, nil, "fair", berth.ClassBatch, 0, false},
+		{"a share, however long it waits", nil, nil, "fair", berth.ClassBatch, 30 * berth.Day, false},
+		{"a guarantee", nil, nil, "owner", berth.ClassBatch, 0, false},
+		{"a guarantee, a day later", nil, nil, "owner", berth.ClassBatch, berth.Day, true},
+		{"a share, for a higher class", nil, nil, "fair", berth.ClassInteractive, 0, true},
+		{"a share, by policy", func(p *berth.Policy) { p.Preemption.StopUnsaved = true }, nil, "fair", berth.ClassBatch, 0, true},
+		{"a guarantee, by policy", func(p *berth.Policy) { p.Preemption.StopUnsaved = true }, nil, "owner", berth.ClassBatch, 0, true},
+		{"it saves on request", nil, func(j *berth.Job) { j.Checkpoint.Supported = true }, "fair", berth.ClassBatch, 0, true},
+		{"it saves at times", nil, func(j *berth.Job) { j.Checkpoint.Interval = berth.Hour }, "fair", berth.ClassBatch, 0, true},
+		{"it is of the queue", nil, nil, "a", berth.ClassInteractive, 0, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, candidates := range []int{1, 100} { // by the index, and by a look at all
+				m := machine(t, 2, weighing, func(p *berth.Policy) {
+					if c.policy != nil {
+						c.policy(p)
+					}
+				})
+				m.State.Bounds.Candidates = candidates
+				m.Queue("a", 0)
+				m.Queue("owner", 4)
+				m.Queue("fair", 0)
+				spec := job("runs", "a", 1, 4)
+				if c.spec != nil {
+					c.spec(&spec)
+				}
+				m.Run(spec, "n1")
+				spec.ID = "runs, too"
+				m.Run(spec, "n2")
+				rep := wait(m, c.queue, c.class)
+				m.Later(c.after)
+				look := reclaim
+				if c.queue == "a" {
+					look = own
+				}
+				victims, _ := look(m, rep)
+				require.Equal(t, c.takes, victims != nil, candidates)
+			}
+		})
+	}
 }
 
 // Work that no checkpoint saves grows as the wait does, until the next checkpoint that is expected.

@@ -65,6 +65,9 @@ type ask struct {
 	grade    quota.ReclaimReason
 	queueing berth.Duration
 	parts    bool
+	class    berth.Class
+	// collects: at any cost.
+	collects bool
 }
 
 // Forget forgets all replies.
@@ -79,11 +82,11 @@ func (t *Search) asks() (ask, bool) {
 	}
 	q := ask{
 		milli: t.Asked.GPUMilli, product: t.Asked.Product, above: c.state.Quota.Parent(t.Queue), queueing: c.QueueingFor(rep), parts: t.PartsOnly,
-		grade: quota.ReclaimOverShare,
+		grade: quota.ReclaimOverShare, class: rep.Job.Spec.Class,
 	}
 	switch with := c.state.Quota.Used(t.Queue, quota.GPUMilli) + t.Asked.GPUMilli; {
 	case with <= c.books.Shares.Guaranteed(t.Queue):
-		q.grade = quota.ReclaimForGuarantee
+		q.grade, q.collects = quota.ReclaimForGuarantee, t.victims.collectsFrom(rep) <= c.state.Now
 	case with <= c.books.Shares.Of(t.Queue):
 		q.grade = quota.ReclaimForShare
 	}

@@ -44,6 +44,9 @@ type Search struct {
 	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first
 	// one under the rate limit of its queue may; 0: there are none.
 	ProtectedUntil, Limited berth.Time
+	// SparedUnsaved: some that could go otherwise write no checkpoints. A look at all candidates
+	// notes that, and one by the index does not.
+	SparedUnsaved bool
 	// RestsUntil is when the rest of the replica ends, where that alone keeps victims of its queue;
 	// 0: it does not.
 	RestsUntil berth.Time
@@ -123,6 +126,9 @@ func (t *Search) WithinGuarantee() bool { return t.withinGuarantee }
 // times in days. A replica that has waited for longer than any span of the contract does not.
 func (t *Search) RipeAt(after berth.Time) berth.Time {
 	at := state.Earlier(t.Limited, t.RestsUntil)
+	if t.withinGuarantee && !t.collects() {
+		at = state.Earlier(at, t.CollectsFrom())
+	}
 	if t.ProtectedUntil != 0 {
 		at = state.Earlier(at, max(t.ProtectedUntil, after))
 	}

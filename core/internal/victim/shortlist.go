@@ -97,7 +97,7 @@ func (t *Search) newPlaces() *places {
 // question says what may be taken back.
 func (t *Search) question() *evictable.Question {
 	c := t.victims
-	q := &evictable.Question{NeedMilli: t.Asked.GPUMilli, Queueing: c.QueueingFor(t.Rep), PartsOnly: t.PartsOnly}
+	q := &evictable.Question{NeedMilli: t.Asked.GPUMilli, Queueing: c.QueueingFor(t.Rep), PartsOnly: t.PartsOnly, SparesUnsaved: t.sparesUnsaved(), Class: t.Rep.Job.Spec.Class}
 	limit := c.state.Config.Policy.Preemption.QueueRateLimit
 	for _, s := range t.sources {
 		ready := c.books.Queues[s.queue].Evictions.Ready(limit, c.state.Now, 1)
@@ -109,7 +109,7 @@ func (t *Search) question() *evictable.Question {
 			q.Below = t.Rep
 		}
 	}
-	if ratio := int64(c.state.Config.Policy.Preemption.MaxRatio); ratio > 0 && !t.withinGuarantee {
+	if ratio := int64(c.state.Config.Policy.Preemption.MaxRatio); ratio > 0 && !t.collects() {
 		q.MostMilli = ratio * (max(t.Asked.GPUMilli, 1000) + 1)
 	}
 	return q

@@ -1,4 +1,5 @@
-package input
+// Package skipped has the list in which readers say what they pass over.
+package skipped
 
 import (
 	"fmt"
@@ -28,8 +29,8 @@ func (s Skip) String() string {
 	return text
 }
 
-// Skips are those of a reader, one for each reason, in order of first use.
-type Skips []Skip
+// A List is those of a reader, one for each reason, in order of first use.
+type List []Skip
 
 // mostSkips bounds the reasons, which may name what a stranger wrote.
 const mostSkips = 100
@@ -38,7 +39,7 @@ const andMore = "more is passed over, of more kinds than are listed"
 
 // Add counts one more. A reason that quotes the text does so by errtext.Short, so that a list stays
 // short. O(reasons), of which there are 100 and one that stands for the rest.
-func (s *Skips) Add(file string, line int, reason string) {
+func (s *List) Add(file string, line int, reason string) {
 	is := func(k Skip) bool { return k.File == file && k.Reason == reason }
 	i := slices.IndexFunc(*s, is)
 	if i < 0 && len(*s) >= mostSkips {
