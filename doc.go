@@ -408,8 +408,8 @@
 // Free GPUs in pieces are no use to a gang that needs them in one. Where that alone keeps it
 // waiting, [Scheduler.Explain] and Core.StartPlan propose a few moves of other gangs that would
 // make room, and Policy.Defragmentation may have them ordered: if the wait that they save,
-// times the GPUs, is more than what they cost. For a guarantee they are ordered whatever they cost. A gang
-// that is moved has its new place kept for it. See [Defragmentation] and [Preemption].
+// times the GPUs, is more than what they cost. For a guarantee they are ordered whatever they
+// cost. A gang that is moved has its new place kept for it. See [Defragmentation] and [Preemption].
 //
 // # Hardware that fails
 //

@@ -91,7 +91,7 @@ func TestTopologies(t *testing.T) {
 // both cannot have run: Slurm never starts it.
 func TestSwitchesApart(t *testing.T) {
 	o := Defaults()
-	o.Nodes = write(t, "NodeName=a1 Gres=gpu:4\nNodeName=a2 Gres=gpu:4\nNodeName=b1 Gres=gpu:4\nNodeName=b2 Gres=gpu:4\n")
+	o.Nodes = write(t, "NodeName=a1 Gres=gpu:4 Partitions=p\nNodeName=a2 Gres=gpu:4 Partitions=p\nNodeName=b1 Gres=gpu:4 Partitions=p\nNodeName=b2 Gres=gpu:4 Partitions=p\n")
 	o.Topology = write(t, "SwitchName=s0 Nodes=a[1-2]\nSwitchName=s1 Nodes=b[1-2]\n")
 	o.Jobs = write(t, "JobID|Account|Submit|Elapsed|ReqTRES|NNodes\n"+
 		"1|a|2024-03-04T09:00:00|10:00:00|gres/gpu=4,node=1|1\n2|a|2024-03-04T09:01:00|10:00:00|gres/gpu=8,node=2|2\n"+
