@@ -143,7 +143,7 @@ type Policy struct {
 	ReservedGangs int `json:"reservedGangs,omitempty"`
 	// ReservationTimeout is how long after its expected start a reservation is kept
 	// when the gang still cannot start, as when something runs for longer than it
-	// said; default 30 minutes.
+	// said, and it is not put off meanwhile; default 30 minutes.
 	ReservationTimeout Duration `json:"reservationTimeout,omitempty"`
 	// AssumedRuntime is the run time expected of jobs that do not state one; default
 	// 24 hours.

@@ -44,7 +44,8 @@ type Preemption struct {
 	// GuaranteeWithin is for how long a job that is within the guarantee of its queue waits at the
 	// most before the guarantee is taken back at any cost. Until then that has to pay as any
 	// preemption does, and stops no job of another queue that writes no checkpoints: see
-	// StopUnsaved. Default 24 hours; Off: no time.
+	// StopUnsaved. Of jobs of a queue that ask alike the first in its order counts. Default 24
+	// hours; Off: no time.
 	GuaranteeWithin Duration `json:"guaranteeWithin,omitempty"`
 	// StopUnsaved has jobs that write no checkpoints give way to other queues as any others do.
 	// All that such a job has done is lost when it is stopped. Without StopUnsaved it is stopped

@@ -162,7 +162,7 @@ func (v Inventory) describe(id berth.NodeID, i int) berth.GPU {
 }
 
 // maxShares is how many clients MPS takes, where that is not what the core assumes: 60 from CUDA
-// 13.1 on, which came with driver 590 (NVIDIA, Multi-Process Service, "Limitations").
+// 13.1 on, which came with driver 590.
 func (v Inventory) maxShares(g *GPU) int {
 	major, _, _ := strings.Cut(v.Driver, ".")
 	if n, err := strconv.Atoi(major); err != nil || n < 590 || g.ComputeMajor < 7 {

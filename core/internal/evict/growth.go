@@ -29,7 +29,7 @@ func (ev *Evict) seekToGrow(e *record.Entry, s Seeking, trials *int) (t *victim.
 		*trials -= budget
 		victims, ok = t.Choose(s.Chooser, &budget)
 		*trials += budget
-		if ok || t.Waits || members == least || *trials <= 0 {
+		if ok = ok && t.Weighing == nil; ok || t.Waits || members == least || *trials <= 0 {
 			t.Cut = t.Cut || members > least
 			return t, victims, ok
 		}

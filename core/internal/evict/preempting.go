@@ -304,7 +304,10 @@ func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *victim.Search
 		return lent, others, false
 	}
 	t = ev.newSearch(e, s)
-	t.ProtectedUntil, t.Limited, t.Cut = lent.ProtectedUntil, lent.Limited, lent.Cut
+	t.ProtectedUntil, t.Limited, t.Cut, t.SparedUnsaved = lent.ProtectedUntil, lent.Limited, lent.Cut, lent.SparedUnsaved
+	if lent.WithinGuarantee() {
+		t.Guaranteed = lent.CollectsFrom()
+	}
 	if victims, ok = t.ChooseOwn(s.Chooser, trials); !ok && t.Weighing == nil && lent.Weighing != nil {
 		t.Weighing, t.Unsteady, victims = lent.Weighing, lent.Unsteady, others
 	}

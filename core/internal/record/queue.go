@@ -174,7 +174,7 @@ func (q *Queue) RaiseFloor(milli int64) { q.FloorMilli = max(q.FloorMilli, milli
 func (q *Queue) DropFloor() { q.FloorMilli = 0 }
 
 // CompareEntries is the order of service, whatever the queues: higher rank first, whole gangs
-// before what others grow by, then age, and names last.
+// before what others grow by, then turns, and names last.
 func CompareEntries(a, b *Entry) int {
 	// One by one: most is decided before it comes to names.
 	if d := CompareRank(b.Rep, a.Rep); d != 0 {

@@ -231,7 +231,7 @@ func (se *Search) date(w *record.Reservation, at berth.Time) {
 // free. What runs mostly ends sooner than it said, and then a gang may start sooner than it was
 // promised, there or elsewhere. A reservation is brought forward, and put off only if its instant
 // has come and gone, since what runs there goes on for longer than it said: until it is, nothing
-// could be backfilled there. It keeps its nodes where others are no sooner empty.
+// could be backfilled there. It keeps its nodes if they are empty by then.
 func (se *Search) renew() {
 	var list []*record.Entry
 	for _, w := range se.backlog.Reservations {
@@ -242,14 +242,18 @@ func (se *Search) renew() {
 	slices.SortFunc(list, record.CompareEntries)
 	for _, e := range list {
 		w := e.Rep.Reserved
-		if w == nil || se.backlog.ReservedGangs(se.backlog.Due.SizeOf(e.Bucket.Shape)) > se.state.Config.Policy.ReservedGangs {
-			continue // one before it was given its nodes; by now the policy allows fewer
+		switch {
+		case w == nil: // one before it was given its nodes
+			continue
+		case se.backlog.ReservedGangs(se.backlog.Due.SizeOf(e.Bucket.Shape)) > se.state.Config.Policy.ReservedGangs:
+			continue // by now the policy allows fewer
+		case !se.backlog.WithinQuota(e.Bucket):
+			continue // it is no plan that it lacks, and it may not hold nodes for as long as that lasts
 		}
-		se.state.Compile(e.Bucket.Shape)
 		at, nodes, ok := se.planBesideOthers(e)
 		switch {
-		case !ok, at >= w.From && w.From > se.state.Now:
-		case slices.Equal(nodes, w.Nodes), se.emptyBy(w.Nodes) <= at:
+		case !ok, at >= w.From && w.From > se.state.Now, at <= se.state.Now: // at once it would have started
+		case slices.Equal(nodes, w.Nodes), se.emptyBy(w) <= at:
 			se.date(w, at)
 			se.agenda.SetAside()
 		case se.backlog.MaySetAside(nodes):
@@ -259,10 +263,14 @@ func (se *Search) renew() {
 	}
 }
 
-// emptyBy is when nothing is expected to run on some nodes any more.
-func (se *Search) emptyBy(nodes []*record.Node) berth.Time {
+// emptyBy is when nothing is expected to run on the nodes of a reservation any more; never: they are
+// set aside for others too, or more has to be empty.
+func (se *Search) emptyBy(w *record.Reservation) berth.Time {
 	at := se.state.Now
-	for _, n := range nodes {
+	for _, n := range w.Nodes {
+		if len(n.Reservations) > 1 || w.Rep.Job.Spec.Topology.Exclusive != "" {
+			return agenda.Never
+		}
 		for _, m := range n.Members {
 			at = max(at, se.state.ExpectedEnd(m.Rep))
 		}

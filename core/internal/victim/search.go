@@ -44,6 +44,9 @@ type Search struct {
 	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first
 	// one under the rate limit of its queue may; 0: there are none.
 	ProtectedUntil, Limited berth.Time
+	// Guaranteed is from when a search among other queues that was made before this one takes what
+	// is guaranteed at any cost; 0: it does not.
+	Guaranteed berth.Time
 	// SparedUnsaved: some that could go otherwise write no checkpoints. A look at all candidates
 	// notes that, and one by the index does not.
 	SparedUnsaved bool
@@ -128,6 +131,9 @@ func (t *Search) RipeAt(after berth.Time) berth.Time {
 	at := state.Earlier(t.Limited, t.RestsUntil)
 	if t.withinGuarantee && !t.collects() {
 		at = state.Earlier(at, t.CollectsFrom())
+	}
+	if t.Guaranteed > t.victims.state.Now {
+		at = state.Earlier(at, t.Guaranteed)
 	}
 	if t.ProtectedUntil != 0 {
 		at = state.Earlier(at, max(t.ProtectedUntil, after))
