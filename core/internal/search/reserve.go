@@ -263,8 +263,8 @@ func (se *Search) renew() {
 	}
 }
 
-// emptyBy is when nothing is expected to run on the nodes of a reservation any more; never: they are
-// set aside for others too, or more has to be empty.
+// emptyBy is when nothing is expected to run on the nodes of a reservation any more; never: they
+// are set aside for others too, or more has to be empty.
 func (se *Search) emptyBy(w *record.Reservation) berth.Time {
 	at := se.state.Now
 	for _, n := range w.Nodes {

@@ -39,9 +39,9 @@ import (
 //  4. A gang keeps its minimum, or goes as a whole.
 //  5. Gain and cost say when victims go, and never which.
 //  6. The index has of each node what stands there, as of the last look at it.
-//  7. A job that writes no checkpoints goes for another queue only if the beneficiary is of a higher
-//     class, or has waited for the guarantee of its queue for GuaranteeWithin, unless the policy
-//     says otherwise. Until then a guarantee is weighed as all else is.
+//  7. A job that writes no checkpoints goes for another queue only if the beneficiary is of a
+//     higher class, or has waited for the guarantee of its queue for GuaranteeWithin, unless the
+//     policy says otherwise. Until then a guarantee is weighed as all else is.
 type Victims struct {
 	state   *state.State
 	books   *books.Books
