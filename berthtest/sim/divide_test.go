@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
@@ -38,8 +39,9 @@ func (g *generator) product() berth.GPU {
 	return gpu
 }
 
-// lattices by table, to draw layouts from: they never change.
-var lattices = map[string]*mig.Lattice{}
+// lattices by table, to draw layouts from: they never change. Tests that run side by side share
+// them.
+var lattices sync.Map
 
 // partitioning draws a mode, and in GPUModeMIG a layout of the table.
 func (g *generator) partitioning(table string) (berth.GPUMode, []mig.Placement) {
@@ -51,11 +53,12 @@ func (g *generator) partitioning(table string) (berth.GPUMode, []mig.Placement) 
 	if !known {
 		product = toldTable()
 	}
-	lattice := lattices[table]
-	if lattice == nil {
-		lattice, _ = mig.NewLattice(product)
-		lattices[table] = lattice
+	drawn, known := lattices.Load(table)
+	if !known {
+		made, _ := mig.NewLattice(product)
+		drawn, _ = lattices.LoadOrStore(table, made)
 	}
+	lattice := drawn.(*mig.Lattice)
 	layout := lattice.Layout(mig.State(g.IntN(lattice.States())))
 	if g.chance(50) { // as much again, so that little is left over
 		layout = lattice.Layout(mig.State(lattice.States() - 1 - g.IntN(lattice.States()/2)))
