@@ -93,6 +93,26 @@ func (d *divided) rests() {
 	}
 }
 
+// TestGrowthHasToPay: what a gang grows by within its guarantee is weighed until it has waited for
+// GuaranteeWithin, as all else is.
+func TestGrowthHasToPay(t *testing.T) {
+	sched, err := core.New(berth.Config{})
+	require.NoError(t, err)
+	d := &divided{T: t, Core: sched}
+	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "a", Guarantee: gpuMilli(4)}})
+	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "b", Guarantee: gpuMilli(4)}})
+	d.node("n", 8, berth.GPUModeWhole)
+	costly := func(j *berth.Job) { j.Checkpoint = berth.Checkpoint{Supported: true, Cost: berth.Hour} }
+	d.runs(one("b", "keeps", 4, costly), one("b", "gives", 2, costly))
+	d.runs(one("a", "grows", 1, func(j *berth.Job) { j.Groups[0].Members, j.Groups[0].MinMembers = 4, 2 }))
+	require.Len(t, d.explain("grows").Members, 2)
+	require.Empty(t, d.pass())
+	d.now += berth.Time(30 * berth.Minute)
+	require.Empty(t, d.pass())
+	d.now += berth.Time(2 * berth.Hour)
+	require.Equal(t, []string{"requestCheckpoint gives reclaimed"}, told(d.pass()))
+}
+
 // TestL1_AGangGrowsWithinItsGuarantee: on fleets of up to four nodes an elastic gang gets a further
 // member at the cost of others just if some evictions let it that leave every other queue what it
 // keeps, and its own within its guarantee, by brute force over all of them. At rest there are none

@@ -71,7 +71,7 @@ const (
 	replicasLabel = "nvidia.com/gpu.replicas"
 	sharingLabel  = "nvidia.com/gpu.sharing-strategy"
 	sharedSuffix  = "-SHARED" // of a product of which there are replicas
-	migInfix      = "-MIG-"   // of one whose instances are called GPUs
+	migInfix      = "-MIG-"   // of a GPU with instances that are called GPUs
 )
 
 // gpuResources are whole GPUs, or replicas of them, by the label with their product.

@@ -33,7 +33,7 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// streamed are readers whose rows come one by one. Those of sacct are jobs together.
+// streamed are the readers that give each row as it comes. Rows of sacct are jobs together.
 var streamed = []struct {
 	name string
 	read readTrace

@@ -232,7 +232,7 @@ func TestLabels(t *testing.T) {
 	require.Equal(t, &Fabric{Nodes: []Node{}}, f)
 }
 
-// Nodes whose NVLinks end at the node register with a cluster of zeros: they are not one island.
+// Nodes with NVLinks that end at the node register with a cluster of zeros: they are no island.
 func TestAClusterOfZerosIsNoIsland(t *testing.T) {
 	const zero = "00000000-0000-0000-0000-000000000000"
 	for _, labels := range []map[string]string{

@@ -464,7 +464,7 @@ func (ev *Evict) contenders(most int) (list []*record.Entry, next berth.Time) {
 // all and of its guarantee, and the first of its own jobs to go.
 type claim struct {
 	room, guarantee int64
-	// free is what the guarantee leaves: a bid for no more pays in any case, or may do with moves.
+	// free is what the guarantee leaves: a bid for no more pays in the end, or may do with moves.
 	free  int64
 	least *record.Replica // nil: none that anything that waits may outrank
 	// most is what an entry asks for at the most that may bid.
