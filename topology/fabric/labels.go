@@ -21,8 +21,7 @@ type LabelKeys struct {
 	Levels []LevelKeys
 	// Accelerator and Clique as in Node. A clique of the form DOMAIN.NUMBER, which
 	// is that of nvidia.com/gpu.clique, gives the accelerator domain too where no
-	// other label does. A domain that is a UUID of zeros, the registration of a node with NVLinks that
-	// end there, is none.
+	// other label does. A domain that is a UUID of zeros is none: NVLinks of such a node end there.
 	Accelerator, Clique []string
 	// Product and GPUs as in Node.
 	Product, GPUs []string
