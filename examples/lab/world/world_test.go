@@ -260,8 +260,14 @@ func TestBadRequests(t *testing.T) {
 	require.True(t, status.Done)
 }
 
-// Every preset plays to its end, and no event of it is refused.
+// Every preset plays to its end, no event of it is refused, and what its title tells comes to pass.
 func TestPresetsPlay(t *testing.T) {
+	tells := map[string]func(Tally) bool{
+		"1-two-teams":                   func(t Tally) bool { return t.Evicted > 0 && t.Interrupted > 0 },
+		"2-a-gang-that-does-not-starve": func(t Tally) bool { return t.Finished == t.Submitted },
+		"3-moves-join-free-pieces":      func(t Tally) bool { return t.Moved == 2 },
+		"5-hot-spares":                  func(t Tally) bool { return t.Interrupted == 2 },
+	}
 	names, err := filepath.Glob("../presets/*.txt")
 	require.NoError(t, err)
 	require.NotEmpty(t, names)
@@ -271,6 +277,9 @@ func TestPresetsPlay(t *testing.T) {
 		w := played(t, string(text))
 		for _, step := range w.log {
 			require.NotContains(t, step.Printed, "refused,", step.Did)
+		}
+		if told := tells[strings.TrimSuffix(filepath.Base(name), ".txt")]; told != nil {
+			require.True(t, told(w.annals.tally), "%s: %+v", name, w.annals.tally)
 		}
 		t.Logf("%s: %d steps, %+v", name, len(w.log), w.annals.tally)
 	}
