@@ -126,15 +126,18 @@ type Policy struct {
 	// Stretch is the order in which jobs of a queue are served that are equal in class and
 	// priority: as if each had been submitted later by so many times its expected run time, of
 	// which AssumedRuntime counts at the most. So a short job passes a long one, and none waits
-	// for jobs that come more than Stretch times AssumedRuntime after it. Default 2; Off: in the
+	// for jobs that come more than Stretch times AssumedRuntime after it; a service counts as
+	// submitted when it is. Default 2; Off: in the
 	// order of submission. It counts for jobs that are submitted from then on. See M. Bender, S.
 	// Chakrabarti and S. Muthukrishnan, "Flow and Stretch Metrics for Scheduling Continuous Job
 	// Streams", SODA 1998: where each job is due at its submission and a multiple of its run time,
 	// the first that is due goes first.
 	Stretch int `json:"stretch,omitempty"`
 
-	// ReserveAfter is how long a gang waits, while others are started in its stead,
-	// before it may get a reservation; default 5 minutes.
+	// ReserveAfter is how long a gang waits at least, while others are started in its stead,
+	// before it may get a reservation; default 5 minutes. A batch job of no priority waits for
+	// its turn as well (see Stretch): until then short jobs are to pass it, and nodes that are
+	// set aside keep them out.
 	ReserveAfter Duration `json:"reserveAfter,omitempty"`
 	// ReservedGangs is how many gangs of several nodes may have a reservation at a time,
 	// and how many that fit on one: the first in the order in which queues are served.
@@ -148,6 +151,16 @@ type Policy struct {
 	// AssumedRuntime is the run time expected of jobs that do not state one; default
 	// 24 hours.
 	AssumedRuntime Duration `json:"assumedRuntime,omitempty"`
+	// RuntimeSamples is how many jobs that finished say how long a job is expected to run: the
+	// latest of its Program, or else of as many GPUs, or else of all, of which four have
+	// finished. Where a job tells a run time, that counts times the middle ratio of run time to
+	// what was told; where it tells none, the middle run time counts. So a job of minutes that
+	// tells a day by habit is seen through, and one that tells the truth is believed. Every
+	// second job runs longer than the middle one: reservations made in advance go by what is
+	// told. It counts for jobs that are submitted from then on. Default 32; Off: what a job tells
+	// is believed, and AssumedRuntime where it tells nothing. The core remembers at most 4096
+	// programs and numbers of GPUs, those of which jobs finished last.
+	RuntimeSamples int `json:"runtimeSamples,omitempty"`
 	// BackfillBudget bounds how many waiting jobs one pass tries on reserved nodes;
 	// default 200.
 	BackfillBudget int `json:"backfillBudget,omitempty"`
@@ -357,6 +370,9 @@ func (p *Policy) checkCounts() *Error {
 		if f.value < f.least {
 			return refuse(ErrInvalid, f.name, fmt.Sprintf("is negative: %d", f.value))
 		}
+	}
+	if p.RuntimeSamples < Off || p.RuntimeSamples > limits.MaxRuntimeSamples {
+		return refuse(ErrInvalid, "runtimeSamples", fmt.Sprintf("%d is outside -1..%d", p.RuntimeSamples, limits.MaxRuntimeSamples))
 	}
 	if p.Stretch < Off || p.Stretch > limits.MaxStretch {
 		return refuse(ErrInvalid, "stretch", fmt.Sprintf("%d is outside -1..%d", p.Stretch, limits.MaxStretch))

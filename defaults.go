@@ -92,6 +92,7 @@ func (f *filling) policy(p *Policy) {
 	fillOrOff(f, &p.ReservedGangs, 1)
 	fill(f, "reservationTimeout", &p.ReservationTimeout, 30*Minute)
 	fill(f, "assumedRuntime", &p.AssumedRuntime, 24*Hour)
+	fillOrOff(f, &p.RuntimeSamples, 32)
 	fill(f, "backfillBudget", &p.BackfillBudget, 200)
 	fill(f, "repartitionTimeout", &p.RepartitionTimeout, 5*Minute)
 	setOff(&p.UsageHalfLife)

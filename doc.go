@@ -289,16 +289,17 @@
 //
 // # Reservations
 //
-// A gang that has waited for Policy.ReserveAfter may get a reservation: the core plans, from
-// the expected ends of what runs, where and when the gang will fit first, and sets those nodes
-// aside. From then on a job is placed there only if it is expected to end before the gang
-// starts, or ranks above the gang: in the same queue, by class and priority; in another, if it
-// is within the guarantee of its queue and the gang would borrow, or, where they are alike in
+// A gang that has waited for Policy.ReserveAfter may get a reservation once its turn has come;
+// one of a class above batch, or of a priority above 0, need not wait for its turn. The core
+// plans, from the expected ends of what runs, where and when the gang will fit first, and sets
+// those nodes aside. From then on a job is placed there only if it is expected to end before the
+// gang starts, or ranks above the gang: in the same queue, by class and priority; in another, if
+// it is within the guarantee of its queue and the gang would borrow, or, where they are alike in
 // that, by class. Jobs that end in time are backfilled. Up to Policy.ReservedGangs gangs of
-// several nodes, and as many that fit on one, the first in the order in which queues are
-// served, have one at a time. So a gang that comes first and fits the fleet starts within
-// ReserveAfter and the longest expected run time of what runs, however much smaller work keeps
-// coming, if no job runs for longer than it said.
+// several nodes, and as many that fit on one, the first in the order in which queues are served,
+// have one at a time. So a gang that comes first and fits the fleet starts, from its turn on,
+// within ReserveAfter and the longest expected run time of what runs, however much smaller work
+// keeps coming, if no job runs for longer than it is expected to.
 //
 // A reservation ends when the gang starts, there or elsewhere; when one of its nodes goes,
 // changes, is cordoned or loses a GPU; when a job that ranks above the gang takes its place;
@@ -308,9 +309,13 @@
 // start: two gangs that want the same last GPUs never have a part each.
 //
 // [ReservationSet] sets nodes aside in advance: a rack for maintenance, or 64 GPUs for a queue from
-// ten to twelve. A job is not placed there if its expected end runs into it. The expected run
-// time is Job.ExpectedRuntime, or Policy.AssumedRuntime where a job does not say; a service is
-// expected to run for ever. Running jobs are not stopped: [Scheduler.Report] names the conflicts.
+// ten to twelve. A job is not placed there if it could run into it by Job.ExpectedRuntime or,
+// where the job does not say, Policy.AssumedRuntime. Running jobs are not stopped:
+// [Scheduler.Report] names the conflicts.
+//
+// Everywhere else the expected run time is learned: from the jobs of the same Job.Program that
+// finished, or else from those of as many GPUs (see Policy.RuntimeSamples). A job that is submitted
+// before any has finished runs as long as it says. A service is expected to run for ever.
 //
 // # Preemption
 //

@@ -45,6 +45,10 @@ type Job struct {
 	// ExpectedRuntime once placed; zero: unknown, and then Policy.AssumedRuntime. What
 	// is expected to end before a reservation starts may use its nodes until then.
 	ExpectedRuntime Duration `json:"expectedRuntime,omitempty"`
+	// Program names what the job runs, such as its owner and its script. How long it is expected to
+	// run is learned from jobs of the same program, or else from those of as many GPUs: see
+	// Policy.RuntimeSamples.
+	Program string `json:"program,omitempty"`
 	// Checkpoint says what stopping the job costs. A job that can write a checkpoint is asked
 	// for it before it is evicted.
 	Checkpoint Checkpoint `json:"checkpoint,omitzero"`

@@ -169,7 +169,7 @@ func TestMillionsOfReplicasThatWaitAreANumber(t *testing.T) {
 // how many there are, whether they are a number or records by now.
 func TestAnswersSayOnceWhatIsAlike(t *testing.T) {
 	const many = 1_000_000
-	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
+	d := shared(t, berth.Config{Policy: berth.Policy{Stretch: berth.Off}}, func(_, _ *quota.Queue) {})
 	large := berth.Job{ID: "s", Queue: "a", Service: &berth.Service{Replicas: many}, Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 64}}}}
 	d.tell(berth.JobSubmitted{Job: large})
 	d.pass()

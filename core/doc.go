@@ -46,6 +46,7 @@
 //	demand     what the fleet is asked for, and what it costs to take room from that; no record
 //	agenda     what has changed, and which stages of a pass are due when; it knows no record
 //	catalogue  owners, graphs inside nodes, the tables by which GPUs divide; it knows no record
+//	runtimes   how long jobs run, learned from those that finished; it knows no record
 //	spec       what is kept of the descriptions that came with events; it knows no record
 //	losses, meter, roster               leaves: lost nodes, rates, records by number;
 //	refusal, invariant                  typed errors, broken promises;

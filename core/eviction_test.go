@@ -394,7 +394,7 @@ func TestS7_NobodySlipsIn(t *testing.T) {
 // Nor on what is freed of a limit, if that is what is short: not even a gang whose
 // reservation comes true at that instant.
 func TestS7_NobodySlipsInByQuota(t *testing.T) {
-	d := shared(t, berth.Config{Policy: berth.Policy{ReserveAfter: berth.Minute}}, func(_, _ *quota.Queue) {})
+	d := shared(t, berth.Config{Policy: berth.Policy{ReserveAfter: berth.Minute, Stretch: berth.Off}}, func(_, _ *quota.Queue) {})
 	for _, q := range []quota.Queue{
 		{Name: "org", Limit: gpuMilli(8)},
 		{Name: "lent", Parent: "org"},

@@ -237,7 +237,7 @@ func TestAVictimThatBecomesTheCheaperOneIsFoundInAQuietFleet(t *testing.T) {
 // others, that are below their shares, and too little to gain by what they wait for. Memory is what
 // the i-th request of a queue asks for.
 func newBelowShare(t *testing.T, queues int, gain berth.GainFunc, memory func(queue, i int) int64) *core.Core {
-	c, err := core.New(berth.Config{Gain: gain})
+	c, err := core.New(berth.Config{Gain: gain, Policy: berth.Policy{Stretch: berth.Off}})
 	require.NoError(t, err)
 	tell := func(e berth.Event) { require.NoError(t, c.Apply(c.Now(), e)) }
 	_, err = c.Schedule(berth.Time(4 * berth.Hour))

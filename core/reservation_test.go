@@ -172,7 +172,7 @@ func TestL3_WithoutReservationsItStarves(t *testing.T) {
 
 // What was placed on reserved nodes meanwhile leaves before the gang starts.
 func TestBackfillLeavesInTime(t *testing.T) {
-	h := newHarbour(t, berth.Config{})
+	h := newHarbour(t, berth.Config{Policy: berth.Policy{Stretch: berth.Off}})
 	h.nodes("n", 2)
 	h.job("runs", 1, 8, berth.Hour)
 	h.minute()
@@ -300,7 +300,7 @@ func TestExclusiveDomains(t *testing.T) {
 // two in each, and then rest.
 func TestReservationsGoOnBehindHopelessGangs(t *testing.T) {
 	for hopeless := range 8 {
-		h := newHarbour(t, berth.Config{Policy: berth.Policy{ReservedGangs: 1, ReserveAfter: 10 * berth.Minute}})
+		h := newHarbour(t, berth.Config{Policy: berth.Policy{ReservedGangs: 1, ReserveAfter: 10 * berth.Minute, Stretch: berth.Off}})
 		h.nodes("n", 2)
 		h.job("runs", 2, 8, berth.Hour)
 		h.minute()
@@ -326,7 +326,7 @@ func TestReservationsGoOnBehindHopelessGangs(t *testing.T) {
 // when the ends that it waits for are among those that a plan imagines.
 func TestAPlanThatIsCutShortIsMadeAgain(t *testing.T) {
 	for ends, at := range map[int]berth.Time{1: 61, 2: 11} {
-		h := newHarbour(t, berth.Config{Policy: berth.Policy{ReservedGangs: 1, ReserveAfter: 10 * berth.Minute}})
+		h := newHarbour(t, berth.Config{Policy: berth.Policy{ReservedGangs: 1, ReserveAfter: 10 * berth.Minute, Stretch: berth.Off}})
 		core.LowerBounds(h.core, func(b *core.Bounds) { b.Ends = ends })
 		h.nodes("n", 2)
 		h.job("first", 1, 8, berth.Hour)

@@ -51,7 +51,7 @@ var roomRules = map[string]roomRule{
 	"state": {
 		as: map[string]string{
 			"Config": "Config", "Bounds": "Bounds", "Now": "Now", "LastOrder": "LastOrder", "Totals": "Totals",
-			"Nodes": "Nodes", "Quota": "Queues", "Jobs": "Jobs",
+			"Nodes": "Nodes", "Quota": "Queues", "Jobs": "Jobs", "Runtimes": "Runtimes",
 		},
 		derived: map[string]string{
 			"Fleet":      "from the levels of the configuration, the nodes, and what members hold",

@@ -78,6 +78,7 @@ func (c *Core) save() *record.Snapshot {
 		RatesPart:    c.life.SaveMeters(),
 		Tables:       c.catalogue.SaveTables(), Pools: c.catalogue.SavePools(),
 		Lost: c.losses.Save(), LostMembers: slices.Clone(c.books.Lost),
+		Runtimes: c.state.Runtimes.Save(),
 	}
 	if lowered := c.state.Bounds; lowered != effort.Usual() {
 		s.Bounds = &lowered
@@ -249,6 +250,7 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		func() *berth.Error { return c.books.RestoreUse(&s.UsePart) },
 		func() *berth.Error { return c.books.RestoreLost(s.LostMembers) },
 		func() *berth.Error { return c.scoring.RestoreDemand(s.Demand) },
+		func() *berth.Error { return refusal.In(c.state.Runtimes.Restore(s.Runtimes), "runtimes") },
 	} {
 		if err := part(); err != nil {
 			return err

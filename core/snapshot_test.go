@@ -77,7 +77,7 @@ func newVariedCore(t testing.TB) *core.Core {
 // runs, in advance by name, by place and by number. An entry is fresh, a gang stalled.
 func newReservedCore(t testing.TB) *core.Core {
 	t.Helper()
-	h := newHarbour(t, berth.Config{Levels: []string{"leaf"}, Policy: berth.Policy{ReservedGangs: 1}})
+	h := newHarbour(t, berth.Config{Levels: []string{"leaf"}, Policy: berth.Policy{ReservedGangs: 1, Stretch: berth.Off}})
 	h.nodes("a", 3, "a")
 	h.nodes("b", 2, "b")
 	h.nodes("c", 2, "c")

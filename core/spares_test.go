@@ -209,7 +209,7 @@ func TestASpareTakesADrainedGang(t *testing.T) {
 // anew. Else a pool in which jobs wait for whole nodes would never get its spares back.
 func TestReservationsDoNotEatSpares(t *testing.T) {
 	policy := kept(250)
-	policy.ReserveAfter = berth.Second
+	policy.ReserveAfter, policy.Stretch = berth.Second, berth.Off
 	d := standing(t, policy, 4, "a")
 	d.pass()
 	for i := range 3 {

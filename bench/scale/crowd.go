@@ -68,10 +68,12 @@ func (c *crowd) rests(tb builder) {
 	}
 }
 
-// reserve lets the crowd wait for so long that the first gangs get reservations.
+// reserve lets the crowd wait for so long that the first gangs get reservations: until the turn of
+// jobs that do not say how long they run.
 func (c *crowd) reserve(tb builder) {
 	tb.Helper()
-	_, err := c.core.Schedule(c.core.Now().Add(c.core.Config().Policy.ReserveAfter))
+	p := c.core.Config().Policy
+	_, err := c.core.Schedule(c.core.Now().Add(max(p.ReserveAfter, berth.Duration(p.Stretch)*p.AssumedRuntime)))
 	must(tb, err)
 	for at, more := c.core.NextWake(); more && at == c.core.Now(); at, more = c.core.NextWake() {
 		pass(tb, c.core) // one plans for no more than a few

@@ -57,7 +57,8 @@ type Checker struct {
 	ownGain, ownPolicy bool
 	spared
 	// gone has the nodes that were lost.
-	gone map[berth.NodeID]*memory
+	gone    map[berth.NodeID]*memory
+	lengths lengths
 	// losses are what hardware took since the last pass, without the causes.
 	losses []berth.Loss
 	// enlarged: the pass has started a gang that may have got more than its minimum since.
@@ -94,6 +95,7 @@ func New(config berth.Config) *Checker {
 		ownGain:   config.Gain != nil,
 		spared:    newSpared(),
 		gone:      map[berth.NodeID]*memory{},
+		lengths:   newLengths(),
 		cases:     map[string]int{},
 	}
 	if config.Ledger {
@@ -117,7 +119,7 @@ func NewForAnyPolicy(config berth.Config) *Checker {
 func inForce(p berth.Policy) berth.Policy {
 	if p.ZeroIsOff {
 		w := &p.Preemption.Gain
-		for _, count := range []*int{&p.ReservedGangs, &p.Preemption.MaxRatio, &w.WaitMilli} {
+		for _, count := range []*int{&p.ReservedGangs, &p.RuntimeSamples, &p.Stretch, &p.Preemption.MaxRatio, &w.WaitMilli} {
 			*count = cmp.Or(*count, berth.Off)
 		}
 		for _, span := range []*berth.Duration{&p.Preemption.Cooldown, &p.Preemption.GuaranteeWithin, &w.Interactive, &w.LatencyCritical, &w.Turn, &w.Queueing} {
@@ -133,6 +135,8 @@ func inForce(p berth.Policy) berth.Policy {
 	p.ReservedGangs = max(0, cmp.Or(p.ReservedGangs, 1))
 	p.ReservationTimeout = cmp.Or(p.ReservationTimeout, 30*berth.Minute)
 	p.AssumedRuntime = cmp.Or(p.AssumedRuntime, 24*berth.Hour)
+	p.Stretch = cmp.Or(p.Stretch, 2)
+	p.RuntimeSamples = max(0, cmp.Or(p.RuntimeSamples, 32))
 	p.RepartitionTimeout = cmp.Or(p.RepartitionTimeout, 5*berth.Minute)
 	p.Preemption.CheckpointTimeout = cmp.Or(p.Preemption.CheckpointTimeout, 5*berth.Minute)
 	p.Preemption.MaxRatio = cmp.Or(p.Preemption.MaxRatio, 16)

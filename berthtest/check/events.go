@@ -133,6 +133,7 @@ func (c *Checker) policyChanged(e berth.PolicyChanged) {
 		before[n] = c.geometry(n).Kind
 	}
 	c.policy = inForce(e.Policy)
+	c.lengths.forget(c.policy.RuntimeSamples)
 	c.reconsider()
 	for n, kind := range before {
 		after := c.geometry(n).Kind

@@ -38,7 +38,7 @@ func reserved(id berth.JobID, from berth.Time, nodes ...berth.NodeID) berth.Rese
 // waited has gang a of six GPUs, and b, wait for as long as it takes to be due for a
 // reservation.
 func (z *zoo) waited(change ...func(*berth.Job)) {
-	z.submit("a", 6)
+	z.submit("a", 6, shorter(2*berth.Minute))
 	z.submit("b", 1, change...)
 	z.pass()
 	z.now = berth.Time(5 * berth.Minute)
@@ -227,8 +227,14 @@ var fenced = []animal{
 		r.Queues[1].UsedMilli, r.Queues[2].UsedMilli = 1000, 1000
 		return z.c.AgainstReport(r)
 	}},
+	{check.PromiseReservations, "a gang is reserved for before its turn", func(z *zoo) error {
+		z.submit("a", 6, shorter(berth.Hour))
+		z.now = berth.Time(2*berth.Hour) - 1
+		z.pass()
+		return z.c.AgainstReport(z.report(1, reserved("a", z.now, "n1")))
+	}},
 	{check.PromiseReservations, "a gang is reserved for too early", func(z *zoo) error {
-		z.submit("a", 6)
+		z.submit("a", 6, shorter(berth.Minute))
 		z.now = berth.Time(5*berth.Minute) - 1
 		z.pass()
 		return z.c.AgainstReport(z.report(1, reserved("a", z.now, "n1")))

@@ -142,7 +142,7 @@ func (w *world) isWorthIt(rep *replica, asked int64, r *preemption) error {
 	}
 	queueing := k.Queueing
 	if rep.job.spec.Service == nil {
-		queueing = min(queueing, cmp.Or(rep.job.spec.ExpectedRuntime, w.policy.AssumedRuntime))
+		queueing = min(queueing, w.lengthOf(rep.job))
 	}
 	price, class := big.NewInt(0), berth.ClassBatch
 	for _, victim := range r.victims {

@@ -15,6 +15,10 @@ type job struct {
 	cancelled bool
 	// former is the highest life of the replicas that are forgotten.
 	former berth.Incarnation
+	// length is how long it was expected to run when it came; 0: as the policy assumes.
+	length berth.Duration
+	// later is how much later than it was asked for a gang of it counts as asked for.
+	later berth.Duration
 	// observed jobs may stand where the core would not have placed them.
 	observed bool
 }
@@ -26,6 +30,7 @@ type replica struct {
 	state        berth.ReplicaState
 	incarnation  berth.Incarnation
 	pendingSince berth.Time
+	created      berth.Time // asked for
 	started      berth.Time // while Running
 	// cameAt is when it last began to run other than where a place was kept for it; resumes:
 	// it will run where one was.
@@ -126,7 +131,10 @@ func (c *Checker) newJob(spec berth.Job) (*job, error) {
 			return nil, broken(PromiseEvents, "job %s was accepted with a group of %d, of at least %d", spec.ID, g.Members, g.MinMembers)
 		}
 	}
-	j := &job{spec: spec, queue: q, replicas: map[int]*replica{}}
+	j := &job{spec: spec, queue: q, replicas: map[int]*replica{}, length: c.expect(&spec)}
+	if spec.Service == nil {
+		j.later = berth.Duration(max(0, c.policy.Stretch)) * min(c.lengthOf(j), c.policy.AssumedRuntime)
+	}
 	total := 0
 	for i := range spec.Groups {
 		j.offsets = append(j.offsets, total)
@@ -152,7 +160,7 @@ func (c *Checker) newReplica(j *job) *replica {
 	for j.replicas[number] != nil {
 		number++
 	}
-	rep := &replica{job: j, number: number, incarnation: j.former}
+	rep := &replica{job: j, number: number, created: c.now, incarnation: j.former}
 	j.replicas[number] = rep
 	return rep
 }

@@ -52,7 +52,7 @@ func (c *Checker) noteRankedAbove(rep *replica) {
 		return
 	}
 	for _, other := range c.inQueues()[rep.job.queue] {
-		if c.surelyPasses(other, rep.key()) && asksForNoMore(&other.job.spec, &rep.job.spec) && len(other.avoided) == 0 {
+		if c.surelyPasses(other, rep.key()) && asksForNoMore(other.job, rep.job) && len(other.avoided) == 0 {
 			c.outranked = append(c.outranked, outranked{rep, other})
 		}
 	}
@@ -74,9 +74,10 @@ func (c *Checker) inRankOrder(orders []berth.Order) error {
 }
 
 // asksForNoMore reports whether a job certainly fits wherever another does.
-func asksForNoMore(a, b *berth.Job) bool {
+func asksForNoMore(x, y *job) bool {
+	a, b := &x.spec, &y.spec
 	return reflect.DeepEqual(a.Groups, b.Groups) && reflect.DeepEqual(a.Topology, b.Topology) && slices.Equal(a.SameLabels, b.SameLabels) &&
-		a.Tenant == b.Tenant && a.Class == b.Class && a.Service == nil && b.Service == nil && a.ExpectedRuntime == b.ExpectedRuntime
+		a.Tenant == b.Tenant && a.Class == b.Class && a.Service == nil && b.Service == nil && x.length == y.length
 }
 
 // withThosePassed lists a replica and the beneficiaries of its queue that it surely passes: what

@@ -298,6 +298,8 @@ func (c *Checker) againstGang(key gangKey, gangs map[gangKey]berth.ReservationRe
 			key, count, large, c.policy.ReservedGangs)
 	case c.now < rep.pendingSince.Add(c.policy.ReserveAfter):
 		return broken(PromiseReservations, "%s got a reservation at %d, and is pending since %d", key, c.now, rep.pendingSince)
+	case rep.job.spec.Class == berth.ClassBatch && rep.job.spec.Priority <= 0 && c.now < rep.created.Add(rep.job.later):
+		return broken(PromiseReservations, "%s got a reservation at %d, and its turn is %d later than %d", key, c.now, rep.job.later, rep.created)
 	case c.passed && (r.From < c.now || !anew):
 		return broken(PromiseReservations, "%s got a reservation from %d until %d at %d", key, r.From, r.Until, c.now)
 	}

@@ -79,7 +79,7 @@ func (r *reservation) has(n *node) bool {
 // ends is when a replica is expected to end if something is placed for it now. False:
 // never, as services do.
 func (c *Checker) ends(rep *replica) (berth.Time, bool) {
-	length := cmp.Or(rep.job.spec.ExpectedRuntime, c.policy.AssumedRuntime)
+	length := c.lengthOf(rep.job)
 	from := c.now
 	if rep.state == berth.ReplicaRunning {
 		from = rep.started
@@ -98,6 +98,13 @@ func (c *Checker) leavesBy(rep *replica, at berth.Time) bool {
 	return ends && end <= at
 }
 
+// leavesAsTold is leavesBy for a reservation in advance: it does not rely on what was learned.
+func (c *Checker) leavesAsTold(rep *replica, at berth.Time) bool {
+	told := cmp.Or(rep.job.spec.ExpectedRuntime, c.policy.AssumedRuntime)
+	end, ends := c.ends(rep)
+	return ends && end.Add(max(0, told-c.lengthOf(rep.job))) <= at
+}
+
 // mayEnter: a member is not placed on a node that is set aside, unless it belongs
 // there or is expected to leave in time.
 func (c *Checker) mayEnter(rep *replica, n *node) error {
@@ -111,7 +118,7 @@ func (c *Checker) mayEnter(rep *replica, n *node) error {
 		case !r.has(n):
 		case rep.job.queue.below(r.spec.Queue):
 			c.saw("placed on nodes reserved for its queue")
-		case c.leavesBy(rep, r.spec.From):
+		case c.leavesAsTold(rep, r.spec.From):
 			c.saw("backfilled before an advance reservation")
 		default:
 			end, _ := c.ends(rep)
@@ -215,7 +222,7 @@ const (
 func (c *Checker) setAside(n *node, rep *replica) int {
 	ways, spare := 0, c.policy.BackfillBudget == 0
 	for _, r := range c.booked {
-		if r.has(n) && (!spare || !rep.job.queue.below(r.spec.Queue) && !c.leavesBy(rep, r.spec.From)) {
+		if r.has(n) && (!spare || !rep.job.queue.below(r.spec.Queue) && !c.leavesAsTold(rep, r.spec.From)) {
 			ways |= byAdvance
 		}
 	}

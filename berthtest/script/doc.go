@@ -67,7 +67,7 @@
 //	                                       with required=, pool=, product=, labels=,
 //	                                       tolerates=
 //	unreserve ID
-//	job NAMES queue= KEY=...               tenant, class, priority, timeout, runtime, required,
+//	job NAMES queue= KEY=...               tenant, class, priority, timeout, runtime, program, required,
 //	                                       preferred, exclusive=rack, same-labels=driver|cuda;
 //	                                       those of one group; or
 //	                                       group=NAME:MEMBERS:KEY=VALUE,KEY=VALUE once a group
@@ -91,7 +91,8 @@
 //	report ID partial [2] workers[3]
 //	policy bind-timeout= release-timeout= release-attempts= retry-backoff=
 //	       max-retry-backoff= pass-budget= locality=strict|balanced|loose stretch=2 reserve-after=
-//	       reserved-gangs= reservation-timeout= assumed-runtime= backfill-budget= half-life=
+//	       reserved-gangs= reservation-timeout= assumed-runtime= runtime-samples=32
+//	       backfill-budget= half-life=
 //	       preemption=on|reclaim|off min-run= checkpoint-timeout= max-ratio=
 //	       guarantee-within=24h|off stop-unsaved=yes
 //	       grace=batch:10m|interactive:1m cooldown=5m|off rate=3/1h queue-rate=1/1h

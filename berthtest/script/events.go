@@ -166,7 +166,7 @@ func (a *arguments) policy() berth.Policy {
 		Locality:     a.locality(),
 		Stretch:      a.integer("stretch", 0),
 		ReserveAfter: a.span("reserve-after"), ReservedGangs: a.integer("reserved-gangs", 0),
-		ReservationTimeout: a.span("reservation-timeout"), AssumedRuntime: a.span("assumed-runtime"),
+		ReservationTimeout: a.span("reservation-timeout"), AssumedRuntime: a.span("assumed-runtime"), RuntimeSamples: a.integer("runtime-samples", 0),
 		BackfillBudget:     a.integer("backfill-budget", 0),
 		RepartitionTimeout: a.span("repartition-timeout"),
 		UsageHalfLife:      a.span("half-life"),

@@ -178,7 +178,7 @@ func TestR3_NothingIsLeftBehind(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, sched.Check())
 		policy := sched.Config().Policy // what is past is forgotten if it need not be remembered
-		policy.UsageHalfLife, policy.Health = 0, berth.Health{}
+		policy.UsageHalfLife, policy.Health, policy.RuntimeSamples = 0, berth.Health{}, berth.Off
 		require.NoError(t, sched.Apply(sched.Now(), berth.PolicyChanged{Policy: policy}))
 		if sched.Config().Ledger {
 			require.NoError(t, sched.Apply(sched.Now(), berth.LedgerSettled{}))

@@ -28,6 +28,10 @@ const (
 	MaxReservedGangs = 256
 	// MaxStretch is the largest that a policy may state: the turn of a job stays an instant.
 	MaxStretch = 100
+	// MaxRuntimeSamples bounds the run times that are remembered of a kind of job, and
+	// MaxRuntimeKinds the kinds.
+	MaxRuntimeSamples = 1000
+	MaxRuntimeKinds   = 4096
 )
 
 // LevelFleet and LevelNode are the implicit ends of every topology.

@@ -98,7 +98,7 @@ func Events() []berth.Event {
 		berth.JobFinished{Job: "runs", Incarnation: 1, Failed: true, Reason: "exit 1"},
 		berth.MemberFailed{Job: "serves", Replica: 1, Incarnation: 1, Members: []berth.MemberRef{{Group: "g", Index: 1}}},
 		berth.MemberFailed{
-			Job: "serves", Replica: 1, Incarnation: 1, Bind: 4, Members: []berth.MemberRef{{Group: "g", Index: 1}},
+			Job: "serves", Replica: 1, Incarnation: 1, Bind: 2, Members: []berth.MemberRef{{Group: "g", Index: 1}},
 			Fault: berth.FaultJob, Reason: "out of memory",
 		},
 		berth.OrderReported{Order: 7, Outcome: berth.OutcomeDone},

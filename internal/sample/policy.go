@@ -23,7 +23,7 @@ func Policy() berth.Policy {
 
 		BindTimeout: berth.Minute, ReleaseTimeout: 2 * berth.Minute, ReleaseAttempts: 4, RetryBackoff: berth.Second, MaxRetryBackoff: berth.Minute,
 		PassBudget: 1000, Locality: berth.LocalityLoose, Stretch: 3, ReserveAfter: berth.Minute, ReservedGangs: 3, ReservationTimeout: berth.Hour,
-		AssumedRuntime: berth.Day, BackfillBudget: 100, UsageHalfLife: berth.Day,
+		AssumedRuntime: berth.Day, RuntimeSamples: 8, BackfillBudget: 100, UsageHalfLife: berth.Day,
 		Preemption: berth.Preemption{
 			Mode: berth.PreemptionReclaim, MinRuntime: berth.Second, MaxRatio: 8, GuaranteeWithin: berth.Hour, StopUnsaved: true, CheckpointTimeout: berth.Minute,
 			Grace:    []berth.Grace{{Class: berth.ClassInteractive, Timeout: berth.Second}, {Class: berth.ClassBatch, Timeout: berth.Minute}},

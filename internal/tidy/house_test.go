@@ -48,6 +48,7 @@ var floors = [][]room{
 	},
 	{
 		{"core/internal/catalogue", "Catalogue", []string{"gang", "mig", "topology/nodegraph"}},
+		{"core/internal/runtimes", "Runtimes", nil},
 		{"core/internal/spec", "", []string{"countable", "mig", "topology"}},
 	},
 	{{"core/internal/hardware", "Table", []string{"topology"}}},
@@ -117,7 +118,7 @@ var forTests = set("bench/study/studytest", "core/internal/roomtest", "internal/
 // a random seed; reflect and unsafe make the other rules blind; sync, runtime
 // and context belong to the caller; os, net and log reach outside.
 var pure = set(
-	"bytes", "cmp", "container/heap", "crypto/sha256", "encoding", "encoding/base64",
+	"bytes", "cmp", "container/heap", "container/list", "crypto/sha256", "encoding", "encoding/base64",
 	"encoding/binary", "encoding/hex", "encoding/json", "encoding/xml", "errors", "fmt", "hash",
 	"hash/crc32", "hash/fnv", "io", "iter", "maps", "math", "math/bits", "slices",
 	"sort", "strconv", "strings", "time", "unicode", "unicode/utf16", "unicode/utf8",

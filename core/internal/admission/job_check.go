@@ -25,6 +25,9 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 	if err := refusal.Text(string(j.Tenant)); err != nil {
 		return refusal.In(err, "tenant")
 	}
+	if err := refusal.Text(j.Program); err != nil {
+		return refusal.In(err, "program")
+	}
 	if j.Class > berth.ClassLatencyCritical {
 		return refusal.Of(berth.ErrInvalid, "class", fmt.Sprintf("%d is out of range", j.Class))
 	}
@@ -314,6 +317,7 @@ func (ad *Admission) newJob(spec *berth.Job, patternOf func(*berth.Job) *record.
 	}
 	j := record.NewJob(spec, patternOf(spec), q)
 	j.Spec.Queue = ad.state.Quota.Name(q) // one string for all jobs of the queue
+	j.Learned = ad.state.Learned(j)
 	j.Later = ad.state.Later(j)
 	return j, nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/internal/errtext"
-	"github.com/berth-sched/berth/internal/limits"
 )
 
 // SaveJobs lists all jobs with their replicas, by ID.
@@ -81,8 +80,11 @@ func (ad *Admission) restoreJob(s *record.SavedJob, patternOf func(*berth.Job) *
 	if len(s.Replicas) == 0 && (s.Job.Service == nil || s.Cancelled) {
 		return refusal.Of(berth.ErrInvalid, "replicas", "is empty")
 	}
-	if s.Later < 0 || s.Later > limits.MaxSpan {
-		return refusal.Of(berth.ErrInvalid, "later", fmt.Sprintf("%d ms is outside 0..%d", int64(s.Later), int64(limits.MaxSpan)))
+	if err := refusal.Span(s.Later); err != nil {
+		return refusal.In(err, "later")
+	}
+	if err := refusal.Span(s.Learned); err != nil {
+		return refusal.In(err, "learned")
 	}
 	ad.books.Admit(j)
 	j.JobPart = s.JobPart

@@ -80,8 +80,8 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 	}
 	if rep.State == berth.ReplicaRunning {
 		out.Since = rep.Started
-		if rep.Job.Spec.ExpectedRuntime > 0 {
-			out.ExpectedEnd = rep.Started.Add(rep.Job.Spec.ExpectedRuntime)
+		if length := rep.Job.Length(); length > 0 {
+			out.ExpectedEnd = rep.Started.Add(length)
 		}
 	}
 	out.Bandwidth = an.bandwidth(rep)

@@ -177,9 +177,20 @@ func (bl *Backlog) nodesOf(domains [][]string) []*record.Node {
 // end at an instant.
 func (bl *Backlog) Admits(w *record.Reservation, rep *record.Replica, end berth.Time) bool {
 	r := w.Kind.Rule()
-	return r.Own && w.Rep == rep || r.InTime && end <= w.From ||
+	return r.Own && w.Rep == rep || r.InTime && bl.LeavesBefore(w, rep, end) ||
 		r.Queue && w.Queue != quota.NoQueue && bl.Below(rep.Job.Queue, w.Queue) ||
 		r.LowCost && record.MayBurnIn(rep) || r.LostHardware && bl.state.MaySpare(rep) || bl.mayTake(r.Taker, rep, w)
+}
+
+// LeavesBefore reports whether a replica that is expected to end at an instant leaves its place
+// in time for a reservation. What was learned of run times is right for one job in two. That will
+// do for a gang that waits, as it is planned anew; maintenance is not put off, and goes by what
+// the job tells.
+func (bl *Backlog) LeavesBefore(w *record.Reservation, rep *record.Replica, end berth.Time) bool {
+	if w.IsAdvance() && end <= w.From {
+		end = end.Add(bl.state.Doubt(rep.Job))
+	}
+	return end <= w.From
 }
 
 // passes reports whether a replica may take what is set aside for a beneficiary of its queue. While

@@ -15,7 +15,7 @@ import (
 // reserving is a machine with so many reservations for gangs of each size at the most. All that
 // waits there may get one at once.
 func reserving(t *testing.T, most int) *roomtest.Machine {
-	m := roomtest.New(t, berth.Config{Policy: berth.Policy{ReservedGangs: most, ReserveAfter: 1}})
+	m := roomtest.New(t, berth.Config{Policy: berth.Policy{ReservedGangs: most, ReserveAfter: 1, Stretch: berth.Off}})
 	m.Nodes(4, 8)
 	m.Queue("a", 8)
 	m.Queue("b", 8)

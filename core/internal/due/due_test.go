@@ -22,7 +22,7 @@ const reserveAfter = 5 * berth.Minute
 // machine is a fleet of two nodes of 8 GPUs and two queues. Gangs come to wait by way of the
 // backlog, whose calls of NoteHead and NoteBids are those that the room relies on.
 func machine(t roomtest.TB) *roomtest.Machine {
-	m := roomtest.New(t, berth.Config{Policy: berth.Policy{ReserveAfter: reserveAfter}})
+	m := roomtest.New(t, berth.Config{Policy: berth.Policy{ReserveAfter: reserveAfter, Stretch: berth.Off}})
 	m.Nodes(2, 8)
 	m.Queue("a", 8)
 	m.Queue("b", 8)
@@ -497,4 +497,21 @@ func TestWhatIsDueIsWhatALookWouldFind(t *testing.T) {
 			"": func(t *rapid.T) { require.NoError(t, m.Backlog.CheckDue()) },
 		})
 	})
+}
+
+// A gang may get a reservation no sooner than its turn has come, also if it has waited for long
+// before.
+func TestAGangMayGetAReservationOnceItsTurnHasCome(t *testing.T) {
+	m := roomtest.New(t, berth.Config{Policy: berth.Policy{ReserveAfter: reserveAfter, Stretch: 3}})
+	m.Nodes(2, 8)
+	m.Queue("a", 8)
+	j := roomtest.Job("long", "a", 2, 8)
+	j.ExpectedRuntime = berth.Hour
+	rep := m.Wait(j)
+	m.Later(3*berth.Hour - 1)
+	require.Equal(t, rep.Created.Add(3*berth.Hour), m.Backlog.Due.SyncHeads())
+	require.Empty(t, heads(m, due.SeveralNodes))
+	m.Later(1)
+	m.Backlog.Due.SyncHeads()
+	require.Equal(t, []string{"long"}, heads(m, due.SeveralNodes))
 }

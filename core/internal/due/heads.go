@@ -37,7 +37,11 @@ func (d *Due) At(e *record.Entry) (berth.Time, bool) {
 	if e.Grows || e.Rep.Reserved != nil || b.QuotaSlot >= 0 || b.Shape.IsSingle() || d.Stalled(e.Rep) || d.CannotPlan(e.Rep) {
 		return 0, false
 	}
-	return max(e.Rep.PendingSince.Add(d.state.Config.Policy.ReserveAfter), e.Rep.Reserve.Get().At), true
+	at := max(e.Rep.PendingSince.Add(d.state.Config.Policy.ReserveAfter), e.Rep.Reserve.Get().At)
+	if !e.Rep.Job.Spec.Preferred() {
+		at = max(at, e.Rep.Turn())
+	}
+	return at, true
 }
 
 // Stalled reports whether a reservation was no help to a replica, and nothing became free since.

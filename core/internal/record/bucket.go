@@ -112,9 +112,9 @@ func (b *Bucket) InStep() bool {
 // endsWithGang reports whether an entry is what a gang grows by that ends.
 func (e *Entry) endsWithGang() bool { return e.Grows && e.Rep.Job.Spec.Service == nil }
 
-// endOfGang is the end of the gang of an entry as the job states it. A job that states none has its
-// start in that place: all of that kind end as much later.
-func (e *Entry) endOfGang() berth.Time { return e.Rep.Started.Add(e.Rep.Job.Spec.ExpectedRuntime) }
+// endOfGang is the end of the gang of an entry as it is expected. Where none is, its start is in
+// that place: all of that kind end as much later.
+func (e *Entry) endOfGang() berth.Time { return e.Rep.Started.Add(e.Rep.Job.Length()) }
 
 // kind is the position in Bucket.kinds.
 func (e *Entry) kind() int {
@@ -122,7 +122,7 @@ func (e *Entry) kind() int {
 	switch {
 	case j.Service != nil:
 		kind = endless
-	case j.ExpectedRuntime == 0:
+	case e.Rep.Job.Length() == 0:
 		kind = assumed
 	}
 	if j.Class == berth.ClassLatencyCritical {
@@ -133,9 +133,9 @@ func (e *Entry) kind() int {
 
 // lessHandy orders the entries of a kind: what ends first comes first, then the order of service.
 func lessHandy(a, b *Entry) bool {
-	x, y := &a.Rep.Job.Spec, &b.Rep.Job.Spec
-	if x.Service == nil && x.ExpectedRuntime != y.ExpectedRuntime {
-		return x.ExpectedRuntime < y.ExpectedRuntime
+	x, y := a.Rep.Job, b.Rep.Job
+	if x.Spec.Service == nil && x.Length() != y.Length() {
+		return x.Length() < y.Length()
 	}
 	return CompareEntries(a, b) < 0
 }

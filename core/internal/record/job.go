@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -68,6 +69,10 @@ type Job struct {
 func NewJob(j *berth.Job, p *Pattern, q quota.QueueIndex) *Job {
 	return &Job{Spec: spec.JobOf(j, &p.Asked), Pattern: p, Queue: q}
 }
+
+// Length is how long each replica is expected to run; 0: as the policy assumes. It does not count
+// for services.
+func (j *Job) Length() berth.Duration { return cmp.Or(j.Learned, j.Spec.ExpectedRuntime) }
 
 // Shape is the shape of the whole gang.
 func (j *Job) Shape() *Shape { return j.Pattern.Shape }

@@ -154,6 +154,9 @@ type JobPart struct {
 	// Later is how much later than they were asked for its replicas count as submitted: see
 	// [berth.Policy.Stretch].
 	Later berth.Duration `json:"later,omitempty"`
+	// Learned is how long each replica was expected to run when it was submitted, by what had been
+	// learned; 0: nothing had, or no other than the job tells.
+	Learned berth.Duration `json:"learned,omitempty"`
 }
 
 // A CordonPart is what was told of the use of a node.

@@ -183,14 +183,14 @@ func CompareEntries(a, b *Entry) int {
 	if d := values.CompareBool(a.Grows, b.Grows); d != 0 {
 		return d
 	}
-	if d := cmp.Compare(a.Rep.turn(), b.Rep.turn()); d != 0 {
+	if d := cmp.Compare(a.Rep.Turn(), b.Rep.Turn()); d != 0 {
 		return d
 	}
 	return cmp.Or(CompareReplicas(a.Rep, b.Rep), cmp.Compare(a.Group, b.Group))
 }
 
-// turn is when a replica counts as submitted.
-func (rep *Replica) turn() berth.Time { return rep.Created.Add(rep.Job.Later) }
+// Turn is when a replica counts as submitted.
+func (rep *Replica) Turn() berth.Time { return rep.Created.Add(rep.Job.Later) }
 
 // CompareRank compares two replicas of one queue by class and priority.
 func CompareRank(a, b *Replica) int { return rankOf(a).compare(rankOf(b)) }

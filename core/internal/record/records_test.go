@@ -285,6 +285,7 @@ var numberLists = map[string]string{
 	"Fresh":        "numbers of groups of the job that is saved beside it",
 	"Changes":      "instants, oldest first",
 	"Losses":       "instants, oldest first",
+	"Ran":          "run times of one kind of job, oldest first",
 	"Starts":       "memory slices of a GPU",
 	"PCIDeviceIDs": "numbers of the vendor",
 	"ScorerBooks":  "bytes of the embedder's own",

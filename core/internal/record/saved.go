@@ -12,6 +12,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/effort"
 	"github.com/berth-sched/berth/core/internal/losses"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/runtimes"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
@@ -287,6 +288,8 @@ type Snapshot struct {
 	Lost      []losses.Record `json:"lost,omitempty"`
 	SparesDue bool            `json:"sparesDue,omitempty"`
 	// LostMembers is what hardware took since the last pass.
-	LostMembers []berth.Loss   `json:"lostMembers,omitempty"`
-	Bounds      *effort.Bounds `json:"bounds,omitempty"` // nil: the usual ones
+	LostMembers []berth.Loss `json:"lostMembers,omitempty"`
+	// Runtimes of jobs that finished.
+	Runtimes []runtimes.Saved `json:"runtimes,omitempty"`
+	Bounds   *effort.Bounds   `json:"bounds,omitempty"` // nil: the usual ones
 }

@@ -149,7 +149,7 @@ func (m *Machine) Refused(err *berth.Error, kind error, field string) {
 // Check is Core.Check as far as rooms have checks of their own. It returns the first violation.
 func (m *Machine) Check() error {
 	for _, check := range [...]func() error{
-		m.State.CheckNodes, m.State.CheckJobs, m.State.CheckMembers, m.State.CheckTopology, m.State.CheckShapes, m.State.CheckEndings,
+		m.State.CheckNodes, m.State.CheckJobs, m.State.CheckMembers, m.State.CheckTopology, m.State.CheckShapes, m.State.CheckEndings, m.State.Runtimes.Check,
 		m.Books.CheckHolds, m.Books.CheckCharges, m.Books.CheckCapacities, m.Books.CheckLots, m.Books.CheckContenders, m.Books.CheckLedger,
 		m.Backlog.CheckWaiting, m.Backlog.CheckQueues, m.Backlog.CheckDue, m.Backlog.CheckReservations,
 		m.Upkeep.CheckTrust, m.Upkeep.CheckSpares, m.Upkeep.CheckLosses,

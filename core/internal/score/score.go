@@ -178,7 +178,7 @@ func (sc *Scoring) Submitted(j *record.Job) {
 		sc.books.Submitted(&full)
 	}
 	if sc.demand != nil {
-		runtime := j.Spec.ExpectedRuntime
+		runtime := j.Length()
 		if j.Spec.Service != nil {
 			runtime = 0
 		}

@@ -70,7 +70,7 @@ func (se *Search) Uprooted() []*record.Replica {
 		}
 	}
 	slices.SortFunc(list, func(a, b *record.Replica) int {
-		return cmp.Or(record.CompareRank(b, a), cmp.Compare(a.Created, b.Created), record.CompareReplicas(a, b))
+		return cmp.Or(record.CompareRank(b, a), cmp.Compare(a.Turn(), b.Turn()), record.CompareReplicas(a, b))
 	})
 	return slices.Compact(list)
 }

@@ -300,7 +300,7 @@ func (se *Search) planBesideOthers(e *record.Entry) (at berth.Time, nodes []*rec
 				case w.IsExclusive() && w.Rep != e.Rep: // it is over when its gang is
 					at = max(at, se.state.ExpectedEnd(w.Rep))
 				case !se.backlog.Admits(w, e.Rep, agenda.Never) && !w.IsAwaited():
-					intime = intime && ends && at.Add(length) <= w.From
+					intime = intime && ends && se.backlog.LeavesBefore(w, e.Rep, at.Add(length))
 				}
 			}
 		}
@@ -321,7 +321,7 @@ func (se *Search) Wherever(e *record.Entry, until berth.Time) *gang.Request {
 		if w.IsAwaited() && w.Rep != e.Rep {
 			return !w.IsPlanned() && se.mayEnd(e.Rep, w.Rep)
 		}
-		return se.backlog.Admits(w, e.Rep, agenda.Never) && !w.IsBackoff() || w.IsExclusive() && w.Rep.EndsAt != 0 || w.IsAdvance() && until <= w.From
+		return se.backlog.Admits(w, e.Rep, agenda.Never) && !w.IsBackoff() || w.IsExclusive() && w.Rep.EndsAt != 0 || w.IsAdvance() && se.backlog.LeavesBefore(w, e.Rep, until)
 	})
 }
 

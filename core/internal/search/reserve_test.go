@@ -16,7 +16,7 @@ import (
 )
 
 // soon is a policy by which a gang may get a reservation a second after it has begun to wait.
-var soon = berth.Policy{ReserveAfter: berth.Second, ReservedGangs: 1}
+var soon = berth.Policy{ReserveAfter: berth.Second, ReservedGangs: 1, Stretch: berth.Off}
 
 // reserve places what fits, and makes reservations once that is due.
 func reserve(m *roomtest.Machine) {

@@ -24,6 +24,7 @@ type Job struct {
 	Service         *berth.Service
 	MinRuntime      berth.Duration
 	ExpectedRuntime berth.Duration
+	Program         string
 	Checkpoint      berth.Checkpoint
 	GangTimeout     berth.Duration
 }
@@ -58,7 +59,7 @@ func (a *Asked) Clone() Asked {
 func JobOf(j *berth.Job, asked *Asked) Job {
 	return Job{
 		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority, Asked: asked, Service: values.Copied(j.Service),
-		MinRuntime: j.MinRuntime, ExpectedRuntime: j.ExpectedRuntime, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
+		MinRuntime: j.MinRuntime, ExpectedRuntime: j.ExpectedRuntime, Program: j.Program, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
 	}
 }
 
@@ -67,9 +68,12 @@ func (j *Job) Full() berth.Job {
 	return berth.Job{
 		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority,
 		Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels, Service: j.Service,
-		MinRuntime: j.MinRuntime, ExpectedRuntime: j.ExpectedRuntime, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
+		MinRuntime: j.MinRuntime, ExpectedRuntime: j.ExpectedRuntime, Program: j.Program, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
 	}
 }
+
+// Preferred reports whether somebody put the job before others, by class or priority.
+func (j *Job) Preferred() bool { return j.Class > berth.ClassBatch || j.Priority > 0 }
 
 // Group is the position of a group by name, or -1.
 func (j *Job) Group(name string) int {

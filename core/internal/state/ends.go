@@ -29,13 +29,26 @@ func (e Ending) Less(f Ending) bool {
 
 // Runtime is how long a replica is expected to run. False: for ever, as services do.
 func (st *State) Runtime(j *record.Job) (berth.Duration, bool) {
-	return cmp.Or(j.Spec.ExpectedRuntime, st.Config.Policy.AssumedRuntime), j.Spec.Service == nil
+	return cmp.Or(j.Length(), st.Config.Policy.AssumedRuntime), j.Spec.Service == nil
 }
 
-// Later is how much later than it is submitted a job counts as submitted, as the policy is now.
+// Doubt is how much longer a replica runs than it is expected to if what the job tells is true, or
+// what the policy assumes, and not what was learned.
+func (st *State) Doubt(j *record.Job) berth.Duration {
+	if j.Learned == 0 {
+		return 0
+	}
+	return max(0, cmp.Or(j.Spec.ExpectedRuntime, st.Config.Policy.AssumedRuntime)-j.Learned)
+}
+
+// Later is how much later than it is submitted a job counts as submitted, as the policy is now. A
+// service is for those that ask it: it has its turn at once.
 func (st *State) Later(j *record.Job) berth.Duration {
 	policy := &st.Config.Policy
-	length, _ := st.Runtime(j)
+	length, ends := st.Runtime(j)
+	if !ends {
+		return 0
+	}
 	return berth.Duration(max(0, policy.Stretch)) * min(length, policy.AssumedRuntime, limits.MaxSpan/limits.MaxStretch)
 }
 

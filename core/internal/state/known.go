@@ -46,6 +46,7 @@ func (st *State) SetClock(now berth.Time) { st.Now = now }
 // SetPolicy puts a policy in force. Requests carry the locality.
 func (st *State) SetPolicy(p berth.Policy) {
 	st.Config.Policy = p
+	st.Runtimes.Keep(p.RuntimeSamples)
 	st.Classes.Outdate()
 }
 

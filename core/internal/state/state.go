@@ -13,6 +13,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/losses"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/runtimes"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
@@ -82,6 +83,8 @@ type State struct {
 	out []berth.Order
 	// Totals are counted where what they count is done.
 	Totals *berth.Totals
+	// Runtimes are those of jobs that finished.
+	Runtimes *runtimes.Runtimes
 }
 
 // New returns the state of an empty fleet.
@@ -92,6 +95,6 @@ func New(catalogue *catalogue.Catalogue, losses *losses.Losses, agenda *agenda.A
 		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.OrderID]*record.Replica{}, Shapes: map[string]*record.Shape{},
 		Patterns: map[string]*record.Pattern{},
 		Todo:     btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, Ending.Less),
-		Leaving: btree.NewG(16, record.LessReplica), Returning: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{},
+		Leaving: btree.NewG(16, record.LessReplica), Returning: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{}, Runtimes: runtimes.New(config.Policy.RuntimeSamples),
 	}
 }

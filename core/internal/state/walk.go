@@ -137,12 +137,12 @@ func (st *State) EachNoted(list []Noted, restore func(*record.Replica, *record.S
 }
 
 // ByPrecedence lists the replicas that were restored about in the order of service, by rank and
-// age: each that waits then goes behind those that are there, and moves none of them.
+// turn: each that waits then goes behind those that are there, and moves none of them.
 func (st *State) ByPrecedence(jobs []record.SavedJob) []*record.Replica {
 	type precedence struct { // to compare these looks at no record
 		class    berth.Class
 		priority int32
-		created  berth.Time
+		turn     berth.Time
 		number   int
 	}
 	var reps []*record.Replica
@@ -150,12 +150,12 @@ func (st *State) ByPrecedence(jobs []record.SavedJob) []*record.Replica {
 	for i := range jobs {
 		for k := range jobs[i].Replicas {
 			rep := jobs[i].Replicas[k].Restored
-			list = append(list, precedence{rep.Job.Spec.Class, rep.Job.Spec.Priority, rep.Created, len(reps)})
+			list = append(list, precedence{rep.Job.Spec.Class, rep.Job.Spec.Priority, rep.Turn(), len(reps)})
 			reps = append(reps, rep)
 		}
 	}
 	slices.SortFunc(list, func(a, b precedence) int {
-		return cmp.Or(cmp.Compare(b.class, a.class), cmp.Compare(b.priority, a.priority), cmp.Compare(a.created, b.created), a.number-b.number)
+		return cmp.Or(cmp.Compare(b.class, a.class), cmp.Compare(b.priority, a.priority), cmp.Compare(a.turn, b.turn), a.number-b.number)
 	})
 	ordered := make([]*record.Replica, len(list))
 	for i, p := range list {
