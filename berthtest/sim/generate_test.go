@@ -77,6 +77,8 @@ func (g *generator) policy() berth.Policy {
 		ReservedGangs:      one(g, 0, 0, 1, 2, 2, -1),
 		ReservationTimeout: one(g, 0, 0, berth.Minute, 5*berth.Minute),
 		AssumedRuntime:     one(g, 0, 5*berth.Minute, 20*berth.Minute),
+		RuntimeSamples:     one(g, 0, 1, 4, berth.Off),
+		Stretch:            one(g, 0, 0, 1, berth.Off),
 		BackfillBudget:     one(g, 0, 0, 1),
 
 		UsageHalfLife:      one(g, 0, 0, 5*berth.Minute, berth.Hour),
@@ -239,6 +241,7 @@ func (g *generator) submit() {
 	}
 	// What a job says of its length may be right, or not.
 	j.ExpectedRuntime = one(g, 0, a.Runtime, a.Runtime+berth.Minute, a.Runtime/2, berth.Minute)
+	j.Program = one(g, "", "", "train", "tune", "serve")
 	a.Event = berth.JobSubmitted{Job: j}
 	g.list = append(g.list, a)
 	later := func() berth.Time {

@@ -55,7 +55,7 @@ func TestS2_GangsAreWholeOrNotAtAll(t *testing.T) {
 // when everything is gone.
 func TestS3_UsageIsTheSumOfWhatIsHeld(t *testing.T) {
 	t.Parallel()
-	runs := press(t, 3, nil, "cancelled while running", "cancelled while binding", "limit lowered below usage", "share placed")
+	runs := press(t, 5, nil, "cancelled while running", "cancelled while binding", "limit lowered below usage", "share placed")
 	for _, r := range runs {
 		r.leave()
 		require.NoError(t, r.err)

@@ -80,6 +80,7 @@ var mattersCases = []string{
 	"scaled up", "scaled down while pending", "scaled down while binding", "scaled down while running",
 	"release because hardware-lost", "release because member-failed", "release because bind-expired",
 	"release because bind-failed", "release because cancelled", "release because scaled-down",
+	"a run time was learned", "expected to run as others did",
 	"gang reserved", "reservation of a gang timed out", "reservation of a gang ended with a node",
 	"placed on its reservation", "passed the reservation of a gang by rank", "backfilled onto the reservation of a gang",
 	"advance reservation made", "advance reservation changed", "advance reservation removed",
