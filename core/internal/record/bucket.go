@@ -21,18 +21,23 @@ type Bucket struct {
 	Due       int // the number by which package due knows it; 0: it does not
 	// kinds has the entries once more, by what else than their order tells whether they may be on
 	// nodes that are set aside: whether their loss is cheap, and when they end. Of a kind the first
-	// is admitted wherever another is, unless that one ranks above it. What gangs grow by ends with
-	// them, whenever it is placed, and so stands in growers instead, unless it never ends.
-	kinds   [2 * lengths]*pq.Heap[*Entry]     // nil: there were none
-	growers [2 * lengths]*roster.Ends[*Entry] // nil: there were none
+	// is admitted wherever another is, unless that one ranks above it. Where run times are learned and
+	// others were told, what is set aside in advance goes by these: toldFirst has those entries in
+	// that order. What gangs grow by ends with them, whenever it is placed, and so stands in growers
+	// instead, unless it never ends; there the order is that of the learned ends alone.
+	kinds     [2 * lengths]*pq.Heap[*Entry]     // nil: there were none
+	toldFirst [2]*pq.Heap[*Entry]               // nil: there were none
+	growers   [2 * lengths]*roster.Ends[*Entry] // nil: there were none
 }
 
-// How long the entries of a kind run: as long as they state, as long as is assumed, or without an
-// end.
+// How long the entries of a kind run: as long as they state, as long as is assumed, without an end,
+// as long as was learned where they state nothing, or something else.
 const (
 	stated = iota
 	assumed
 	endless
+	learned
+	corrected
 	lengths
 )
 
@@ -70,6 +75,14 @@ func (b *Bucket) Add(e *Entry) {
 			b.kinds[kind] = &starters
 		}
 		b.kinds[kind].Push(e)
+		if kind%lengths == corrected {
+			h := &b.toldFirst[kind/lengths]
+			if *h == nil {
+				told := pq.New(lessTold, func(e *Entry, slot int) { e.told = int32(slot) })
+				*h = &told
+			}
+			(*h).Push(e)
+		}
 	}
 	b.Queue.note(e, true)
 }
@@ -84,6 +97,9 @@ func (b *Bucket) Remove(e *Entry) {
 		b.growers[kind].Remove(e.endOfGang(), e)
 	} else {
 		b.kinds[kind].Remove(int(e.handy))
+		if kind%lengths == corrected {
+			b.toldFirst[kind/lengths].Remove(int(e.told))
+		}
 	}
 	b.Queue.note(e, false)
 }
@@ -104,6 +120,9 @@ func (b *Bucket) InStep() bool {
 		if h == nil {
 			return true
 		}
+		if told := b.toldFirst[e.kind()/lengths]; e.kind()%lengths == corrected && (int(e.told) >= told.Len() || told.Items()[e.told] != e) {
+			return true
+		}
 		list := h.Items()
 		return int(e.handy) >= len(list) || list[e.handy] != e || rankOf(e.Rep).compare(b.Queue.top) > 0
 	})
@@ -119,10 +138,14 @@ func (e *Entry) endOfGang() berth.Time { return e.Rep.Started.Add(e.Rep.Job.Leng
 // kind is the position in Bucket.kinds.
 func (e *Entry) kind() int {
 	j, kind := &e.Rep.Job.Spec, stated
-	switch {
+	switch anew := e.Rep.Job.Learned != 0; {
 	case j.Service != nil:
 		kind = endless
-	case e.Rep.Job.Length() == 0:
+	case anew && j.ExpectedRuntime == 0:
+		kind = learned
+	case anew:
+		kind = corrected
+	case j.ExpectedRuntime == 0:
 		kind = assumed
 	}
 	if j.Class == berth.ClassLatencyCritical {
@@ -136,6 +159,15 @@ func lessHandy(a, b *Entry) bool {
 	x, y := a.Rep.Job, b.Rep.Job
 	if x.Spec.Service == nil && x.Length() != y.Length() {
 		return x.Length() < y.Length()
+	}
+	return CompareEntries(a, b) < 0
+}
+
+// lessTold is lessHandy by what was told or learned, whichever is longer.
+func lessTold(a, b *Entry) bool {
+	longer := func(j *Job) berth.Duration { return max(j.Learned, j.Spec.ExpectedRuntime) }
+	if x, y := longer(a.Rep.Job), longer(b.Rep.Job); x != y {
+		return x < y
 	}
 	return CompareEntries(a, b) < 0
 }
@@ -162,6 +194,9 @@ func (b *Bucket) EachAsHandy(like *Entry, now berth.Time, otherwise berth.Durati
 func (b *Bucket) handyStarter(kind int, f func(*Entry)) {
 	if h := b.kinds[kind]; h != nil && h.Len() > 0 {
 		f(h.Min())
+		if kind%lengths == corrected {
+			f(b.toldFirst[kind/lengths].Min())
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package record_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -52,6 +53,44 @@ func TestBucketsAreServedInTheOrderOfTheirFirstEntries(t *testing.T) {
 				x.Rep, y.Rep = nil, nil
 				require.Equal(t, expected, a.Before(b))
 				x.Rep, y.Rep = repX, repY
+			}
+		}
+	}
+}
+
+// Among the handy entries of a bucket is one that ends as soon as any, by what was learned, and one
+// that ends as soon as any by what was told: where it would end too late, so would all.
+func TestAHandyEntryEndsAsSoonAsAny(t *testing.T) {
+	const assumed = 24 * berth.Hour
+	for seed := range drawn.Seeds(40) {
+		random := rand.New(rand.NewPCG(7, seed))
+		q := &record.Queue{}
+		b := record.NewBucket(q, nil)
+		q.List = []*record.Bucket{b}
+		expected := func(e *record.Entry) berth.Duration { return cmp.Or(e.Rep.Job.Length(), assumed) }
+		told := func(e *record.Entry) berth.Duration {
+			return max(expected(e), cmp.Or(e.Rep.Job.Spec.ExpectedRuntime, assumed))
+		}
+		for step := range 100 {
+			if b.Entries.Len() > 0 && random.IntN(3) == 0 {
+				b.Remove(b.Entries.Items()[random.IntN(b.Entries.Len())])
+			} else {
+				j := &record.Job{Spec: spec.Job{ID: berth.JobID(fmt.Sprint(step)), ExpectedRuntime: berth.Duration(random.IntN(3)) * berth.Hour}}
+				j.Learned = berth.Duration(random.IntN(3)) * 40 * berth.Minute
+				b.Add(&record.Entry{Rep: &record.Replica{Job: j}, Bucket: b})
+			}
+			require.True(t, b.InStep())
+			var handy []*record.Entry
+			b.EachHandy(0, assumed, func(e *record.Entry) { handy = append(handy, e) })
+			for _, length := range []func(*record.Entry) berth.Duration{expected, told} {
+				soonest := func(list []*record.Entry) (least berth.Duration) {
+					least = assumed
+					for _, e := range list {
+						least = min(least, length(e))
+					}
+					return least
+				}
+				require.Equal(t, soonest(b.Entries.Items()), soonest(handy))
 			}
 		}
 	}
