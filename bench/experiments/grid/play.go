@@ -47,6 +47,7 @@ func knobs() []line {
 	off := berth.Preemption{Mode: berth.PreemptionOff}
 	return []line{
 		underPolicy("in the order of submission", berth.Policy{Stretch: berth.Off}),
+		underPolicy("run times are believed as told", berth.Policy{RuntimeSamples: berth.Off}),
 		underPolicy("no reservations", berth.Policy{ReservedGangs: berth.Off}),
 		underPolicy("4 reservations", berth.Policy{ReservedGangs: 4}),
 		underPolicy("unsaved work is stopped", berth.Policy{Preemption: berth.Preemption{StopUnsaved: true}}),
