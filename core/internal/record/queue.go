@@ -90,8 +90,8 @@ func (e *Entry) IsOneMember() bool {
 type Entry struct {
 	Rep    *Replica
 	Bucket *Bucket
-	// Slot is the position in the bucket, handy that among the entries of its kind, and told that in
-	// Bucket.toldFirst.
+	// Slot is the position in the bucket, handy that among the entries of its kind, and told that
+	// in Bucket.toldFirst.
 	Slot, handy, told int32
 	// FreshAt is the position in Backlog.Fresh, or -1.
 	FreshAt int32
