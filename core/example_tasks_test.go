@@ -35,6 +35,36 @@ func Example_preempt() {
 	// llm is pending
 }
 
+// Every night a job tells a limit of sixteen hours, and is over after one. After four nights it is
+// expected to be.
+func Example_runTimes() {
+	sched := newExample()
+	for night := range 5 {
+		now := morning.Add(berth.Duration(night) * berth.Day)
+		job := training(berth.JobID(fmt.Sprint("night-", night)), 1)
+		job.Job.Program, job.Job.ExpectedRuntime = "nightly", 16*berth.Hour
+		mustApply(sched, now, job)
+		pass(sched, now)
+		e, err := sched.Explain(job.Job.ID)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("expected to run for", e.Replicas[0].ExpectedEnd.Sub(now))
+		mustApply(sched, now.Add(berth.Hour), berth.JobFinished{Job: job.Job.ID, Incarnation: 1})
+	}
+	// Output:
+	// 0s: bind night-0 n1[0-7] (fits)
+	// expected to run for 16h0m0s
+	// 24h0m0s: bind night-1 n1[0-7] (fits)
+	// expected to run for 16h0m0s
+	// 48h0m0s: bind night-2 n1[0-7] (fits)
+	// expected to run for 16h0m0s
+	// 72h0m0s: bind night-3 n1[0-7] (fits)
+	// expected to run for 16h0m0s
+	// 96h0m0s: bind night-4 n1[0-7] (fits)
+	// expected to run for 1h0m0s
+}
+
 // A node is drained: its gang is asked for a checkpoint, stopped, and started again in the place
 // that was kept for it meanwhile.
 func Example_drain() {
