@@ -24,7 +24,8 @@
 //   - Survive a crash: [journal.ExampleDurable]; by hand, [core.ExampleRestore].
 //   - Preempt batch work for a service: [core.Example_preempt]. Drain a node: [core.Example_drain].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
-//   - Reserve GPUs in advance: [core.Example_reserve]. Have run times learned: [core.Example_runTimes].
+//   - Reserve GPUs in advance: [core.Example_reserve].
+//   - Have run times learned: [core.Example_runTimes].
 //   - Ask why a job waits: [core.ExampleCore_Explain], [core.ExampleCore_StartPlan].
 //   - Adopt what runs already: [core.Example_adopt].
 //   - Export metrics: [core.Example_metrics].
