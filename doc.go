@@ -528,6 +528,7 @@
 // [core.Example_metrics]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Metrics
 // [core.Example_divideGPUs]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-DivideGPUs
 // [core.Example_reserve]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Reserve
+// [core.Example_runTimes]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-RunTimes
 // [core.ExampleCore_Explain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.Explain
 // [core.ExampleCore_StartPlan]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.StartPlan
 // [core.Example_adopt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Adopt

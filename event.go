@@ -297,8 +297,8 @@ func (JobCancelled) event() {}
 type JobFinished struct {
 	Job         JobID       `json:"job"`
 	Incarnation Incarnation `json:"incarnation"`
-	// Failed and Reason are for people and for the journal: a job that ended is not started
-	// again either way.
+	// Failed jobs are not started again either, but for how long they ran says nothing of others.
+	// Reason is for people and for the journal.
 	Failed bool   `json:"failed,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }

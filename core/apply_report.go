@@ -228,7 +228,9 @@ func (c *Core) jobFinished(e berth.JobFinished) *berth.Error {
 		return refusal.Of(berth.ErrStale, "incarnation", "the job is ending already")
 	}
 	c.state.Totals.JobsFinished++
-	c.state.LearnFrom(rep)
+	if !e.Failed {
+		c.state.LearnFrom(rep)
+	}
 	j.Cancelled = true
 	if rep.State == berth.ReplicaReleasing {
 		rep.Release.Note().Gone = true // its Release goes on

@@ -155,6 +155,31 @@ func TestL3_AGangDoesNotStarveUnderSmallJobs(t *testing.T) {
 	})
 }
 
+// A gang does not starve under jobs that tell nothing, and run for far longer than those that were
+// learned from: once it has waited for as long as they are assumed to run, none of them is let in.
+func TestL3_AGangDoesNotStarveWhereWhatWasLearnedIsWrong(t *testing.T) {
+	const assumed = 4 * berth.Hour
+	h := newHarbour(t, berth.Config{Policy: berth.Policy{ReserveAfter: berth.Minute, Stretch: berth.Off, AssumedRuntime: assumed}})
+	h.nodes("n", 2)
+	for i := range 4 {
+		h.job(fmt.Sprint("short", i), 1, 1, -berth.Minute)
+	}
+	h.minute()
+	h.minute()
+	h.job("first", 1, 8, berth.Hour)
+	h.minute()
+	gang := h.job("gang", 2, 8, berth.Hour)
+	minute := 0
+	for ; h.started[gang] == 0; minute++ {
+		require.Less(t, minute, 600, "the gang starves")
+		if minute%10 == 0 {
+			h.job(fmt.Sprintf("long%03d", minute), 1, 4, -180*berth.Minute)
+		}
+		h.minute()
+	}
+	require.Greater(t, minute, 240, "until then those are let in that are taken for short")
+}
+
 // Without reservations the same stream keeps the gang out: the test above can fail.
 func TestL3_WithoutReservationsItStarves(t *testing.T) {
 	h := newHarbour(t, berth.Config{Policy: berth.Policy{ReservedGangs: berth.Off, Stretch: berth.Off}})

@@ -58,7 +58,7 @@ func (c *Checker) learn(rep *replica) {
 	if c.policy.RuntimeSamples <= 0 || rep.state != berth.ReplicaRunning || rep.incarnation != 1 {
 		return
 	}
-	ran := max(int64(c.now.Sub(rep.started)), 1)
+	ran := min(max(int64(c.now.Sub(rep.started)), 1), 1<<43)
 	if told := int64(rep.job.spec.ExpectedRuntime); told > 0 {
 		if ran >= 16*told {
 			ran = 16 * asTold

@@ -179,7 +179,9 @@ func (c *Checker) jobFinished(e berth.JobFinished) error {
 		return broken(PromiseS9, "the end of %s was accepted, which is on its way out already", rep)
 	}
 	c.saw("finished while " + rep.doing())
-	c.learn(rep)
+	if !e.Failed {
+		c.learn(rep)
+	}
 	rep.job.cancelled = true
 	c.signal(rep, protocol.SignalFinish)
 	if rep.state == berth.ReplicaReleasing {

@@ -75,7 +75,7 @@ func (c *Checker) trespass(rep *replica, n *node) {
 		case c.planned == rep && rep.retriedIn == c.passes: // as if its members had lived: the other waits for its turn
 			c.saw("came back where another waits")
 			c.ousted[key] = true
-		case c.leavesBy(rep, r.From):
+		case c.leavesGang(rep, key, r.From):
 			c.saw("backfilled onto the reservation of a gang")
 		case c.mayPass(rep, key):
 			c.saw("passed the reservation of a gang by rank")
@@ -298,7 +298,7 @@ func (c *Checker) againstGang(key gangKey, gangs map[gangKey]berth.ReservationRe
 			key, count, large, c.policy.ReservedGangs)
 	case c.now < rep.pendingSince.Add(c.policy.ReserveAfter):
 		return broken(PromiseReservations, "%s got a reservation at %d, and is pending since %d", key, c.now, rep.pendingSince)
-	case rep.job.spec.Class == berth.ClassBatch && rep.job.spec.Priority <= 0 && c.now < rep.created.Add(rep.job.later):
+	case rep.job.spec.Class == berth.ClassBatch && rep.job.spec.Priority <= 0 && rep.incarnation == 0 && c.now < rep.created.Add(min(rep.job.later, c.policy.AssumedRuntime/2)):
 		return broken(PromiseReservations, "%s got a reservation at %d, and its turn is %d later than %d", key, c.now, rep.job.later, rep.created)
 	case c.passed && (r.From < c.now || !anew):
 		return broken(PromiseReservations, "%s got a reservation from %d until %d at %d", key, r.From, r.Until, c.now)

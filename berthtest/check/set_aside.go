@@ -78,8 +78,10 @@ func (r *reservation) has(n *node) bool {
 
 // ends is when a replica is expected to end if something is placed for it now. False:
 // never, as services do.
-func (c *Checker) ends(rep *replica) (berth.Time, bool) {
-	length := c.lengthOf(rep.job)
+func (c *Checker) ends(rep *replica) (berth.Time, bool) { return c.endsAfter(rep, c.lengthOf(rep.job)) }
+
+// endsAfter is ends for a run time.
+func (c *Checker) endsAfter(rep *replica, length berth.Duration) (berth.Time, bool) {
 	from := c.now
 	if rep.state == berth.ReplicaRunning {
 		from = rep.started
@@ -98,11 +100,20 @@ func (c *Checker) leavesBy(rep *replica, at berth.Time) bool {
 	return ends && end <= at
 }
 
-// leavesAsTold is leavesBy for a reservation in advance: it does not rely on what was learned.
+// leavesAsTold is leavesBy for a reservation in advance, and for a gang that has waited for long: it
+// does not rely on what was learned.
 func (c *Checker) leavesAsTold(rep *replica, at berth.Time) bool {
-	told := cmp.Or(rep.job.spec.ExpectedRuntime, c.policy.AssumedRuntime)
-	end, ends := c.ends(rep)
-	return ends && end.Add(max(0, told-c.lengthOf(rep.job))) <= at
+	longest := max(c.lengthOf(rep.job), cmp.Or(rep.job.spec.ExpectedRuntime, c.policy.AssumedRuntime))
+	end, ends := c.endsAfter(rep, longest)
+	return ends && end <= at
+}
+
+// leavesGang is leavesBy for the reservation of a gang.
+func (c *Checker) leavesGang(rep *replica, key gangKey, at berth.Time) bool {
+	if other := c.beneficiary(key); other != nil && other.state == berth.ReplicaPending && c.now >= other.pendingSince.Add(c.policy.AssumedRuntime) {
+		return c.leavesAsTold(rep, at)
+	}
+	return c.leavesBy(rep, at)
 }
 
 // mayEnter: a member is not placed on a node that is set aside, unless it belongs
@@ -227,7 +238,7 @@ func (c *Checker) setAside(n *node, rep *replica) int {
 		}
 	}
 	for key, r := range c.gangs {
-		if key != (gangKey{rep.job.spec.ID, rep.number}) && slices.Contains(r.Nodes, n.spec.ID) && (!spare || !c.surelyPasses(rep, key) && !c.leavesBy(rep, r.From)) {
+		if key != (gangKey{rep.job.spec.ID, rep.number}) && slices.Contains(r.Nodes, n.spec.ID) && (!spare || !c.surelyPasses(rep, key) && !c.leavesGang(rep, key, r.From)) {
 			ways |= byGang
 		}
 	}

@@ -148,8 +148,9 @@ func (r *run) now() berth.Time {
 func TestEveryArrowOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
-	// In 31 one that is asked finishes after a restore, in 42 one that ends does so in part.
-	for seed := range drawn.SeedsAnd(6, 31, 42) {
+	// In these are restored: 49 and 106 one that shrinks, 50 and 90 one that has expired, before rare
+	// ends of each.
+	for seed := range drawn.SeedsAnd(6, 49, 50, 90, 106) {
 		g := newGenerator(seed)
 		config, options, _ := g.hectic()
 		r := runWith(config, options, func(r *run) sim.Workload { return &tormentor{generator: g, run: r} })

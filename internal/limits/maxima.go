@@ -30,7 +30,7 @@ const (
 	MaxStretch = 100
 	// MaxRuntimeSamples bounds the run times that are remembered of a kind of job, and
 	// MaxRuntimeKinds the kinds.
-	MaxRuntimeSamples = 1000
+	MaxRuntimeSamples = 128
 	MaxRuntimeKinds   = 4096
 )
 

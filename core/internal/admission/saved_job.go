@@ -86,8 +86,14 @@ func (ad *Admission) restoreJob(s *record.SavedJob, patternOf func(*berth.Job) *
 	if err := refusal.Span(s.Learned); err != nil {
 		return refusal.In(err, "learned")
 	}
+	if s.Job.Service != nil && s.Learned != 0 {
+		return refusal.Of(berth.ErrInvalid, "learned", "is set for a service, which is expected to run for ever")
+	}
 	ad.books.Admit(j)
 	j.JobPart = s.JobPart
+	if j.Spec.Service != nil {
+		j.Later = 0 // it was saved before services had their turn at once
+	}
 	for i, next := 0, 0; i < len(s.Replicas); i++ {
 		r := &s.Replicas[i]
 		if i > 0 && r.Number < next {

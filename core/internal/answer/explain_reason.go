@@ -143,7 +143,11 @@ func (an *Answers) reservedReason(e *record.Entry) berth.Reason {
 	reason.Text = "enough is free, but set aside: " + reason.Text
 	reason.Remedy = an.reservedRemedy(e, end)
 	if left := first.Sub(an.state.Now); first > an.state.Now && first != agenda.Never && end != agenda.Never {
-		reason.Remedy = fmt.Sprintf("an expected run time of at most %v, or %s", left, reason.Remedy)
+		is := ""
+		if length := e.Rep.Job.Learned; length != 0 {
+			is = fmt.Sprintf(" (it is %v, as others of its kind ran)", length)
+		}
+		reason.Remedy = fmt.Sprintf("an expected run time of at most %v%s, or %s", left, is, reason.Remedy)
 	}
 	return reason
 }

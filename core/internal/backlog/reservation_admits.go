@@ -182,13 +182,14 @@ func (bl *Backlog) Admits(w *record.Reservation, rep *record.Replica, end berth.
 		r.LowCost && record.MayBurnIn(rep) || r.LostHardware && bl.state.MaySpare(rep) || bl.mayTake(r.Taker, rep, w)
 }
 
-// LeavesBefore reports whether a replica that is expected to end at an instant leaves its place
-// in time for a reservation. What was learned of run times is right for one job in two. That will
-// do for a gang that waits, as it is planned anew; maintenance is not put off, and goes by what
-// the job tells.
+// LeavesBefore reports whether a replica that is expected to end at an instant leaves its place in
+// time for a reservation. The learned run time is right for one job in two. That will do for most
+// gangs, as they are planned anew. A gang that has waited for as long as the policy assumes a job to
+// run is not put off any more: else one that tells nothing would be let in time and again. Nor is
+// maintenance. Both go by what jobs tell, where that is longer.
 func (bl *Backlog) LeavesBefore(w *record.Reservation, rep *record.Replica, end berth.Time) bool {
-	if w.IsAdvance() && end <= w.From {
-		end = end.Add(bl.state.Doubt(rep.Job))
+	if w.IsAdvance() || w.Rep != nil && bl.state.WaitsLong(w.Rep) {
+		end = bl.state.EndAsTold(rep, end)
 	}
 	return end <= w.From
 }

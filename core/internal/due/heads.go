@@ -38,10 +38,17 @@ func (d *Due) At(e *record.Entry) (berth.Time, bool) {
 		return 0, false
 	}
 	at := max(e.Rep.PendingSince.Add(d.state.Config.Policy.ReserveAfter), e.Rep.Reserve.Get().At)
-	if !e.Rep.Job.Spec.Preferred() {
-		at = max(at, e.Rep.Turn())
+	return max(at, d.passedUntil(e.Rep)), true
+}
+
+// passedUntil is before when a gang gets no reservation, so that short jobs pass it; 0: nobody is to. At most
+// it is half of the run time that the policy assumes after the gang was submitted: long jobs of other
+// queues pass it too, and those of its own that came later.
+func (d *Due) passedUntil(rep *record.Replica) berth.Time {
+	if rep.Job.Spec.Preferred() || rep.Incarnation > 0 {
+		return 0
 	}
-	return at, true
+	return min(rep.Turn(), rep.Created.Add(d.state.Config.Policy.AssumedRuntime/2))
 }
 
 // Stalled reports whether a reservation was no help to a replica, and nothing became free since.

@@ -23,8 +23,9 @@ type Bucket struct {
 	// nodes that are set aside: whether their loss is cheap, and when they end. Of a kind the first
 	// is admitted wherever another is, unless that one ranks above it. Reservations in advance go
 	// by the run times that were told. Where others were learned, toldFirst has the entries in
-	// that order. What gangs grow by ends with them, whenever it is placed, and so stands in
-	// growers instead, unless it never ends. There the order is that of the learned ends alone.
+	// that order, so that the law holds for each of two reservations, but not for a node with both.
+	// What gangs grow by ends with them, whenever it is placed, and so stands in growers instead,
+	// unless it never ends. There the order is that of the learned ends alone.
 	kinds     [2 * lengths]*pq.Heap[*Entry]     // nil: there were none
 	toldFirst [2]*pq.Heap[*Entry]               // nil: there were none
 	growers   [2 * lengths]*roster.Ends[*Entry] // nil: there were none

@@ -91,6 +91,9 @@ func New(samples int) *Runtimes {
 
 // Keep says how many run times of a kind are remembered from now on; none, if that is not positive.
 func (r *Runtimes) Keep(samples int) {
+	if max(0, samples) == r.samples {
+		return
+	}
 	r.samples = max(0, samples)
 	if r.samples == 0 {
 		clear(r.byKind)

@@ -349,11 +349,31 @@ func (se *Search) FailBid(rep *record.Replica) {
 	se.backlog.Due.NoteEntries(rep)
 }
 
+// vainAtMost is how often at the most the reservation of a gang that waits for long is put off.
+const vainAtMost = 16
+
+// holdsOn puts off, and does not end, the reservation of a gang that waits for long, a few times: in
+// the pass that ends it others would take what is free, and the gang might starve. It reports whether
+// it did.
+func (se *Search) holdsOn(w *record.Reservation) bool {
+	if !w.GivesWay() || w.IsPartialResume() || !se.state.WaitsLong(w.Rep) || w.Rep.Reserve.Get().Vain >= vainAtMost {
+		return false
+	}
+	at := se.emptyBy(w)
+	if at <= se.state.Now || at == agenda.Never {
+		return false
+	}
+	w.Rep.Reserve.Note().Vain++
+	se.date(w, at)
+	se.agenda.SetAside()
+	return true
+}
+
 // EndReservations ends what is over.
 func (se *Search) EndReservations() {
 	for i := 0; i < len(se.backlog.Reservations); {
 		w := se.backlog.Reservations[i]
-		if w.Until > se.state.Now {
+		if w.Until > se.state.Now || se.holdsOn(w) {
 			i++
 			continue
 		}

@@ -32,13 +32,24 @@ func (st *State) Runtime(j *record.Job) (berth.Duration, bool) {
 	return cmp.Or(j.Length(), st.Config.Policy.AssumedRuntime), j.Spec.Service == nil
 }
 
-// Doubt is how much longer a replica runs than it is expected to if what the job tells is true, or
-// what the policy assumes, and not what was learned.
-func (st *State) Doubt(j *record.Job) berth.Duration {
-	if j.Learned == 0 {
-		return 0
+// WaitsLong reports whether a gang has waited for as long as the policy assumes a job to run.
+func (st *State) WaitsLong(rep *record.Replica) bool {
+	return rep.State == berth.ReplicaPending && st.Now >= rep.PendingSince.Add(st.Config.Policy.AssumedRuntime)
+}
+
+// EndAsTold is when a replica would end that is expected to end at an instant, if it runs for as long
+// as the job tells, or the policy assumes, where that is longer than what was learned.
+func (st *State) EndAsTold(rep *record.Replica, end berth.Time) berth.Time {
+	told := cmp.Or(rep.Job.Spec.ExpectedRuntime, st.Config.Policy.AssumedRuntime)
+	switch {
+	case rep.Job.Learned == 0 || rep.Job.Learned >= told || end == agenda.Never:
+		return end
+	case rep.State != berth.ReplicaRunning:
+		return end.Add(told - rep.Job.Learned)
+	case end == st.EndIfPlaced(rep): // and not sooner, as it is stopped
+		return st.notYet(rep.Started.Add(told))
 	}
-	return max(0, cmp.Or(j.Spec.ExpectedRuntime, st.Config.Policy.AssumedRuntime)-j.Learned)
+	return end
 }
 
 // Later is how much later than it is submitted a job counts as submitted, as the policy is now. A
