@@ -39,12 +39,9 @@ func (d *drawing) plot(s *LineSection) string {
 	}
 	p := newPlot(1080, 380, s.Title)
 	p.right += letterWide*float64(longest) + 16
-	switch {
-	case s.LogX:
+	if s.LogX {
 		p.powersOfX(s.From, s.To, s.X)
-	case s.Days != nil:
-		p.dayAxis(s.From, s.To, s.Days)
-	default:
+	} else {
 		p.numberAxis(s.From, s.To, s.X)
 	}
 	if s.LogY {
@@ -74,8 +71,7 @@ func (p *plot) through(l *Line, points []point, style lineStyle) {
 	for k, q := range points {
 		fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(k, 1)], p.x(q.x), p.y(q.y))
 	}
-	title := strings.TrimRight(l.Name+"\n"+l.About, "\n")
-	p.put(`<path d="%s" class="%s" style="stroke:%s"><title>%s</title></path>`, path.String(), style.class, style.colour, html.EscapeString(title))
+	p.put(`<path d="%s" class="%s" style="stroke:%s"><title>%s</title></path>`, path.String(), style.class, style.colour, html.EscapeString(l.Name))
 }
 
 // dots draws points by themselves.
@@ -187,15 +183,4 @@ func (p *plot) numberAxis(from, to float64, unit string) {
 		p.tickOfX(p.x(v), number(v))
 	}
 	p.xUnit(unit)
-}
-
-// dayAxis lays the x axis out in days, each with its name below its middle.
-func (p *plot) dayAxis(from, to float64, days []string) {
-	p.x = linear(from, to, p.left, p.width-p.right)
-	for day := math.Ceil(from); day <= to; day++ {
-		p.tickOfX(p.x(day), "")
-		if i := int(day); i < len(days) && day+0.5 <= to {
-			p.text(p.x(day+0.5), p.height-p.bottom+20, "mid", days[i])
-		}
-	}
 }

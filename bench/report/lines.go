@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// A Lines is a page that compares: each of its sections has a plot with a line, or a bar, for each
-// of what is compared, and a table of figures. A name has one colour on the whole page.
+// A Lines is a page that compares: each of its sections has a plot with a line for each of what is
+// compared, and a table of figures. A name has one colour on the whole page.
 type Lines struct {
 	Title, Subtitle string
 	Sections        []LineSection
 }
 
-// A LineSection is a heading, a sentence, a plot and a table. Without lines and bars there is no
-// plot, without a Head no table.
+// A LineSection is a heading, a sentence, a plot and a table. Without lines there is no plot,
+// without a Head no table.
 type LineSection struct {
 	Title, Note string
 	// X and Y name the axes, with units. X goes from From to To, Y from zero, or less where
@@ -26,18 +26,14 @@ type LineSection struct {
 	// LogX and LogY draw an axis by powers of ten. X then begins at From, which has to be
 	// positive, Y at one; what is less is drawn there.
 	LogX, LogY bool
-	// Days names the days, where X counts days.
-	Days  []string
-	Lines []Line
-	Bars  *Bars
-	Head  []string
-	Rows  [][]string
+	Lines      []Line
+	Head       []string
+	Rows       [][]string
 }
 
 // A Line is a name and its points, in ascending order of x. Those out of the plot are not drawn.
-// About is shown when the line is pointed at.
 type Line struct {
-	Name, About string
+	Name string
 	// Own is in the strongest colour, and its Kin in the same, broken. A Mark is what the others
 	// are held against: broken, in the colour of letters.
 	Own, Kin, Mark bool
@@ -50,9 +46,6 @@ type Line struct {
 
 // Add adds a point.
 func (l *Line) Add(x, y float64) { l.X, l.Y = append(l.X, x), append(l.Y, y) }
-
-// AddHour adds the mean of an hour, where X counts days.
-func (l *Line) AddHour(hour int, y float64) { l.Add((float64(hour)+0.5)/24, y) }
 
 // AddParts adds lines: of each list of values, the part in percent that is no greater than X. The
 // axis reaches to the greatest value of all, and so do the lines.
@@ -86,7 +79,7 @@ func WriteLines(w io.Writer, l *Lines) error {
 	}
 	for i := range l.Sections {
 		s := &l.Sections[i]
-		section(&b, s.Title, s.Note, d.legend(s)+d.plot(s)+s.Bars.draw(s.Title)+d.table(s))
+		section(&b, s.Title, s.Note, d.legend(s)+d.plot(s)+d.table(s))
 	}
 	return closePage(w, &b)
 }

@@ -20,7 +20,7 @@ func TestWriteLines(t *testing.T) {
 		{
 			Title: "drawn", X: "load", Y: "%", From: 10, To: 20,
 			Lines: []report.Line{
-				{Name: "x & y", About: "mean 3", X: []float64{0, 10, 20, 30}, Y: []float64{9, 1, 2, 9}},
+				{Name: "x & y", X: []float64{0, 10, 20, 30}, Y: []float64{9, 1, 2, 9}},
 				{Name: "uneven", X: []float64{12}},
 			},
 			Head: []string{"policy", "left"}, Rows: [][]string{{"<best>", "1.00"}},
@@ -32,7 +32,7 @@ func TestWriteLines(t *testing.T) {
 	text := b.String()
 	require.Equal(t, 1, strings.Count(text, "<svg"))
 	require.Equal(t, 1, strings.Count(text, `class="line"`))
-	require.Contains(t, text, "x &amp; y\nmean 3</title>")
+	require.Contains(t, text, "x &amp; y</title>")
 	require.Contains(t, text, "a &lt; b")
 	require.Contains(t, text, "&lt;best&gt;")
 	require.Contains(t, text, `d="M74.0 173.0L990.5 14.0"`, "from edge to edge, and the largest at the top")
@@ -75,30 +75,6 @@ func TestLinesAreNamedAndTold(t *testing.T) {
 		require.GreaterOrEqual(t, y, above+20)
 		above = y
 	}
-}
-
-// A bar is of parts that add up, and one longer than the axis says how long it is.
-func TestBars(t *testing.T) {
-	page := &report.Lines{Sections: []report.LineSection{{Title: "lost", Bars: &report.Bars{
-		Unit: "%", To: 10, Parts: []string{"rework", "waiting"},
-		Bars: []report.Bar{{Name: "none", Values: []float64{1, 23}}, {Name: "<all>", Own: true, Values: []float64{1, 1.5}}},
-	}}}}
-	var b strings.Builder
-	require.NoError(t, report.WriteLines(&b, page))
-	text := b.String()
-	require.Contains(t, text, "→ 24</text>")
-	require.Contains(t, text, ">2.5</text>")
-	require.Contains(t, text, "none, waiting: 23 %")
-	require.Contains(t, text, "&lt;all&gt;")
-	require.Equal(t, 4, strings.Count(text, "<rect"))
-	require.Equal(t, []string{"91.6", "824.4"}, widths(text)[:2], "a tenth of the axis, and what is left of it")
-}
-
-func widths(text string) (list []string) {
-	for _, m := range regexp.MustCompile(`<rect [^>]*width="([\d.]+)"`).FindAllStringSubmatch(text, -1) {
-		list = append(list, m[1])
-	}
-	return list
 }
 
 // By powers of ten, what is less than the first is drawn at the edge; dots tell what they are.

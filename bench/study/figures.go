@@ -96,32 +96,5 @@ func Jain(values []float64) float64 {
 	return total * total / (float64(len(values)) * squares)
 }
 
-// Slot is the resolution of what is kept over time.
-const Slot = 15 * berth.Minute
-
-// HourMeans are GPUs, by hour, of GPU time by slot.
-func HourMeans(slots []int64) (means []float64) {
-	const each = int(berth.Hour / Slot)
-	for hour := range slices.Chunk(slots, each) {
-		sum := 0.0
-		for _, gpuTime := range hour {
-			sum += float64(gpuTime) / float64(Slot)
-		}
-		means = append(means, sum/float64(len(hour)))
-	}
-	return means
-}
-
 // GPUHours are those of a GPU time in milliseconds.
 func GPUHours(gpuTime float64) float64 { return gpuTime / float64(berth.Hour) }
-
-// Weeks says how many weeks were drawn, which may have more or fewer days than seven.
-func Weeks(count, days int) string {
-	switch days {
-	case 7:
-		return fmt.Sprintf("%d weeks", count)
-	case 1:
-		return fmt.Sprintf("%d draws of a day", count)
-	}
-	return fmt.Sprintf("%d draws of %d days", count, days)
-}

@@ -29,22 +29,3 @@ func Simulate(ctx context.Context, out Output, s *sim.Simulation, until, first b
 	s.At(first, tick)
 	return s.Run(until)
 }
-
-// A Clock walks through time slot by slot. The first slot begins at From; what is before it is in
-// slot -1, of any length.
-type Clock struct {
-	Now, From berth.Time
-}
-
-// Advance moves the clock, and has each stretch of time on the way booked, which is in one slot.
-func (c *Clock) Advance(to berth.Time, book func(slot int, span berth.Duration)) {
-	for c.Now < to {
-		slot, next := -1, min(to, c.From)
-		if c.Now >= c.From {
-			slot = int(c.Now.Sub(c.From) / Slot)
-			next = min(to, c.From.Add(berth.Duration(slot+1)*Slot))
-		}
-		book(slot, next.Sub(c.Now))
-		c.Now = next
-	}
-}

@@ -18,21 +18,19 @@ type Study[R any] interface {
 	Play(context.Context) ([][]R, error)
 	// Report prints them.
 	Report(*Printer, [][]R) error
-	// Page draws them.
-	Page([][]R) *report.Lines
 	// Verdict lists what keeps the experiment from showing what it is for. It prints what it judges
 	// by as it likes.
 	Verdict(*Printer, [][]R) (wrong []string)
 }
 
-// Conduct makes a study, from the first run to the verdict. HTML is the file of its page, empty for
-// none. The error is an [ErrFinding] where the verdict is that something is wrong.
-func Conduct[R any](ctx context.Context, e Study[R], p *Printer, html string) error {
+// Conduct makes a study, from the first run to the verdict. The error is an [ErrFinding] where the
+// verdict is that something is wrong.
+func Conduct[R any](ctx context.Context, e Study[R], p *Printer) error {
 	runs, err := e.Play(ctx)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(e.Report(p, runs), WritePage(html, func() *report.Lines { return e.Page(runs) })); err != nil {
+	if err := e.Report(p, runs); err != nil {
 		return err
 	}
 	if wrong := e.Verdict(p, runs); len(wrong) > 0 {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/flagline"
 )
 
@@ -155,19 +154,4 @@ func TestComparisons(t *testing.T) {
 	require.Regexp(t, `^table,line,twice,twice ±\nt,a,4,4\.96\d*\nt,b,8\.66\d*,7\.58\d*\n$`, csv.String())
 	single := SideBySide("t", lines, figures, []int{1, 2})
 	require.Equal(t, [][]any{{"twice", 2.0, 4.0}, {"less", -1.0, -2.0}}, single.Rows)
-}
-
-// Time is booked slot by slot, what is before the first apart.
-func TestClock(t *testing.T) {
-	c := Clock{From: berth.Time(berth.Hour)}
-	type stretch struct {
-		slot int
-		span berth.Duration
-	}
-	var booked []stretch
-	for _, to := range []berth.Time{berth.Time(berth.Minute), berth.Time(berth.Hour + 20*berth.Minute), berth.Time(berth.Hour)} {
-		c.Advance(to, func(slot int, span berth.Duration) { booked = append(booked, stretch{slot, span}) })
-	}
-	require.Equal(t, []stretch{{-1, berth.Minute}, {-1, 59 * berth.Minute}, {0, Slot}, {1, 5 * berth.Minute}}, booked)
-	require.Equal(t, berth.Time(berth.Hour+20*berth.Minute), c.Now, "no clock goes back")
 }

@@ -45,7 +45,6 @@ type Options struct {
 	// Play is what differs from the published experiment.
 	Play  openb.Options
 	Bound bool
-	HTML  string
 }
 
 // Defaults are the options of the published experiment, but for the folder of its trace.
@@ -72,7 +71,6 @@ func (o *Options) Flags(f *study.Flags) {
 		return nil
 	})
 	f.Yes(&o.Bound, "bound", "also tell how many GPUs any policy leaves over, at the least; some seconds a seed")
-	f.HTML(&o.HTML)
 	f.Refuse(func() error {
 		if len(o.Pods) == 0 || len(o.Policies)+len(o.Own) == 0 {
 			return flagline.Misused("-policies and -pods each need a name")
@@ -186,9 +184,6 @@ func (b *experiment) run(ctx context.Context) error {
 		if err := b.report(t); err != nil {
 			return err
 		}
-	}
-	if err := study.WritePage(b.HTML, b.page); err != nil {
-		return err
 	}
 	return study.Found(b.verdict())
 }

@@ -82,19 +82,16 @@ func TestOpenB(t *testing.T) {
 	}
 }
 
-// Programs read a row for each policy, and the page is written.
+// Programs read a row for each policy.
 func TestOpenBForPrograms(t *testing.T) {
 	dir := writeOpenB(t, "ours")
 	o := few(dir, 1, 2)
-	o.Policies, o.HTML, o.Format = []string{"best-fit", "fgd"}, filepath.Join(dir, "page.html"), study.CSV
+	o.Policies, o.Format = []string{"best-fit", "fgd"}, study.CSV
 	out, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
 	rows := studytest.Records(t, out)
 	require.Len(t, rows, 3)
 	require.Equal(t, []string{"policy", "at 80"}, rows[0][1:3])
-	text, err := os.ReadFile(o.HTML)
-	require.NoError(t, err)
-	require.Equal(t, 2, strings.Count(string(text), `class="line`))
 
 	o.Format = study.JSON
 	out, err = studytest.Tell(Run, o)

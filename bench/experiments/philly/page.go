@@ -8,9 +8,9 @@ import (
 	"github.com/berth-sched/berth/bench/report"
 )
 
-// Page has the figures, what was in use and how many waited over time, which jobs waited for how
+// page has the figures, what was in use and how many waited over time, which jobs waited for how
 // long by size, and how every virtual cluster fared against its private share.
-func (b *experiment) Page(runs [][]*run) *report.Lines {
+func (b *experiment) page(runs [][]*run) *report.Lines {
 	days := float64(b.length) / float64(berth.Day)
 	page := &report.Lines{
 		Title: "Whole lives of Philly's jobs, by policy",

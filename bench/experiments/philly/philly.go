@@ -103,7 +103,7 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return study.Conduct(ctx, b, o.To(w), o.HTML)
+	return study.Conduct(ctx, b, o.To(w))
 }
 
 // An experiment is made of options that make sense.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/life"
+	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
 )
 
@@ -34,7 +35,7 @@ func (b *experiment) Report(out *study.Printer, runs [][]*run) error {
 		out.Note("%-6s %.1f s deciding on %d events and %d orders: %v", b.policies[p].name, speed.Deciding.Seconds(), speed.Events, speed.Orders, speed)
 	}
 	out.Note("")
-	return nil
+	return study.WritePage(b.HTML, func() *report.Lines { return b.page(runs) })
 }
 
 // summary has a line for each figure.

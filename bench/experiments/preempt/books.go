@@ -1,9 +1,6 @@
 package preempt
 
-import (
-	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/study"
-)
+import "github.com/berth-sched/berth"
 
 // A book is what is kept of a week: from orders and from the true progress of gangs,
 // not from what the core thinks of either. GPU time is in GPU-milliseconds.
@@ -15,10 +12,9 @@ type book struct {
 	// redone is work that was done and lost.
 	redone int64
 
-	// level is what is now, in GPUs, and slots is that over time, until the clock.
-	level [levelCount]int64
-	slots [levelCount][]int64
-	study.Clock
+	// level is what is now, in GPUs, and over is the GPU time of that in the week, until now.
+	level, over [levelCount]int64
+	now         berth.Time
 
 	waits    []berth.Duration // of replicas, until they ran or were not wanted any more
 	admitted int64            // GPUs of those replicas
@@ -37,20 +33,10 @@ type hit struct{ gpus, asked int }
 
 // What is counted over time.
 const (
-	asked       = iota // by replicas that are wanted
-	served             // by replicas that run
-	replicating        // held by replicas
+	replicating = iota // held by replicas
 	atWork             // in gangs that make progress
 	levelCount
 )
-
-func newBook(from berth.Time, span berth.Duration) book {
-	b := book{Clock: study.Clock{From: from}}
-	for i := range b.slots {
-		b.slots[i] = make([]int64, (span+study.Slot-1)/study.Slot)
-	}
-	return b
-}
 
 // column adds to what gangs do in a phase.
 func (b *book) column(phase phase, again bool, gpuTime int64) {
@@ -104,12 +90,10 @@ func (r *run) change(level int, by int64) {
 
 // advance books what stood until now.
 func (r *run) advance() {
-	r.book.Advance(r.sim.Now(), func(slot int, span berth.Duration) {
-		if slot < 0 {
-			return
-		}
-		for i, level := range r.book.level {
-			r.book.slots[i][slot] += level * int64(span)
-		}
-	})
+	b, now := &r.book, r.sim.Now()
+	span := max(now.Sub(max(b.now, r.from)), 0)
+	for i, level := range b.level {
+		b.over[i] += level * int64(span)
+	}
+	b.now = now
 }

@@ -47,8 +47,8 @@ var tables = []table{
 		{Name: "other starts", Of: func(r *run) float64 {
 			return r.percent(r.book.first[starting] + r.book.first[regrouped])
 		}},
-		{Name: "inference", Of: func(r *run) float64 { return r.percent(r.over(replicating)) }},
-		{Name: "idle", Of: func(r *run) float64 { return 100 - r.percent(r.book.held+r.over(replicating)) }},
+		{Name: "inference", Of: func(r *run) float64 { return r.percent(r.book.over[replicating]) }},
+		{Name: "idle", Of: func(r *run) float64 { return 100 - r.percent(r.book.held+r.book.over[replicating]) }},
 	}},
 }
 
@@ -66,13 +66,4 @@ func (r *run) wait(q float64) float64 {
 // percent of the fleet's GPU time in the week.
 func (r *run) percent(gpuTime int64) float64 {
 	return 100 * float64(gpuTime) / (float64(r.b.gpus()) * float64(r.until.Sub(r.from)))
-}
-
-// over adds up a level over time.
-func (r *run) over(level int) int64 {
-	total := int64(0)
-	for _, v := range r.book.slots[level] {
-		total += v
-	}
-	return total
 }

@@ -64,7 +64,6 @@ type Options struct {
 	Seed                      uint64
 	Elastic                   int
 	Interval, Regroup, Target time.Duration
-	HTML                      string
 }
 
 // Defaults are the options that berthbench has by default.
@@ -80,12 +79,11 @@ func (o *Options) Flags(f *study.Flags) {
 	f.Int(&o.Nodes, "nodes", 16, 4096, "nodes of 8 H100")
 	f.Int(&o.Days, "days", 1, 28, "days")
 	f.Int(&o.Seeds, "seeds", 2, 100, "weeks drawn, for the means and their confidence intervals")
-	f.Seed(&o.Seed, "seed of the first week, which is the one that is drawn")
+	f.Seed(&o.Seed, "seed of the first week")
 	f.Int(&o.Elastic, "elastic", 0, 100, "percent of the gangs of four nodes and more that can do with half of them")
 	f.Time(&o.Interval, "interval", time.Minute, 24*time.Hour, "between the checkpoints that gangs write unasked")
 	f.Time(&o.Regroup, "regroup", 0, time.Hour, "for which an elastic gang stands still when it grows or shrinks")
 	f.Time(&o.Target, "target", time.Second, 24*time.Hour, "in which 99 of 100 replicas are to run")
-	f.HTML(&o.HTML)
 }
 
 // Run makes the experiment, which Help describes, and writes its results to w. The error says so
@@ -94,7 +92,7 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 	if err := study.Check(&o); err != nil {
 		return err
 	}
-	return study.Conduct(ctx, newExperiment(o), o.To(w), o.HTML)
+	return study.Conduct(ctx, newExperiment(o), o.To(w))
 }
 
 // An experiment is made of options that make sense.

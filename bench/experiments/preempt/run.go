@@ -67,7 +67,6 @@ func (b *experiment) newRun(policy *policy, arrivals []arrival, checker sim.Chec
 		b: b, policy: policy, jobs: map[berth.JobID]*job{}, byName: map[berth.NodeID]int{},
 		from: berth.Time(0).Add(warmUp), until: berth.Time(0).Add(warmUp + berth.Duration(b.Days)*berth.Day),
 	}
-	r.book = newBook(r.from, r.until.Sub(r.from))
 	var err error
 	if r.core, err = core.New(policy.config); err != nil {
 		return nil, err
@@ -135,7 +134,6 @@ func (r *run) arrive(a *arrival) error {
 	} else {
 		j.replica = &replica{arrived: a.at, ends: a.ends}
 		r.waiting = append(r.waiting, j)
-		r.change(asked, int64(j.gpus()))
 		r.sim.At(a.ends, func() error { return r.unwanted(j) })
 	}
 	return r.tell(berth.JobSubmitted{Job: a.job})
@@ -147,7 +145,6 @@ func (r *run) unwanted(j *job) error {
 	if j.in(going) == 0 {
 		j.order = 0
 	}
-	r.change(asked, -int64(j.gpus()))
 	r.unwait(j)
 	if !j.admitted {
 		r.admit(j)
@@ -210,9 +207,7 @@ func (r *run) move(j *job, index int, to state, node int) {
 	}
 	r.going[m.node] += gone(to) - gone(m.state)
 	if j.replica != nil {
-		each := int64(j.each)
-		r.change(served, each*(is(to == running)-is(m.state == running)))
-		r.change(replicating, each*(is(to != absent)-is(m.state != absent)))
+		r.change(replicating, int64(j.each)*(is(to != absent)-is(m.state != absent)))
 	}
 	m.state = to
 }
@@ -338,8 +333,8 @@ func (r *run) audit() error {
 	switch sched := r.core.Report().GPUs.HeldMilli; {
 	case columns != b.held:
 		return fmt.Errorf("gangs held %d GPU-milliseconds, and the columns add up to %d", b.held, columns)
-	case r.over(atWork) != b.sum(working):
-		return fmt.Errorf("gangs worked for %d GPU-milliseconds, over time %d", b.sum(working), r.over(atWork))
+	case r.book.over[atWork] != b.sum(working):
+		return fmt.Errorf("gangs worked for %d GPU-milliseconds, over time %d", b.sum(working), r.book.over[atWork])
 	case held*1000 != sched:
 		return fmt.Errorf("%d GPUs are held, and by the core %d thousandths", held, sched)
 	}

@@ -12,9 +12,8 @@ import (
 
 // A figure is of a run, nothing if there was nothing to measure.
 type figure struct {
-	// name in tables, and title above a plot.
-	name, title string
-	of          func(*run) (value float64, ok bool)
+	name string
+	of   func(*run) (value float64, ok bool)
 	// more is better; else less is.
 	more bool
 	// minutes: a wait; else percent.
@@ -24,19 +23,19 @@ type figure struct {
 // figures are those of the whole, then those of each size.
 func figures() []figure {
 	list := []figure{
-		{name: "allocated, %", title: "GPUs allocated, %", more: true, of: func(r *run) (float64, bool) { return r.allocation(), true }},
-		{name: "turned away, %", title: "Tasks turned away though enough GPUs are free, %", of: func(r *run) (float64, bool) { return percent(sum(r.turnedAway[:]), sum(r.arrived[:])) }},
+		{name: "allocated, %", more: true, of: func(r *run) (float64, bool) { return r.allocation(), true }},
+		{name: "turned away, %", of: func(r *run) (float64, bool) { return percent(sum(r.turnedAway[:]), sum(r.arrived[:])) }},
 	}
 	for size := range sizes {
-		name, tasks := sizes[size].name, sizes[size].tasks
+		name := sizes[size].name
 		list = append(list,
-			figure{name: name + " mean", title: tasks + ": mean wait, minutes", minutes: true, of: func(r *run) (float64, bool) {
+			figure{name: name + " mean", minutes: true, of: func(r *run) (float64, bool) {
 				return stat.Mean(r.waits[size], nil), len(r.waits[size]) > 0
 			}},
-			figure{name: name + " p99", title: tasks + ": 99th percentile of the wait, minutes", minutes: true, of: func(r *run) (float64, bool) {
+			figure{name: name + " p99", minutes: true, of: func(r *run) (float64, bool) {
 				return quantile(r.waits[size], 0.99), len(r.waits[size]) > 0
 			}},
-			figure{name: name + " turned away, %", title: tasks + ": turned away though enough GPUs are free, %", of: func(r *run) (float64, bool) { return percent(r.turnedAway[size], r.arrived[size]) }},
+			figure{name: name + " turned away, %", of: func(r *run) (float64, bool) { return percent(r.turnedAway[size], r.arrived[size]) }},
 		)
 	}
 	return list

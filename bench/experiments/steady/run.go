@@ -18,15 +18,13 @@ import (
 var sizes = [...]struct {
 	name string
 	most int64
-	// tasks is what a heading calls them.
-	tasks string
 }{
-	{"host", 0, "Tasks without GPUs"},
-	{"share", 999, "Tasks with a share of a GPU"},
-	{"1", 1000, "Tasks with a GPU"},
-	{"2-7", 7999, "Tasks with 2 to 7 GPUs"},
-	{"8", 8000, "Tasks with 8 GPUs"},
-	{"gang", math.MaxInt64, "Gangs"},
+	{"host", 0},
+	{"share", 999},
+	{"1", 1000},
+	{"2-7", 7999},
+	{"8", 8000},
+	{"gang", math.MaxInt64},
 }
 
 // A run is one simulation, and the books about it: from events and orders alone.

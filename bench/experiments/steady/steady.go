@@ -56,7 +56,6 @@ type Options struct {
 	Seeds                                []int64
 	Nodes, Gangs, Longest, Warmup, Hours int
 	Tolerance, TolerancePercent          float64
-	HTML                                 string
 }
 
 // Defaults are options that play a tenth of the fleet in a minute or two.
@@ -83,7 +82,6 @@ func (o *Options) Flags(f *study.Flags) {
 	f.Int(&o.Hours, "hours", 1, mostHours, "hours to measure")
 	f.Float(&o.Tolerance, "tolerance", 0, noBound, "minutes of wait by which another policy may be better")
 	f.Float(&o.TolerancePercent, "tolerance-percent", 0, noBound, "by how much it may be better in percentages")
-	f.HTML(&o.HTML)
 }
 
 // Run makes the experiment, which Help describes, and writes its results to w. Where another policy
@@ -99,7 +97,7 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 	if err := b.open(); err != nil {
 		return err
 	}
-	return study.Conduct(ctx, b, o.To(w), o.HTML)
+	return study.Conduct(ctx, b, o.To(w))
 }
 
 // An experiment is what is to be played.
