@@ -72,24 +72,10 @@ func searchingBlocks(tb builder, free []int) decision {
 	return func() bool { return fleet.Place(request, &placement) && fleet.ReleaseAll(&placement) == nil }
 }
 
-// newBlocks makes a core with that fleet, in which a job runs on each node that is not free.
+// newBlocks makes a core with that fleet.
 func newBlocks(tb builder, free []int) *core.Core {
 	tb.Helper()
-	sched, err := core.New(berth.Config{Levels: []string{"block", "rack"}})
-	must(tb, err)
-	tell(tb, sched, berth.QueueSet{Queue: quota.Queue{Name: "running"}})
-	for i := range free {
-		name, node := nodeName(i), nodeOf(i)
-		node.Domains = blockDomains(i)
-		tell(tb, sched, berth.NodeJoined{Node: node})
-		if held := gpusPerNode - free[i]; held > 0 {
-			tell(tb, sched, berth.JobObserved{Job: jobOf(name, "running", 1, held), Running: []berth.ObservedReplica{{
-				Incarnation: 1,
-				Members:     []berth.MemberPlacement{{Node: berth.NodeID(name), GPUs: 1<<held - 1}},
-			}}})
-		}
-	}
-	return sched
+	return newCoreOf(tb, free, []string{"block", "rack"}, blockDomains, quota.Queue{Name: "running"})
 }
 
 // livingInBlocks has the gang live a whole life through the core, as living does, and

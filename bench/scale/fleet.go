@@ -118,27 +118,31 @@ func nodeOf(i int) berth.Node {
 	}
 }
 
-// newCore makes a core in which all but the free GPUs are held by jobs that run,
-// one to each node, called like it.
+// newCore makes a core in which all but the free GPUs are held.
 func newCore(tb builder, free []int) *core.Core {
 	tb.Helper()
-	sched, err := core.New(berth.Config{Levels: []string{"spine", "leaf"}})
-	must(tb, err)
 	// What runs is its queue's own, so that no waiting job may take its place.
 	all := quota.Amounts{quota.GPUMilli: int64(len(free)) * gpusPerNode * 1000}
-	tell(tb, sched, berth.QueueSet{Queue: quota.Queue{Name: "running", Guarantee: all}})
+	return newCoreOf(tb, free, []string{"spine", "leaf"}, domains, quota.Queue{Name: "running", Guarantee: all})
+}
+
+// newCoreOf makes a core in which all but the free GPUs are held by jobs of a queue that run: one
+// to each node, called like it. The i-th node stands in domains(i).
+func newCoreOf(tb builder, free []int, levels []string, domains func(i int) []string, queue quota.Queue) *core.Core {
+	tb.Helper()
+	sched, err := core.New(berth.Config{Levels: levels})
+	must(tb, err)
+	tell(tb, sched, berth.QueueSet{Queue: queue})
 	for i := range free {
-		name := nodeName(i)
-		tell(tb, sched, berth.NodeJoined{Node: nodeOf(i)})
-		held := gpusPerNode - free[i]
-		if held == 0 {
-			continue
+		name, node := nodeName(i), nodeOf(i)
+		node.Domains = domains(i)
+		tell(tb, sched, berth.NodeJoined{Node: node})
+		if held := gpusPerNode - free[i]; held > 0 {
+			tell(tb, sched, berth.JobObserved{Job: jobOf(name, string(queue.Name), 1, held), Running: []berth.ObservedReplica{{
+				Incarnation: 1,
+				Members:     []berth.MemberPlacement{{Node: berth.NodeID(name), GPUs: 1<<held - 1}},
+			}}})
 		}
-		job := jobOf(name, "running", 1, held)
-		tell(tb, sched, berth.JobObserved{Job: job, Running: []berth.ObservedReplica{{
-			Incarnation: 1,
-			Members:     []berth.MemberPlacement{{Node: berth.NodeID(name), GPUs: 1<<held - 1}},
-		}}})
 	}
 	return sched
 }

@@ -134,7 +134,16 @@ func (c *Checker) noteFirst(what string, list []*replica) {
 type queues map[*queue][]*replica
 
 func (c *Checker) inQueues() queues {
-	all, lists := set{}, queues{}
+	lists := queues{}
+	for _, rep := range c.placeless() {
+		lists[rep.job.queue] = append(lists[rep.job.queue], rep)
+	}
+	return lists
+}
+
+// placeless are the gangs that wait for a place, in order of job and number.
+func (c *Checker) placeless() []*replica {
+	all := set{}
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
 			if rep.waits() {
@@ -142,10 +151,7 @@ func (c *Checker) inQueues() queues {
 			}
 		}
 	}
-	for _, rep := range all.sorted() {
-		lists[rep.job.queue] = append(lists[rep.job.queue], rep)
-	}
-	return lists
+	return all.sorted()
 }
 
 // all lists what waits at or below a queue.

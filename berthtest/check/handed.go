@@ -26,16 +26,17 @@ func handsClaims(rep *replica, b *berth.Bind) error {
 	return nil
 }
 
-// handsMembers: a RequestCheckpoint has the members that run, where they are, and no others.
-func handsMembers(rep *replica, r berth.RequestCheckpoint) error {
-	want := rep.in(running)
+// namesAll: an order about a replica names the members that are in a state, where they are, and no
+// others: the last is a promise of its own.
+func namesAll(rep *replica, order berth.OrderID, members []berth.MemberPlacement, in memberState, noOthers Promise) error {
+	want := rep.in(in)
 	for _, m := range want {
-		if !slices.Contains(r.Members, m.at) {
-			return broken(PromiseOrders, "order %d asks %s for a checkpoint and leaves out %s on node %s", r.ID, rep, m, m.at.Node)
+		if !slices.Contains(members, m.at) {
+			return broken(PromiseOrders, "order %d for %s leaves out %s on node %s", order, rep, m, m.at.Node)
 		}
 	}
-	if len(r.Members) != len(want) {
-		return broken(PromiseOrders, "order %d asks %d members of %s for a checkpoint; %d run", r.ID, len(r.Members), rep, len(want))
+	if len(members) != len(want) {
+		return broken(noOthers, "order %d names %d members of %s; it is for %d", order, len(members), rep, len(want))
 	}
 	return nil
 }

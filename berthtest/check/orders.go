@@ -1,8 +1,6 @@
 package check
 
 import (
-	"slices"
-
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/internal/protocol"
 	"github.com/berth-sched/berth/mig"
@@ -281,7 +279,7 @@ func (c *Checker) release(rep *replica, r berth.Release) error {
 	if r.Attempt != rep.released {
 		return broken(PromiseOrders, "order %d is attempt %d to stop %s, not %d", r.ID, r.Attempt, rep, rep.released)
 	}
-	if err := stopsAll(rep, r); err != nil {
+	if err := namesAll(rep, r.ID, r.Members, stopping, PromiseS6); err != nil {
 		return err
 	}
 	if err := saysWhatRemains(rep, r); err != nil {
@@ -291,21 +289,6 @@ func (c *Checker) release(rep *replica, r berth.Release) error {
 	c.due.remove(rep)
 	c.open(rep, r)
 	c.signal(rep, protocol.SignalRelease)
-	return nil
-}
-
-// stopsAll: a Release names all members that are to be stopped, where they are,
-// and no others.
-func stopsAll(rep *replica, r berth.Release) error {
-	want := rep.in(stopping)
-	for _, m := range want {
-		if !slices.Contains(r.Members, m.at) {
-			return broken(PromiseOrders, "order %d stops %s and leaves out %s on node %s", r.ID, rep, m, m.at.Node)
-		}
-	}
-	if len(r.Members) != len(want) {
-		return broken(PromiseS6, "order %d stops %d members of %s; %d are to be stopped", r.ID, len(r.Members), rep, len(want))
-	}
 	return nil
 }
 

@@ -62,15 +62,7 @@ func (c *Checker) Quiescent(now berth.Time) error {
 // draining nodes, in a fleet that is not at rest: after a pass that left no work over
 // (Core.NextWake is later), and with what is reserved known from a report.
 func (c *Checker) Served() error {
-	waiting := set{}
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			if rep.waits() {
-				waiting.add(rep)
-			}
-		}
-	}
-	for _, rep := range waiting.sorted() {
+	for _, rep := range c.placeless() {
 		if c.couldStart(rep, 0) {
 			return broken(PromiseL1, "%s is %s, waits for a place, and would fit", rep, rep.state)
 		}

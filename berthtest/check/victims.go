@@ -86,7 +86,7 @@ func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	if err := told(rep, r.OrderHeader); err != nil {
 		return err
 	}
-	if err := handsMembers(rep, r); err != nil {
+	if err := namesAll(rep, r.ID, r.Members, running, PromiseOrders); err != nil {
 		return err
 	}
 	c.saw("checkpoint requested")
