@@ -135,9 +135,10 @@ type Policy struct {
 	Stretch int `json:"stretch,omitempty"`
 
 	// ReserveAfter is how long a gang waits at least, while others are started in its stead,
-	// before it may get a reservation; default 5 minutes. A batch job of no priority waits for
-	// its turn as well (see Stretch): until then short jobs are to pass it, and nodes that are
-	// set aside keep them out.
+	// before it may get a reservation; default 5 minutes. A batch job of no priority that has not
+	// run yet waits for its turn as well (see Stretch), but for no longer than half of
+	// AssumedRuntime: until then short jobs are to pass it, and nodes that are set aside keep
+	// them out.
 	ReserveAfter Duration `json:"reserveAfter,omitempty"`
 	// ReservedGangs is how many gangs of several nodes may have a reservation at a time,
 	// and how many that fit on one: the first in the order in which queues are served.
@@ -148,18 +149,20 @@ type Policy struct {
 	// when the gang still cannot start, as when something runs for longer than it
 	// said, and it is not put off meanwhile; default 30 minutes.
 	ReservationTimeout Duration `json:"reservationTimeout,omitempty"`
-	// AssumedRuntime is the run time expected of jobs that do not state one; default
-	// 24 hours.
+	// AssumedRuntime is the run time expected of jobs that do not state one, and of whose kind
+	// nothing was learned; default 24 hours.
 	AssumedRuntime Duration `json:"assumedRuntime,omitempty"`
-	// RuntimeSamples is how many jobs that finished say how long a job is expected to run: the
-	// latest of its Program, or else of as many GPUs, or else of all, of which four have
-	// finished. Where a job tells a run time, that counts times the middle ratio of run time to
-	// what was told; where it tells none, the middle run time counts. So a job of minutes that
-	// tells a day by habit is seen through, and one that tells the truth is believed. Every
-	// second job runs longer than the middle one: reservations made in advance go by what is
-	// told. It counts for jobs that are submitted from then on. Default 32; Off: what a job tells
-	// is believed, and AssumedRuntime where it tells nothing. The core remembers at most 4096
-	// programs and numbers of GPUs, those of which jobs finished last.
+	// RuntimeSamples is how many jobs say how long the next one is expected to run: the latest
+	// ones with its Program that finished and did not fail. Where fewer than four did, those of
+	// as many GPUs say it, and else all jobs; instances of MIG count as no GPUs. A job that tells
+	// a run time is expected to run for that times the middle ratio of run time to time told; one
+	// that tells none, for the middle run time. So a job of minutes that tells a day by habit is
+	// seen through, and one that tells the truth is believed. Every second job runs longer than
+	// the middle one: reservations made in advance, and those of gangs that have waited for
+	// AssumedRuntime, go by the time told, where that is longer. Jobs that are submitted from
+	// then on count by it. Default 32, at most 128; Off: what a job tells is believed, and
+	// AssumedRuntime where it tells nothing. The core remembers at most 4096 programs and numbers
+	// of GPUs.
 	RuntimeSamples int `json:"runtimeSamples,omitempty"`
 	// BackfillBudget bounds how many waiting jobs one pass tries on reserved nodes;
 	// default 200.

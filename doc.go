@@ -290,17 +290,20 @@
 //
 // # Reservations
 //
-// A gang that has waited for Policy.ReserveAfter may get a reservation once its turn has come;
-// one of a class above batch, or of a priority above 0, need not wait for its turn. The core
-// plans, from the expected ends of what runs, where and when the gang will fit first, and sets
-// those nodes aside. From then on a job is placed there only if it is expected to end before the
-// gang starts, or ranks above the gang: in the same queue, by class and priority; in another, if
-// it is within the guarantee of its queue and the gang would borrow, or, where they are alike in
-// that, by class. Jobs that end in time are backfilled. Up to Policy.ReservedGangs gangs of
-// several nodes, and as many that fit on one, the first in the order in which queues are served,
-// have one at a time. So a gang that comes first and fits the fleet starts, from its turn on,
-// within ReserveAfter and the longest expected run time of what runs, however much smaller work
-// keeps coming, if no job runs for longer than it is expected to.
+// A gang that has waited for Policy.ReserveAfter may get a reservation once its turn has come, or
+// half of Policy.AssumedRuntime is over; one of a class above batch, of a priority above 0, or
+// that ran before, need not wait for its turn. The core plans, from the expected ends of what
+// runs, where and when the gang will fit first, and sets those nodes aside. From then on a job is
+// placed there only if it is expected to end before the gang starts, or ranks above the gang: in
+// the same queue, by class and priority; in another, if it is within the guarantee of its queue
+// and the gang would borrow, or, where they are alike in that, by class. Jobs that end in time
+// are backfilled. Up to Policy.ReservedGangs gangs of several nodes, and as many that fit on one,
+// the first in the order in which queues are served, have one at a time. So a gang that comes
+// first and fits the fleet starts, from its turn on, within ReserveAfter and the longest expected
+// run time of what runs, however much smaller work keeps coming, if no job runs for longer than
+// it is expected to. Some do, where run times are learned: once a gang has waited for
+// AssumedRuntime, its reservation lets in by the times told, and is put off, a few times, and not
+// ended.
 //
 // A reservation ends when the gang starts, there or elsewhere; when one of its nodes goes,
 // changes, is cordoned or loses a GPU; when a job that ranks above the gang takes its place;
@@ -315,8 +318,9 @@
 // [Scheduler.Report] names the conflicts.
 //
 // Everywhere else the expected run time is learned: from the jobs of the same Job.Program that
-// finished, or else from those of as many GPUs (see Policy.RuntimeSamples). A job that is submitted
-// before any has finished runs as long as it says. A service is expected to run for ever.
+// finished, or else from those of as many GPUs, or from all (see Policy.RuntimeSamples). A job
+// that is submitted before four have finished is expected to run for as long as it says. A
+// service is expected to run for ever.
 //
 // # Preemption
 //

@@ -42,7 +42,8 @@ type Job struct {
 	// MinRuntime before the job may be evicted; see also [Preemption]. It does not protect a
 	// surplus.
 	MinRuntime Duration `json:"minRuntime,omitempty"`
-	// ExpectedRuntime once placed; zero: unknown, and then Policy.AssumedRuntime. What
+	// ExpectedRuntime once placed; zero: unknown. See Policy.RuntimeSamples for how far it is
+	// believed, and Policy.AssumedRuntime for a job of which nothing is known. What
 	// is expected to end before a reservation starts may use its nodes until then.
 	ExpectedRuntime Duration `json:"expectedRuntime,omitempty"`
 	// Program names what the job runs, such as its owner and its script. How long it is expected to

@@ -100,8 +100,8 @@ func (c *Checker) leavesBy(rep *replica, at berth.Time) bool {
 	return ends && end <= at
 }
 
-// leavesAsTold is leavesBy for a reservation in advance, and for a gang that has waited for long: it
-// does not rely on what was learned.
+// leavesAsTold is leavesBy for a reservation in advance, and for a gang that has waited for long:
+// it does not rely on what was learned.
 func (c *Checker) leavesAsTold(rep *replica, at berth.Time) bool {
 	longest := max(c.lengthOf(rep.job), cmp.Or(rep.job.spec.ExpectedRuntime, c.policy.AssumedRuntime))
 	end, ends := c.endsAfter(rep, longest)

@@ -182,11 +182,11 @@ func (bl *Backlog) Admits(w *record.Reservation, rep *record.Replica, end berth.
 		r.LowCost && record.MayBurnIn(rep) || r.LostHardware && bl.state.MaySpare(rep) || bl.mayTake(r.Taker, rep, w)
 }
 
-// LeavesBefore reports whether a replica that is expected to end at an instant leaves its place in
-// time for a reservation. The learned run time is right for one job in two. That will do for most
-// gangs, as they are planned anew. A gang that has waited for as long as the policy assumes a job to
-// run is not put off any more: else one that tells nothing would be let in time and again. Nor is
-// maintenance. Both go by what jobs tell, where that is longer.
+// LeavesBefore reports whether a replica that is expected to end at an instant leaves its place
+// in time for a reservation. The learned run time is right for one job in two. That will do for
+// most gangs, as they are planned anew. A gang that has waited for as long as the policy assumes
+// a job to run is not put off any more: else one that tells nothing would be let in time and
+// again. Nor is maintenance. Both go by what jobs tell, where that is longer.
 func (bl *Backlog) LeavesBefore(w *record.Reservation, rep *record.Replica, end berth.Time) bool {
 	if w.IsAdvance() || w.Rep != nil && bl.state.WaitsLong(w.Rep) {
 		end = bl.state.EndAsTold(rep, end)

@@ -352,9 +352,9 @@ func (se *Search) FailBid(rep *record.Replica) {
 // vainAtMost is how often at the most the reservation of a gang that waits for long is put off.
 const vainAtMost = 16
 
-// holdsOn puts off, and does not end, the reservation of a gang that waits for long, a few times: in
-// the pass that ends it others would take what is free, and the gang might starve. It reports whether
-// it did.
+// holdsOn puts off, and does not end, the reservation of a gang that waits for long, a few times:
+// in the pass that ends it others would take what is free, and the gang might starve. It reports
+// whether it did.
 func (se *Search) holdsOn(w *record.Reservation) bool {
 	if !w.GivesWay() || w.IsPartialResume() || !se.state.WaitsLong(w.Rep) || w.Rep.Reserve.Get().Vain >= vainAtMost {
 		return false

@@ -37,8 +37,8 @@ func (st *State) WaitsLong(rep *record.Replica) bool {
 	return rep.State == berth.ReplicaPending && st.Now >= rep.PendingSince.Add(st.Config.Policy.AssumedRuntime)
 }
 
-// EndAsTold is when a replica would end that is expected to end at an instant, if it runs for as long
-// as the job tells, or the policy assumes, where that is longer than what was learned.
+// EndAsTold is when a replica would end that is expected to end at an instant, if it runs for as
+// long as the job tells, or the policy assumes, where that is longer than what was learned.
 func (st *State) EndAsTold(rep *record.Replica, end berth.Time) berth.Time {
 	told := cmp.Or(rep.Job.Spec.ExpectedRuntime, st.Config.Policy.AssumedRuntime)
 	switch {
