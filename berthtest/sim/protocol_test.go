@@ -148,8 +148,8 @@ func (r *run) now() berth.Time {
 func TestEveryArrowOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
-	// In these are restored: 49 and 106 one that shrinks, 50 and 90 one that has expired, before rare
-	// ends of each.
+	// In these are restored: 49 and 106 one that shrinks, 50 and 90 one that has expired, before
+	// rare ends of each.
 	for seed := range drawn.SeedsAnd(6, 49, 50, 90, 106) {
 		g := newGenerator(seed)
 		config, options, _ := g.hectic()

@@ -188,7 +188,7 @@ func (bl *Backlog) Admits(w *record.Reservation, rep *record.Replica, end berth.
 // a job to run is not put off any more: else one that tells nothing would be let in time and
 // again. Nor is maintenance. Both go by what jobs tell, where that is longer.
 func (bl *Backlog) LeavesBefore(w *record.Reservation, rep *record.Replica, end berth.Time) bool {
-	if w.IsAdvance() || w.Rep != nil && bl.state.WaitsLong(w.Rep) {
+	if w.IsAdvance() || (w.IsAwaited() || w.IsBackoff()) && bl.state.WaitsLong(w.Rep) {
 		end = bl.state.EndAsTold(rep, end)
 	}
 	return end <= w.From
