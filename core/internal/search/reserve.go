@@ -364,7 +364,9 @@ func (se *Search) holdsOn(w *record.Reservation) bool {
 		return false
 	}
 	w.Rep.Reserve.Note().Vain++
-	se.date(w, at)
+	// What is late is expected to be as late again: without a bound the age of the world would
+	// double.
+	se.date(w, min(at, se.state.Now.Add(se.state.Config.Policy.AssumedRuntime)))
 	se.agenda.SetAside()
 	return true
 }
