@@ -149,8 +149,8 @@ type Policy struct {
 	// when the gang still cannot start, as when something runs for longer than it
 	// said, and it is not put off meanwhile; default 30 minutes.
 	ReservationTimeout Duration `json:"reservationTimeout,omitempty"`
-	// AssumedRuntime is the run time expected of jobs that do not state one, and of whose kind
-	// nothing was learned; default 24 hours.
+	// AssumedRuntime is the expected run time of a job that states none, as long as none was
+	// learned for its kind; default 24 hours.
 	AssumedRuntime Duration `json:"assumedRuntime,omitempty"`
 	// RuntimeSamples is how many jobs say how long the next one is expected to run: the latest
 	// ones with its Program that finished and did not fail. Where fewer than four did, those of

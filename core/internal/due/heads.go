@@ -41,9 +41,9 @@ func (d *Due) At(e *record.Entry) (berth.Time, bool) {
 	return max(at, d.passedUntil(e.Rep)), true
 }
 
-// passedUntil is before when a gang gets no reservation, so that short jobs pass it; 0: nobody is
-// to. At most it is half of the run time that the policy assumes after the gang was submitted:
-// long jobs of other queues pass it too, and those of its own that came later.
+// passedUntil is the instant until which a gang gets no reservation, so that short jobs pass it; 0:
+// none is to. It is bounded by half of the run time that the policy assumes: long jobs of other
+// queues pass the gang too, and so do those of its own queue that came later.
 func (d *Due) passedUntil(rep *record.Replica) berth.Time {
 	if rep.Job.Spec.Preferred() || rep.Incarnation > 0 {
 		return 0

@@ -1,4 +1,4 @@
-// Package runtimes learns from the jobs that ended how long those will run that come.
+// Package runtimes learns how long jobs run, from those that finished.
 //
 // Asked for a run time, people tell a limit by habit, or nothing. So the core remembers the
 // latest run times of each kind of job: as ratios to the times that were told or, of jobs that
@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	// fewest is of how many jobs of a kind the run times tell something.
+	// fewest run times of a kind tell something.
 	fewest = 4
 	// one is the ratio of a job that ran for exactly as long as it told, most the largest.
 	one, most = 1 << 12, 16 * one
@@ -190,7 +190,7 @@ func (r *Runtimes) Expect(s Subject) berth.Duration {
 	return 0
 }
 
-// Save lists the kinds, that first of which no job has ended for the longest.
+// Save lists the kinds; the one that was added to last comes last.
 func (r *Runtimes) Save() []Saved {
 	var all []Saved
 	for e := r.byAge.Front(); e != nil; e = e.Next() {

@@ -15,8 +15,8 @@ func (st *State) Learned(j *record.Job) berth.Duration {
 	return st.Runtimes.Expect(subject(j))
 }
 
-// LearnFrom learns from a gang that ends by itself. How long one ran whose run was broken off, and
-// that went on from a checkpoint or began anew, says less.
+// LearnFrom learns from a gang that ends by itself. A gang that was stopped before, and went on
+// from a checkpoint or began anew, teaches nothing: its last run says less.
 func (st *State) LearnFrom(rep *record.Replica) {
 	if rep.State == berth.ReplicaRunning && rep.Incarnation == 1 {
 		st.Runtimes.Add(subject(rep.Job), st.Now.Sub(rep.Started))
