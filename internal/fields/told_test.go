@@ -237,7 +237,6 @@ var notKept = map[string]string{
 	"JobFinished.Incarnation":        oneLife,
 	"MemberFailed.Incarnation":       oneLife,
 	"MemberFailed.Bind":              "tells which members are meant, and is not kept",
-	"JobFinished.Failed":             "is for people and for the journal",
 	"JobFinished.Reason":             "is for people and for the journal",
 	"PolicyChanged.Policy.ZeroIsOff": "is how zeros are meant, and the policy is kept without any",
 	"NodeJoined.Node.Links[][]":      bothWays,
