@@ -215,7 +215,8 @@ const (
 	ReasonQuota ReasonCode = "quota"
 	// ReasonNoNodes: no node that takes work qualifies.
 	ReasonNoNodes ReasonCode = "no-nodes"
-	// ReasonTooLarge: it would not fit if the fleet were idle.
+	// ReasonTooLarge: it would not fit if the fleet were idle, or in no domain of the level that it
+	// requires.
 	ReasonTooLarge ReasonCode = "too-large"
 	// ReasonGPUs: too few GPUs are free.
 	ReasonGPUs ReasonCode = "gpus"

@@ -260,6 +260,7 @@ type fit struct {
 	asked bool
 	known bool // it is one for the group, whether or not it takes work
 	now   int
+	idle  int // if nothing were held on it
 	// device, if its host had room for everything; healthy, if moreover all its GPUs worked and it
 	// took work.
 	device, healthy int
@@ -322,7 +323,7 @@ func (p *poll) fit(of int32) *fit {
 	a.known = true
 	c := g.Claim
 	if state.schedulable {
-		a.now = state.fits(&c)
+		a.now, a.idle = state.fits(&c), state.idle(&c)
 	}
 	c.Host = countable.Amounts{}
 	if state.schedulable {
@@ -345,8 +346,8 @@ func (p *poll) fitOn(n topology.NodeIndex) fit {
 // A sum is what all nodes of a domain have: as a fit, and in whole segments as far as these are
 // inside it.
 type sum struct {
-	known                       bool
-	now, device, healthy, whole int
+	known                             bool
+	now, idle, device, healthy, whole int
 }
 
 // sum adds up a domain.
@@ -355,7 +356,7 @@ func (p *poll) sum(d topology.DomainIndex) (s sum) {
 	for _, child := range p.fleet.tree.Children(d) {
 		below := p.sum(child)
 		s.known = s.known || below.known
-		s.now, s.device = add(s.now, below.now), add(s.device, below.device)
+		s.now, s.idle, s.device = add(s.now, below.now), add(s.idle, below.idle), add(s.device, below.device)
 		s.healthy, s.whole = add(s.healthy, below.healthy), add(s.whole, below.whole)
 	}
 	for _, w := range p.at(d) {
@@ -364,7 +365,8 @@ func (p *poll) sum(d topology.DomainIndex) (s sum) {
 			continue
 		}
 		s.known = true
-		s.now, s.device = add(s.now, times(a.now, w.nodes)), add(s.device, times(a.device, w.nodes))
+		s.now, s.idle = add(s.now, times(a.now, w.nodes)), add(s.idle, times(a.idle, w.nodes))
+		s.device = add(s.device, times(a.device, w.nodes))
 		s.healthy = add(s.healthy, times(a.healthy, w.nodes))
 		s.whole = add(s.whole, times(wholeSegments(p.group, node, a.now), w.nodes))
 	}
@@ -385,12 +387,22 @@ func (p *poll) crowds(d topology.DomainIndex, of []int32) {
 	}
 }
 
-// best is the domain of a level, the first of equal ones, in which the most members fit now; of
-// the level of nodes, that in which the most do on one node; the domain asked about where none
-// does.
-func (p *poll) best(level topology.Level) (members int, at topology.DomainIndex) {
-	at = p.within
+// best names two domains of a level, the first of equal ones. The largest has room for the most
+// members if nothing is held. The nearest has room for the most now, of those that are large enough
+// for all that are needed, or of all domains if none is. For the level of nodes, a domain has what
+// its best node has. The domain asked about stands for none.
+func (p *poll) best(level topology.Level, needed int) (nearest, largest inDomain) {
+	nearest.at, largest.at = p.within, p.within
 	narrowest := p.fleet.tree.NodeLevel() - 1
+	raise := func(d topology.DomainIndex, now, idle int) {
+		one := inDomain{at: d, now: now, idle: idle}
+		if one.nearer(nearest, needed) {
+			nearest = one
+		}
+		if idle > largest.idle {
+			largest = one
+		}
+	}
 	var walk func(d topology.DomainIndex)
 	walk = func(d topology.DomainIndex) {
 		if on := p.fleet.tree.DomainLevel(d); on < min(level, narrowest) {
@@ -399,20 +411,32 @@ func (p *poll) best(level topology.Level) (members int, at topology.DomainIndex)
 			}
 			return
 		}
-		count := 0
 		if level <= narrowest {
-			count = p.sum(d).now
-		} else {
-			for _, w := range p.at(d) {
-				count = max(count, p.fit(w.condition).now)
-			}
+			all := p.sum(d)
+			raise(d, all.now, all.idle)
+			return
 		}
-		if count > members {
-			members, at = count, d
+		for _, w := range p.at(d) {
+			one := p.fit(w.condition)
+			raise(d, one.now, one.idle)
 		}
 	}
 	walk(p.within)
-	return members, at
+	return nearest, largest
+}
+
+// An inDomain is how many members a domain has room for, now and if nothing were held.
+type inDomain struct {
+	at        topology.DomainIndex
+	now, idle int
+}
+
+// nearer reports whether a domain comes nearer to holding all that are needed than another.
+func (b inDomain) nearer(than inDomain, needed int) bool {
+	if (b.idle >= needed) != (than.idle >= needed) {
+		return b.idle >= needed
+	}
+	return b.now > than.now
 }
 
 // idle is how many members would fit on a node if nothing were held.

@@ -77,12 +77,17 @@ type Shortfall struct {
 	// whatever the host has.
 	FittingNodes int
 	// Members is how many fit now, wherever they are; MembersInDomain is how many of
-	// them fit in Domain, the best domain of the required level.
+	// them fit in Domain: of the domains of the required level that could hold Needed if
+	// nothing were held, or of all if none could, the one in which the most fit now.
 	Members, MembersInDomain int
 	Domain                   topology.DomainIndex
 	// IfIdle is how many would fit, wherever they are, if nothing were held: below
 	// Needed the group can never start on this fleet.
 	IfIdle int
+	// IfIdleInDomain is how many of them would fit in LargestDomain, the largest domain of the
+	// required level: below Needed the group can start in no domain of this fleet, whatever ends.
+	IfIdleInDomain int
+	LargestDomain  topology.DomainIndex
 	// Bottleneck is what the group is short of: the resource of which there is enough
 	// for the fewest members.
 	Bottleneck Bottleneck
@@ -144,8 +149,8 @@ func (f *Fleet) shortage(r *Request, group int) Shortfall {
 
 // closer reports whether a group comes closer to being placed than by another shortfall.
 func (s *Shortfall) closer(t *Shortfall) bool {
-	if (s.IfIdle >= s.Needed) != (t.IfIdle >= t.Needed) {
-		return s.IfIdle >= s.Needed
+	if (s.IfIdleInDomain >= s.Needed) != (t.IfIdleInDomain >= t.Needed) {
+		return s.IfIdleInDomain >= s.Needed
 	}
 	return cmp.Or(cmp.Compare(min(s.Members, s.Needed), min(t.Members, t.Needed)), cmp.Compare(s.IfIdle, t.IfIdle)) > 0
 }
@@ -258,7 +263,9 @@ func (f *Fleet) shortageOf(r *Request, g *Group, group int) Shortfall {
 			tallyNodes(state, nodes, &g.Claim, &s, &enough)
 		}
 	}
-	s.MembersInDomain, s.Domain = p.best(max(r.Required, g.Required, f.tree.DomainLevel(r.Within)))
+	nearest, largest := p.best(max(r.Required, g.Required, f.tree.DomainLevel(r.Within)), s.Needed)
+	s.MembersInDomain, s.Domain = nearest.now, nearest.at
+	s.IfIdleInDomain, s.LargestDomain = largest.idle, largest.at
 	switch {
 	case s.EligibleNodes == 0:
 		s.Bottleneck = BottleneckNodes

@@ -456,7 +456,7 @@ func TestShortOfInstances(t *testing.T) {
 	s, ok := f.Diagnose(r)
 	require.True(t, ok)
 	require.Equal(t, Shortfall{
-		Needed: 4, EligibleNodes: 2, IfIdle: 4, Bottleneck: BottleneckInstances,
+		Needed: 4, EligibleNodes: 2, IfIdle: 4, IfIdleInDomain: 4, Bottleneck: BottleneckInstances,
 	}, s)
 	require.Equal(t, "gpu-instances", s.Bottleneck.String())
 	levels := f.DiagnoseLevels(r)

@@ -265,11 +265,11 @@ func TestDiagnose(t *testing.T) {
 		},
 		{
 			"too few GPUs", one(Group{Members: 5, MinMembers: 4, Claim: Claim{GPUs: 8}}),
-			Shortfall{Needed: 4, EligibleNodes: 6, FittingNodes: 3, Members: 3, MembersInDomain: 3, IfIdle: 6, Bottleneck: BottleneckGPUs},
+			Shortfall{Needed: 4, EligibleNodes: 6, FittingNodes: 3, Members: 3, MembersInDomain: 3, IfIdle: 6, IfIdleInDomain: 6, Bottleneck: BottleneckGPUs},
 		},
 		{
 			"more than there will ever be", one(Group{Members: 7, Claim: Claim{GPUs: 8}}),
-			Shortfall{Needed: 7, EligibleNodes: 6, FittingNodes: 3, Members: 3, MembersInDomain: 3, IfIdle: 6, Bottleneck: BottleneckGPUs},
+			Shortfall{Needed: 7, EligibleNodes: 6, FittingNodes: 3, Members: 3, MembersInDomain: 3, IfIdle: 6, IfIdleInDomain: 6, Bottleneck: BottleneckGPUs},
 		},
 		{
 			"too little CPU", one(Group{Members: 4, Claim: Claim{GPUs: 1, Host: countable.Amounts{countable.CPUMilli: 64_001}}}),
@@ -281,15 +281,15 @@ func TestDiagnose(t *testing.T) {
 		},
 		{
 			"shares", one(Group{Members: 61, Claim: Claim{Share: Share{GPUMilli: 501, Owner: 1}}}),
-			Shortfall{Needed: 61, EligibleNodes: 6, FittingNodes: 5, Members: 30, MembersInDomain: 30, IfIdle: 48, Bottleneck: BottleneckShares},
+			Shortfall{Needed: 61, EligibleNodes: 6, FittingNodes: 5, Members: 30, MembersInDomain: 30, IfIdle: 48, IfIdleInDomain: 48, Bottleneck: BottleneckShares},
 		},
 		{
 			"not in one spine", spread,
-			Shortfall{Needed: 3, EligibleNodes: 6, FittingNodes: 3, Members: 3, MembersInDomain: 2, Domain: 1, IfIdle: 6, Bottleneck: BottleneckFragmentation},
+			Shortfall{Needed: 3, EligibleNodes: 6, FittingNodes: 3, Members: 3, MembersInDomain: 2, Domain: 1, IfIdle: 6, IfIdleInDomain: 4, LargestDomain: 1, Bottleneck: BottleneckFragmentation},
 		},
 		{
 			"not on one node", node,
-			Shortfall{Needed: 2, EligibleNodes: 6, FittingNodes: 3, Members: 3, MembersInDomain: 1, Domain: 2, IfIdle: 6, Bottleneck: BottleneckFragmentation},
+			Shortfall{Needed: 2, EligibleNodes: 6, FittingNodes: 3, Members: 3, MembersInDomain: 1, Domain: 2, IfIdle: 6, IfIdleInDomain: 1, LargestDomain: 2, Bottleneck: BottleneckFragmentation},
 		},
 		{
 			"not together",
@@ -298,7 +298,7 @@ func TestDiagnose(t *testing.T) {
 				{Members: 3, Claim: Claim{GPUs: 8}, Classes: zero},
 				{Members: 2, Claim: Claim{GPUs: 4}, Classes: zero},
 			}},
-			Shortfall{Group: 1, Needed: 3, EligibleNodes: 6, FittingNodes: 3, Members: 3, MembersInDomain: 3, IfIdle: 6, Bottleneck: BottleneckFragmentation},
+			Shortfall{Group: 1, Needed: 3, EligibleNodes: 6, FittingNodes: 3, Members: 3, MembersInDomain: 3, IfIdle: 6, IfIdleInDomain: 6, Bottleneck: BottleneckFragmentation},
 		},
 	} {
 		t.Run(c.what, func(t *testing.T) {

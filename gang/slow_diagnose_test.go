@@ -64,10 +64,12 @@ func (f *Fleet) slowLevels(r *Request) []LevelShortfall {
 
 // slowShortageOf is shortage for one choice.
 func (f *Fleet) slowShortageOf(r *Request, g *Group, group int) Shortfall {
-	s := Shortfall{Group: group, Needed: g.min(), Domain: r.Within}
+	s := Shortfall{Group: group, Needed: g.min(), Domain: r.Within, LargestDomain: r.Within}
 	required := max(r.Required, g.Required)
 	var enough [BottleneckFragmentation]int // members by resource alone
-	f.slowTally(r.Within, g, required, &s, &enough)
+	all, list := f.slowTally(r.Within, g, max(required, f.tree.DomainLevel(r.Within)), &s, &enough)
+	s.Members, s.IfIdle = all.now, all.idle
+	s.slowBest(list)
 	switch {
 	case s.EligibleNodes == 0:
 		s.Bottleneck = BottleneckNodes
@@ -85,48 +87,58 @@ func (f *Fleet) slowShortageOf(r *Request, g *Group, group int) Shortfall {
 	return s
 }
 
-// slowTally adds up a domain, and keeps the best domain of the required level. It returns
-// how many members fit there now.
-func (f *Fleet) slowTally(d topology.DomainIndex, g *Group, required topology.Level, s *Shortfall, enough *[BottleneckFragmentation]int) int {
-	total := 0
+// slowTally adds up a domain, and lists what each domain of the required level holds, or each node.
+func (f *Fleet) slowTally(d topology.DomainIndex, g *Group, required topology.Level, s *Shortfall, enough *[BottleneckFragmentation]int) (all slowRoom, list []slowRoom) {
+	all.at = d
 	for _, child := range f.tree.Children(d) {
-		total = add(total, f.slowTally(child, g, required, s, enough))
+		below, some := f.slowTally(child, g, required, s, enough)
+		all.now, all.idle = add(all.now, below.now), add(all.idle, below.idle)
+		list = append(list, some...)
 	}
-	best := 0
 	for _, c := range g.Classes {
 		for _, n := range f.tree.NodesOf(d, c) {
 			if !f.nodes[n].schedulable || g.Match != nil && !g.Match(n) {
 				continue
 			}
-			fits := f.slowTallyNode(n, &g.Claim, s, enough)
-			best = max(best, fits)
-			total = add(total, fits)
-			s.Members = add(s.Members, fits)
+			now, idle := f.slowTallyNode(n, &g.Claim, s, enough)
+			all.now, all.idle = add(all.now, now), add(all.idle, idle)
+			if required == f.tree.NodeLevel() {
+				list = append(list, slowRoom{d, now, idle})
+			}
 		}
 	}
-	switch {
-	case required == f.tree.NodeLevel():
-		if best > s.MembersInDomain {
-			s.MembersInDomain, s.Domain = best, d
-		}
-	case f.tree.DomainLevel(d) >= required && total > s.MembersInDomain,
-		// Wider domains come after the ones inside them.
-		f.tree.DomainLevel(d) >= required && total == s.MembersInDomain && f.inside(s.Domain, d):
-		s.MembersInDomain, s.Domain = total, d
+	if f.tree.DomainLevel(d) == required {
+		list = append(list, all)
 	}
-	return total
+	return all, list
 }
 
-// inside reports whether a domain is another or below it.
-func (f *Fleet) inside(d, around topology.DomainIndex) bool {
-	for d != around && d != topology.RootDomain {
-		d = f.tree.Parent(d)
+// A slowRoom is how many members a domain, or a node in it, has room for: now, and if idle.
+type slowRoom struct {
+	at        topology.DomainIndex
+	now, idle int
+}
+
+// slowBest fills in the best domains of a list. Of equal ones it takes the first, or none.
+func (s *Shortfall) slowBest(list []slowRoom) {
+	for _, r := range list {
+		if r.idle > s.IfIdleInDomain {
+			s.IfIdleInDomain, s.LargestDomain = r.idle, r.at
+		}
 	}
-	return d == around
+	large := slices.DeleteFunc(slices.Clone(list), func(r slowRoom) bool { return r.idle < s.Needed })
+	if len(large) == 0 {
+		large = slices.DeleteFunc(slices.Clone(list), func(r slowRoom) bool { return r.now == 0 })
+	}
+	for i, r := range large {
+		if i == 0 || r.now > s.MembersInDomain {
+			s.MembersInDomain, s.Domain = r.now, r.at
+		}
+	}
 }
 
 // slowTallyNode adds up one eligible node and returns how many members fit there now.
-func (f *Fleet) slowTallyNode(n topology.NodeIndex, c *Claim, s *Shortfall, enough *[BottleneckFragmentation]int) int {
+func (f *Fleet) slowTallyNode(n topology.NodeIndex, c *Claim, s *Shortfall, enough *[BottleneckFragmentation]int) (now, ifIdle int) {
 	state := &f.nodes[n]
 	s.EligibleNodes++
 	device := Claim{GPUs: c.GPUs, Share: c.Share, Instances: c.Instances}
@@ -154,8 +166,7 @@ func (f *Fleet) slowTallyNode(n topology.NodeIndex, c *Claim, s *Shortfall, enou
 	for gpu := range idle.slots {
 		idle.slots[gpu].division, idle.slots[gpu].exist = state.slots[gpu].division, state.slots[gpu].exist
 	}
-	s.IfIdle = add(s.IfIdle, idle.fits(c))
-	return fits
+	return fits, idle.fits(c)
 }
 
 // slowFindLevel adds what there is at or below a domain.

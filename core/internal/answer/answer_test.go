@@ -106,7 +106,11 @@ func TestAReasonSaysWhatIsInTheWay(t *testing.T) {
 		},
 		"one rack": {
 			func(m *roomtest.Machine) { m.Run(job("runs", 2, 8), "n1", "n3") }, inRack(job("waits", 2, 8)), berth.ReasonFragmented,
-			"2 of 2 members of the gang (8 GPUs each) fit now, but only 1 of them in one rack (r1)",
+			"2 of 2 members of the gang (8 GPUs each) fit now, but only 1 of them in one rack that is large enough (r1)",
+		},
+		"no rack is as large": {
+			func(*roomtest.Machine) {}, inRack(job("waits", 3, 8)), berth.ReasonTooLarge,
+			"the gang (8 GPUs each) needs 3 members in one rack, and 2 would fit in r1 if the fleet were idle",
 		},
 		"a rack of its own": {
 			func(m *roomtest.Machine) { m.Run(job("runs", 2, 1), "n1", "n3") }, alone(job("waits", 1, 8)), berth.ReasonFragmented,

@@ -192,20 +192,8 @@ func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short 
 	switch {
 	case short.Bottleneck == gang.BottleneckNodes:
 		return noNodes(e, short.Group)
-	case short.IfIdle < short.Needed:
-		remedy := "nodes for " + count(short.Needed-short.IfIdle, "more member")
-		if short.IfIdle > 0 {
-			remedy += fmt.Sprintf(", or a minimum of %s", count(short.IfIdle, "member"))
-		}
-		idle := "none"
-		if short.IfIdle > 0 {
-			idle = strconv.Itoa(short.IfIdle)
-		}
-		return berth.Reason{
-			Code:   berth.ReasonTooLarge,
-			Text:   fmt.Sprintf("%s needs %s, and %s would fit if the fleet were idle", what, count(short.Needed, "member"), idle),
-			Remedy: remedy,
-		}
+	case short.IfIdleInDomain < short.Needed:
+		return an.tooLarge(what, request, short)
 	case short.Bottleneck == gang.BottleneckGPUs:
 		return berth.Reason{Code: berth.ReasonGPUs, Text: free, Remedy: fmt.Sprintf("free GPUs for %s (%s)", more, claim)}
 	case short.Bottleneck == gang.BottleneckShares:
@@ -217,6 +205,29 @@ func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short 
 		return berth.Reason{Code: berth.ReasonHost, Text: free + ": " + r.Words() + " is short", Remedy: fmt.Sprintf("free %s for %s", r.Words(), more)}
 	}
 	return an.fragmentReason(request, short, free)
+}
+
+// tooLarge is for what would not fit if nothing ran, so that no end of a job helps: on the whole
+// fleet, or in any domain of the level that it asks for.
+func (an *Answers) tooLarge(what string, request *gang.Request, short *gang.Shortfall) berth.Reason {
+	tree := an.state.Fleet.Tree()
+	within, where, otherwise := "", "", ""
+	if short.IfIdle >= short.Needed {
+		level := tree.LevelName(max(request.Required, request.Groups[short.Group].Required))
+		within, otherwise = " in one "+level, ", a job without a required level"
+		if level != "node" && short.IfIdleInDomain > 0 {
+			where = " in " + tree.DomainString(short.LargestDomain)
+		}
+	}
+	most, fewer := "none", ""
+	if short.IfIdleInDomain > 0 {
+		most, fewer = strconv.Itoa(short.IfIdleInDomain), ", or a minimum of "+count(short.IfIdleInDomain, "member")
+	}
+	return berth.Reason{
+		Code:   berth.ReasonTooLarge,
+		Text:   fmt.Sprintf("%s needs %s%s, and %s would fit%s if the fleet were idle", what, count(short.Needed, "member"), within, most, where),
+		Remedy: "nodes for " + count(short.Needed-short.IfIdleInDomain, "more member") + where + otherwise + fewer,
+	}
 }
 
 // fitting says how many of the members that a group needs fit now.
@@ -250,7 +261,7 @@ func (an *Answers) fragmentReason(request *gang.Request, short *gang.Shortfall, 
 		required := max(request.Required, request.Groups[short.Group].Required)
 		return berth.Reason{
 			Code:   berth.ReasonFragmented,
-			Text:   fmt.Sprintf("%s, but only %d of them in one %s (%s)", free, short.MembersInDomain, tree.LevelName(required), where),
+			Text:   fmt.Sprintf("%s, but only %d of them in one %s that is large enough (%s)", free, short.MembersInDomain, tree.LevelName(required), where),
 			Remedy: fmt.Sprintf("a job without a required level, or free capacity for %s in %s", count(short.Needed-short.MembersInDomain, "more member"), where),
 		}
 	}

@@ -89,7 +89,7 @@ func shortOfWhat(s *gang.Shortfall) string {
 		return r.Words()
 	}
 	switch {
-	case s.IfIdle < s.Needed:
+	case s.IfIdleInDomain < s.Needed:
 		return "nodes"
 	case s.Bottleneck == gang.BottleneckShares:
 		return "shares"
