@@ -313,7 +313,7 @@ func TestR2_ALateRefusalLeavesTheAgendaAsItWas(t *testing.T) {
 			kinds := slices.DeleteFunc(berth.EventKinds(), func(kind string) bool {
 				return slices.ContainsFunc(list, func(e berth.Event) bool { return e.Kind() == kind })
 			})
-			require.Empty(t, kinds, "no event of these kinds was refused")
+			require.Empty(t, kinds, "no event of these kinds was refused: add one to lateRefusals")
 		})
 	}
 }

@@ -80,7 +80,7 @@ func (c *Checker) happened(event berth.Event) error {
 		c.policyChanged(e)
 		return nil
 	}
-	return broken(PromiseEvents, "%T was accepted, which is no event", event)
+	return broken(PromiseEvents, "%T was accepted, which is no event: Checker.happened has no case for it", event)
 }
 
 func (c *Checker) nodeJoined(e berth.NodeJoined) error {

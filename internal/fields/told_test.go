@@ -86,6 +86,7 @@ func TestSamplesAreAcceptedAndRestored(t *testing.T) {
 		saved := w.after(fields.Boxed(e))
 		restored, err := core.Restore(saved)
 		require.NoError(t, err, "%T", e)
+		require.NoError(t, restored.Check(), "%T: an index is not restored", e)
 		again, err := restored.Snapshot()
 		require.NoError(t, err)
 		require.Equal(t, string(saved), string(again), "%T is forgotten by a restore", e)

@@ -39,7 +39,7 @@ func TestWords(t *testing.T) {
 		text, err := os.ReadFile(path)
 		read++
 		for _, line := range stumbles(name, string(text)) {
-			t.Errorf("%s: %s", path, line)
+			t.Errorf("%s: a pronoun for a noun, or a comment of more than %d columns: %s", path, maxComment, line)
 		}
 		return err
 	}))
