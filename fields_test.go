@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/fields"
 	"github.com/berth-sched/berth/internal/sample"
 	"github.com/berth-sched/berth/internal/strict"
@@ -53,6 +54,20 @@ func written() []any {
 		berth.LedgerLine{},
 		berth.QueueTime{},
 		berth.Xid{},
+	}
+}
+
+// Each countable resource of hosts is a field of nodes and of claims, named as the resource, and
+// counts for them.
+func TestEveryResourceIsAFieldThatCounts(t *testing.T) {
+	for r := range countable.Resource(countable.NumResources) {
+		var n berth.Node
+		var c berth.Claim
+		amount := []byte(`{"` + r.Field() + `":7}`)
+		require.NoError(t, json.Unmarshal(amount, &n))
+		require.NoError(t, json.Unmarshal(amount, &c))
+		require.Equal(t, int64(7), n.Host()[r], "Node has no field %s, or Node.Host leaves it out", r)
+		require.Equal(t, int64(7), c.Host()[r], "Claim has no field %s, or Claim.Host leaves it out", r)
 	}
 }
 

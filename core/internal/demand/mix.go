@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/values"
+	"github.com/berth-sched/berth/countable"
 )
 
 const (
@@ -158,7 +159,8 @@ func appendKey(b []byte, g *berth.Group) []byte {
 		milli = c.Share.GPUMilli
 	}
 	b = binary.AppendUvarint(b, uint64(milli))
-	for _, amount := range c.Host() {
+	host := c.Host()
+	for _, amount := range host[:firstResources] {
 		b = binary.AppendVarint(b, amount)
 	}
 	links := byte(0)
@@ -180,6 +182,20 @@ func appendKey(b []byte, g *berth.Group) []byte {
 		for _, text := range [...]string{t.Key, t.Value} {
 			b = binary.AppendUvarint(b, uint64(len(text)))
 			b = append(b, text...)
+		}
+	}
+	return appendLater(b, host[firstResources:])
+}
+
+// firstResources are the resources of which a key has each amount.
+const firstResources = int(countable.MemoryMiB) + 1
+
+// appendLater appends the amounts of resources that came later: those that are asked for.
+func appendLater(b []byte, amounts []int64) []byte {
+	for r, amount := range amounts {
+		if amount != 0 {
+			b = append(b, 2, byte(r)) // 1 is another toleration
+			b = binary.AppendVarint(b, amount)
 		}
 	}
 	return b

@@ -36,6 +36,9 @@ func TestWhatIsAskedForIsInTheKeyOfItsKind(t *testing.T) {
 		require.Equal(t, notInKey[leaf.Place] == "", key(&changed) != was, "%s: add it to appendKey and mix.name of mix.go, or say in notInKey why it is left out", leaf.Path)
 	}
 
+	require.Empty(t, appendLater(nil, []int64{0, 0}), "what is not asked for changes no key")
+	require.NotEqual(t, appendLater(nil, []int64{0, 7}), appendLater(nil, []int64{7, 0}))
+
 	group.Claim.MIG, group.Claim.MinInstance = "", nil
 	was = key(&group)
 	m := newMix()
