@@ -56,6 +56,10 @@ func lacks(t *testing.T) []lack {
 	limit := func(milli int64) berth.Event {
 		return berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{quota.GPUMilli: milli}}}
 	}
+	inLeaf := func(j berth.Job) berth.Job {
+		j.Topology.Required = "leaf"
+		return j
+	}
 	return []lack{
 		{
 			berth.ReasonTurn, nil, "pass", func(d *divided) { d.pooled("n1", 1) }, waiting(1, whole), func(*divided) {},
@@ -128,12 +132,16 @@ func lacks(t *testing.T) []lack {
 		{
 			berth.ReasonFragmented, []string{"leaf"}, "free capacity for 1 more member in a", func(d *divided) {
 				d.pooled("n1", 1, "a")
+				d.begin(running("other", 1))
+				d.pooled("n2", 1, "a")
+				d.pooled("n3", 1, "b")
+			}, inLeaf(waiting(2, whole)), finish("other"),
+		},
+		{
+			berth.ReasonTooLarge, []string{"leaf"}, "nodes for 1 more member in a", func(d *divided) {
+				d.pooled("n1", 1, "a")
 				d.pooled("n2", 1, "b")
-			}, func() berth.Job {
-				j := waiting(2, whole)
-				j.Topology.Required = "leaf"
-				return j
-			}(), func(d *divided) { d.pooled("n3", 1, "a") },
+			}, inLeaf(waiting(2, whole)), func(d *divided) { d.pooled("n3", 1, "a") },
 		},
 	}
 }
