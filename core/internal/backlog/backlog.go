@@ -26,7 +26,8 @@ import (
 //     reservations and nodes list each other.
 //  5. An entry is fresh only while something is set aside.
 //  6. A victim whose plan ends goes on, unless it is being stopped; what counted on its place ends.
-//  7. Between Earmark(true) and Earmark(false) a queue is charged with what each plan of it will
+//  7. DomainBound has the buckets of shapes with Levels, but for those of gangs that grow.
+//  8. Between Earmark(true) and Earmark(false) a queue is charged with what each plan of it will
 //     hold beyond what its gang holds, and at no other time: what is tried meanwhile leaves it so.
 type Backlog struct {
 	catalogue *catalogue.Catalogue
@@ -39,8 +40,10 @@ type Backlog struct {
 	// ToldNext is the version of the classes for which the tree knows what is next.
 	ToldNext int
 	// GPUHolds are the GPUs that are kept for a member, in order of replica.
-	GPUHolds     []*record.GPUHold
-	Demand       []int // by level: whole gangs that wait for room in one domain of it
+	GPUHolds []*record.GPUHold
+	Demand   []int // by level: whole gangs that wait for room in one domain of it
+	// DomainBound are the buckets of gangs that wait for room in one domain of some level.
+	DomainBound  []*record.Bucket
 	Blocked      state.Blocked
 	QuotaBlocked []*record.Bucket
 	// Reservations set nodes aside; in order of name.

@@ -115,7 +115,7 @@ func (bl *Backlog) CheckQueues() error {
 
 // checkDemand counts anew how many whole gangs wait for room in one domain of each level.
 func (bl *Backlog) checkDemand() error {
-	want := make([]int, len(bl.Demand))
+	want, bound := make([]int, len(bl.Demand)), 0
 	for _, q := range bl.books.Queues {
 		if q == nil {
 			continue
@@ -124,10 +124,18 @@ func (bl *Backlog) checkDemand() error {
 			if b.Entries.Min().Grows {
 				continue // all of them do: what grows is short of less than a gang
 			}
+			if len(b.Shape.Levels) > 0 {
+				if bound++; b.BoundAt < 0 || bl.DomainBound[b.BoundAt] != b {
+					return fmt.Errorf("a bucket of gangs that wait for one domain is not among those")
+				}
+			}
 			for _, level := range b.Shape.Levels {
 				want[level] += b.Waiting()
 			}
 		}
+	}
+	if bound != len(bl.DomainBound) {
+		return fmt.Errorf("%d buckets wait for one domain, listed %d", bound, len(bl.DomainBound))
 	}
 	for level, many := range want {
 		if bl.Demand[level] != many || bl.state.Fleet.BreakCost(topology.Level(level)) != min(many, gang.MaxBreakCost) {

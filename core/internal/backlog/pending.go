@@ -72,6 +72,10 @@ func (bl *Backlog) enqueue(e *record.Entry, s *record.Shape) {
 		b.At = len(q.List)
 		q.List = append(q.List, b)
 		s.Buckets = append(s.Buckets, b)
+		if len(s.Levels) > 0 && !e.Grows {
+			b.BoundAt = len(bl.DomainBound)
+			bl.DomainBound = append(bl.DomainBound, b)
+		}
 	}
 	e.Bucket = b
 	b.Add(e)
@@ -165,6 +169,9 @@ func (bl *Backlog) dequeue(e *record.Entry) {
 		bl.Due.Forget(b)
 		delete(b.Queue.Buckets, b.Shape)
 		b.Queue.Leave(b)
+		if b.BoundAt >= 0 {
+			bl.DomainBound = unordered.Remove(bl.DomainBound, b.BoundAt, func(b *record.Bucket, at int) { b.BoundAt = at })
+		}
 		i := slices.Index(b.Shape.Buckets, b)
 		b.Shape.Buckets = slices.Delete(b.Shape.Buckets, i, i+1)
 		if len(b.Shape.Buckets) == 0 && b.Shape.BlockedAt >= 0 {

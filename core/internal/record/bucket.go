@@ -18,6 +18,7 @@ type Bucket struct {
 	At        int // position in Queue.List
 	Slot      int // position in Queue.Ready, or -1
 	QuotaSlot int // position in Backlog.QuotaBlocked, or -1
+	BoundAt   int // position in Backlog.DomainBound, or -1
 	Due       int // the number by which package due knows it; 0: it does not
 	// kinds has the entries once more, by what else than their order tells whether they may be on
 	// nodes that are set aside: whether their loss is cheap, and when they end. Of a kind the first
@@ -44,7 +45,7 @@ const (
 
 // NewBucket returns an empty bucket of a shape in a queue, in neither's list.
 func NewBucket(q *Queue, s *Shape) *Bucket {
-	return &Bucket{Queue: q, Shape: s, Slot: -1, QuotaSlot: -1, Entries: pq.New(
+	return &Bucket{Queue: q, Shape: s, Slot: -1, QuotaSlot: -1, BoundAt: -1, Entries: pq.New(
 		func(a, b *Entry) bool { return CompareEntries(a, b) < 0 }, func(e *Entry, slot int) { e.Slot = int32(slot) },
 	)}
 }

@@ -257,6 +257,15 @@ const (
 // PlaceRequest finds and books places for a request whose first group is the
 // replica's group with index base.
 func (se *Search) PlaceRequest(rep *record.Replica, r *gang.Request, base int) fit {
+	if rep.Job.Spec.Service != nil && len(se.backlog.DomainBound) > 0 {
+		if rest := se.leavingOnlyDomains(r); rest != r && se.placeRequest(rep, rest, base) == Fits {
+			return Fits
+		}
+	}
+	return se.placeRequest(rep, r, base)
+}
+
+func (se *Search) placeRequest(rep *record.Replica, r *gang.Request, base int) fit {
 	return se.FindAllowed(r, func() (string, bool) { return se.bookPlacement(rep, base) })
 }
 
