@@ -1,0 +1,8 @@
+package values
+
+import "github.com/berth-sched/berth"
+
+// WantsDevice reports whether a claim is for GPUs or a part of one.
+func WantsDevice(cl *berth.Claim) bool {
+	return cl.GPUs > 0 || cl.Share != nil || cl.WantsInstance()
+}
