@@ -131,7 +131,7 @@ func (f *filling) health(h *Health) {
 		h.Quarantine = 0
 	}
 	switch {
-	case h.Remembers():
+	case h.Losses > 0 || h.BurnIn > 0:
 		fill(f, "health.within", &h.Within, Day)
 	case f.zeroIsOff:
 		h.Within = 0
