@@ -136,11 +136,11 @@ func TestWhatCountsOnANodeEndsWhenThatChanges(t *testing.T) {
 	m.NoRefusal(set(m, r)) // ends both, too
 	m.Reserve(rep, m.State.Now.Add(berth.Hour), "n1")
 	m.Plan(planned, []string{"n2"})
-	m.Backlog.Spoil(m.NodeNamed("n1"))
+	m.Backlog.EndGangReservationsOn(m.NodeNamed("n1"))
 	require.Nil(t, rep.Reserved)
 	require.NotNil(t, planned.Reserved, "on another node")
 	require.NotEmpty(t, m.NodeNamed("n1").Reservations, "what was made in advance does not count on it")
-	m.Backlog.Spoil(m.NodeNamed("n2"))
+	m.Backlog.EndGangReservationsOn(m.NodeNamed("n2"))
 	require.Nil(t, planned.Reserved)
 }
 

@@ -118,7 +118,7 @@ func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 		bl.EndReservation(old)
 	}
 	for _, n := range w.Nodes {
-		bl.Spoil(n) // its former owner plans anew, around this one
+		bl.EndGangReservationsOn(n) // its former owner plans anew, around this one
 	}
 	bl.AddReservation(w)
 	return nil

@@ -57,7 +57,7 @@ func (bl *Backlog) Overrun(rep *record.Replica) {
 			for _, w := range n.Reservations {
 				bl.noteDisplaced(w)
 			}
-			bl.Spoil(n)
+			bl.EndGangReservationsOn(n)
 		} else {
 			bl.overrunBackoffs(n)
 		}
@@ -138,9 +138,9 @@ func (bl *Backlog) ReservationsOfJoining(spec *spec.Node) []*record.Reservation 
 	return list
 }
 
-// Spoil ends the reservations and moves of all gangs that count on a node: it has changed, takes no
-// work any more, or was given to others.
-func (bl *Backlog) Spoil(n *record.Node) {
+// EndGangReservationsOn ends the reservations and moves of all gangs that count on a node: it has
+// changed, takes no work any more, or was given to others.
+func (bl *Backlog) EndGangReservationsOn(n *record.Node) {
 	for _, w := range slices.Clone(n.Reservations) {
 		if w.CountsOnNodes() {
 			bl.EndReservation(w)

@@ -69,7 +69,7 @@ func (bl *Backlog) Remain(rep *record.Replica) {
 	bl.state.NoteLeaving(rep, false)
 	bl.state.NoteTodo(rep, true)
 	bl.EndMove(rep)
-	bl.spoilPlans(rep)
+	bl.endPlansOnNodesOf(rep)
 }
 
 // EndMove gives up the place that is kept for a gang.
@@ -96,8 +96,8 @@ func (bl *Backlog) moveEnded(w *record.Reservation) {
 	bl.agenda.Relook(bl.state.Now)
 }
 
-// spoilPlans ends the preemptions and moves that count on the end of a replica that stays.
-func (bl *Backlog) spoilPlans(stays *record.Replica) {
+// endPlansOnNodesOf ends the preemptions and moves that count on the end of a replica that stays.
+func (bl *Backlog) endPlansOnNodesOf(stays *record.Replica) {
 	for flat := range stays.Members {
 		if m := &stays.Members[flat]; m.State.Holds() {
 			for _, w := range slices.Clone(m.Node.Reservations) {

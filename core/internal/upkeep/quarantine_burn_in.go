@@ -55,7 +55,7 @@ func (u *Upkeep) BeginBurnIn(n *record.Node, from berth.Time) {
 func (u *Upkeep) beginBurnIn(n *record.Node, until berth.Time) {
 	u.leaveSpares(n, record.SpareLetGo)
 	n.Trust.Become(record.NodeTried, until)
-	u.backlog.Spoil(n)
+	u.backlog.EndGangReservationsOn(n)
 	if u.BurnIn == nil {
 		u.backlog.NewNodeSet(&u.BurnIn, record.KindBurnIn, burnInName)
 	}
