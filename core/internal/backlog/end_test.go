@@ -207,7 +207,7 @@ func TestWhatIsLeftOfAPlaceIsNotKeptThroughABackoff(t *testing.T) {
 	require.Empty(t, m.Backlog.Reservations)
 }
 
-// Overrun.
+// EndDisplacedBy.
 
 func TestAPlanEndsWhereAnotherGangWasPlacedInItsStead(t *testing.T) {
 	m := machine(t)
@@ -250,11 +250,11 @@ func TestARoomThatCannotComeTrueIsLost(t *testing.T) {
 	victim := m.Run(checkpointing(roomtest.Job("victim", "a", 1, 8)), "n1")
 	rep := m.Wait(roomtest.Job("waits", "a", 1, 8))
 	w := m.Plan(rep, []string{"n1"}, victim)
-	m.Backlog.LoseRoom(w)
+	m.Backlog.EndDisplaced(w)
 	require.Nil(t, rep.Reserved)
 	require.Equal(t, []*record.Replica{rep}, m.Backlog.TakeDisplaced())
 	w = m.Reserve(rep, agenda.Never-berth.Time(berth.Hour), "n1")
-	m.Backlog.LoseRoom(w)
+	m.Backlog.EndDisplaced(w)
 	require.Empty(t, m.Backlog.TakeDisplaced(), "there was no room")
 }
 

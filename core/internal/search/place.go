@@ -456,7 +456,7 @@ func (se *Search) Bind(rep *record.Replica, cause berth.Cause) {
 	}
 	se.state.OpenOrder(rep)
 	if cause.Code != berth.CauseVictimsGone && cause.Code != berth.CauseResumed { // those were planned beside what others have set aside there
-		se.backlog.Overrun(rep)
+		se.backlog.EndDisplacedBy(rep)
 	}
 	se.state.Totals.Binds++
 }

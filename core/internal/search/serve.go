@@ -159,7 +159,7 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 		return
 	}
 	se.FailBid(e.Rep)
-	se.backlog.LoseRoom(w)
+	se.backlog.EndDisplaced(w)
 }
 
 // takePlace starts the beneficiary of a preemption where it was planned, if all of that is
