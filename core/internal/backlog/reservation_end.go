@@ -27,14 +27,14 @@ func (bl *Backlog) EndReservation(w *record.Reservation) {
 		bl.moveEnded(w)
 	case w.IsAwaited():
 		planned := w.IsPlanned()
-		w.Disown()
+		w.MarkEnded()
 		bl.Due.NoteEntries(w.Rep)
 		if planned {
 			bl.endPreemption(w)
 		}
 		bl.agenda.ReserveNow(bl.state.Now)
 	default:
-		w.Disown()
+		w.MarkEnded()
 		bl.agenda.Changed(bl.state.Now)
 	}
 	if len(bl.Reservations) == 0 { // nothing is set aside that they could be tried on
@@ -86,7 +86,7 @@ func (bl *Backlog) moveEnded(w *record.Reservation) {
 		bl.earmarkFor(w, false)
 	}
 	rep := w.Rep
-	w.Disown()
+	w.MarkEnded()
 	bl.agenda.NoteHomeless()
 	if rep.Beneficiary != nil && rep.State == berth.ReplicaRunning {
 		if w := rep.Beneficiary.PlannedReservation(); w != nil {

@@ -276,8 +276,8 @@ func (w *Reservation) IsPartialResume() bool { return w.Kind == KindPartialResum
 // that is described anew has to be put back. Hot spares are not: they are chosen anew.
 func (w *Reservation) ListsNodes() bool { return w.IsBurnIn() || w.IsAdvance() && w.Advance.GPUs > 0 }
 
-// Disown makes a reservation one that has ended: nobody has it any more.
-func (w *Reservation) Disown() {
+// MarkEnded makes a reservation one that has ended: nobody has it any more.
+func (w *Reservation) MarkEnded() {
 	switch w.Kind.Rule().holder {
 	case forWaiting:
 		w.Rep.Reserved = nil
