@@ -310,16 +310,16 @@ func (st *State) Widen(groups []berth.Group, r *gang.Request, open func(*record.
 		return r
 	}
 	closed := func(w *record.Reservation) bool { return !open(w) }
-	lifted := *r
-	lifted.Groups = slices.Clone(r.Groups)
-	for i := range lifted.Groups {
-		lifted.Groups[i].Classes = st.Classes.Matching(&groups[i], func(list []*record.Reservation) bool {
+	wider := *r
+	wider.Groups = slices.Clone(r.Groups)
+	for i := range wider.Groups {
+		wider.Groups[i].Classes = st.Classes.Matching(&groups[i], func(list []*record.Reservation) bool {
 			return !slices.ContainsFunc(list, closed)
 		})
-		lifted.Groups[i].Kinds = st.Kinds(&groups[i], lifted.Groups[i].Classes)
-		lifted.Groups[i].Claim.Instances = st.instances(&groups[i].Claim, lifted.Groups[i].Classes)
+		wider.Groups[i].Kinds = st.Kinds(&groups[i], wider.Groups[i].Classes)
+		wider.Groups[i].Claim.Instances = st.instances(&groups[i].Claim, wider.Groups[i].Classes)
 	}
-	return &lifted
+	return &wider
 }
 
 // Idle tells the nodes whose domain of the exclusive level holds nobody else's members;
