@@ -144,7 +144,8 @@ func (cl Claim) WithHost(cpuMilli, memoryMiB int64) Claim {
 	return cl
 }
 
-// Host is what the claim asks of the host.
+// Host is what the claim asks of the host, by resource: for the limits of a member's cgroup, and
+// for sums over members that take in a resource which a later release adds.
 func (cl *Claim) Host() countable.Amounts {
 	return countable.Amounts{countable.CPUMilli: cl.CPUMilli, countable.MemoryMiB: cl.MemoryMiB}
 }
