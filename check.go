@@ -1,9 +1,6 @@
 package berth
 
-import (
-	"github.com/berth-sched/berth/countable"
-	"github.com/berth-sched/berth/internal/limits"
-)
+import "github.com/berth-sched/berth/internal/limits"
 
 // checkName refuses what cannot be a name.
 func checkName(s string) *Error { return invalid(limits.BadName(s)) }
@@ -19,38 +16,12 @@ func invalid(reason string) *Error {
 	return refuse(ErrInvalid, "", reason)
 }
 
-// checkHost refuses amounts of a host out of range.
-func checkHost(a countable.Amounts) *Error {
-	for r, v := range a {
-		if err := checkAmount(v); err != nil {
-			return err.in(countable.Resource(r).Field())
-		}
-	}
-	return nil
-}
-
-func checkAmount(v int64) *Error {
-	reason, over := limits.BadAmount(v)
-	if over {
-		return refuse(ErrLimit, "", reason)
-	}
-	return invalid(reason)
-}
-
 func checkSpan(d Duration) *Error {
 	reason, over := limits.BadSpan(int64(d))
 	if over {
 		return refuse(ErrLimit, "", reason)
 	}
 	return invalid(reason)
-}
-
-func checkLabels(labels map[string]string) *Error {
-	path, reason := limits.BadLabels(labels)
-	if reason == "" {
-		return nil
-	}
-	return refuse(ErrInvalid, path, reason)
 }
 
 // setOff has 0 for Off in a field of which the default is off, so that one value means it.

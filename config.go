@@ -222,7 +222,8 @@ func (l *Locality) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(localityNames, l, b, invalidText)
 }
 
-// Check refuses a configuration that makes no sense, by the path of the field.
+// Check refuses a configuration that makes no sense, by the path of the field. core.New asks it; an
+// orchestrator that reads its configuration from a file can ask before it stops the old core.
 func (c *Config) Check() error { return errorOf(c.check()) }
 
 func (c *Config) check() *Error {
@@ -289,7 +290,8 @@ func (l *Limits) check() *Error {
 	return nil
 }
 
-// Check refuses a Policy that makes no sense.
+// Check refuses a Policy that makes no sense, as [PolicyChanged] is refused: for the form or the
+// webhook where operators change it.
 func (p *Policy) Check() error { return errorOf(p.check()) }
 
 func (p *Policy) check() *Error {

@@ -24,7 +24,8 @@ func DefaultPolicy() Policy {
 	return p
 }
 
-// WithDefaults returns the limits with defaults for the fields that are zero.
+// WithDefaults returns the limits with defaults for the fields that are zero: the limits that hold,
+// for an operator to see or to compare.
 func (l Limits) WithDefaults() Limits {
 	setDefault(&l.Nodes, 65_536)
 	setDefault(&l.Queues, 16_384)
@@ -38,7 +39,8 @@ func (l Limits) WithDefaults() Limits {
 
 // WithDefaults returns the policy as a core keeps it: with defaults for the fields that are zero,
 // or Off for them where ZeroIsOff says so, and without ZeroIsOff. Policies that mean the same are
-// equal then.
+// equal then, so an orchestrator shows with it what a policy would mean, and tells a change of
+// meaning from one of words.
 func (p Policy) WithDefaults() Policy {
 	(&filling{zeroIsOff: p.ZeroIsOff}).policy(&p)
 	p.ZeroIsOff = false
@@ -54,7 +56,8 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// WithDefaults returns the geometry with defaults for the fields that are zero.
+// WithDefaults returns the geometry with defaults for the fields that are zero. Of the zero
+// Geometry it is what holds in a pool for which the policy has none.
 func (g Geometry) WithDefaults() Geometry {
 	setDefault(&g.Cost, 30*Second)
 	setDefault(&g.Interval, 10*Minute)
@@ -131,7 +134,7 @@ func (f *filling) health(h *Health) {
 		h.Quarantine = 0
 	}
 	switch {
-	case h.Remembers():
+	case h.Losses > 0 || h.BurnIn > 0:
 		fill(f, "health.within", &h.Within, Day)
 	case f.zeroIsOff:
 		h.Within = 0

@@ -39,9 +39,6 @@ type Health struct {
 	BurnIn Duration `json:"burnIn,omitempty"`
 }
 
-// Remembers reports whether it matters that a node was lost.
-func (h *Health) Remembers() bool { return h.Losses > 0 || h.BurnIn > 0 }
-
 func (h *Health) check() *Error {
 	if h.Losses < Off || h.Losses > limits.MaxLosses {
 		return refuse(ErrInvalid, "losses", fmt.Sprintf("%d is outside -1..%d", h.Losses, limits.MaxLosses))

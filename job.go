@@ -4,9 +4,6 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth/countable"
-	"github.com/berth-sched/berth/internal/errtext"
-	"github.com/berth-sched/berth/internal/limits"
-	"github.com/berth-sched/berth/mig"
 )
 
 // A Job is a gang: groups of members that are placed all together or not at
@@ -147,7 +144,8 @@ func (cl Claim) WithHost(cpuMilli, memoryMiB int64) Claim {
 	return cl
 }
 
-// Host is what the claim asks of the host.
+// Host is what the claim asks of the host, by resource: for the limits of a member's cgroup, and
+// for sums over members that take in a resource which a later release adds.
 func (cl *Claim) Host() countable.Amounts {
 	return countable.Amounts{countable.CPUMilli: cl.CPUMilli, countable.MemoryMiB: cl.MemoryMiB}
 }
@@ -251,103 +249,7 @@ type MemberRef struct {
 // String is "GROUP[INDEX]".
 func (m MemberRef) String() string { return fmt.Sprintf("%s[%d]", m.Group, m.Index) }
 
-// WantsInstance reports whether the claim is for an instance of a divided GPU.
+// WantsInstance reports whether the claim is for an instance of a divided GPU, named by its profile
+// or by what it has to have. The placement then has a MemberPlacement.Instance, by which an
+// orchestrator finds the device to hand to the member.
 func (cl *Claim) WantsInstance() bool { return cl.MIG != "" || cl.MinInstance != nil }
-
-// WantsDevice reports whether the claim is for GPUs or a part of one.
-func (cl *Claim) WantsDevice() bool { return cl.GPUs > 0 || cl.Share != nil || cl.WantsInstance() }
-
-// Check refuses a claim that makes no sense for a job of the class.
-func (cl *Claim) Check(class Class) error { return errorOf(cl.check(class)) }
-
-func (cl *Claim) check(class Class) *Error {
-	if cl.GPUs < 0 || cl.GPUs > MaxGPUs {
-		return refuse(ErrInvalid, "gpus", fmt.Sprintf("%d is outside 0..%d, what a node can carry", cl.GPUs, MaxGPUs))
-	}
-	if err := checkHost(cl.Host()); err != nil {
-		return err
-	}
-	if !cl.WantsDevice() && cl.Host() == (countable.Amounts{}) {
-		return refuse(ErrInvalid, "", "asks for nothing")
-	}
-	if err := cl.checkDevice(class); err != nil {
-		return err
-	}
-	if cl.NVLink && cl.GPUs == 0 {
-		return refuse(ErrInvalid, "nvlink", "needs whole GPUs: instances and shares have no NVLink of their own")
-	}
-	return nil
-}
-
-// checkDevice checks what the claim wants of the GPUs.
-func (cl *Claim) checkDevice(class Class) *Error {
-	for _, part := range []struct {
-		field  string
-		wanted bool
-		beside bool
-	}{
-		{"share", cl.Share != nil, cl.GPUs > 0 || cl.WantsInstance()},
-		{"mig", cl.MIG != "", cl.GPUs > 0 || cl.MinInstance != nil},
-		{"minInstance", cl.MinInstance != nil, cl.GPUs > 0},
-	} {
-		if part.wanted && part.beside {
-			return refuse(ErrInvalid, part.field, "a claim is for whole GPUs, an instance or a share: one of them")
-		}
-	}
-	switch {
-	case cl.Share != nil:
-		return cl.Share.check(class).in("share")
-	case cl.MIG != "":
-		if _, err := mig.ParseProfileName(cl.MIG); err != nil {
-			return refuse(ErrInvalid, "mig", fmt.Sprintf("%q is not the name of a profile", errtext.Short(cl.MIG)))
-		}
-	case cl.MinInstance != nil:
-		return cl.MinInstance.check().in("minInstance")
-	}
-	return nil
-}
-
-func (f *MinInstance) check() *Error {
-	switch {
-	case f.MinSMs < 0 || f.MinSMs > limits.MaxOrdinal:
-		return refuse(ErrInvalid, "minSMs", fmt.Sprintf("%d is outside 0..%d", f.MinSMs, limits.MaxOrdinal))
-	case f.MinSMs == 0 && f.MinMemoryMiB == 0:
-		return refuse(ErrInvalid, "", "asks for nothing")
-	}
-	return checkAmount(f.MinMemoryMiB).in("minMemoryMiB")
-}
-
-func (s *Share) check(class Class) *Error {
-	switch {
-	case int(s.Mode) >= shareModeNames.Len():
-		return refuse(ErrInvalid, "mode", fmt.Sprintf("%d is out of range", s.Mode))
-	case s.Mode == ShareTimeSlice && class != ClassInteractive:
-		return refuse(ErrInvalid, "mode", "time slices are for interactive jobs")
-	case s.GPUMilli < 1 || s.GPUMilli > 999:
-		return refuse(ErrInvalid, "gpuMilli", fmt.Sprintf("%d is outside 1..999", s.GPUMilli))
-	}
-	return checkAmount(s.MemoryMiB).in("memoryMiB")
-}
-
-// Check refuses names, amounts and labels that make no sense.
-func (s *Selector) Check() error { return errorOf(s.check()) }
-
-func (s *Selector) check() *Error {
-	for _, list := range []struct {
-		field  string
-		values []string
-	}{{"pools", s.Pools}, {"products", s.Products}} {
-		for i, v := range list.values {
-			if err := checkName(v); err != nil {
-				return err.in(errtext.Index(list.field, i))
-			}
-		}
-	}
-	if err := checkAmount(s.MinGPUMemoryMiB); err != nil {
-		return err.in("minGPUMemoryMiB")
-	}
-	if err := checkLabels(s.Labels); err != nil {
-		return err.in("labels")
-	}
-	return checkTolerations(s.Tolerations).in("tolerations")
-}

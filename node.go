@@ -63,7 +63,7 @@ type Node struct {
 	Taints []Taint `json:"taints,omitempty"`
 }
 
-// Host is what the host has for members.
+// Host is what the host has for members, by resource, to compare with Claim.Host.
 func (n *Node) Host() countable.Amounts {
 	return countable.Amounts{countable.CPUMilli: n.CPUMilli, countable.MemoryMiB: n.MemoryMiB}
 }

@@ -1,12 +1,6 @@
 package berth
 
-import (
-	"fmt"
-
-	"github.com/berth-sched/berth/internal/enum"
-	"github.com/berth-sched/berth/internal/errtext"
-	"github.com/berth-sched/berth/internal/limits"
-)
+import "github.com/berth-sched/berth/internal/enum"
 
 // A Taint of a node repels the members that do not tolerate it, so that the nodes of a special
 // pool stay with the jobs that name it. Names and rules are those of Kubernetes: a node takes a
@@ -99,42 +93,10 @@ func (o *TolerationOperator) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(tolerationOperatorNames, o, b, invalidText)
 }
 
-// Tolerates reports whether the toleration matches a taint.
+// Tolerates reports whether the toleration matches a taint. A core asks the same, so that an
+// orchestrator can list the nodes that are open to a job before it submits one.
 func (t *Toleration) Tolerates(taint *Taint) bool {
 	return (t.Effect == TaintAnyEffect || t.Effect == taint.Effect) &&
 		(t.Key == taint.Key || t.Key == "" && t.Operator == TolerationExists) &&
 		(t.Operator == TolerationExists || t.Value == taint.Value)
-}
-
-// checkTolerations refuses tolerations that match nothing, or that say what they do not mean.
-func checkTolerations(list []Toleration) *Error {
-	if len(list) > limits.MaxTaints {
-		return refuse(ErrLimit, "", fmt.Sprintf("%d tolerations; the most is %d", len(list), limits.MaxTaints))
-	}
-	for i := range list {
-		if err := list[i].check(); err != nil {
-			return err.in(errtext.Index("", i))
-		}
-	}
-	return nil
-}
-
-func (t *Toleration) check() *Error {
-	if err := checkText(t.Key); err != nil {
-		return err.in("key")
-	}
-	if err := checkText(t.Value); err != nil {
-		return err.in("value")
-	}
-	switch {
-	case int(t.Operator) >= tolerationOperatorNames.Len():
-		return refuse(ErrInvalid, "operator", fmt.Sprintf("%d is out of range", t.Operator))
-	case int(t.Effect) >= taintEffectNames.Len():
-		return refuse(ErrInvalid, "effect", fmt.Sprintf("%d is out of range", t.Effect))
-	case t.Key == "" && t.Operator != TolerationExists:
-		return refuse(ErrInvalid, "key", "is empty: only the operator Exists is for all keys")
-	case t.Value != "" && t.Operator == TolerationExists:
-		return refuse(ErrInvalid, "value", "is set, and the operator Exists takes any")
-	}
-	return nil
 }

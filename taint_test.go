@@ -36,25 +36,11 @@ func TestTolerates(t *testing.T) {
 		var toleration berth.Toleration
 		require.NoError(t, json.Unmarshal([]byte(text), &toleration))
 		require.Equal(t, want, toleration.Tolerates(&taint), text)
-		selector := berth.Selector{Tolerations: []berth.Toleration{toleration}}
-		require.NoError(t, selector.Check(), text)
 	}
 }
 
-// What matches nothing, or says what it does not mean, is refused with the path of the field.
-func TestTolerationsAreChecked(t *testing.T) {
-	selector := func(list ...berth.Toleration) error { return (&berth.Selector{Tolerations: list}).Check() }
-	for field, err := range map[string]error{
-		"tolerations[0].key":      selector(berth.Toleration{Value: "b"}),
-		"tolerations[1].value":    selector(berth.Toleration{Key: "a"}, berth.Toleration{Key: "a", Operator: berth.TolerationExists, Value: "b"}),
-		"tolerations[0].operator": selector(berth.Toleration{Key: "a", Operator: 2}),
-		"tolerations[0].effect":   selector(berth.Toleration{Key: "a", Effect: 2}),
-		"tolerations":             selector(make([]berth.Toleration, 65)...),
-	} {
-		var refusal *berth.Error
-		require.ErrorAs(t, err, &refusal, field)
-		require.Equal(t, field, refusal.Field)
-	}
+// There is no effect NoExecute: a drain does that.
+func TestNoExecuteIsRefused(t *testing.T) {
 	var effect berth.TaintEffect
 	require.ErrorIs(t, effect.UnmarshalText([]byte("NoExecute")), berth.ErrInvalid)
 }

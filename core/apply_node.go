@@ -80,7 +80,7 @@ func (c *Core) nodeUpdated(e berth.NodeUpdated) *berth.Error {
 	c.books.Recount(n, n.CapacityNow())
 	c.upkeep.CountSound(n)
 	c.books.Resize(n)
-	c.backlog.Spoil(n) // what counts on the node counts on it as it was
+	c.backlog.EndGangReservationsOn(n) // what counts on the node counts on it as it was
 	c.state.Freed(n)
 	c.agenda.Grew(c.state.Now)
 	c.agenda.Lessen()
@@ -160,7 +160,7 @@ func (c *Core) nodeCordoned(e berth.NodeCordoned) *berth.Error {
 	}
 	c.upkeep.Cordon(n, true, e.Reason)
 	c.drainNode(n, false, 0)
-	c.backlog.Spoil(n)
+	c.backlog.EndGangReservationsOn(n)
 	c.agenda.Lessen()
 	return nil
 }
@@ -192,7 +192,7 @@ func (c *Core) nodeDraining(e berth.NodeDraining) *berth.Error {
 		return refusal.Of(berth.ErrInvalid, "deadline", fmt.Sprintf("%d is no instant", e.Deadline))
 	}
 	c.upkeep.Cordon(n, true, e.Reason)
-	c.backlog.Spoil(n)
+	c.backlog.EndGangReservationsOn(n)
 	c.agenda.Lessen()
 	c.drainNode(n, true, e.Deadline)
 	return nil
@@ -225,7 +225,7 @@ func (c *Core) nodeLost(e berth.NodeLost) *berth.Error {
 	}
 	c.drainNode(n, false, 0)
 	c.books.SetSchedulable(n, false) // so that nothing is woken for it
-	c.backlog.Spoil(n)
+	c.backlog.EndGangReservationsOn(n)
 	c.state.NoteLoss(n.Spec.ID)
 	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: values.Detail("node "+string(e.Node)+" lost", e.Reason)}
 	hit := c.books.Lose(n, cause, func(*record.Member) bool { return true })
@@ -251,7 +251,7 @@ func (c *Core) gpuFailed(e berth.GPUFailed) *berth.Error {
 
 // condemn takes a GPU out of service, and those that hold it with it.
 func (c *Core) condemn(n *record.Node, gpu int, reason string) {
-	c.backlog.Spoil(n)
+	c.backlog.EndGangReservationsOn(n)
 	n.Spec.GPUs[gpu].Failed = true
 	c.backlog.Lapse(n, gpu)
 	c.gpus.Abandon(n, gpu)

@@ -50,8 +50,8 @@
 //	spec       what is kept of the descriptions that came with events; it knows no record
 //	losses, meter, roster               leaves: lost nodes, rates, records by number;
 //	refusal, invariant                  typed errors, broken promises;
-//	values, effort                      copies of values of package berth, and words for texts;
-//	                                    bounds of the work of a pass
+//	values, effort                      copies of values of package berth, questions about them and
+//	                                    words for texts; bounds of the work of a pass
 //
 // The rooms share some words. A shape is what a gang asks for, equal for equal requests; a bucket
 // is what of one shape waits in one queue, and an entry is a replica in a bucket: a pending one, or

@@ -262,6 +262,6 @@ func (c *Core) rebindSome(rep *record.Replica, g int, spec *record.ShapeSpec) bo
 		return true
 	}
 	end := c.state.EndIfPlaced(rep)
-	lifted, some := c.search.LiftWith(spec.Groups, elsewhere, func(w *record.Reservation) bool { return c.backlog.Admits(w, rep, end) })
-	return some && c.search.PlaceRequest(rep, lifted, g) == search.Fits
+	wider, some := c.search.WithReservedNodesWhere(spec.Groups, elsewhere, func(w *record.Reservation) bool { return c.backlog.Admits(w, rep, end) })
+	return some && c.search.PlaceRequest(rep, wider, g) == search.Fits
 }

@@ -23,7 +23,7 @@
 //     reports wins over the table; drivers differ in names and in MiB.
 //  2. Build its [Lattice] once, with [NewLattice], and share it: it never changes,
 //     so any number of goroutines may ask at once.
-//  3. Keep one [ReplicaState] for each GPU, two bytes. Its zero value is the GPU without
+//  3. Keep one [State] for each GPU, two bytes. Its zero value is the GPU without
 //     instances. [Lattice.Place] and [Lattice.Remove] give the next one;
 //     [Lattice.StateOf] takes over what a GPU already runs.
 //
@@ -49,8 +49,7 @@
 // layout in which the instances that are wanted exist and are idle. Both destroy as
 // few instances as can be, none that is in use, and pass through valid layouts
 // alone. Their [Step] values are for the embedder to carry out one by one;
-// [Lattice.Apply] follows. [Lattice.appendNeighbors] gives every state one step away,
-// and [Lattice.appendMaximal] the layouts where no more fits.
+// [Lattice.Apply] follows. In a layout where no more fits, [Lattice.OpenSet] is empty.
 //
 // # What an instance is worth
 //

@@ -77,6 +77,3 @@ func (l *Lattice) Used(s State) Usage {
 		Engines: Engines{Copy: sum[2], NVDEC: sum[3], NVENC: sum[4], JPEG: sum[5], OFA: sum[6]},
 	}
 }
-
-// Maximal tells whether no instance of any profile fits any more.
-func (l *Lattice) Maximal(s State) bool { return l.has(s) && l.open[s] == 0 }

@@ -23,17 +23,6 @@ func (l *Lattice) Free(s State, profile int) int {
 	return int(l.more[cell])
 }
 
-// OpenInAll returns how many placements are open, of all profiles: how much is still
-// possible.
-// What a placement takes from it is what the placement costs.
-// Complexity: one look-up.
-func (l *Lattice) OpenInAll(s State) int {
-	if !l.has(s) {
-		return 0
-	}
-	return bits.OnesCount64(l.open[s])
-}
-
 // AppendOpen appends the placements at which an instance of the profile can be
 // created, by ascending start. It allocates only to grow the slice.
 func (l *Lattice) AppendOpen(to []Placement, s State, profile int) []Placement {

@@ -14,9 +14,6 @@ type Mask uint32
 // Overlaps tells whether the two have a slice in common.
 func (m Mask) Overlaps(n Mask) bool { return m&n != 0 }
 
-// Len returns the number of slices in the set.
-func (m Mask) Len() int { return bits.OnesCount32(uint32(m)) }
-
 // String lists the slices as ranges, such as "0-3,6"; it is "none" for no slice.
 func (m Mask) String() string {
 	if m == 0 {

@@ -39,7 +39,7 @@ func dumbBest(t require.TestingT, l *Lattice, s State, profile int, weights []ui
 		after, err := l.PlaceAt(s, at)
 		require.NoError(t, err)
 		lost := before - dumbWorth(l, after, weights)
-		if !found || lost < loss || lost == loss && l.OpenInAll(after) > l.OpenInAll(next) {
+		if !found || lost < loss || lost == loss && openInAll(l, after) > openInAll(l, next) {
 			best, next, loss, found = at, after, lost, true
 		}
 	}

@@ -168,7 +168,7 @@ func (t *twin) counts() (counts, []string) {
 func latticeCounts(l *Lattice) (counts, []string) {
 	c := counts{placements: len(l.Placements()), layouts: l.States()}
 	for s := range l.States() {
-		if l.Maximal(State(s)) {
+		if openInAll(l, State(s)) == 0 {
 			c.maximal++
 		}
 	}

@@ -6,27 +6,27 @@ import (
 	"slices"
 )
 
-// A Lot is so many charges of one size.
-type Lot struct{ Size, Count int64 }
+// A SizeCount says how many charges are of one size.
+type SizeCount struct{ Size, Count int64 }
 
 // fillUnits bounds the size of a share, in the largest unit that divides it and all charges, up to
 // which Fill is exact.
 const fillUnits = 1 << 16
 
 // Fill is the most of an amount that charges fill, each whole or not at all: the largest sum of
-// some of them that does not exceed it. The lots are put in order of size.
+// some of them that does not exceed it. The sizes are put in order of size.
 //
 // It is exact where the amount is at most 65,536 times the largest number that divides it and
 // every size; so it is for whole GPUs. Beyond that it is what comes of filling in the largest
-// charges first. O(lots) where those fill the amount exactly or all of them fit, and otherwise, by
-// dynamic programming over a bit set (the subset sum of Bellman), O(lots x log count x units / 64).
-func Fill(amount int64, lots []Lot) int64 {
-	slices.SortFunc(lots, func(a, b Lot) int { return cmp.Compare(b.Size, a.Size) })
+// charges first. O(sizes) where those fill the amount exactly or all of them fit, and otherwise, by
+// dynamic programming over a bit set (the subset sum of Bellman), O(sizes x log count x units/64).
+func Fill(amount int64, sizes []SizeCount) int64 {
+	slices.SortFunc(sizes, func(a, b SizeCount) int { return cmp.Compare(b.Size, a.Size) })
 	if amount <= 0 {
 		return 0
 	}
 	sum, all, unit := int64(0), true, amount
-	for _, l := range lots {
+	for _, l := range sizes {
 		if l.Size <= 0 || l.Count <= 0 {
 			continue
 		}
@@ -36,14 +36,14 @@ func Fill(amount int64, lots []Lot) int64 {
 	if all || sum >= amount || amount/unit > fillUnits {
 		return sum
 	}
-	return unit * fillExactly(amount/unit, unit, lots)
+	return unit * fillExactly(amount/unit, unit, sizes)
 }
 
 // fillExactly is Fill in units.
-func fillExactly(amount, unit int64, lots []Lot) int64 {
+func fillExactly(amount, unit int64, sizes []SizeCount) int64 {
 	sums := make([]uint64, amount/64+1) // a bit for each sum that some of the charges so far have
 	sums[0] = 1
-	for _, l := range lots {
+	for _, l := range sizes {
 		if l.Size <= 0 || l.Count <= 0 {
 			continue
 		}

@@ -18,10 +18,10 @@ func TestFillTwin(t *testing.T) {
 		unit := []int64{1, 1000, 250}[r.IntN(3)]
 		amount := unit * r.Int64N(200)
 		sums := map[int64]bool{0: true}
-		var lots []Lot
+		var sizes []SizeCount
 		for range r.IntN(6) {
-			l := Lot{Size: unit * (1 + r.Int64N(90)), Count: r.Int64N(6)}
-			lots = append(lots, l)
+			l := SizeCount{Size: unit * (1 + r.Int64N(90)), Count: r.Int64N(6)}
+			sizes = append(sizes, l)
 			for range l.Count {
 				next := map[int64]bool{}
 				for sum := range sums {
@@ -36,12 +36,12 @@ func TestFillTwin(t *testing.T) {
 				want = max(want, sum)
 			}
 		}
-		require.Equal(t, want, Fill(amount, slices.Clone(lots)), "seed %d: %d of %v", seed, amount, lots)
+		require.Equal(t, want, Fill(amount, slices.Clone(sizes)), "seed %d: %d of %v", seed, amount, sizes)
 	}
-	require.Zero(t, Fill(-1, []Lot{{1, 1}}))
-	require.Equal(t, int64(1<<40-1), Fill(1<<40-1, []Lot{{1, 1 << 41}, {0, 7}}))
-	require.EqualValues(t, 3, Fill(1<<40, []Lot{{3, 1}, {1 << 41, 1}}))
-	require.Zero(t, testing.AllocsPerRun(10, func() { Fill(8000, []Lot{{1000, 20}, {4000, 3}}) }))
+	require.Zero(t, Fill(-1, []SizeCount{{1, 1}}))
+	require.Equal(t, int64(1<<40-1), Fill(1<<40-1, []SizeCount{{1, 1 << 41}, {0, 7}}))
+	require.EqualValues(t, 3, Fill(1<<40, []SizeCount{{3, 1}, {1 << 41, 1}}))
+	require.Zero(t, testing.AllocsPerRun(10, func() { Fill(8000, []SizeCount{{1000, 20}, {4000, 3}}) }))
 }
 
 // TestWholeGangsAreGivenBack: two queues with a guarantee of one GPU each, and a
@@ -62,7 +62,7 @@ func TestWholeGangsAreGivenBack(t *testing.T) {
 	stakes, reason := shares.Stakes(nil, b, gpus(1), a)
 	require.Equal(t, ReclaimForGuarantee, reason)
 	require.Equal(t, []Stake{{Queue: a, Has: 2, Guaranteed: 1, Fair: 1}}, stakes)
-	require.Zero(t, Fill(stakes[0].Guaranteed, []Lot{{Size: 2, Count: 1}}), "a gang of two fills nothing of one")
+	require.Zero(t, Fill(stakes[0].Guaranteed, []SizeCount{{Size: 2, Count: 1}}), "a gang of two fills nothing of one")
 	stakes, reason = shares.Stakes(stakes, b, gpus(2), a)
 	require.Equal(t, ReclaimOverShare, reason)
 	require.Empty(t, stakes)
@@ -76,25 +76,25 @@ func TestWholeGangsAreGivenBack(t *testing.T) {
 	}
 }
 
-// lots lists the running jobs at and below a queue, and sums them up, without some.
-func (w *crowd) lots(at QueueIndex, without []int) (lots []Lot, sum int64) {
+// sizes lists the running jobs at and below a queue, and sums them up, without some.
+func (w *crowd) sizes(at QueueIndex, without []int) (sizes []SizeCount, sum int64) {
 	for k, j := range w.jobs {
 		if j.running && w.tree.Below(j.leaf, at) && !slices.Contains(without, k) {
-			lots = append(lots, Lot{Size: j.gpus, Count: 1})
+			sizes = append(sizes, SizeCount{Size: j.gpus, Count: 1})
 			sum += j.gpus
 		}
 	}
-	return lots, sum
+	return sizes, sum
 }
 
 func (w *crowd) fills(share int64, at QueueIndex, without []int) int64 {
-	lots, _ := w.lots(at, without)
-	return Fill(share, lots)
+	sizes, _ := w.sizes(at, without)
+	return Fill(share, sizes)
 }
 
 // kept is what a queue keeps of a guaranteed share.
 func (w *crowd) kept(share int64, at QueueIndex) int64 {
-	_, used := w.lots(at, nil)
+	_, used := w.sizes(at, nil)
 	return max(w.fills(share, at, nil), min(w.floor[at], share, used))
 }
 
@@ -108,8 +108,8 @@ func (w *crowd) rule(k int, victims []int) int {
 			return 0
 		}
 		for _, s := range stakes {
-			_, left := w.lots(s.Queue, victims)
-			_, used := w.lots(s.Queue, nil)
+			_, left := w.sizes(s.Queue, victims)
+			_, used := w.sizes(s.Queue, nil)
 			kept := s.Has - used // by those below, for themselves
 			guaranteed, fair := s.Guaranteed-kept, s.Fair-kept
 			floor := left >= min(w.floor[s.Queue], guaranteed, used)

@@ -14,6 +14,7 @@ type Keeper struct {
 func Keepers() map[string]Keeper {
 	const (
 		admission = "core/internal/admission/job_check.go: "
+		checks    = "core/internal/spec/claim_check.go: "
 		clone     = "core/internal/values/clone.go: "
 	)
 	policy := Keeper{"config.go: func (p *Policy) check", "defaults.go: func (p Policy) WithDefaults"}
@@ -26,10 +27,10 @@ func Keepers() map[string]Keeper {
 		"berth.Group":           {admission + "func (ad *Admission) checkGroup", clone + "func CloneGroups"},
 		"berth.Topology":        {admission + "func (ad *Admission) checkTopology", clone + "func CloneTopology"},
 		"berth.Segment":         {Check: admission + "func (ad *Admission) checkSegment"},
-		"berth.Claim":           {"job.go: func (cl *Claim) check", clone + "func CloneClaim"},
-		"berth.Share":           {Check: "job.go: func (s *Share) check"},
-		"berth.MinInstance":     {Check: "job.go: func (f *MinInstance) check"},
-		"berth.Selector":        {"job.go: func (s *Selector) check", clone + "func CloneSelector"},
+		"berth.Claim":           {checks + "func CheckClaim", clone + "func CloneClaim"},
+		"berth.Share":           {Check: checks + "func checkShare"},
+		"berth.MinInstance":     {Check: checks + "func checkMinInstance"},
+		"berth.Selector":        {"core/internal/spec/selector_check.go: func CheckSelector", clone + "func CloneSelector"},
 		"berth.Reservation":     {"core/internal/backlog/reservation.go: func (bl *Backlog) checkReserved", "core/internal/backlog/reservation.go: func cloneReservation"},
 		"berth.ObservedReplica": {Check: "core/apply_job.go: func (c *Core) checkObserved"},
 		"berth.MemberPlacement": {Check: "core/internal/backlog/enqueue.go: func (bl *Backlog) CheckPlacement"},

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/spec"
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
@@ -85,7 +86,7 @@ func checkSameLabels(j *berth.Job) *berth.Error {
 			return refusal.Of(berth.ErrInvalid, errtext.Index("", i), fmt.Sprintf("%q is named twice", errtext.Short(key)))
 		}
 	}
-	if len(j.SameLabels) > 0 && !slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.WantsDevice() }) {
+	if len(j.SameLabels) > 0 && !slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return values.WantsDevice(&g.Claim) }) {
 		return refusal.Of(berth.ErrInvalid, "", "no group claims a GPU, and members of the host alone go anywhere")
 	}
 	return nil
@@ -145,10 +146,10 @@ func (ad *Admission) checkGroup(j *berth.Job, g *berth.Group) *berth.Error {
 	if g.MinMembers < 0 || g.MinMembers > g.Members {
 		return refusal.Of(berth.ErrInvalid, "minMembers", fmt.Sprintf("%d is outside 0..%d, the group's members", g.MinMembers, g.Members))
 	}
-	if err := refusal.From(g.Claim.Check(j.Class)); err != nil {
+	if err := spec.CheckClaim(&g.Claim, j.Class); err != nil {
 		return refusal.In(err, "claim")
 	}
-	if err := refusal.From(g.Selector.Check()); err != nil {
+	if err := spec.CheckSelector(&g.Selector); err != nil {
 		return refusal.In(err, "selector")
 	}
 	return refusal.In(ad.checkGroupTopology(j, g), "topology")

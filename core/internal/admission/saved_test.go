@@ -35,7 +35,7 @@ func asIs([]record.SavedJob) {}
 
 // stands asks that what is held, charged and indexed agrees.
 func stands(t roomtest.TB, m *roomtest.Machine) {
-	for _, check := range []func() error{m.State.CheckNodes, m.State.CheckJobs, m.State.CheckMembers, m.Books.CheckHolds, m.Books.CheckCharges, m.Books.CheckLots} {
+	for _, check := range []func() error{m.State.CheckNodes, m.State.CheckJobs, m.State.CheckMembers, m.Books.CheckHolds, m.Books.CheckCharges, m.Books.CheckSizes} {
 		require.NoError(t, check())
 	}
 }

@@ -79,7 +79,7 @@ func (an *Answers) quotaReason(asks quota.QueueIndex, limits []quota.Verdict) be
 func (an *Answers) capacityReason(e *record.Entry) berth.Reason {
 	s := e.Bucket.Shape
 	an.state.Compile(s)
-	request, _ := an.search.Lift(e, &s.Minimum)
+	request, _ := an.search.WithReservedNodes(e, &s.Minimum)
 	reason, short := an.shortOf(e, request)
 	if len(an.backlog.Reservations) > 0 && short {
 		all := an.state.Widen(s.Spec.Groups, request, func(*record.Reservation) bool { return true })

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/topology"
 )
@@ -19,7 +20,7 @@ func (an *Answers) products(e *record.Entry, r *gang.Request) []berth.ProductFin
 	var list []berth.ProductFinding
 	spec := &e.Bucket.Shape.Spec
 	for i := range r.Groups {
-		g, claimed := &r.Groups[i], spec.Groups[i].Claim.WantsDevice()
+		g, claimed := &r.Groups[i], values.WantsDevice(&spec.Groups[i].Claim)
 		if !claimed || (len(g.Kinds) == 0 || g.Members == 1) && r.Variant == nil {
 			continue
 		}

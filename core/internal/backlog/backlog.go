@@ -51,8 +51,8 @@ type Backlog struct {
 	// Fresh has the entries that have come to blocked buckets since they were last tried on
 	// nodes that are set aside.
 	Fresh []*record.Entry
-	// displaced are, in the course of a pass, the beneficiaries of which others took the rooms that
-	// their queues made.
+	// displaced are, in the course of a pass, the beneficiaries of which others took the places
+	// that their queues made.
 	displaced []*record.Replica
 	// LostHardware has the replicas that may use hot spares and wait.
 	LostHardware *btree.BTreeG[*record.Replica]

@@ -136,11 +136,11 @@ func TestWhatCountsOnANodeEndsWhenThatChanges(t *testing.T) {
 	m.NoRefusal(set(m, r)) // ends both, too
 	m.Reserve(rep, m.State.Now.Add(berth.Hour), "n1")
 	m.Plan(planned, []string{"n2"})
-	m.Backlog.Spoil(m.NodeNamed("n1"))
+	m.Backlog.EndGangReservationsOn(m.NodeNamed("n1"))
 	require.Nil(t, rep.Reserved)
 	require.NotNil(t, planned.Reserved, "on another node")
 	require.NotEmpty(t, m.NodeNamed("n1").Reservations, "what was made in advance does not count on it")
-	m.Backlog.Spoil(m.NodeNamed("n2"))
+	m.Backlog.EndGangReservationsOn(m.NodeNamed("n2"))
 	require.Nil(t, planned.Reserved)
 }
 
@@ -207,7 +207,7 @@ func TestWhatIsLeftOfAPlaceIsNotKeptThroughABackoff(t *testing.T) {
 	require.Empty(t, m.Backlog.Reservations)
 }
 
-// Overrun.
+// EndDisplacedBy.
 
 func TestAPlanEndsWhereAnotherGangWasPlacedInItsStead(t *testing.T) {
 	m := machine(t)
@@ -250,11 +250,11 @@ func TestARoomThatCannotComeTrueIsLost(t *testing.T) {
 	victim := m.Run(checkpointing(roomtest.Job("victim", "a", 1, 8)), "n1")
 	rep := m.Wait(roomtest.Job("waits", "a", 1, 8))
 	w := m.Plan(rep, []string{"n1"}, victim)
-	m.Backlog.LoseRoom(w)
+	m.Backlog.EndDisplaced(w)
 	require.Nil(t, rep.Reserved)
 	require.Equal(t, []*record.Replica{rep}, m.Backlog.TakeDisplaced())
 	w = m.Reserve(rep, agenda.Never-berth.Time(berth.Hour), "n1")
-	m.Backlog.LoseRoom(w)
+	m.Backlog.EndDisplaced(w)
 	require.Empty(t, m.Backlog.TakeDisplaced(), "there was no room")
 }
 

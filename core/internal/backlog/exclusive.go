@@ -8,7 +8,7 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-func exclusiveWindow(rep *record.Replica) *record.Reservation {
+func exclusiveReservation(rep *record.Replica) *record.Reservation {
 	return &record.Reservation{Kind: record.KindExclusive, Name: record.GangName("exclusive", rep), SpanPart: record.SpanPart{From: agenda.BeforeAll, Until: agenda.Never}, Rep: rep, Queue: quota.NoQueue}
 }
 
@@ -21,7 +21,7 @@ func (bl *Backlog) EncloseExclusive(rep *record.Replica) {
 	}
 	tree := bl.state.Fleet.Tree()
 	level, _ := tree.Level(name)
-	w := exclusiveWindow(rep)
+	w := exclusiveReservation(rep)
 	if rep.Exclusive != nil {
 		w.Domains = slices.Clone(rep.Exclusive.Domains)
 		bl.EndReservation(rep.Exclusive)

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/hardware"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/spec"
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
@@ -76,7 +77,7 @@ func (bl *Backlog) checkReserved(r *berth.Reservation) *berth.Error {
 	if _, err := bl.CheckLevel(r.Required); err != nil {
 		return refusal.In(err, "required")
 	}
-	return refusal.In(refusal.From(r.Selector.Check()), "selector")
+	return refusal.In(spec.CheckSelector(&r.Selector), "selector")
 }
 
 // advanceName names the reservation of a reservation made in advance.
@@ -117,7 +118,7 @@ func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 		bl.EndReservation(old)
 	}
 	for _, n := range w.Nodes {
-		bl.Spoil(n) // its former owner plans anew, around this one
+		bl.EndGangReservationsOn(n) // its former owner plans anew, around this one
 	}
 	bl.AddReservation(w)
 	return nil

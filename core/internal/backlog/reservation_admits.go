@@ -45,10 +45,10 @@ func (bl *Backlog) WithinGuarantee(rep *record.Replica) bool {
 	return bl.state.Quota.Within(rep.Job.Queue, s.Least)
 }
 
-// Overrun ends the reservations of gangs that lose their place to a replica of a higher rank, which
-// has just been placed and is not expected to end in time. All gangs with a place on such a node
-// are planned anew, as there is room for fewer of them.
-func (bl *Backlog) Overrun(rep *record.Replica) {
+// EndDisplacedBy ends the reservations of gangs that lose their place to a replica of a higher
+// rank, which has just been placed and is not expected to end in time. All gangs with a place on
+// such a node are planned anew, as there is room for fewer of them.
+func (bl *Backlog) EndDisplacedBy(rep *record.Replica) {
 	end := bl.state.EndIfPlaced(rep)
 	for flat := range rep.Members {
 		if n := rep.Members[flat].Node; n == nil || len(n.Reservations) == 0 || rep.Members[flat].State != record.MemberBinding {
@@ -57,20 +57,21 @@ func (bl *Backlog) Overrun(rep *record.Replica) {
 			for _, w := range n.Reservations {
 				bl.noteDisplaced(w)
 			}
-			bl.Spoil(n)
+			bl.EndGangReservationsOn(n)
 		} else {
-			bl.overrunBackoffs(n)
+			bl.endTakenBackoffs(n)
 		}
 	}
 }
 
-// LoseRoom ends the reservation of a beneficiary that others have taken the room of.
-func (bl *Backlog) LoseRoom(w *record.Reservation) {
+// EndDisplaced ends the reservation of a beneficiary that cannot come true, as others have taken
+// its place.
+func (bl *Backlog) EndDisplaced(w *record.Reservation) {
 	bl.noteDisplaced(w)
 	bl.EndReservation(w)
 }
 
-// TakeDisplaced lists the beneficiaries of which others took the rooms in the pass, and forgets
+// TakeDisplaced lists the beneficiaries of which others took the places in the pass, and forgets
 // them.
 func (bl *Backlog) TakeDisplaced() []*record.Replica {
 	list := bl.displaced
@@ -84,10 +85,10 @@ func (bl *Backlog) noteDisplaced(w *record.Reservation) {
 	}
 }
 
-// overrunBackoffs ends the places on a node that are kept for gangs which back off, as far as they
+// endTakenBackoffs ends the places on a node that are kept for gangs which back off, as far as they
 // have just been taken. A gang that was placed beside them on the node leaves them as they are,
 // unless their gang wants its domains for itself.
-func (bl *Backlog) overrunBackoffs(n *record.Node) {
+func (bl *Backlog) endTakenBackoffs(n *record.Node) {
 	for _, w := range slices.Clone(n.Reservations) {
 		switch {
 		case !w.IsBackoff():
@@ -138,9 +139,9 @@ func (bl *Backlog) ReservationsOfJoining(spec *spec.Node) []*record.Reservation 
 	return list
 }
 
-// Spoil ends the reservations and moves of all gangs that count on a node: it has changed, takes no
-// work any more, or was given to others.
-func (bl *Backlog) Spoil(n *record.Node) {
+// EndGangReservationsOn ends the reservations and moves of all gangs that count on a node: it has
+// changed, takes no work any more, or was given to others.
+func (bl *Backlog) EndGangReservationsOn(n *record.Node) {
 	for _, w := range slices.Clone(n.Reservations) {
 		if w.CountsOnNodes() {
 			bl.EndReservation(w)

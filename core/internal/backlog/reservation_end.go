@@ -27,14 +27,14 @@ func (bl *Backlog) EndReservation(w *record.Reservation) {
 		bl.moveEnded(w)
 	case w.IsAwaited():
 		planned := w.IsPlanned()
-		w.Disown()
+		w.MarkEnded()
 		bl.Due.NoteEntries(w.Rep)
 		if planned {
 			bl.endPreemption(w)
 		}
 		bl.agenda.ReserveNow(bl.state.Now)
 	default:
-		w.Disown()
+		w.MarkEnded()
 		bl.agenda.Changed(bl.state.Now)
 	}
 	if len(bl.Reservations) == 0 { // nothing is set aside that they could be tried on
@@ -69,7 +69,7 @@ func (bl *Backlog) Remain(rep *record.Replica) {
 	bl.state.NoteLeaving(rep, false)
 	bl.state.NoteTodo(rep, true)
 	bl.EndMove(rep)
-	bl.spoilPlans(rep)
+	bl.endPlansOnNodesOf(rep)
 }
 
 // EndMove gives up the place that is kept for a gang.
@@ -86,7 +86,7 @@ func (bl *Backlog) moveEnded(w *record.Reservation) {
 		bl.earmarkFor(w, false)
 	}
 	rep := w.Rep
-	w.Disown()
+	w.MarkEnded()
 	bl.agenda.NoteHomeless()
 	if rep.Beneficiary != nil && rep.State == berth.ReplicaRunning {
 		if w := rep.Beneficiary.PlannedReservation(); w != nil {
@@ -96,8 +96,8 @@ func (bl *Backlog) moveEnded(w *record.Reservation) {
 	bl.agenda.Relook(bl.state.Now)
 }
 
-// spoilPlans ends the preemptions and moves that count on the end of a replica that stays.
-func (bl *Backlog) spoilPlans(stays *record.Replica) {
+// endPlansOnNodesOf ends the preemptions and moves that count on the end of a replica that stays.
+func (bl *Backlog) endPlansOnNodesOf(stays *record.Replica) {
 	for flat := range stays.Members {
 		if m := &stays.Members[flat]; m.State.Holds() {
 			for _, w := range slices.Clone(m.Node.Reservations) {

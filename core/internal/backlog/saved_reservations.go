@@ -123,7 +123,7 @@ func (bl *Backlog) restoreExclusive(rep *record.Replica, s *record.SavedReplica)
 	if len(s.Exclusive) == 0 {
 		return nil
 	}
-	w := exclusiveWindow(rep)
+	w := exclusiveReservation(rep)
 	w.Domains = s.Exclusive
 	w.Nodes = bl.nodesOf(w.Domains)
 	if !bl.MaySetAside(w.Nodes) {

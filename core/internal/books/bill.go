@@ -8,8 +8,8 @@ import (
 )
 
 // A Bill is many pieces that are imagined gone together: what queues are charged for them, in one
-// sum for each queue and product, and how many of each size are among the lots of a queue. So the
-// quota tree and the lots are changed as often as there are sums, and a record is looked at once.
+// sum for each queue and product, and how many of each size are among the sizes of a queue. So the
+// quota tree and the sizes are changed as often as there are sums, and a record is looked at once.
 type Bill struct {
 	pieces []record.Piece
 	// holds are those of the pieces.
@@ -17,7 +17,7 @@ type Bill struct {
 	// closed are those of the pieces that have something on nodes that take no more work.
 	closed []record.Piece
 	sums   []billed
-	lots   []billedLots
+	sizes  []billedSizes
 	// at has the positions of sums, by a key without amounts; looked up, never ranged over. last is
 	// that of the last one.
 	at   map[billed]int
@@ -29,8 +29,8 @@ type billed struct {
 	charge quota.Charge
 }
 
-// billedLots are so many lots of a size that follow each other.
-type billedLots struct {
+// billedSizes are so many gangs of one size, of a queue, that follow each other.
+type billedSizes struct {
 	queue       quota.QueueIndex
 	size, count int64
 }
@@ -42,7 +42,7 @@ func (b *Bill) Add(p record.Piece) {
 	}
 	b.pieces = append(b.pieces, p)
 	q, closed := p.Rep.Job.Queue, false
-	if p.IsLot() {
+	if p.IsSized() {
 		b.addLot(q, p.Rep.RunsMilli)
 	}
 	p.EachHold(func(h *gang.Hold, n *record.Node) {
@@ -60,11 +60,11 @@ func (b *Bill) Add(p record.Piece) {
 }
 
 func (b *Bill) addLot(q quota.QueueIndex, size int64) {
-	if last := len(b.lots) - 1; last >= 0 && b.lots[last].queue == q && b.lots[last].size == size {
-		b.lots[last].count++
+	if last := len(b.sizes) - 1; last >= 0 && b.sizes[last].queue == q && b.sizes[last].size == size {
+		b.sizes[last].count++
 		return
 	}
-	b.lots = append(b.lots, billedLots{q, size, 1})
+	b.sizes = append(b.sizes, billedSizes{q, size, 1})
 }
 
 // Len is the number of pieces.
@@ -76,7 +76,7 @@ func (b *Bill) Clear() {
 	clear(b.closed)
 	clear(b.at)
 	b.pieces, b.holds, b.closed = b.pieces[:0], b.holds[:0], b.closed[:0]
-	b.sums, b.lots, b.last = b.sums[:0], b.lots[:0], 0
+	b.sums, b.sizes, b.last = b.sums[:0], b.sizes[:0], 0
 }
 
 // sumOf is the position of the sum of a queue and a product.
@@ -90,7 +90,7 @@ func (b *Bill) sumOf(q quota.QueueIndex, product quota.ProductIndex) int {
 	return i
 }
 
-// VanishAll is Vanish and DischargeAll for all pieces of a bill, and takes them out of the lots.
+// VanishAll is Vanish and DischargeAll for all pieces of a bill, and takes them out of the sizes.
 func (bk *Books) VanishAll(b *Bill) {
 	for _, p := range b.pieces {
 		p.Imagine(true)
@@ -125,8 +125,8 @@ func (bk *Books) ReappearAll(b *Bill) {
 }
 
 func (bk *Books) countLots(b *Bill, sign int64) {
-	for _, l := range b.lots {
+	for _, l := range b.sizes {
 		q := bk.Queues[l.queue]
-		q.Lots = AddLot(q.Lots, l.size, sign*l.count)
+		q.Sizes = AddSize(q.Sizes, l.size, sign*l.count)
 	}
 }

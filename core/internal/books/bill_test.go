@@ -22,8 +22,8 @@ func picture(m *roomtest.Machine) string {
 		text += fmt.Sprintf("%s free %b\n", n.Spec.ID, m.State.Fleet.FreeMask(n.Index))
 	}
 	for _, q := range m.Books.Queues {
-		text += fmt.Sprintf("queue %s uses %d of H100 and %d of A100, lots %v\n", m.State.Quota.Name(q.Index),
-			m.State.Quota.Used(q.Index, quota.GPUMilliOf("H100")), m.State.Quota.Used(q.Index, quota.GPUMilliOf("A100")), q.Lots)
+		text += fmt.Sprintf("queue %s uses %d of H100 and %d of A100, sizes %v\n", m.State.Quota.Name(q.Index),
+			m.State.Quota.Used(q.Index, quota.GPUMilliOf("H100")), m.State.Quota.Used(q.Index, quota.GPUMilliOf("A100")), q.Sizes)
 	}
 	for _, r := range []quota.Resource{quota.GPUMilli, quota.GPUMilliOf("H100"), quota.GPUMilliOf("A100")} {
 		text += fmt.Sprintf("%d of %v\n", capacity(m, r), r)
@@ -59,14 +59,14 @@ func TestABillIsTheSumOfItsPieces(t *testing.T) {
 		for _, p := range pieces {
 			m.Books.Vanish(p)
 			m.Books.DischargeAll(p)
-			if p.IsLot() {
-				m.Books.CountLot(p.Rep, -1)
+			if p.IsSized() {
+				m.Books.CountSize(p.Rep, -1)
 			}
 		}
 		want := picture(m)
 		for _, p := range pieces {
-			if p.IsLot() {
-				m.Books.CountLot(p.Rep, 1)
+			if p.IsSized() {
+				m.Books.CountSize(p.Rep, 1)
 			}
 			m.Books.ChargeAll(p)
 			m.Books.Reappear(p)

@@ -24,7 +24,7 @@ import (
 //     the quota tree hold nothing else but what is earmarked.
 //  2. What a queue uses is the sum of what its members hold.
 //  3. Earmarks are charged only while a pass looks for victims and moves, and never after it.
-//  4. The lots of a queue count the gangs without a surplus that run there, by their charge.
+//  4. The sizes of a queue count the gangs without a surplus that run there, by their charge.
 //  5. Capacities has what the nodes add to the fleet: of one that takes no more work, what is in
 //     use there.
 type Books struct {

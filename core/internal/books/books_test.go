@@ -335,7 +335,7 @@ func TestAPartThatIsImaginedGoneComesBackWithoutATrace(t *testing.T) {
 func TestChecksFindWhatDoesNotAddUp(t *testing.T) {
 	check := map[string]func(*books.Books) error{
 		"holds": (*books.Books).CheckHolds, "charges": (*books.Books).CheckCharges,
-		"lots": (*books.Books).CheckLots, "capacities": (*books.Books).CheckCapacities, "contenders": (*books.Books).CheckContenders,
+		"sizes": (*books.Books).CheckSizes, "capacities": (*books.Books).CheckCapacities, "contenders": (*books.Books).CheckContenders,
 	}
 	for name, c := range map[string]struct {
 		check, says string
@@ -347,7 +347,7 @@ func TestChecksFindWhatDoesNotAddUp(t *testing.T) {
 		"a charge for nothing": {"charges", "S3: uses 3000 of gpuMilli, and is charged 3001", func(m *roomtest.Machine, rep *record.Replica) {
 			m.Books.Charge(rep.Job.Queue, quota.Charge{GPUMilli: 1, Product: quota.NoProduct})
 		}},
-		"a lot that does not run": {"lots", "it runs", func(m *roomtest.Machine, rep *record.Replica) { m.Books.CountLot(rep, 1) }},
+		"a size of which none runs": {"sizes", "it runs", func(m *roomtest.Machine, rep *record.Replica) { m.Books.CountSize(rep, 1) }},
 		"a node that has changed": {"capacities", "counted as", func(m *roomtest.Machine, _ *record.Replica) {
 			m.NodeNamed("n2").Spec.GPUs[0].Failed = true
 		}},

@@ -139,24 +139,24 @@ func (bk *Books) CheckLedger() error {
 	return nil
 }
 
-// CheckLots checks that queues count the gangs without a surplus that run there, by their charge.
-func (bk *Books) CheckLots() error {
+// CheckSizes checks that queues count the gangs without a surplus that run there, by their charge.
+func (bk *Books) CheckSizes() error {
 	for _, q := range bk.Queues {
 		if q == nil {
 			continue
 		}
-		var lots []quota.Lot
+		var sizes []quota.SizeCount
 		elastic := 0
 		q.Running.Ascend(func(rep *record.Replica) bool {
 			if rep.Job.IsElastic() {
 				elastic++
 				return true
 			}
-			lots = AddLot(lots, record.Piece{Rep: rep}.GPUMilli(), 1)
+			sizes = AddSize(sizes, record.Piece{Rep: rep}.GPUMilli(), 1)
 			return true
 		})
-		if !slices.Equal(lots, q.Lots) || elastic != q.Elastic.Len() {
-			return fmt.Errorf("queue %s: it runs %v and %d elastic gangs, and counts %v and %d", bk.state.Quota.Name(q.Index), lots, elastic, q.Lots, q.Elastic.Len())
+		if !slices.Equal(sizes, q.Sizes) || elastic != q.Elastic.Len() {
+			return fmt.Errorf("queue %s: it runs %v and %d elastic gangs, and counts %v and %d", bk.state.Quota.Name(q.Index), sizes, elastic, q.Sizes, q.Elastic.Len())
 		}
 	}
 	return nil

@@ -57,7 +57,7 @@ func TestTheFirstVictimIsTheLowestInRankThatCameLast(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// Lots: what runs and has no surplus, by what it is charged.
+// Sizes: what runs and has no surplus, by what it is charged.
 
 func TestQueuesCountWhatRunsBySize(t *testing.T) {
 	m := machine(t, berth.Config{})
@@ -68,23 +68,23 @@ func TestQueuesCountWhatRunsBySize(t *testing.T) {
 	stretches := roomtest.Job("stretches", "a", 2, 1)
 	stretches.Groups[0].MinMembers = 1
 	m.Run(stretches, "n2", "n2")
-	require.Equal(t, []quota.Lot{{Size: 2000, Count: 2}, {Size: 1000, Count: 1}}, a.Lots)
-	require.Equal(t, 1, a.Elastic.Len(), "a gang that may shrink is no lot")
+	require.Equal(t, []quota.SizeCount{{Size: 2000, Count: 2}, {Size: 1000, Count: 1}}, a.Sizes)
+	require.Equal(t, 1, a.Elastic.Len(), "a gang that may shrink has no one size")
 	require.Equal(t, int64(2000), pair.RunsMilli)
 	m.Life.TakeBack(pair, berth.Cause{Code: berth.CausePreempted}, false)
-	require.Equal(t, []quota.Lot{{Size: 2000, Count: 1}, {Size: 1000, Count: 1}}, a.Lots)
+	require.Equal(t, []quota.SizeCount{{Size: 2000, Count: 1}, {Size: 1000, Count: 1}}, a.Sizes)
 	require.Zero(t, pair.RunsMilli)
 }
 
-func TestLotsGoFromTheLargestToTheSmallestAndNoneIsEmpty(t *testing.T) {
-	var lots []quota.Lot
+func TestSizesGoFromTheLargestToTheSmallestAndNoneIsEmpty(t *testing.T) {
+	var sizes []quota.SizeCount
 	for _, size := range []int64{3, 1, 2, 3} {
-		lots = books.AddLot(lots, size, 1)
+		sizes = books.AddSize(sizes, size, 1)
 	}
-	require.Equal(t, []quota.Lot{{Size: 3, Count: 2}, {Size: 2, Count: 1}, {Size: 1, Count: 1}}, lots)
-	lots = books.AddLot(lots, 2, -1)
-	lots = books.AddLot(lots, 3, -1)
-	require.Equal(t, []quota.Lot{{Size: 3, Count: 1}, {Size: 1, Count: 1}}, lots)
+	require.Equal(t, []quota.SizeCount{{Size: 3, Count: 2}, {Size: 2, Count: 1}, {Size: 1, Count: 1}}, sizes)
+	sizes = books.AddSize(sizes, 2, -1)
+	sizes = books.AddSize(sizes, 3, -1)
+	require.Equal(t, []quota.SizeCount{{Size: 3, Count: 1}, {Size: 1, Count: 1}}, sizes)
 }
 
 // Shares. The fleet has 20 GPUs, of which a is guaranteed 8.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/spec"
 	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/quota"
@@ -137,10 +138,10 @@ func restoreAmount(name string, saved quota.Amounts) (a amount, bad *berth.Error
 // group is what a saved kind is of.
 func (k *Kind) group(list string, i int) (*berth.Group, *berth.Error) {
 	field := errtext.Index("demand."+list, i)
-	if bad := refusal.From(k.Claim.Check(berth.ClassBatch)); bad != nil {
+	if bad := spec.CheckClaim(&k.Claim, berth.ClassBatch); bad != nil {
 		return nil, refusal.In(bad, field+".claim")
 	}
-	if bad := refusal.From(k.Selector.Check()); bad != nil {
+	if bad := spec.CheckSelector(&k.Selector); bad != nil {
 		return nil, refusal.In(bad, field+".selector")
 	}
 	if k.Claim.WantsInstance() || k.Weight < 1 || k.Weight > maxTotal || k.Timed < 0 || k.Timed > k.Weight ||

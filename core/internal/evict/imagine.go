@@ -37,8 +37,8 @@ import (
 type imagination struct {
 	evict *Evict
 	// departing is what is on its way out anyway; gone is what is left out beside it. shrinking are
-	// those that run and are no lots: what may be taken back is the same with a whole gang on its
-	// way out and without, and not where it gives a part of its members.
+	// those that run and are in no size: what may be taken back is the same with a whole gang on
+	// its way out and without, and not where it gives a part of its members.
 	departing *books.Bill
 	shrinking []record.Piece
 	gone      []record.Piece
@@ -76,7 +76,7 @@ func (ev *Evict) Imagine() (im *imagination, broken []*record.Reservation) {
 		ev.state.Leaving.Ascend(func(rep *record.Replica) bool {
 			p := ev.state.Going(rep)
 			im.departing.Add(p)
-			if !p.IsLot() && rep.State == berth.ReplicaRunning {
+			if !p.IsSized() && rep.State == berth.ReplicaRunning {
 				im.shrinking = append(im.shrinking, p)
 			}
 			return true
@@ -117,7 +117,7 @@ func (im *imagination) leaveOut(p record.Piece) {
 func (im *imagination) count(p record.Piece, change int64) {
 	im.evict.state.NoteChangedBy(p)
 	if p.Whole() && p.Rep.State == berth.ReplicaRunning && !p.Rep.Job.IsElastic() {
-		im.evict.books.CountLot(p.Rep, change)
+		im.evict.books.CountSize(p.Rep, change)
 	}
 }
 

@@ -23,7 +23,7 @@ func picture(m *roomtest.Machine) string {
 		text += fmt.Sprintf("%s free %b planned %d\n", n.Spec.ID, m.State.Fleet.FreeMask(n.Index), n.Planned)
 	}
 	for _, q := range m.Books.Queues {
-		text += fmt.Sprintf("queue %s uses %d, lots %v\n", m.State.Quota.Name(q.Index), m.State.Quota.Used(q.Index, quota.GPUMilli), q.Lots)
+		text += fmt.Sprintf("queue %s uses %d, sizes %v\n", m.State.Quota.Name(q.Index), m.State.Quota.Used(q.Index, quota.GPUMilli), q.Sizes)
 	}
 	for _, id := range slices.Sorted(maps.Keys(m.State.Jobs)) {
 		for rep := range m.State.Jobs[id].Replicas.All() {

@@ -128,7 +128,7 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 	gp.Divide(n, e.GPU)
 	gp.NoteLayout(n, e.GPU)
 	gp.books.SettleGPU(n, e.GPU)
-	gp.backlog.Spoil(n)
+	gp.backlog.EndGangReservationsOn(n)
 	gp.state.Freed(n)
 	gp.agenda.Grew(gp.state.Now)
 	gp.agenda.Lessen()
@@ -189,7 +189,7 @@ func (gp *GPUs) ClearAt(n *record.Node, gpu int, claim *gang.Claim) (at berth.Ti
 // HoldGPU closes a GPU to newcomers.
 func (gp *GPUs) HoldGPU(d *record.GPUHold) {
 	gp.backlog.Attach(d)
-	gp.backlog.Spoil(d.Node)
+	gp.backlog.EndGangReservationsOn(d.Node)
 	gp.agenda.Lessen()
 	gp.state.Totals.GPUHolds++
 }

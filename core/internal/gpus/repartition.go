@@ -153,7 +153,7 @@ func (gp *GPUs) ExpireRepartition(p *record.Repartition) {
 	gp.closeRepartition(p, on)
 	gp.state.Totals.OrdersExpired++
 	if on != record.GPUProven {
-		gp.backlog.Spoil(p.Node)
+		gp.backlog.EndGangReservationsOn(p.Node)
 		gp.agenda.Lessen()
 	}
 	if on == record.GPUExpired {
@@ -201,7 +201,7 @@ func (gp *GPUs) undo(p *record.Repartition) {
 // was ordered hold nothing any more: what they hold does not exist.
 func (gp *GPUs) revert(p *record.Repartition, why string) {
 	n := p.Node
-	gp.backlog.Spoil(n)
+	gp.backlog.EndGangReservationsOn(n)
 	cause := berth.Cause{Code: berth.CauseRepartitionFailed, Detail: why}
 	hit := gp.books.Lose(n, cause, func(m *record.Member) bool { return p.Needs(&m.Hold) })
 	gp.undo(p)

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/spec"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -98,7 +99,7 @@ func (k Key) Admits(g *berth.Group) bool {
 		k.GPUMemory < s.MinGPUMemoryMiB,
 		k.compute.Less(s.MinComputeCapability),
 		k.GPUs < g.Claim.GPUs,
-		k.GPUs == 0 && g.Claim.WantsDevice(),
+		k.GPUs == 0 && values.WantsDevice(&g.Claim),
 		g.Claim.NVLink && !k.nvlink:
 		return false
 	}

@@ -118,7 +118,7 @@ func TestAGangOfWhichOthersTookTheRoomRests(t *testing.T) {
 	to := m.Wait(roomtest.Job("to", "a", 1, 8))
 	w := m.Plan(to, []string{"n1"}, victim)
 	before := to.Entries[0].Bucket
-	m.Backlog.LoseRoom(w)
+	m.Backlog.EndDisplaced(w)
 	m.Life.RestDisplaced()
 	require.Equal(t, m.State.Now.Add(10*berth.Minute), to.Eviction.Get().RestsUntil)
 	require.NotSame(t, before, to.Entries[0].Bucket)

@@ -22,8 +22,8 @@ type Piece struct {
 // Whole reports whether all of the replica goes.
 func (p Piece) Whole() bool { return p.Flats == nil }
 
-// IsLot reports whether it is a whole replica that is among the lots of its queue, with some GPUs.
-func (p Piece) IsLot() bool { return p.Whole() && p.Rep.RunsMilli > 0 }
+// IsSized reports whether it is a whole replica that the sizes of its queue count, with some GPUs.
+func (p Piece) IsSized() bool { return p.Whole() && p.Rep.RunsMilli > 0 }
 
 // EachHold calls a function for everything that a part holds.
 func (p Piece) EachHold(use func(*gang.Hold, *Node)) {

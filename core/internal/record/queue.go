@@ -110,10 +110,10 @@ type Queue struct {
 	Ready   pq.Heap[*Bucket]
 	Waiting int // replicas with entries
 	// Running has the running replicas of the queue, the first victim first; Elastic those of
-	// them that may have a surplus. Lots counts the others by what they are charged of GPUs, but
+	// them that may have a surplus. Sizes counts the others by what they are charged of GPUs, but
 	// for those that are imagined ended.
 	Running, Elastic *btree.BTreeG[*Replica]
-	Lots             []quota.Lot
+	Sizes            []quota.SizeCount
 	// WaitingMilli is what its entries wait for, of GPUs; Over: it uses more than it is
 	// guaranteed; Keeps: it does not lend all of that; Touched: it is in Books.Touched.
 	WaitingMilli         int64

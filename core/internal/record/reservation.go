@@ -13,9 +13,9 @@ import (
 
 // LetIn reports whether a replica was let in on the nodes of a reservation, to make way when it
 // comes true; nil: there is none.
-func (w *Reservation) LetIn(rep *Replica) bool {
-	return w != nil && rep.Retry.Get().Backfilled && slices.ContainsFunc(rep.Members, func(m Member) bool {
-		return m.State.Holds() && slices.Contains(m.Node.Reservations, w)
+func (r *Reservation) LetIn(rep *Replica) bool {
+	return r != nil && rep.Retry.Get().Backfilled && slices.ContainsFunc(rep.Members, func(m Member) bool {
+		return m.State.Holds() && slices.Contains(m.Node.Reservations, r)
 	})
 }
 
@@ -113,43 +113,43 @@ type Reservation struct {
 }
 
 // CompareReservationName orders reservations by name, for a search by name.
-func CompareReservationName(w *Reservation, name string) int { return strings.Compare(w.Name, name) }
+func CompareReservationName(r *Reservation, name string) int { return strings.Compare(r.Name, name) }
 
 // WithReservation copies a list of reservations and adds one, in order of name.
-func WithReservation(list []*Reservation, w *Reservation) []*Reservation {
-	at, _ := slices.BinarySearchFunc(list, w.Name, CompareReservationName)
-	return slices.Insert(slices.Clone(list), at, w)
+func WithReservation(list []*Reservation, r *Reservation) []*Reservation {
+	at, _ := slices.BinarySearchFunc(list, r.Name, CompareReservationName)
+	return slices.Insert(slices.Clone(list), at, r)
 }
 
 // fenceOf names a set of reservations; "" is none.
 func fenceOf(reservations []*Reservation) string {
 	var b strings.Builder
-	for _, w := range reservations {
-		b.WriteString(w.Name)
+	for _, r := range reservations {
+		b.WriteString(r.Name)
 		b.WriteByte(0)
 	}
 	return b.String()
 }
 
 // Add puts a node into the list of a reservation.
-func (w *Reservation) Add(n *Node) {
-	at, _ := slices.BinarySearchFunc(w.Nodes, n, CompareNodes)
-	w.Nodes = slices.Insert(w.Nodes, at, n)
+func (r *Reservation) Add(n *Node) {
+	at, _ := slices.BinarySearchFunc(r.Nodes, n, CompareNodes)
+	r.Nodes = slices.Insert(r.Nodes, at, n)
 }
 
 // Remove takes a node out of the list of a reservation.
-func (w *Reservation) Remove(n *Node) {
-	at := slices.Index(w.Nodes, n)
-	w.Nodes = slices.Delete(w.Nodes, at, at+1)
+func (r *Reservation) Remove(n *Node) {
+	at := slices.Index(r.Nodes, n)
+	r.Nodes = slices.Delete(r.Nodes, at, at+1)
 }
 
 // CompareNodes orders nodes by ID: the last tie-break of all that chooses among nodes.
 func CompareNodes(a, b *Node) int { return cmp.Compare(a.Spec.ID, b.Spec.ID) }
 
 // NodeIDs lists the nodes of a reservation.
-func (w *Reservation) NodeIDs() []berth.NodeID {
-	list := make([]berth.NodeID, len(w.Nodes))
-	for i, n := range w.Nodes {
+func (r *Reservation) NodeIDs() []berth.NodeID {
+	list := make([]berth.NodeID, len(r.Nodes))
+	for i, n := range r.Nodes {
 		list[i] = n.Spec.ID
 	}
 	return list

@@ -174,14 +174,14 @@ func (on ReservationSignal) After(k ReservationKind) (ReservationKind, bool) {
 }
 
 // become makes a reservation what it is after a signal.
-func (w *Reservation) become(on ReservationSignal) {
-	next, ok := on.After(w.Kind)
+func (r *Reservation) become(on ReservationSignal) {
+	next, ok := on.After(r.Kind)
 	invariant.Hold(ok, "a reservation gets a signal that cannot come to its kind")
-	w.Kind = next
+	r.Kind = next
 }
 
 // Arrive makes the place that was kept for a gang one that the gang waits for.
-func (w *Reservation) Arrive() { w.become(ReservationAwaited) }
+func (r *Reservation) Arrive() { r.become(ReservationAwaited) }
 
 // kindOf is the kind of a reservation that is saved as what a gang waits for, or moves to.
 func (s *SavedGangReservation) kindOf(moving bool, of berth.ReplicaState) ReservationKind {
@@ -212,101 +212,101 @@ func (k ReservationKind) Cause() berth.CauseCode {
 }
 
 // Taker is which gangs that wait may take the place of the holder.
-func (w *Reservation) Taker() Taker { return w.Kind.Rule().Taker }
+func (r *Reservation) Taker() Taker { return r.Kind.Rule().Taker }
 
 // IsAwaited reports whether a gang waits for a reservation.
-func (w *Reservation) IsAwaited() bool { return w.Kind.Rule().holder == forWaiting }
+func (r *Reservation) IsAwaited() bool { return r.Kind.Rule().holder == forWaiting }
 
 // IsMove reports whether a reservation is kept for a gang that has not left its place yet, or that
 // backs off.
-func (w *Reservation) IsMove() bool { return w.Kind.Rule().holder == forMoving }
+func (r *Reservation) IsMove() bool { return r.Kind.Rule().holder == forMoving }
 
 // KeepThrough makes a place that of a gang which backs off, until an instant.
-func (w *Reservation) KeepThrough(until berth.Time) {
-	w.become(ReservationBacksOff)
-	w.Until = until
+func (r *Reservation) KeepThrough(until berth.Time) {
+	r.become(ReservationBacksOff)
+	r.Until = until
 }
 
 // IsBackoff reports whether a reservation is the place of a gang that backs off.
-func (w *Reservation) IsBackoff() bool { return w.Kind == KindBackoff }
+func (r *Reservation) IsBackoff() bool { return r.Kind == KindBackoff }
 
 // IsExclusive reports whether a reservation has the domains of a gang that runs.
-func (w *Reservation) IsExclusive() bool { return w.Kind.Rule().holder == forRunning }
+func (r *Reservation) IsExclusive() bool { return r.Kind.Rule().holder == forRunning }
 
 // IsAdvance reports whether a reservation was made in advance, by a ReservationSet.
-func (w *Reservation) IsAdvance() bool { return w.Kind.Rule().holder == forQueue }
+func (r *Reservation) IsAdvance() bool { return r.Kind.Rule().holder == forQueue }
 
 // IsNodeSet reports whether nodes come to a reservation and go from it one by one.
-func (w *Reservation) IsNodeSet() bool { return w.Kind.Rule().holder == forItself }
+func (r *Reservation) IsNodeSet() bool { return r.Kind.Rule().holder == forItself }
 
 // IsBurnIn reports whether a reservation has the nodes that are back after a failure.
-func (w *Reservation) IsBurnIn() bool { return w.Kind == KindBurnIn }
+func (r *Reservation) IsBurnIn() bool { return r.Kind == KindBurnIn }
 
 // IsSpares reports whether a reservation has the hot spares of a pool.
-func (w *Reservation) IsSpares() bool { return w.Kind == KindSpares }
+func (r *Reservation) IsSpares() bool { return r.Kind == KindSpares }
 
 // IsForGang reports whether a reservation is for a gang, whatever that does.
-func (w *Reservation) IsForGang() bool { return w.CountsOnNodes() || w.IsExclusive() }
+func (r *Reservation) IsForGang() bool { return r.CountsOnNodes() || r.IsExclusive() }
 
 // CountsOnNodes reports whether a reservation is of no use any more when one of its nodes changes,
 // takes no work, or goes.
-func (w *Reservation) CountsOnNodes() bool { return w.IsAwaited() || w.IsMove() }
+func (r *Reservation) CountsOnNodes() bool { return r.IsAwaited() || r.IsMove() }
 
 // IsPlanned reports whether it is known where the members of a gang will be.
-func (w *Reservation) IsPlanned() bool { return w.Kind.Rule().planned }
+func (r *Reservation) IsPlanned() bool { return r.Kind.Rule().planned }
 
 // IsAwaitedPlan reports whether a gang waits for where its members are planned.
-func (w *Reservation) IsAwaitedPlan() bool { return w.IsAwaited() && w.IsPlanned() }
+func (r *Reservation) IsAwaitedPlan() bool { return r.IsAwaited() && r.IsPlanned() }
 
 // GivesWay reports whether a gang waits for a reservation and has nothing but the nodes: what is
 // planned for others may come before it.
-func (w *Reservation) GivesWay() bool { return w.IsAwaited() && !w.IsPlanned() }
+func (r *Reservation) GivesWay() bool { return r.IsAwaited() && !r.IsPlanned() }
 
 // IsPartial reports whether a reservation has a part of the place of a gang, and nothing for the
 // rest of it.
-func (w *Reservation) IsPartial() bool {
-	return w.Kind == KindPartialMove || w.Kind == KindPartialResume
+func (r *Reservation) IsPartial() bool {
+	return r.Kind == KindPartialMove || r.Kind == KindPartialResume
 }
 
 // IsPartialResume reports whether a reservation is such a part, and its gang waits. It ends with
 // the first pass in which the gang could bid for the rest.
-func (w *Reservation) IsPartialResume() bool { return w.Kind == KindPartialResume }
+func (r *Reservation) IsPartialResume() bool { return r.Kind == KindPartialResume }
 
 // ListsNodes reports whether its list alone says which nodes are in a reservation, so that a node
 // that is described anew has to be put back. Hot spares are not: they are chosen anew.
-func (w *Reservation) ListsNodes() bool { return w.IsBurnIn() || w.IsAdvance() && w.Advance.GPUs > 0 }
+func (r *Reservation) ListsNodes() bool { return r.IsBurnIn() || r.IsAdvance() && r.Advance.GPUs > 0 }
 
-// Disown makes a reservation one that has ended: nobody has it any more.
-func (w *Reservation) Disown() {
-	switch w.Kind.Rule().holder {
+// MarkEnded makes a reservation one that has ended: nobody has it any more.
+func (r *Reservation) MarkEnded() {
+	switch r.Kind.Rule().holder {
 	case forWaiting:
-		w.Rep.Reserved = nil
+		r.Rep.Reserved = nil
 	case forMoving:
-		w.Rep.Moving = nil
+		r.Rep.Moving = nil
 	case forRunning:
-		w.Rep.Exclusive = nil
+		r.Rep.Exclusive = nil
 	case forItself:
-		*w.Home = nil
+		*r.Home = nil
 	}
-	w.become(ReservationEnded)
+	r.become(ReservationEnded)
 }
 
 // Agrees reports whether the kind of a reservation and all that it points to say the same.
-func (w *Reservation) Agrees() bool {
+func (r *Reservation) Agrees() bool {
 	held := false
-	switch w.Kind.Rule().holder {
+	switch r.Kind.Rule().holder {
 	case forWaiting:
-		held = w.Rep != nil && w.Rep.Reserved == w
+		held = r.Rep != nil && r.Rep.Reserved == r
 	case forMoving:
-		held = w.Rep != nil && w.Rep.Moving == w
+		held = r.Rep != nil && r.Rep.Moving == r
 	case forRunning:
-		held = w.Rep != nil && w.Rep.Exclusive == w
+		held = r.Rep != nil && r.Rep.Exclusive == r
 	case forQueue:
-		held = w.Advance != nil
+		held = r.Advance != nil
 	case forItself:
-		held = len(w.Nodes) > 0 && *w.Home == w
+		held = len(r.Nodes) > 0 && *r.Home == r
 	}
-	r := w.Kind.Rule()
-	return held && w.IsForGang() == (w.Rep != nil) && w.IsAdvance() == (w.Advance != nil) && r.planned == (w.Plan != nil) &&
-		(r.Queue || w.Queue == quota.NoQueue) && (r.expires || w.From == agenda.BeforeAll && w.Until == agenda.Never)
+	rule := r.Kind.Rule()
+	return held && r.IsForGang() == (r.Rep != nil) && r.IsAdvance() == (r.Advance != nil) && rule.planned == (r.Plan != nil) &&
+		(rule.Queue || r.Queue == quota.NoQueue) && (rule.expires || r.From == agenda.BeforeAll && r.Until == agenda.Never)
 }

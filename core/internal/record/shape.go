@@ -160,5 +160,5 @@ func (s *Shape) FirstWish() *Entry {
 
 // ClaimsDevice reports whether any member of a shape claims GPUs or a part of one.
 func (s *Shape) ClaimsDevice() bool {
-	return slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return g.Claim.WantsDevice() })
+	return slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return values.WantsDevice(&g.Claim) })
 }

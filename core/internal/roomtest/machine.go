@@ -150,7 +150,7 @@ func (m *Machine) Refused(err *berth.Error, kind error, field string) {
 func (m *Machine) Check() error {
 	for _, check := range [...]func() error{
 		m.State.CheckNodes, m.State.CheckJobs, m.State.CheckMembers, m.State.CheckTopology, m.State.CheckShapes, m.State.CheckEndings, m.State.Runtimes.Check,
-		m.Books.CheckHolds, m.Books.CheckCharges, m.Books.CheckCapacities, m.Books.CheckLots, m.Books.CheckContenders, m.Books.CheckLedger,
+		m.Books.CheckHolds, m.Books.CheckCharges, m.Books.CheckCapacities, m.Books.CheckSizes, m.Books.CheckContenders, m.Books.CheckLedger,
 		m.Backlog.CheckWaiting, m.Backlog.CheckQueues, m.Backlog.CheckDue, m.Backlog.CheckReservations,
 		m.Upkeep.CheckTrust, m.Upkeep.CheckSpares, m.Upkeep.CheckLosses,
 		m.Life.CheckLife, m.Life.CheckVictims,

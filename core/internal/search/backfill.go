@@ -10,23 +10,23 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// Lift is the request of an entry with the nodes that are set aside but that it may use all the
-// same: its own, those of its queue, and those that it leaves in time. A gang that only grows has
-// no claim to spares, even if it has to leave its node, and none to its own nodes for fewer members
-// than are planned there (see tryPlanned). False: there are none.
-func (se *Search) Lift(e *record.Entry, r *gang.Request) (*gang.Request, bool) {
+// WithReservedNodes is the request of an entry with the nodes that are set aside but that it may
+// use all the same: its own, those of its queue, and those that it leaves in time. A gang that
+// only grows has no claim to spares, even if it has to leave its node, and none to its own nodes
+// for fewer members than are planned there (see tryPlanned). False: there are none.
+func (se *Search) WithReservedNodes(e *record.Entry, r *gang.Request) (*gang.Request, bool) {
 	end := se.state.EndIfPlaced(e.Rep)
-	return se.LiftWith(e.Bucket.Shape.Spec.Groups, r, func(w *record.Reservation) bool {
+	return se.WithReservedNodesWhere(e.Bucket.Shape.Spec.Groups, r, func(w *record.Reservation) bool {
 		return se.backlog.Admits(w, e.Rep, end) && !(e.Grows && (w.IsSpares() || w == e.Rep.PlannedReservation()))
 	})
 }
 
-// LiftWith is lift to where reservations are open.
-func (se *Search) LiftWith(groups []berth.Group, r *gang.Request, open func(*record.Reservation) bool) (*gang.Request, bool) {
-	lifted := se.state.Widen(groups, r, open)
-	for i := range lifted.Groups {
-		if len(lifted.Groups[i].Classes) > len(r.Groups[i].Classes) {
-			return lifted, true
+// WithReservedNodesWhere is WithReservedNodes of the reservations that are open to it.
+func (se *Search) WithReservedNodesWhere(groups []berth.Group, r *gang.Request, open func(*record.Reservation) bool) (*gang.Request, bool) {
+	wider := se.state.Widen(groups, r, open)
+	for i := range wider.Groups {
+		if len(wider.Groups[i].Classes) > len(r.Groups[i].Classes) {
+			return wider, true
 		}
 	}
 	return r, false

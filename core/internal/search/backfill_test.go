@@ -42,7 +42,7 @@ func TestAGapIsCountedWhenItIsFilled(t *testing.T) {
 	rep := m.Wait(running(berth.Minute, roomtest.Job("fills", "a", 1, 8)))
 	backfill(m)
 	require.True(t, holder.Reserved.LetIn(rep), "it makes way when the reservation comes true")
-	require.EqualValues(t, 0, m.State.Totals.ReplicasBackfilled, "an attempt that lifts is none")
+	require.EqualValues(t, 0, m.State.Totals.ReplicasBackfilled, "an attempt on nodes that are set aside is none")
 }
 
 // Newcomers are tried once; the others when something changes there.

@@ -38,7 +38,7 @@ func (se *Search) ExpectedReshape(e *record.Entry) berth.Time {
 	if se.agenda.Pliable == 0 || !s.IsSingle() || !s.ClaimsDevice() || !se.backlog.Affords(e.Rep.Job.Queue, s.Least) {
 		return at
 	}
-	request, _ := se.Lift(e, &s.Minimum)
+	request, _ := se.WithReservedNodes(e, &s.Minimum)
 	if d := e.Rep.GPUHold; d != nil {
 		clear, _, _, _ := se.gpus.ClearAt(d.Node, d.GPU, &request.Groups[0].Claim)
 		if from := max(clear, se.gpus.Changeable(d.Node, d.GPU), se.state.Now); from <= d.Until {

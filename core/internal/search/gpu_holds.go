@@ -7,6 +7,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/gpus"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/topology"
 )
@@ -146,7 +147,7 @@ func (se *Search) wishOf(e *record.Entry, request *gang.Request) wish {
 	s := e.Bucket.Shape
 	w := wish{Entry: e, request: request, soonest: agenda.Never}
 	for i := range s.Minimum.Groups {
-		if s.Spec.Groups[i].Claim.WantsDevice() {
+		if values.WantsDevice(&s.Spec.Groups[i].Claim) {
 			w.members += s.Minimum.Groups[i].Members
 		}
 	}

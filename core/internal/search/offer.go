@@ -6,6 +6,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/gpus"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
@@ -42,7 +43,7 @@ func (se *Search) eachOffer(w *wish, inVain func(pool berth.Time) bool, use func
 		}
 		for i := range w.request.Groups {
 			g := &w.request.Groups[i]
-			if !w.Bucket.Shape.Spec.Groups[i].Claim.WantsDevice() || !se.gpus.Qualifies(n, g) {
+			if !values.WantsDevice(&w.Bucket.Shape.Spec.Groups[i].Claim) || !se.gpus.Qualifies(n, g) {
 				continue
 			}
 			if se.allAlike(n) {

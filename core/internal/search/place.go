@@ -70,8 +70,8 @@ func (se *Search) attempt(b *record.Bucket) {
 	if outcome == Fits {
 		return
 	}
-	if lifted, some := se.Lift(e, request); some {
-		switch se.try(e, lifted) {
+	if wider, some := se.WithReservedNodes(e, request); some {
+		switch se.try(e, wider) {
 		case Fits:
 			return
 		case fitsNoLimit:
@@ -405,7 +405,7 @@ func (se *Search) backfillEntry(e *record.Entry) bool {
 			return true
 		}
 	}
-	if _, some := se.Lift(e, &b.Shape.Request); !some {
+	if _, some := se.WithReservedNodes(e, &b.Shape.Request); !some {
 		return planned // before anything is noted: mayBackfill need not have asked
 	}
 	request, ok := se.requestNow(e)
@@ -415,8 +415,8 @@ func (se *Search) backfillEntry(e *record.Entry) bool {
 	if !e.Grows && b.Shape.IsElastic() {
 		request = &b.Shape.Minimum
 	}
-	lifted, _ := se.Lift(e, request)
-	switch se.try(e, lifted) {
+	wider, _ := se.WithReservedNodes(e, request)
+	switch se.try(e, wider) {
 	case Fits:
 		se.state.Totals.ReplicasBackfilled++
 	case fitsNoLimit:
@@ -465,7 +465,7 @@ func (se *Search) Bind(rep *record.Replica, cause berth.Cause) {
 	}
 	se.state.OpenOrder(rep)
 	if cause.Code != berth.CauseVictimsGone && cause.Code != berth.CauseResumed { // those were planned beside what others have set aside there
-		se.backlog.Overrun(rep)
+		se.backlog.EndDisplacedBy(rep)
 	}
 	se.state.Totals.Binds++
 }

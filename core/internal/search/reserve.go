@@ -215,7 +215,7 @@ func (se *Search) setAside(e *record.Entry, at berth.Time, nodes []*record.Node)
 	se.date(w, at)
 	w.Nodes = nodes
 	for _, n := range w.Nodes {
-		se.backlog.Spoil(n) // its former owner plans anew, around this one
+		se.backlog.EndGangReservationsOn(n) // its former owner plans anew, around this one
 	}
 	e.Rep.Reserved = w
 	se.backlog.Due.NoteEntries(e.Rep)

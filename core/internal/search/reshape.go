@@ -109,9 +109,9 @@ func (se *Search) reshapeFor(e *record.Entry) (placed bool, next berth.Time) {
 		return false, agenda.Never // its quota is in the way, and the next change wakes it
 	}
 	placed, next = se.reshapeWith(e, request, skip)
-	if lifted, some := se.Lift(e, request); !placed && some {
+	if wider, some := se.WithReservedNodes(e, request); !placed && some {
 		var also berth.Time // on nodes that are set aside, where it may be all the same
-		placed, also = se.reshapeWith(e, lifted, skip)
+		placed, also = se.reshapeWith(e, wider, skip)
 		next = min(next, also)
 	}
 	if !placed && max(skip, e.Rep.Look.Get().Tried) > 0 {
@@ -153,8 +153,8 @@ func (se *Search) holdFor(s *record.Shape) (next berth.Time) {
 		return next
 	}
 	requests := []*gang.Request{request}
-	if lifted, some := se.Lift(e, request); some {
-		requests = append(requests, lifted)
+	if wider, some := se.WithReservedNodes(e, request); some {
+		requests = append(requests, wider)
 	}
 	for _, r := range requests {
 		w := se.wishOf(e, r)

@@ -104,8 +104,8 @@ func (se *Search) tryTaker(e *record.Entry) {
 		se.books.LetGo()
 		return
 	}
-	if lifted, some := se.Lift(e, request); some {
-		se.try(e, lifted)
+	if wider, some := se.WithReservedNodes(e, request); some {
+		se.try(e, wider)
 	}
 }
 
@@ -132,7 +132,7 @@ func (se *Search) mayServe(e *record.Entry) bool {
 // tryReserved places a gang that has a reservation, if it fits.
 func (se *Search) tryReserved(e *record.Entry) {
 	if request, ok := se.requestNow(e); ok {
-		request, _ = se.Lift(e, request)
+		request, _ = se.WithReservedNodes(e, request)
 		se.try(e, request)
 	}
 }
@@ -159,7 +159,7 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 		return
 	}
 	se.FailBid(e.Rep)
-	se.backlog.LoseRoom(w)
+	se.backlog.EndDisplaced(w)
 }
 
 // takePlace starts the beneficiary of a preemption where it was planned, if all of that is

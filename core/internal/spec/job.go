@@ -1,6 +1,6 @@
 // Package spec has the descriptions of jobs and nodes as the core keeps them. Jobs that ask for the
 // same share one copy of that, and a node has one copy of the properties that its GPUs share.
-// CheckNode refuses what is no node, before it is kept.
+// CheckNode, CheckClaim and CheckSelector refuse what makes no sense, before it is kept.
 //
 // It holds no state.
 package spec

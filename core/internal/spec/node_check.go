@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/refusal"
-	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/topology"
@@ -36,10 +35,8 @@ func CheckNode(n *berth.Node, levels int) *berth.Error {
 			return refusal.In(err, errtext.Index("gpus", i))
 		}
 	}
-	for r, amount := range n.Host() {
-		if err := refusal.Amount(amount); err != nil {
-			return refusal.In(err, countable.Resource(r).Field())
-		}
+	if err := checkHost(n.Host()); err != nil {
+		return err
 	}
 	if len(n.NICs) > topology.MaxNICs {
 		return refusal.Of(berth.ErrLimit, "nics", fmt.Sprintf("%d NICs; a node carries at most %d", len(n.NICs), topology.MaxNICs))

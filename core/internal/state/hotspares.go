@@ -156,7 +156,7 @@ func Count(n *int, is *bool, now bool) {
 // NoteLoss remembers that a node is lost.
 func (st *State) NoteLoss(id berth.NodeID) {
 	h := &st.Config.Policy.Health
-	if !h.Remembers() {
+	if !values.RemembersLosses(h) {
 		return
 	}
 	st.losses.Forget(st.Now, st.Config.Limits.Nodes)

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/spec"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/strict"
 	"github.com/berth-sched/berth/quota"
@@ -210,7 +211,7 @@ func (st *State) matcher(spec *record.ShapeSpec, g *berth.Group) func(topology.N
 	only, like := spec.Only, spec.Like
 	idle := st.Idle(spec)
 	same := spec.SameLabels
-	if !g.Claim.WantsDevice() {
+	if !values.WantsDevice(&g.Claim) {
 		same, like = nil, ""
 	}
 	if labels == nil && only == "" && idle == nil && len(same) == 0 {
@@ -232,7 +233,7 @@ func (st *State) matcher(spec *record.ShapeSpec, g *berth.Group) func(topology.N
 // Kinds numbers the products of some classes, of which the members of a group are to get one; nil:
 // there is one alone, or they may be of several.
 func (st *State) Kinds(g *berth.Group, classes []topology.NodeClass) []int32 {
-	if g.MixProducts || g.Members == 1 || !g.Claim.WantsDevice() || len(classes) == 0 {
+	if g.MixProducts || g.Members == 1 || !values.WantsDevice(&g.Claim) || len(classes) == 0 {
 		return nil
 	}
 	number := map[string]int32{}
@@ -255,7 +256,7 @@ func (st *State) Kinds(g *berth.Group, classes []topology.NodeClass) []int32 {
 func (st *State) variant(spec *record.ShapeSpec) func(topology.NodeIndex) string {
 	keys, members := spec.SameLabels, 0
 	for i := range spec.Groups {
-		if g := &spec.Groups[i]; g.Claim.WantsDevice() {
+		if g := &spec.Groups[i]; values.WantsDevice(&g.Claim) {
 			members += g.Members
 		}
 	}
@@ -309,16 +310,16 @@ func (st *State) Widen(groups []berth.Group, r *gang.Request, open func(*record.
 		return r
 	}
 	closed := func(w *record.Reservation) bool { return !open(w) }
-	lifted := *r
-	lifted.Groups = slices.Clone(r.Groups)
-	for i := range lifted.Groups {
-		lifted.Groups[i].Classes = st.Classes.Matching(&groups[i], func(list []*record.Reservation) bool {
+	wider := *r
+	wider.Groups = slices.Clone(r.Groups)
+	for i := range wider.Groups {
+		wider.Groups[i].Classes = st.Classes.Matching(&groups[i], func(list []*record.Reservation) bool {
 			return !slices.ContainsFunc(list, closed)
 		})
-		lifted.Groups[i].Kinds = st.Kinds(&groups[i], lifted.Groups[i].Classes)
-		lifted.Groups[i].Claim.Instances = st.instances(&groups[i].Claim, lifted.Groups[i].Classes)
+		wider.Groups[i].Kinds = st.Kinds(&groups[i], wider.Groups[i].Classes)
+		wider.Groups[i].Claim.Instances = st.instances(&groups[i].Claim, wider.Groups[i].Classes)
 	}
-	return &lifted
+	return &wider
 }
 
 // Idle tells the nodes whose domain of the exclusive level holds nobody else's members;

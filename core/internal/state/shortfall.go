@@ -6,6 +6,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -34,7 +35,7 @@ func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 	if record.There(own) {
 		b.include(own, g.Topology.Required)
 		g.Topology = berth.Topology{Segments: g.Topology.Segments} // the boundary says the rest
-		if !g.MixProducts && g.Claim.WantsDevice() {
+		if !g.MixProducts && values.WantsDevice(&g.Claim) {
 			i := slices.IndexFunc(own, record.Member.There)
 			g.Selector.Products = []string{own[i].Node.Spec.Product}
 		}
@@ -69,7 +70,7 @@ func likeNode(rep *record.Replica, labels []string) berth.NodeID {
 	}
 	for flat := range rep.Members {
 		m := &rep.Members[flat]
-		if m.There() && rep.Job.Spec.Groups[rep.Job.Group(flat)].Claim.WantsDevice() {
+		if m.There() && values.WantsDevice(&rep.Job.Spec.Groups[rep.Job.Group(flat)].Claim) {
 			return m.Node.Spec.ID
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/topology"
 )
@@ -48,7 +49,7 @@ func (st *State) Torn(rep *record.Replica) string {
 // several reports whether members of a group that are there have GPUs of several products, and may
 // not.
 func several(g *berth.Group, members []record.Member) bool {
-	if g.MixProducts || !g.Claim.WantsDevice() {
+	if g.MixProducts || !values.WantsDevice(&g.Claim) {
 		return false
 	}
 	product := ""
@@ -71,7 +72,7 @@ func (st *State) unlike(rep *record.Replica) bool {
 	var first *record.Node
 	for flat := range rep.Members {
 		m := &rep.Members[flat]
-		if len(labels) == 0 || !m.There() || !rep.Job.Spec.Groups[rep.Job.Group(flat)].Claim.WantsDevice() {
+		if len(labels) == 0 || !m.There() || !values.WantsDevice(&rep.Job.Spec.Groups[rep.Job.Group(flat)].Claim) {
 			continue
 		}
 		if first == nil {

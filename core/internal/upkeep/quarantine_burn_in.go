@@ -6,6 +6,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/internal/limits"
 )
 
@@ -14,7 +15,7 @@ func (u *Upkeep) Welcome(n *record.Node) {
 	h := &u.state.Config.Policy.Health
 	u.losses.Forget(u.state.Now, u.state.Config.Limits.Nodes)
 	r := u.losses.ByID[n.Spec.ID]
-	if r == nil || !h.Remembers() {
+	if r == nil || !values.RemembersLosses(h) {
 		return
 	}
 	recent := 0
@@ -54,7 +55,7 @@ func (u *Upkeep) BeginBurnIn(n *record.Node, from berth.Time) {
 func (u *Upkeep) beginBurnIn(n *record.Node, until berth.Time) {
 	u.leaveSpares(n, record.SpareLetGo)
 	n.Trust.Become(record.NodeTried, until)
-	u.backlog.Spoil(n)
+	u.backlog.EndGangReservationsOn(n)
 	if u.BurnIn == nil {
 		u.backlog.NewNodeSet(&u.BurnIn, record.KindBurnIn, burnInName)
 	}
@@ -146,7 +147,7 @@ func (u *Upkeep) Reconsider() {
 			u.endBurnIn(n)
 		}
 	}
-	if !h.Remembers() {
+	if !values.RemembersLosses(h) {
 		u.losses.Clear()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/losses"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 )
@@ -58,7 +59,7 @@ func (u *Upkeep) RestoreSpareUse(list []record.SavedNode) *berth.Error {
 
 // RestoreLosses restores what is remembered of nodes that were lost.
 func (u *Upkeep) RestoreLosses(list []losses.Record) *berth.Error {
-	if len(list) > u.state.Config.Limits.Nodes || len(list) > 0 && !u.state.Config.Policy.Health.Remembers() {
+	if len(list) > u.state.Config.Limits.Nodes || len(list) > 0 && !values.RemembersLosses(&u.state.Config.Policy.Health) {
 		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("%d nodes are more than are remembered", len(list)))
 	}
 	for i := range list {

@@ -104,6 +104,6 @@ func (u *Upkeep) keepSpare(n *record.Node) {
 		u.backlog.NewNodeSet(&p.Reservation, record.KindSpares, record.SparesName(p.Pool))
 	}
 	n.Trust.Become(record.SpareChosen, 0)
-	u.backlog.Spoil(n)
+	u.backlog.EndGangReservationsOn(n)
 	u.backlog.JoinNodeSet(p.Reservation, n)
 }

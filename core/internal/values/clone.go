@@ -1,5 +1,5 @@
 // Package values has what the core does with values of the contract, and no embedder asks for:
-// copies that share nothing, and words for texts.
+// copies that share nothing, questions about them, and words for texts.
 //
 // It is a leaf: it holds no state.
 package values

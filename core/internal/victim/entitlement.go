@@ -41,10 +41,10 @@ type entitlement struct {
 	queue quota.QueueIndex
 	above int // the number, from 1, of the entitlement of the queue above it; 0: the paths part there
 	// guaranteed and fair are its shares beside what is being started, of which used will be in
-	// use, by jobs that may go sooner or later the lots. Of these, running counts what runs and
+	// use, by jobs that may go sooner or later the sizes. Of these, running counts what runs and
 	// stays.
 	guaranteed, fair, used int64
-	lots                   []quota.Lot
+	sizes                  []quota.SizeCount
 	running                running
 	reason                 quota.ReclaimReason
 	// opened: that may be only while others that are nearer are gone; now is then the reason beside
@@ -54,14 +54,14 @@ type entitlement struct {
 	// fills and fillsFair are what the jobs fill of the shares, kept what has to be left in use.
 	fills, fillsFair, kept int64
 	// taken is scratch: what is taken, by size.
-	taken []quota.Lot
+	taken []quota.SizeCount
 }
 
-// A running is what runs of a queue and stays: used, by the lots, which fill so much of what it is
+// A running is what runs of a queue and stays: used, by the sizes, which fill so much of what it is
 // guaranteed.
 type running struct {
 	guaranteed, used, fills int64
-	lots                    []quota.Lot
+	sizes                   []quota.SizeCount
 }
 
 // A Floor is what a queue keeps that gave so that less fills its guarantee.
@@ -108,12 +108,12 @@ func (t *Search) staysWithinShares() bool {
 // covers reports whether a queue is within its guaranteed share with so much more beside what is
 // left, or within its fair share while its jobs fill as much of the guaranteed one as before.
 func (k *entitlement) covers(asked int64) bool {
-	left, lots := k.left()
+	left, sizes := k.left()
 	if asked > 0 {
-		lots = books.AddLot(lots, asked, 1)
+		sizes = books.AddSize(sizes, asked, 1)
 	}
 	with := left + asked
-	return with <= k.guaranteed || with <= k.fair && quota.Fill(k.guaranteed, lots) >= k.fills
+	return with <= k.guaranteed || with <= k.fair && quota.Fill(k.guaranteed, sizes) >= k.fills
 }
 
 // reclaims reports whether a search may take what is lent for a reason.
@@ -127,34 +127,34 @@ func (t *Search) newEntitlement(s *quota.Stake, above int, reason quota.ReclaimR
 	k := &entitlement{queue: s.Queue, above: above, reason: reason, now: reason, opened: opened, used: c.state.Quota.Used(s.Queue, quota.GPUMilli)}
 	below := s.Has - k.used // kept by those below, for themselves
 	r := &k.running
-	r.lots, r.used = t.lotsOf(k.queue)
+	r.sizes, r.used = t.sizesOf(k.queue)
 	r.guaranteed = max(0, s.Guaranteed-below)
-	r.fills = quota.Fill(r.guaranteed, r.lots)
-	k.lots = slices.Clone(r.lots)
+	r.fills = quota.Fill(r.guaranteed, r.sizes)
+	k.sizes = slices.Clone(r.sizes)
 	rest := k.used - r.used
 	c.backlog.EachPlanned(k.queue, t.Rep, func(milli int64) { // what moves counts on its way
-		k.lots = books.AddLot(k.lots, milli, 1)
+		k.sizes = books.AddSize(k.sizes, milli, 1)
 		rest -= milli
 	})
 	// What is being started stays.
 	rest = max(0, rest)
 	k.guaranteed, k.fair = max(0, s.Guaranteed-below-rest), max(0, s.Fair-below-rest)
 	k.used -= rest
-	k.fills, k.fillsFair = quota.Fill(k.guaranteed, k.lots), quota.Fill(k.fair, k.lots)
+	k.fills, k.fillsFair = quota.Fill(k.guaranteed, k.sizes), quota.Fill(k.fair, k.sizes)
 	if q := c.books.Queues[k.queue]; q != nil && c.state.Quota.Leaf(k.queue) {
 		k.kept = min(max(0, q.FloorMilli-rest), k.guaranteed, k.used)
 	}
 	return k
 }
 
-// lotsOf lists what runs at and below a queue and stays, in pieces that go one by one, and how much
-// that is together.
-func (t *Search) lotsOf(at quota.QueueIndex) (lots []quota.Lot, milli int64) {
+// sizesOf lists what runs at and below a queue and stays, in pieces that go one by one, and how
+// much that is together.
+func (t *Search) sizesOf(at quota.QueueIndex) (sizes []quota.SizeCount, milli int64) {
 	add := func(size, count int64) {
-		lots, milli = books.AddLot(lots, size, count), milli+size*count
+		sizes, milli = books.AddSize(sizes, size, count), milli+size*count
 	}
 	t.eachLeaf(at, func(q *record.Queue) {
-		for _, l := range q.Lots {
+		for _, l := range q.Sizes {
 			add(l.Size, l.Count)
 		}
 		q.Elastic.Ascend(func(rep *record.Replica) bool {
@@ -167,7 +167,7 @@ func (t *Search) lotsOf(at quota.QueueIndex) (lots []quota.Lot, milli int64) {
 			return true
 		})
 	})
-	return lots, milli
+	return sizes, milli
 }
 
 // eachLeaf calls a function for the leaves at and below a queue.
@@ -239,14 +239,14 @@ func (t *Search) allowances() []preempt.Allowance {
 
 // allowance is the most that a queue may give, of what counts.
 func (k *entitlement) allowance() int64 {
-	most, lots := -k.running.fills, k.running.lots
+	most, sizes := -k.running.fills, k.running.sizes
 	switch {
 	case k.kept > 0:
 		return k.used - k.kept
 	case k.reason == quota.ReclaimForShare:
-		most, lots = -k.fillsFair, k.lots
+		most, sizes = -k.fillsFair, k.sizes
 	}
-	for _, l := range lots {
+	for _, l := range sizes {
 		if l.Size <= k.share() {
 			most += l.Size * l.Count
 		}
@@ -331,7 +331,7 @@ func (t *Search) noteTake(q quota.QueueIndex, pieces []record.Piece, sign int64)
 
 func (t *Search) noteTakeOf(q quota.QueueIndex, milli, sign int64) {
 	for at := t.entitlementOf[q]; at > 0; at = t.entitlements[at-1].above {
-		t.entitlements[at-1].taken = books.AddLot(t.entitlements[at-1].taken, milli, sign)
+		t.entitlements[at-1].taken = books.AddSize(t.entitlements[at-1].taken, milli, sign)
 	}
 }
 
@@ -346,7 +346,7 @@ func (t *Search) mostLeft(q quota.QueueIndex) int64 {
 			most = min(most, left-k.fillsFair)
 			continue
 		}
-		left, _ = without(k.running.used, k.running.lots, k.taken)
+		left, _ = without(k.running.used, k.running.sizes, k.taken)
 		most = min(most, left-k.running.fills)
 	}
 	return most
@@ -364,28 +364,30 @@ func (t *Search) leaveKept(q quota.QueueIndex) bool {
 
 // leaves reports whether a queue is left what it keeps.
 func (k *entitlement) leaves() bool {
-	left, lots := k.left()
-	leavesShare := k.now == quota.ReclaimForGuarantee || quota.Fill(k.fair, lots) >= k.fillsFair
+	left, sizes := k.left()
+	leavesShare := k.now == quota.ReclaimForGuarantee || quota.Fill(k.fair, sizes) >= k.fillsFair
 	return left >= k.kept && leavesShare && k.running.leaves(k.taken)
 }
 
 // leaves reports whether what runs and is not taken keeps the guarantee.
-func (r *running) leaves(taken []quota.Lot) bool {
-	left, lots := without(r.used, r.lots, taken)
-	return left >= min(r.guaranteed, r.used) || quota.Fill(r.guaranteed, lots) >= r.fills
+func (r *running) leaves(taken []quota.SizeCount) bool {
+	left, sizes := without(r.used, r.sizes, taken)
+	return left >= min(r.guaranteed, r.used) || quota.Fill(r.guaranteed, sizes) >= r.fills
 }
 
 // left is what a queue will have of what is not taken.
-func (k *entitlement) left() (milli int64, lots []quota.Lot) { return without(k.used, k.lots, k.taken) }
+func (k *entitlement) left() (milli int64, sizes []quota.SizeCount) {
+	return without(k.used, k.sizes, k.taken)
+}
 
-// without is an amount, in lots, without what is taken of it.
-func without(milli int64, lots, taken []quota.Lot) (int64, []quota.Lot) {
-	lots = slices.Clone(lots)
+// without is an amount, in sizes, without what is taken of it.
+func without(milli int64, sizes, taken []quota.SizeCount) (int64, []quota.SizeCount) {
+	sizes = slices.Clone(sizes)
 	for _, l := range taken {
 		milli -= l.Size * l.Count
-		lots = books.AddLot(lots, l.Size, -l.Count)
+		sizes = books.AddSize(sizes, l.Size, -l.Count)
 	}
-	return milli, lots
+	return milli, sizes
 }
 
 // reachesFar reports whether some candidates may go only while others that are nearer are gone.
@@ -502,7 +504,7 @@ func (t *Search) Floors(chosen []int) []Floor {
 		if q == nil || len(k.taken) == 0 || !t.victims.state.Quota.Leaf(k.queue) { // what ends in a leaf ends its floor
 			continue
 		}
-		if _, lots := k.left(); quota.Fill(k.guaranteed, lots) < k.fills {
+		if _, sizes := k.left(); quota.Fill(k.guaranteed, sizes) < k.fills {
 			rest := t.victims.state.Quota.Used(k.queue, quota.GPUMilli) - k.used
 			list = append(list, Floor{k.queue, rest + max(k.fills, min(q.FloorMilli-rest, k.guaranteed, k.used))})
 		}

@@ -77,7 +77,7 @@ func picture(m *roomtest.Machine) string {
 		text += fmt.Sprintf("%s free %b\n", n.Spec.ID, m.State.Fleet.FreeMask(n.Index))
 	}
 	for _, q := range m.Books.Queues {
-		text += fmt.Sprintf("queue %s uses %d, lots %v\n", m.State.Quota.Name(q.Index), m.State.Quota.Used(q.Index, quota.GPUMilli), q.Lots)
+		text += fmt.Sprintf("queue %s uses %d, sizes %v\n", m.State.Quota.Name(q.Index), m.State.Quota.Used(q.Index, quota.GPUMilli), q.Sizes)
 	}
 	return text
 }

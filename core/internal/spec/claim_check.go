@@ -1,0 +1,93 @@
+package spec
+
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/values"
+	"github.com/berth-sched/berth/countable"
+	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/mig"
+)
+
+// CheckClaim refuses a claim that makes no sense for a job of the class.
+func CheckClaim(cl *berth.Claim, class berth.Class) *berth.Error {
+	if cl.GPUs < 0 || cl.GPUs > berth.MaxGPUs {
+		return refusal.Of(berth.ErrInvalid, "gpus", fmt.Sprintf("%d is outside 0..%d, what a node can carry", cl.GPUs, berth.MaxGPUs))
+	}
+	if err := checkHost(cl.Host()); err != nil {
+		return err
+	}
+	if !values.WantsDevice(cl) && cl.Host() == (countable.Amounts{}) {
+		return refusal.Of(berth.ErrInvalid, "", "asks for nothing")
+	}
+	if err := checkDevice(cl, class); err != nil {
+		return err
+	}
+	if cl.NVLink && cl.GPUs == 0 {
+		return refusal.Of(berth.ErrInvalid, "nvlink", "needs whole GPUs: instances and shares have no NVLink of their own")
+	}
+	return nil
+}
+
+// checkDevice checks what the claim wants of the GPUs.
+func checkDevice(cl *berth.Claim, class berth.Class) *berth.Error {
+	for _, part := range []struct {
+		field  string
+		wanted bool
+		beside bool
+	}{
+		{"share", cl.Share != nil, cl.GPUs > 0 || cl.WantsInstance()},
+		{"mig", cl.MIG != "", cl.GPUs > 0 || cl.MinInstance != nil},
+		{"minInstance", cl.MinInstance != nil, cl.GPUs > 0},
+	} {
+		if part.wanted && part.beside {
+			return refusal.Of(berth.ErrInvalid, part.field, "a claim is for whole GPUs, an instance or a share: one of them")
+		}
+	}
+	switch {
+	case cl.Share != nil:
+		return refusal.In(checkShare(cl.Share, class), "share")
+	case cl.MIG != "":
+		if _, err := mig.ParseProfileName(cl.MIG); err != nil {
+			return refusal.Of(berth.ErrInvalid, "mig", fmt.Sprintf("%q is not the name of a profile", errtext.Short(cl.MIG)))
+		}
+	case cl.MinInstance != nil:
+		return refusal.In(checkMinInstance(cl.MinInstance), "minInstance")
+	}
+	return nil
+}
+
+func checkMinInstance(f *berth.MinInstance) *berth.Error {
+	switch {
+	case f.MinSMs < 0 || f.MinSMs > limits.MaxOrdinal:
+		return refusal.Of(berth.ErrInvalid, "minSMs", fmt.Sprintf("%d is outside 0..%d", f.MinSMs, limits.MaxOrdinal))
+	case f.MinSMs == 0 && f.MinMemoryMiB == 0:
+		return refusal.Of(berth.ErrInvalid, "", "asks for nothing")
+	}
+	return refusal.In(refusal.Amount(f.MinMemoryMiB), "minMemoryMiB")
+}
+
+func checkShare(s *berth.Share, class berth.Class) *berth.Error {
+	switch {
+	case s.Mode > berth.ShareTimeSlice:
+		return refusal.Of(berth.ErrInvalid, "mode", fmt.Sprintf("%d is out of range", s.Mode))
+	case s.Mode == berth.ShareTimeSlice && class != berth.ClassInteractive:
+		return refusal.Of(berth.ErrInvalid, "mode", "time slices are for interactive jobs")
+	case s.GPUMilli < 1 || s.GPUMilli > 999:
+		return refusal.Of(berth.ErrInvalid, "gpuMilli", fmt.Sprintf("%d is outside 1..999", s.GPUMilli))
+	}
+	return refusal.In(refusal.Amount(s.MemoryMiB), "memoryMiB")
+}
+
+// checkHost refuses amounts of a host out of range.
+func checkHost(a countable.Amounts) *berth.Error {
+	for r, amount := range a {
+		if err := refusal.Amount(amount); err != nil {
+			return refusal.In(err, countable.Resource(r).Field())
+		}
+	}
+	return nil
+}
