@@ -69,7 +69,6 @@ func TestOptions(t *testing.T) {
 		func(o *Options) { o.File = "" },
 		func(o *Options) { o.GPUs = 7 },
 		func(o *Options) { o.GPUs = 32 },
-		func(o *Options) { o.Compress = 0 },
 		func(o *Options) { o.From = 30 },
 		func(o *Options) { o.Policies = []string{"best"} },
 	)
@@ -88,9 +87,6 @@ func TestPhillyTraceOnAFleet(t *testing.T) {
 	}
 	require.Equal(t, len(all.whole.Nodes), nodes, "every node is in one share")
 	require.Equal(t, len(all.whole.Jobs), jobs)
-
-	halved := loaded(t, excerpt(t, 2, 400), func(o *Options) { o.Compress = 2 })
-	require.InDelta(t, float64(all.length)/2, float64(halved.length), 2)
 
 	o := Defaults()
 	o.File, o.GPUs = excerpt(t, 2, 400), 32
