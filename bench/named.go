@@ -22,7 +22,6 @@ func Policies() []NamedPolicy {
 	return []NamedPolicy{
 		{"random", "any node", Random},
 		{"first-fit", "the first node", plain(FirstFit)},
-		{"spread", "the node with the most left", plain(Spread)},
 		{"dot-product", "the node whose rest points away from the request", plain(DotProduct)},
 		{"gpu-clustering", "the node with tasks of as many GPUs", plain(GPUClustering)},
 		{"gpu-packing", "GPUs in use, then nodes in use", plain(GPUPacking)},

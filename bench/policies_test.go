@@ -56,8 +56,6 @@ func TestChoices(t *testing.T) {
 	}
 	for policy, want := range map[string][5]choice{
 		"first-fit": {{"a 0", 0}, {"a 0-1", 0}, {"a 0", 0}, {"a 0", 0}, {"a ", 0}},
-		// a is emptier throughout: 93 % of its CPU, 100 of its memory and 75 of its GPUs are left.
-		"spread": {{"a 0", 89}, {"a 0-1", 81}, {"a 0", 93}, {"a 0", 96}, {"a ", 97}},
 		// b and c differ only after the point for a whole GPU and a slice.
 		"dot-product": {{"b 3", 98}, {"a 0-1", 92}, {"c 1", 99}, {"b 2", 99}, {"a ", 99}},
 		"best-fit":    {{"c 1", 96}, {"a 0-1", 64}, {"c 1", 93}, {"c 0", 91}, {"c ", 90}},

@@ -89,9 +89,9 @@ func TestPoints(t *testing.T) {
 
 // A task that fits nowhere is dropped, and told of without a node.
 func TestDropped(t *testing.T) {
-	d := small(6, whole, whole, bench.Request{GPUs: 2, Milli: 1000}).Draw(1, 100)
+	d := small(6, whole, whole, bench.Request{GPUs: 2, Milli: 1000}).Draw(1, 130)
 	var dropped []string
-	run, err := d.Play(bench.Spread(), Options{Placed: func(pod, node string) {
+	run, err := d.Play(bench.FirstFit(), Options{Placed: func(pod, node string) {
 		if node == "" {
 			dropped = append(dropped, pod)
 		}
