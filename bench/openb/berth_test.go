@@ -21,7 +21,7 @@ func TestBerthLeavesLess(t *testing.T) {
 		require.NoError(t, err)
 		run, err := trace.Draw(42, 102).Play(policy, o)
 		require.NoError(t, err)
-		return run.At(100).Unallocated()
+		return run.Unallocated(100)
 	}
 	told := left("fgd", openb.Options{}) - 0.6
 	require.Less(t, left("core-berth", openb.Options{}), told)

@@ -7,7 +7,7 @@
 //	trace, err := openb.Open(dir, "default")
 //	policy, err := bench.New("fgd", 42)
 //	run, err := trace.Draw(42, openb.Inflation).Play(policy, openb.Options{})
-//	fmt.Println(run.At(100).Unallocated())
+//	fmt.Println(run.Unallocated(100))
 //
 // # The experiment, exactly
 //

@@ -77,7 +77,7 @@ func TestPublishedTable(t *testing.T) {
 				run, err := trace.Draw(seed, openb.Inflation).Play(p, openb.Options{})
 				require.NoError(t, err)
 				for i, load := range []int{80, 90, 95, 100, 110, 130} {
-					sums[i] += run.At(load).Allocated
+					sums[i] += run.Allocated(load)
 				}
 			}
 			figure, ok := trace.Published(policy)
