@@ -88,11 +88,10 @@ func (c *Checker) splitTime(q *queue) {
 
 // activityReported takes how busy the GPUs of a life are from now on.
 func (c *Checker) activityReported(e berth.ActivityReported) error {
-	j := c.jobs[e.Job]
-	if j == nil || j.replicas[e.Replica] == nil {
+	rep := c.find(gangKey{e.Job, e.Replica})
+	if rep == nil {
 		return broken(PromiseEvents, "the activity of %s/%d was accepted, which does not exist", e.Job, e.Replica)
 	}
-	rep := j.replicas[e.Replica]
 	if e.Incarnation != rep.incarnation || rep.state == berth.ReplicaPending {
 		return broken(PromiseS9, "the activity of incarnation %d of %s was accepted, which is %s in incarnation %d", e.Incarnation, rep, rep.state, rep.incarnation)
 	}

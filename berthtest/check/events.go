@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -405,11 +406,7 @@ func (c *Checker) jobCancelled(e berth.JobCancelled) error {
 		c.forgetJob(j)
 		return nil
 	}
-	all := set{}
-	for _, rep := range j.replicas {
-		all.add(rep)
-	}
-	for _, rep := range all.sorted() {
+	for _, rep := range inOrder(maps.Values(j.replicas)) {
 		c.saw("cancelled while " + rep.doing())
 		if !rep.gone {
 			c.signal(rep, protocol.SignalCancel)

@@ -110,7 +110,7 @@ func (c *Checker) leavesAsTold(rep *replica, at berth.Time) bool {
 
 // leavesGang is leavesBy for the reservation of a gang.
 func (c *Checker) leavesGang(rep *replica, key gangKey, at berth.Time) bool {
-	if other := c.beneficiary(key); other != nil && other.state == berth.ReplicaPending && c.now >= other.pendingSince.Add(c.policy.AssumedRuntime) {
+	if other := c.find(key); other != nil && other.state == berth.ReplicaPending && c.now >= other.pendingSince.Add(c.policy.AssumedRuntime) {
 		return c.leavesAsTold(rep, at)
 	}
 	return c.leavesBy(rep, at)
@@ -301,19 +301,17 @@ func (c *Checker) noteKeptOut() {
 	look(byExclusive, len(c.alone) > 0, "an exclusive gang")
 	look(byBurnIn, c.policy.Health.BurnIn != 0, "a burn-in")
 	look(bySpare, len(c.spares) > 0, "spares")
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			if len(ways) == 0 {
-				return
-			}
-			if !rep.waits() || c.couldStart(rep, 0) {
-				continue
-			}
-			for way, what := range ways {
-				if c.couldStart(rep, way) {
-					c.saw(what)
-					delete(ways, way)
-				}
+	for rep := range c.replicas() {
+		if len(ways) == 0 {
+			return
+		}
+		if !rep.waits() || c.couldStart(rep, 0) {
+			continue
+		}
+		for way, what := range ways {
+			if c.couldStart(rep, way) {
+				c.saw(what)
+				delete(ways, way)
 			}
 		}
 	}
