@@ -18,17 +18,17 @@ type Run struct {
 	points          []point
 }
 
-// A point is how the fleet stood while so many percent of its GPUs had arrived: sums over the arrivals
-// meanwhile.
+// A point is how the fleet stood while so many percent of its GPUs had arrived: sums over the
+// arrivals meanwhile.
 type point struct {
 	arrivals  int
 	allocated float64
 }
 
-// Allocated is the part of the GPUs that is given to tasks, in percent, while so many percent of them
-// had been asked for: the mean over the arrivals meanwhile, rounded to hundredths, as the published
-// figures of a seed are. Where no arrival brought the load to just that, it is the nearest below with
-// one.
+// Allocated is the part of the GPUs that is given to tasks, in percent, while so many percent of
+// them had been asked for: the mean over the arrivals meanwhile, rounded to hundredths, as the
+// published figures of a seed are. Where no arrival brought the load to just that, it is the
+// nearest below with one.
 func (r *Run) Allocated(percent int) float64 {
 	at := min(percent, len(r.points)-1)
 	for at > 0 && r.points[at].arrivals == 0 {
