@@ -103,9 +103,7 @@ func (a *arguments) node() berth.Node {
 		gpu = berth.GPU{Product: product}
 	}
 	gpu.MemoryMiB = a.memory("gpu-memory", gpu.MemoryMiB)
-	if c := a.compute("compute"); c != (berth.ComputeCapability{}) {
-		gpu.ComputeCapability = c
-	}
+	gpu.ComputeCapability = read(a, "compute", gpu.ComputeCapability, berth.ParseComputeCapability)
 	if a.yes("nvlink") {
 		gpu.Clique = "nvlink"
 	}
@@ -163,7 +161,6 @@ func (a *arguments) policy() berth.Policy {
 		ReleaseAttempts: a.integer("release-attempts", 0),
 		RetryBackoff:    a.span("retry-backoff"), MaxRetryBackoff: a.span("max-retry-backoff"),
 		PassBudget:   a.integer("pass-budget", 0),
-		Locality:     a.locality(),
 		Stretch:      a.integer("stretch", 0),
 		ReserveAfter: a.span("reserve-after"), ReservedGangs: a.integer("reserved-gangs", 0),
 		ReservationTimeout: a.span("reservation-timeout"), AssumedRuntime: a.span("assumed-runtime"), RuntimeSamples: a.integer("runtime-samples", 0),
@@ -175,20 +172,11 @@ func (a *arguments) policy() berth.Policy {
 		Health:             a.health(),
 		HotSpares:          a.hotSpares(),
 	}
+	a.one("locality", &p.Locality)
 	for _, text := range a.all("geometry") {
 		p.Geometry = append(p.Geometry, a.geometry(text))
 	}
 	return p
-}
-
-func (a *arguments) locality() berth.Locality {
-	l := berth.LocalityStrict
-	if text, ok := a.lookup("locality"); ok {
-		if err := l.UnmarshalText([]byte(text)); err != nil {
-			a.fail("locality=%s: %v", text, err)
-		}
-	}
-	return l
 }
 
 func (a *arguments) config() berth.Config {
@@ -222,13 +210,9 @@ func reportOrders(s *Session, a *arguments) ([]berth.Event, error) {
 	if err := outcome.UnmarshalText([]byte(a.word(1))); err != nil {
 		return nil, err
 	}
-	var members []berth.MemberRef
-	for i := 2; i < len(a.words); i++ {
-		ref, err := parseMember(a.word(i))
-		if err != nil {
-			return nil, err
-		}
-		members = append(members, ref)
+	members, err := a.members(2)
+	if err != nil {
+		return nil, err
 	}
 	var events []berth.Event
 	report := func(id berth.OrderID) {

@@ -11,7 +11,14 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-func join(names []string) string { return strings.Join(names, "|") }
+// join makes a list of names as in a script.
+func join[T ~string](names []T) string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = string(name)
+	}
+	return strings.Join(texts, "|")
+}
 
 // clock prints an instant as the span since the script began.
 func clock(t berth.Time) string { return t.Sub(0).String() }
