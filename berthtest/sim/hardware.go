@@ -172,7 +172,7 @@ func (s *Simulation) die(g *gang, left, start int) berth.MemberFailed {
 		left--
 		group := g.job.groupOf(flat)
 		ref := berth.MemberRef{Group: g.job.spec.Groups[group].Name, Index: flat - g.job.offsets[group]}
-		g.stop(group, ref.Index)
+		g.stop(flat)
 		e.Members = append(e.Members, ref)
 	}
 	return e
