@@ -7,11 +7,11 @@ type decision func() bool
 
 // placing places a request and gives the same back.
 func placing(tb builder, gpus int, members, each int) decision {
-	free := fill(gpus)
-	if members > 1 {
-		free = fillForGang(gpus)
-	}
-	fleet, _ := newFleet(tb, free)
-	request, placement := gangOf(members, each), gang.Placement{}
+	fleet, _ := newFleet(tb, fillFor(gpus, members), []string{"spine", "leaf"}, domains)
+	return searching(fleet, gangOf(members, each))
+}
+
+func searching(fleet *gang.Fleet, request *gang.Request) decision {
+	placement := gang.Placement{}
 	return func() bool { return fleet.Place(request, &placement) && fleet.ReleaseAll(&placement) == nil }
 }
