@@ -379,7 +379,7 @@ func (c *Checker) jobScaled(e berth.JobScaled) error {
 		c.pend(c.newReplica(j), false)
 	}
 	slices.SortFunc(kept, func(a, b *replica) int {
-		return cmp.Or(runs(b)-runs(a), cmp.Compare(a.number, b.number))
+		return cmp.Or(truth(b.state == berth.ReplicaRunning)-truth(a.state == berth.ReplicaRunning), cmp.Compare(a.number, b.number))
 	})
 	for _, rep := range kept[min(len(kept), e.Replicas):] {
 		c.saw("scaled down while " + rep.doing())
@@ -387,13 +387,6 @@ func (c *Checker) jobScaled(e berth.JobScaled) error {
 		c.takeBack(rep, berth.CauseScaledDown, true)
 	}
 	return nil
-}
-
-func runs(rep *replica) int {
-	if rep.state == berth.ReplicaRunning {
-		return 1
-	}
-	return 0
 }
 
 func (c *Checker) jobCancelled(e berth.JobCancelled) error {

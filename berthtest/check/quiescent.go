@@ -249,33 +249,22 @@ func (c *Checker) roomOn(n *node, g *berth.Group, domain string) int {
 	if cl.MemoryMiB > 0 {
 		room = min(room, int(max(0, n.spec.MemoryMiB-n.memory)/cl.MemoryMiB))
 	}
-	switch {
-	case cl.GPUs > 0:
-		whole := 0
-		for i := range n.gpus {
-			if c.takes(n, i) && n.gpus[i].mode != berth.GPUModeMIG && len(n.gpus[i].holders()) == 0 {
-				whole++
-			}
-		}
-		room = min(room, whole/cl.GPUs)
-	case cl.Share != nil:
-		shares := 0
-		for i := range n.gpus {
-			if c.takes(n, i) && n.gpus[i].mode != berth.GPUModeMIG {
-				shares += n.shareRoom(i, cl.Share, domain)
-			}
-		}
-		room = min(room, shares)
-	case ofInstance(cl):
-		instances := 0
-		for i := range n.gpus {
-			if c.takes(n, i) && n.gpus[i].mode == berth.GPUModeMIG {
-				instances += c.instanceRoom(n, i, cl)
-			}
-		}
-		room = min(room, instances)
+	if !wantsGPU(g) {
+		return room
 	}
-	return room
+	there := 0
+	for i := range n.gpus {
+		switch divided := n.gpus[i].mode == berth.GPUModeMIG; {
+		case !c.takes(n, i) || divided != ofInstance(cl):
+		case divided:
+			there += c.instanceRoom(n, i, cl)
+		case cl.Share != nil:
+			there += n.shareRoom(i, cl.Share, domain)
+		case len(n.gpus[i].holders()) == 0:
+			there++
+		}
+	}
+	return min(room, there/max(cl.GPUs, 1))
 }
 
 // shareRoom is how many shares of one kind fit on a GPU now.

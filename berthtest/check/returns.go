@@ -220,7 +220,8 @@ func (c *Checker) surelyAdmitted(rep *replica) bool {
 	return admitted
 }
 
-// ownedByOthers reports whether a node is set aside in advance, or for a gang that runs there.
+// ownedByOthers reports whether a node is set aside in advance, or for another gang that runs
+// there.
 func (c *Checker) ownedByOthers(rep *replica, n *node) bool {
 	for _, r := range c.booked {
 		if r.has(n) || r.spec.GPUs > 0 && !r.told {

@@ -266,22 +266,12 @@ func (c *Checker) inReservation(n *node) bool {
 
 // bookedFor reports whether a node is set aside for a gang that is to have it, or has it.
 func (c *Checker) bookedFor(n *node) bool {
-	for _, r := range c.booked {
-		if r.has(n) || r.spec.GPUs > 0 && !r.told {
-			return true
-		}
-	}
 	for _, r := range c.gangs {
 		if slices.Contains(r.Nodes, n.spec.ID) {
 			return true
 		}
 	}
-	for other := range c.alone {
-		if other.alone[c.key(n, other.job.spec.Topology.Exclusive)] {
-			return true
-		}
-	}
-	return false
+	return c.ownedByOthers(nil, n)
 }
 
 // noteKeptOut notes if anybody waits although it would fit, but for what is set aside. It is
