@@ -55,11 +55,10 @@ func TestPhilly(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3+len(sizes)+1, strings.Count(string(drawn), "<svg")+strings.Count(string(drawn), "Nothing to draw"))
 
-	o.Check, o.HTML, o.Policies, o.Format = false, "", []string{"fifo", "EASY"}, study.CSV
+	o.Check, o.HTML, o.Policies, o.JSON = false, "", []string{"fifo", "EASY"}, true
 	out, err = studytest.Tell(Run, o)
 	require.NoError(t, err)
-	records := studytest.Records(t, out)
-	require.Equal(t, []string{"figure", "FIFO", "EASY"}, records[0][1:])
+	require.Equal(t, []string{"figure", "FIFO", "EASY"}, studytest.Tables(t, out)[0].Columns)
 }
 
 func TestOptions(t *testing.T) {

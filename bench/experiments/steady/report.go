@@ -109,7 +109,7 @@ func (b *experiment) Report(p *study.Printer, runs [][]*run) error {
 		p.Note("%d more tasks of the list fit on none of these nodes and are left out; -nodes 0 plays all of it.", n)
 	}
 	p.Note("Every policy is the scheduling core with that policy as its scorer, core the core as it comes.\n")
-	if p.ForPrograms() {
+	if p.JSON {
 		return p.Print(b.figures(runs))
 	}
 	for at, load := range b.Loads {
