@@ -97,7 +97,7 @@ func run(args []string, stdout, stderr io.Writer) (err error) {
 	if err := s.versus(stdout, stderr); err != nil {
 		return err
 	}
-	return s.writePage(result)
+	return study.WritePage(s.html, func(w io.Writer) error { return report.WritePage(w, result) })
 }
 
 // versus compares berth with simpler schedulers on the reference day, and says what bounds the
@@ -213,17 +213,6 @@ func (s *settings) openB() (*scene, error) {
 		subtitle: "arrival and run times as recorded (Alibaba, 2023); times are from the trace's first task", workload: t,
 		until: until, length: s.length(), failed: t.Err, close: t.Close,
 	}, nil
-}
-
-func (s *settings) writePage(r *report.Run) error {
-	if s.html == "" {
-		return nil
-	}
-	file, err := os.Create(s.html)
-	if err != nil {
-		return err
-	}
-	return errors.Join(report.WritePage(file, r), file.Close())
 }
 
 // A log is a journal in a file, or nothing.
