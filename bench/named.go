@@ -65,12 +65,3 @@ func Find(name string) (NamedPolicy, error) {
 	}
 	return NamedPolicy{}, &Error{Subject: fmt.Sprintf("policy %q", name), Reason: "there are " + strings.Join(names, ", "), Kind: ErrUnknown}
 }
-
-// New makes a policy that Find finds.
-func New(name string, seed int64) (Policy, error) {
-	p, err := Find(name)
-	if err != nil {
-		return nil, err
-	}
-	return p.New(seed), nil
-}

@@ -20,13 +20,13 @@ var (
 // Three nodes, worked out by hand: a has four GPUs and is empty; b has four, of which 0 and 1 are
 // held by a pair and 2 is half used; c has two, of which 0 has 300 left, and little CPU.
 func threeNodes(t *testing.T, policy string) *bench.Session {
-	p, err := bench.New(policy, 1)
+	p, err := bench.Find(policy)
 	require.NoError(t, err)
 	s, err := bench.NewSession([]bench.NodeSpec{
 		{Name: "a", CPUMilli: 64_000, MemoryMiB: 1 << 18, GPUs: 4, Model: "T4"},
 		{Name: "b", CPUMilli: 64_000, MemoryMiB: 1 << 18, GPUs: 4, Model: "T4"},
 		{Name: "c", CPUMilli: 16_000, MemoryMiB: 1 << 18, GPUs: 2, Model: "P100"},
-	}, p)
+	}, p.New(1))
 	require.NoError(t, err)
 	var mix bench.Mix
 	for i, r := range []bench.Request{whole, pair, half, slice, host} {

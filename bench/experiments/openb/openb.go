@@ -156,7 +156,7 @@ func (b *experiment) open() error {
 	}
 	for _, list := range lists {
 		path := openb.PodFile(b.Dir, list)
-		opened, err := openb.OpenFiles(nodes, path)
+		opened, err := openb.Open(nodes, path)
 		if err != nil {
 			return err
 		}
