@@ -5,6 +5,13 @@ import "github.com/berth-sched/berth/gang"
 // A decision places something and gives something back.
 type decision func() bool
 
+// must is a decision for which there is room.
+func (d decision) must(tb builder) {
+	if !d() {
+		tb.Fatal("it does not fit")
+	}
+}
+
 // placing places a request and gives the same back.
 func placing(tb builder, gpus int, members, each int) decision {
 	fleet, _ := newFleet(tb, fillFor(gpus, members), []string{"spine", "leaf"}, domains)

@@ -27,19 +27,19 @@ type factory func(*Session, *arguments) ([]berth.Event, error)
 var factories = map[string]factory{
 	"node":          nodeEvents,
 	"update":        updateEvent,
-	"cordon":        onNode(func(n berth.NodeID, reason string) berth.Event { return berth.NodeCordoned{Node: n, Reason: reason} }),
-	"uncordon":      onNode(func(n berth.NodeID, _ string) berth.Event { return berth.NodeUncordoned{Node: n} }),
+	"cordon":        about(func(n berth.NodeID, reason string) berth.Event { return berth.NodeCordoned{Node: n, Reason: reason} }),
+	"uncordon":      about(func(n berth.NodeID, _ string) berth.Event { return berth.NodeUncordoned{Node: n} }),
 	"drain":         drainNode,
-	"lose":          onNode(func(n berth.NodeID, reason string) berth.Event { return berth.NodeLost{Node: n, Reason: reason} }),
+	"lose":          about(func(n berth.NodeID, reason string) berth.Event { return berth.NodeLost{Node: n, Reason: reason} }),
 	"fail-gpu":      failGPU,
 	"repair-gpu":    repairGPU,
 	"xid":           xidReported,
 	"partition-gpu": partitionGPU,
 	"table":         setTable,
 	"reserve":       reserve,
-	"unreserve":     unreserve,
+	"unreserve":     about(func(r berth.ReservationID, _ string) berth.Event { return berth.ReservationRemoved{Reservation: r} }),
 	"queue":         setQueue,
-	"remove-queue":  removeQueue,
+	"remove-queue":  about(func(q berth.QueueID, _ string) berth.Event { return berth.QueueRemoved{Queue: q} }),
 	"policy":        changePolicy,
 
 	"job":           submitJob,
@@ -123,9 +123,10 @@ func (a *arguments) node() berth.Node {
 	return n
 }
 
-func onNode(make func(berth.NodeID, string) berth.Event) factory {
+// about is a command with a name alone, and perhaps a reason.
+func about[ID ~string](make func(ID, string) berth.Event) factory {
 	return func(_ *Session, a *arguments) ([]berth.Event, error) {
-		return one(make(berth.NodeID(a.word(0)), a.reason), a.finish(1))
+		return one(make(ID(a.word(0)), a.reason), a.finish(1))
 	}
 }
 
@@ -145,10 +146,6 @@ func setQueue(_ *Session, a *arguments) ([]berth.Event, error) {
 		Weight: int64(a.integer("weight", 0)),
 	}
 	return one(berth.QueueSet{Queue: q}, a.finish(1))
-}
-
-func removeQueue(_ *Session, a *arguments) ([]berth.Event, error) {
-	return one(berth.QueueRemoved{Queue: berth.QueueID(a.word(0))}, a.finish(1))
 }
 
 func changePolicy(_ *Session, a *arguments) ([]berth.Event, error) {

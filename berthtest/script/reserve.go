@@ -29,10 +29,6 @@ func reserve(_ *Session, a *arguments) ([]berth.Event, error) {
 	return one(berth.ReservationSet{Reservation: r}, a.finish(1))
 }
 
-func unreserve(_ *Session, a *arguments) ([]berth.Event, error) {
-	return one(berth.ReservationRemoved{Reservation: berth.ReservationID(a.word(0))}, a.finish(1))
-}
-
 // reservations prints what is set aside.
 func (s *Session) reservations() error {
 	list := s.core.Report().Reservations
