@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/berth-sched/berth/bench"
 	"github.com/berth-sched/berth/bench/openb"
+	"github.com/berth-sched/berth/bench/workload"
 )
 
 // A world is a fleet and what is asked for there: of each request so many of 1,000.
@@ -160,7 +162,7 @@ func published(t testing.TB) *world {
 	if _, err := os.Stat(data); err != nil {
 		return nil
 	}
-	trace, err := openb.Open(data, "default")
+	trace, err := openb.Open(filepath.Join(data, workload.OpenBNodes), openb.PodFile(data, "default"))
 	require.NoError(t, err)
 	w, at := &world{nodes: trace.Nodes}, map[bench.Request]int{}
 	for _, pod := range trace.Pods {

@@ -25,8 +25,8 @@
 // A [Session] is a fleet with a policy. It places tasks, releases them, and tells the policy
 // what the mix of requests is, as far as that is to be known:
 //
-//	policy, err := bench.New("fgd", 42)
-//	s, err := bench.NewSession(nodes, policy)
+//	policy, err := bench.Find("fgd")
+//	s, err := bench.NewSession(nodes, policy.New(42))
 //	kind, err := s.Kind(bench.Request{CPUMilli: 4000, GPUs: 1, Milli: 500})
 //	s.Know(mix)
 //	choice, ok, err := s.Place(kind)

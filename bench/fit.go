@@ -61,29 +61,6 @@ func (firstFit) Choose(f *Fleet, k Kind, feasible []Node) Choice {
 	return Choice{} // not reached: it fits
 }
 
-// Spread takes the node that has the largest part of itself left after the task, as the
-// LeastAllocated strategy of kube-scheduler does: the mean, over CPU, memory and, on nodes that
-// have any, GPUs, of the percentage that would be left, each rounded down. A share goes to the GPU
-// with the most left.
-func Spread() Policy { return ByScore(spread{}) }
-
-type spread struct{}
-
-func (spread) Score(f *Fleet, k Kind, n Node) (int64, berth.GPUSet) {
-	r, spec := f.Request(k), f.Spec(n)
-	sum, of := int64(0), int64(0)
-	add := func(left, all int64) {
-		if all > 0 {
-			sum += 100 * left / all
-			of++
-		}
-	}
-	add(f.CPULeft(n)-r.CPUMilli, spec.CPUMilli)
-	add(f.MemoryLeft(n)-r.MemoryMiB, spec.MemoryMiB)
-	add(f.GPULeft(n)-r.TotalMilli(), int64(spec.GPUs)*WholeGPU)
-	return sum / max(of, 1), Roomiest(f, k, n)
-}
-
 // The vectors of DotProduct and BestFit are measured in the largest node of the openb fleet: its
 // CPU in thousandths of a core, and its GPUs. They are constants of the published program, not
 // properties of the fleet at hand.

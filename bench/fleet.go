@@ -21,6 +21,15 @@ type NodeSpec struct {
 	Model string
 }
 
+// SpecOf describes a node of a core.
+func SpecOf(n *berth.Node) NodeSpec {
+	s := NodeSpec{Name: string(n.ID), CPUMilli: n.CPUMilli, MemoryMiB: n.MemoryMiB, GPUs: len(n.GPUs)}
+	if s.GPUs > 0 {
+		s.Model = n.GPUs[0].Product
+	}
+	return s
+}
+
 // A Place is where a task is: a node, and its GPUs there. Without GPUs it needs the host alone.
 type Place struct {
 	Node Node

@@ -274,7 +274,7 @@ func TestRefusals(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, ok)
 
-	_, err = New("best", 1)
+	_, err = Find("best")
 	require.ErrorIs(t, err, ErrUnknown)
 	require.ErrorContains(t, err, "best-fit")
 }

@@ -217,27 +217,19 @@ func (s *policyScorer) settle() {
 }
 
 // Held and Released follow the core.
-func (s *policyScorer) Held(h berth.Holding) {
-	s.Steps++
-	if k, p, ok := s.task(h); ok && s.session.Hold(k, p) == nil {
-		s.settle()
-	}
-}
+func (s *policyScorer) Held(h berth.Holding) { s.follow(h, s.session.Hold) }
 
-func (s *policyScorer) Released(h berth.Holding) {
-	s.Steps++
-	if k, p, ok := s.task(h); ok && s.session.Release(k, p) == nil {
-		s.settle()
-	}
-}
+func (s *policyScorer) Released(h berth.Holding) { s.follow(h, s.session.Release) }
 
-func (s *policyScorer) task(h berth.Holding) (Kind, Place, bool) {
+func (s *policyScorer) follow(h berth.Holding, change func(Kind, Place) error) {
+	s.Steps++
 	n, known := s.index[string(h.Node.ID)]
 	if !known {
-		return 0, Place{}, false
+		return
 	}
-	k, ok := s.kind(h.Group)
-	return k, Place{Node: n, GPUs: h.GPUs}, ok
+	if k, ok := s.kind(h.Group); ok && change(k, Place{Node: n, GPUs: h.GPUs}) == nil {
+		s.settle()
+	}
 }
 
 func (s *policyScorer) Save() []byte {

@@ -22,7 +22,6 @@ func Policies() []NamedPolicy {
 	return []NamedPolicy{
 		{"random", "any node", Random},
 		{"first-fit", "the first node", plain(FirstFit)},
-		{"spread", "the node with the most left", plain(Spread)},
 		{"dot-product", "the node whose rest points away from the request", plain(DotProduct)},
 		{"gpu-clustering", "the node with tasks of as many GPUs", plain(GPUClustering)},
 		{"gpu-packing", "GPUs in use, then nodes in use", plain(GPUPacking)},
@@ -65,13 +64,4 @@ func Find(name string) (NamedPolicy, error) {
 		names = append(names, p.Name)
 	}
 	return NamedPolicy{}, &Error{Subject: fmt.Sprintf("policy %q", name), Reason: "there are " + strings.Join(names, ", "), Kind: ErrUnknown}
-}
-
-// New makes a policy that Find finds.
-func New(name string, seed int64) (Policy, error) {
-	p, err := Find(name)
-	if err != nil {
-		return nil, err
-	}
-	return p.New(seed), nil
 }

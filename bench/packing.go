@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/baseline"
 )
 
 // GPUPacking uses GPUs that are in use before others, and nodes that are in use before idle ones.
@@ -114,36 +115,15 @@ func (buddy) Score(f *Fleet, k Kind, n Node) (int64, berth.GPUSet) {
 			return int64(WholeGPU - left), gpu
 		}
 	}
-	var free uint64
+	var free berth.GPUSet
 	for g, milli := range f.Left(n) {
 		if milli == WholeGPU {
 			free |= 1 << g
 		}
 	}
-	cell, size := smallestCell(free, r.GPUs)
-	if size == 0 {
+	gpus, size, fits := baseline.Buddy(free, r.GPUs)
+	if !fits {
 		return scattered, Free(f, k, n)
 	}
-	first := cell &^ (cell << r.GPUs)
-	return -int64(size), berth.GPUSet(first)
+	return -int64(size), gpus
 }
-
-// smallestCell finds the smallest free cell with room for a number of GPUs, of equals the first;
-// its size is 0 if there is none.
-func smallestCell(free uint64, gpus int) (cell uint64, size int) {
-	for size = 1; size < gpus; size *= 2 {
-	}
-	for ; size <= berth.MaxGPUs; size *= 2 {
-		for at := 0; at < berth.MaxGPUs; at += size {
-			cell := cellAt(at, size)
-			larger := cellAt(at&^(2*size-1), 2*size)
-			if free&cell == cell && (size == berth.MaxGPUs || free&larger != larger) {
-				return cell, size
-			}
-		}
-	}
-	return 0, 0
-}
-
-// cellAt is the cell of a size that begins at a GPU.
-func cellAt(at, size int) uint64 { return (1<<size - 1) << at }

@@ -9,7 +9,7 @@ type Policy interface {
 	// Choose returns the place of a task. The nodes in feasible, at least one and in the order
 	// of the fleet, are all those on which it fits: the model of GPU suits, and CPU, memory
 	// and GPUs are left. The choice is one of them, with as many GPUs as the request has, of
-	// which each has at least Request.Milli left; Free, Tightest and Roomiest find some. Ties
+	// which each has at least Request.Milli left; Free and Tightest find some. Ties
 	// should go to the node that comes first.
 	//
 	// A Policy may keep what it has computed; Fleet.Version says when a node has changed. It
@@ -134,17 +134,6 @@ func Free(f *Fleet, k Kind, n Node) berth.GPUSet {
 // Tightest returns the GPUs of a node on which a task that fits there leaves the least: for
 // a share the fullest GPU that has room for it, else the first free ones. Of equals the first.
 func Tightest(f *Fleet, k Kind, n Node) berth.GPUSet {
-	return choose(f, k, n, func(milli, best int16) bool { return milli < best })
-}
-
-// Roomiest returns the GPUs of a node on which a task that fits there leaves the most: for
-// a share the emptiest GPU, else the first free ones. Of equals the first.
-func Roomiest(f *Fleet, k Kind, n Node) berth.GPUSet {
-	return choose(f, k, n, func(milli, best int16) bool { return milli > best })
-}
-
-// choose finds the GPU for a share by what is left, given what is better.
-func choose(f *Fleet, k Kind, n Node, better func(milli, best int16) bool) berth.GPUSet {
 	r := f.Request(k)
 	if !r.Share() {
 		return Free(f, k, n)
@@ -152,7 +141,7 @@ func choose(f *Fleet, k Kind, n Node, better func(milli, best int16) bool) berth
 	var best int16
 	at := -1
 	for g, milli := range f.Left(n) {
-		if int(milli) >= r.Milli && (at < 0 || better(milli, best)) {
+		if int(milli) >= r.Milli && (at < 0 || milli < best) {
 			best, at = milli, g
 		}
 	}

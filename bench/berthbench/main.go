@@ -5,8 +5,8 @@
 //	go run ./bench/berthbench day -seeds 2
 //	go run ./bench/berthbench cases -file bench/cases/testdata/kueue_tas.json
 //
-// Results go to standard output as tables, or with -csv or -json; what is in progress
-// goes to standard error. The same seed gives the same results, except for what is
+// Results go to standard output as tables, or with -json; what is in progress goes to
+// standard error. The same seed gives the same results, except for what is
 // timed. The exit status is 0 if an experiment ran to its end, 1 if something failed, or with
 // -verify if it does not show what it is for, and 2 if it was not asked properly.
 package main
@@ -57,9 +57,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 func (e *experiment) run(args []string, stdout, stderr io.Writer) (verify bool, err error) {
 	options, conduct := e.make()
 	f := study.NewFlags(e.name, options)
-	var csv, json bool
-	f.Yes(&csv, "csv", "print tables as comma-separated values")
-	f.Yes(&json, "json", "print tables as JSON, one to a line")
+	out := study.Output{Progress: stderr}
+	f.Yes(&out.JSON, "json", "print tables as JSON, one to a line")
 	f.Yes(&verify, "verify", "exit with 1 if the experiment does not show what it is for")
 	introduction := e.help
 	if introduction == "" {
@@ -67,15 +66,6 @@ func (e *experiment) run(args []string, stdout, stderr io.Writer) (verify bool, 
 	}
 	if err := f.Parse(args, stdout, introduction); err != nil {
 		return verify, err
-	}
-	out := study.Output{Progress: stderr}
-	switch {
-	case csv && json:
-		return verify, flagline.Misused("-csv and -json exclude each other")
-	case csv:
-		out.Format = study.CSV
-	case json:
-		out.Format = study.JSON
 	}
 	options.SetOutput(out)
 	return verify, conduct(context.Background(), stdout)

@@ -35,7 +35,6 @@ func TestUsage(t *testing.T) {
 		{[]string{"philly", "-file", "x", "-policies", "best"}, `there is no "best"; there are FIFO, EASY, LAS, cells, berth`},
 		{[]string{"cases"}, "-file is missing"},
 		{[]string{"cases", "stray"}, `"stray" is no flag`},
-		{[]string{"cases", "-csv", "-json", "-file", "x"}, "exclude"},
 		{[]string{"optimum", "-unknown"}, "berthbench optimum: there is no flag -unknown; -help lists all\n"},
 		{[]string{"day", "-seds", "3"}, "berthbench day: there is no flag -seds; did you mean \"-seeds\"?; -help lists all\n"},
 		{[]string{"day", "-seeds", "few"}, "berthbench day: -seeds: \"few\" is not a whole number\n"},
@@ -103,7 +102,7 @@ func TestHelp(t *testing.T) {
 		require.Empty(t, err, e.name)
 		require.Contains(t, help, e.help, e.name)
 		require.Contains(t, help, e.name, "by its name")
-		require.Contains(t, help, "-csv", e.name)
+		require.Contains(t, help, "-json", e.name)
 	}
 	for _, name := range []string{"preempt", "philly"} {
 		_, help, _ := call(name, "-h")

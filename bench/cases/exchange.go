@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-sched/berth/internal/decimal"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -136,7 +137,7 @@ func (x *exchange) weigh() (rule, sums string) {
 	case len(their) == 0 || !x.serves():
 		return "", ""
 	}
-	sums = fmt.Sprintf("stops %s in %d jobs; theirs %s in %d", gpus(units(mine)), len(mine), gpus(units(their)), len(their))
+	sums = fmt.Sprintf("stops %s in %d jobs; theirs %s in %d", decimal.Milli(units(mine)), len(mine), decimal.Milli(units(their)), len(their))
 	switch less, lower := cmp.Compare(units(mine), units(their)), compareHarm(mine, their); {
 	case less < 0 && (len(mine) == 0 || highest(mine) <= highest(their)):
 		return ruleLess, sums
@@ -252,12 +253,7 @@ func (x *exchange) figures(q quota.QueueIndex) string {
 		name = string(x.tree.Name(q))
 	}
 	return fmt.Sprintf("%s has %s of its share of %s; with theirs %s", name,
-		gpus(x.sum(q, ours)), gpus(x.share(q)), gpus(x.sum(q, theirs)))
-}
-
-// gpus prints thousandths.
-func gpus(milli int64) string {
-	return strings.TrimRight(strings.TrimRight(fmt.Sprintf("%d.%03d", milli/1000, milli%1000), "0"), ".")
+		decimal.Milli(x.sum(q, ours)), decimal.Milli(x.share(q)), decimal.Milli(x.sum(q, theirs)))
 }
 
 // compareHarm compares how much is stopped of each priority, from the highest down.

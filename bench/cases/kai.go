@@ -131,10 +131,6 @@ const (
 	maxKAITasks  = 4096
 )
 
-func readKAI(file map[string]json.RawMessage) ([]scenario, error) {
-	return readList[kaiCase](file, "cases")
-}
-
 func (c *kaiCase) id() string { return c.ID }
 
 // check refuses what the rest of this package relies on not to be there.

@@ -85,9 +85,11 @@ func (w *kaiWorld) growsByLoss(x *exchange) (sums string, does bool) {
 
 // divided reports whether anything asks for instances, which are not counted as GPUs.
 func (c *kaiCase) divided() bool {
-	return slices.ContainsFunc(c.Jobs, func(j kaiJob) bool {
-		return slices.ContainsFunc(j.Tasks, func(t kaiTask) bool { return len(t.MIG) > 0 })
-	})
+	return slices.ContainsFunc(c.Jobs, func(j kaiJob) bool { return j.divided() })
+}
+
+func (j *kaiJob) divided() bool {
+	return slices.ContainsFunc(j.Tasks, func(t kaiTask) bool { return len(t.MIG) > 0 })
 }
 
 // exchange is what runs at the start and in the end.

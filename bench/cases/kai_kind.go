@@ -21,9 +21,7 @@ func (c *kaiCase) kind() string {
 		name string
 		has  func(*kaiJob) bool
 	}{
-		{"mig", func(j *kaiJob) bool {
-			return slices.ContainsFunc(j.Tasks, func(t kaiTask) bool { return len(t.MIG) > 0 })
-		}},
+		{"mig", (*kaiJob).divided},
 		{"fraction", func(j *kaiJob) bool {
 			return slices.ContainsFunc(j.Tasks, func(t kaiTask) bool { return t.GPUs > 0 && t.GPUs < 1 })
 		}},

@@ -43,11 +43,7 @@ func (c *kueueCase) scale() (kueueScale, *Error) {
 	}
 	for _, key := range s.keys {
 		var unit int64
-		take := func(v int64) {
-			for v != 0 {
-				unit, v = v, unit%v
-			}
-		}
+		take := func(v int64) { unit = divisor(unit, v) }
 		for _, have := range c.haves() {
 			h := have[key]
 			take(h.Nominal)

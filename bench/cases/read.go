@@ -55,9 +55,9 @@ var formats = []struct {
 	keys []string
 	read func(map[string]json.RawMessage) ([]scenario, error)
 }{
-	{"kueue_tas", []string{"tas_cases"}, readTAS},
+	{"kueue_tas", []string{"tas_cases"}, func(file map[string]json.RawMessage) ([]scenario, error) { return readList[tasCase](file, "tas_cases") }},
 	{"kueue_preemption", []string{"preemption_cases"}, readKueuePreemption},
-	{"kai", []string{"cases", "format"}, readKAI},
+	{"kai", []string{"cases", "format"}, func(file map[string]json.RawMessage) ([]scenario, error) { return readList[kaiCase](file, "cases") }},
 }
 
 // What a file comes to in memory may be no more than freeBytes, and bytesPerByte for each byte.

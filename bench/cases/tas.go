@@ -1,7 +1,6 @@
 package cases
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -89,10 +88,6 @@ type tasFailure struct {
 }
 
 const host = "host"
-
-func readTAS(file map[string]json.RawMessage) ([]scenario, error) {
-	return readList[tasCase](file, "tas_cases")
-}
 
 func (c *tasCase) id() string { return c.ID }
 

@@ -120,22 +120,25 @@ func positive(amounts map[string]int64) map[string]int64 {
 
 // divisor is the greatest common divisor of all amounts of a resource.
 func (c *tasCase) divisor(resource string) int64 {
-	var d int64
-	take := func(v int64) {
-		for v != 0 {
-			d, v = v, d%v
-		}
-	}
 	if resource == resourcePods {
 		return 1
 	}
+	var d int64
 	for i := range c.Nodes {
-		take(c.Nodes[i].Capacity[resource])
+		d = divisor(d, c.Nodes[i].Capacity[resource])
 	}
 	for i := range c.Requests {
-		take(c.Requests[i].PerPod[resource])
+		d = divisor(d, c.Requests[i].PerPod[resource])
 	}
 	return d
+}
+
+// divisor is the greatest that two amounts have in common.
+func divisor(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // node is a node without its domains.

@@ -17,11 +17,11 @@ import (
 func TestBerthLeavesLess(t *testing.T) {
 	trace := openTrace(t, "default")
 	left := func(name string, o openb.Options) float64 {
-		policy, err := bench.New(name, 42)
+		policy, err := bench.Find(name)
 		require.NoError(t, err)
-		run, err := trace.Draw(42, 102).Play(policy, o)
+		run, err := trace.Draw(42, 102).Play(policy.New(42), o)
 		require.NoError(t, err)
-		return run.At(100).Unallocated()
+		return run.Unallocated(100)
 	}
 	told := left("fgd", openb.Options{}) - 0.6
 	require.Less(t, left("core-berth", openb.Options{}), told)

@@ -4,10 +4,10 @@
 // from a seed, one after the other, until they have asked for 130 % of its GPUs; how many of the
 // GPUs are left over?
 //
-//	trace, err := openb.Open(dir, "default")
-//	policy, err := bench.New("fgd", 42)
-//	run, err := trace.Draw(42, openb.Inflation).Play(policy, openb.Options{})
-//	fmt.Println(run.At(100).Unallocated())
+//	trace, err := openb.Open(filepath.Join(dir, workload.OpenBNodes), openb.PodFile(dir, "default"))
+//	policy, err := bench.Find("fgd")
+//	run, err := trace.Draw(42, openb.Inflation).Play(policy.New(42), openb.Options{})
+//	fmt.Println(run.Unallocated(100))
 //
 // # The experiment, exactly
 //

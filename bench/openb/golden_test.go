@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-sched/berth/bench"
 	"github.com/berth-sched/berth/bench/openb"
+	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -23,7 +24,7 @@ func openTrace(t testing.TB, pods string) *openb.Trace {
 	if _, err := os.Stat(data); err != nil {
 		t.Skipf("the openb trace is not beside the checkout: %v", err)
 	}
-	trace, err := openb.Open(data, pods)
+	trace, err := openb.Open(filepath.Join(data, workload.OpenBNodes), openb.PodFile(data, pods))
 	require.NoError(t, err)
 	return trace
 }
@@ -37,10 +38,10 @@ func TestGoldenPlacements(t *testing.T) {
 	} {
 		t.Run(policy, func(t *testing.T) {
 			golden := readGolden(t, filepath.Join(data, "golden", "default_"+file+"_42.txt.gz"))
-			p, err := bench.New(policy, 42)
+			p, err := bench.Find(policy)
 			require.NoError(t, err)
 			at := 0
-			_, err = trace.Draw(42, openb.Inflation).Play(p, openb.Options{Placed: func(pod, node string) {
+			_, err = trace.Draw(42, openb.Inflation).Play(p.New(42), openb.Options{Placed: func(pod, node string) {
 				if node == "" {
 					node = "-"
 				}
@@ -72,12 +73,12 @@ func TestPublishedTable(t *testing.T) {
 			t.Parallel()
 			var sums [len(want)]float64
 			for seed := int64(openb.PublishedFirst); seed <= openb.PublishedLast; seed++ {
-				p, err := bench.New(policy, seed)
+				p, err := bench.Find(policy)
 				require.NoError(t, err)
-				run, err := trace.Draw(seed, openb.Inflation).Play(p, openb.Options{})
+				run, err := trace.Draw(seed, openb.Inflation).Play(p.New(seed), openb.Options{})
 				require.NoError(t, err)
 				for i, load := range []int{80, 90, 95, 100, 110, 130} {
-					sums[i] += run.At(load).Allocated
+					sums[i] += run.Allocated(load)
 				}
 			}
 			figure, ok := trace.Published(policy)
@@ -94,7 +95,7 @@ func TestPublishedTable(t *testing.T) {
 func TestPublished(t *testing.T) {
 	trace := openTrace(t, "multigpu50")
 	for _, p := range []string{"random", "dot-product", "gpu-clustering", "gpu-packing", "best-fit", "fgd"} {
-		_, err := bench.New(p, 1)
+		_, err := bench.Find(p)
 		require.NoError(t, err)
 		_, ok := trace.Published(p)
 		require.True(t, ok)

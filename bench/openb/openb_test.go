@@ -71,27 +71,23 @@ func TestPoints(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 10, run.Arrived)
 	require.Equal(t, 8, run.Placed)
-	require.Equal(t, 125, run.Percent())
 	// Each task is 12.5 %: 12, 25, 38, 50, 62, 75, 88, 100, 112 and 125.
 	for load, want := range map[int]float64{0: 0, 11: 0, 12: 12.5, 13: 12.5, 24: 12.5, 38: 37.5, 100: 100, 112: 100, 125: 100, 999: 100} {
-		require.InDelta(t, want, run.At(load).Allocated, 1e-9, "at %d", load)
+		require.InDelta(t, want, run.Allocated(load), 1e-9, "at %d", load)
 	}
-	require.InDelta(t, 87.5, run.At(12).Unallocated(), 1e-9)
+	require.InDelta(t, 87.5, run.Unallocated(12), 1e-9)
 
 	d = small(8, whole, host).Draw(1, 50) // those without GPUs come while the load stays the same
 	run, err = d.Play(bench.FirstFit(), Options{})
 	require.NoError(t, err)
-	require.InDelta(t, 50, run.At(50).Allocated, 1e-9)
-	// Half of the tasks need no GPU: to them all that is free is fragmented, to the others nothing.
-	require.InDelta(t, 25, run.At(50).Fragmented, 1e-9)
-	require.InDelta(t, 50, run.At(50).FragmentedOfFree, 1e-9)
+	require.InDelta(t, 50, run.Allocated(50), 1e-9)
 }
 
 // A task that fits nowhere is dropped, and told of without a node.
 func TestDropped(t *testing.T) {
-	d := small(6, whole, whole, bench.Request{GPUs: 2, Milli: 1000}).Draw(1, 100)
+	d := small(6, whole, whole, bench.Request{GPUs: 2, Milli: 1000}).Draw(1, 130)
 	var dropped []string
-	run, err := d.Play(bench.Spread(), Options{Placed: func(pod, node string) {
+	run, err := d.Play(bench.FirstFit(), Options{Placed: func(pod, node string) {
 		if node == "" {
 			dropped = append(dropped, pod)
 		}

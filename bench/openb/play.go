@@ -18,45 +18,30 @@ type Run struct {
 	points          []point
 }
 
-// Percent is how much of the GPUs was asked for at last: At tells of it and of all below.
-func (r *Run) Percent() int { return len(r.points) - 1 }
-
-// A Point is how the fleet stood while so many percent of its GPUs had arrived: means over the
-// arrivals meanwhile, rounded to hundredths of a percent, as the published figures of a seed are.
-type Point struct {
-	// Percent of the fleet's GPUs that had been asked for.
-	Percent int
-	// Allocated is the part of the GPUs that is given to tasks, in percent.
-	Allocated float64
-	// Fragmented is the part of the GPUs that is free and of no use to typical requests (see
-	// bench.Fragmentation), in percent; FragmentedOfFree is it in percent of what is free.
-	Fragmented, FragmentedOfFree float64
-}
-
-// Unallocated is the part of the GPUs that is left over, in percent.
-func (p Point) Unallocated() float64 { return 100 - p.Allocated }
-
-// A point is a Point in the making: sums.
+// A point is how the fleet stood while so many percent of its GPUs had arrived: sums over the
+// arrivals meanwhile.
 type point struct {
-	arrivals                    int
-	allocated, fragmented, idle float64
+	arrivals  int
+	allocated float64
 }
 
-// At returns the point of a percent. Where no arrival brought the load to just that, it is the
+// Allocated is the part of the GPUs that is given to tasks, in percent, while so many percent of
+// them had been asked for: the mean over the arrivals meanwhile, rounded to hundredths, as the
+// published figures of a seed are. Where no arrival brought the load to just that, it is the
 // nearest below with one.
-func (r *Run) At(percent int) Point {
+func (r *Run) Allocated(percent int) float64 {
 	at := min(percent, len(r.points)-1)
 	for at > 0 && r.points[at].arrivals == 0 {
 		at--
 	}
-	p := Point{Percent: percent}
 	if at < 0 || r.points[at].arrivals == 0 {
-		return p
+		return 0
 	}
-	sum, n := &r.points[at], float64(r.points[at].arrivals)
-	p.Allocated, p.Fragmented, p.FragmentedOfFree = hundredths(sum.allocated/n), hundredths(sum.fragmented/n), hundredths(sum.idle/n)
-	return p
+	return hundredths(r.points[at].allocated / float64(r.points[at].arrivals))
 }
+
+// Unallocated is the part of the GPUs that is left over then, in percent.
+func (r *Run) Unallocated(percent int) float64 { return 100 - r.Allocated(percent) }
 
 // hundredths rounds to them.
 func hundredths(x float64) float64 { return math.Round(100*x) / 100 }

@@ -31,10 +31,6 @@ type play struct {
 
 	capacity, arrived, used int64 // milli
 
-	measure    *bench.Fragmentation
-	fragmented []float64 // by node
-	fragments  float64   // their sum
-
 	seen []int64 // arrivals by kind
 	next int     // how many arrivals there are to be before the mix is told again
 }
@@ -62,11 +58,6 @@ func (d *Draw) newPlay(policy bench.Policy, o Options) (*play, error) {
 	}
 	p.seen = make([]int64, len(whole))
 	p.capacity = s.Fleet().Capacity()
-	p.measure = bench.NewFragmentation(s.Fleet(), whole)
-	p.fragmented = make([]float64, s.Fleet().Nodes())
-	for n := range p.fragmented {
-		p.recount(bench.Node(n))
-	}
 	return p, nil
 }
 
@@ -94,7 +85,6 @@ func (p *play) place(pod int) error {
 	if ok {
 		p.run.Placed++
 		p.used += p.draw.trace.Pods[pod].Request.TotalMilli()
-		p.recount(choice.Node)
 		node = p.draw.nodes[choice.Node].Name
 	}
 	if p.options.Placed != nil {
@@ -119,13 +109,6 @@ func (p *play) learn(k bench.Kind) error {
 	return p.session.Know(mix)
 }
 
-// recount measures a node anew.
-func (p *play) recount(n bench.Node) {
-	now := p.measure.Of(n)
-	p.fragments += now - p.fragmented[n]
-	p.fragmented[n] = now
-}
-
 // note adds how the fleet stands to the point of the load.
 func (p *play) note() {
 	all := float64(p.capacity)
@@ -136,8 +119,4 @@ func (p *play) note() {
 	at := &p.run.points[percent]
 	at.arrivals++
 	at.allocated += hundredths(100 * float64(p.used) / all)
-	at.fragmented += 100 * p.fragments / all
-	if free := p.capacity - p.used; free > 0 {
-		at.idle += 100 * p.fragments / float64(free)
-	}
 }

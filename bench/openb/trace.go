@@ -26,15 +26,9 @@ type Trace struct {
 // ErrEmpty: a trace without nodes with GPUs, or without tasks.
 var ErrEmpty = errors.New("openb: nothing to play")
 
-// Open reads the trace of a directory: the published list of nodes with GPUs, and a list of tasks.
-// The tasks are named as the published lists are, "default" for openb_pod_list_default.csv, or by a
-// path to a file, which has a dot or a separator in it. Errors are those of the system and
-// *workload.TraceError.
-func Open(dir, pods string) (*Trace, error) {
-	return OpenFiles(filepath.Join(dir, workload.OpenBNodes), PodFile(dir, pods))
-}
-
-// PodFile is the file that a name of a list of tasks stands for; see Open.
+// PodFile is the file that a name of a list of tasks stands for: lists are named as the published
+// ones are, "default" for openb_pod_list_default.csv, or by a path to a file, which has a dot or a
+// separator in it.
 func PodFile(dir, pods string) string {
 	if strings.ContainsAny(pods, `./\`) {
 		return pods
@@ -42,8 +36,9 @@ func PodFile(dir, pods string) string {
 	return filepath.Join(dir, "openb_pod_list_"+pods+".csv")
 }
 
-// OpenFiles is Open for any two files.
-func OpenFiles(nodes, pods string) (*Trace, error) {
+// Open reads a list of nodes and one of tasks. Errors are those of the system and
+// *workload.TraceError.
+func Open(nodes, pods string) (*Trace, error) {
 	nodeFile, err := os.Open(nodes)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
-	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
@@ -56,20 +55,8 @@ func blockGang() *gang.Request {
 // searchingBlocks places the gang and gives the place back, by package gang alone.
 func searchingBlocks(tb builder, free []int) decision {
 	tb.Helper()
-	fleet, err := gang.NewFleet("block", "rack")
-	must(tb, err)
-	for i := range free {
-		n, err := fleet.AddNode(gang.NodeSpec{
-			Name: nodeName(i), Path: blockDomains(i), GPUs: gpusPerNode, GPUMemoryMiB: 80 << 10,
-			Host: countable.Amounts{countable.CPUMilli: cpuMilli, countable.MemoryMiB: memoryMiB},
-		})
-		must(tb, err)
-		if held := gpusPerNode - free[i]; held > 0 {
-			must(tb, fleet.Hold(gang.Hold{Node: n, GPUs: 1<<held - 1, Host: countable.Amounts{countable.CPUMilli: int64(held) * 12_000, countable.MemoryMiB: int64(held) << 17}}))
-		}
-	}
-	request, placement := blockGang(), gang.Placement{}
-	return func() bool { return fleet.Place(request, &placement) && fleet.ReleaseAll(&placement) == nil }
+	fleet, _ := newFleet(tb, free, []string{"block", "rack"}, blockDomains)
+	return searching(fleet, blockGang())
 }
 
 // newBlocks makes a core with that fleet.

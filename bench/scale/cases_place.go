@@ -29,11 +29,7 @@ func placeCases(short bool) (list []Case) {
 
 // decisions are short, each a place found and given back.
 func (t *Taker) decisions(point int, what, size string, decide decision) {
-	s := t.repeatShort(func() {
-		if !decide() {
-			t.Fatal("it does not fit")
-		}
-	})
+	s := t.repeatShort(func() { decide.must(t) })
 	t.addMedian(point, what, size, s, 0)
 }
 
@@ -46,9 +42,7 @@ func peerCases(short bool) (list []Case) {
 			live, passes := livingInBlocks(t, fillBlocks(nodes, true))
 			s := t.repeat(func() time.Duration {
 				*passes = 0
-				if !live() {
-					t.Fatal("it does not fit")
-				}
+				live.must(t)
 				return *passes
 			})
 			t.add(Figure{What: "512 GPUs in a required block, pass", Size: size, Value: float64(s.passMedian), Unit: Nanoseconds})
@@ -60,9 +54,7 @@ func peerCases(short bool) (list []Case) {
 			live := living(t, small, l.members, l.each)
 			s := t.repeat(func() time.Duration {
 				for range 50 {
-					if !live() {
-						t.Fatal("it does not fit")
-					}
+					live.must(t)
 				}
 				return 0
 			}).per(50)

@@ -133,9 +133,7 @@ func (t *Taker) churn(lives int) {
 	live := living(t, small, 1, gpusPerNode)
 	some := func(n int) float64 {
 		for range n {
-			if !live() {
-				t.Fatal("it does not fit")
-			}
+			live.must(t)
 		}
 		return heap()
 	}

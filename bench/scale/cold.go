@@ -2,6 +2,7 @@ package scale
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
@@ -12,11 +13,7 @@ import (
 // node: about four times as many as fit. A single queue owns the fleet; several own nothing.
 func newCold(tb builder, gpus, queues, jobs int) *core.Core {
 	tb.Helper()
-	free := make([]int, gpus/gpusPerNode)
-	for i := range free {
-		free[i] = gpusPerNode
-	}
-	sched := newCore(tb, free)
+	sched := newCore(tb, slices.Repeat([]int{gpusPerNode}, gpus/gpusPerNode))
 	if queues > 1 {
 		for q := range queues {
 			tell(tb, sched, berth.QueueSet{Queue: quota.Queue{Name: throngQueue(q)}})

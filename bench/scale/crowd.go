@@ -54,18 +54,10 @@ func newCrowd(tb builder, gpus, pending int) *crowd {
 	if orders := pass(tb, c.core); len(orders) > 0 {
 		tb.Fatal("somebody fits")
 	}
-	c.rests(tb)
-	return c
-}
-
-// rests asserts that the core has nothing to do at this instant. Later it may have:
-// gangs that wait are considered for a reservation.
-func (c *crowd) rests(tb builder) {
-	tb.Helper()
-	at, more := c.core.NextWake()
-	if more && at <= c.core.Now() {
+	if at, more := c.core.NextWake(); more && at <= c.core.Now() {
 		tb.Fatal("somebody is left to look at")
 	}
+	return c
 }
 
 // reserve lets the crowd wait for so long that the first gangs get reservations: until the turn of
@@ -90,12 +82,7 @@ func (c *crowd) reserve(tb builder) {
 func (c *crowd) completeToRest(b bench, number int) (longest time.Duration, bound int) {
 	c.finish(b)
 	var all []berth.Order
-	for at, due := c.core.Now(), true; due && at <= c.core.Now(); at, due = c.core.NextWake() {
-		start := time.Now()
-		orders := pass(b, c.core)
-		longest = max(longest, time.Since(start))
-		all = append(all, orders...)
-	}
+	_, longest = passesTo(b, c.core, func(orders []berth.Order) { all = append(all, orders...) })
 	b.StopTimer()
 	c.replace(b, number, all)
 	rest(b, c.core)

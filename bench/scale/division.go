@@ -24,12 +24,9 @@ func newDivisible(tb builder, gpus int, geometry berth.Geometry) *core.Core {
 			node.GPUs[g].MIGTable = "H100-80GB"
 		}
 		tell(tb, sched, berth.NodeJoined{Node: node})
-		if i%2 == 0 {
-			continue
+		if i%2 == 1 {
+			observe(tb, sched, jobOf(nodeName(i), "running", 1, gpusPerNode), 0, nodeName(i), 1<<gpusPerNode-1)
 		}
-		tell(tb, sched, berth.JobObserved{Job: jobOf(nodeName(i), "running", 1, gpusPerNode), Running: []berth.ObservedReplica{{
-			Incarnation: 1, Members: []berth.MemberPlacement{{Node: node.ID, GPUs: 1<<gpusPerNode - 1}},
-		}}})
 	}
 	rest(tb, sched)
 	return sched

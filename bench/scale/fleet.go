@@ -53,11 +53,10 @@ func fill(gpus int) []int {
 	return free
 }
 
-// fillForGang leaves exactly 64 nodes free, scattered, and nothing else: what a
-// gang of 512 GPUs needs. On the small fleet a tenth is 409 GPUs, too few for it,
-// so that fleet is 87.5% full here; the large one is filled as ever.
-func fillForGang(gpus int) []int {
-	if gpus > small {
+// fillFor is fill but on the small fleet for a gang: a tenth is 409 GPUs there, too few for
+// one of 512. It leaves exactly 64 nodes free, scattered, and nothing else: 87.5% are held.
+func fillFor(gpus, members int) []int {
+	if members == 1 || gpus > small {
 		return fill(gpus)
 	}
 	free := make([]int, gpus/gpusPerNode)
@@ -81,10 +80,10 @@ func fillInCrumbs(gpus int) []int {
 }
 
 // newFleet makes a fleet in which all but the free GPUs are held, each by a hold
-// of its own.
-func newFleet(tb builder, free []int) (*gang.Fleet, []gang.Hold) {
+// of its own. The i-th node stands in domains(i).
+func newFleet(tb builder, free []int, levels []string, domains func(i int) []string) (*gang.Fleet, []gang.Hold) {
 	tb.Helper()
-	fleet, err := gang.NewFleet("spine", "leaf")
+	fleet, err := gang.NewFleet(levels...)
 	must(tb, err)
 	var holds []gang.Hold
 	for i := range free {
@@ -138,10 +137,7 @@ func newCoreOf(tb builder, free []int, levels []string, domains func(i int) []st
 		node.Domains = domains(i)
 		tell(tb, sched, berth.NodeJoined{Node: node})
 		if held := gpusPerNode - free[i]; held > 0 {
-			tell(tb, sched, berth.JobObserved{Job: jobOf(name, string(queue.Name), 1, held), Running: []berth.ObservedReplica{{
-				Incarnation: 1,
-				Members:     []berth.MemberPlacement{{Node: berth.NodeID(name), GPUs: 1<<held - 1}},
-			}}})
+			observe(tb, sched, jobOf(name, string(queue.Name), 1, held), 0, name, 1<<held-1)
 		}
 	}
 	return sched
@@ -153,6 +149,13 @@ func jobOf(name, queue string, members, gpus int) berth.Job {
 		Members: members,
 		Claim:   berth.Claim{GPUs: gpus, CPUMilli: int64(gpus) * 12_000, MemoryMiB: int64(gpus) << 17},
 	}}}
+}
+
+// observe tells of a job with one member that runs already.
+func observe(tb builder, sched *core.Core, job berth.Job, started berth.Time, node string, gpus berth.GPUSet) {
+	tell(tb, sched, berth.JobObserved{Job: job, Running: []berth.ObservedReplica{{
+		Incarnation: 1, Started: started, Members: []berth.MemberPlacement{{Node: berth.NodeID(node), GPUs: gpus}},
+	}}})
 }
 
 func tell(tb builder, sched *core.Core, e berth.Event) {

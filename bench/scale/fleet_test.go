@@ -17,7 +17,7 @@ func TestFills(t *testing.T) {
 			require.Equal(t, gpus/10, total, "%s of %d", name, gpus)
 		}
 		whole := 0
-		for _, n := range fillForGang(gpus) {
+		for _, n := range fillFor(gpus, 64) {
 			if n == gpusPerNode {
 				whole++
 			}

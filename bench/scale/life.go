@@ -8,11 +8,7 @@ import (
 // living submits a job, has a pass bind it, reports that it runs and that it has
 // finished: a whole life through the public API.
 func living(tb builder, gpus, members, each int) decision {
-	free := fill(gpus)
-	if members > 1 {
-		free = fillForGang(gpus)
-	}
-	sched := newCore(tb, free)
+	sched := newCore(tb, fillFor(gpus, members))
 	job := jobOf("job", "running", members, each)
 	return func() bool {
 		tell(tb, sched, berth.JobSubmitted{Job: job})

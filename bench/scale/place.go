@@ -5,13 +5,20 @@ import "github.com/berth-sched/berth/gang"
 // A decision places something and gives something back.
 type decision func() bool
 
+// must is a decision for which there is room.
+func (d decision) must(tb builder) {
+	if !d() {
+		tb.Fatal("it does not fit")
+	}
+}
+
 // placing places a request and gives the same back.
 func placing(tb builder, gpus int, members, each int) decision {
-	free := fill(gpus)
-	if members > 1 {
-		free = fillForGang(gpus)
-	}
-	fleet, _ := newFleet(tb, free)
-	request, placement := gangOf(members, each), gang.Placement{}
+	fleet, _ := newFleet(tb, fillFor(gpus, members), []string{"spine", "leaf"}, domains)
+	return searching(fleet, gangOf(members, each))
+}
+
+func searching(fleet *gang.Fleet, request *gang.Request) decision {
+	placement := gang.Placement{}
 	return func() bool { return fleet.Place(request, &placement) && fleet.ReleaseAll(&placement) == nil }
 }

@@ -101,7 +101,7 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 // churning gives back a GPU, or a node, that is drawn from the whole fleet, and
 // places one of the same size.
 func churning(tb builder, gpus, each int) decision {
-	fleet, holds := newFleet(tb, fill(gpus))
+	fleet, holds := newFleet(tb, fill(gpus), []string{"spine", "leaf"}, domains)
 	if each == gpusPerNode {
 		holds = regroup(tb, fleet, holds)
 	}

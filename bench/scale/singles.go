@@ -3,6 +3,7 @@ package scale
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/berth-sched/berth"
@@ -15,11 +16,7 @@ import (
 // borrowed all of it (lent) or owns it.
 func newSingles(tb builder, nodes int, lent bool) *core.Core {
 	tb.Helper()
-	free := make([]int, nodes)
-	for i := range free {
-		free[i] = gpusPerNode
-	}
-	sched := newCore(tb, free)
+	sched := newCore(tb, slices.Repeat([]int{gpusPerNode}, nodes))
 	all := quota.Amounts{quota.GPUMilli: int64(nodes) * gpusPerNode * 1000}
 	train, serve := quota.Queue{Name: "train", Guarantee: all}, quota.Queue{Name: "serve"}
 	if lent {
@@ -36,10 +33,7 @@ func newSingles(tb builder, nodes int, lent bool) *core.Core {
 		job.Checkpoint = berth.Checkpoint{
 			Supported: true, Cost: berth.Duration(5_000 + random.Int64N(60_000)), RestartCost: berth.Duration(30_000 + random.Int64N(120_000)),
 		}
-		tell(tb, sched, berth.JobObserved{Job: job, Running: []berth.ObservedReplica{{
-			Incarnation: 1, Started: berth.Time(random.Int64N(int64(berth.Hour))),
-			Members: []berth.MemberPlacement{{Node: berth.NodeID(nodeName(i / gpusPerNode)), GPUs: 1 << (i % gpusPerNode)}},
-		}}})
+		observe(tb, sched, job, berth.Time(random.Int64N(int64(berth.Hour))), nodeName(i/gpusPerNode), 1<<(i%gpusPerNode))
 	}
 	pass(tb, sched)
 	return sched
@@ -101,18 +95,13 @@ func manyFit(jobs, nodes int) bool { return jobs*20 <= nodes*gpusPerNode }
 // evictingMany is, each time, all passes until many gangs of distinct demands have their victims.
 func evictingMany(sched *core.Core, lent bool, jobs int) func(bench) (passes int, longest time.Duration) {
 	number := 0
-	return func(b bench) (passes int, longest time.Duration) {
+	return func(b bench) (int, time.Duration) {
 		b.StopTimer()
 		gpus, ids := bursts(b, sched, fmt.Sprintf("bursts-%d-%d", jobs, number), lent, jobs)
 		number++
 		b.StartTimer()
 		victims := 0
-		for at, due := sched.Now(), true; due && at <= sched.Now(); at, due = sched.NextWake() {
-			began := time.Now()
-			victims += len(pass(b, sched))
-			longest = max(longest, time.Since(began))
-			passes++
-		}
+		passes, longest := passesTo(b, sched, func(orders []berth.Order) { victims += len(orders) })
 		b.StopTimer()
 		if victims != gpus {
 			b.Fatal(victims, " victims for ", gpus, " GPUs of ", jobs, " jobs")

@@ -17,8 +17,6 @@ const (
 	Bytes Unit = "B"
 	// PerSecond is a rate: more is better.
 	PerSecond Unit = "/s"
-	// Count is a number of things.
-	Count Unit = "count"
 )
 
 // A Figure is what was measured of a state.

@@ -32,10 +32,8 @@ func newThrongOf(tb builder, size throngSize) *core.Core {
 	for i := range size.gpus / gpusPerNode {
 		name := nodeName(i)
 		tell(tb, sched, berth.NodeJoined{Node: nodeOf(i)})
-		tell(tb, sched, berth.JobObserved{Job: jobOf(name, string(throngQueue(i%size.queues)), 1, gpusPerNode), Running: []berth.ObservedReplica{{
-			Incarnation: 1, Started: berth.Time(random.Int64N(int64(berth.Hour))),
-			Members: []berth.MemberPlacement{{Node: berth.NodeID(name), GPUs: 1<<gpusPerNode - 1}},
-		}}})
+		job := jobOf(name, string(throngQueue(i%size.queues)), 1, gpusPerNode)
+		observe(tb, sched, job, berth.Time(random.Int64N(int64(berth.Hour))), name, 1<<gpusPerNode-1)
 	}
 	size.wait(tb, sched)
 	return sched
@@ -87,15 +85,24 @@ const restLimit = 2 * time.Minute
 // rest runs passes until nothing is due at this instant, and counts them. What they order is done.
 func rest(tb builder, sched *core.Core) (passes int, longest time.Duration) {
 	tb.Helper()
+	return passesTo(tb, sched, func(orders []berth.Order) {
+		for _, o := range orders {
+			tell(tb, sched, berth.OrderReported{Order: o.Header().ID, Outcome: berth.OutcomeDone})
+		}
+	})
+}
+
+// passesTo runs passes until nothing is due at this instant, counts them, and tells of what each
+// orders.
+func passesTo(tb builder, sched *core.Core, ordered func([]berth.Order)) (passes int, longest time.Duration) {
+	tb.Helper()
 	limit := time.Now().Add(restLimit)
 	for {
 		began := time.Now()
 		orders := pass(tb, sched)
 		longest = max(longest, time.Since(began))
 		passes++
-		for _, o := range orders {
-			tell(tb, sched, berth.OrderReported{Order: o.Header().ID, Outcome: berth.OutcomeDone})
-		}
+		ordered(orders)
 		if at, due := sched.NextWake(); !due || at > sched.Now() {
 			return passes, longest
 		}

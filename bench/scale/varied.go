@@ -17,12 +17,6 @@ func newVaried(tb builder, gpus, shapes, pending int) *crowd {
 		job.Groups[0].Claim.MemoryMiB += int64(shape)
 		tell(tb, c.core, berth.JobSubmitted{Job: job})
 	}
-	for range 1000 {
-		pass(tb, c.core)
-		if at, due := c.core.NextWake(); !due || at > c.core.Now() {
-			return c
-		}
-	}
-	tb.Fatal("it does not rest")
-	return nil
+	rest(tb, c.core)
+	return c
 }

@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -40,7 +41,7 @@ func Conduct[R any](ctx context.Context, e Study[R], p *Printer) error {
 }
 
 // WritePage writes a page into a file; none if the name is empty.
-func WritePage(path string, page func() *report.Lines) error {
+func WritePage(path string, write func(io.Writer) error) error {
 	if path == "" {
 		return nil
 	}
@@ -48,7 +49,7 @@ func WritePage(path string, page func() *report.Lines) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(report.WriteLines(file, page()), file.Close())
+	return errors.Join(write(file), file.Close())
 }
 
 // PlayAll plays every seed on every line; the seeds count from 0. Runs share nothing, so they

@@ -18,11 +18,9 @@ func TestTables(t *testing.T) {
 	table := NewTable("title", "name", "n", "x")
 	table.Add("a", 1, 2.5)
 	table.Add("bcd", nil, 12.25)
-	var text, csv, lines bytes.Buffer
+	var text, lines bytes.Buffer
 	require.NoError(t, table.writeText(&text))
 	require.Equal(t, "title\n  name  n     x\n  a     1  2.50\n  bcd   -  12.2\n\n", text.String())
-	require.NoError(t, table.writeCSV(&csv))
-	require.Equal(t, "table,name,n,x\ntitle,a,1,2.5\ntitle,bcd,,12.25\n", csv.String())
 	require.NoError(t, table.writeJSON(&lines))
 	require.JSONEq(t, `{"title":"title","columns":["name","n","x"],"rows":[["a",1,2.5],["bcd",null,12.25]]}`, lines.String())
 }
@@ -147,11 +145,11 @@ func TestFlagsRefuse(t *testing.T) {
 func TestComparisons(t *testing.T) {
 	figures := []Figure[int]{{"twice", func(r int) float64 { return float64(2 * r) }}, {"less", func(r int) float64 { return float64(-r) }}}
 	lines, runs := []string{"a", "b"}, [][]int{{1, 2, 3}, {3, 4, 6}}
-	var text, csv bytes.Buffer
+	var text, plain bytes.Buffer
 	require.NoError(t, Output{}.To(&text).Print(ByLine("t", "line", lines, figures, runs)))
 	require.Equal(t, "t\n  line  twice       less\n  a     4.00 ±4.97  -2.00 ±2.48\n  b     8.67 ±7.59  -4.33 ±3.79\n\n", text.String())
-	require.NoError(t, Output{Format: CSV}.To(&csv).Print(ByLine("t", "line", lines, figures[:1], runs)))
-	require.Regexp(t, `^table,line,twice,twice ±\nt,a,4,4\.96\d*\nt,b,8\.66\d*,7\.58\d*\n$`, csv.String())
+	require.NoError(t, Output{JSON: true}.To(&plain).Print(ByLine("t", "line", lines, figures[:1], runs)))
+	require.Regexp(t, `"columns":\["line","twice","twice ±"\],"rows":\[\["a",4,4\.96\d*\],\["b",8\.66\d*,7\.58\d*\]\]`, plain.String())
 	single := SideBySide("t", lines, figures, []int{1, 2})
 	require.Equal(t, [][]any{{"twice", 2.0, 4.0}, {"less", -1.0, -2.0}}, single.Rows)
 }

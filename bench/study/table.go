@@ -1,7 +1,6 @@
 package study
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -133,30 +132,6 @@ func (t *Table) forPrograms() *Table {
 		}
 	}
 	return plain
-}
-
-// writeCSV writes the title in the first column of every line, so that several tables
-// can follow each other.
-func (t *Table) writeCSV(w io.Writer) error {
-	out := csv.NewWriter(w)
-	if err := out.Write(append([]string{"table"}, t.Columns...)); err != nil {
-		return err
-	}
-	for _, row := range t.Rows {
-		record := []string{t.Title}
-		for _, v := range row {
-			if v == nil {
-				record = append(record, "")
-				continue
-			}
-			record = append(record, fmt.Sprint(v))
-		}
-		if err := out.Write(record); err != nil {
-			return err
-		}
-	}
-	out.Flush()
-	return out.Error()
 }
 
 // writeJSON writes the table as an object on a line of its own.

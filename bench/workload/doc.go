@@ -35,6 +35,6 @@
 //   - [ReadSWF]: logs in the Standard Workload Format.
 //
 // Rows are read as the simulator asks for them. Where the format promises the order of
-// time, a trace of any length takes the same memory; where it does not, rows are
-// kept until they are in order, see [Options].Window.
+// time, a trace of any length takes the same memory; where it does not, all rows are
+// kept.
 package workload

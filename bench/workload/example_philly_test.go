@@ -28,16 +28,16 @@ func ExampleReadPhilly() {
 		fmt.Println(err)
 		return
 	}
-	sched, _ := core.New(trace.Config())
+	sched, _ := core.New(berth.Config{})
 	s := sim.New(sched, trace, sim.Options{Scheduled: func(now berth.Time, actions []berth.Order) {
 		for _, a := range actions {
-			fmt.Println(trace.Epoch().Add(berth.Duration(now).Std()).Format("15:04"), "bind", a.(berth.Bind).Job)
+			fmt.Println(now.Sub(0), "bind", a.(berth.Bind).Job)
 		}
 	}})
 	if err := s.Run(berth.Time(0).Add(berth.Day)); err != nil || trace.Err() != nil {
 		fmt.Println(err, trace.Err())
 	}
 	// Output:
-	// 09:00 bind philly-3
-	// 11:00 bind philly-2
+	// 0s bind philly-3
+	// 2h0m0s bind philly-2
 }

@@ -46,8 +46,7 @@ const openBName = "openb"
 // does not tell the owners: any two tasks may share a GPU, as they did.
 //
 // As recorded the trace keeps few of its GPUs busy at any time, because its tasks are a
-// sample over five months; compressed some thousand times, it fills them. Tasks are in order
-// of time, so one row is kept at a time.
+// sample over five months. Tasks are in order of time, so one row is kept at a time.
 func OpenB(dir string) (*Trace, error) {
 	return OpenBFiles(filepath.Join(dir, OpenBNodes), filepath.Join(dir, OpenBTasks))
 }
@@ -64,7 +63,7 @@ func OpenBFiles(nodeList, taskList string) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := readOpenB(nodeList, nodes, taskList, tasks)
+	t, err := ReadOpenB(nodeList, nodes, taskList, tasks)
 	if err != nil {
 		return nil, errors.Join(err, tasks.Close())
 	}
@@ -72,19 +71,15 @@ func OpenBFiles(nodeList, taskList string) (*Trace, error) {
 	return t, nil
 }
 
-// ReadOpenB is OpenB for any readers, plain or compressed. It reads all nodes, and the
-// tasks as Next asks for them.
-func ReadOpenB(nodes, tasks io.Reader) (*Trace, error) {
-	return readOpenB(OpenBNodes, nodes, OpenBTasks, tasks)
-}
-
-func readOpenB(nodeList string, nodes io.Reader, taskList string, tasks io.Reader) (*Trace, error) {
+// ReadOpenB is OpenB for any readers, plain or compressed, which errors name. It reads all nodes,
+// and the tasks as Next asks for them.
+func ReadOpenB(nodeList string, nodes io.Reader, taskList string, tasks io.Reader) (*Trace, error) {
 	fleet, err := readOpenBNodes(nodeList, nodes)
 	if err != nil {
 		return nil, err
 	}
 	t := readCSV(taskList, tasks)
-	return newTrace(t, newOpenBTasks(t), 1, Options{Nodes: fleet, Queues: []quota.Queue{{Name: openBName}}})
+	return newTrace(t, newOpenBTasks(t), true, Options{Nodes: fleet, Queues: []quota.Queue{{Name: openBName}}})
 }
 
 func readOpenBNodes(file string, r io.Reader) ([]berth.Node, error) {

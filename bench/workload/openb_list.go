@@ -25,12 +25,8 @@ func ReadOpenBNodeList(file string, r io.Reader) ([]bench.NodeSpec, error) {
 	names := map[string]bool{}
 	for t.next() {
 		n := rows.node()
-		spec := bench.NodeSpec{Name: string(n.ID), CPUMilli: n.CPUMilli, MemoryMiB: n.MemoryMiB, GPUs: len(n.GPUs)}
-		if spec.GPUs > 0 {
-			spec.Model = n.GPUs[0].Product
-		}
-		rows.once(rows.sn, spec.Name, names)
-		list = append(list, spec)
+		rows.once(rows.sn, string(n.ID), names)
+		list = append(list, bench.SpecOf(&n))
 	}
 	if t.err != nil {
 		return nil, t.err

@@ -23,7 +23,7 @@ const (
 // read reads a trace to its end.
 func read(tb testing.TB, nodes, tasks string) ([]sim.Arrival, error) {
 	tb.Helper()
-	t, err := workload.ReadOpenB(strings.NewReader(nodes), strings.NewReader(tasks))
+	t, err := workload.ReadOpenB(workload.OpenBNodes, strings.NewReader(nodes), workload.OpenBTasks, strings.NewReader(tasks))
 	return drain(tb, t, err)
 }
 
@@ -121,7 +121,7 @@ func TestOpenBErrors(t *testing.T) {
 
 // TestOpenBStopsAtTheError: what stands above it was given, nothing below it is.
 func TestOpenBStopsAtTheError(t *testing.T) {
-	trace, err := workload.ReadOpenB(strings.NewReader(nodeHeader), strings.NewReader(taskHeader+
+	trace, err := workload.ReadOpenB(workload.OpenBNodes, strings.NewReader(nodeHeader), workload.OpenBTasks, strings.NewReader(taskHeader+
 		"p,1000,64,1,1000,,LS,Running,5,9,5\nbad\nq,1000,64,1,1000,,LS,Running,6,9,6\n"))
 	require.NoError(t, err)
 	for range 2 { // the queue and the first task
@@ -136,7 +136,7 @@ func TestOpenBStopsAtTheError(t *testing.T) {
 	}
 
 	broken := errors.New("the disk is gone")
-	_, err = workload.ReadOpenB(iotest.ErrReader(broken), strings.NewReader(taskHeader))
+	_, err = workload.ReadOpenB(workload.OpenBNodes, iotest.ErrReader(broken), workload.OpenBTasks, strings.NewReader(taskHeader))
 	require.ErrorIs(t, err, broken)
 	_, err = workload.OpenB(t.TempDir())
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -147,17 +147,6 @@ func TestOpenBCompressed(t *testing.T) {
 	list, err := read(t, string(zipped(t, nodeHeader+"a,1,1,2,T4\n")), string(zipped(t, taskHeader+"p,1,64,1,1000,,LS,Running,500,900,600\n")))
 	require.NoError(t, err)
 	require.Len(t, list, 3)
-}
-
-func TestOpenBCompress(t *testing.T) {
-	trace, err := workload.ReadOpenB(strings.NewReader(nodeHeader), strings.NewReader(taskHeader+"p,1000,64,1,1000,,LS,Running,500,900,600\n"))
-	require.NoError(t, err)
-	trace.Compress(100)
-	_, _ = trace.Next()
-	a, more := trace.Next()
-	require.True(t, more)
-	require.Equal(t, berth.Time(5000), a.At)
-	require.Equal(t, 300*berth.Second, a.Runtime)
 }
 
 // TestRealTrace runs the published trace, where it is beside the repository.
@@ -174,7 +163,7 @@ func TestRealTrace(t *testing.T) {
 	require.Equal(t, 6212, gpus)
 	require.Len(t, products, 7, "V100 with 16 and with 32 GB are two")
 
-	sched, err := core.New(trace.Config())
+	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
 	s := sim.New(sched, trace, sim.Options{Applied: func(_ berth.Time, e berth.Event, err error) {
 		require.NoError(t, err, e)

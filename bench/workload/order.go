@@ -1,8 +1,6 @@
 package workload
 
 import (
-	"fmt"
-
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/internal/pq"
 )
@@ -21,13 +19,13 @@ type settler interface {
 	settle(rows []*record) (jobs []*record)
 }
 
-// A sorted gives the jobs of a table in order of time. It keeps a window of them in a
-// heap, or all where the window is zero.
+// A sorted gives the jobs of a table in order of time.
 type sorted struct {
 	table  *table
 	reader reader
-	window int
-	kept   pq.Heap[*record]
+	// inOrder: so the format promises its rows, and one is kept at a time; else all are.
+	inOrder bool
+	kept    pq.Heap[*record]
 	// given is the job that was given last.
 	given *record
 	// last is the instant of the job that was given last.
@@ -37,18 +35,18 @@ type sorted struct {
 	epoch             berth.Time
 }
 
-func newSorted(t *table, r reader, window int) *sorted {
+func newSorted(t *table, r reader, inOrder bool) *sorted {
 	return &sorted{
-		table: t, reader: r, window: window,
+		table: t, reader: r, inOrder: inOrder,
 		kept: pq.New((*record).before, func(*record, int) {}),
 	}
 }
 
 func (s *sorted) next() (*record, bool) {
-	if settler, is := s.reader.(settler); is && s.window == 0 && !s.started {
+	if settler, is := s.reader.(settler); is && !s.started {
 		s.settle(settler)
 	}
-	for s.window == 0 || s.kept.Len() < s.window {
+	for !s.inOrder || s.kept.Len() == 0 {
 		r, more := s.row()
 		if !more {
 			break
@@ -104,8 +102,7 @@ func (s *sorted) settle(of settler) {
 
 func (s *sorted) keep(r *record) {
 	if s.started && r.at < s.last {
-		s.table.refuse(s.reader.time(), fmt.Sprintf(
-			"is before that of a job above: rows are to be in order of time, or within a window, which is %d", s.window))
+		s.table.refuse(s.reader.time(), "is before that of a job above: rows are to be in order of time")
 		return
 	}
 	s.kept.Push(r)

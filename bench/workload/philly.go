@@ -52,7 +52,7 @@ func ReadPhilly(file string, r io.Reader, o Options) (*Trace, error) {
 		table: t, timestamp: t.column("timestamp"), duration: t.column("duration"),
 		gpus: t.column("num_gpus"), cluster: t.column("cluster"),
 	}
-	trace, err := newTrace(t, p, 0, o)
+	trace, err := newTrace(t, p, false, o)
 	if err != nil {
 		return nil, err
 	}

@@ -24,14 +24,14 @@ func TestTracesRunToTheEnd(t *testing.T) {
 		fleet = append(fleet, n)
 	}
 	const rows = 200
-	for _, c := range streamed {
+	for _, c := range readers {
 		t.Run(c.name, func(t *testing.T) {
 			jobs := 0
 			trace, err := c.read("file", &lines{line: c.line, left: rows}, workload.Options{
 				Nodes: fleet, Change: func(*berth.Job) { jobs++ },
 			})
 			require.NoError(t, err)
-			sched := runChecked(t, trace.Config(), trace)
+			sched := runChecked(t, berth.Config{}, trace)
 			require.NoError(t, trace.Err())
 			require.GreaterOrEqual(t, jobs, rows-1, "one line may be the header")
 			require.EqualValues(t, jobs, sched.Report().Totals.JobsFinished)

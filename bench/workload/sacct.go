@@ -62,7 +62,7 @@ const SacctCommand = "sacct --allusers --allocations --duplicates --parsable2 --
 // columns are those of sacct(1), https://slurm.schedmd.com/sacct.html.
 //
 // sacct orders by number, not by time, and rows of one job may be anywhere, so all rows are kept
-// until the last is read, whatever Options.Window says: O(rows log rows), 300 bytes each.
+// until the last is read: O(rows log rows), 300 bytes each.
 func ReadSacct(file string, r io.Reader, o Options) (*Trace, error) {
 	in, err := text(r)
 	if err != nil {
@@ -91,7 +91,7 @@ func ReadSacct(file string, r io.Reader, o Options) (*Trace, error) {
 	for i := range o.Nodes {
 		s.spell(o.Nodes[i].GPUs)
 	}
-	trace, err := newTrace(t, s, 0, o)
+	trace, err := newTrace(t, s, false, o)
 	var header *TraceError
 	if errors.As(err, &header) && header.Kind == ErrHeader && len(t.names) > 1 {
 		header.Reason += "; jobs are read from: " + SacctCommand
@@ -99,7 +99,7 @@ func ReadSacct(file string, r io.Reader, o Options) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	trace.jobs.window, trace.jobs.absolute = 0, true
+	trace.jobs.absolute = true
 	return trace, nil
 }
 

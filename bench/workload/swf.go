@@ -62,11 +62,10 @@ var swfNames = [swfFields]string{
 //     it, else queue-N; just queue where the log does not tell.
 //
 // The other fields are not read: CPU times and memory, group, executable and
-// partition, and the job before, since dependencies are the submitter's. Of the comments,
-// the lines that start with ";", UnixStartTime gives the Epoch.
+// partition, and the job before, since dependencies are the submitter's.
 //
-// The format promises lines in order of time, so one is kept at a time, unless
-// Options.Window says otherwise: O(1) for each, whatever the length of the log.
+// The format promises lines in order of time, so one is kept at a time: O(1) for each, whatever
+// the length of the log.
 func ReadSWF(file string, r io.Reader, o Options) (*Trace, error) {
 	in, err := text(r)
 	if err != nil {
@@ -77,18 +76,13 @@ func ReadSWF(file string, r io.Reader, o Options) (*Trace, error) {
 		table:      namedTable(file, lines, swfNames[:]...),
 		processors: max(1, o.ProcessorsPerGPU), queues: map[string]string{},
 	}
-	trace, err := newTrace(s.table, s, 1, o)
+	trace, err := newTrace(s.table, s, true, o)
 	if err != nil {
 		return nil, err
 	}
 	lines.comment, lines.remark = ';', func(text string) {
-		key, value, _ := strings.Cut(text, ":")
-		switch value = strings.TrimSpace(value); key {
-		case "UnixStartTime":
-			seconds, _ := parseThousandths(value) // what is no number tells nothing
-			trace.jobs.epoch = berth.Time(seconds)
-		case "Queue":
-			s.nameQueue(value)
+		if key, value, _ := strings.Cut(text, ":"); key == "Queue" {
+			s.nameQueue(strings.TrimSpace(value))
 		}
 	}
 	return trace, nil

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -35,7 +34,6 @@ func TestSWFJobs(t *testing.T) {
 	trace, err := workload.ReadSWF("log", strings.NewReader(swfText), workload.Options{})
 	list, err := drain(t, trace, err)
 	require.NoError(t, err)
-	require.Equal(t, time.Unix(870000000, 0).UTC(), trace.Epoch())
 	require.Equal(t, skipped.List{
 		{Reason: "never ran", Count: 1, Line: 9}, {Reason: "a part of a job", Count: 1, Line: 10}, {Reason: "asks for no processor", Count: 1, Line: 11},
 	}, ofRows(trace.Skipped()))
@@ -69,23 +67,6 @@ func TestSWFErrors(t *testing.T) {
 		{"many processors", line(" 8 ", " 65537 "), 1, 22, "requested processors", workload.ErrValue, "more than 65536"},
 		{"out of order", line() + line("20", "19"), 2, 3, "submit time", workload.ErrValue, "in order of time"},
 	})
-}
-
-// TestWindowPutsRowsInOrder: as far as it reaches, and not further.
-func TestWindowPutsRowsInOrder(t *testing.T) {
-	var text strings.Builder
-	for _, at := range []string{"30", "20", "10", "40", "35", "35"} {
-		text.WriteString("1 " + at + " -1 60 4 -1 -1 8 -1 -1 1 5 1 -1 2 1 -1 -1\n")
-	}
-	for window, refused := range map[int]bool{1: true, 2: true, 3: false, 100: false} {
-		_, err := readSWF.all(t, text.String(), workload.Options{Window: window})
-		require.Equal(t, refused, err != nil, "window %d: %v", window, err)
-	}
-	var order []berth.Time
-	for _, a := range readSWF.jobs(t, text.String(), workload.Options{Window: 3}) {
-		order = append(order, a.At/berth.Time(berth.Second))
-	}
-	require.Equal(t, []berth.Time{10, 20, 30, 35, 35, 40}, order)
 }
 
 func TestSWFReportsTheReader(t *testing.T) {

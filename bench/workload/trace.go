@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
@@ -24,11 +23,6 @@ type Options struct {
 	// GPUsPerNode divides a job of which the trace tells the number of GPUs alone: among as
 	// few members as nodes of so many GPUs can hold, evenly where that comes out. Zero: 8.
 	GPUsPerNode int
-	// Window is how many rows are kept to put them in order of time; a row that is earlier
-	// than one that left the window is an error. Zero: what the format promises, which is one
-	// row for a file that is in order, and all of them for one that is not. A row that is
-	// kept takes some 220 bytes: a reader of strangers' files should set a window.
-	Window int
 	// ProcessorsPerGPU is how many processors of a log in the standard workload format count
 	// as one GPU; zero: 1. Other formats tell GPUs.
 	ProcessorsPerGPU int
@@ -43,14 +37,12 @@ func (o *Options) check() error {
 		return fmt.Errorf("workload: GPUsPerNode: %d is outside 0..%d: %w", o.GPUsPerNode, berth.MaxGPUs, ErrOptions)
 	case o.ProcessorsPerGPU < 0 || o.ProcessorsPerGPU > maxProcessors:
 		return fmt.Errorf("workload: ProcessorsPerGPU: %d is outside 0..%d: %w", o.ProcessorsPerGPU, maxProcessors, ErrOptions)
-	case o.Window < 0:
-		return fmt.Errorf("workload: Window: %d is negative: %w", o.Window, ErrOptions)
 	}
 	return nil
 }
 
 // A Trace is the workload of a published trace, in stream: rows are read as they are
-// asked for, in O(log window) each. See Options.Window for what is kept of them.
+// asked for, or all at once where the format does not promise the order of time.
 //
 // Next ends early when a line makes no sense; Err then says which. Ask it after
 // the run.
@@ -62,10 +54,8 @@ type Trace struct {
 	// queues that were set.
 	queues map[berth.QueueID]bool
 	// held is the job whose queue had to be set first.
-	held *sim.Arrival
-	// compress divides arrival times.
-	compress int64
-	files    []io.Closer
+	held  *sim.Arrival
+	files []io.Closer
 }
 
 var _ sim.Workload = (*Trace)(nil)
@@ -74,8 +64,8 @@ var _ sim.Workload = (*Trace)(nil)
 // there are.
 type Skip = skipped.Skip
 
-// newTrace makes the trace of a reader. Window is what the format needs, or zero for all rows.
-func newTrace(t *table, r reader, window int, o Options) (*Trace, error) {
+// newTrace makes the trace of a reader.
+func newTrace(t *table, r reader, inOrder bool, o Options) (*Trace, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -85,10 +75,7 @@ func newTrace(t *table, r reader, window int, o Options) (*Trace, error) {
 	if o.GPUsPerNode == 0 {
 		o.GPUsPerNode = gpusPerNode
 	}
-	if o.Window > 0 {
-		window = o.Window
-	}
-	trace := &Trace{options: o, jobs: newSorted(t, r, window), queues: map[berth.QueueID]bool{}, compress: 1}
+	trace := &Trace{options: o, jobs: newSorted(t, r, inOrder), queues: map[berth.QueueID]bool{}}
 	for _, n := range o.Nodes {
 		trace.start = append(trace.start, sim.Arrival{Event: berth.NodeJoined{Node: n}})
 	}
@@ -99,16 +86,8 @@ func newTrace(t *table, r reader, window int, o Options) (*Trace, error) {
 	return trace, nil
 }
 
-// Config is the configuration of a core for the trace's fleet.
-func (t *Trace) Config() berth.Config { return berth.Config{} }
-
 // Nodes lists the fleet. The list is not to be changed.
 func (t *Trace) Nodes() []berth.Node { return t.options.Nodes }
-
-// Compress makes the jobs arrive n times as fast, and run as long as ever; n below
-// 1 means 1. It fills a fleet that a trace, being a sample, keeps idle. To be called before
-// Next.
-func (t *Trace) Compress(n int64) { t.compress = max(n, 1) }
 
 // Next returns the nodes, the queues and then one job after the other, each queue
 // before its first job.
@@ -128,7 +107,6 @@ func (t *Trace) Next() (sim.Arrival, bool) {
 		return sim.Arrival{}, false
 	}
 	a := r.arrival(t.options.GPUsPerNode)
-	a.At /= berth.Time(t.compress)
 	job := a.Event.(berth.JobSubmitted).Job
 	if t.options.Change != nil {
 		t.options.Change(&job)
@@ -155,15 +133,6 @@ func (t *Trace) Ran() Ran {
 
 // Skipped says which rows were passed over so far, and why.
 func (t *Trace) Skipped() []Skip { return slices.Clone(t.jobs.table.skips) }
-
-// Epoch is what the clock showed at time 0, in UTC, or the zero time where the trace
-// does not tell. It is known after the first job.
-func (t *Trace) Epoch() time.Time {
-	if t.jobs.epoch == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(int64(t.jobs.epoch)).UTC()
-}
 
 // Close closes the files that were opened for the trace.
 func (t *Trace) Close() error {

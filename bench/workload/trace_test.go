@@ -46,7 +46,7 @@ func TestChangeMayMoveAJob(t *testing.T) {
 }
 
 func TestOptionsThatMakeNoSense(t *testing.T) {
-	for _, o := range []workload.Options{{GPUsPerNode: -1}, {GPUsPerNode: 65}, {Window: -1}, {ProcessorsPerGPU: 4097}} {
+	for _, o := range []workload.Options{{GPUsPerNode: -1}, {GPUsPerNode: 65}, {ProcessorsPerGPU: 4097}} {
 		_, err := readTrace(workload.ReadPhilly).all(t, twoJobs, o)
 		require.ErrorIs(t, err, workload.ErrOptions)
 	}

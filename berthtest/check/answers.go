@@ -36,7 +36,7 @@ func (c *Checker) BlastRadius(have berth.BlastRadius) error {
 		}
 	}
 	slices.SortFunc(there, func(a, b *member) int {
-		return cmp.Or(cmp.Compare(a.rep.job.spec.ID, b.rep.job.spec.ID), cmp.Compare(a.rep.number, b.rep.number), a.at.Instance.Compare(b.at.Instance))
+		return cmp.Or(byName(a.rep, b.rep), a.at.Instance.Compare(b.at.Instance))
 	})
 	g := &n.gpus[have.GPU]
 	want := berth.BlastRadius{Node: have.Node, GPU: have.GPU, Mode: g.ordered(), Device: affected(there)}
@@ -118,10 +118,8 @@ func (c *Checker) Diff(world berth.World, have []berth.Difference) error {
 		}
 		seen[key][ref] = true
 	}
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			want = append(want, missing(rep, seen[rep.key()])...)
-		}
+	for rep := range c.replicas() {
+		want = append(want, missing(rep, seen[rep.key()])...)
 	}
 	return sameDifferences(have, want)
 }
@@ -162,15 +160,15 @@ func (c *Checker) compareSeen(s *berth.ObservedMember, d *berth.Difference) {
 
 // member is the one that was seen, by its name; nil: no gang that is placed has it.
 func (c *Checker) member(s *berth.ObservedMember) *member {
-	j := c.jobs[s.Job]
-	if j == nil || j.replicas[s.Replica] == nil || j.replicas[s.Replica].members == nil {
+	rep := c.find(gangKey{s.Job, s.Replica})
+	if rep == nil || rep.members == nil {
 		return nil
 	}
-	flat := j.flat(s.Ref())
+	flat := rep.job.flat(s.Ref())
 	if flat < 0 {
 		return nil
 	}
-	return j.replicas[s.Replica].members[flat]
+	return rep.members[flat]
 }
 
 // missing lists the members of a replica that should run and were not seen.

@@ -37,6 +37,14 @@ func newBooks() *books {
 	return &books{accounts: map[account]*[2]meter{}, queues: map[berth.QueueID]*[2]meter{}}
 }
 
+// metersOf are those of a key, new ones at first.
+func metersOf[K comparable](all map[K]*[2]meter, key K) *[2]meter {
+	if all[key] == nil {
+		all[key] = &[2]meter{}
+	}
+	return all[key]
+}
+
 // set changes the rate from an instant on.
 func (m *meter) set(rate int64, now berth.Time) {
 	m.sum.Add(&m.sum, new(big.Int).Mul(big.NewInt(m.rate), big.NewInt(int64(now-m.since))))
@@ -64,10 +72,7 @@ func (c *Checker) bookTime(m *member, sign int64) {
 func (c *Checker) bookRates(m *member, allocated, active int64) {
 	spec := &m.rep.job.spec
 	key := account{spec.Queue, spec.Class, m.node.spec.GPUs[0].Product, spec.Tenant}
-	if c.books.accounts[key] == nil {
-		c.books.accounts[key] = &[2]meter{}
-	}
-	meters := c.books.accounts[key]
+	meters := metersOf(c.books.accounts, key)
 	meters[0].set(meters[0].rate+allocated, c.now)
 	meters[1].set(meters[1].rate+active, c.now)
 }
@@ -75,11 +80,7 @@ func (c *Checker) bookRates(m *member, allocated, active int64) {
 // splitTime: the time of a queue, and of those above it, is split as its use is now.
 func (c *Checker) splitTime(q *queue) {
 	for ; c.books != nil && q != nil; q = q.parent {
-		meters := c.books.queues[q.spec.Name]
-		if meters == nil {
-			meters = &[2]meter{}
-			c.books.queues[q.spec.Name] = meters
-		}
+		meters := metersOf(c.books.queues, q.spec.Name)
 		covered := q.covered(quota.GPUMilli)
 		meters[0].set(covered, c.now)
 		meters[1].set(q.used[quota.GPUMilli]-covered, c.now)
@@ -88,11 +89,10 @@ func (c *Checker) splitTime(q *queue) {
 
 // activityReported takes how busy the GPUs of a life are from now on.
 func (c *Checker) activityReported(e berth.ActivityReported) error {
-	j := c.jobs[e.Job]
-	if j == nil || j.replicas[e.Replica] == nil {
+	rep := c.find(gangKey{e.Job, e.Replica})
+	if rep == nil {
 		return broken(PromiseEvents, "the activity of %s/%d was accepted, which does not exist", e.Job, e.Replica)
 	}
-	rep := j.replicas[e.Replica]
 	if e.Incarnation != rep.incarnation || rep.state == berth.ReplicaPending {
 		return broken(PromiseS9, "the activity of incarnation %d of %s was accepted, which is %s in incarnation %d", e.Incarnation, rep, rep.state, rep.incarnation)
 	}
@@ -135,10 +135,7 @@ func (c *Checker) AgainstLedger(lines []berth.LedgerLine, queues []berth.QueueTi
 	listed := map[account]bool{}
 	for _, l := range lines {
 		key := account{l.Queue, l.Class, l.Product, l.Tenant}
-		meters := own.accounts[key]
-		if meters == nil {
-			meters = &[2]meter{}
-		}
+		meters := metersOf(own.accounts, key)
 		if allocated, active := meters[0].read(c.now), meters[1].read(c.now); listed[key] || l.Allocated != allocated || l.Active != active {
 			return broken(PromiseLedger, "the ledger has %d GPU-milliseconds, %d of them active, under %+v; it is %d and %d", l.Allocated, l.Active, key, allocated, active)
 		}
@@ -155,10 +152,7 @@ func (c *Checker) AgainstLedger(lines []berth.LedgerLine, queues []berth.QueueTi
 func (c *Checker) againstSplits(own *books, queues []berth.QueueTime) error {
 	listed := map[berth.QueueID]bool{}
 	for _, q := range queues {
-		meters := own.queues[q.Queue]
-		if meters == nil {
-			meters = &[2]meter{}
-		}
+		meters := metersOf(own.queues, q.Queue)
 		if guaranteed, borrowed := meters[0].read(c.now), meters[1].read(c.now); listed[q.Queue] || q.Guaranteed != guaranteed || q.Borrowed != borrowed {
 			return broken(PromiseLedger, "the ledger has queue %s use %d GPU-milliseconds under guarantees and %d borrowed; it is %d and %d",
 				q.Queue, q.Guaranteed, q.Borrowed, guaranteed, borrowed)

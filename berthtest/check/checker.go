@@ -2,6 +2,8 @@ package check
 
 import (
 	"cmp"
+	"iter"
+	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -192,13 +194,24 @@ func (c *Checker) Cases() map[string]int { return c.cases }
 
 func (c *Checker) saw(what string) { c.cases[what]++ }
 
+// replicas are those of all jobs, in no order.
+func (c *Checker) replicas() iter.Seq[*replica] {
+	return func(yield func(*replica) bool) {
+		for _, j := range c.jobs {
+			for _, rep := range j.replicas {
+				if !yield(rep) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // States counts the replicas by state.
 func (c *Checker) States() map[berth.ReplicaState]int {
 	counts := map[berth.ReplicaState]int{}
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			counts[rep.state]++
-		}
+	for rep := range c.replicas() {
+		counts[rep.state]++
 	}
 	return counts
 }
@@ -210,15 +223,12 @@ func (s set) add(rep *replica)      { s[rep] = struct{}{} }
 func (s set) remove(rep *replica)   { delete(s, rep) }
 func (s set) has(rep *replica) bool { _, ok := s[rep]; return ok }
 
-// sorted lists a set by job and number, so that the first violation is the same
-// in every run.
-func (s set) sorted() []*replica {
-	list := make([]*replica, 0, len(s))
-	for rep := range s {
-		list = append(list, rep)
-	}
-	slices.SortFunc(list, func(a, b *replica) int {
-		return cmp.Or(cmp.Compare(a.job.spec.ID, b.job.spec.ID), cmp.Compare(a.number, b.number))
-	})
-	return list
+// sorted lists a set in order.
+func (s set) sorted() []*replica { return inOrder(maps.Keys(s)) }
+
+// inOrder lists replicas by job and number, so that the first violation is the same in every run.
+func inOrder(replicas iter.Seq[*replica]) []*replica { return slices.SortedFunc(replicas, byName) }
+
+func byName(a, b *replica) int {
+	return cmp.Or(cmp.Compare(a.job.spec.ID, b.job.spec.ID), cmp.Compare(a.number, b.number))
 }

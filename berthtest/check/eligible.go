@@ -144,11 +144,9 @@ func (c *Checker) inQueues() queues {
 // placeless are the gangs that wait for a place, in order of job and number.
 func (c *Checker) placeless() []*replica {
 	all := set{}
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			if rep.waits() {
-				all.add(rep)
-			}
+	for rep := range c.replicas() {
+		if rep.waits() {
+			all.add(rep)
 		}
 	}
 	return all.sorted()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -378,7 +379,7 @@ func (c *Checker) jobScaled(e berth.JobScaled) error {
 		c.pend(c.newReplica(j), false)
 	}
 	slices.SortFunc(kept, func(a, b *replica) int {
-		return cmp.Or(runs(b)-runs(a), cmp.Compare(a.number, b.number))
+		return cmp.Or(truth(b.state == berth.ReplicaRunning)-truth(a.state == berth.ReplicaRunning), cmp.Compare(a.number, b.number))
 	})
 	for _, rep := range kept[min(len(kept), e.Replicas):] {
 		c.saw("scaled down while " + rep.doing())
@@ -386,13 +387,6 @@ func (c *Checker) jobScaled(e berth.JobScaled) error {
 		c.takeBack(rep, berth.CauseScaledDown, true)
 	}
 	return nil
-}
-
-func runs(rep *replica) int {
-	if rep.state == berth.ReplicaRunning {
-		return 1
-	}
-	return 0
 }
 
 func (c *Checker) jobCancelled(e berth.JobCancelled) error {
@@ -405,11 +399,7 @@ func (c *Checker) jobCancelled(e berth.JobCancelled) error {
 		c.forgetJob(j)
 		return nil
 	}
-	all := set{}
-	for _, rep := range j.replicas {
-		all.add(rep)
-	}
-	for _, rep := range all.sorted() {
+	for _, rep := range inOrder(maps.Values(j.replicas)) {
 		c.saw("cancelled while " + rep.doing())
 		if !rep.gone {
 			c.signal(rep, protocol.SignalCancel)

@@ -69,12 +69,7 @@ func (c *Checker) overdue() []berth.OrderID {
 		due[id] = ch.Deadline
 	}
 	maps.DeleteFunc(due, func(_ berth.OrderID, at berth.Time) bool { return at > c.now })
-	of := func(id berth.OrderID) int {
-		if c.changes[id] != nil {
-			return 0
-		}
-		return 1
-	}
+	of := func(id berth.OrderID) int { return truth(c.changes[id] == nil) }
 	return slices.SortedFunc(maps.Keys(due), func(a, b berth.OrderID) int {
 		return cmp.Or(cmp.Compare(due[a], due[b]), cmp.Compare(of(a), of(b)), cmp.Compare(a, b))
 	})

@@ -50,7 +50,7 @@ func (c *Checker) noteTaken(hit []*member) {
 		c.saw("hardware lost under a member that had died")
 	}
 	slices.SortFunc(hit, func(a, b *member) int {
-		return cmp.Or(cmp.Compare(a.rep.job.spec.ID, b.rep.job.spec.ID), cmp.Compare(a.rep.number, b.rep.number), cmp.Compare(a.flat, b.flat))
+		return cmp.Or(byName(a.rep, b.rep), cmp.Compare(a.flat, b.flat))
 	})
 	for i, m := range hit {
 		if i == 0 || hit[i-1].rep != m.rep {

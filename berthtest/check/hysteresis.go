@@ -65,7 +65,7 @@ func (c *Checker) inCooldown(rep *replica) bool {
 // evictedNow counts that a replica is evicted in the end. One that was reclaimed rests; one for
 // which another of its queue is evicted may have to, if its place is taken.
 func (c *Checker) evictedNow(rep *replica, cause berth.CauseCode) {
-	if other := c.beneficiary(rep.preemption.beneficiary); other != nil && cause == berth.CausePreempted {
+	if other := c.find(rep.preemption.beneficiary); other != nil && cause == berth.CausePreempted {
 		other.mayRest = true
 	}
 	if c.now.Sub(rep.started) >= 24*berth.Hour {
@@ -222,7 +222,7 @@ func (c *Checker) lost(rep *replica, at berth.Time) berth.Duration {
 
 // checkpointWritten takes when a gang that runs wrote a checkpoint by itself.
 func (c *Checker) checkpointWritten(e berth.CheckpointWritten) error {
-	rep := c.beneficiary(gangKey{e.Job, e.Replica})
+	rep := c.find(gangKey{e.Job, e.Replica})
 	if rep == nil {
 		return broken(PromiseEvents, "a checkpoint of %s/%d was accepted, which does not exist", e.Job, e.Replica)
 	}
@@ -243,7 +243,7 @@ func (c *Checker) checkpointWritten(e berth.CheckpointWritten) error {
 
 // checkpointRefused: what a gang that runs tells of its life is taken.
 func (c *Checker) checkpointRefused(e berth.CheckpointWritten, err error) error {
-	rep := c.beneficiary(gangKey{e.Job, e.Replica})
+	rep := c.find(gangKey{e.Job, e.Replica})
 	if rep == nil || e.Incarnation != rep.incarnation || rep.state != berth.ReplicaRunning || e.At > c.now || e.At != 0 && e.At < rep.started {
 		return c.lifeRefused(e.Job, e.Replica, e.Incarnation, err)
 	}

@@ -20,11 +20,9 @@ func (w *world) fills(q *queue, share, joins int64, lent []victim, before []ghos
 	if w.somebodyKeeps() {
 		return 0, 0, false
 	}
-	for _, j := range w.jobs {
-		for _, rep := range j.replicas {
-			if j.queue.below(q.spec.Name) && len(rep.stood) > 0 {
-				return 0, 0, false
-			}
+	for rep := range w.replicas() {
+		if rep.job.queue.below(q.spec.Name) && len(rep.stood) > 0 {
+			return 0, 0, false
 		}
 	}
 	all, left, known := w.lotsOf(q, lent, before)
@@ -59,35 +57,33 @@ func filled(share int64, all, left []int64, known bool) (most, now int64, exact 
 // known: where a size is the core's choice, or a request was withdrawn in this pass, so that it may
 // have been out when the core looked.
 func (w *world) lotsOf(q *queue, lent []victim, before []ghost) (all, left []int64, known bool) {
-	for _, j := range w.jobs {
-		if !j.queue.below(q.spec.Name) {
+	for rep := range w.replicas() {
+		if !rep.job.queue.below(q.spec.Name) {
 			continue
 		}
-		for _, rep := range j.replicas {
-			members := slices.DeleteFunc(w.staying(rep, before), func(m *member) bool { return m.state == binding || m.state == broke })
-			if len(members) == 0 || !w.ran(rep) {
-				continue
-			}
-			pieces, units, known := w.pieces(rep, members)
-			if !known || w.told.has(rep) {
-				return nil, nil, false
-			}
-			all = append(all, pieces...)
-			gone := 0
-			for _, v := range lent {
-				switch {
-				case v.replica != rep:
-				case v.whole():
-					gone = len(pieces)
-				default:
-					gone += len(v.units())
-				}
-			}
-			if gone > 0 && gone < len(pieces) && gone > units {
-				return nil, nil, false
-			}
-			left = append(left, pieces[gone:]...)
+		members := slices.DeleteFunc(w.staying(rep, before), func(m *member) bool { return m.state == binding || m.state == broke })
+		if len(members) == 0 || !w.ran(rep) {
+			continue
 		}
+		pieces, units, known := w.pieces(rep, members)
+		if !known || w.told.has(rep) {
+			return nil, nil, false
+		}
+		all = append(all, pieces...)
+		gone := 0
+		for _, v := range lent {
+			switch {
+			case v.replica != rep:
+			case v.whole():
+				gone = len(pieces)
+			default:
+				gone += len(v.units())
+			}
+		}
+		if gone > 0 && gone < len(pieces) && gone > units {
+			return nil, nil, false
+		}
+		left = append(left, pieces[gone:]...)
 	}
 	return all, left, true
 }

@@ -107,7 +107,7 @@ func (c *Checker) mustLeave(rep *replica, h berth.OrderHeader) error {
 // evicted, say, is looked at when all orders are known.
 func (c *Checker) mustMove(rep *replica, h berth.OrderHeader) error {
 	key := gangKey{h.Cause.Beneficiary.Job, h.Cause.Beneficiary.Replica}
-	beneficiary := c.beneficiary(key)
+	beneficiary := c.find(key)
 	switch {
 	case c.policy.Defragmentation.Mode != berth.DefragmentationOn && !c.movesForGuarantees():
 		return broken(PromiseS6, "order %d moves %s for %s, and the policy is %q", h.ID, rep, key, c.policy.Defragmentation.Mode)
@@ -187,11 +187,9 @@ func (c *Checker) mayGoOn(rep *replica, err error) error {
 // somebodyMoves reports whether places are reserved for gangs that move, or may be from this pass
 // on.
 func (c *Checker) somebodyMoves() bool {
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			if _, drained := rep.drainedBy(); drained || rep.state == berth.ReplicaReleasing && rep.comesBack() || rep.moves() && rep.state == berth.ReplicaPending {
-				return true
-			}
+	for rep := range c.replicas() {
+		if _, drained := rep.drainedBy(); drained || rep.state == berth.ReplicaReleasing && rep.comesBack() || rep.moves() && rep.state == berth.ReplicaPending {
+			return true
 		}
 	}
 	return len(c.kept) > 0
@@ -247,7 +245,7 @@ func (c *Checker) mayStayBeside(rep *replica) bool {
 // again. It is kept from a pass on, as it was made, and on nodes that take work.
 func (c *Checker) againstMove(key gangKey, gangs map[gangKey]berth.ReservationReport) error {
 	r := gangs[key]
-	rep := c.beneficiary(key)
+	rep := c.find(key)
 	switch {
 	case rep == nil || rep.gone || !rep.moves():
 		return broken(PromiseReservations, "a place is kept for %s, which does not move", key)
@@ -327,7 +325,7 @@ func (c *Checker) againstMoves(gangs map[gangKey]berth.ReservationReport) error 
 	}
 	c.departed = nil
 	for key, r := range c.gangs {
-		rep := c.beneficiary(key)
+		rep := c.find(key)
 		if _, still := gangs[key]; r.Moving && !still && rep != nil && !rep.gone && rep.state != berth.ReplicaBinding {
 			c.saw("a place kept for a gang was given up")
 		}
@@ -349,7 +347,7 @@ func (c *Checker) againstMoves(gangs map[gangKey]berth.ReservationReport) error 
 // when it left another.
 func (c *Checker) isKept(key gangKey, r *berth.ReservationReport) bool {
 	until, kept := c.kept[key]
-	rep := c.beneficiary(key)
+	rep := c.find(key)
 	return kept && until == r.Until || rep != nil && len(rep.stood) > 0 &&
 		(r.Until == rep.keptUntil && (c.unseen(rep) || rep.retriedIn == c.passes) || r.Until == rep.keptAnew && rep.retriedIn == c.passes)
 }
@@ -438,11 +436,9 @@ func (w *world) startsAnew(rep *replica, open func(*node) bool) bool {
 // reserved for gangs that lost hardware or members, if there are any.
 func (c *Checker) settled() error {
 	all := set{}
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			if _, drained := rep.drainedBy(); drained || rep.state == berth.ReplicaReleasing {
-				all.add(rep)
-			}
+	for rep := range c.replicas() {
+		if _, drained := rep.drainedBy(); drained || rep.state == berth.ReplicaReleasing {
+			all.add(rep)
 		}
 	}
 	for _, rep := range all.sorted() {

@@ -65,11 +65,11 @@ func (c *Checker) subject(a berth.Order) (*replica, error) {
 }
 
 func (c *Checker) named(h berth.OrderHeader) (*replica, error) {
-	j := c.jobs[h.Job]
-	if j == nil || j.replicas[h.Replica] == nil {
+	rep := c.find(gangKey{h.Job, h.Replica})
+	if rep == nil {
 		return nil, broken(PromiseOrders, "order %d is about %s/%d, which does not exist", h.ID, h.Job, h.Replica)
 	}
-	return j.replicas[h.Replica], nil
+	return rep, nil
 }
 
 // dueBy: an order's deadline is its instant and the timeout of the policy in force.

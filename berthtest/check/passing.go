@@ -26,7 +26,7 @@ import (
 // a fair share in which the other stays. A gang that has a place to come back to passes nobody, and
 // neither does one that rests, as it may when its room came to nothing.
 func (c *Checker) surelyPasses(rep *replica, key gangKey) bool {
-	other := c.beneficiary(key)
+	other := c.find(key)
 	if other == nil || c.gangs[key].Moving || c.kept[key] != 0 || c.kept[rep.key()] != 0 || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {
 		return false
 	}
@@ -86,7 +86,7 @@ func (c *Checker) withThosePassed(rep *replica) []*replica {
 	list := []*replica{rep}
 	for key := range c.preemptions {
 		if c.surelyPasses(rep, key) {
-			list = append(list, c.beneficiary(key))
+			list = append(list, c.find(key))
 		}
 	}
 	return list
@@ -96,7 +96,7 @@ func (c *Checker) withThosePassed(rep *replica) []*replica {
 // what beneficiaries will hold, or with the places that this pass keeps for gangs that have just
 // failed.
 func (c *Checker) mayPass(rep *replica, key gangKey) bool {
-	other := c.beneficiary(key)
+	other := c.find(key)
 	if other == nil || c.kept[key] != 0 && other.readyAt == 0 {
 		return false
 	}

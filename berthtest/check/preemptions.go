@@ -120,8 +120,8 @@ func (m *member) leavePreemption() {
 	r.victims = slices.DeleteFunc(r.victims, func(v victim) bool { return !v.whole() && len(v.members) == 0 })
 }
 
-// beneficiary is the replica of that name, or nil.
-func (c *Checker) beneficiary(key gangKey) *replica {
+// find is the replica of that name, or nil.
+func (c *Checker) find(key gangKey) *replica {
 	if j := c.jobs[key.job]; j != nil {
 		return j.replicas[key.replica]
 	}
@@ -193,7 +193,7 @@ func (c *Checker) againstPreemptions(gangs map[gangKey]berth.ReservationReport) 
 		case r.ended:
 		case !some:
 			return broken(PromiseS7, "%s is evicted for %s, which has no reservation", r.victims[0], r.beneficiary)
-		case (after.Members > 0) != c.beneficiary(r.beneficiary).grows():
+		case (after.Members > 0) != c.find(r.beneficiary).grows():
 			return broken(PromiseS7, "%s is evicted for %s, which is to get %d further members", r.victims[0], r.beneficiary, after.Members)
 		case after.From != r.from || after.Until != r.until:
 			return broken(PromiseS7, "%s is evicted for %s, which has a reservation from %d until %d, not from %d until %d",
@@ -216,7 +216,7 @@ func (c *Checker) againstPreemptions(gangs map[gangKey]berth.ReservationReport) 
 func (c *Checker) earmark(but ...*replica) (undo func()) {
 	var list earmarks
 	for key := range c.preemptions {
-		rep := c.beneficiary(key)
+		rep := c.find(key)
 		if rep == nil || slices.Contains(but, rep) {
 			continue
 		}
@@ -227,7 +227,7 @@ func (c *Checker) earmark(but ...*replica) (undo func()) {
 		list.charge(rep.job.queue, asked)
 	}
 	for key := range c.kept {
-		if rep := c.beneficiary(key); rep != nil && !slices.Contains(but, rep) {
+		if rep := c.find(key); rep != nil && !slices.Contains(but, rep) {
 			list.charge(rep.job.queue, c.lacks(rep))
 		}
 	}
@@ -285,7 +285,7 @@ func (c *Checker) mayBeEvicted(rep *replica, h berth.OrderHeader) error {
 // beneficiary by the rules in force.
 func (c *Checker) mayEvict(rep *replica, h berth.OrderHeader, to berth.ReplicaRef) error {
 	mode, key := c.policy.Preemption.Mode, gangKey{to.Job, to.Replica}
-	beneficiary := c.beneficiary(key)
+	beneficiary := c.find(key)
 	switch {
 	case !evicts(h.Cause.Code):
 		return broken(PromiseCauses, "order %d evicts %s because of %q", h.ID, rep, h.Cause.Code)

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"maps"
+
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/internal/protocol"
 )
@@ -42,7 +44,7 @@ type Victim struct {
 // Victims lists all victims, by job and number.
 func (c *Checker) Victims() []Victim {
 	var list []Victim
-	for _, rep := range c.followed() {
+	for _, rep := range inOrder(maps.Keys(c.progress)) {
 		at := Victim{Replica: rep.key().ref(), Incarnation: rep.incarnation, Phase: c.progress[rep].phase.String()}
 		if rep.preemption != nil && !rep.preemption.ended {
 			at.Beneficiary = rep.preemption.beneficiary.ref()
@@ -55,15 +57,6 @@ func (c *Checker) Victims() []Victim {
 		list = append(list, at)
 	}
 	return list
-}
-
-// followed lists the replicas that are followed.
-func (c *Checker) followed() []*replica {
-	followed := set{}
-	for rep := range c.progress {
-		followed.add(rep)
-	}
-	return followed.sorted()
 }
 
 // signal takes a victim a step further. Replicas without a request or a Release are not followed.
@@ -154,7 +147,7 @@ func (c *Checker) followsProtocol() error {
 	if c.strayed != nil {
 		return c.strayed
 	}
-	for _, rep := range c.followed() {
+	for _, rep := range inOrder(maps.Keys(c.progress)) {
 		at := c.progress[rep]
 		if got := rep.course(at.phase); got != at.phase {
 			return broken(PromiseProtocol, "%s is %s, which the protocol has as %s", rep, got, at.phase)

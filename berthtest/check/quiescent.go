@@ -33,13 +33,8 @@ func (c *Checker) Quiescent(now berth.Time) error {
 	if out := slices.Sorted(maps.Keys(c.changes)); len(out) > 0 {
 		return broken(PromiseL1, "order %d is out about GPU %d of node %s", out[0], c.changes[out[0]].GPU, c.changes[out[0]].Node)
 	}
-	all := set{}
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			all.add(rep)
-		}
-	}
-	for _, rep := range all.sorted() {
+	all := inOrder(c.replicas())
+	for _, rep := range all {
 		switch {
 		case rep.state != berth.ReplicaPending && rep.state != berth.ReplicaRunning:
 			return broken(PromiseL1, "%s is %s", rep, rep.state)
@@ -50,12 +45,12 @@ func (c *Checker) Quiescent(now berth.Time) error {
 	if err := c.Served(); err != nil {
 		return err
 	}
-	for _, rep := range all.sorted() {
+	for _, rep := range all {
 		if err := c.collected(rep); err != nil {
 			return err
 		}
 	}
-	return c.reshaped(all)
+	return c.reshaped()
 }
 
 // Served asserts that no gang waits that could start, as Quiescent does, and that gangs leave
@@ -101,12 +96,10 @@ func (c *Checker) couldStart(rep *replica, ignored int) bool {
 func (c *Checker) dischargeLeaving() (undo func(), certain bool) {
 	var gone []*member
 	certain = true
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			for _, m := range rep.members {
-				if m.node != nil && (rep.state == berth.ReplicaReleasing || rep.asked() && !rep.needless() || m.state == stopping) {
-					gone, certain = append(gone, m), certain && !m.node.closed()
-				}
+	for rep := range c.replicas() {
+		for _, m := range rep.members {
+			if m.node != nil && (rep.state == berth.ReplicaReleasing || rep.asked() && !rep.needless() || m.state == stopping) {
+				gone, certain = append(gone, m), certain && !m.node.closed()
 			}
 		}
 	}
@@ -256,33 +249,22 @@ func (c *Checker) roomOn(n *node, g *berth.Group, domain string) int {
 	if cl.MemoryMiB > 0 {
 		room = min(room, int(max(0, n.spec.MemoryMiB-n.memory)/cl.MemoryMiB))
 	}
-	switch {
-	case cl.GPUs > 0:
-		whole := 0
-		for i := range n.gpus {
-			if c.takes(n, i) && n.gpus[i].mode != berth.GPUModeMIG && len(n.gpus[i].holders()) == 0 {
-				whole++
-			}
-		}
-		room = min(room, whole/cl.GPUs)
-	case cl.Share != nil:
-		shares := 0
-		for i := range n.gpus {
-			if c.takes(n, i) && n.gpus[i].mode != berth.GPUModeMIG {
-				shares += n.shareRoom(i, cl.Share, domain)
-			}
-		}
-		room = min(room, shares)
-	case ofInstance(cl):
-		instances := 0
-		for i := range n.gpus {
-			if c.takes(n, i) && n.gpus[i].mode == berth.GPUModeMIG {
-				instances += c.instanceRoom(n, i, cl)
-			}
-		}
-		room = min(room, instances)
+	if !wantsGPU(g) {
+		return room
 	}
-	return room
+	there := 0
+	for i := range n.gpus {
+		switch divided := n.gpus[i].mode == berth.GPUModeMIG; {
+		case !c.takes(n, i) || divided != ofInstance(cl):
+		case divided:
+			there += c.instanceRoom(n, i, cl)
+		case cl.Share != nil:
+			there += n.shareRoom(i, cl.Share, domain)
+		case len(n.gpus[i].holders()) == 0:
+			there++
+		}
+	}
+	return min(room, there/max(cl.GPUs, 1))
 }
 
 // shareRoom is how many shares of one kind fit on a GPU now.

@@ -65,7 +65,7 @@ func (c *Checker) exchanges(gangs map[gangKey]berth.ReservationReport) error {
 // been found before the victims or after them: no order tells.
 func (w *world) placeReleased() {
 	for key, r := range w.gangs {
-		rep := w.beneficiary(key)
+		rep := w.find(key)
 		if r.Moving && w.kept[key] == 0 && rep != nil && rep.state == berth.ReplicaReleasing && rep.cause != berth.CauseMemberFailed && rep.comesBack() {
 			w.preemptions++
 			w.chargePlace(rep)
@@ -129,17 +129,15 @@ func (c *Checker) imagine(opened []*preemption, but *replica, gangs map[gangKey]
 	w := &world{Checker: c, gangs: gangs, known: true, preemptions: len(c.preemptions) + len(c.kept)}
 	w.share(opened)
 	var drained []*replica
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			asked := rep.asked() && !rep.needless()
-			leaves := rep.state == berth.ReplicaReleasing || asked
-			if asked && rep.preemption == nil {
-				drained = append(drained, rep)
-			}
-			w.vanish(slices.DeleteFunc(slices.Clone(rep.members), func(m *member) bool {
-				return !leaves && m.state != stopping || rep.preemption != nil && slices.Contains(opened, rep.preemption) || m.preemption != nil && slices.Contains(opened, m.preemption)
-			}))
+	for rep := range c.replicas() {
+		asked := rep.asked() && !rep.needless()
+		leaves := rep.state == berth.ReplicaReleasing || asked
+		if asked && rep.preemption == nil {
+			drained = append(drained, rep)
 		}
+		w.vanish(slices.DeleteFunc(slices.Clone(rep.members), func(m *member) bool {
+			return !leaves && m.state != stopping || rep.preemption != nil && slices.Contains(opened, rep.preemption) || m.preemption != nil && slices.Contains(opened, m.preemption)
+		}))
 	}
 	if w.left = len(w.gone) > 0; w.left {
 		w.waiting = c.inQueues()
@@ -150,13 +148,13 @@ func (c *Checker) imagine(opened []*preemption, but *replica, gangs map[gangKey]
 		}
 	}
 	for key, r := range gangs {
-		if rep := c.beneficiary(key); r.Moving && c.kept[key] == 0 && rep != nil && rep != but && (rep.state == berth.ReplicaPending || slices.Contains(drained, rep)) {
+		if rep := c.find(key); r.Moving && c.kept[key] == 0 && rep != nil && rep != but && (rep.state == berth.ReplicaPending || slices.Contains(drained, rep)) {
 			w.preemptions++ // its place is kept since this pass: it held nothing before, or has to leave a node that is drained
 			w.chargePlace(rep)
 		}
 	}
 	for key, until := range c.kept {
-		rep := c.beneficiary(key)
+		rep := c.find(key)
 		hasVictims := slices.ContainsFunc(opened, func(p *preemption) bool { return p.beneficiary == key })
 		if rep == nil || rep == but || hasVictims { // for victims it has given up its place
 			continue
@@ -194,7 +192,7 @@ func (w *world) forget() { w.back(0, 0) }
 
 // putIn charges a beneficiary for its minimum.
 func (w *world) putIn(r *preemption) {
-	rep := w.beneficiary(r.beneficiary)
+	rep := w.find(r.beneficiary)
 	low, high := w.asks(rep)
 	if low != high {
 		w.known = false
@@ -246,7 +244,7 @@ func (w *world) anyOrder(left []*preemption) error {
 
 // judge asserts that the victims of one beneficiary are right.
 func (w *world) judge(r *preemption) error {
-	rep := w.beneficiary(r.beneficiary)
+	rep := w.find(r.beneficiary)
 	asked, high := w.asks(rep)
 	if asked != high {
 		return nil

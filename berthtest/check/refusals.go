@@ -148,11 +148,10 @@ func honest(order berth.Order, e berth.OrderReported) bool {
 
 // lifeRefused: a report about a life that is over is stale.
 func (c *Checker) lifeRefused(id berth.JobID, number int, incarnation berth.Incarnation, err error) error {
-	j := c.jobs[id]
-	if j == nil || j.replicas[number] == nil {
+	rep := c.find(gangKey{id, number})
+	if rep == nil {
 		return nil
 	}
-	rep := j.replicas[number]
 	over := incarnation < rep.incarnation || incarnation == rep.incarnation && rep.state == berth.ReplicaPending
 	if over && !errors.Is(err, berth.ErrStale) {
 		return broken(PromiseS9, "a report about incarnation %d of %s, which is over, was refused with %v", incarnation, rep, err)

@@ -71,10 +71,8 @@ func (c *Checker) repartition(r berth.Repartition) error {
 // beginRepair: a repair begins with the first order that it takes, so that the members for which it
 // is hold nothing any more, on whatever GPU they died.
 func (c *Checker) beginRepair(r berth.Repartition) {
-	if j := c.jobs[r.Job]; j != nil && j.replicas[r.Replica] != nil {
-		if rep := j.replicas[r.Replica]; rep.state == berth.ReplicaRepairing {
-			c.freeAll(rep, broke, lost)
-		}
+	if rep := c.find(gangKey{r.Job, r.Replica}); rep != nil && rep.state == berth.ReplicaRepairing {
+		c.freeAll(rep, broke, lost)
 	}
 }
 
@@ -174,8 +172,7 @@ func (c *Checker) hasBeneficiary(r berth.Repartition, n *node) error {
 	if r.Cause.Code != right {
 		return broken(PromiseCauses, "order %d makes GPU %d of node %s %s, which is %s, because of %q", r.ID, r.GPU, r.Node, r.Mode, g.mode, r.Cause.Code)
 	}
-	j := c.jobs[r.Job]
-	if j == nil || j.replicas[r.Replica] == nil {
+	if c.find(gangKey{r.Job, r.Replica}) == nil {
 		return broken(PromiseOrders, "order %d is for %s/%d, which does not exist", r.ID, r.Job, r.Replica)
 	}
 	return nil

@@ -240,15 +240,13 @@ func (c *Checker) againstDivided(list []berth.PartitionedCount) error {
 func (c *Checker) againstQueues(r berth.FleetReport) error {
 	states, backoff, waiting := c.States(), 0, map[berth.QueueID]int{}
 	total := 0
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			if rep.readyAt != 0 {
-				backoff++
-			}
-			if rep.waits() {
-				waiting[j.queue.spec.Name]++
-				total++
-			}
+	for rep := range c.replicas() {
+		if rep.readyAt != 0 {
+			backoff++
+		}
+		if rep.waits() {
+			waiting[rep.job.queue.spec.Name]++
+			total++
 		}
 	}
 	var listed []berth.QueueID

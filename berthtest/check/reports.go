@@ -100,11 +100,10 @@ func answer(outcome berth.Outcome, left bool) protocol.Signal {
 // life finds the replica of a report about a life. A report about one that is
 // over is never accepted.
 func (c *Checker) life(what string, id berth.JobID, number int, incarnation berth.Incarnation) (*replica, error) {
-	j := c.jobs[id]
-	if j == nil || j.replicas[number] == nil {
+	rep := c.find(gangKey{id, number})
+	if rep == nil {
 		return nil, broken(PromiseS9, "%s of %s/%d was accepted, which is not known", what, id, number)
 	}
-	rep := j.replicas[number]
 	if rep.state == berth.ReplicaPending || rep.incarnation != incarnation {
 		return nil, broken(PromiseS9, "%s of incarnation %d of %s was accepted, which is %s, its last incarnation %d", what, incarnation, rep, rep.state, rep.incarnation)
 	}

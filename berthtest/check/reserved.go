@@ -95,15 +95,13 @@ func (c *Checker) trespass(rep *replica, n *node) {
 // comeBackTo reports whether a place on some nodes was kept, from this pass on, for a gang of which
 // all members died.
 func (c *Checker) comeBackTo(nodes []berth.NodeID) bool {
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			if rep.state != berth.ReplicaPending || rep.readyAt == 0 || !c.unseen(rep) {
-				continue
-			}
-			for _, s := range rep.stood {
-				if slices.Contains(nodes, s.node.spec.ID) {
-					return true
-				}
+	for rep := range c.replicas() {
+		if rep.state != berth.ReplicaPending || rep.readyAt == 0 || !c.unseen(rep) {
+			continue
+		}
+		for _, s := range rep.stood {
+			if slices.Contains(nodes, s.node.spec.ID) {
+				return true
 			}
 		}
 	}
@@ -222,10 +220,10 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 		if _, kept := gangs[key]; kept {
 			continue
 		}
-		switch j := c.jobs[key.job]; {
+		switch rep := c.find(key); {
 		case r.Until <= c.now:
 			c.saw("reservation of a gang timed out")
-		case j != nil && j.replicas[key.replica] != nil && j.replicas[key.replica].state == berth.ReplicaPending:
+		case rep != nil && rep.state == berth.ReplicaPending:
 			c.saw("reservation of a gang ended with a node")
 		}
 	}
@@ -274,11 +272,10 @@ func (c *Checker) againstGang(key gangKey, gangs map[gangKey]berth.ReservationRe
 	if r.Moving {
 		return c.againstMove(key, gangs)
 	}
-	j := c.jobs[key.job]
-	if j == nil || j.replicas[key.replica] == nil || !c.mayReserve(j.replicas[key.replica], &r) {
+	rep := c.find(key)
+	if rep == nil || !c.mayReserve(rep, &r) {
 		return broken(PromiseReservations, "%s has a reservation and does not wait", key)
 	}
-	rep := j.replicas[key.replica]
 	if err := c.takeWork(key, r); err != nil {
 		return err
 	}

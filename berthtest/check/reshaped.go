@@ -89,13 +89,9 @@ func most(t *mig.Product, others []mig.Placement, p *mig.Profile) int {
 // reshaped asserts, of a fleet at rest, that nobody waits for one GPU or one instance
 // beside a GPU that nobody uses and that could be changed into it, and that GPUs that
 // nobody uses or waits for are back in the layout of their pool if they left it by order.
-func (c *Checker) reshaped(all set) error {
-	waiting := false
-	for _, rep := range all.sorted() {
-		if !rep.waits() {
-			continue
-		}
-		waiting = true
+func (c *Checker) reshaped() error {
+	waiting := c.placeless()
+	for _, rep := range waiting {
 		if n, i := c.couldBecome(rep); n != nil {
 			return broken(PromiseL1, "%s is %s and waits for one member's place; nobody holds GPU %d of node %s, which could be changed", rep, rep.state, i, n.spec.ID)
 		}
@@ -103,7 +99,7 @@ func (c *Checker) reshaped(all set) error {
 	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
 		n := c.nodes[id]
 		want := slices.SortedFunc(slices.Values(c.geometry(n).Layout), mig.ProfileName.Compare)
-		if waiting || n.closed() || c.geometry(n).Kind != berth.GeometryAdaptive || len(want) == 0 || !layable(c.table(n), nil, want) {
+		if len(waiting) > 0 || n.closed() || c.geometry(n).Kind != berth.GeometryAdaptive || len(want) == 0 || !layable(c.table(n), nil, want) {
 			continue
 		}
 		for i := range n.gpus {

@@ -95,13 +95,11 @@ func (c *Checker) failed(rep *replica, fault berth.Fault) {
 // losePlaces: a gang that backs off, and of which a member died on hardware that is lost now, has
 // lost hardware.
 func (c *Checker) losePlaces(lost func(stand) bool) {
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			for _, s := range rep.stood {
-				if rep.state == berth.ReplicaPending && rep.readyAt != 0 && lost(s) && !rep.struck {
-					rep.struck = true
-					c.saw("lost hardware while it backed off")
-				}
+	for rep := range c.replicas() {
+		for _, s := range rep.stood {
+			if rep.state == berth.ReplicaPending && rep.readyAt != 0 && lost(s) && !rep.struck {
+				rep.struck = true
+				c.saw("lost hardware while it backed off")
 			}
 		}
 	}
@@ -124,11 +122,9 @@ func (c *Checker) unseen(rep *replica) bool { return rep.failedIn >= c.passes-1 
 // justFailed lists the gangs that back off since a failure that no pass had seen before the last
 // one, and that have stood somewhere.
 func (c *Checker) justFailed() (list []*replica) {
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			if rep.readyAt != 0 && len(rep.stood) > 0 && c.unseen(rep) {
-				list = append(list, rep)
-			}
+	for rep := range c.replicas() {
+		if rep.readyAt != 0 && len(rep.stood) > 0 && c.unseen(rep) {
+			list = append(list, rep)
 		}
 	}
 	return list
@@ -142,26 +138,24 @@ func (c *Checker) isBackoff(rep *replica, r *berth.ReservationReport) bool {
 // returns: while a gang backs off after all of its members died, its place is kept for it, from
 // the next pass on, unless something came in between.
 func (c *Checker) returns(gangs map[gangKey]berth.ReservationReport, passed bool) error {
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			if rep.state != berth.ReplicaPending || rep.readyAt == 0 || rep.left != berth.CauseMemberFailed {
-				continue
-			}
-			r, kept := gangs[rep.key()]
-			there := kept && r.Moving
-			for _, s := range rep.stood {
-				there = there && slices.Contains(r.Nodes, s.node.spec.ID)
-			}
-			if !passed || !c.unseen(rep) { // it may have been taken since, and a node may be open that was not
-				rep.whole = rep.whole && there
-				continue
-			}
-			if rep.whole = c.standsFree(rep, gangs); rep.whole && !there {
-				return broken(PromiseReservations, "all members of %s died, its place is free, and it is not kept for it: %v", rep, r)
-			}
-			if rep.whole {
-				c.saw("the place of a gang was kept of which all members died")
-			}
+	for rep := range c.replicas() {
+		if rep.state != berth.ReplicaPending || rep.readyAt == 0 || rep.left != berth.CauseMemberFailed {
+			continue
+		}
+		r, kept := gangs[rep.key()]
+		there := kept && r.Moving
+		for _, s := range rep.stood {
+			there = there && slices.Contains(r.Nodes, s.node.spec.ID)
+		}
+		if !passed || !c.unseen(rep) { // it may have been taken since, and a node may be open that was not
+			rep.whole = rep.whole && there
+			continue
+		}
+		if rep.whole = c.standsFree(rep, gangs); rep.whole && !there {
+			return broken(PromiseReservations, "all members of %s died, its place is free, and it is not kept for it: %v", rep, r)
+		}
+		if rep.whole {
+			c.saw("the place of a gang was kept of which all members died")
 		}
 	}
 	return nil
@@ -226,7 +220,8 @@ func (c *Checker) surelyAdmitted(rep *replica) bool {
 	return admitted
 }
 
-// ownedByOthers reports whether a node is set aside in advance, or for a gang that runs there.
+// ownedByOthers reports whether a node is set aside in advance, or for another gang that runs
+// there.
 func (c *Checker) ownedByOthers(rep *replica, n *node) bool {
 	for _, r := range c.booked {
 		if r.has(n) || r.spec.GPUs > 0 && !r.told {
@@ -247,7 +242,7 @@ func (c *Checker) ownedByOthers(rep *replica, n *node) bool {
 func (c *Checker) promisedToOthers(rep *replica, n *node, gangs map[gangKey]berth.ReservationReport, preemptions map[gangKey]*preemption) bool {
 	for key, r := range gangs {
 		promised := r.Moving || preemptions[key] != nil || c.kept[key] != 0
-		if other := c.beneficiary(key); other != nil && key != rep.key() {
+		if other := c.find(key); other != nil && key != rep.key() {
 			promised = promised || c.mayPass(other, rep.key()) || c.mayPassOnceLeft(other, rep.key())
 		}
 		if key != rep.key() && promised && slices.Contains(r.Nodes, n.spec.ID) {

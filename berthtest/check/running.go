@@ -59,7 +59,7 @@ func (w *world) anyOrderKeeps(left []*preemption) (first error) {
 
 // reclaimed are the victims of a preemption that are of another queue and do not move.
 func (c *Checker) reclaimed(r *preemption) []victim {
-	rep := c.beneficiary(r.beneficiary)
+	rep := c.find(r.beneficiary)
 	return slices.DeleteFunc(r.evicted(), func(v victim) bool { return rep == nil || v.job.queue == rep.job.queue })
 }
 
@@ -71,7 +71,7 @@ func (w *world) leavesWhatRuns(r *preemption) error {
 	}
 	defer w.back(len(before), len(w.here))
 	for _, v := range list {
-		_, path := parting(w.beneficiary(r.beneficiary).job.queue, v.job.queue)
+		_, path := parting(w.find(r.beneficiary).job.queue, v.job.queue)
 		seen := "what is taken back leaves the guarantees"
 		for _, q := range path {
 			guarantee, stated := q.spec.Guarantee[quota.GPUMilli]
@@ -93,11 +93,9 @@ func (w *world) leavesWhatRuns(r *preemption) error {
 // runs is what the gangs of a queue hold that run and stay.
 func (w *world) runs(q *queue) int64 {
 	sum := int64(0)
-	for _, j := range w.jobs {
-		for _, rep := range j.replicas {
-			if j.queue.below(q.spec.Name) && w.ran(rep) {
-				sum += w.held(slices.DeleteFunc(slices.Clone(rep.members), func(m *member) bool { return m.node == nil || m.state == binding || m.state == broke }))
-			}
+	for rep := range w.replicas() {
+		if rep.job.queue.below(q.spec.Name) && w.ran(rep) {
+			sum += w.held(slices.DeleteFunc(slices.Clone(rep.members), func(m *member) bool { return m.node == nil || m.state == binding || m.state == broke }))
 		}
 	}
 	return sum

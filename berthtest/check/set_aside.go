@@ -110,7 +110,7 @@ func (c *Checker) leavesAsTold(rep *replica, at berth.Time) bool {
 
 // leavesGang is leavesBy for the reservation of a gang.
 func (c *Checker) leavesGang(rep *replica, key gangKey, at berth.Time) bool {
-	if other := c.beneficiary(key); other != nil && other.state == berth.ReplicaPending && c.now >= other.pendingSince.Add(c.policy.AssumedRuntime) {
+	if other := c.find(key); other != nil && other.state == berth.ReplicaPending && c.now >= other.pendingSince.Add(c.policy.AssumedRuntime) {
 		return c.leavesAsTold(rep, at)
 	}
 	return c.leavesBy(rep, at)
@@ -266,22 +266,12 @@ func (c *Checker) inReservation(n *node) bool {
 
 // bookedFor reports whether a node is set aside for a gang that is to have it, or has it.
 func (c *Checker) bookedFor(n *node) bool {
-	for _, r := range c.booked {
-		if r.has(n) || r.spec.GPUs > 0 && !r.told {
-			return true
-		}
-	}
 	for _, r := range c.gangs {
 		if slices.Contains(r.Nodes, n.spec.ID) {
 			return true
 		}
 	}
-	for other := range c.alone {
-		if other.alone[c.key(n, other.job.spec.Topology.Exclusive)] {
-			return true
-		}
-	}
-	return false
+	return c.ownedByOthers(nil, n)
 }
 
 // noteKeptOut notes if anybody waits although it would fit, but for what is set aside. It is
@@ -301,19 +291,17 @@ func (c *Checker) noteKeptOut() {
 	look(byExclusive, len(c.alone) > 0, "an exclusive gang")
 	look(byBurnIn, c.policy.Health.BurnIn != 0, "a burn-in")
 	look(bySpare, len(c.spares) > 0, "spares")
-	for _, j := range c.jobs {
-		for _, rep := range j.replicas {
-			if len(ways) == 0 {
-				return
-			}
-			if !rep.waits() || c.couldStart(rep, 0) {
-				continue
-			}
-			for way, what := range ways {
-				if c.couldStart(rep, way) {
-					c.saw(what)
-					delete(ways, way)
-				}
+	for rep := range c.replicas() {
+		if len(ways) == 0 {
+			return
+		}
+		if !rep.waits() || c.couldStart(rep, 0) {
+			continue
+		}
+		for way, what := range ways {
+			if c.couldStart(rep, way) {
+				c.saw(what)
+				delete(ways, way)
 			}
 		}
 	}

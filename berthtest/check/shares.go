@@ -57,20 +57,18 @@ func (w *world) index(q *queue) quota.QueueIndex {
 // demand is what a leaf uses and what its gangs wait for in all. False: it is not known.
 func (w *world) demand(leaf *queue, opened []*preemption) (int64, bool) {
 	sum := leaf.used[quota.GPUMilli]
-	for _, j := range w.jobs {
-		for _, rep := range j.replicas {
-			told := rep.asked() && slices.Contains(opened, rep.preemption) || rep.shrinksFor(opened)
-			grew := told && rep.has(absent) && rep.readyAt == 0
-			if j.queue != leaf || !rep.waits() && !grew {
-				continue
+	for rep := range w.replicas() {
+		told := rep.asked() && slices.Contains(opened, rep.preemption) || rep.shrinksFor(opened)
+		grew := told && rep.has(absent) && rep.readyAt == 0
+		if rep.job.queue != leaf || !rep.waits() && !grew {
+			continue
+		}
+		for g := range rep.job.spec.Groups {
+			group := &rep.job.spec.Groups[g]
+			if ofInstance(&group.Claim) {
+				return 0, false
 			}
-			for g := range j.spec.Groups {
-				group := &j.spec.Groups[g]
-				if ofInstance(&group.Claim) {
-					return 0, false
-				}
-				sum += w.largest(&group.Claim) * int64(group.Members-rep.placed(g))
-			}
+			sum += w.largest(&group.Claim) * int64(group.Members-rep.placed(g))
 		}
 	}
 	return sum, true

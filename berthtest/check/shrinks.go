@@ -158,17 +158,16 @@ func (w *world) partsFirst(rep *replica, r *preemption, before int) error {
 	}
 	w.back(before, len(w.here))
 	asked, _ := w.asks(rep)
-	for _, j := range w.jobs {
-		for _, other := range j.replicas {
-			_, told := w.told[other] // else it was on its way out until the end of the pass
-			ready := other.preemption == r || other.state == berth.ReplicaRunning && (other.order == nil && !told || other.shrinksFor(w.opened))
-			if j.queue != rep.job.queue || !ready || compareRank(other, rep) >= 0 || j.spec.Class == berth.ClassLatencyCritical || j.spec.Topology.Exclusive != "" {
-				continue
-			}
-			for _, unit := range w.extras(other) {
-				if !w.tooLarge(rep, asked, unit, w.held(unit.members)) {
-					w.vanish(unit.members)
-				}
+	for other := range w.replicas() {
+		spec := &other.job.spec
+		_, told := w.told[other] // else it was on its way out until the end of the pass
+		ready := other.preemption == r || other.state == berth.ReplicaRunning && (other.order == nil && !told || other.shrinksFor(w.opened))
+		if other.job.queue != rep.job.queue || !ready || compareRank(other, rep) >= 0 || spec.Class == berth.ClassLatencyCritical || spec.Topology.Exclusive != "" {
+			continue
+		}
+		for _, unit := range w.extras(other) {
+			if !w.tooLarge(rep, asked, unit, w.held(unit.members)) {
+				w.vanish(unit.members)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"encoding"
 	"fmt"
 	"strconv"
 	"strings"
@@ -72,9 +73,9 @@ func (a *arguments) word(i int) string {
 }
 
 func (a *arguments) number(i int) int {
-	n, err := strconv.Atoi(a.word(i))
+	n, err := parseNumber(a.word(i))
 	if err != nil {
-		a.fail("%q is not a number", a.word(i))
+		a.fail("%v", err)
 	}
 	return n
 }
@@ -117,17 +118,37 @@ func (a *arguments) list(key string) []string {
 	return strings.Split(text, "|")
 }
 
-// integer returns the number of a key, or the one to take if it is not there.
-func (a *arguments) integer(key string, absent int) int {
+// read returns the value of a key as a function reads it, or the one to take if it is not there.
+func read[T any](a *arguments, key string, absent T, parse func(string) (T, error)) T {
 	text, ok := a.lookup(key)
 	if !ok {
 		return absent
 	}
-	n, err := strconv.Atoi(text)
+	v, err := parse(text)
 	if err != nil {
-		a.fail("%s=%s is not a number", key, text)
+		a.fail("%s=%s: %v", key, text, err)
 	}
-	return n
+	return v
+}
+
+func (a *arguments) integer(key string, absent int) int { return read(a, key, absent, parseNumber) }
+
+func (a *arguments) span(key string) berth.Duration { return read(a, key, 0, parseSpan) }
+
+// milli returns the thousandths of a decimal number, as of cores.
+func (a *arguments) milli(key string, absent int64) int64 { return read(a, key, absent, parseMilli) }
+
+// memory returns MiB.
+func (a *arguments) memory(key string, absent int64) int64 { return read(a, key, absent, parseMemory) }
+
+// one reads one of the words that a type has, such as a class. It is as it was if the key is not
+// there.
+func (a *arguments) one(key string, of encoding.TextUnmarshaler) {
+	if text, ok := a.lookup(key); ok {
+		if err := of.UnmarshalText([]byte(text)); err != nil {
+			a.fail("%s=%s: %v", key, text, err)
+		}
+	}
 }
 
 func (a *arguments) yes(key string) bool {
@@ -136,44 +157,6 @@ func (a *arguments) yes(key string) bool {
 		a.fail("%s=%s: yes is all that can be said", key, text)
 	}
 	return ok
-}
-
-func (a *arguments) span(key string) berth.Duration {
-	text, ok := a.lookup(key)
-	if !ok {
-		return 0
-	}
-	d, err := parseSpan(text)
-	if err != nil {
-		a.fail("%s=%s: %v", key, text, err)
-	}
-	return d
-}
-
-// milli returns the thousandths of a decimal number, as of cores.
-func (a *arguments) milli(key string, absent int64) int64 {
-	text, ok := a.lookup(key)
-	if !ok {
-		return absent
-	}
-	n, err := parseMilli(text)
-	if err != nil {
-		a.fail("%s=%s: %v", key, text, err)
-	}
-	return n
-}
-
-// memory returns MiB.
-func (a *arguments) memory(key string, absent int64) int64 {
-	text, ok := a.lookup(key)
-	if !ok {
-		return absent
-	}
-	n, err := parseMemory(text)
-	if err != nil {
-		a.fail("%s=%s: %v", key, text, err)
-	}
-	return n
 }
 
 // labels reads k:v|k:v.
@@ -245,16 +228,12 @@ func (a *arguments) amounts(key string) quota.Amounts {
 	return amounts
 }
 
-func (a *arguments) compute(key string) berth.ComputeCapability {
-	text, ok := a.lookup(key)
-	if !ok {
-		return berth.ComputeCapability{}
-	}
-	c, err := berth.ParseComputeCapability(text)
+func parseNumber(text string) (int, error) {
+	n, err := strconv.Atoi(text)
 	if err != nil {
-		a.fail("%s=%s: %v", key, text, err)
+		return 0, fmt.Errorf("%q is not a number", text)
 	}
-	return c
+	return n, nil
 }
 
 func parseSpan(text string) (berth.Duration, error) {
@@ -312,6 +291,32 @@ func expandNames(text string) ([]string, error) {
 		names = append(names, fmt.Sprintf("%s%0*d", prefix, len(digits), n))
 	}
 	return names, nil
+}
+
+// expand lists the names of a list with ranges.
+func expand(list []string) ([]string, error) {
+	var all []string
+	for _, text := range list {
+		names, err := expandNames(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, names...)
+	}
+	return all, nil
+}
+
+// members reads the words from a position on as members.
+func (a *arguments) members(from int) ([]berth.MemberRef, error) {
+	var list []berth.MemberRef
+	for i := from; i < len(a.words); i++ {
+		ref, err := parseMember(a.word(i))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, ref)
+	}
+	return list, nil
 }
 
 // parseReplica reads train or web/3.

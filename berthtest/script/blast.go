@@ -60,19 +60,11 @@ func affected(list []berth.AffectedReplica) string {
 
 // shared prints the jobs that share GPUs with a replica.
 func shared(f *berth.SharedBlastRadius) string {
-	line := "shares a GPU with: " + join(names(f.Device))
+	line := "shares a GPU with: " + join(f.Device)
 	if len(f.Process) > 0 {
-		line += "; its process faults also hit: " + join(names(f.Process))
+		line += "; its process faults also hit: " + join(f.Process)
 	}
 	return line
-}
-
-func names(ids []berth.JobID) []string {
-	var list []string
-	for _, id := range ids {
-		list = append(list, string(id))
-	}
-	return list
 }
 
 // partitioned prints the MIG instances that exist.

@@ -12,11 +12,7 @@ import (
 // defragmentation reads the policy of moves.
 func (a *arguments) defragmentation() berth.Defragmentation {
 	m := berth.Defragmentation{MaxMoves: a.integer("max-moves", 0)}
-	if text, ok := a.lookup("defragmentation"); ok {
-		if err := m.Mode.UnmarshalText([]byte(text)); err != nil {
-			a.fail("defragmentation=%s: %v", text, err)
-		}
-	}
+	a.one("defragmentation", &m.Mode)
 	return m
 }
 

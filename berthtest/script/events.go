@@ -27,19 +27,19 @@ type factory func(*Session, *arguments) ([]berth.Event, error)
 var factories = map[string]factory{
 	"node":          nodeEvents,
 	"update":        updateEvent,
-	"cordon":        onNode(func(n berth.NodeID, reason string) berth.Event { return berth.NodeCordoned{Node: n, Reason: reason} }),
-	"uncordon":      onNode(func(n berth.NodeID, _ string) berth.Event { return berth.NodeUncordoned{Node: n} }),
+	"cordon":        about(func(n berth.NodeID, reason string) berth.Event { return berth.NodeCordoned{Node: n, Reason: reason} }),
+	"uncordon":      about(func(n berth.NodeID, _ string) berth.Event { return berth.NodeUncordoned{Node: n} }),
 	"drain":         drainNode,
-	"lose":          onNode(func(n berth.NodeID, reason string) berth.Event { return berth.NodeLost{Node: n, Reason: reason} }),
+	"lose":          about(func(n berth.NodeID, reason string) berth.Event { return berth.NodeLost{Node: n, Reason: reason} }),
 	"fail-gpu":      failGPU,
 	"repair-gpu":    repairGPU,
 	"xid":           xidReported,
 	"partition-gpu": partitionGPU,
 	"table":         setTable,
 	"reserve":       reserve,
-	"unreserve":     unreserve,
+	"unreserve":     about(func(r berth.ReservationID, _ string) berth.Event { return berth.ReservationRemoved{Reservation: r} }),
 	"queue":         setQueue,
-	"remove-queue":  removeQueue,
+	"remove-queue":  about(func(q berth.QueueID, _ string) berth.Event { return berth.QueueRemoved{Queue: q} }),
 	"policy":        changePolicy,
 
 	"job":           submitJob,
@@ -103,9 +103,7 @@ func (a *arguments) node() berth.Node {
 		gpu = berth.GPU{Product: product}
 	}
 	gpu.MemoryMiB = a.memory("gpu-memory", gpu.MemoryMiB)
-	if c := a.compute("compute"); c != (berth.ComputeCapability{}) {
-		gpu.ComputeCapability = c
-	}
+	gpu.ComputeCapability = read(a, "compute", gpu.ComputeCapability, berth.ParseComputeCapability)
 	if a.yes("nvlink") {
 		gpu.Clique = "nvlink"
 	}
@@ -125,9 +123,10 @@ func (a *arguments) node() berth.Node {
 	return n
 }
 
-func onNode(make func(berth.NodeID, string) berth.Event) factory {
+// about is a command with a name alone, and perhaps a reason.
+func about[ID ~string](make func(ID, string) berth.Event) factory {
 	return func(_ *Session, a *arguments) ([]berth.Event, error) {
-		return one(make(berth.NodeID(a.word(0)), a.reason), a.finish(1))
+		return one(make(ID(a.word(0)), a.reason), a.finish(1))
 	}
 }
 
@@ -149,10 +148,6 @@ func setQueue(_ *Session, a *arguments) ([]berth.Event, error) {
 	return one(berth.QueueSet{Queue: q}, a.finish(1))
 }
 
-func removeQueue(_ *Session, a *arguments) ([]berth.Event, error) {
-	return one(berth.QueueRemoved{Queue: berth.QueueID(a.word(0))}, a.finish(1))
-}
-
 func changePolicy(_ *Session, a *arguments) ([]berth.Event, error) {
 	return one(berth.PolicyChanged{Policy: a.policy()}, a.finish(0))
 }
@@ -163,7 +158,6 @@ func (a *arguments) policy() berth.Policy {
 		ReleaseAttempts: a.integer("release-attempts", 0),
 		RetryBackoff:    a.span("retry-backoff"), MaxRetryBackoff: a.span("max-retry-backoff"),
 		PassBudget:   a.integer("pass-budget", 0),
-		Locality:     a.locality(),
 		Stretch:      a.integer("stretch", 0),
 		ReserveAfter: a.span("reserve-after"), ReservedGangs: a.integer("reserved-gangs", 0),
 		ReservationTimeout: a.span("reservation-timeout"), AssumedRuntime: a.span("assumed-runtime"), RuntimeSamples: a.integer("runtime-samples", 0),
@@ -175,20 +169,11 @@ func (a *arguments) policy() berth.Policy {
 		Health:             a.health(),
 		HotSpares:          a.hotSpares(),
 	}
+	a.one("locality", &p.Locality)
 	for _, text := range a.all("geometry") {
 		p.Geometry = append(p.Geometry, a.geometry(text))
 	}
 	return p
-}
-
-func (a *arguments) locality() berth.Locality {
-	l := berth.LocalityStrict
-	if text, ok := a.lookup("locality"); ok {
-		if err := l.UnmarshalText([]byte(text)); err != nil {
-			a.fail("locality=%s: %v", text, err)
-		}
-	}
-	return l
 }
 
 func (a *arguments) config() berth.Config {
@@ -222,13 +207,9 @@ func reportOrders(s *Session, a *arguments) ([]berth.Event, error) {
 	if err := outcome.UnmarshalText([]byte(a.word(1))); err != nil {
 		return nil, err
 	}
-	var members []berth.MemberRef
-	for i := 2; i < len(a.words); i++ {
-		ref, err := parseMember(a.word(i))
-		if err != nil {
-			return nil, err
-		}
-		members = append(members, ref)
+	members, err := a.members(2)
+	if err != nil {
+		return nil, err
 	}
 	var events []berth.Event
 	report := func(id berth.OrderID) {

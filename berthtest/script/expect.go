@@ -101,11 +101,11 @@ func placesOf(members []berth.MemberPlacement) string {
 
 // nodesOf lists the nodes of members, each once, joined as in a script.
 func nodesOf(members []berth.MemberPlacement) string {
-	var names []string
+	var nodes []berth.NodeID
 	for i := range members {
-		if name := string(members[i].Node); !slices.Contains(names, name) {
-			names = append(names, name)
+		if id := members[i].Node; !slices.Contains(nodes, id) {
+			nodes = append(nodes, id)
 		}
 	}
-	return join(names)
+	return join(nodes)
 }

@@ -39,11 +39,7 @@ func (a *arguments) hotSpares() []berth.HotSpares {
 func (s *Session) health() error {
 	r := s.core.Report()
 	for _, p := range r.HotSpares {
-		nodes := make([]string, len(p.Nodes))
-		for i, id := range p.Nodes {
-			nodes[i] = string(id)
-		}
-		s.print("hot spares of pool %s: %d of %d free, %d in use: %s", p.Pool, p.Free, p.Wanted, p.InUse, join(nodes))
+		s.print("hot spares of pool %s: %d of %d free, %d in use: %s", p.Pool, p.Free, p.Wanted, p.InUse, join(p.Nodes))
 	}
 	for _, h := range r.Health {
 		line := string(h.Node)

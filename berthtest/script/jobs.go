@@ -58,11 +58,7 @@ func (a *arguments) job() berth.Job {
 		j.Checkpoint = berth.Checkpoint{Supported: true, Cost: a.span("checkpoint")}
 	}
 	j.Checkpoint.Interval, j.Checkpoint.RestartCost = a.span("checkpoint-every"), a.span("restart")
-	if text, ok := a.lookup("class"); ok {
-		if err := j.Class.UnmarshalText([]byte(text)); err != nil {
-			a.fail("class=%s: %v", text, err)
-		}
-	}
+	a.one("class", &j.Class)
 	groups := a.all("group")
 	if len(groups) == 0 {
 		j.Groups = []berth.Group{a.group("", a.integer("members", 1))}
@@ -104,7 +100,7 @@ func (a *arguments) group(name string, members int) berth.Group {
 		},
 		Selector: berth.Selector{
 			Pools: a.list("pool"), Products: a.list("product"), Labels: a.labels("labels"), Tolerations: a.tolerations(),
-			MinGPUMemoryMiB: a.memory("min-gpu-memory", 0), MinComputeCapability: a.compute("min-compute"),
+			MinGPUMemoryMiB: a.memory("min-gpu-memory", 0), MinComputeCapability: read(a, "min-compute", berth.ComputeCapability{}, berth.ParseComputeCapability),
 		},
 		Topology: berth.Topology{
 			Balance: a.text("balance"), Spread: a.text("spread"), MaxSkew: a.integer("max-skew", 0),
@@ -122,11 +118,7 @@ func (a *arguments) group(name string, members int) berth.Group {
 	}
 	if _, ok := a.lookup("share"); ok {
 		share := &berth.Share{GPUMilli: a.integer("share", 0), MemoryMiB: a.memory("share-memory", 0)}
-		if text, ok := a.lookup("mode"); ok {
-			if err := share.Mode.UnmarshalText([]byte(text)); err != nil {
-				a.fail("mode=%s: %v", text, err)
-			}
-		}
+		a.one("mode", &share.Mode)
 		g.Claim.Share = share
 	}
 	return g
@@ -211,12 +203,8 @@ func failMembers(s *Session, a *arguments) ([]berth.Event, error) {
 		return nil, err
 	}
 	e := berth.MemberFailed{Job: id, Replica: replica, Incarnation: s.incarnation(a, id, replica), Reason: a.reason}
-	for i := 1; i < len(a.words); i++ {
-		ref, err := parseMember(a.word(i))
-		if err != nil {
-			return nil, err
-		}
-		e.Members = append(e.Members, ref)
+	if e.Members, err = a.members(1); err != nil {
+		return nil, err
 	}
 	if text := a.text("fault"); text != "" {
 		if err := e.Fault.UnmarshalText([]byte(text)); err != nil {

@@ -3,7 +3,6 @@ package script
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/berth-sched/berth"
@@ -13,11 +12,7 @@ import (
 // partition reads how a GPU is used: mode=mig and instances=3g.40gb@0:4|3g.40gb@4:4.
 func (a *arguments) partition() (berth.GPUMode, []mig.Placement) {
 	mode := berth.GPUModeWhole
-	if text, ok := a.lookup("mode"); ok {
-		if err := mode.UnmarshalText([]byte(text)); err != nil {
-			a.fail("mode=%s: %v", text, err)
-		}
-	}
+	a.one("mode", &mode)
 	var instances []mig.Placement
 	for _, text := range a.list("instances") {
 		placement, err := mig.ParsePlacement(text)
@@ -70,7 +65,7 @@ func (a *arguments) geometry(text string) berth.Geometry {
 	g := berth.Geometry{
 		Pool: pool, Kind: kind,
 		Cost: inner.span("cost"), Interval: inner.span("interval"), PerHour: inner.integer("per-hour", 0),
-		HoldLimit: inner.holdLimit(),
+		HoldLimit: inner.spanOrOff("hold-limit"),
 	}
 	for _, profile := range inner.list("layout") {
 		name, err := mig.ParseProfileName(profile)
@@ -83,14 +78,6 @@ func (a *arguments) geometry(text string) berth.Geometry {
 		a.fail("geometry=%s: %v", pool, err)
 	}
 	return g
-}
-
-// holdLimit reads a span, or off for a pool without GPU holds.
-func (a *arguments) holdLimit() berth.Duration {
-	if slices.Contains(a.all("hold-limit"), "off") {
-		return -1
-	}
-	return a.span("hold-limit")
 }
 
 // minInstance reads what an instance must have, if anything.
@@ -135,9 +122,9 @@ func after(ids []berth.OrderID) string {
 	if len(ids) == 0 {
 		return ""
 	}
-	var names []string
-	for _, id := range ids {
-		names = append(names, "#"+strconv.FormatUint(uint64(id), 10))
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = fmt.Sprintf("#%d", id)
 	}
 	return " after " + join(names)
 }

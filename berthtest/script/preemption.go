@@ -21,11 +21,7 @@ func (a *arguments) preemption() berth.Preemption {
 			Queueing: a.spanOrOff("gain-queueing"),
 		},
 	}
-	if text, ok := a.lookup("preemption"); ok {
-		if err := p.Mode.UnmarshalText([]byte(text)); err != nil {
-			a.fail("preemption=%s: %v", text, err)
-		}
-	}
+	a.one("preemption", &p.Mode)
 	for _, pair := range a.list("grace") {
 		name, text, _ := strings.Cut(pair, ":")
 		var class berth.Class

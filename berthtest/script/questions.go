@@ -15,7 +15,7 @@ type question func(s *Session, rest string) error
 var questions = map[string]question{
 	"config":           (*Session).config,
 	"advance":          (*Session).advance,
-	"wake":             (*Session).wake,
+	"wake":             func(s *Session, rest string) error { return noArguments(rest, s.wake) },
 	"pass":             func(s *Session, rest string) error { return noArguments(rest, s.pass) },
 	"snapshot-restore": func(s *Session, rest string) error { return noArguments(rest, s.snapshotRestore) },
 	"restore":          (*Session).restore,
@@ -64,10 +64,7 @@ func (s *Session) advance(rest string) error {
 	return err
 }
 
-func (s *Session) wake(rest string) error {
-	if rest != "" {
-		return fmt.Errorf("takes no arguments: %q", rest)
-	}
+func (s *Session) wake() error {
 	next, ok := s.core.NextWake()
 	if !ok {
 		s.print("nothing is due before the next event")
@@ -179,14 +176,12 @@ func (s *Session) withoutEffect(what string, ask func() error) error {
 func (s *Session) diff(rest string) error {
 	a := parseArguments(rest)
 	world := berth.World{}
-	for _, name := range a.list("nodes") {
-		names, err := expandNames(name)
-		if err != nil {
-			return err
-		}
-		for _, n := range names {
-			world.Nodes = append(world.Nodes, berth.Node{ID: berth.NodeID(n)})
-		}
+	names, err := expand(a.list("nodes"))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		world.Nodes = append(world.Nodes, berth.Node{ID: berth.NodeID(name)})
 	}
 	for _, text := range a.all("sees") {
 		observed, err := parseObserved(text)

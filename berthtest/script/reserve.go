@@ -16,23 +16,17 @@ func reserve(_ *Session, a *arguments) ([]berth.Event, error) {
 		GPUs: a.integer("gpus", 0), Required: a.text("required"), Reason: a.reason,
 		Selector: berth.Selector{Pools: a.list("pool"), Products: a.list("product"), Labels: a.labels("labels"), Tolerations: a.tolerations()},
 	}
-	for _, text := range a.list("nodes") {
-		names, err := expandNames(text)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			r.Nodes = append(r.Nodes, berth.NodeID(name))
-		}
+	names, err := expand(a.list("nodes"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		r.Nodes = append(r.Nodes, berth.NodeID(name))
 	}
 	if path := a.text("domain"); path != "" {
 		r.Domain = strings.Split(path, "/")
 	}
 	return one(berth.ReservationSet{Reservation: r}, a.finish(1))
-}
-
-func unreserve(_ *Session, a *arguments) ([]berth.Event, error) {
-	return one(berth.ReservationRemoved{Reservation: berth.ReservationID(a.word(0))}, a.finish(1))
 }
 
 // reservations prints what is set aside.
@@ -66,11 +60,7 @@ func reserved(r *berth.ReservationReport) string {
 		line = "no nodes" + line
 	}
 	if len(r.Conflicts) > 0 {
-		var names []string
-		for _, id := range r.Conflicts {
-			names = append(names, string(id))
-		}
-		line += ", in conflict with " + join(names)
+		line += ", in conflict with " + join(r.Conflicts)
 	}
 	return line
 }

@@ -8,28 +8,28 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/decimal"
 	"github.com/berth-sched/berth/mig"
 )
 
-func join(names []string) string { return strings.Join(names, "|") }
+// join makes a list of names as in a script.
+func join[T ~string](names []T) string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = string(name)
+	}
+	return strings.Join(texts, "|")
+}
 
 // clock prints an instant as the span since the script began.
 func clock(t berth.Time) string { return t.Sub(0).String() }
-
-// gpus prints thousandths of a GPU.
-func gpus(milli int64) string {
-	if milli%1000 == 0 {
-		return fmt.Sprint(milli / 1000)
-	}
-	return strings.TrimRight(fmt.Sprintf("%d.%03d", milli/1000, milli%1000), "0")
-}
 
 // gpusHeld is an amount of GPUs in words, as in "1 GPU" and "0.4 GPUs".
 func gpusHeld(milli int64) string {
 	if milli == 1000 {
 		return "1 GPU"
 	}
-	return gpus(milli) + " GPUs"
+	return decimal.Milli(milli) + " GPUs"
 }
 
 // plural counts things, as in "1 member" and "2 members".
@@ -319,7 +319,7 @@ func (s *Session) fleet() error {
 
 func count(c *berth.GPUCount) string {
 	return fmt.Sprintf("%s: held %s, free %s, out of service %s, stranded %s",
-		gpus(c.AllMilli), gpus(c.HeldMilli), gpus(c.FreeMilli), gpus(c.OutOfServiceMilli), gpus(c.StrandedMilli))
+		decimal.Milli(c.AllMilli), decimal.Milli(c.HeldMilli), decimal.Milli(c.FreeMilli), decimal.Milli(c.OutOfServiceMilli), decimal.Milli(c.StrandedMilli))
 }
 
 type counted struct {
@@ -341,12 +341,12 @@ func (s *Session) printCounts(title string, list []counted) {
 }
 
 func (s *Session) printQueue(q *berth.QueueReport) {
-	line := fmt.Sprintf("queue %s: uses %s gpus", q.Queue, gpus(q.UsedMilli))
+	line := fmt.Sprintf("queue %s: uses %s gpus", q.Queue, decimal.Milli(q.UsedMilli))
 	if q.LimitMilli != nil {
-		line += " of " + gpus(*q.LimitMilli)
+		line += " of " + decimal.Milli(*q.LimitMilli)
 	}
 	if q.GuaranteedMilli > 0 {
-		line += ", guaranteed " + gpus(q.GuaranteedMilli)
+		line += ", guaranteed " + decimal.Milli(q.GuaranteedMilli)
 	}
 	if q.WaitingReplicas > 0 {
 		line += fmt.Sprintf(", %d waiting", q.WaitingReplicas)

@@ -34,15 +34,12 @@ func (s *Simulation) arrive(a Arrival) error {
 		s.hardware.update(e.Node)
 	case berth.NodeLost:
 		s.hardware.lose(e.Node)
-		s.loseChanges(e.Node, ^berth.GPUSet(0), true)
-		x.lose(e.Node, ^berth.GPUSet(0), true)
+		s.lose(e.Node, 0, true)
 	case berth.GPUFailed:
-		s.loseChanges(e.Node, berth.GPUSetOf(e.GPU), false)
-		x.lose(e.Node, berth.GPUSetOf(e.GPU), false)
+		s.lose(e.Node, berth.GPUSetOf(e.GPU), false)
 	case berth.XidReported:
 		if condemned {
-			s.loseChanges(e.Node, berth.GPUSetOf(e.GPU), false)
-			x.lose(e.Node, berth.GPUSetOf(e.GPU), false)
+			s.lose(e.Node, berth.GPUSetOf(e.GPU), false)
 		}
 	case berth.GPURepaired:
 		if at := (place{e.Node, e.GPU}); s.hardware.unsure[at] {
@@ -85,28 +82,18 @@ func (s *Simulation) observe(e *berth.JobObserved) {
 	}
 }
 
-// lose stops what runs on lost hardware: the given GPUs of a node, or all of it.
-func (x *executor) lose(node berth.NodeID, gpus berth.GPUSet, whole bool) {
-	for _, g := range x.placed {
+// lose ends the changes of lost hardware, which is the given GPUs of a node or all of it, and stops
+// what runs there.
+func (s *Simulation) lose(node berth.NodeID, gpus berth.GPUSet, whole bool) {
+	s.loseChanges(node, gpus, whole)
+	for _, g := range s.executor.placed {
 		for flat := range g.where {
-			at := &g.where[flat]
-			if at.node != node || !whole && at.gpus&gpus == 0 {
-				continue
+			if at := &g.where[flat]; at.node == node && (whole || at.gpus&gpus != 0) {
+				g.stop(flat)
 			}
-			group := g.job.groupOf(flat)
-			g.stop(group, flat-g.job.offsets[group])
 		}
 		if !g.enough() {
-			x.stopped(g)
+			s.stopped(g)
 		}
 	}
-}
-
-// groupOf is the group of the member with a flat index.
-func (j *job) groupOf(flat int) int {
-	group := 0
-	for flat >= j.offsets[group+1] {
-		group++
-	}
-	return group
 }

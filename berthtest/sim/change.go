@@ -86,8 +86,7 @@ func (x *executor) undo(ch *change) {
 	for _, g := range x.placed {
 		for flat := range g.where {
 			if at := &g.where[flat]; !at.confirmed && ch.needs(at) {
-				group := g.job.groupOf(flat)
-				g.stop(group, flat-g.job.offsets[group])
+				g.stop(flat)
 			}
 		}
 	}

@@ -77,6 +77,18 @@ func (j *job) group(name string) int {
 	return slices.IndexFunc(j.spec.Groups, func(g berth.Group) bool { return g.Name == name })
 }
 
+// flat is the flat index of a member.
+func (j *job) flat(p *berth.MemberPlacement) int { return j.offsets[j.group(p.Group)] + p.Index }
+
+// groupOf is the group of the member with a flat index.
+func (j *job) groupOf(flat int) int {
+	group := 0
+	for flat >= j.offsets[group+1] {
+		group++
+	}
+	return group
+}
+
 // gang returns the gang of a life of a replica; a former life of it is over.
 func (s *Simulation) gang(h berth.OrderHeader) *gang {
 	j := s.executor.jobs[h.Job]
@@ -134,10 +146,10 @@ func (x *executor) endJob(id berth.JobID) {
 
 // start notes that a member is being started, or runs.
 func (x *executor) start(g *gang, p *berth.MemberPlacement, running bool) {
-	group := g.job.group(p.Group)
-	g.where[g.job.offsets[group]+p.Index] = site{p.Node, p.GPUs, p.Instance, running, running}
+	flat := g.job.flat(p)
+	g.where[flat] = site{p.Node, p.GPUs, p.Instance, running, running}
 	if running {
-		g.counts[group]++
+		g.counts[g.job.groupOf(flat)]++
 	}
 	if g.slot < 0 {
 		g.slot = len(x.placed)
@@ -145,11 +157,11 @@ func (x *executor) start(g *gang, p *berth.MemberPlacement, running bool) {
 	}
 }
 
-// stop notes that a member does not run.
-func (g *gang) stop(group, index int) {
-	at := &g.where[g.job.offsets[group]+index]
+// stop notes that the member with a flat index does not run.
+func (g *gang) stop(flat int) {
+	at := &g.where[flat]
 	if at.running {
-		g.counts[group]--
+		g.counts[g.job.groupOf(flat)]--
 	}
 	*at = site{}
 }
@@ -245,21 +257,21 @@ func (s *Simulation) startAll(g *gang, b *berth.Bind) []berth.MemberRef {
 	failed := s.failing(b.Members, s.options.Faults.BindFail, s.options.Faults.BindPartial)
 	for i := range b.Members {
 		p := &b.Members[i]
-		group := g.job.group(p.Group)
-		at := &g.where[g.job.offsets[group]+p.Index]
+		flat := g.job.flat(p)
+		at := &g.where[flat]
 		for _, id := range b.After {
 			if ch := s.executor.changes[id]; ch != nil && !ch.done && ch.needs(at) {
-				g.stop(group, p.Index)
+				g.stop(flat)
 			}
 		}
 		switch {
 		case slices.Contains(failed, p.Ref()):
-			g.stop(group, p.Index)
+			g.stop(flat)
 		case at.node == "": // its node was lost, or it died while it was starting
 			failed = append(failed, p.Ref())
 		default:
 			at.running = true
-			g.counts[group]++
+			g.counts[g.job.groupOf(flat)]++
 		}
 	}
 	return failed
@@ -270,7 +282,7 @@ func (s *Simulation) stopAll(g *gang, r *berth.Release) []berth.MemberRef {
 	failed := s.failing(r.Members, s.options.Faults.ReleaseFail, s.options.Faults.ReleasePartial)
 	for i := range r.Members {
 		if p := &r.Members[i]; !slices.Contains(failed, p.Ref()) {
-			g.stop(g.job.group(p.Group), p.Index)
+			g.stop(g.job.flat(p))
 		}
 	}
 	return failed
@@ -404,7 +416,7 @@ func (s *Simulation) finish(g *gang) error {
 }
 
 // happen makes one occurrence happen.
-func (s *Simulation) happen(o occurrence) error {
+func (s *Simulation) happen(o *occurrence) error {
 	switch o.what {
 	case executed:
 		return s.execute(o.action, o.gang)

@@ -50,19 +50,14 @@ func (h *hardware) lose(id berth.NodeID) {
 // trouble makes the faults that come by the pass.
 func (s *Simulation) trouble() error {
 	f := &s.options.Faults
-	if s.chance(f.MemberDie) {
-		if err := s.memberDies(); err != nil {
-			return err
-		}
-	}
-	if s.chance(f.GangDie) {
-		if err := s.gangDies(); err != nil {
-			return err
-		}
-	}
-	if s.chance(f.Swap) && len(s.hardware.nodes) > 0 {
-		if err := s.swap(); err != nil {
-			return err
+	for _, t := range []struct {
+		chance float64
+		make   func() error
+	}{{f.MemberDie, s.memberDies}, {f.GangDie, s.gangDies}, {f.Swap, s.swap}} {
+		if s.chance(t.chance) {
+			if err := t.make(); err != nil {
+				return err
+			}
 		}
 	}
 	for _, t := range []struct {
@@ -172,7 +167,7 @@ func (s *Simulation) die(g *gang, left, start int) berth.MemberFailed {
 		left--
 		group := g.job.groupOf(flat)
 		ref := berth.MemberRef{Group: g.job.spec.Groups[group].Name, Index: flat - g.job.offsets[group]}
-		g.stop(group, ref.Index)
+		g.stop(flat)
 		e.Members = append(e.Members, ref)
 	}
 	return e

@@ -1,6 +1,9 @@
 package sim
 
-import "github.com/berth-sched/berth"
+import (
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/pq"
+)
 
 // An occurrence is something that will happen.
 type occurrence struct {
@@ -37,60 +40,21 @@ const (
 	called
 )
 
-// A queue is a binary heap of occurrences by instant, then sequence. They are kept
-// by value: a day of a fleet puts hundreds of thousands through it.
+// A queue has what will happen by instant, and of one instant in the order in which it came.
 type queue struct {
-	heap []occurrence
-	seq  uint64
+	pq.Heap[*occurrence]
+	seq uint64
 }
 
-func (q *queue) len() int         { return len(q.heap) }
-func (q *queue) min() *occurrence { return &q.heap[0] }
-
-func (a *occurrence) before(b *occurrence) bool {
-	return a.at < b.at || a.at == b.at && a.seq < b.seq
+func newQueue() queue {
+	return queue{Heap: pq.New(func(a, b *occurrence) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }, nil)}
 }
 
 func (q *queue) push(o occurrence) {
 	q.seq++
 	o.seq = q.seq
-	q.heap = append(q.heap, o)
-	i := len(q.heap) - 1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !o.before(&q.heap[parent]) {
-			break
-		}
-		q.heap[i] = q.heap[parent]
-		i = parent
-	}
-	q.heap[i] = o
+	q.Push(&o)
 }
 
-func (q *queue) pop() occurrence {
-	top := q.heap[0]
-	last := len(q.heap) - 1
-	o := q.heap[last]
-	q.heap[last] = occurrence{}
-	q.heap = q.heap[:last]
-	if last == 0 {
-		return top
-	}
-	i := 0
-	for {
-		child := 2*i + 1
-		if child >= last {
-			break
-		}
-		if child+1 < last && q.heap[child+1].before(&q.heap[child]) {
-			child++
-		}
-		if !q.heap[child].before(&o) {
-			break
-		}
-		q.heap[i] = q.heap[child]
-		i = child
-	}
-	q.heap[i] = o
-	return top
-}
+// due reports whether something happens up to an instant.
+func (q *queue) due(at berth.Time) bool { return q.Len() > 0 && q.Min().at <= at }

@@ -48,7 +48,7 @@ func New(scheduler berth.Scheduler, w Workload, o Options) *Simulation {
 	}
 	s := &Simulation{
 		scheduler: scheduler, workload: w, options: o,
-		random: rand.New(rand.NewPCG(o.Seed, 0x6265727468)), dirty: true,
+		random: rand.New(rand.NewPCG(o.Seed, 0x6265727468)), dirty: true, queue: newQueue(),
 	}
 	if clock, tells := scheduler.(interface{ Now() berth.Time }); tells {
 		s.now = clock.Now()
@@ -108,8 +108,8 @@ func (s *Simulation) Next() (at berth.Time, any bool) {
 	if s.more {
 		earliest(s.next.At)
 	}
-	if s.queue.len() > 0 {
-		earliest(s.queue.min().at)
+	if s.queue.Len() > 0 {
+		earliest(s.queue.Min().at)
 	}
 	if t, due := s.passDue(); due {
 		earliest(t)
@@ -146,8 +146,8 @@ func (s *Simulation) tell() error {
 			return fmt.Errorf("sim: the workload's arrival at %d follows one at %d", s.next.At, before)
 		}
 	}
-	for s.queue.len() > 0 && s.queue.min().at <= s.now {
-		if err := s.happen(s.queue.pop()); err != nil {
+	for s.queue.due(s.now) {
+		if err := s.happen(s.queue.Pop()); err != nil {
 			return err
 		}
 	}
@@ -169,7 +169,7 @@ func (s *Simulation) passes() error {
 		if err := s.pass(); err != nil {
 			return err
 		}
-		if s.queue.len() > 0 && s.queue.min().at <= s.now {
+		if s.queue.due(s.now) {
 			return nil // an executor without delays has something to report first
 		}
 	}

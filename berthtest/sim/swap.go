@@ -15,6 +15,9 @@ import (
 
 // swap has nodes go, and others come in their place: at once, or after a while.
 func (s *Simulation) swap() error {
+	if len(s.hardware.nodes) == 0 {
+		return nil
+	}
 	gone := s.goes()
 	come := s.inPlaceOf(gone)
 	for i := range gone {

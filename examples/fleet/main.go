@@ -41,7 +41,6 @@ type settings struct {
 	nodes, load   int
 	html, journal string
 	trace, dir    string
-	compress      int
 }
 
 // maxHours is some ten years.
@@ -58,7 +57,6 @@ func (s *settings) Flags(f *study.Flags) {
 	f.Text(&s.journal, "journal", "write events and orders to this file, for examples/replay")
 	f.Text(&s.trace, "trace", `run a trace instead of the reference day: "openb"`)
 	f.Text(&s.dir, "dir", "directory with the files of the trace")
-	f.Int(&s.compress, "compress", 1, 1_000_000, "let the tasks of the trace arrive so many times as fast")
 	f.Refuse(func() error {
 		switch {
 		case s.hours > 0 && s.length() < berth.Second:
@@ -73,7 +71,7 @@ func (s *settings) Flags(f *study.Flags) {
 }
 
 func run(args []string, stdout, stderr io.Writer) (err error) {
-	s := settings{seed: 1, nodes: 500, load: 100, dir: ".", compress: 1}
+	s := settings{seed: 1, nodes: 500, load: 100, dir: "."}
 	if err := study.NewFlags("fleet", &s).Parse(args, stdout, ""); err != nil {
 		return err
 	}
@@ -99,7 +97,7 @@ func run(args []string, stdout, stderr io.Writer) (err error) {
 	if err := s.versus(stdout, stderr); err != nil {
 		return err
 	}
-	return s.writePage(result)
+	return study.WritePage(s.html, func(w io.Writer) error { return report.WritePage(w, result) })
 }
 
 // versus compares berth with simpler schedulers on the reference day, and says what bounds the
@@ -202,11 +200,6 @@ func (s *settings) openB() (*scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.Compress(int64(s.compress))
-	subtitle := "arrival and run times as recorded (Alibaba, 2023); times are from the trace's first task"
-	if s.compress > 1 {
-		subtitle = fmt.Sprintf("run times as recorded (Alibaba, 2023), arrivals %d times as fast", s.compress)
-	}
 	gpus := 0
 	for _, n := range t.Nodes() {
 		gpus += len(n.GPUs)
@@ -217,20 +210,9 @@ func (s *settings) openB() (*scene, error) {
 	}
 	return &scene{
 		title:    fmt.Sprintf("A real cluster's trace: openb, %d nodes with %d GPUs", len(t.Nodes()), gpus),
-		subtitle: subtitle, config: t.Config(), workload: t,
+		subtitle: "arrival and run times as recorded (Alibaba, 2023); times are from the trace's first task", workload: t,
 		until: until, length: s.length(), failed: t.Err, close: t.Close,
 	}, nil
-}
-
-func (s *settings) writePage(r *report.Run) error {
-	if s.html == "" {
-		return nil
-	}
-	file, err := os.Create(s.html)
-	if err != nil {
-		return err
-	}
-	return errors.Join(report.WritePage(file, r), file.Close())
 }
 
 // A log is a journal in a file, or nothing.

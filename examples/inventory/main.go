@@ -3,7 +3,7 @@
 // they do. It reads and changes nothing.
 //
 //	go run ./examples/inventory                           # a table, 100 columns wide
-//	go run ./examples/inventory -format json -o node.json # for programs
+//	go run ./examples/inventory -format json -o node.json # what to tell berth
 //	go run ./examples/inventory -format topo              # as nvidia-smi topo -m, to compare
 //	go run ./examples/inventory -fake hgx-h100            # on a machine without GPUs
 //

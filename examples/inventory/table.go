@@ -33,14 +33,15 @@ func writeTable(w io.Writer, m *machine) error {
 		{"Found", m.findingSection()},
 		{"Not answered", strings.Join(m.gaps(), "\n")},
 	} {
-		if section.text == "" {
+		text := strings.TrimRight(section.text, "\n")
+		if text == "" {
 			continue
 		}
 		b.WriteString("\n")
 		if section.title != "" {
 			b.WriteString(section.title + "\n")
 		}
-		b.WriteString(strings.TrimRight(section.text, "\n") + "\n")
+		b.WriteString(text + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -95,9 +96,6 @@ func (m *machine) gpuSection() string {
 			memory = fmt.Sprintf("%d MiB", g.MemoryMiB)
 		}
 		t.row(fmt.Sprint(i), product(g), busID(g.PCI), orNA(g.DeviceMinor), memory, capability(g), orNA(g.NUMANode), links, mode, list(g.Processes))
-	}
-	if len(t.rows) == 0 {
-		return ""
 	}
 	text := t.String()
 	if fabrics := m.fabrics(); len(fabrics) > 0 {
@@ -167,9 +165,6 @@ func (m *machine) healthSection() string {
 			fmt.Sprintf("%d MiB", h.MemoryUsedMiB), fmt.Sprint(h.ECC.Volatile), fmt.Sprint(h.ECC.Aggregate), rows, errors,
 			h.Clocks.String(), h.Recovery.String())
 	}
-	if len(t.rows) == 0 {
-		return ""
-	}
 	return t.String()
 }
 
@@ -221,9 +216,6 @@ func (m *machine) nicSection() string {
 			rail = fmt.Sprint(nic.Rail)
 		}
 		t.row(fmt.Sprintf("NIC%d", i), nic.Name, busID(nic.PCI), orNA(nic.NUMANode), rate, state, rail, nearest(nic.Paths))
-	}
-	if len(t.rows) == 0 {
-		return ""
 	}
 	return t.String()
 }
@@ -304,9 +296,6 @@ func (m *machine) instanceSection() string {
 			t.row(fmt.Sprint(i), "MIG "+instance.Placement.Profile.String(), fmt.Sprint(instance.Profile), fmt.Sprint(instance.ID),
 				fmt.Sprintf("%d:%d", instance.Start, instance.Size), list(instance.Processes))
 		}
-	}
-	if len(t.rows) == 0 {
-		return ""
 	}
 	return t.String()
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -120,27 +119,12 @@ func TestBadCommandLines(t *testing.T) {
 	b.refuses(1, "to see livenode without GPUs: -fake", "serve", "-state", t.TempDir())
 }
 
-// TestStopJobs: with -stop-jobs the orchestrator takes everything down with it, and in
-// peace.
-func TestStopJobs(t *testing.T) {
+// TestServeEnds: a signal ends the orchestrator in peace.
+func TestServeEnds(t *testing.T) {
 	t.Parallel()
 	b := &bench{t: t, client: newClient(t.TempDir())}
-	server := serving(t, b.folder, "-stop-jobs")
+	server := serving(t, b.folder)
 	b.until("it serves", func() bool { _, err := b.status(t.Context()); return err == nil })
-	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, server.Wait(), "with no jobs at all")
-
-	server = serving(t, b.folder, "-stop-jobs")
-	b.until("it serves", func() bool { _, err := b.status(t.Context()); return err == nil })
-	b.submits(counts("runs", 8), counts("waits", 1))
-	pid := b.becomes("runs", "running").PID
-	b.becomes("waits", "pending")
 	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, server.Wait())
-	require.False(t, runs(pid))
-	for _, name := range []string{"runs", "waits"} {
-		text, err := os.ReadFile(filepath.Join(b.folder, "jobs", name, "end.json"))
-		require.NoError(t, err)
-		require.Contains(t, string(text), "cancelled")
-	}
 }

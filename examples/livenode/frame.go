@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/decimal"
 )
 
 // A painter draws a Status as text, with colours or without.
@@ -270,12 +271,12 @@ func (p *painter) queues(s *Status) []string {
 	for i := range s.Queues {
 		q := &s.Queues[i]
 		used := int(min(cells, q.UsedMilli*cells/max(1, all)))
-		text := fmt.Sprintf("%s of %d GPUs", gpus(q.UsedMilli), len(s.GPUs))
+		text := fmt.Sprintf("%s of %d GPUs", decimal.Milli(q.UsedMilli), len(s.GPUs))
 		if q.GuaranteeMilli > 0 {
-			text += ", guaranteed " + gpus(q.GuaranteeMilli)
+			text += ", guaranteed " + decimal.Milli(q.GuaranteeMilli)
 		}
 		if q.LimitMilli != nil {
-			text += ", at most " + gpus(*q.LimitMilli)
+			text += ", at most " + decimal.Milli(*q.LimitMilli)
 		}
 		if q.GPUHours >= 0.1 {
 			text += fmt.Sprintf(", %.1f GPU-hours", q.GPUHours)

@@ -88,7 +88,7 @@ func (b *bench) begin(change ...func(*machineConfig)) {
 	require.NoError(b.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- b.o.serveUntil(ctx, listener, false) }()
+	go func() { ended <- b.o.serveUntil(ctx, listener) }()
 	stopped := false
 	b.stop = func() {
 		if !stopped {
@@ -568,12 +568,12 @@ func TestKilled(t *testing.T) {
 }
 
 // serving starts an orchestrator as a process of its own.
-func serving(t *testing.T, folder string, flags ...string) *exec.Cmd {
+func serving(t *testing.T, folder string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	var said bytes.Buffer
-	c := exec.Command(self, append([]string{"serve", "-fake", "hgx-h100", "-state", folder}, flags...)...)
+	c := exec.Command(self, "serve", "-fake", "hgx-h100", "-state", folder)
 	c.Stdout, c.Stderr = &said, &said
 	require.NoError(t, c.Start())
 	t.Cleanup(func() {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -74,8 +73,6 @@ type orchestrator struct {
 	tookUp bool
 	// failed is why nothing may be done any more.
 	failed error
-	// whenEmpty, if set, is called once there is no job that is not over.
-	whenEmpty func()
 }
 
 // A Decision is something that the core ordered, or that the world told it.
@@ -202,17 +199,8 @@ func (o *orchestrator) pass() error {
 			o.endUnknown()
 		}
 		o.resign()
-		o.callWhenEmpty()
 	}
 	return o.failed
-}
-
-func (o *orchestrator) callWhenEmpty() {
-	over := func(one *record) bool { return one.end != nil }
-	if call := o.whenEmpty; call != nil && !slices.ContainsFunc(o.records.list, func(one *record) bool { return !over(one) }) {
-		o.whenEmpty = nil
-		call()
-	}
 }
 
 // tell tells the core an event. One that comes too late to matter is no error.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 	"unicode/utf8"
 
@@ -137,12 +138,12 @@ func list(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wri
 	if err != nil {
 		return err
 	}
-	t := newTable(stdout)
-	t.row("JOB", "QUEUE", "CLASS", "WANTS", "STATE", "SINCE", "LIFE", "PID", "WHERE, OR WHY NOT")
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "JOB\tQUEUE\tCLASS\tWANTS\tSTATE\tSINCE\tLIFE\tPID\tWHERE, OR WHY NOT") // Flush has the error
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		t.row(j.Name, j.Queue, j.Class.String(), j.Wants, j.State, age(s.Now, j.Since), number(int(j.Incarnation)), number(j.PID),
-			strings.Join(nonEmpty(j.Place, j.Why), "; "))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", j.Name, j.Queue, j.Class, j.Wants, j.State, age(s.Now, j.Since),
+			number(int(j.Incarnation)), number(j.PID), strings.Join(nonEmpty(j.Place, j.Why), "; "))
 	}
-	return t.flush()
+	return w.Flush()
 }

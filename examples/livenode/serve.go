@@ -48,7 +48,6 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wr
 	flags.StringVar(&c.name, "node", "", "`name` of the node; default: the host's, or the box's")
 	flags.BoolVar(&c.migApply, "mig-apply", false, "let livenode create and destroy MIG instances for jobs that wait")
 	flags.DurationVar(&c.every, "every", readEvery, "`time` between two readings of the GPUs")
-	stopJobs := flags.Bool("stop-jobs", false, "on SIGINT or SIGTERM, cancel all jobs before ending; else they keep running")
 	if _, err := parse(flags, args, 0, 0); err != nil {
 		return err
 	}
@@ -74,7 +73,7 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wr
 		return errors.Join(err, o.store.Close())
 	}
 	fmt.Fprintf(stdout, "livenode serves %d GPUs of %s in %s\n", len(o.inventory.GPUs), m.name, folder)
-	err = o.serveUntil(ctx, listener, *stopJobs)
+	err = o.serveUntil(ctx, listener)
 	if n := len(o.running()); err == nil && n > 0 {
 		fmt.Fprintf(stdout, "livenode ends; %d jobs keep running, and the next livenode serve finds them\n", n)
 	}
@@ -82,44 +81,14 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wr
 }
 
 // serveUntil runs the loop, with clients and telemetry around it, until the context is
-// done, and then, if that is wanted, until all jobs are stopped.
-func (o *orchestrator) serveUntil(ctx context.Context, listener net.Listener, stopJobs bool) (err error) {
+// done.
+func (o *orchestrator) serveUntil(ctx context.Context, listener net.Listener) error {
 	around, stopAround := context.WithCancel(context.Background())
 	defer stopAround()
-	failed := make(chan error, 1)
-	loop, stopLoop := context.WithCancel(context.Background())
-	defer stopLoop()
-	go func() { failed <- o.run(loop) }()
 	go o.post(o.observe)
 	served := make(chan error, 1)
 	go func() { served <- o.serve(around, listener) }()
-	select {
-	case <-ctx.Done():
-		if stopJobs {
-			o.stopAll(loop)
-		}
-		stopLoop()
-		err = <-failed
-	case err = <-failed:
-	}
+	err := o.run(ctx)
 	stopAround()
 	return errors.Join(err, <-served)
-}
-
-// stopAll cancels all jobs and waits until none is left.
-func (o *orchestrator) stopAll(ctx context.Context) {
-	empty := make(chan struct{})
-	o.post(func() {
-		for _, one := range o.records.list {
-			if one.end == nil {
-				o.fail(o.cancelJob(one.Name))
-			}
-		}
-		o.whenEmpty, o.changed = func() { close(empty) }, true // also if there is none
-	})
-	select {
-	case <-empty:
-	case <-o.ending.Done():
-	case <-ctx.Done():
-	}
 }

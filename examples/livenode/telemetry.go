@@ -15,13 +15,11 @@ import (
 
 // A Reading is what was measured of a GPU.
 type Reading struct {
-	// ActiveMilli is how busy it is, in thousandths; nil: that is not known. Measured
-	// says what was, as nvmlsrc.ActivitySource.
-	ActiveMilli     *int   `json:"activeMilli,omitempty"`
-	Measured        string `json:"measured,omitempty"`
-	MemoryMiB       int64  `json:"memoryMiB"`
-	TemperatureC    int    `json:"temperatureC,omitempty"`
-	PowerMilliwatts int    `json:"powerMilliwatts,omitempty"`
+	// ActiveMilli is how busy it is, in thousandths; nil: that is not known.
+	ActiveMilli     *int  `json:"activeMilli,omitempty"`
+	MemoryMiB       int64 `json:"memoryMiB"`
+	TemperatureC    int   `json:"temperatureC,omitempty"`
+	PowerMilliwatts int   `json:"powerMilliwatts,omitempty"`
 }
 
 // How often the GPUs are read, and how many readings come for each look at the whole
@@ -169,7 +167,7 @@ func (o *orchestrator) reading(gpu int) *Reading {
 			sum += a.Milli
 		}
 		sum /= len(h.Activity)
-		r.ActiveMilli, r.Measured = &sum, h.Activity[0].Source.String()
+		r.ActiveMilli = &sum
 	}
 	return r
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/decimal"
 	"github.com/berth-sched/berth/nvmlsrc"
 )
 
@@ -41,7 +42,7 @@ func (o *orchestrator) why(name string) (string, error) {
 		o.explainReason(line, one, r)
 	}
 	for _, s := range e.Positions {
-		line("queue %s: uses %s of the GPUs, is guaranteed %s, fair share %s", s.Queue, gpus(s.UsedMilli), gpus(s.GuaranteedMilli), gpus(s.FairMilli))
+		line("queue %s: uses %s of the GPUs, is guaranteed %s, fair share %s", s.Queue, decimal.Milli(s.UsedMilli), decimal.Milli(s.GuaranteedMilli), decimal.Milli(s.FairMilli))
 	}
 	return b.String(), nil
 }
@@ -55,14 +56,14 @@ func (o *orchestrator) explainReason(line func(string, ...any), one *record, r *
 		line("%s", reason.Preemption)
 	}
 	for _, y := range reason.Victims {
-		text := fmt.Sprintf("%s (%s GPUs) is stopping", y.Job, gpus(y.GPUMilli))
+		text := fmt.Sprintf("%s (%s GPUs) is stopping", y.Job, decimal.Milli(y.GPUMilli))
 		if l := o.lives[y.Job]; l != nil && l.request != 0 {
-			text = fmt.Sprintf("%s (%s GPUs) writes its checkpoint, until %s at the latest", y.Job, gpus(y.GPUMilli), clock(l.by))
+			text = fmt.Sprintf("%s (%s GPUs) writes its checkpoint, until %s at the latest", y.Job, decimal.Milli(y.GPUMilli), clock(l.by))
 		}
 		line("%s", text)
 	}
 	for _, y := range reason.PotentialVictims {
-		line("%s (%s GPUs) is a potential victim", y.Job, gpus(y.GPUMilli))
+		line("%s (%s GPUs) is a potential victim", y.Job, decimal.Milli(y.GPUMilli))
 	}
 	if hint := o.hint(one, reason); hint != "" {
 		line("%s", hint)
@@ -122,10 +123,4 @@ func clock(t berth.Time) string {
 		format = "2006-01-02 15:04:05"
 	}
 	return at.Format(format)
-}
-
-// gpus prints thousandths of a GPU without trailing zeros, as in "2.5".
-func gpus(milli int64) string {
-	text := fmt.Sprintf("%d.%03d", milli/1000, milli%1000)
-	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }

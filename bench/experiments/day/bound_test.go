@@ -54,11 +54,11 @@ func TestNoSchedulerHoldsMore(t *testing.T) {
 		arrivals := Plain(o.day(0).Arrivals())
 		most := Most(arrivals, o.until())
 		for _, l := range schedulers() {
-			r, err := l.play(o.day(0).Config(), arrivals, o.until(), &report.Progress{})
+			r, err := playOn(&l, o.day(0).Config(), arrivals, o.until(), &report.Progress{})
 			require.NoError(t, err)
 			lost := ofKind([]*report.Run{r}, report.Inference, report.HostOnly).LostGPUHours
 			useful := r.Held - 1000*lost/12
-			require.LessOrEqual(t, useful, 1.005*most, "%s: %v of %v", l.name, useful, r.Capacity)
+			require.LessOrEqual(t, useful, 1.005*most, "%s: %v of %v", l.Name, useful, r.Capacity)
 			require.Greater(t, useful, 0.7*most, "the bound says something")
 		}
 	}

@@ -80,13 +80,13 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 // A comparison is the runs of some lines, by line and then by seed, and the most that any
 // scheduler could have held, in the mean of the seeds.
 type comparison struct {
-	lines []line
+	lines []study.Line
 	runs  [][]*report.Run
 	most  float64
 }
 
 // play plays a part of every day on some lines.
-func (o *Options) play(ctx context.Context, lines []line, part func([]sim.Arrival) []sim.Arrival) (*comparison, error) {
+func (o *Options) play(ctx context.Context, lines []study.Line, part func([]sim.Arrival) []sim.Arrival) (*comparison, error) {
 	c := &comparison{lines: lines}
 	days := make([][]sim.Arrival, o.Seeds)
 	for seed := range days {
@@ -98,7 +98,7 @@ func (o *Options) play(ctx context.Context, lines []line, part func([]sim.Arriva
 	defer bar.Clear()
 	var err error
 	c.runs, err = study.PlayAll(ctx, len(lines), o.Seeds, func(l, seed int) (*report.Run, error) {
-		return lines[l].play(o.day(seed).Config(), days[seed], o.until(), bar)
+		return playOn(&lines[l], o.day(seed).Config(), days[seed], o.until(), bar)
 	})
 	return c, err
 }
@@ -116,16 +116,16 @@ func Versus(ctx context.Context, o Options, w io.Writer) error {
 	return o.To(w).Print(c.byFigure("The same day under three schedulers, as far as all of them can run it\n" + LeftOut))
 }
 
-// play plays a day on a line.
-func (l *line) play(c berth.Config, arrivals []sim.Arrival, until berth.Time, bar *report.Progress) (*report.Run, error) {
-	s, err := l.make(c)
+// playOn plays a day on a line.
+func playOn(l *study.Line, c berth.Config, arrivals []sim.Arrival, until berth.Time, bar *report.Progress) (*report.Run, error) {
+	s, err := l.Make(c)
 	if err != nil {
 		return nil, err
 	}
 	moved := bar.Follow()
 	r, err := play(s, arrivals, until, moved)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", l.name, err)
+		return nil, fmt.Errorf("%s: %w", l.Name, err)
 	}
 	moved(until)
 	return r, nil

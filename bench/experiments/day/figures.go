@@ -45,7 +45,7 @@ func heads() []string {
 func (c *comparison) byLine(title, what string) *study.Table {
 	t := study.NewTable(title, append([]string{what}, heads()...)...)
 	for i := range c.lines {
-		t.Add(append([]any{c.lines[i].name}, figures(c.runs[i], c.most)...)...)
+		t.Add(append([]any{c.lines[i].Name}, figures(c.runs[i], c.most)...)...)
 	}
 	return t
 }
@@ -54,7 +54,7 @@ func (c *comparison) byLine(title, what string) *study.Table {
 func (c *comparison) byFigure(title string) *study.Table {
 	t := study.NewTable(title, "")
 	for i := range c.lines {
-		t.Columns = append(t.Columns, c.lines[i].name)
+		t.Columns = append(t.Columns, c.lines[i].Name)
 	}
 	for row, head := range heads() {
 		cells := []any{head}

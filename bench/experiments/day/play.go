@@ -4,8 +4,8 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/baseline"
 	"github.com/berth-sched/berth/bench/report"
+	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/berthtest/sim"
-	"github.com/berth-sched/berth/core"
 )
 
 // Executor says how the pretend executor carries out the day: members take ten seconds to start and
@@ -29,24 +29,7 @@ func play(s berth.Scheduler, arrivals []sim.Arrival, until berth.Time, passed fu
 	return c.Finish(until)
 }
 
-// A line is a scheduler, or a policy of the core.
-type line struct {
-	name string
-	make func(berth.Config) (berth.Scheduler, error)
-}
-
-// underPolicy is the core with a policy.
-func underPolicy(name string, policy berth.Policy) line {
-	return line{name, func(c berth.Config) (berth.Scheduler, error) {
-		c.Policy = policy
-		return core.New(c)
-	}}
-}
-
 // schedulers are those that are compared on the plain day.
-func schedulers() []line {
-	base := func(name string, p baseline.Policy) line {
-		return line{name, func(berth.Config) (berth.Scheduler, error) { return baseline.New(p, baseline.BestFit), nil }}
-	}
-	return []line{underPolicy("berth", Policy()), base("EASY", baseline.EASY{}), base("FIFO", baseline.FIFO{})}
+func schedulers() []study.Line {
+	return []study.Line{study.Core("berth", Policy()), study.Rival("EASY", baseline.EASY{}), study.Rival("FIFO", baseline.FIFO{})}
 }

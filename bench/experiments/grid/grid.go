@@ -190,7 +190,7 @@ func summary(list []line, results []result) *study.Table {
 			verdicts[1][r.verdict(l, slowdown)]++
 		}
 		n := float64(len(results))
-		t.Add(list[l].name, delays/n, verdicts[0][1], verdicts[0][-1], slowdowns/n, verdicts[1][1], verdicts[1][-1], gains/n, losses/n, most, waits)
+		t.Add(list[l].Name, delays/n, verdicts[0][1], verdicts[0][-1], slowdowns/n, verdicts[1][1], verdicts[1][-1], gains/n, losses/n, most, waits)
 	}
 	return t
 }

@@ -98,10 +98,10 @@ func TestNoSchedulerGoesBelowTheLeastDelay(t *testing.T) {
 		for _, l := range append(lines(), knobs()...) {
 			f, err := l.play(c, w)
 			require.NoError(t, err)
-			require.GreaterOrEqual(t, f.delay, leastDelay(w)-1e-6, "%s: %s", c.name(), l.name)
+			require.GreaterOrEqual(t, f.delay, leastDelay(w)-1e-6, "%s: %s", c.name(), l.Name)
 			require.GreaterOrEqual(t, f.slowdown, 1.0)
 			require.GreaterOrEqual(t, f.lost, -1e-9)
-			if l.name == mark || l.name == "no preemption" {
+			if l.Name == mark || l.Name == "no preemption" {
 				require.InDelta(t, 0, f.lost, 1e-9, "it stops nothing")
 			}
 		}

@@ -9,26 +9,18 @@ import (
 	"github.com/berth-sched/berth/bench/life"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/berthtest/sim"
-	"github.com/berth-sched/berth/core"
 )
 
 // A line is a scheduler that plays each cell.
 type line struct {
-	name string
-	make func(levels []string) (berth.Scheduler, error)
+	study.Line
 	// knows run times exactly, whatever the cell tells.
 	knows bool
 }
 
-func underPolicy(name string, p berth.Policy) line {
-	return line{name: name, make: func(levels []string) (berth.Scheduler, error) {
-		return core.New(berth.Config{Levels: levels, Policy: p})
-	}}
-}
+func underPolicy(name string, p berth.Policy) line { return line{Line: study.Core(name, p)} }
 
-func rival(name string, p baseline.Policy) line {
-	return line{name: name, make: func([]string) (berth.Scheduler, error) { return baseline.New(p, baseline.BestFit), nil }}
-}
+func rival(name string, p baseline.Policy) line { return line{Line: study.Rival(name, p)} }
 
 // mark is the line against which all are held.
 const mark = "EASY"
@@ -72,7 +64,7 @@ type figures struct {
 
 // play plays a workload on a line.
 func (l *line) play(c cell, w *life.Workload) (figures, error) {
-	s, err := l.make(levels(c))
+	s, err := l.Make(berth.Config{Levels: levels(c)})
 	if err != nil {
 		return figures{}, err
 	}
@@ -81,7 +73,7 @@ func (l *line) play(c cell, w *life.Workload) (figures, error) {
 	}
 	book, _, err := life.Play(s, w, life.Options{})
 	if err != nil {
-		return figures{}, fmt.Errorf("%s, %s: %w", c.name(), l.name, err)
+		return figures{}, fmt.Errorf("%s, %s: %w", c.name(), l.Name, err)
 	}
 	return figuresOf(book, w.Jobs[len(w.Jobs)-1].At), nil
 }

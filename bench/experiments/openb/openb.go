@@ -156,7 +156,7 @@ func (b *experiment) open() error {
 	}
 	for _, list := range lists {
 		path := openb.PodFile(b.Dir, list)
-		opened, err := openb.OpenFiles(nodes, path)
+		opened, err := openb.Open(nodes, path)
 		if err != nil {
 			return err
 		}
@@ -228,7 +228,7 @@ func (b *experiment) verdict() error {
 	for _, t := range b.traces {
 		for p, policy := range b.policies {
 			if figure, ok := t.trace.Published(policy.Name); ok && policy.Name != "random" {
-				failures = append(failures, missed(t.name, policy.Name, figure, meanOf(t.at(p, 100, openb.Point.Unallocated))))
+				failures = append(failures, missed(t.name, policy.Name, figure, meanOf(t.unallocated(p))))
 			}
 		}
 	}
@@ -243,9 +243,9 @@ func missed(trace, policy string, figure, mean float64) error {
 	return fmt.Errorf("%s: %s leaves %.3f %% of the GPUs instead of %.2f %%", trace, policy, mean, figure)
 }
 
-// at is a figure of the runs of a policy at a load.
-func (t *trace) at(policy, percent int, figure func(openb.Point) float64) []float64 {
-	return study.Each(t.runs[policy], func(r *openb.Run) float64 { return figure(r.At(percent)) })
+// unallocated is what the runs of a policy leave over at a load of 100 %.
+func (t *trace) unallocated(policy int) []float64 {
+	return study.Each(t.runs[policy], func(r *openb.Run) float64 { return r.Unallocated(100) })
 }
 
 // meanOf is a mean of figures in hundredths, without what binary fractions add to it, so that it

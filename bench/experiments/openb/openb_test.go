@@ -2,7 +2,6 @@ package openb
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/berth-sched/berth/bench"
 	"github.com/berth-sched/berth/bench/flagline"
-	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/study/studytest"
 )
 
@@ -86,19 +84,13 @@ func TestOpenB(t *testing.T) {
 func TestOpenBForPrograms(t *testing.T) {
 	dir := writeOpenB(t, "ours")
 	o := few(dir, 1, 2)
-	o.Policies, o.Format = []string{"best-fit", "fgd"}, study.CSV
+	o.Policies, o.JSON = []string{"best-fit", "fgd"}, true
 	out, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
-	rows := studytest.Records(t, out)
-	require.Len(t, rows, 3)
-	require.Equal(t, []string{"policy", "at 80"}, rows[0][1:3])
-
-	o.Format = study.JSON
-	out, err = studytest.Tell(Run, o)
-	require.NoError(t, err)
-	for line := range strings.Lines(out) {
-		require.True(t, json.Valid([]byte(line)))
-	}
+	tables := studytest.Tables(t, out)
+	require.Len(t, tables, 1)
+	require.Len(t, tables[0].Rows, 2)
+	require.Equal(t, []string{"policy", "at 80"}, tables[0].Columns[:2])
 }
 
 // Figures that are published have to be met to the rounding, by policies that play what was

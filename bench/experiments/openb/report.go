@@ -34,8 +34,7 @@ func (b *experiment) report(t *trace) error {
 	if err := b.out.Print(b.summary(t)); err != nil {
 		return err
 	}
-	b.out.Note("published: by Weng et al.; to %s: how much more is unallocated than there, and that in GPUs;\n"+
-		"of free at 80: what is fragmented, in %% of what is free when 80 %% has been asked for.\n", reference)
+	b.out.Note("published: by Weng et al.; to %s: how much more is unallocated than there, and that in GPUs.\n", reference)
 	if t.bounds == nil {
 		return nil
 	}
@@ -63,14 +62,14 @@ func (b *experiment) summary(t *trace) *study.Table {
 	for _, load := range b.loads() {
 		columns = append(columns, fmt.Sprintf("at %d", load))
 	}
-	columns = append(columns, "unallocated", "sd", "95 %", "published", "to "+reference, "95 %", "GPUs", "fragmented", "of free at 80")
-	summary := study.NewTable("GPUs allocated at loads, and at 100 % what is unallocated and fragmented, all in % of the GPUs", columns...)
+	columns = append(columns, "unallocated", "sd", "95 %", "published", "to "+reference, "95 %", "GPUs")
+	summary := study.NewTable("GPUs allocated at loads, and at 100 % what is unallocated, all in % of the GPUs", columns...)
 	for p, policy := range b.policies {
 		row := []any{policy.Name}
 		for _, load := range b.loads() {
-			row = append(row, percentage(meanOf(t.at(p, load, allocated))))
+			row = append(row, percentage(meanOf(study.Each(t.runs[p], func(r *openb.Run) float64 { return r.Allocated(load) }))))
 		}
-		left := t.at(p, 100, openb.Point.Unallocated)
+		left := t.unallocated(p)
 		row = append(row, percentage(meanOf(left)))
 		row = append(row, spreadCells(left)...)
 		if figure, ok := t.trace.Published(policy.Name); ok {
@@ -78,16 +77,10 @@ func (b *experiment) summary(t *trace) *study.Table {
 		} else {
 			row = append(row, nil)
 		}
-		row = append(row, b.comparison(t, p)...)
-		row = append(row, percentage(meanOf(t.at(p, 100, fragmented))), percentage(meanOf(t.at(p, 80, fragmentedOfFree))))
-		summary.Add(row...)
+		summary.Add(append(row, b.comparison(t, p)...)...)
 	}
 	return summary
 }
-
-func allocated(p openb.Point) float64        { return p.Allocated }
-func fragmented(p openb.Point) float64       { return p.Fragmented }
-func fragmentedOfFree(p openb.Point) float64 { return p.FragmentedOfFree }
 
 // spreadCells are the standard deviation of values and half of the confidence interval of their
 // mean; two values say next to nothing about either.
@@ -118,9 +111,5 @@ func (b *experiment) differences(t *trace, policy int) []float64 {
 	if reference < 0 || reference == policy {
 		return nil
 	}
-	list := t.at(policy, 100, openb.Point.Unallocated)
-	for i, left := range t.at(reference, 100, openb.Point.Unallocated) {
-		list[i] -= left
-	}
-	return list
+	return study.Differences(t.unallocated(policy), t.unallocated(reference))
 }

@@ -50,12 +50,13 @@ func TestTheOptimumIsOne(t *testing.T) {
 
 func TestOptimum(t *testing.T) {
 	o := Defaults()
-	o.Runs, o.Format = 5, study.CSV
+	o.Runs, o.JSON = 5, true
 	out, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
-	records := studytest.Records(t, out)
-	require.Len(t, records, 1+len(fleets()))
-	require.Equal(t, "core", records[0][6])
+	tables := studytest.Tables(t, out)
+	require.Len(t, tables, 1)
+	require.Len(t, tables[0].Rows, len(fleets()))
+	require.Equal(t, "core", tables[0].Columns[5])
 	studytest.Repeats(t, Run, o, out)
 	studytest.Refuses(t, Run, o, func(o *Options) { o.Runs = 1 }, func(o *Options) { o.Policies = []string{"core"} }, func(o *Options) { o.Policies = []string{"best"} })
 }

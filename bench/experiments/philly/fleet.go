@@ -98,7 +98,6 @@ func (b *experiment) read() (jobs []sim.Arrival, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, trace.Close()) }()
-	trace.Compress(int64(b.Compress))
 	from := berth.Time(0).Add(berth.Duration(b.From) * berth.Day)
 	for a, more := trace.Next(); more; a, more = trace.Next() {
 		if _, is := a.Event.(berth.JobSubmitted); !is || a.At < from {

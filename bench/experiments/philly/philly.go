@@ -61,18 +61,17 @@ much the weeks differ, and nothing about other clusters.
 // Options say what is played.
 type Options struct {
 	study.Output
-	File           string
-	GPUs, Compress int
-	From, Days     int
-	Tolerance      time.Duration
-	Policies       []string
-	Check          bool
-	HTML           string
+	File             string
+	GPUs, From, Days int
+	Tolerance        time.Duration
+	Policies         []string
+	Check            bool
+	HTML             string
 }
 
 // Defaults are the options that berthbench has by default, but for the file.
 func Defaults() Options {
-	o := Options{GPUs: 720, Compress: 1, Tolerance: 5 * time.Minute}
+	o := Options{GPUs: 720, Tolerance: 5 * time.Minute}
 	for _, p := range policies() {
 		o.Policies = append(o.Policies, p.name)
 	}
@@ -84,7 +83,6 @@ func (o *Options) Flags(f *study.Flags) {
 	f.File(&o.File, "file", "philly_jobs_sia.csv.gz",
 		"it is made of the trace of https://github.com/msr-fiddle/philly-traces by the artifact of Sia, https://github.com/siasosp23/artifacts")
 	f.Int(&o.GPUs, "gpus", 16, 65_536, "GPUs of the fleet")
-	f.Int(&o.Compress, "compress", 1, 1000, "let jobs arrive so many times as fast")
 	f.Int(&o.From, "from", 0, 1000, "leave out jobs of the first days; the trace is busy from day 20 on")
 	f.Int(&o.Days, "days", 0, 1000, "take jobs of so many days; 0: all")
 	f.Time(&o.Tolerance, "tolerance", 0, 1000*time.Hour, "by which the mean delay of a virtual cluster may exceed that in private; its 99th percentile by three times as much")

@@ -55,11 +55,10 @@ func TestPhilly(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3+len(sizes)+1, strings.Count(string(drawn), "<svg")+strings.Count(string(drawn), "Nothing to draw"))
 
-	o.Check, o.HTML, o.Policies, o.Format = false, "", []string{"fifo", "EASY"}, study.CSV
+	o.Check, o.HTML, o.Policies, o.JSON = false, "", []string{"fifo", "EASY"}, true
 	out, err = studytest.Tell(Run, o)
 	require.NoError(t, err)
-	records := studytest.Records(t, out)
-	require.Equal(t, []string{"figure", "FIFO", "EASY"}, records[0][1:])
+	require.Equal(t, []string{"figure", "FIFO", "EASY"}, studytest.Tables(t, out)[0].Columns)
 }
 
 func TestOptions(t *testing.T) {
@@ -69,7 +68,6 @@ func TestOptions(t *testing.T) {
 		func(o *Options) { o.File = "" },
 		func(o *Options) { o.GPUs = 7 },
 		func(o *Options) { o.GPUs = 32 },
-		func(o *Options) { o.Compress = 0 },
 		func(o *Options) { o.From = 30 },
 		func(o *Options) { o.Policies = []string{"best"} },
 	)
@@ -88,9 +86,6 @@ func TestPhillyTraceOnAFleet(t *testing.T) {
 	}
 	require.Equal(t, len(all.whole.Nodes), nodes, "every node is in one share")
 	require.Equal(t, len(all.whole.Jobs), jobs)
-
-	halved := loaded(t, excerpt(t, 2, 400), func(o *Options) { o.Compress = 2 })
-	require.InDelta(t, float64(all.length)/2, float64(halved.length), 2)
 
 	o := Defaults()
 	o.File, o.GPUs = excerpt(t, 2, 400), 32

@@ -2,6 +2,7 @@ package philly
 
 import (
 	"fmt"
+	"io"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -35,7 +36,7 @@ func (b *experiment) Report(out *study.Printer, runs [][]*run) error {
 		out.Note("%-6s %.1f s deciding on %d events and %d orders: %v", b.policies[p].name, speed.Deciding.Seconds(), speed.Events, speed.Orders, speed)
 	}
 	out.Note("")
-	return study.WritePage(b.HTML, func() *report.Lines { return b.page(runs) })
+	return study.WritePage(b.HTML, func(w io.Writer) error { return report.WriteLines(w, b.page(runs)) })
 }
 
 // summary has a line for each figure.

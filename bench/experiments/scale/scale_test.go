@@ -59,13 +59,14 @@ func TestTable(t *testing.T) {
 	earlier := someFigures()[:2]
 	earlier[0].Value *= 2
 	var out bytes.Buffer
-	table, o := tableOf(someFigures(), earlier), Options{Output: study.Output{Format: study.CSV}}
+	table, o := tableOf(someFigures(), earlier), Options{Output: study.Output{JSON: true}}
 	require.NoError(t, o.print(o.To(&out), &out, table))
-	require.Equal(t, `table,point,what,size,figure,target,met,B,allocs,peer,against
-scale,2,victims for 64 x 8 GPUs,nodes=4000/between queues,12.3 ms,10 ms,missed,,,"Kueue 0.4 to 3.1 s, a preempting cycle",x0.50
-scale,4,replay,events=9,250000 /s,200000 /s,met,,,,x1.00
-scale,,a life,gpus=8,45.6 ns,,,12,,,
-`, out.String())
+	require.JSONEq(t, `{"title": "scale",
+		"columns": ["point", "what", "size", "figure", "target", "met", "B", "allocs", "peer", "against"],
+		"rows": [
+			[2, "victims for 64 x 8 GPUs", "nodes=4000/between queues", "12.3 ms", "10 ms", "missed", null, null, "Kueue 0.4 to 3.1 s, a preempting cycle", "x0.50"],
+			[4, "replay", "events=9", "250000 /s", "200000 /s", "met", null, null, null, "x1.00"],
+			[null, "a life", "gpus=8", "45.6 ns", null, null, 12, null, null, null]]}`, out.String())
 	out.Reset()
 	o.Markdown = true
 	require.NoError(t, o.print(o.To(&out), &out, table))

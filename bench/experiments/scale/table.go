@@ -112,16 +112,16 @@ func whole(v *float64) any {
 // amount prints a figure with three digits and the unit of its size.
 func amount(v float64, unit scale.Unit) string {
 	steps := map[scale.Unit][]string{
-		scale.Nanoseconds: {"ns", "us", "ms", "s"}, scale.Bytes: {"B", "kB", "MB", "GB"}, scale.PerSecond: {"/s"}, scale.Count: {""},
+		scale.Nanoseconds: {"ns", "us", "ms", "s"}, scale.Bytes: {"B", "kB", "MB", "GB"}, scale.PerSecond: {"/s"},
 	}[unit]
 	at := 0
 	for v >= 999.5 && at < len(steps)-1 {
 		v, at = v/1000, at+1
 	}
 	if v >= 99.5 {
-		return strings.TrimSpace(fmt.Sprintf("%.0f %s", v, steps[at]))
+		return fmt.Sprintf("%.0f %s", v, steps[at])
 	}
-	return strings.TrimSpace(fmt.Sprintf("%.3g %s", v, steps[at]))
+	return fmt.Sprintf("%.3g %s", v, steps[at])
 }
 
 // save writes figures for a later run to compare with; nothing if the name is empty.

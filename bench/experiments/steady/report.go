@@ -101,7 +101,7 @@ func (c *comparison) better(f *figure, tolerance float64) bool {
 	return c.seeds > 1 && gain > c.difference.Half && gain > tolerance
 }
 
-// Report prints a table for each load, or all figures where programs read.
+// Report prints a table for each load.
 func (b *experiment) Report(p *study.Printer, runs [][]*run) error {
 	p.Note("%s: %d nodes with %d GPUs; %d tasks in the list, %d %% of those of %d GPUs as gangs; %d hours measured after %d; seeds %v",
 		b.Pods, len(b.nodes), b.gpus(), len(b.tasks.jobs), b.Gangs, gangGPUs, b.Hours, b.Warmup, b.Seeds)
@@ -109,9 +109,6 @@ func (b *experiment) Report(p *study.Printer, runs [][]*run) error {
 		p.Note("%d more tasks of the list fit on none of these nodes and are left out; -nodes 0 plays all of it.", n)
 	}
 	p.Note("Every policy is the scheduling core with that policy as its scorer, core the core as it comes.\n")
-	if p.ForPrograms() {
-		return p.Print(b.figures(runs))
-	}
 	for at, load := range b.Loads {
 		if err := p.Print(b.table(load, runs[at*len(b.policies):][:len(b.policies)])); err != nil {
 			return err
@@ -166,19 +163,6 @@ func signed(e study.Estimate) string {
 		sign = "+"
 	}
 	return sign + e.Short()
-}
-
-// figures has one figure to a line, where programs read.
-func (b *experiment) figures(runs [][]*run) *study.Table {
-	t := study.NewTable("figures", "load", "policy", "figure", "mean", "difference", "half of 95 %", "seeds")
-	for line := range runs {
-		policy, load := b.line(line)
-		for _, f := range figures() {
-			c := compare(&f, runs[line], runs[line-line%len(b.policies)])
-			t.Add(load, policy.Name, f.name, c.mean, c.difference.Mean, c.difference.Half, c.seeds)
-		}
-	}
-	return t
 }
 
 // Verdict names the figures in which another policy is better than the core.

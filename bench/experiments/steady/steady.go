@@ -137,11 +137,7 @@ func (b *experiment) open() error {
 	}
 	for i := range b.Nodes {
 		n := nodes[i*len(nodes)/b.Nodes]
-		spec := bench.NodeSpec{Name: string(n.ID), CPUMilli: n.CPUMilli, MemoryMiB: n.MemoryMiB, GPUs: len(n.GPUs)}
-		if spec.GPUs > 0 {
-			spec.Model = n.GPUs[0].Product
-		}
-		b.nodes, b.specs = append(b.nodes, n), append(b.specs, spec)
+		b.nodes, b.specs = append(b.nodes, n), append(b.specs, bench.SpecOf(&n))
 	}
 	b.tasks, err = newTasks(jobs, b.Gangs, berth.Duration(b.Longest)*berth.Hour, b.roomFor)
 	if err != nil {

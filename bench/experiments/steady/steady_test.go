@@ -1,7 +1,6 @@
 package steady
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -79,17 +78,14 @@ func TestSteady(t *testing.T) {
 	}
 	studytest.Repeats(t, Run, o, out)
 
-	o.Format = study.CSV
+	o.JSON = true
 	out, err = studytest.Tell(Run, o)
 	require.NoError(t, err)
-	records := studytest.Records(t, out)
-	require.Len(t, records, 1+2*3*len(figures()))
-	require.Equal(t, []string{"figures", "60", "core", "allocated, %"}, records[1][:4])
-	require.Equal(t, "0", records[1][5], "the core is not apart from itself")
-	o.Format = study.JSON
-	out, err = studytest.Tell(Run, o)
-	require.NoError(t, err)
-	require.True(t, json.Valid([]byte(out)))
+	tables := studytest.Tables(t, out)
+	require.Len(t, tables, 2, "one for each load")
+	require.Len(t, tables[0].Rows, len(figures()))
+	require.Equal(t, []string{"figure", "tasks", "core"}, tables[0].Columns[:3])
+	require.Equal(t, "allocated, %", tables[0].Rows[0][0])
 }
 
 func TestOptions(t *testing.T) {

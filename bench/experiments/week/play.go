@@ -12,14 +12,7 @@ import (
 	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/berthtest/sim"
-	"github.com/berth-sched/berth/core"
 )
-
-// A scheduler is one of those that are compared.
-type scheduler struct {
-	name string
-	make func(levels []string) (berth.Scheduler, error)
-}
 
 // The names of berth with and without evictions, which take a guarantee back at once, and with
 // other numbers of reservations.
@@ -29,17 +22,13 @@ const (
 	nothingReserved = tame + ", no reservation"
 )
 
-func schedulers() []scheduler {
-	base := func(name string, p baseline.Policy) scheduler {
-		return scheduler{name, func([]string) (berth.Scheduler, error) { return baseline.New(p, baseline.BestFit), nil }}
+// schedulers are those that are compared.
+func schedulers() []study.Line {
+	berths := func(name string, mode berth.PreemptionMode, reserved int) study.Line {
+		return study.Core(name, berth.Policy{ReservedGangs: reserved, Preemption: berth.Preemption{Mode: mode, GuaranteeWithin: berth.Off, StopUnsaved: true}})
 	}
-	berths := func(name string, mode berth.PreemptionMode, reserved int) scheduler {
-		return scheduler{name, func(levels []string) (berth.Scheduler, error) {
-			return core.New(berth.Config{Levels: levels, Policy: berth.Policy{ReservedGangs: reserved, Preemption: berth.Preemption{Mode: mode, GuaranteeWithin: berth.Off, StopUnsaved: true}}})
-		}}
-	}
-	return []scheduler{
-		base("FIFO", baseline.FIFO{}), base("EASY", baseline.EASY{}),
+	return []study.Line{
+		study.Rival("FIFO", baseline.FIFO{}), study.Rival("EASY", baseline.EASY{}),
 		berths(tame, berth.PreemptionOff, 0), berths(own, berth.PreemptionReclaim, 0),
 		berths(fourReserved, berth.PreemptionOff, 4), berths(nothingReserved, berth.PreemptionOff, berth.Off),
 	}
@@ -88,11 +77,11 @@ type run struct {
 // play plays all schedulers with the first guess, and EASY and berth with the others.
 func (b *experiment) play(ctx context.Context) ([]*run, error) {
 	var runs []*run
-	var makes []scheduler
+	var makes []study.Line
 	for g := range b.guesses() {
 		for _, s := range schedulers() {
-			if g == 0 || s.name == "EASY" || s.name == b.judged() {
-				runs, makes = append(runs, &run{scheduler: s.name, guess: g}), append(makes, s)
+			if g == 0 || s.Name == "EASY" || s.Name == b.judged() {
+				runs, makes = append(runs, &run{scheduler: s.Name, guess: g}), append(makes, s)
 			}
 		}
 	}
@@ -107,15 +96,15 @@ func (b *experiment) play(ctx context.Context) ([]*run, error) {
 	return runs, errors.Join(failures...)
 }
 
-func (b *experiment) playOne(s *scheduler, g guess, bar *report.Progress) (*life.Book, error) {
-	made, err := s.make(b.Levels)
+func (b *experiment) playOne(s *study.Line, g guess, bar *report.Progress) (*life.Book, error) {
+	made, err := s.Make(berth.Config{Levels: b.Levels})
 	if err != nil {
 		return nil, err
 	}
 	moved, end := bar.Follow(), berth.Time(0).Add(b.Length)
 	book, _, err := life.Play(made, b.workload(g), life.Options{Step: b.step(), Progress: func(now berth.Time) { moved(min(now, end)) }})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.name, err)
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
 	moved(end)
 	return book, nil

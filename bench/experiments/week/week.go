@@ -132,5 +132,5 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(b.report(out, runs), study.WritePage(o.HTML, func() *report.Lines { return b.page(runs) }))
+	return errors.Join(b.report(out, runs), study.WritePage(o.HTML, func(w io.Writer) error { return report.WriteLines(w, b.page(runs)) }))
 }

@@ -4,7 +4,7 @@ package studytest
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
+	"encoding/json"
 	"io"
 	"strings"
 	"testing"
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth/bench/flagline"
+	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -46,12 +47,13 @@ func Refuses[O any](t *testing.T, run func(context.Context, O, io.Writer) error,
 	}
 }
 
-// Records reads tables that were written as comma-separated values.
-func Records(t *testing.T, text string) [][]string {
+// Tables reads tables that were written as JSON.
+func Tables(t *testing.T, text string) (tables []study.Table) {
 	t.Helper()
-	in := csv.NewReader(strings.NewReader(text))
-	in.FieldsPerRecord = -1
-	records, err := in.ReadAll()
-	require.NoError(t, err)
-	return records
+	for line := range strings.Lines(text) {
+		var table study.Table
+		require.NoError(t, json.Unmarshal([]byte(line), &table))
+		tables = append(tables, table)
+	}
+	return tables
 }

@@ -73,9 +73,6 @@ func (a *annals) told(now berth.Time, e berth.Event) {
 	case berth.NodeLost:
 		a.lost = append(a.lost, a.known[e.Node])
 	case berth.JobSubmitted:
-		if a.submitted == nil {
-			a.submitted = map[berth.JobID]berth.Time{}
-		}
 		a.submitted[e.Job.ID] = now
 		a.tally.Submitted++
 	case berth.JobObserved:
@@ -93,9 +90,6 @@ func (a *annals) told(now berth.Time, e berth.Event) {
 }
 
 func (a *annals) found(node berth.Node) {
-	if a.known == nil {
-		a.known = map[berth.NodeID]berth.Node{}
-	}
 	a.known[node.ID] = node
 	a.lost = slices.DeleteFunc(a.lost, func(n berth.Node) bool { return n.ID == node.ID })
 }

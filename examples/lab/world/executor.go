@@ -128,9 +128,6 @@ func (e *executor) ordered(now berth.Time, orders []berth.Order, c *core.Core) {
 		default: // a Drop has no report
 			continue
 		}
-		if e.orders == nil {
-			e.orders = map[berth.OrderID]berth.Order{}
-		}
 		e.orders[h.ID] = order
 		e.add(task{at: now.Add(takes), order: h.ID})
 	}
@@ -169,9 +166,6 @@ func (e *executor) told(now berth.Time, event berth.Event, c *core.Core) {
 }
 
 func (e *executor) submitted(j *berth.Job) {
-	if e.work == nil {
-		e.work = map[berth.JobID]work{}
-	}
 	w := work{interval: j.Checkpoint.Interval, cost: j.Checkpoint.Cost}
 	if j.Service == nil {
 		w.runtime = j.ExpectedRuntime

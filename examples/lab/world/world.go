@@ -53,7 +53,10 @@ func New(text string) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &World{lines: lines}
+	w := &World{lines: lines, state: state{
+		executor: executor{orders: map[berth.OrderID]berth.Order{}, work: map[berth.JobID]work{}},
+		annals:   annals{known: map[berth.NodeID]berth.Node{}, submitted: map[berth.JobID]berth.Time{}},
+	}}
 	w.begin(script.NewUnwatched())
 	return w, w.save()
 }
