@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/markup"
 )
 
 // The kinds of refusal. Test for them with errors.Is; get the details with
@@ -47,4 +48,18 @@ func (e *Error) Unwrap() error { return e.Kind }
 // invalidText refuses a text or number that is no value of a type.
 func invalidText(name, reason string) error {
 	return &Error{Field: name, Reason: reason, Kind: ErrInvalid}
+}
+
+// walk reads XML; its error is an *Error.
+func walk(file, text string, to markup.Handler) error {
+	err := markup.Walk(text, to)
+	var bad *markup.Error
+	if !errors.As(err, &bad) {
+		return err
+	}
+	kind := ErrSyntax
+	if bad.TooLarge {
+		kind = ErrTooLarge
+	}
+	return &Error{File: file, Line: bad.Line, Column: bad.Column, Reason: bad.Reason, Kind: kind}
 }

@@ -196,6 +196,7 @@ func TestNCCLRefusals(t *testing.T) {
 		{`<html/>`, "html", ErrSyntax},
 		{``, "", ErrSyntax},
 		{`<system>`, "", ErrSyntax},
+		{`<system><cpu numaid="0" numaid="1"/></system>`, "", ErrSyntax},
 		{`<system></cpu>`, "", ErrSyntax},
 		{`<system/><system/>`, "system", ErrSyntax},
 		{`<?xml version="1.0" encoding="latin1"?><system/>`, "", ErrSyntax},
