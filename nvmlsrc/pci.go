@@ -19,28 +19,9 @@ type pciPlace struct {
 	numa berth.Ordinal
 }
 
-// between is what the path from one device to another goes through, in the words of
-// nvidia-smi. A switch is two bridges in sysfs, its own port and that of the device, so
-// that devices at ports of one switch have one bridge each below what they share.
+// between is what the path from one device to another goes through.
 func between(a, b pciPlace) nodegraph.PathKind {
-	if len(a.path) == 0 || len(b.path) == 0 {
-		return nodegraph.PathNone
-	}
-	shared := 0
-	for shared < min(len(a.path), len(b.path)) && a.path[shared] == b.path[shared] {
-		shared++
-	}
-	switch {
-	case shared == 0 && a.numa != b.numa:
-		return nodegraph.PathSYS
-	case shared == 0:
-		return nodegraph.PathNODE
-	case shared == 1:
-		return nodegraph.PathPHB
-	case max(len(a.path), len(b.path))-shared > 2:
-		return nodegraph.PathPXB
-	}
-	return nodegraph.PathPIX
+	return nodegraph.PathOverPCI(a.path, b.path, a.numa == b.numa)
 }
 
 // splitPath returns the part of a path in sysfs that is PCI: from the host bridge, such

@@ -19,6 +19,8 @@ var (
 	// ErrNCCLGraph: NCCL's other XML file, which holds the rings and trees that it
 	// chose and not the node that it chose them for.
 	ErrNCCLGraph = errors.New("an NCCL graph file, not an NCCL topology file")
+	// ErrHwlocVersion: hwloc's XML of another version than 2 and 3.
+	ErrHwlocVersion = errors.New("hwloc XML of another version than 2 and 3")
 )
 
 // An Error is a refusal. What was refused changed nothing.

@@ -42,8 +42,11 @@ func ParseNCCL(file, text string) (Spec, error) {
 	return p.spec()
 }
 
-// maxDepth bounds how deep pci devices lie in each other.
-const maxDepth = 32
+// maxDepth bounds how deep pci devices lie in each other, and maxPCIs how many there are.
+const (
+	maxDepth = 32
+	maxPCIs  = 4096
+)
 
 type ncclParser struct {
 	file         string
@@ -138,7 +141,7 @@ func (p *ncclParser) Begin(e markup.Element) error {
 	case slices.Contains([]string{"cpu", "pci", "gpu", "nvlink", "xgmi", "nic", "net"}, name):
 		err = p.refuse(ErrInvalid, name, "does not belong into "+in)
 	default:
-		p.skipped.Add(p.file, p.Line, "the element "+errtext.Short(name)+" in "+in+" is not read")
+		p.skipped.Add(p.file, p.Line, "the element ", errtext.Short(name), " in ", in, " is not read")
 		return markup.ErrPassOver
 	}
 	p.open = append(p.open, here)
@@ -193,6 +196,9 @@ func (p *ncclParser) pci(e markup.Element, here *ncclOpen) error {
 	}
 	if len(p.open) > maxDepth {
 		return p.refuse(ErrTooLarge, "pci", "more than "+strconv.Itoa(maxDepth)+" elements in each other")
+	}
+	if len(p.pcis) == maxPCIs {
+		return p.refuse(ErrTooLarge, "pci", "more than "+strconv.Itoa(maxPCIs)+" devices")
 	}
 	class, _ := e.Attribute("class")
 	vendor, _ := e.Attribute("vendor")
