@@ -72,8 +72,13 @@ func readText(sys fs.FS, name string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// unreadable is the error of a file of the kernel's.
-func unreadable(err error) error { return &Error{GPU: NoGPU, Reason: err.Error(), Kind: ErrSysfs} }
+// unreadable is the error of a file of the kernel's; of a report, which has none, it is its own.
+func unreadable(err error) error {
+	if err == error(errUntold) {
+		return err
+	}
+	return &Error{GPU: NoGPU, Reason: err.Error(), Kind: ErrSysfs}
+}
 
 // sysfsFolder is where sysfs has a PCI device.
 func sysfsFolder(pci string) string { return path.Join("bus/pci/devices", pci) }
@@ -174,7 +179,11 @@ func (t *taker) nvlinks(i, j int) nodegraph.Link {
 	if direct := max(t.directLinks(i, j), t.directLinks(j, i)); direct > 0 {
 		return nodegraph.Link{Kind: nodegraph.PathNVLink, Count: min(direct, nodegraph.MaxLinks)}
 	}
-	return nodegraph.Link{Kind: nodegraph.PathNVSwitch, Count: min(a.NVLink.Switched, b.NVLink.Switched, nodegraph.MaxLinks)}
+	switched := min(a.NVLink.Switched, b.NVLink.Switched, nodegraph.MaxLinks)
+	if switched == 0 { // the fabric says that there are some, and nobody how many
+		return nodegraph.Link{}
+	}
+	return nodegraph.Link{Kind: nodegraph.PathNVSwitch, Count: switched}
 }
 
 func (t *taker) directLinks(from, to int) int {
