@@ -28,8 +28,9 @@ import (
 //     count as NODE or SYS.
 //   - the matrices NVLinkBandwidth, XGMIBandwidth and XGMIHops. hwloc gives an NVLink 20, 25 or 50
 //     GB/s by its version, so that a bandwidth tells how many there are. Links to switches join all
-//     GPUs that have some. Without a matrix the Spec says so (NVLinksUntold): lstopo was built
-//     without the library, or saw the switches of this machine nowhere on PCI.
+//     GPUs that have some. Without a matrix, or without a link in it, the Spec says so
+//     (NVLinksUntold): lstopo was built without the library, saw the switches of the machine
+//     nowhere on PCI, or left them out.
 //
 // PCIe links are told at the speed of the moment. One that is slower than the product's does not
 // count: a GPU without work lowers its own. All else that could matter is in Spec.Skipped:

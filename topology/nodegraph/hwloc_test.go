@@ -173,6 +173,17 @@ func TestHwlocWithoutTheDriver(t *testing.T) {
 	}, spec.Links)
 }
 
+// A filter of lstopo takes the switches out of the matrix, in which the GPUs then have no link:
+// that is not to say that there are no NVLinks.
+func TestHwlocMatrixWithoutSwitches(t *testing.T) {
+	text := regexp.MustCompile(`(?s)<distances2hetero.*</distances2hetero>`).ReplaceAllString(hwlocSwitches(9, 9, 9, 9),
+		`<distances2hetero nbobjs="2" kind="25" name="NVLinkBandwidth"><indexes>OSDev:40 OSDev:41</indexes><u64values>1000000 0 0 1000000</u64values></distances2hetero>`)
+	spec, err := ParseHwloc("node.xml", text)
+	require.NoError(t, err)
+	require.True(t, spec.NVLinksUntold)
+	require.True(t, told(spec, "the matrix NVLinkBandwidth has no link in it: what links led to was left out of the file"))
+}
+
 // A kind of device is a number in version 2, and bits in version 3: 5 is a coprocessor, or a disk
 // that is a GPU, and 3 an adapter of OpenFabrics, or memory that is a disk.
 func TestHwlocKindsByVersion(t *testing.T) {

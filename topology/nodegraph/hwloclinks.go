@@ -144,6 +144,17 @@ func (m *hwlocMatrix) complete(p *hwlocParser) error {
 	return nil
 }
 
+// isEmpty reports whether there is no link. Hwloc writes a matrix where it finds some, and a filter
+// takes the switches out of it that all of them may lead to.
+func (m *hwlocMatrix) isEmpty() bool {
+	for i, value := range m.values {
+		if i%(m.n+1) != 0 && value != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // What an end of a matrix is beside a GPU, of which it is the index.
 const (
 	endUnknown = -1 - iota // nothing in the file
@@ -184,6 +195,10 @@ func (p *hwlocParser) addLinks(s *Spec, gpus []hwlocGPU) error {
 	s.NVLinksUntold = true
 	for _, m := range p.matrices {
 		if m.name == xgmiHops {
+			continue
+		}
+		if m.isEmpty() {
+			p.skip(m.Place, "the matrix ", m.name, " has no link in it: what links led to was left out of the file")
 			continue
 		}
 		s.NVLinksUntold = false
