@@ -278,6 +278,11 @@ func TestHwlocTellsWhatItPassesOver(t *testing.T) {
 	spec, err := ParseHwloc("", virtual)
 	require.NoError(t, err)
 	require.Len(t, spec.NICs, 1, "in a virtual machine there is no other")
+	beside := strings.Replace(hwlocPair, `<object type="PCIDev" gp_index="12"`, `<object type="PCIDev" pci_busid="0004:01:00.2" pci_type="0207 [15b3:101e] [15b3:0] 00"><info name="PCIDevice" value="ConnectX Virtual Function"/><object type="OSDev" name="mlx5_1" osdev_type="48"/></object><object type="PCIDev" gp_index="12"`, 1)
+	spec, err = ParseHwloc("", beside)
+	require.NoError(t, err)
+	require.Len(t, spec.NICs, 1)
+	require.True(t, told(spec, "a virtual function is not read beside adapters"))
 }
 
 func TestHwlocRefusals(t *testing.T) {
