@@ -101,6 +101,12 @@
 // A [Partitioner] carries out the core's orders to repartition a GPU. It is the one part of
 // the package that changes anything; a program that does not call [Source.Partitioner] only reads.
 //
+// # Reports
+//
+// [ParseSMI] reads what "nvidia-smi -q -x" printed, on any machine: an inventory with what such a
+// report tells, the health of its GPUs, and findings. What it does not tell is one of the gaps. A
+// topology of [nodegraph.ParseMatrix] or [nodegraph.ParseHwloc] has the paths and NICs beside it.
+//
 // # Without a GPU
 //
 // A [FakeMachine] is a machine to try all of this on, one of several [FakeMachines]. GPUs fail and

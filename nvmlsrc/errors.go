@@ -38,6 +38,12 @@ var (
 	ErrUnknownGPU = errors.New("unknown GPU")
 	// ErrUnknownMachine: there is no machine of that name to pretend.
 	ErrUnknownMachine = errors.New("unknown machine")
+	// ErrUntold: a report of nvidia-smi does not have it, which says nothing of the machine.
+	ErrUntold = errors.New("not in the report")
+	// ErrSyntax: a text that is no report of nvidia-smi.
+	ErrSyntax = errors.New("syntax")
+	// ErrTooLarge: a report beyond all bounds.
+	ErrTooLarge = errors.New("too large")
 	// ErrInvalid: what is asked for makes no sense.
 	ErrInvalid = errors.New("invalid")
 	// ErrInUse: an instance cannot be destroyed while somebody uses it, or created
@@ -50,6 +56,10 @@ const NoGPU = -1
 
 // An Error is a question without an answer.
 type Error struct {
+	// File and Line, from 1, are those of a report of nvidia-smi; empty and 0 for a driver's
+	// answer.
+	File string
+	Line int
 	// GPU is the index of the GPU that was asked about, or NoGPU.
 	GPU int
 	// Query names what was asked for, such as "memory".
@@ -65,7 +75,7 @@ func (e *Error) Error() string {
 	if e.GPU != NoGPU {
 		gpu = errtext.Index("gpus", e.GPU)
 	}
-	return errtext.Join("nvmlsrc", gpu, string(e.Query), e.Kind.Error(), e.Reason)
+	return errtext.Join("nvmlsrc", errtext.Place(e.File, e.Line, 0), gpu, string(e.Query), e.Kind.Error(), e.Reason)
 }
 
 // Unwrap makes errors.Is find the kind of the failure.
@@ -74,11 +84,11 @@ func (e *Error) Unwrap() error { return e.Kind }
 // about returns the error as one about a GPU and a query. What a driver says comes
 // without either; what is no *Error is a driver failure.
 func about(err error, gpu int, query Query) *Error {
-	kind := ErrDriver
+	e := Error{GPU: gpu, Query: query, Reason: reason(err), Kind: ErrDriver}
 	if known := (*Error)(nil); errors.As(err, &known) {
-		kind = known.Kind
+		e.File, e.Line, e.Kind = known.File, known.Line, known.Kind
 	}
-	return &Error{GPU: gpu, Query: query, Reason: reason(err), Kind: kind}
+	return &e
 }
 
 // reason returns the innermost words of an error.

@@ -122,3 +122,34 @@ func ExampleOccupancy() {
 	// 0 2g.20gb@0:2
 	// 0 3g.40gb@4:4
 }
+
+// What a report that somebody sent says of a machine: here of one with a GPU that needs a reset.
+func ExampleParseSMI() {
+	report, err := nvmlsrc.ParseSMI("node-17.xml", `<nvidia_smi_log>
+  <driver_version>570.86.15</driver_version>
+  <attached_gpus>1</attached_gpus>
+  <gpu id="00000000:19:00.0">
+    <product_name>NVIDIA H200</product_name>
+    <uuid>GPU-0b5c8a2e-0000-0000-0000-000000000001</uuid>
+    <gpu_recovery_action>Reset</gpu_recovery_action>
+    <fb_memory_usage><total>143771 MiB</total></fb_memory_usage>
+    <fabric><state>Completed</state><status>Success</status></fabric>
+  </gpu>
+</nvidia_smi_log>`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	gpu := report.Inventory.GPUs[0]
+	fmt.Println(gpu.Product, gpu.PCI, gpu.MemoryMiB, "MiB")
+	for _, finding := range report.Findings {
+		fmt.Println(finding)
+	}
+	for _, gap := range report.Inventory.Gaps[:2] {
+		fmt.Println(gap)
+	}
+	// Output:
+	// NVIDIA H200 0000:19:00.0 143771 MiB
+	// gpus[0]: recoveryAction: the driver says: gpu-reset (condemned)
+	// nvmlsrc: gpus[0]: numaNode: not in the report: nvidia-smi -q -x has no element for it
+	// nvmlsrc: gpus[0]: computeCapability: not in the report: nvidia-smi -q -x has no element for it
+}

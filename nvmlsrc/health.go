@@ -18,7 +18,10 @@ type Health struct {
 	Recovery RecoveryAction
 	ECC      ECC
 	Rows     RemappedRows
-	Links    NVLinkHealth
+	// Pages and Repairs are from reports of nvidia-smi alone.
+	Pages   RetiredPages
+	Repairs Repairs
+	Links   NVLinkHealth
 	// Fabric is what the fabric manager says of the GPU's way to others.
 	Fabric FabricHealth
 	// Clocks says why the clocks are lower than they could be.
@@ -93,6 +96,25 @@ type RemappedRows struct {
 	Failed bool
 }
 
+// RetiredPages is what became of pages of memory that had errors: GPUs before Ampere retire them.
+type RetiredPages struct {
+	// SingleBit and DoubleBit count the pages by the errors that they had.
+	SingleBit, DoubleBit int
+	// Pending: a page will be retired when the GPU is reset.
+	Pending bool
+}
+
+// Repairs are what is to be mended by a reset, or cannot be: Blackwell and later GPUs tell.
+type Repairs struct {
+	// ChannelPending and TPCPending: a channel of memory, or a cluster of SMs, will be replaced by
+	// a spare one when the GPU is reset.
+	ChannelPending, TPCPending bool
+	// Unrepairable: there is memory that no spare one can replace.
+	Unrepairable bool
+	// SRAMThreshold: more errors in caches than a GPU may have that is to stay.
+	SRAMThreshold bool
+}
+
 // NVLinkHealth is how the NVLinks of a GPU do.
 type NVLinkHealth struct {
 	// Active links, and Inactive ones: a card without a bridge has links that lead
@@ -112,16 +134,17 @@ type FabricHealth uint32
 
 // fabricQuestions are those of nvmlGpuFabricInfo_v3_t, each with the place of its bits, how many
 // they are, and the answer that is a fault.
+// The element is that of nvidia-smi's report, where it is known.
 var fabricQuestions = [...]struct {
 	shift, width, fault int
-	says                string
+	says, element       string
 }{
-	{0, 2, 1, "reduced bandwidth"},
-	{2, 2, 1, "a route is being recovered"},
-	{4, 2, 1, "a route is unhealthy"},
-	{6, 2, 1, "recovering from an access timeout"},
-	{8, 4, -1, "incorrect configuration"}, // all answers but 0, nothing told, and 1, none
-	{14, 2, 2, "the fabric manager is not connected"},
+	{0, 2, 1, "reduced bandwidth", "bandwidth"},
+	{2, 2, 1, "a route is being recovered", "route_recovery_in_progress"},
+	{4, 2, 1, "a route is unhealthy", "route_unhealthy"},
+	{6, 2, 1, "recovering from an access timeout", "access_timeout_recovery"},
+	{8, 4, -1, "incorrect configuration", "incorrect_configuration"}, // all answers but 0, nothing told, and 1, none
+	{14, 2, 2, "the fabric manager is not connected", ""},
 }
 
 // bad says what is wrong; empty: nothing that is known.
@@ -211,6 +234,23 @@ const (
 	clocksReasonsKnown                         = ClockReasonDisplaySetting<<1 - 1
 )
 
+// clockReasons are the reasons with their names for people, and the ends of those of their elements
+// in nvidia-smi's report.
+var clockReasons = [...]struct {
+	bit           ClockReasons
+	name, element string
+}{
+	{ClockReasonIdle, "idle", "gpu_idle"},
+	{ClockReasonApplicationSetting, "applications clocks setting", "applications_clocks_setting"},
+	{ClockReasonSoftwarePowerCap, "SW power cap", "sw_power_cap"},
+	{ClockReasonHardwareSlowdown, "HW slowdown", "hw_slowdown"},
+	{ClockReasonSyncBoost, "sync boost", "sync_boost"},
+	{ClockReasonSoftwareThermal, "SW thermal slowdown", "sw_thermal_slowdown"},
+	{ClockReasonHardwareThermal, "HW thermal slowdown", "hw_thermal_slowdown"},
+	{ClockReasonHardwarePowerBrake, "HW power brake slowdown", "hw_power_brake_slowdown"},
+	{ClockReasonDisplaySetting, "display clock setting", "display_clocks_setting"},
+}
+
 // throttled reports whether the GPU is slowed down because it is too hot, or gets too
 // little power from outside: by its hardware, or by the driver before that has to. A cap
 // on power that the operator has set is no such reason.
@@ -219,20 +259,7 @@ func (r ClockReasons) throttled() bool { return r&(clocksHardware|ClockReasonSof
 // String lists the reasons in the words of nvidia-smi; "none" without any.
 func (r ClockReasons) String() string {
 	var names []string
-	for _, reason := range [...]struct {
-		bit  ClockReasons
-		name string
-	}{
-		{ClockReasonIdle, "idle"},
-		{ClockReasonApplicationSetting, "applications clocks setting"},
-		{ClockReasonSoftwarePowerCap, "SW power cap"},
-		{ClockReasonHardwareSlowdown, "HW slowdown"},
-		{ClockReasonSyncBoost, "sync boost"},
-		{ClockReasonSoftwareThermal, "SW thermal slowdown"},
-		{ClockReasonHardwareThermal, "HW thermal slowdown"},
-		{ClockReasonHardwarePowerBrake, "HW power brake slowdown"},
-		{ClockReasonDisplaySetting, "display clock setting"},
-	} {
+	for _, reason := range clockReasons {
 		if r&reason.bit != 0 {
 			names = append(names, reason.name)
 		}

@@ -39,6 +39,7 @@ const (
 	queryRecovery     Query = "recoveryAction"
 	queryECC          Query = "ecc"
 	queryRows         Query = "remappedRows"
+	queryPages        Query = "retiredPages"
 	queryNVLinkErrors Query = "nvlinkErrors"
 	queryClocks       Query = "clockReasons"
 	queryActivity     Query = "activity"

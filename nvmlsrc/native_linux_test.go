@@ -387,7 +387,7 @@ func TestSessionThatFails(t *testing.T) {
 }
 
 const healthOf0 = "{GPU:0 UUID:GPU-0 Failure:<nil> Recovery:drain-and-reset ECC:{Volatile:2 Aggregate:5} " +
-	"Rows:{Corrected:1 Uncorrected:2 Pending:true Failed:false} Links:{Active:1 Inactive:2 Lost:0 Errors:110 NewErrors:0} Fabric:0 " +
+	"Rows:{Corrected:1 Uncorrected:2 Pending:true Failed:false} Pages:{SingleBit:0 DoubleBit:0 Pending:false} Repairs:{ChannelPending:false TPCPending:false Unrepairable:false SRAMThreshold:false} Links:{Active:1 Inactive:2 Lost:0 Errors:110 NewErrors:0} Fabric:0 " +
 	"Clocks:SW power cap Activity:[%s] MemoryUsedMiB:512 TemperatureC:45 PowerMilliwatts:123456}"
 
 // All of a GPU's health comes through the binding as the library tells it, and so do

@@ -15,6 +15,8 @@ type wiring struct {
 	// plane is the part of a switch fabric that the GPU is on; nil if it is on
 	// none, or not yet.
 	plane *plane
+	// untold: nothing says whether there are links, so that a fabric may tell.
+	untold bool
 }
 
 // A plane is one part of a switch fabric, inside which every GPU reaches every
@@ -53,6 +55,7 @@ func (t *taker) nvlink(dev device, g *GPU) {
 			g.NVLink.Switched++
 		}
 	}
+	wire.untold = errors.Is(failed, ErrUntold)
 	t.gap(failed, g.Index, queryNVLink)
 }
 
@@ -64,13 +67,15 @@ func (t *taker) nvlink(dev device, g *GPU) {
 // cluster: that is a fabric that ends at the machine, and its clique must not be
 // compared with another machine's.
 func (t *taker) fabric(dev device, g *GPU) {
-	if g.NVLink.Switched == 0 {
+	if g.NVLink.Switched == 0 && !t.wires[g.Index].untold {
 		return
 	}
 	f, err := dev.fabric()
 	switch {
 	case errors.Is(err, ErrUnsupported):
-		t.wires[g.Index].plane = &plane{}
+		if g.NVLink.Switched > 0 {
+			t.wires[g.Index].plane = &plane{}
+		}
 		return
 	case t.gap(err, g.Index, queryFabric):
 		return

@@ -19,28 +19,9 @@ type pciPlace struct {
 	numa berth.Ordinal
 }
 
-// between is what the path from one device to another goes through, in the words of
-// nvidia-smi. A switch is two bridges in sysfs, its own port and that of the device, so
-// that devices at ports of one switch have one bridge each below what they share.
+// between is what the path from one device to another goes through.
 func between(a, b pciPlace) nodegraph.PathKind {
-	if len(a.path) == 0 || len(b.path) == 0 {
-		return nodegraph.PathNone
-	}
-	shared := 0
-	for shared < min(len(a.path), len(b.path)) && a.path[shared] == b.path[shared] {
-		shared++
-	}
-	switch {
-	case shared == 0 && a.numa != b.numa:
-		return nodegraph.PathSYS
-	case shared == 0:
-		return nodegraph.PathNODE
-	case shared == 1:
-		return nodegraph.PathPHB
-	case max(len(a.path), len(b.path))-shared > 2:
-		return nodegraph.PathPXB
-	}
-	return nodegraph.PathPIX
+	return nodegraph.PathOverPCI(a.path, b.path, a.numa == b.numa)
 }
 
 // splitPath returns the part of a path in sysfs that is PCI: from the host bridge, such
@@ -91,8 +72,13 @@ func readText(sys fs.FS, name string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// unreadable is the error of a file of the kernel's.
-func unreadable(err error) error { return &Error{GPU: NoGPU, Reason: err.Error(), Kind: ErrSysfs} }
+// unreadable is the error of a file of the kernel's; of a report, which has none, it is its own.
+func unreadable(err error) error {
+	if err == error(errUntold) {
+		return err
+	}
+	return &Error{GPU: NoGPU, Reason: err.Error(), Kind: ErrSysfs}
+}
 
 // sysfsFolder is where sysfs has a PCI device.
 func sysfsFolder(pci string) string { return path.Join("bus/pci/devices", pci) }
@@ -193,7 +179,11 @@ func (t *taker) nvlinks(i, j int) nodegraph.Link {
 	if direct := max(t.directLinks(i, j), t.directLinks(j, i)); direct > 0 {
 		return nodegraph.Link{Kind: nodegraph.PathNVLink, Count: min(direct, nodegraph.MaxLinks)}
 	}
-	return nodegraph.Link{Kind: nodegraph.PathNVSwitch, Count: min(a.NVLink.Switched, b.NVLink.Switched, nodegraph.MaxLinks)}
+	switched := min(a.NVLink.Switched, b.NVLink.Switched, nodegraph.MaxLinks)
+	if switched == 0 { // the fabric says that there are some, and nobody how many
+		return nodegraph.Link{}
+	}
+	return nodegraph.Link{Kind: nodegraph.PathNVSwitch, Count: switched}
 }
 
 func (t *taker) directLinks(from, to int) int {

@@ -3,7 +3,7 @@ package skipped
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/berth-sched/berth/internal/errtext"
 )
@@ -37,19 +37,41 @@ const mostSkips = 100
 
 const andMore = "more is passed over, of more kinds than are listed"
 
-// Add counts one more. A reason that quotes the text does so by errtext.Short, so that a list stays
-// short. O(reasons), of which there are 100 and one that stands for the rest.
-func (s *List) Add(file string, line int, reason string) {
-	is := func(k Skip) bool { return k.File == file && k.Reason == reason }
-	i := slices.IndexFunc(*s, is)
-	if i < 0 && len(*s) >= mostSkips {
-		reason = andMore
-		i = slices.IndexFunc(*s, is)
+// Add counts one more of a reason, which may come in parts, to be put together when it is new
+// alone: a text full of what is passed over costs no more than to read it. A reason that quotes the
+// text does so by errtext.Short, so that a list stays short. O(reasons), of which there are 100 and
+// one that stands for the rest.
+func (s *List) Add(file string, line int, reason ...string) {
+	at := s.find(file, reason)
+	if at < 0 && len(*s) >= mostSkips {
+		reason = []string{andMore}
+		at = s.find(file, reason)
 	}
-	if i < 0 {
-		i = len(*s)
-		*s = append(*s, Skip{File: file, Line: line, Reason: reason})
+	if at < 0 {
+		at = len(*s)
+		*s = append(*s, Skip{File: file, Line: line, Reason: strings.Join(reason, "")})
 	}
-	(*s)[i].Count++
-	(*s)[i].Line = min((*s)[i].Line, line)
+	(*s)[at].Count++
+	(*s)[at].Line = min((*s)[at].Line, line)
+}
+
+func (s *List) find(file string, reason []string) int {
+	for i := range *s {
+		if k := &(*s)[i]; k.File == file && isMadeOf(k.Reason, reason) {
+			return i
+		}
+	}
+	return -1
+}
+
+// isMadeOf reports whether a text is some parts, one after the other.
+func isMadeOf(text string, parts []string) bool {
+	for _, part := range parts {
+		rest, begins := strings.CutPrefix(text, part)
+		if !begins {
+			return false
+		}
+		text = rest
+	}
+	return text == ""
 }

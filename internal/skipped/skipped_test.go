@@ -13,7 +13,7 @@ func TestSkipsTellEachReasonOnce(t *testing.T) {
 	var s List
 	s.Add("a.txt", 7, "no GPU")
 	s.Add("a.txt", 3, "never ran")
-	s.Add("a.txt", 5, "no GPU")
+	s.Add("a.txt", 5, "no", " GPU")
 	s.Add("b.txt", 1, "no GPU")
 	require.Equal(t, List{{"a.txt", 5, "no GPU", 2}, {"a.txt", 3, "never ran", 1}, {"b.txt", 1, "no GPU", 1}}, s)
 	require.Equal(t, "a.txt:5: no GPU (2 times)", s[0].String())

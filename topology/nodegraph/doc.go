@@ -7,9 +7,9 @@
 // The embedder's part:
 //
 //  1. Get a [Spec]: from the text of "nvidia-smi topo -m" with [ParseMatrix], of "rocm-smi
-//     --showtopo" with [ParseROCm], from NCCL's topology XML with [ParseNCCL], or filled in by hand
-//     from a driver. Look at its Skipped.
-//  2. Set its Product, which no such text tells: it decides how fast a link is.
+//     --showtopo" with [ParseROCm], of "lstopo --of xml" with [ParseHwloc], from NCCL's topology
+//     XML with [ParseNCCL], or filled in by hand from a driver. Look at its Skipped.
+//  2. Set its Product, which no such text tells but hwloc's: it decides how fast a link is.
 //  3. Make a [Graph] with [NewGraph]. Keep one for all nodes that are alike: equal
 //     [Graph.Key].
 //  4. Ask.

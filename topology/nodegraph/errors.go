@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/markup"
 )
 
 // The kinds of refusal. Test for them with errors.Is; get the details with
@@ -18,6 +19,8 @@ var (
 	// ErrNCCLGraph: NCCL's other XML file, which holds the rings and trees that it
 	// chose and not the node that it chose them for.
 	ErrNCCLGraph = errors.New("an NCCL graph file, not an NCCL topology file")
+	// ErrHwlocVersion: hwloc's XML of another version than 2 and 3.
+	ErrHwlocVersion = errors.New("hwloc XML of another version than 2 and 3")
 )
 
 // An Error is a refusal. What was refused changed nothing.
@@ -47,4 +50,18 @@ func (e *Error) Unwrap() error { return e.Kind }
 // invalidText refuses a text or number that is no value of a type.
 func invalidText(name, reason string) error {
 	return &Error{Field: name, Reason: reason, Kind: ErrInvalid}
+}
+
+// walk reads XML; its error is an *Error.
+func walk(file, text string, to markup.Handler) error {
+	err := markup.Walk(text, to)
+	var bad *markup.Error
+	if !errors.As(err, &bad) {
+		return err
+	}
+	kind := ErrSyntax
+	if bad.TooLarge {
+		kind = ErrTooLarge
+	}
+	return &Error{File: file, Line: bad.Line, Column: bad.Column, Reason: bad.Reason, Kind: kind}
 }

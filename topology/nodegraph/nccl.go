@@ -1,14 +1,12 @@
 package nodegraph
 
 import (
-	"encoding/xml"
-	"errors"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/markup"
 	"github.com/berth-sched/berth/internal/skipped"
 )
 
@@ -34,20 +32,25 @@ import (
 //
 // Errors are of type *Error with line and column. O(text + GPUs^2 + GPUs x NICs).
 func ParseNCCL(file, text string) (Spec, error) {
-	p := ncclParser{file: file, decoder: xml.NewDecoder(strings.NewReader(text))}
-	if err := p.read(); err != nil {
+	p := ncclParser{file: file, Place: markup.Place{Line: 1, Column: 1}}
+	if err := walk(file, text, &p); err != nil {
 		return Spec{}, err
+	}
+	if !p.seenRoot {
+		return Spec{}, p.refuse(ErrSyntax, "", "no element system in it")
 	}
 	return p.spec()
 }
 
-// maxDepth bounds how deep pci devices lie in each other.
-const maxDepth = 32
+// maxDepth bounds how deep pci devices lie in each other, and maxPCIs how many there are.
+const (
+	maxDepth = 32
+	maxPCIs  = 4096
+)
 
 type ncclParser struct {
 	file         string
-	decoder      *xml.Decoder
-	line, column int // of the element at hand
+	markup.Place // of the element at hand
 	seenRoot     bool
 	open         []ncclOpen
 	cpus         []int // NUMA node of each
@@ -83,7 +86,7 @@ type ncclGPU struct {
 type ncclLink struct {
 	target, class string
 	count         int
-	line, column  int
+	at            markup.Place
 }
 
 type ncclNIC struct {
@@ -93,43 +96,19 @@ type ncclNIC struct {
 }
 
 func (p *ncclParser) refuse(kind error, field, reason string) error {
-	return &Error{File: p.file, Line: p.line, Column: p.column, Field: field, Reason: reason, Kind: kind}
+	return &Error{File: p.file, Line: p.Line, Column: p.Column, Field: field, Reason: reason, Kind: kind}
 }
 
-func (p *ncclParser) read() error {
-	for {
-		p.line, p.column = p.decoder.InputPos()
-		token, err := p.decoder.Token()
-		switch token := token.(type) {
-		case xml.StartElement:
-			err = p.start(token)
-		case xml.EndElement:
-			err = p.end()
-		}
-		var syntax *xml.SyntaxError
-		switch {
-		case err == nil:
-		case err == io.EOF && p.seenRoot:
-			return nil
-		case err == io.EOF:
-			return p.refuse(ErrSyntax, "", "no element system in it")
-		case errors.As(err, &syntax):
-			return &Error{File: p.file, Line: syntax.Line, Reason: "XML: " + syntax.Msg, Kind: ErrSyntax}
-		case !isOurs(err):
-			return p.refuse(ErrSyntax, "", err.Error())
-		default:
-			return err
-		}
-	}
+// Text is of no element that is looked at.
+func (p *ncclParser) Text(at markup.Place, _ string) error {
+	p.skipped.Add(p.file, at.Line, "text between elements is not read")
+	return nil
 }
 
-func isOurs(err error) bool {
-	var ours *Error
-	return errors.As(err, &ours)
-}
-
-func (p *ncclParser) start(e xml.StartElement) error {
-	name := e.Name.Local
+// Begin begins an element.
+func (p *ncclParser) Begin(e markup.Element) error {
+	p.Place = e.Place
+	name := e.Name
 	if len(p.open) == 0 {
 		switch {
 		case p.seenRoot:
@@ -162,15 +141,16 @@ func (p *ncclParser) start(e xml.StartElement) error {
 	case slices.Contains([]string{"cpu", "pci", "gpu", "nvlink", "xgmi", "nic", "net"}, name):
 		err = p.refuse(ErrInvalid, name, "does not belong into "+in)
 	default:
-		p.skipped.Add(p.file, p.line, "the element "+errtext.Short(name)+" in "+in+" is not read")
-		return p.decoder.Skip()
+		p.skipped.Add(p.file, p.Line, "the element ", errtext.Short(name), " in ", in, " is not read")
+		return markup.ErrPassOver
 	}
 	p.open = append(p.open, here)
 	return err
 }
 
-// end closes an element. A nic in a pci without a net is a NIC all the same.
-func (p *ncclParser) end() error {
+// End closes an element. A nic in a pci without a net is a NIC all the same.
+func (p *ncclParser) End(at markup.Place) error {
+	p.Place = at
 	closed := p.open[len(p.open)-1]
 	p.open = p.open[:len(p.open)-1]
 	if closed.name == "nic" && closed.nic < 0 && closed.pci >= 0 {
@@ -195,8 +175,8 @@ func (p *ncclParser) classed(pci int) error {
 	return nil
 }
 
-func (p *ncclParser) cpu(e xml.StartElement, here *ncclOpen) error {
-	text, _ := attribute(e, "numaid")
+func (p *ncclParser) cpu(e markup.Element, here *ncclOpen) error {
+	text, _ := e.Attribute("numaid")
 	numa, ok := digits(text)
 	if text == "-1" {
 		numa, ok = -1, true
@@ -209,16 +189,19 @@ func (p *ncclParser) cpu(e xml.StartElement, here *ncclOpen) error {
 	return nil
 }
 
-func (p *ncclParser) pci(e xml.StartElement, here *ncclOpen) error {
-	bus, _ := attribute(e, "busid")
+func (p *ncclParser) pci(e markup.Element, here *ncclOpen) error {
+	bus, _ := e.Attribute("busid")
 	if bus == "" {
 		return p.refuse(ErrSyntax, "pci.busid", "no address")
 	}
 	if len(p.open) > maxDepth {
 		return p.refuse(ErrTooLarge, "pci", "more than "+strconv.Itoa(maxDepth)+" elements in each other")
 	}
-	class, _ := attribute(e, "class")
-	vendor, _ := attribute(e, "vendor")
+	if len(p.pcis) == maxPCIs {
+		return p.refuse(ErrTooLarge, "pci", "more than "+strconv.Itoa(maxPCIs)+" devices")
+	}
+	class, _ := e.Attribute("class")
+	vendor, _ := e.Attribute("vendor")
 	rate, err := p.portRate(e)
 	if err != nil {
 		return err
@@ -236,8 +219,8 @@ func (p *ncclParser) pci(e xml.StartElement, here *ncclOpen) error {
 
 // portRate reads link_speed ("8 GT/s", "32.0 GT/s PCIe") and link_width; zero where
 // one of them is not told.
-func (p *ncclParser) portRate(e xml.StartElement) (int64, error) {
-	speed, _ := attribute(e, "link_speed")
+func (p *ncclParser) portRate(e markup.Element) (int64, error) {
+	speed, _ := e.Attribute("link_speed")
 	number, _, _ := strings.Cut(strings.TrimSpace(speed), " ")
 	whole, part, _ := strings.Cut(number, ".")
 	gigas, known := digits(whole)
@@ -251,7 +234,7 @@ func (p *ncclParser) portRate(e xml.StartElement) (int64, error) {
 	if !known || gigas > 256 {
 		return 0, p.refuse(ErrSyntax, "pci.link_speed", "not a speed: "+strconv.Quote(errtext.Short(speed)))
 	}
-	text, found := attribute(e, "link_width")
+	text, found := e.Attribute("link_width")
 	if !found || text == "" {
 		return 0, nil
 	}
@@ -274,19 +257,19 @@ func (p *ncclParser) hold(pci int, what string) error {
 	return nil
 }
 
-func (p *ncclParser) gpu(e xml.StartElement, pci int) error {
+func (p *ncclParser) gpu(e markup.Element, pci int) error {
 	if err := p.hold(pci, "gpu"); err != nil {
 		return err
 	}
 	dev := -1
-	if text, found := attribute(e, "dev"); found {
+	if text, found := e.Attribute("dev"); found {
 		number, ok := digits(text)
 		if !ok {
 			return p.refuse(ErrSyntax, "gpu.dev", "not an index: "+strconv.Quote(errtext.Short(text)))
 		}
 		dev = number
 	}
-	if _, told := attribute(e, "sm"); told {
+	if _, told := e.Attribute("sm"); told {
 		p.probed = true
 	}
 	return p.addGPU(ncclGPU{pci: pci, dev: dev})
@@ -311,10 +294,10 @@ func (p *ncclParser) addGPU(gpu ncclGPU) error {
 }
 
 // nvlink notes links of the GPU read last, inside which it stands. RCCL writes AMD's as xgmi.
-func (p *ncclParser) nvlink(e xml.StartElement) error {
-	target, _ := attribute(e, "target")
-	class, _ := attribute(e, "tclass")
-	text, _ := attribute(e, "count")
+func (p *ncclParser) nvlink(e markup.Element) error {
+	target, _ := e.Attribute("target")
+	class, _ := e.Attribute("tclass")
+	text, _ := e.Attribute("count")
 	count, ok := digits(text)
 	if !ok || count < 1 || count > MaxLinks {
 		return p.refuse(ErrSyntax, "nvlink.count", "not a number from 1 to "+strconv.Itoa(MaxLinks)+": "+strconv.Quote(errtext.Short(text)))
@@ -322,19 +305,19 @@ func (p *ncclParser) nvlink(e xml.StartElement) error {
 	gpu := &p.gpus[len(p.gpus)-1]
 	gpu.links = append(gpu.links, ncclLink{
 		target: strings.ToLower(target), class: strings.ToLower(class), count: count,
-		line: p.line, column: p.column,
+		at: p.Place,
 	})
 	return nil
 }
 
-func (p *ncclParser) net(e xml.StartElement) error {
+func (p *ncclParser) net(e markup.Element) error {
 	nic := &p.open[len(p.open)-1]
-	name, _ := attribute(e, "name")
+	name, _ := e.Attribute("name")
 	if name == "" {
 		return p.refuse(ErrSyntax, "net.name", "no name")
 	}
 	rate := int64(0)
-	if text, found := attribute(e, "speed"); found && text != "" {
+	if text, found := e.Attribute("speed"); found && text != "" {
 		megabits, ok := digits(text)
 		if !ok || int64(megabits)/8 > maxRate {
 			return p.refuse(ErrSyntax, "net.speed", "not a speed in Mbit/s: "+strconv.Quote(errtext.Short(text)))
@@ -356,13 +339,4 @@ func (p *ncclParser) addNIC(nic ncclNIC) error {
 	}
 	p.nics = append(p.nics, nic)
 	return nil
-}
-
-func attribute(e xml.StartElement, name string) (string, bool) {
-	for _, a := range e.Attr {
-		if a.Name.Local == name {
-			return a.Value, true
-		}
-	}
-	return "", false
 }

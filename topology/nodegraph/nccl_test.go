@@ -196,6 +196,7 @@ func TestNCCLRefusals(t *testing.T) {
 		{`<html/>`, "html", ErrSyntax},
 		{``, "", ErrSyntax},
 		{`<system>`, "", ErrSyntax},
+		{`<system><cpu numaid="0" numaid="1"/></system>`, "", ErrSyntax},
 		{`<system></cpu>`, "", ErrSyntax},
 		{`<system/><system/>`, "system", ErrSyntax},
 		{`<?xml version="1.0" encoding="latin1"?><system/>`, "", ErrSyntax},
@@ -219,6 +220,7 @@ func TestNCCLRefusals(t *testing.T) {
 		{`<system><cpu numaid="0"><nic><net/></nic></cpu></system>`, "net.name", ErrSyntax},
 		{`<system><cpu numaid="0"><nic><net name="a" speed="fast"/></nic></cpu></system>`, "net.speed", ErrSyntax},
 		{`<system><cpu numaid="0">` + deep, "pci", ErrTooLarge},
+		{`<system><cpu numaid="0">` + strings.Repeat(`<pci busid="a"/>`, maxPCIs+1), "pci", ErrTooLarge},
 		{`<system><cpu numaid="0">` + many, "gpu", ErrTooLarge},
 		{`<system><cpu numaid="0">` + strings.Repeat(`<nic><net name="a"/></nic>`, maxNICs+1), "nic", ErrTooLarge},
 	} {

@@ -74,16 +74,16 @@ func (p *ncclParser) nvlinks(s *Spec) error {
 	direct, switched := make([]int, n*n), make([]int, n)
 	for a, gpu := range p.gpus {
 		for _, link := range gpu.links {
-			p.line, p.column = link.line, link.column
+			p.Place = link.at
 			b := slices.IndexFunc(s.GPUs, func(other GPUSpec) bool { return other.Bus == link.target })
 			count := &switched[a]
 			switch {
 			case strings.HasPrefix(link.class, "0x068001"):
-				p.skipped.Add(p.file, link.line, "NVLinks to a CPU join no GPUs")
+				p.skipped.Add(p.file, link.at.Line, "NVLinks to a CPU join no GPUs")
 				continue
 			case strings.HasPrefix(link.class, "0x0680"):
 			case b < 0 || b == a:
-				p.skipped.Add(p.file, link.line, "NVLinks to the GPU itself, or to one that is not in the file")
+				p.skipped.Add(p.file, link.at.Line, "NVLinks to the GPU itself, or to one that is not in the file")
 				continue
 			default:
 				count = &direct[a*n+b]
@@ -97,7 +97,7 @@ func (p *ncclParser) nvlinks(s *Spec) error {
 		for b := range a {
 			here, there := direct[a*n+b], direct[b*n+a]
 			if here != there && here != 0 && there != 0 {
-				p.line, p.column = gpu.links[0].line, gpu.links[0].column
+				p.Place = gpu.links[0].at
 				return p.refuse(ErrInvalid, "nvlink.count", strconv.Itoa(here)+" links from "+s.GPUs[a].Bus+" to "+s.GPUs[b].Bus+", and "+strconv.Itoa(there)+" back")
 			}
 			link := Link{Kind: PathNVLink, Count: max(here, there)}

@@ -17,9 +17,9 @@ const (
 // maxRate bounds a rate, in MB/s, so that no sum overflows: 10 TB/s.
 const maxRate = 10_000_000
 
-// A Spec says what is in a node and how it hangs together. ParseMatrix and
-// ParseNCCL make one from a text; an adapter fills one in from what its driver
-// says. The zero values of all but GPUs mean "not known".
+// A Spec says what is in a node and how it hangs together. ParseMatrix, ParseROCm, ParseHwloc
+// and ParseNCCL make one from a text; an adapter fills one in from what its driver says. The zero
+// values of all but GPUs mean "not known".
 type Spec struct {
 	// Product is the name of the GPUs, for RatesOf. A name that is not known, or
 	// none, means DefaultRates.
