@@ -50,10 +50,6 @@ func (f *Film) fullest() (best int) {
 // encoded is the film for the script: of each frame the runs of GPUs whose contents are others than
 // in the frame before, as first, how many, and the number of the content.
 func (f *Film) encoded() []byte {
-	type island struct {
-		Name  string
-		Nodes []IslandNode
-	}
 	type content struct {
 		Flags string   `json:",omitempty"`
 		Names []string `json:",omitempty"`
@@ -69,15 +65,12 @@ func (f *Film) encoded() []byte {
 		Waiting []waiting `json:",omitempty"`
 	}
 	type film struct {
-		Islands    []island
+		Islands    []Island
 		Categories []string
 		Contents   []content
 		Frames     []frame
 	}
-	var out film
-	for _, i := range f.Islands {
-		out.Islands = append(out.Islands, island(i))
-	}
+	out := film{Islands: f.Islands}
 	for c := range categories {
 		out.Categories = append(out.Categories, c.String())
 	}

@@ -30,16 +30,8 @@ func restCases(short bool) (list []Case) {
 	for _, size := range sizes {
 		list = append(list, Case{"completion/" + size.String(), func(t *Taker) { t.completions(size) }})
 	}
-	gpus, pending := crowdSize(short)
-	return append(list, Case{"completion/reserved", func(t *Taker) { t.reservedCompletions(gpus, pending) }})
-}
-
-// crowdSize is that of the crowd of which most is asked.
-func crowdSize(short bool) (gpus, pending int) {
-	if short {
-		return small, 2500
-	}
-	return large, 100_000
+	full := fullest(short)
+	return append(list, Case{"completion/reserved", func(t *Taker) { t.reservedCompletions(full.gpus, full.pending) }})
 }
 
 func (t *Taker) completions(size throngSize) {
@@ -98,10 +90,7 @@ func (t *Taker) victims(nodes int, lent bool) {
 		target  time.Duration
 	}{{1, time.Millisecond}, {64, 10 * time.Millisecond}} {
 		evict := evicting(sched, lent, gang.members, gpusPerNode)
-		s := t.repeat(func() time.Duration {
-			evict(t)
-			return 0
-		})
+		s := t.repeatWhole(func() { evict(t) })
 		t.addMedian(2, fmt.Sprintf("victims for %d x 8 GPUs", gang.members), size, s, gang.target)
 	}
 	for _, jobs := range []int{64, 1000} {
@@ -121,7 +110,8 @@ func (t *Taker) victims(nodes int, lent bool) {
 
 // answerCases are point 3.
 func answerCases(short bool) (list []Case) {
-	gpus, pending := crowdSize(short)
+	full := fullest(short)
+	gpus, pending := full.gpus, full.pending
 	list = append(list, Case{"answers/crowd", func(t *Taker) {
 		t.answers(fmt.Sprintf("gpus=%d/queues=%d/shapes=%d/pending=%d/crumbs free", gpus, queues, shapes, pending), newCrowd(t, gpus, pending).core, pending)
 	}})
@@ -137,10 +127,7 @@ func answerCases(short bool) (list []Case) {
 		text := fmt.Sprintf("gpus=%d/shapes=%d/pending=%d", gpus, size.shapes, size.pending)
 		list = append(list, Case{"report/" + text, func(t *Taker) {
 			sched := newVaried(t, gpus, size.shapes, size.pending).core
-			s := t.repeat(func() time.Duration {
-				sched.Report()
-				return 0
-			})
+			s := t.repeatWhole(func() { sched.Report() })
 			t.addMedian(3, "Report", text, s, 20*time.Millisecond)
 		}})
 	}
@@ -177,10 +164,7 @@ func (t *Taker) answers(size string, sched *core.Core, pending int) {
 			return err
 		}},
 	} {
-		s := t.repeat(func() time.Duration {
-			must(t, q.ask())
-			return 0
-		})
+		s := t.repeatWhole(func() { must(t, q.ask()) })
 		t.addMedian(3, q.what, size, s, q.target)
 	}
 }

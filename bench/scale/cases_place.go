@@ -52,11 +52,10 @@ func peerCases(short bool) (list []Case) {
 	for _, l := range lives {
 		list = append(list, Case{"life/" + l.name, func(t *Taker) {
 			live := living(t, small, l.members, l.each)
-			s := t.repeat(func() time.Duration {
+			s := t.repeatWhole(func() {
 				for range 50 {
 					live.must(t)
 				}
-				return 0
 			}).per(50)
 			size := fmt.Sprintf("gpus=%d", small)
 			t.addMedian(0, "a whole life of "+l.name, size, s, 0)

@@ -36,19 +36,17 @@ func storeCases(short bool) []Case {
 func (t *Taker) snapshots(size throngSize) {
 	sched := newThrongOf(t, size)
 	var text []byte
-	s := t.repeat(func() time.Duration {
+	s := t.repeatWhole(func() {
 		var err error
 		text, err = sched.Snapshot()
 		must(t, err)
-		return 0
 	})
 	t.addMedian(4, "Snapshot", size.String(), s, 500*time.Millisecond)
 	t.add(Figure{Point: 4, What: "Snapshot, its size", Size: size.String(), Value: float64(len(text)), Unit: Bytes})
 	sched = nil
-	s = t.repeat(func() time.Duration {
+	s = t.repeatWhole(func() {
 		_, err := core.Restore(text)
 		must(t, err)
-		return 0
 	})
 	t.addMedian(4, "Restore", size.String(), s, 500*time.Millisecond)
 }
@@ -77,10 +75,9 @@ func (t *Taker) submissions(size throngSize) {
 // passes.
 func (t *Taker) replay(lives, each int) {
 	text, counts := logOfLives(t, small, lives, each)
-	s := t.repeat(func() time.Duration {
+	s := t.repeatWhole(func() {
 		_, err := journal.Replay(bytes.NewReader(text))
 		must(t, err)
-		return 0
 	})
 	t.add(Figure{
 		Point: 4, What: "replay of a journal, events", Size: fmt.Sprintf("gpus=%d/lives=%d/to a pass=%d", small, lives, each),

@@ -152,18 +152,24 @@ func (t *Taker) repeatTimes(times int, what func() time.Duration) sample {
 	return s
 }
 
+// repeatWhole is repeat for what has no passes.
+func (t *Taker) repeatWhole(what func()) sample {
+	return t.repeat(func() time.Duration {
+		what()
+		return 0
+	})
+}
+
 // batch is how often what is short against the grain of a clock is done in a repetition.
 const batch = 1000
 
 // repeatShort is repeat for what takes less than some microseconds.
 func (t *Taker) repeatShort(what func()) sample {
-	s := t.repeat(func() time.Duration {
+	return t.repeatWhole(func() {
 		for range batch {
 			what()
 		}
-		return 0
-	})
-	return s.per(batch)
+	}).per(batch)
 }
 
 // per is a sample of one of the things of which so many were done in a repetition.

@@ -14,6 +14,14 @@ func LogNormal(random *rand.Rand, median berth.Duration, factor float64, least, 
 	return berth.Duration(min(max(d, float64(least)), float64(most)))
 }
 
+// Milli is what a group asks of GPUs, in thousandths.
+func Milli(g *berth.Group) int64 {
+	if g.Claim.Share != nil {
+		return int64(g.Members * g.Claim.Share.GPUMilli)
+	}
+	return int64(g.Members*g.Claim.GPUs) * 1000
+}
+
 // Pick draws one of the values, each as often as its weight says of all weights.
 func Pick[T any](random *rand.Rand, values []T, weights []int) T {
 	return values[PickIndex(random, weights)]

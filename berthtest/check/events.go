@@ -368,12 +368,7 @@ func (c *Checker) jobScaled(e berth.JobScaled) error {
 	if j == nil || j.spec.Service == nil || j.cancelled {
 		return broken(PromiseEvents, "the scaling of job %s was accepted, which is no service that is kept", e.Job)
 	}
-	var kept []*replica
-	for _, rep := range j.replicas {
-		if !rep.gone {
-			kept = append(kept, rep)
-		}
-	}
+	kept := slices.DeleteFunc(slices.Collect(maps.Values(j.replicas)), func(rep *replica) bool { return rep.gone })
 	for range e.Replicas - len(kept) {
 		c.saw("scaled up")
 		c.pend(c.newReplica(j), false)

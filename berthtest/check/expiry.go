@@ -100,17 +100,10 @@ func (c *Checker) releaseAgain(rep *replica) {
 
 // afterPass asserts what holds after every batch of orders.
 func (c *Checker) afterPass() error {
-	if err := c.allBound(); err != nil {
-		return err
-	}
-	if err := c.afterSilence(); err != nil {
-		return err
-	}
-	if err := c.keepsRates(); err != nil {
-		return err
-	}
-	if err := c.strays(); err != nil {
-		return err
+	for _, check := range []func() error{c.allBound, c.afterSilence, c.keepsRates, c.strays} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	if due := c.due.sorted(); len(due) > 0 {
 		rep := due[0]

@@ -21,7 +21,6 @@ import (
 func demo(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Writer) error {
 	box := flags.String("fake", "", "simulate a `machine` instead of reading this one: "+strings.Join(nvmlsrc.FakeMachines(), ", "))
 	pause := flags.Duration("pause", time.Second, "`time` to look at each picture")
-	keep := flags.Bool("keep", false, "keep the folder in which it played")
 	if _, err := parse(flags, args, 0, 0); err != nil {
 		return err
 	}
@@ -40,10 +39,6 @@ func demo(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wri
 	}
 	err = s.play(ctx)
 	s.clear()
-	if *keep {
-		s.say("what it left is in %s", folder)
-		return err
-	}
 	return errors.Join(err, os.RemoveAll(folder))
 }
 

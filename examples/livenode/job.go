@@ -24,8 +24,6 @@ type Submission struct {
 	GPUs         int    `json:"gpus,omitempty"`
 	MIG          string `json:"mig,omitempty"`
 	SharePercent int    `json:"sharePercent,omitempty"`
-	// ShareMemoryMiB of device memory with a share; zero: in proportion.
-	ShareMemoryMiB int64 `json:"shareMemoryMiB,omitempty"`
 	// ExpectedRuntime, zero: unknown; MinRuntime before it may be evicted.
 	ExpectedRuntime berth.Duration `json:"expectedRuntime,omitempty"`
 	MinRuntime      berth.Duration `json:"minRuntime,omitempty"`
@@ -66,8 +64,6 @@ func (s *Submission) check() error {
 		return errors.New("a job asks for one of GPUs, a MIG instance, and a share")
 	case s.SharePercent < 0 || s.SharePercent > 99:
 		return fmt.Errorf("a share is 1 to 99 percent of a GPU, not %d", s.SharePercent)
-	case s.ShareMemoryMiB != 0 && s.SharePercent == 0:
-		return errors.New("memory of a share without a share")
 	case s.Grace < 0 || s.StopTimeout < 0 || s.StopTimeout > maxStopTimeout:
 		return fmt.Errorf("the grace may not be negative, and the time to stop is 0 to %v", maxStopTimeout)
 	}
@@ -101,7 +97,7 @@ func (s *Submission) nameFrom(taken func(string) bool) string {
 func (s *Submission) job() berth.Job {
 	claim := berth.Claim{GPUs: s.GPUs, MIG: s.MIG}
 	if s.SharePercent != 0 {
-		claim.Share = &berth.Share{Mode: berth.ShareMPS, GPUMilli: 10 * s.SharePercent, MemoryMiB: s.ShareMemoryMiB}
+		claim.Share = &berth.Share{Mode: berth.ShareMPS, GPUMilli: 10 * s.SharePercent}
 	}
 	return berth.Job{
 		ID: berth.JobID(s.Name), Queue: berth.QueueID(s.Queue), Class: s.Class, Priority: s.Priority,

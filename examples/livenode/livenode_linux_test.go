@@ -367,7 +367,6 @@ func TestWhatIsRefused(t *testing.T) {
 	refused("asks for one of", func(s *Submission) { s.MIG = "1g.10gb" })
 	refused("asks for one of", func(s *Submission) { s.GPUs = 0 })
 	refused("1 to 99 percent", func(s *Submission) { s.GPUs, s.SharePercent = 0, 100 })
-	refused("memory of a share", func(s *Submission) { s.ShareMemoryMiB = 1 })
 	refused("time to stop", func(s *Submission) { s.StopTimeout = berth.Hour })
 	refused("is no signal", func(s *Submission) { s.CheckpointSignal = "USR3" })
 	refused("livenode queue nowhere", func(s *Submission) { s.Queue = "nowhere" })

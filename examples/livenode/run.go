@@ -38,7 +38,6 @@ func submit(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.W
 	flags.IntVar(&s.GPUs, "gpus", 0, "`number` of whole GPUs; 1, if nothing is said about GPUs")
 	flags.StringVar(&s.MIG, "mig", "", "one MIG instance of a `profile`, such as 1g.10gb")
 	flags.IntVar(&s.SharePercent, "share", 0, "`percent` of one GPU, beside others, by MPS")
-	flags.Int64Var(&s.ShareMemoryMiB, "share-memory", 0, "device memory of a share in `MiB`; default: in proportion")
 	flags.StringVar(&s.CheckpointSignal, "checkpoint-signal", "", "`signal` that has the program write a checkpoint, such as USR1; default: it writes none when asked")
 	grace := flags.Duration("grace", 30*time.Second, "how long it may take to write a checkpoint")
 	stopTimeout := flags.Duration("stop-timeout", 10*time.Second, "`time` from SIGTERM to SIGKILL")

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/berthtest/sim"
 )
 
@@ -78,7 +79,11 @@ func (d *demand) full() []bool {
 				here = append(here, j)
 			}
 		}
-		if sum(here, func(j *asked) int64 { return min(rest[j], j.milli*int64(slot)) }) > room {
+		wanted := int64(0)
+		for _, j := range here {
+			wanted += min(rest[j], j.milli*int64(slot))
+		}
+		if wanted > room {
 			slices.SortStableFunc(here, func(a, b *asked) int { return cmp.Compare(rest[b]/b.milli, rest[a]/a.milli) })
 		}
 		for _, j := range here {
@@ -90,13 +95,6 @@ func (d *demand) full() []bool {
 		left = slices.DeleteFunc(left, func(j *asked) bool { return d.slotOf(j.at) <= i && rest[j] == 0 })
 	}
 	return full
-}
-
-func sum(list []*asked, of func(*asked) int64) (sum int64) {
-	for _, j := range list {
-		sum += of(j)
-	}
-	return sum
 }
 
 func (d *demand) slotOf(at berth.Time) int {
@@ -162,12 +160,7 @@ func (d *demand) add(slots []int64, from berth.Time, rate int64) {
 // milliOf is what one replica claims.
 func milliOf(j *berth.Job) (sum int64) {
 	for i := range j.Groups {
-		g := &j.Groups[i]
-		each := int64(g.Claim.GPUs) * 1000
-		if s := g.Claim.Share; s != nil {
-			each = int64(s.GPUMilli)
-		}
-		sum += int64(g.Members) * each
+		sum += study.Milli(&j.Groups[i])
 	}
 	return sum
 }

@@ -8,7 +8,6 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/berth-sched/berth/bench/life"
 	"github.com/berth-sched/berth/bench/study"
 )
 
@@ -85,7 +84,11 @@ func (o *Options) play(ctx context.Context, list []line) ([]result, error) {
 		c, l := chosen[at/len(list)], list[at%len(list)]
 		jobs := draw(c, o.Jobs, o.Seed+uint64(seed))
 		f, err := l.play(c, jobs)
-		return run{f, leastIf(at%len(list) == 0, jobs)}, err
+		r := run{figures: f}
+		if at%len(list) == 0 { // once for a cell
+			r.least = leastDelay(jobs)
+		}
+		return r, err
 	})
 	if err != nil {
 		return nil, err
@@ -103,13 +106,6 @@ func (o *Options) play(ctx context.Context, list []line) ([]result, error) {
 		}
 	}
 	return results, nil
-}
-
-func leastIf(wanted bool, w *life.Workload) float64 {
-	if !wanted {
-		return 0
-	}
-	return leastDelay(w)
 }
 
 // The figures by which a cell is judged.

@@ -59,7 +59,6 @@ type figures struct {
 	// useful is what brought something of the GPU time until the last submission, and lost what
 	// brought nothing of the demand, in percent.
 	useful, lost float64
-	evictions    float64
 }
 
 // play plays a workload on a line.
@@ -105,7 +104,7 @@ func figuresOf(b *life.Book, until berth.Time) (f figures) {
 		}
 	}
 	lost := life.LostGPUHours(b.Jobs)
-	f.delay, f.slowdown, f.evictions = f.delay/gpus, slowdowns/float64(len(b.Jobs)), life.Evictions(b.Jobs)
+	f.delay, f.slowdown = f.delay/gpus, slowdowns/float64(len(b.Jobs))
 	if len(large) > 0 {
 		f.large = study.Quantile(large, 0.99)
 	}

@@ -4,6 +4,7 @@ package optimum
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -119,10 +120,8 @@ func compare(ctx context.Context, f *fleet, best *solution, p bench.NamedPolicy,
 		placed[i], failures[i] = milli/unit, err
 		bar.Count()
 	})
-	for _, err := range failures {
-		if err != nil {
-			return nil, err
-		}
+	if err := errors.Join(failures...); err != nil {
+		return nil, err
 	}
 	return &comparison{study.EstimateOf(placed), study.EstimateOf(study.Differences(placed, optimal)), stat.Mean(optimal, nil)}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"sort"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/berthtest/sim"
 )
 
@@ -60,7 +61,7 @@ func newTasks(jobs []sim.Arrival, gangs int, longest berth.Duration, room func(*
 		if t.gangsFit[i] {
 			many += float64(gangs) / 100 * ((leastMembers+mostMembers)/2.0 - 1)
 		}
-		gpuTime += many * float64(a.Runtime) * float64(milli(g))
+		gpuTime += many * float64(a.Runtime) * float64(study.Milli(g))
 	}
 	if gpuTime == 0 {
 		return nil, errors.New("no task asks for a GPU")
@@ -72,14 +73,6 @@ func newTasks(jobs []sim.Arrival, gangs int, longest berth.Duration, room func(*
 func jobOf(a *sim.Arrival) *berth.Job {
 	job := a.Event.(berth.JobSubmitted).Job
 	return &job
-}
-
-// milli is what a group asks of GPUs, in thousandths.
-func milli(g *berth.Group) int64 {
-	if g.Claim.Share != nil {
-		return int64(g.Members * g.Claim.Share.GPUMilli)
-	}
-	return int64(g.Members*g.Claim.GPUs) * 1000
 }
 
 // queue is that of all tasks.

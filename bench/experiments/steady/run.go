@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench"
+	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
@@ -158,7 +159,7 @@ func (r *run) applied(now berth.Time, e berth.Event, refusal error) {
 }
 
 func (r *run) submit(now berth.Time, job *berth.Job) {
-	t := &task{job: job, at: now, milli: milli(&job.Groups[0]), measured: now >= r.from && now < r.until}
+	t := &task{job: job, at: now, milli: study.Milli(&job.Groups[0]), measured: now >= r.from && now < r.until}
 	for t.milli > sizes[t.size].most {
 		t.size++
 	}

@@ -139,9 +139,9 @@ func TestLoadOfADraw(t *testing.T) {
 		for i, a := range list {
 			g := &jobOf(&a).Groups[0]
 			if a.At == berth.Time(i) {
-				runs += float64(milli(g)) / 1000
+				runs += float64(study.Milli(g)) / 1000
 			} else {
-				asked += float64(milli(g)) / 1000 * float64(a.Runtime)
+				asked += float64(study.Milli(g)) / 1000 * float64(a.Runtime)
 			}
 			require.True(t, i == 0 || list[i-1].At <= a.At)
 			if g.Claim.GPUs == gangGPUs {

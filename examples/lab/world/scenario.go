@@ -26,10 +26,8 @@ func parse(text string) ([]string, error) {
 		if strings.HasPrefix(line, "  ") || strings.TrimSpace(line) == "" {
 			continue
 		}
-		if rest, runs := strings.CutPrefix(line, "run "); runs {
-			if _, ok := runSpan(line); !ok {
-				return nil, fmt.Errorf("run %s: is not a span such as 30m, up to %v", rest, maxRun)
-			}
+		if _, ok := runSpan(line); !ok && strings.HasPrefix(line, "run ") {
+			return nil, fmt.Errorf("%s: is not a span such as 30m, up to %v", line, maxRun)
 		}
 		lines = append(lines, line)
 	}
@@ -48,9 +46,6 @@ func runSpan(line string) (berth.Duration, bool) {
 	d, err := berth.ParseDuration(strings.TrimSpace(rest))
 	return d, err == nil && d >= 0 && d <= maxRun
 }
-
-// comment reports whether a line says something to people alone.
-func comment(line string) bool { return strings.HasPrefix(line, "#") }
 
 // Driven is a scenario with the same events in which the executor alone carries out orders, under
 // a policy of its own: so two policies are compared on what both can be told. policy has the
