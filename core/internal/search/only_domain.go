@@ -52,9 +52,8 @@ func (se *Search) leavingOnlyDomains(r *gang.Request) *gang.Request {
 	return r
 }
 
-// onlyDomainsTaken lists the domains that are the last with room for a gang that waits, and are not
-// so with members that are held and not booked. All of them, so that it is the same set whatever the
-// order of the gangs.
+// onlyDomainsTaken lists the domains that are the last with room for a gang that waits, but for
+// members that are held and not booked. It lists them all: a set that hangs on no order of gangs.
 func (se *Search) onlyDomainsTaken(members []gang.Member) (only []topology.DomainIndex) {
 	tree := se.state.Fleet.Tree()
 	for _, b := range se.backlog.DomainBound {

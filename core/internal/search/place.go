@@ -340,16 +340,6 @@ func (se *Search) withoutProduct(groups []gang.Group, product string) (rest []ga
 	return rest, cut
 }
 
-// find searches a place and holds it.
-func (se *Search) find(r *gang.Request) bool {
-	for i := range r.Groups {
-		if len(r.Groups[i].Classes) == 0 {
-			return false
-		}
-	}
-	return se.books.Place(r)
-}
-
 // bookPlacement books what the search has just held for absent members; the
 // first group of the request is the one with index base. If a limit of the quota
 // tree forbids it, nothing stays held, and the product in question is returned.

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/life"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/upkeep"
+	"github.com/berth-sched/berth/gang"
 )
 
 // A Search places what waits.
@@ -58,4 +59,14 @@ func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.Sta
 	return &Search{
 		catalogue: catalogue, agenda: agenda, state: state, books: books, backlog: backlog, upkeep: upkeep, life: life, gpus: gpus,
 	}
+}
+
+// find searches a place and holds it.
+func (se *Search) find(r *gang.Request) bool {
+	for i := range r.Groups {
+		if len(r.Groups[i].Classes) == 0 {
+			return false
+		}
+	}
+	return se.books.Place(r)
 }
