@@ -104,6 +104,7 @@ var roomRules = map[string]roomRule{
 			"Due": "every bucket is looked at anew", "ToldNext": "before the first version: the tree is told anew",
 			"GPUHolds":     "from the replicas for which GPUs are kept",
 			"Demand":       "counts gangs that wait",
+			"DomainBound":  "the buckets of gangs that wait, in no order",
 			"Blocked":      "from the entries that are saved as NoCapacity",
 			"QuotaBlocked": "from the entries that are saved as NoQuota",
 			"Fresh":        "from the entries that are saved as Fresh",
