@@ -21,6 +21,8 @@ type record struct {
 	// queue and tenant are interned, and so are products: those that will do, parted
 	// by "|", or empty for any.
 	queue, tenant, products string
+	// program is interned: what is known of what the job runs; empty: nothing.
+	program string
 	// pool is interned, and so is profile: the pools that will do, parted by "|", and the MIG
 	// profile of the instances that gpus then counts.
 	pool, profile string
@@ -86,7 +88,7 @@ func (r *record) before(other *record) bool {
 func (r *record) arrival(gpusPerNode int) sim.Arrival {
 	job := berth.Job{
 		ID: berth.JobID(r.id), Queue: berth.QueueID(r.queue), Tenant: berth.TenantID(r.tenant),
-		Class: r.class, ExpectedRuntime: r.expected, GangTimeout: r.patience,
+		Class: r.class, ExpectedRuntime: r.expected, Program: r.program, GangTimeout: r.patience,
 		Groups: r.groups(gpusPerNode),
 	}
 	return sim.Arrival{At: r.at, Event: berth.JobSubmitted{Job: job}, Runtime: r.runtime}

@@ -14,13 +14,13 @@ import (
 
 // SacctCommand prints what ReadSacct reads of a week.
 const SacctCommand = "sacct --allusers --allocations --duplicates --parsable2 --starttime now-7days --format " +
-	"JobID,Account,Partition,Submit,Eligible,Start,End,Elapsed,Suspended,Timelimit,State,ReqTRES,AllocTRES,NNodes"
+	"JobID,User,Account,Partition,Submit,Eligible,Start,End,Elapsed,Suspended,Timelimit,State,ReqTRES,AllocTRES,NNodes"
 
 // ReadSacct reads the accounting records of a Slurm cluster: what sacct writes with
 // --parsable2, plain or compressed with gzip. File names it in errors.
 //
 //	sacct --allusers --allocations --duplicates --parsable2 --starttime 2024-03-01 --format \
-//	  JobID,Account,Partition,Submit,Eligible,Start,End,Elapsed,Suspended,Timelimit,State,ReqTRES,AllocTRES,NNodes
+//	  JobID,User,Account,Partition,Submit,Eligible,Start,End,Elapsed,Suspended,Timelimit,State,ReqTRES,AllocTRES,NNodes
 //
 // The first line names the columns, which may be in any order and case. A column that is missing
 // below, and one that sacct does not have, is told by [Trace.Skipped]; others are not read.
@@ -51,6 +51,8 @@ const SacctCommand = "sacct --allusers --allocations --duplicates --parsable2 --
 //     that many instances; a job that has other GPUs besides, or instances of two profiles, is
 //     skipped. At least one of the two columns is needed, and GPUs count from whichever has them.
 //   - Account: the queue and the tenant; without the column the Partition.
+//   - User, with JobName or, without that column, the size: the program, of which run times are
+//     learned. JobName is not in the command above, as a name with "|" would part its row.
 //   - Partition: the pools that will do, those of the nodes of Options.Nodes that are in it,
 //     without regard to case. Where none is, any node will do.
 //
@@ -78,6 +80,7 @@ func ReadSacct(file string, r io.Reader, o Options) (*Trace, error) {
 		elapsed: t.either("Elapsed", "ElapsedRaw"), suspended: t.optional("Suspended"),
 		limit: t.optional("Timelimit"), limitRaw: t.optional("TimelimitRaw"),
 		state: t.optional("State"), queue: t.column("Account", "Partition"), partition: t.optional("Partition"),
+		user: t.optional("User"), jobName: t.optional("JobName"),
 		requested: t.optional("ReqTRES"), allocated: t.optional("AllocTRES"),
 		fleet: o.Nodes, products: map[string]string{}, pools: map[string]string{}, seen: map[string]bool{},
 	}
@@ -129,6 +132,7 @@ type sacctRows struct {
 	start, end, elapsed, suspended column
 	limit, limitRaw, nodes         column
 	state, queue, partition        column
+	user, jobName                  column
 	requested, allocated           column
 	fleet                          []berth.Node
 	// products has the spellings of a type of the fleet, parted by "|", by the type in lower case,
@@ -222,6 +226,7 @@ func (s *sacctRows) read() (record, bool) {
 	if !s.claim(&r) {
 		return record{}, false
 	}
+	r.program = s.programOf(s.text(s.user), s.text(s.jobName), r.gpus)
 	if r.pool = s.pool(r.partition); r.pool == "" && r.partition != "" && r.gpus > 0 && len(s.fleet) > 0 {
 		s.skip("is of a partition that no node with GPUs is in: any node will do")
 	}

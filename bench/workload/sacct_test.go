@@ -69,6 +69,24 @@ func TestSacctJobs(t *testing.T) {
 	require.Empty(t, running.Groups[0].Selector.Products, "it need not have asked for the V100")
 }
 
+// Run times are learned of what a user runs under a name, or of one size; of nothing where no user
+// is told, and of the size where a name cannot be a key.
+func TestSacctNamesPrograms(t *testing.T) {
+	row := func(user, name string) string {
+		return "12|" + user + "|" + name + "|physics|2024-03-01T09:30:00|00:10:00|gres/gpu=4\n"
+	}
+	for want, text := range map[string]string{
+		"u1/train":  row("u1", "train"),
+		"u1/4 GPUs": row("u1", ""),
+		"u2/4 GPUs": row("u2", strings.Repeat("long", 1<<10)),
+		"":          row("", "train"),
+	} {
+		jobs := readSacct.jobs(t, "JobID|User|JobName|Account|Submit|Elapsed|ReqTRES\n"+text, workload.Options{})
+		require.Len(t, jobs, 1)
+		require.Equal(t, want, jobOf(t, jobs[0]).Program)
+	}
+}
+
 func TestSacctSaysWhatItSkipped(t *testing.T) {
 	trace, err := workload.ReadSacct("log", bytes.NewReader(zipped(t, sacctHeader+
 		sacctLine("1", "gres/gpu=1", "")+sacctLine("1.batch", "", "")+sacctLine("1.extern", "", "")+

@@ -22,7 +22,7 @@ const (
 	swfStatus
 	swfUser
 	_ // group
-	_ // executable
+	swfExecutable
 	swfQueue
 	_ // partition
 	_ // preceding job
@@ -58,11 +58,12 @@ var swfNames = [swfFields]string{
 //   - requested time, seconds: the expected run time.
 //   - status: 2, 3 and 4 are parts of a job that has a line of its own, and are skipped.
 //   - user: the tenant, user-N.
+//   - executable, or where it is not told the size: with the user, the program, of which run times
+//     are learned.
 //   - queue: the queue, under the name that a comment "; Queue: N name" above gives
 //     it, else queue-N; just queue where the log does not tell.
 //
-// The other fields are not read: CPU times and memory, group, executable and
-// partition, and the job before, since dependencies are the submitter's.
+// The other fields are not read: CPU times and memory, group and partition, and the job before, since dependencies are the submitter's.
 //
 // The format promises lines in order of time, so one is kept at a time: O(1) for each, whatever
 // the length of the log.
@@ -133,9 +134,14 @@ func (s *swfRows) read() (record, bool) {
 	if !s.unknown(swfWait) {
 		r.wait = s.seconds(swfWait)
 	}
+	executable := ""
+	if !s.unknown(swfExecutable) {
+		executable = s.text(swfExecutable)
+	}
 	if !s.unknown(swfUser) {
 		r.tenant = s.intern(s.label("user", swfUser))
 	}
+	r.program = s.programOf(r.tenant, executable, r.gpus)
 	if !s.unknown(swfLimit) {
 		r.expected = s.seconds(swfLimit)
 	}

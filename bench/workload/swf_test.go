@@ -21,7 +21,7 @@ const swfText = `; Version: 2.2
 ; Queue: 2 batch (jobs of up to a day)
 ; Queues: this says nothing about one
 ;
-  1     0    10   3600     4   -1   -1     8  7200   -1  1   5   1  -1  2  1 -1 -1
+  1     0    10   3600     4   -1   -1     8  7200   -1  1   5   1   7  2  1 -1 -1
 
   2    10.5  -1      0    12   -1   -1    -1    -1   -1  0  -1  -1  -1  0 -1 -1 -1
   3    11    -1     -1.00  4   -1   -1     4    -1   -1  5   5   1  -1  2  1 -1 -1
@@ -40,7 +40,7 @@ func TestSWFJobs(t *testing.T) {
 	require.Len(t, list, 6, "three jobs, each the first of its queue")
 
 	require.Equal(t, sim.Arrival{Runtime: berth.Hour, Event: berth.JobSubmitted{Job: berth.Job{
-		ID: "swf-1", Queue: "batch", Tenant: "user-5", ExpectedRuntime: 2 * berth.Hour,
+		ID: "swf-1", Queue: "batch", Tenant: "user-5", Program: "user-5/7", ExpectedRuntime: 2 * berth.Hour,
 		Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 8}}},
 	}}}, list[1])
 	require.Equal(t, sim.Arrival{At: 10_500, Runtime: berth.Millisecond, Event: berth.JobSubmitted{Job: berth.Job{

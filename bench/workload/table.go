@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/internal/skipped"
 )
 
@@ -202,6 +203,19 @@ func (t *table) intern(s string) string {
 		t.interned[kept] = kept
 	}
 	return kept
+}
+
+// programOf names a program by its owner and its name, as far as a row tells them: a job without
+// a name by its owner and size. It is a key, so what cannot be printed, or is too long, counts as
+// not told.
+func (t *table) programOf(owner, name string, gpus int) string {
+	if name == "" || limits.BadText(owner+"/"+name) != "" {
+		name = strconv.Itoa(gpus) + " GPUs"
+	}
+	if program := owner + "/" + name; owner != "" && limits.BadText(program) == "" {
+		return t.intern(program)
+	}
+	return ""
 }
 
 // checkName refuses what is no name.
