@@ -63,7 +63,8 @@ var swfNames = [swfFields]string{
 //   - queue: the queue, under the name that a comment "; Queue: N name" above gives
 //     it, else queue-N; just queue where the log does not tell.
 //
-// The other fields are not read: CPU times and memory, group and partition, and the job before, since dependencies are the submitter's.
+// The other fields are not read: CPU times and memory, group and partition, and the job before,
+// since dependencies are the submitter's.
 //
 // The format promises lines in order of time, so one is kept at a time: O(1) for each, whatever
 // the length of the log.
