@@ -215,8 +215,8 @@ const (
 	ReasonQuota ReasonCode = "quota"
 	// ReasonNoNodes: no node that takes work qualifies.
 	ReasonNoNodes ReasonCode = "no-nodes"
-	// ReasonTooLarge: it would not fit if the fleet were idle, or in no domain of the level that it
-	// requires.
+	// ReasonTooLarge: the nodes that take work are too few, on the whole fleet or in each domain of
+	// the level that the gang requires.
 	ReasonTooLarge ReasonCode = "too-large"
 	// ReasonGPUs: too few GPUs are free.
 	ReasonGPUs ReasonCode = "gpus"

@@ -220,6 +220,10 @@ func (g *smiGPU) addProcess() error {
 		}
 		return nil
 	}
+	if pid.text != "" && noAnswer(pid.text) != nil {
+		g.skip(kind, "a process without a number is not read")
+		return nil
+	}
 	n, err := strconv.Atoi(pid.text)
 	if err != nil || n < 0 || n > math.MaxInt32 {
 		pid.path, pid.Line = under+"pid", max(pid.Line, g.Line)
@@ -427,15 +431,25 @@ func (g *smiGPU) recovery() (RecoveryAction, error) {
 	if g.missing("gpu/gpu_reset_status") {
 		return RecoveryNone, refusal(ErrUnsupported, "not supported")
 	}
+	untold, told := error(nil), false
 	for _, ask := range []struct {
 		path   string
 		action RecoveryAction
 	}{{"gpu/gpu_reset_status/reset_required", RecoveryReset}, {"gpu/gpu_reset_status/drain_and_reset_recommended", RecoveryDrainAndReset}} {
-		if asked, err := g.yes(ask.path); err != nil || asked {
+		asked, err := g.yes(ask.path)
+		switch {
+		case errors.Is(err, ErrUnsupported):
+			untold = err
+		case err != nil || asked:
 			return ask.action, err
+		default:
+			told = true
 		}
 	}
-	return RecoveryNone, nil
+	if told {
+		return RecoveryNone, nil
+	}
+	return RecoveryNone, untold
 }
 
 // ecc adds up the errors that could not be corrected.

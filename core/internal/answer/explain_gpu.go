@@ -17,7 +17,7 @@ import (
 // explainGeometry adds what a change of a GPU has to do with the wait.
 func (an *Answers) explainGeometry(e *record.Entry, request *gang.Request, reason *berth.Reason) {
 	out := an.outOfReach(e.Rep, request)
-	if reason.Code == berth.ReasonTooLarge && (e.Rep.GPUHold != nil || out > 0 || an.couldHold(request)) {
+	if reason.Code == berth.ReasonTooLarge && (e.Rep.GPUHold != nil || out > 0 || an.couldHold(request)) && !an.spansDomains(request) {
 		reason.Code = berth.ReasonGeometry
 		reason.Text = "no GPU that takes new members is partitioned as the claim needs it"
 		reason.Remedy = "GPUs with another partitioning"
@@ -33,6 +33,13 @@ func (an *Answers) explainGeometry(e *record.Entry, request *gang.Request, reaso
 		reason.Until = e.Rep.Look.Get().PayAt
 		reason.Text += fmt.Sprintf("; GPUs may be repartitioned for it in %v, once its wait outweighs the cost and the rate limits allow it", e.Rep.Look.Get().PayAt.Sub(an.state.Now))
 	}
+}
+
+// spansDomains reports whether a request would fit on an idle fleet if it required no domain, so that
+// no other partitioning of GPUs helps.
+func (an *Answers) spansDomains(request *gang.Request) bool {
+	short, lacks := an.state.Fleet.Diagnose(request)
+	return lacks && short.IfIdle >= short.Needed
 }
 
 // couldHold reports whether each group of a request would fit if its GPUs were divided for

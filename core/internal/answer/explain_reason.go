@@ -192,7 +192,7 @@ func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short 
 	switch {
 	case short.Bottleneck == gang.BottleneckNodes:
 		return noNodes(e, short.Group)
-	case short.IfIdleInDomain < short.Needed:
+	case short.IfIdle < short.Needed, noDomain(e, short):
 		return an.tooLarge(what, request, short)
 	case short.Bottleneck == gang.BottleneckGPUs:
 		return berth.Reason{Code: berth.ReasonGPUs, Text: free, Remedy: fmt.Sprintf("free GPUs for %s (%s)", more, claim)}
@@ -207,26 +207,42 @@ func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short 
 	return an.fragmentReason(request, short, free)
 }
 
-// tooLarge is for what would not fit if nothing ran, so that no end of a job helps: on the whole
-// fleet, or in any domain of the level that it asks for.
+// noDomain reports whether no domain of the level that a group requires is large enough for it. Of
+// a gang with domains for itself that is not known: those in which others run do not count.
+func noDomain(e *record.Entry, short *gang.Shortfall) bool {
+	return short.IfIdleInDomain < short.Needed && e.Rep.Job.Spec.Topology.Exclusive == ""
+}
+
+// tooLarge is the reason of a gang that no end of a job helps: the nodes that take work are too few,
+// on the whole fleet or in each domain of the level that the gang requires.
 func (an *Answers) tooLarge(what string, request *gang.Request, short *gang.Shortfall) berth.Reason {
-	tree := an.state.Fleet.Tree()
-	within, where, otherwise := "", "", ""
-	if short.IfIdle >= short.Needed {
-		level := tree.LevelName(max(request.Required, request.Groups[short.Group].Required))
-		within, otherwise = " in one "+level, ", a job without a required level"
-		if level != "node" && short.IfIdleInDomain > 0 {
+	most, within, where, remedy := short.IfIdle, "", "", ""
+	if most >= short.Needed {
+		tree := an.state.Fleet.Tree()
+		required := max(request.Required, request.Groups[short.Group].Required)
+		most, within = short.IfIdleInDomain, " in one "+tree.LevelName(required)
+		switch {
+		case required == tree.NodeLevel():
+			remedy = "a node for " + count(short.Needed, "member")
+		case most > 0:
 			where = " in " + tree.DomainString(short.LargestDomain)
 		}
 	}
-	most, fewer := "none", ""
-	if short.IfIdleInDomain > 0 {
-		most, fewer = strconv.Itoa(short.IfIdleInDomain), ", or a minimum of "+count(short.IfIdleInDomain, "member")
+	if remedy == "" {
+		remedy = "nodes for " + count(short.Needed-most, "more member") + where
+	}
+	if within != "" {
+		remedy += ", a job without a required level"
+	}
+	fit := "none"
+	if most > 0 {
+		fit = strconv.Itoa(most)
+		remedy += ", or a minimum of " + count(most, "member")
 	}
 	return berth.Reason{
 		Code:   berth.ReasonTooLarge,
-		Text:   fmt.Sprintf("%s needs %s%s, and %s would fit%s if the fleet were idle", what, count(short.Needed, "member"), within, most, where),
-		Remedy: "nodes for " + count(short.Needed-short.IfIdleInDomain, "more member") + where + otherwise + fewer,
+		Text:   fmt.Sprintf("%s needs %s%s, and %s would fit%s if the fleet were idle", what, count(short.Needed, "member"), within, fit, where),
+		Remedy: remedy,
 	}
 }
 

@@ -124,7 +124,7 @@ func (bl *Backlog) checkDemand() error {
 			if b.Entries.Min().Grows {
 				continue // all of them do: what grows is short of less than a gang
 			}
-			if len(b.Shape.Levels) > 0 {
+			if b.Shape.IsDomainBound() {
 				if bound++; b.BoundAt < 0 || bl.DomainBound[b.BoundAt] != b {
 					return fmt.Errorf("a bucket of gangs that wait for one domain is not among those")
 				}

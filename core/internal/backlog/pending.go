@@ -72,7 +72,7 @@ func (bl *Backlog) enqueue(e *record.Entry, s *record.Shape) {
 		b.At = len(q.List)
 		q.List = append(q.List, b)
 		s.Buckets = append(s.Buckets, b)
-		if len(s.Levels) > 0 && !e.Grows {
+		if s.IsDomainBound() && !e.Grows {
 			b.BoundAt = len(bl.DomainBound)
 			bl.DomainBound = append(bl.DomainBound, b)
 		}

@@ -40,6 +40,13 @@ type Shape struct {
 	Users int
 }
 
+// IsDomainBound reports whether the gang, or a group of it, must be in one domain of a level, which
+// it may share with others.
+func (s *Shape) IsDomainBound() bool {
+	t := &s.Spec.Topology
+	return t.Exclusive == "" && (t.Required != "" || slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return g.Topology.Required != "" }))
+}
+
 // A ShapeSpec is what a shape is compiled from. Its JSON is the shape's key.
 type ShapeSpec struct {
 	catalogue.TrustDomain // only where a GPU is shared

@@ -257,16 +257,30 @@ const (
 // PlaceRequest finds and books places for a request whose first group is the
 // replica's group with index base.
 func (se *Search) PlaceRequest(rep *record.Replica, r *gang.Request, base int) fit {
-	if rep.Job.Spec.Service != nil && len(se.backlog.DomainBound) > 0 {
-		if rest := se.leavingOnlyDomains(r); rest != r && se.placeRequest(rep, rest, base) == Fits {
-			return Fits
-		}
+	book := func() (string, bool) { return se.bookPlacement(rep, base) }
+	if rep.Job.Spec.Service == nil || !se.leavesDomains() {
+		return se.FindAllowed(r, book)
 	}
-	return se.placeRequest(rep, r, base)
-}
-
-func (se *Search) placeRequest(rep *record.Replica, r *gang.Request, base int) fit {
-	return se.FindAllowed(r, func() (string, bool) { return se.bookPlacement(rep, base) })
+	rest := r
+	for range onlyDomains {
+		var only []topology.DomainIndex
+		outcome := se.FindAllowed(rest, func() (string, bool) {
+			members := se.books.Placement.Members
+			if only = se.onlyDomainsTaken(members); len(only) > 0 {
+				se.books.GiveBack(members)
+				return "", false
+			}
+			return book()
+		})
+		if len(only) == 0 {
+			if outcome == Fits || rest == r {
+				return outcome
+			}
+			break
+		}
+		rest = se.outside(only, rest)
+	}
+	return se.FindAllowed(r, book)
 }
 
 // FindAllowed finds and takes places for a request. Only a limit on one product can then
