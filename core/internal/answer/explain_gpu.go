@@ -35,8 +35,8 @@ func (an *Answers) explainGeometry(e *record.Entry, request *gang.Request, reaso
 	}
 }
 
-// spansDomains reports whether a request would fit on an idle fleet if it required no domain, so that
-// no other partitioning of GPUs helps.
+// spansDomains reports whether a request would fit on an idle fleet if it required no domain: no
+// other partitioning of GPUs helps it.
 func (an *Answers) spansDomains(request *gang.Request) bool {
 	short, lacks := an.state.Fleet.Diagnose(request)
 	return lacks && short.IfIdle >= short.Needed

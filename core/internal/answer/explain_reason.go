@@ -213,8 +213,8 @@ func noDomain(e *record.Entry, short *gang.Shortfall) bool {
 	return short.IfIdleInDomain < short.Needed && e.Rep.Job.Spec.Topology.Exclusive == ""
 }
 
-// tooLarge is the reason of a gang that no end of a job helps: the nodes that take work are too few,
-// on the whole fleet or in each domain of the level that the gang requires.
+// tooLarge is the reason of a gang that no end of a job helps: the nodes that take work are too
+// few, on the whole fleet or in each domain of the level that the gang requires.
 func (an *Answers) tooLarge(what string, request *gang.Request, short *gang.Shortfall) berth.Reason {
 	most, within, where, remedy := short.IfIdle, "", "", ""
 	if most >= short.Needed {

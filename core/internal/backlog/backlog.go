@@ -26,7 +26,7 @@ import (
 //     reservations and nodes list each other.
 //  5. An entry is fresh only while something is set aside.
 //  6. A victim whose plan ends goes on, unless it is being stopped; what counted on its place ends.
-//  7. DomainBound has the buckets of shapes that are domain-bound, but for those of gangs that grow.
+//  7. DomainBound has the buckets of shapes that are domain-bound, but for those of growing gangs.
 //  8. Between Earmark(true) and Earmark(false) a queue is charged with what each plan of it will
 //     hold beyond what its gang holds, and at no other time: what is tried meanwhile leaves it so.
 type Backlog struct {
