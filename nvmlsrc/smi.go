@@ -24,7 +24,7 @@ type SMIReport struct {
 	Findings []Finding
 	// MIGDevices are the compute instances of all GPUs, in the order of the report.
 	MIGDevices []MIGDevice
-	// Skipped is what was passed over.
+	// Skipped lists the parts of the report that were passed over.
 	Skipped []Skip
 }
 
@@ -46,7 +46,7 @@ type MIGDevice struct {
 
 // ParseSMI reads what "nvidia-smi -q -x" prints. The file's name is for errors.
 //
-// What is looked at: driver_version, attached_gpus, and of each gpu its product, UUID, addresses,
+// It looks at: driver_version, attached_gpus, and of each gpu its product, UUID, addresses,
 // minor number, memory, MIG mode and devices, processes that compute, state and clique in an NVLink
 // fabric, recovery action (before driver 570: what gpu_reset_status says), errors of memory,
 // remapped rows, retired pages, pending repairs, reasons for low clocks, temperature, power and
@@ -143,8 +143,8 @@ type smiUse uint8
 const (
 	smiUnknown smiUse = iota
 	smiText           // its text is read
-	smiSection        // what is in it is read, and what is not known is told
-	smiLax            // some of what is in it is read
+	smiSection        // all elements in it are read, and unknown ones are told
+	smiLax            // some elements in it are read
 	smiOver           // nothing of it is read
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// A document is what a program does something about: what to tell berth, and what is wrong. Its
-// fields keep their names; what is not known is missing.
+// A document is for programs: the node to tell berth of, and the faults found. Fields keep their
+// names, and unknown values are missing.
 type document struct {
 	Node   string `json:"node"`
 	Driver string `json:"driver,omitempty"`

@@ -13,7 +13,7 @@ import (
 // ParseHwloc reads hwloc's XML of versions 2 and 3: what "lstopo --of xml" prints. The file's name
 // is for errors. Version 1 has no NVLinks, and is refused with ErrHwlocVersion.
 //
-// What is looked at:
+// It looks at:
 //   - GPUs: PCI devices with an operating system's device of NVML, ROCm SMI, CUDA or Level Zero
 //     (nvml0, rsmi0, cuda0, ze0); in a file without any of them, that is one of an lstopo without
 //     these libraries, PCI devices of the classes that GPUs of NVIDIA and AMD have. They are

@@ -155,14 +155,14 @@ func (m *hwlocMatrix) isEmpty() bool {
 	return true
 }
 
-// What an end of a matrix is beside a GPU, of which it is the index.
+// An end of a matrix is the index of a GPU, or one of these.
 const (
 	endUnknown = -1 - iota // nothing in the file
 	endSwitch
 	endCPU
 )
 
-// resolve finds the ends of a matrix among the GPUs. What is a PCI device and no GPU is a switch.
+// resolve finds the ends of a matrix among the GPUs. Each other PCI device is a switch.
 func (p *hwlocParser) resolve(m *hwlocMatrix, gpus []hwlocGPU) []int {
 	found := make([]int, m.n)
 	for i, end := range m.ends {

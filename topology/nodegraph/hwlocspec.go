@@ -226,10 +226,9 @@ func (p *hwlocParser) findNodes() {
 	}
 }
 
-// numaOf is the NUMA node beside which a device hangs. Where it hangs on what has one node in all,
-// that is it; where all nodes of that are its own, they are several memories of the same
-// processors, and the first is that of the usual kind. Where it has none they are those of what is
-// around.
+// numaOf is the NUMA node beside which a device hangs: the only node of the object that holds the
+// device. Where that object has several nodes of its own, they are memories of the same processors,
+// and the first is that of the usual kind. Where it has none, the object around it counts.
 func (p *hwlocParser) numaOf(object int) NUMANode {
 	for at := p.holder(object); at >= 0; at = int(p.objects[at].parent) {
 		switch nodes := p.nodes[at]; {

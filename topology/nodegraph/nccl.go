@@ -14,7 +14,7 @@ import (
 // NCCL_TOPO_FILE reads, such as cloud images bring along. The file's name is for
 // errors. The other XML of NCCL, a graph, is refused with ErrNCCLGraph.
 //
-// What is looked at: cpu (numaid), pci (busid, class, vendor, link_speed, link_width) in
+// It looks at: cpu (numaid), pci (busid, class, vendor, link_speed, link_width) in
 // cpu and in pci, gpu (dev) with its nvlink or RCCL's xgmi (target, count, tclass), and nic with
 // its net (name, speed). All other elements are listed in Spec.Skipped. A pci is a GPU when it
 // holds a gpu, or nothing and has the class of one (03, of NVIDIA, AMD or no vendor: consoles of

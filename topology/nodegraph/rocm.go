@@ -11,7 +11,7 @@ import (
 
 // ParseROCm reads what "rocm-smi --showtopo" prints. The file's name is for errors.
 //
-// What is looked at: the tables of link types and of hops, and the NUMA nodes. XGMI is one link of
+// It looks at: the tables of link types and of hops, and the NUMA nodes. XGMI is one link of
 // AMD's, and counts as an NVLink, where it leads to the other GPU in one hop; other paths are NODE
 // within a NUMA node and SYS beyond it, as the text tells no more of PCIe. Tables that are not
 // known, and XGMI over several hops, are listed in Spec.Skipped; NICs are not in such a text.

@@ -71,7 +71,7 @@ func (bl *Backlog) EndDisplaced(w *record.Reservation) {
 	bl.EndReservation(w)
 }
 
-// TakeDisplaced lists the beneficiaries of which others took the places in the pass, and forgets
+// TakeDisplaced lists the beneficiaries that lost their places to others in the pass, and forgets
 // them.
 func (bl *Backlog) TakeDisplaced() []*record.Replica {
 	list := bl.displaced

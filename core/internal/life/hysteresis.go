@@ -60,7 +60,7 @@ func (l *Life) rest(rep *record.Replica) {
 	p.Rests = min(p.Rests+1, maxRests+1)
 }
 
-// RestDisplaced has the beneficiaries rest of which others took the places in the pass.
+// RestDisplaced has the beneficiaries rest that lost their places to others in the pass.
 func (l *Life) RestDisplaced() {
 	for _, rep := range l.backlog.TakeDisplaced() {
 		if rep.State != berth.ReplicaPending || rep.Entries == nil {
