@@ -261,6 +261,7 @@ func (f *Fleet) shortageOf(r *Request, g *Group, group int) Shortfall {
 	for i, nodes := range of {
 		if state := &f.census.conditions[i].nodeState; nodes > 0 && state.schedulable && slices.Contains(g.Classes, state.class) {
 			tallyNodes(state, nodes, &g.Claim, &s, &enough)
+			s.IfIdle = add(s.IfIdle, times(p.fit(int32(i)).idle, nodes))
 		}
 	}
 	nearest, largest := p.best(max(r.Required, g.Required, f.tree.DomainLevel(r.Within)), s.Needed)
@@ -305,7 +306,6 @@ func tallyNodes(state *nodeState, nodes int32, c *Claim, s *Shortfall, enough *[
 		fits = min(fits, count)
 	}
 	s.Members = add(s.Members, times(fits, nodes))
-	s.IfIdle = add(s.IfIdle, times(state.idle(c), nodes))
 }
 
 // kind is what a claim needs of GPUs; GPUs where it needs none.

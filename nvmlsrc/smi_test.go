@@ -235,7 +235,7 @@ func TestSMIFindings(t *testing.T) {
 	require.Equal(t, ClockReasonIdle, again.Health[0].Clocks)
 }
 
-// A GPU whose registration is not over takes no work, nor does one that is lost.
+// A GPU takes no work while it is being registered with the fabric, or once it is lost.
 func TestSMIGPUsThatTakeNoWork(t *testing.T) {
 	for from, to := range map[string]string{
 		"<state>Completed": "<state>In Progress", "<status>Success": "<status>Unknown Error 9",
@@ -413,8 +413,8 @@ func TestSMIChangedReports(t *testing.T) {
 	}
 }
 
-// smiMayMiss are elements that drivers of some GPUs or ages do not write, and whose absence says
-// nothing of a GPU; and counts, of which one may be zero as well.
+// smiMayMiss are elements that some drivers do not write, or not for all GPUs, so that a report
+// without them says nothing of a GPU; and counts, of which one may be zero as well.
 var smiMayMiss = []string{
 	"_uncorrectable", "_repair_pending", "pending_", "sram_threshold", "retired_", "gpu_recovery_action", "reset_re", "drain_and_reset",
 	"<status>", "<cliqueId>", "<clusterUuid>", "<bandwidth>", "<route_unhealthy>", "<incorrect_configuration>", "<used>",

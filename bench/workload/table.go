@@ -209,13 +209,14 @@ func (t *table) intern(s string) string {
 // a name by its owner and size. It is a key, so what cannot be printed, or is too long, counts as
 // not told.
 func (t *table) programOf(owner, name string, gpus int) string {
-	if name == "" || limits.BadText(owner+"/"+name) != "" {
-		name = strconv.Itoa(gpus) + " GPUs"
+	program := owner + "/" + name
+	if name == "" || limits.BadText(program) != "" {
+		program = owner + "/" + strconv.Itoa(gpus) + " GPUs"
 	}
-	if program := owner + "/" + name; owner != "" && limits.BadText(program) == "" {
-		return t.intern(program)
+	if owner == "" || limits.BadText(program) != "" {
+		return ""
 	}
-	return ""
+	return t.intern(program)
 }
 
 // checkName refuses what is no name.

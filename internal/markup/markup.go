@@ -101,7 +101,7 @@ type walker struct {
 	decoder *xml.Decoder
 	to      Handler
 	at      Place
-	open    []string // the names of elements whose end is still to come
+	open    []string // the names of elements that have not ended
 	over    int      // how many are open around what is passed over; -1: nothing is
 	count   int
 }

@@ -63,7 +63,8 @@ type hwlocParser struct {
 	skipped      skipped.List
 }
 
-// A hwlocOpen is an element whose end is still to come, and the object around, or itself; -1: none.
+// A hwlocOpen is an element that has not ended, and the object that it is or that holds it; -1:
+// none.
 type hwlocOpen struct {
 	name   string
 	object int

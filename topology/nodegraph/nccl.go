@@ -61,7 +61,7 @@ type ncclParser struct {
 	probed       bool // NCCL wrote the file, and had asked the driver
 }
 
-// An ncclOpen is an element whose end is still to come.
+// An ncclOpen is an element that has not ended.
 type ncclOpen struct {
 	name string
 	cpu  int // index of the cpu around, or itself; -1: none

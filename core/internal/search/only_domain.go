@@ -159,14 +159,7 @@ func (se *Search) roomOnNode(n *record.Node, c *gang.Claim, without []gang.Membe
 // outside is a request without the nodes of some domains.
 func (se *Search) outside(domains []topology.DomainIndex, r *gang.Request) *gang.Request {
 	tree := se.state.Fleet.Tree()
-	rest := *r
-	rest.Groups = slices.Clone(r.Groups)
-	for i := range rest.Groups {
-		match := rest.Groups[i].Match
-		rest.Groups[i].Match = func(n topology.NodeIndex) bool {
-			within := func(d topology.DomainIndex) bool { return tree.DomainOf(n, tree.DomainLevel(d)) == d }
-			return !slices.ContainsFunc(domains, within) && (match == nil || match(n))
-		}
-	}
-	return &rest
+	return leavingOut(r, func(n topology.NodeIndex) bool {
+		return slices.ContainsFunc(domains, func(d topology.DomainIndex) bool { return tree.DomainOf(n, tree.DomainLevel(d)) == d })
+	})
 }

@@ -232,15 +232,7 @@ func (se *Search) Avoiding(avoid []berth.NodeID, r *gang.Request) *gang.Request 
 	if len(avoid) == 0 {
 		return r
 	}
-	out := *r
-	out.Groups = slices.Clone(r.Groups)
-	for i := range out.Groups {
-		match := out.Groups[i].Match
-		out.Groups[i].Match = func(n topology.NodeIndex) bool {
-			return !slices.Contains(avoid, se.state.Nodes[n].Spec.ID) && (match == nil || match(n))
-		}
-	}
-	return &out
+	return leavingOut(r, func(n topology.NodeIndex) bool { return slices.Contains(avoid, se.state.Nodes[n].Spec.ID) })
 }
 
 // A fit is how a search for a place ended.

@@ -4,6 +4,8 @@
 package search
 
 import (
+	"slices"
+
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/backlog"
 	"github.com/berth-sched/berth/core/internal/books"
@@ -13,6 +15,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/upkeep"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/topology"
 )
 
 // A Search places what waits.
@@ -69,4 +72,15 @@ func (se *Search) find(r *gang.Request) bool {
 		}
 	}
 	return se.books.Place(r)
+}
+
+// leavingOut is a request without the nodes that a function names.
+func leavingOut(r *gang.Request, out func(topology.NodeIndex) bool) *gang.Request {
+	rest := *r
+	rest.Groups = slices.Clone(r.Groups)
+	for i := range rest.Groups {
+		match := rest.Groups[i].Match
+		rest.Groups[i].Match = func(n topology.NodeIndex) bool { return !out(n) && (match == nil || match(n)) }
+	}
+	return &rest
 }
