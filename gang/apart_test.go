@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,4 +68,31 @@ func TestHostsGoWhereNoGPUsNeedThem(t *testing.T) {
 			}))
 		})
 	}
+}
+
+// Two groups that need GPUs, and a third that needs the host alone, on more nodes than are searched
+// for the least cost: each member is placed once.
+func TestHostsBesideSeveralGroupsArePlacedOnce(t *testing.T) {
+	const gpu, host topology.NodeClass = 0, 1
+	f, err := NewFleet("rack")
+	require.NoError(t, err)
+	for i := range 2 * maxCompared {
+		spec := NodeSpec{Name: fmt.Sprint(i), Path: []string{"r"}, Class: gpu, GPUs: 8, GPUMemoryMiB: 80_000}
+		if i == 0 {
+			spec = NodeSpec{Name: "host", Path: []string{"r"}, Class: host}
+		}
+		spec.Host[countable.CPUMilli] = 16_000
+		_, err := f.AddNode(spec)
+		require.NoError(t, err)
+	}
+	both := []topology.NodeClass{gpu, host}
+	r := Request{Groups: []Group{
+		{Members: maxCompared, Claim: Claim{GPUs: 6}, Classes: both},
+		{Members: 2, Claim: Claim{GPUs: 5}, Classes: both},
+		{Members: 3, Claim: Claim{Host: countable.Amounts{countable.CPUMilli: 1000}}, Classes: both},
+	}}
+	var p Placement
+	require.True(t, f.Place(&r, &p))
+	require.Len(t, p.Members, maxCompared+2+3)
+	require.NoError(t, f.Check())
 }

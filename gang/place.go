@@ -362,13 +362,14 @@ func (f *Fleet) placeOne(d topology.DomainIndex, group int) bool {
 func (f *Fleet) placeSeveral(d topology.DomainIndex, scope []int) bool {
 	s := &f.search
 	mark := len(s.placement.Members)
+	trial := s.trial[:len(scope)]
 	for first := range min(len(scope), maxOrders) {
-		copy(s.trial, scope)
-		copy(s.trial[1:first+1], scope[:first])
-		s.trial[0] = scope[first]
-		for i, group := range s.trial {
+		copy(trial, scope)
+		copy(trial[1:first+1], scope[:first])
+		trial[0] = scope[first]
+		for i, group := range trial {
 			if f.placeGroup(d, group) {
-				if i == len(s.trial)-1 {
+				if i == len(trial)-1 {
 					return true
 				}
 				continue
