@@ -23,6 +23,10 @@ type policy struct {
 	asks bool
 	// deaf: nobody writes checkpoints on request.
 	deaf bool
+	// patience is how long a replica waits before a gang is stopped for it.
+	patience berth.Duration
+	// rigid: no gang is elastic.
+	rigid bool
 }
 
 // byPriority stops the gang of the lowest priority, of those the one that runs for the
@@ -48,7 +52,7 @@ func (r *run) evict() error {
 		soon[n] += r.going[n]
 	}
 	for _, replica := range r.waiting {
-		if takeTightest(soon, replica.each) {
+		if takeTightest(soon, replica.each) || r.sim.Now() < replica.arrived.Add(r.policy.patience) {
 			continue
 		}
 		victim := r.victim()

@@ -26,7 +26,7 @@ var tables = []table{
 	{"Inference: seconds from arrival until it runs, and replicas", []study.Figure[*run]{
 		{Name: "p50", Of: func(r *run) float64 { return r.wait(0.5) }},
 		{Name: "p90", Of: func(r *run) float64 { return r.wait(0.9) }},
-		{Name: "p99", Of: func(r *run) float64 { return r.wait(0.99) }},
+		{Name: "p99", Of: (*run).p99},
 		{Name: "never ran", Of: func(r *run) float64 { return float64(r.book.missed) }},
 		{Name: "replicas", Of: func(r *run) float64 { return float64(len(r.book.waits)) }},
 		{Name: "GPUs", Of: func(r *run) float64 { return float64(r.book.admitted) }},
@@ -62,6 +62,8 @@ func (r *run) wait(q float64) float64 {
 	}
 	return float64(study.Quantile(slices.Clone(r.book.waits), q)) / float64(berth.Second)
 }
+
+func (r *run) p99() float64 { return r.wait(0.99) }
 
 // percent of the fleet's GPU time in the week.
 func (r *run) percent(gpuTime int64) float64 {

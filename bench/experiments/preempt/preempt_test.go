@@ -2,7 +2,6 @@ package preempt
 
 import (
 	"io"
-	"strings"
 	"testing"
 	"time"
 
@@ -44,7 +43,7 @@ func TestPreempt(t *testing.T) {
 	if err != nil {
 		require.NotContains(t, err.Error(), "GPU-milliseconds")
 	}
-	for _, text := range []string{"kill by priority", "berth, at once", "p99", "done again", "gangs hit/GPU", "useful training", "times fewer GPU-hours"} {
+	for _, text := range []string{"kill by priority", "berth, at once", "p99", "done again", "gangs hit/GPU", "useful training", "patience", "no gang elastic, at a p99 of"} {
 		require.Contains(t, out, text)
 	}
 	studytest.Repeats(t, Run, o, out)
@@ -52,10 +51,11 @@ func TestPreempt(t *testing.T) {
 	o.JSON = true
 	out, _ = studytest.Tell(Run, o)
 	read := studytest.Tables(t, out)
-	require.Len(t, read, len(tables))
-	for _, table := range read {
+	require.Len(t, read, len(tables)+1)
+	for _, table := range read[:len(tables)] {
 		require.Len(t, table.Rows, 6)
 	}
+	require.Len(t, read[len(tables)].Rows, 2*(2*len(patiences)+1))
 }
 
 // A watched core is compared with the checker's world after every pass.
@@ -77,7 +77,7 @@ func TestPreemptChecked(t *testing.T) {
 	b.Nodes = 32
 	for i := range b.policies {
 		w := &watched{Checker: check.New(b.policies[i].config)}
-		r, err := b.newRun(&b.policies[i], b.arrivals(3), w)
+		r, err := b.newRun(&b.policies[i], b.arrivals(3, b.policies[i].rigid), w)
 		require.NoError(t, err)
 		w.core = r.core
 		require.NoError(t, r.play(), r.policy.name)
@@ -220,17 +220,70 @@ func TestPreemptVerdict(t *testing.T) {
 		}
 		return []*run{r, r}
 	}
-	runs := [][]*run{
-		kill: weeks(100, 40), newest: weeks(1), ask: weeks(1),
-		shipped: weeks(10, 100), atOnce: weeks(1), never: weeks(1),
+	runs := make([][]*run, len(b.policies))
+	for i := range runs {
+		runs[i] = weeks(100, 40+b.policies[i].patience/berth.Second)
 	}
+	own := []int{b.frontiers[0].own, b.frontiers[1].own}
+	require.Equal(t, shipped, own[0])
+	runs[own[0]], runs[own[1]] = weeks(10, 100), weeks(10, 100)
 	require.Empty(t, b.Verdict(p, runs))
-	runs[shipped] = weeks(11, 100)
-	require.Contains(t, strings.Join(b.Verdict(p, runs), "; "), "berth loses only 9.1 times fewer GPU-hours than kill by priority")
-	runs[shipped] = weeks(10, 181)
-	require.Contains(t, strings.Join(b.Verdict(p, runs), "; "), "berth admits 141 s later than kill by priority")
+	runs[own[1]] = weeks(21, 100)
+	require.Equal(t, []string{"no gang elastic, berth loses only 4.8 times fewer GPU-hours than kill by priority"}, b.Verdict(p, runs))
+	runs[own[1]] = weeks(10, 100)
+	killed := b.frontiers[0].lines[0]
+	runs[killed[1]], runs[killed[2]] = weeks(80, 100), weeks(60, 160)
+	require.Equal(t, []string{"with elastic gangs, berth loses only 8.0 times fewer GPU-hours than kill by priority"}, b.Verdict(p, runs))
 	b.Target = time.Minute
-	runs[shipped] = weeks(10, 61)
-	runs[shipped][0].book.dropped = 1
+	runs[own[0]] = weeks(6, 61)
+	runs[own[0]][0].book.dropped = 1
 	require.Equal(t, []string{"berth: 99 of 100 replicas run after 61 s, later than -target", "berth: 1 replicas were preempted in a week"}, b.Verdict(p, runs))
+}
+
+// What a line loses at a delay lies between its two nearest points, and not beyond its ends.
+func TestLostAt(t *testing.T) {
+	point := func(seconds berth.Duration, lost int64) *run {
+		return &run{book: book{redone: lost * int64(berth.Hour), waits: []berth.Duration{seconds * berth.Second}}}
+	}
+	week := []*run{point(40, 100), point(100, 70), point(160, 10)}
+	for p99, lost := range map[float64]float64{10: 100, 40: 100, 60: 90, 100: 70, 130: 40, 160: 10, 500: 10} {
+		require.InDelta(t, lost, lostAt(week, p99), 1e-9, p99)
+	}
+}
+
+// With patience a gang is stopped for a replica so much later, and for none that finds a place, or is
+// not wanted any more, before.
+func TestPatience(t *testing.T) {
+	b := smallWeek(t)
+	b.Nodes = 2
+	from := berth.Time(warmUp)
+	gang := berth.Job{
+		ID: "gang", Queue: products, Groups: []berth.Group{machine.Gang(16)},
+		Checkpoint: berth.Checkpoint{Supported: true, Interval: berth.Hour, Cost: writeSmall, RestartCost: warmSmall},
+	}
+	replica := berth.Job{ID: "replica", Queue: serving, Class: berth.ClassLatencyCritical, Groups: []berth.Group{machine.Gang(2)}}
+	policy := b.policies[kill]
+	policy.patience = berth.Minute
+	for wanted, evicted := range map[berth.Duration]int{59 * berth.Second: 0, berth.Hour: 1} {
+		r, err := b.newRun(&policy, []arrival{{job: gang, work: 9 * berth.Day}, {at: from, ends: from.Add(wanted), job: replica}}, nil)
+		require.NoError(t, err)
+		require.NoError(t, r.play())
+		require.Equal(t, evicted, r.book.evicted)
+		require.Equal(t, []berth.Duration{min(wanted, berth.Minute+stopTakes+startTakes)}, r.book.waits)
+	}
+}
+
+// Weeks without elastic gangs have the same gangs.
+func TestRigid(t *testing.T) {
+	b := smallWeek(t)
+	elastic := 0
+	other := b.arrivals(1, true)
+	for i, a := range b.arrivals(1, false) {
+		if a.job.Groups[0].MinMembers > 0 {
+			elastic++
+			a.job.Groups[0].MinMembers = 0
+		}
+		require.Equal(t, a, other[i])
+	}
+	require.Positive(t, elastic)
 }

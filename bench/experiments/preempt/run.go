@@ -134,6 +134,9 @@ func (r *run) arrive(a *arrival) error {
 	} else {
 		j.replica = &replica{arrived: a.at, ends: a.ends}
 		r.waiting = append(r.waiting, j)
+		if r.policy.patience > 0 {
+			r.after(r.policy.patience, r.evict)
+		}
 		r.sim.At(a.ends, func() error { return r.unwanted(j) })
 	}
 	return r.tell(berth.JobSubmitted{Job: a.job})

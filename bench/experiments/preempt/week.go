@@ -134,14 +134,19 @@ func (b *experiment) queues() []quota.Queue {
 	}
 }
 
-// arrivals draws a week and the day before it.
-func (b *experiment) arrivals(seed uint64) []arrival {
+// arrivals draws a week and the day before it; rigid: the same gangs, and none of them is elastic.
+func (b *experiment) arrivals(seed uint64, rigid bool) []arrival {
 	span := warmUp + berth.Duration(b.Days)*berth.Day
 	var list []arrival
 	random := rand.New(rand.NewPCG(seed, 0))
 	list = append(list, b.training(random, "standing", standing, 0)...)
 	list = append(list, b.training(random, "gang", asks, span)...)
 	list = append(list, b.inference(rand.New(rand.NewPCG(seed, 1)), span)...)
+	for i := range list {
+		if rigid {
+			list[i].job.Groups[0].MinMembers = 0
+		}
+	}
 	slices.SortStableFunc(list, func(x, y arrival) int { return cmp.Compare(x.at, y.at) })
 	return list
 }
