@@ -63,8 +63,8 @@ func (f *frontier) timesLess(line []int, runs [][]*run) []float64 {
 	return list
 }
 
-// lostAt is what a line loses in one week at a p99, in GPU-hours: straight between two patiences, and
-// beyond the first and the last what these lose.
+// lostAt is what a line loses in one week at a p99, in GPU-hours: straight between two patiences,
+// and beyond the first and the last what these lose.
 func lostAt(week []*run, p99 float64) float64 {
 	before := week[0]
 	for _, next := range week[1:] {

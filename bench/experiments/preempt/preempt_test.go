@@ -251,8 +251,8 @@ func TestLostAt(t *testing.T) {
 	}
 }
 
-// With patience a gang is stopped for a replica so much later, and for none that finds a place, or is
-// not wanted any more, before.
+// With patience a gang is stopped for a replica so much later, and for none that is not wanted any
+// more by then.
 func TestPatience(t *testing.T) {
 	b := smallWeek(t)
 	b.Nodes = 2
