@@ -37,7 +37,7 @@ func (im *imagination) BidForMoves(e *record.Entry) *Bid {
 func (im *imagination) gainOfStarting(e *record.Entry) preempt.GPUMilliseconds {
 	c := im.evict
 	wait := c.state.Config.Policy.AssumedRuntime
-	if at, _, planned := c.search.Plan(c.search.Wherever(e, agenda.Never)); planned {
+	if at, _, planned := c.search.Plan(c.search.Wherever(e, agenda.Never), agenda.Never); planned {
 		wait = at.Sub(c.state.Now)
 	}
 	return (&preempt.Candidate{GPUMilli: e.Bucket.Shape.Least.GPUMilli, RestartCost: int64(wait)}).Cost()

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -9,18 +10,19 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/topology"
 )
 
 // The plan says when and where something that waits will fit, from the ends that are
 // expected of what runs: nothing else comes, nothing ends early or late. What is on its way out
 // takes each of its orders until the deadline.
 
-// Plan finds the first instant at which a request is expected to fit, and where. It
-// imagines the end of one replica after the other on the fleet itself and leaves it as
+// Plan finds the first instant at which a request is expected to fit, and where, if that is before
+// another. It imagines the end of one replica after the other on the fleet itself and leaves it as
 // it was. O(replicas imagined ended x members + searches x log of that).
-func (se *Search) Plan(request *gang.Request) (at berth.Time, where []gang.Member, ok bool) {
+func (se *Search) Plan(request *gang.Request, before berth.Time) (at berth.Time, where []gang.Member, ok bool) {
 	p := planner{search: se, widest: request}
-	if !p.gallop() {
+	if !p.fitsBefore(before) {
 		p.moveTo(0)
 		return 0, nil, false
 	}
@@ -165,6 +167,74 @@ func (p *planner) matters(rep *record.Replica) bool {
 	return false
 }
 
+// fitsBefore imagines as few ends as needed for the request to fit, if those before an instant do.
+// Mostly a gang that has a reservation fits no sooner, which one search tells.
+func (p *planner) fitsBefore(instant berth.Time) bool {
+	if instant == agenda.Never {
+		return p.gallop()
+	}
+	for n := 64; ; n *= 2 {
+		if p.extend(n); len(p.list) < n || p.list[n-1].At >= instant {
+			break
+		}
+	}
+	most, _ := slices.BinarySearchFunc(p.list, instant, func(e state.Parting, t berth.Time) int { return cmp.Compare(e.At, t) })
+	if !p.mayFit(most) {
+		return false
+	}
+	if p.moveTo(most); !p.fits() {
+		return false
+	}
+	p.bisect(-1)
+	return true
+}
+
+// mayFit reports whether some domain of the level that the request requires may have room for the
+// group that asks for the most GPUs after the first so many partings. It counts the GPUs that are free
+// on each node then, and imagines nothing. O(replicas x members + nodes).
+func (p *planner) mayFit(partings int) bool {
+	tree, r := p.search.state.Fleet.Tree(), p.widest
+	g := slices.MaxFunc(r.Groups, func(a, b gang.Group) int { return cmp.Compare(a.MinMembers*a.Claim.GPUs, b.MinMembers*b.Claim.GPUs) })
+	each := g.Claim.GPUs
+	if each == 0 || r.Required >= tree.NodeLevel() {
+		return true
+	}
+	leaving, gained := p.leaving(partings), map[topology.DomainIndex]int{}
+	for i, gpus := range leaving {
+		if n := topology.NodeIndex(i); gpus > 0 {
+			free := tree.Free(n)
+			gained[tree.DomainOf(n, r.Required)] += (free+gpus)/each - free/each
+		}
+	}
+	var some func(topology.DomainIndex) bool
+	some = func(d topology.DomainIndex) bool {
+		if tree.DomainLevel(d) < r.Required {
+			return slices.ContainsFunc(tree.Children(d), some)
+		}
+		room := gained[d]
+		for _, class := range g.Classes {
+			room += tree.Capacity(d, class, each)
+		}
+		return room >= g.MinMembers
+	}
+	return some(r.Within)
+}
+
+// leaving counts the GPUs of each node that are held by what parts first, those of so many partings;
+// a GPU that several hold counts for each of them. The result is scratch.
+func (p *planner) leaving(partings int) []int {
+	gpus := p.search.leaving[:0]
+	gpus = slices.Grow(gpus, len(p.search.state.Nodes))[:len(p.search.state.Nodes)]
+	clear(gpus)
+	for _, e := range p.list[:partings] {
+		if e.Piece.Rep != nil {
+			e.Piece.EachHold(func(h *gang.Hold, n *record.Node) { gpus[n.Index] += berth.GPUSet(h.GPUs).Len() })
+		}
+	}
+	p.search.leaving = gpus
+	return gpus
+}
+
 // gallop imagines as few ends as needed for the request to fit: twice as many each
 // time, and then by bisection. It reports whether any number will do.
 func (p *planner) gallop() bool {
@@ -177,6 +247,13 @@ func (p *planner) gallop() bool {
 		short = p.ended
 		p.moveTo(min(p.ended+step, len(p.list)))
 	}
+	p.bisect(short)
+	return true
+}
+
+// bisect takes back all ends that are not needed. With so many as are imagined the request fits, and
+// with so many as are too few it does not.
+func (p *planner) bisect(short int) {
 	enough := p.ended
 	for enough-short > 1 {
 		p.moveTo(short + (enough-short)/2)
@@ -187,7 +264,6 @@ func (p *planner) gallop() bool {
 		}
 	}
 	p.moveTo(enough)
-	return true
 }
 
 // fits reports whether the request fits with what is imagined.

@@ -25,16 +25,16 @@ func requestOf(m *roomtest.Machine, rep *record.Replica) *gang.Request {
 
 func TestAPlanIsTheFirstInstantAtWhichARequestFits(t *testing.T) {
 	m := busy(t, berth.Policy{})
-	at, where, ok := m.Search.Plan(requestOf(m, m.Wait(roomtest.Job("three", "a", 3, 8))))
+	at, where, ok := m.Search.Plan(requestOf(m, m.Wait(roomtest.Job("three", "a", 3, 8))), agenda.Never)
 	require.True(t, ok)
 	require.Equal(t, roomtest.Start.Add(3*berth.Hour), at)
 	require.Len(t, where, 3)
 	require.NoError(t, m.Check(), "the fleet is as it was")
-	_, _, ok = m.Search.Plan(requestOf(m, m.Wait(roomtest.Job("five", "a", 5, 8))))
+	_, _, ok = m.Search.Plan(requestOf(m, m.Wait(roomtest.Job("five", "a", 5, 8))), agenda.Never)
 	require.False(t, ok)
 	require.NoError(t, m.Check())
 	m.Finished(m.State.Jobs["on-n4"].Replicas.At(0))
-	at, _, _ = m.Search.Plan(requestOf(m, m.Wait(roomtest.Job("one", "a", 1, 8))))
+	at, _, _ = m.Search.Plan(requestOf(m, m.Wait(roomtest.Job("one", "a", 1, 8))), agenda.Never)
 	require.Equal(t, m.State.Now, at, "it fits now")
 }
 
@@ -45,12 +45,12 @@ func TestAPlanCountsOnWhatIsLateForAsLongAgain(t *testing.T) {
 	one := m.Wait(roomtest.Job("one", "a", 1, 8))
 	for late, want := range map[berth.Duration]berth.Duration{berth.Second: berth.Minute, 10 * berth.Minute: 10 * berth.Minute} {
 		m.State.SetClock(roomtest.Start.Add(berth.Hour + late))
-		at, where, _ := m.Search.Plan(requestOf(m, one))
+		at, where, _ := m.Search.Plan(requestOf(m, one), agenda.Never)
 		require.Equal(t, m.State.Now.Add(want), at)
 		require.Equal(t, m.NodeNamed("n1").Index, where[0].Hold.Node)
 	}
 	m.State.SetClock(roomtest.Start.Add(2*berth.Hour + berth.Minute))
-	at, where, _ := m.Search.Plan(requestOf(m, one))
+	at, where, _ := m.Search.Plan(requestOf(m, one), agenda.Never)
 	require.Equal(t, m.State.Now.Add(berth.Minute), at)
 	require.Equal(t, m.NodeNamed("n2").Index, where[0].Hold.Node, "it is late for the shorter time")
 }
@@ -60,7 +60,7 @@ func TestAPlanCountsOnWhatIsOnItsWayOut(t *testing.T) {
 	m := busy(t, berth.Policy{})
 	rep := m.Wait(roomtest.Job("one", "a", 1, 8))
 	m.Life.TakeBack(m.State.Jobs["on-n4"].Replicas.At(0), berth.Cause{Code: berth.CausePreempted}, false)
-	at, where, _ := m.Search.Plan(requestOf(m, rep))
+	at, where, _ := m.Search.Plan(requestOf(m, rep), agenda.Never)
 	require.Equal(t, m.State.Now.Add(m.State.Config.Policy.ReleaseTimeout), at)
 	require.Equal(t, m.NodeNamed("n4").Index, where[0].Hold.Node)
 }
@@ -79,9 +79,17 @@ func TestAPlanFindsWhatOneEndAfterTheOtherFinds(t *testing.T) {
 			}
 		}
 		rep := m.Wait(roomtest.Job("waits", "a", rapid.IntRange(1, 4).Draw(t, "members"), rapid.IntRange(1, 8).Draw(t, "each")))
-		at, _, ok := m.Search.Plan(requestOf(m, rep))
+		at, where, ok := m.Search.Plan(requestOf(m, rep), agenda.Never)
 		require.True(t, ok)
 		require.NoError(t, m.Check())
+		before := roomtest.Start.Add(berth.Duration(rapid.IntRange(0, 6*60).Draw(t, "before")) * berth.Minute)
+		soonerAt, soonerWhere, sooner := m.Search.Plan(requestOf(m, rep), before)
+		require.NoError(t, m.Check())
+		require.Equal(t, at < before, sooner)
+		if sooner {
+			require.Equal(t, at, soonerAt)
+			require.Equal(t, where, soonerWhere)
+		}
 		for hour := 0; ; hour++ {
 			now := roomtest.Start.Add(berth.Duration(hour) * berth.Hour)
 			for _, id := range slices.Sorted(maps.Keys(m.State.Jobs)) {

@@ -197,7 +197,7 @@ func (se *Search) planLater(rep *record.Replica) {
 // reservation in whose stead that is; nil: none.
 func (se *Search) reserveFor(e *record.Entry, instead *record.Replica) bool {
 	se.state.Compile(e.Bucket.Shape)
-	at, nodes, ok := se.planBesideOthers(e)
+	at, nodes, ok := se.planBesideOthers(e, agenda.Never)
 	if !ok || !se.backlog.MaySetAside(nodes) {
 		return false
 	}
@@ -250,9 +250,13 @@ func (se *Search) renew() {
 		case !se.backlog.WithinQuota(e.Bucket):
 			continue // it is no plan that it lacks, and it may not hold nodes for as long as that lasts
 		}
-		at, nodes, ok := se.planBesideOthers(e)
+		before := agenda.Never
+		if w.From > se.state.Now {
+			before = w.From
+		}
+		at, nodes, ok := se.planBesideOthers(e, before)
 		switch {
-		case !ok, at >= w.From && w.From > se.state.Now, at <= se.state.Now: // at once it would have started
+		case !ok, at >= before, at <= se.state.Now: // at once it would have started
 		case slices.Equal(nodes, w.Nodes), se.emptyBy(w) <= at:
 			se.date(w, at)
 			se.agenda.SetAside()
@@ -278,12 +282,13 @@ func (se *Search) emptyBy(w *record.Reservation) berth.Time {
 	return at
 }
 
-// planBesideOthers plans for an entry around what is set aside for others: at first on nodes that
-// are to be left only after the gang has ended, and without these if that comes out too late.
-func (se *Search) planBesideOthers(e *record.Entry) (at berth.Time, nodes []*record.Node, ok bool) {
+// planBesideOthers plans for an entry around what is set aside for others, if it fits before an
+// instant: at first on nodes that are to be left only after the gang has ended, and without these if
+// that comes out too late.
+func (se *Search) planBesideOthers(e *record.Entry, before berth.Time) (at berth.Time, nodes []*record.Node, ok bool) {
 	length, ends := se.state.Runtime(e.Rep.Job)
 	for _, until := range [...]berth.Time{se.state.EndIfPlaced(e.Rep), agenda.Never} {
-		at, where, ok := se.Plan(se.Wherever(e, until))
+		at, where, ok := se.Plan(se.Wherever(e, until), before)
 		if !ok {
 			continue
 		}

@@ -51,6 +51,8 @@ type Search struct {
 	unbound  []Unbound
 	// booked is scratch: the members that bookPlacement has booked so far.
 	booked []int
+	// leaving is scratch: see planner.leaving.
+	leaving []int
 	// nodesLooked counts the nodes that were looked at for GPUs to change, or to keep.
 	nodesLooked int
 	// listed is scratch: the offers to the wish at hand.
