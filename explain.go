@@ -31,6 +31,9 @@ type ReplicaExplanation struct {
 	Since Time `json:"since"`
 	// ExpectedEnd is Since plus the job's expected run time; zero: unknown.
 	ExpectedEnd Time `json:"expectedEnd,omitempty"`
+	// RunsUntil is when it has run for as long as Job.MaxRuntime lets it, and is stopped; zero: it
+	// does not run, or has no limit.
+	RunsUntil Time `json:"runsUntil,omitempty"`
 	// Members that hold something.
 	Members []MemberPlacement `json:"members,omitempty"`
 	// Bandwidth that the placement is expected to give; nil while it has none.

@@ -39,6 +39,14 @@ type Job struct {
 	// MinRuntime before the job may be evicted; see also [Preemption]. It does not protect a
 	// surplus.
 	MinRuntime Duration `json:"minRuntime,omitempty"`
+	// MaxRuntime is for how long the gang may run; zero: for ever. A job that runs for longer has
+	// ended, and does not come back: it is stopped with [CauseMaxRuntime]. Checkpoint.Cost before,
+	// or as long before as the policy gives it for a checkpoint where that is zero, it is asked for
+	// one, if it writes any. The present run counts, as in Slurm: a gang that was evicted or moved,
+	// or lost its hardware, begins anew, as what it did since its last checkpoint is lost, and that
+	// was not its doing. A job that tells no ExpectedRuntime is expected to use its limit up. Not
+	// for services, and not below MinRuntime or the time that a checkpoint takes.
+	MaxRuntime Duration `json:"maxRuntime,omitempty"`
 	// ExpectedRuntime once placed; zero: unknown. See Policy.RuntimeSamples for how far it is
 	// believed, and Policy.AssumedRuntime for a job of which nothing is known. What
 	// is expected to end before a reservation starts may use its nodes until then.

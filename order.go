@@ -91,6 +91,8 @@ const (
 	CauseMemberFailed CauseCode = "member-failed"
 	// CauseGangTimeout: the job was pending for longer than its gang timeout.
 	CauseGangTimeout CauseCode = "gang-timeout"
+	// CauseMaxRuntime: the job ran for as long as it may.
+	CauseMaxRuntime CauseCode = "max-runtime"
 	// CauseMode: a member is to use a GPU in another mode than it is in.
 	CauseMode CauseCode = "mode"
 	// CauseGeometry: the wait of a member has cost more than the change does.
@@ -269,8 +271,8 @@ type SurplusEviction struct {
 }
 
 // RequestCheckpoint asks a running gang to write a checkpoint, because it will have to leave
-// its place: to Cause.Beneficiary, or because the place is being drained. It goes on until it
-// is released, and is not given further members meanwhile.
+// its place: to Cause.Beneficiary, because the place is being drained, or because it has run for
+// as long as it may. It goes on until it is released, and is not given further members meanwhile.
 //
 // Report Done when the checkpoint is written, Failed when there will be none. In either case,
 // and when the deadline passes without a report, a Release follows, unless a Withdraw comes

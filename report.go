@@ -135,12 +135,14 @@ type QueueReport struct {
 // Totals count what happened since the core was made.
 type Totals struct {
 	// JobsAdmitted counts jobs that were submitted or observed, ReplicasStarted the times when
-	// a gang began to run, JobsDropped the jobs that the core gave up.
+	// a gang began to run, JobsDropped the jobs that the core gave up, JobsOverrun those that it
+	// stopped as they had run for as long as they may.
 	JobsAdmitted    int64 `json:"jobsAdmitted"`
 	ReplicasStarted int64 `json:"replicasStarted"`
 	JobsFinished    int64 `json:"jobsFinished"`
 	JobsCancelled   int64 `json:"jobsCancelled"`
 	JobsDropped     int64 `json:"jobsDropped"`
+	JobsOverrun     int64 `json:"jobsOverrun,omitempty"`
 	Binds           int64 `json:"binds"`
 	BindsFailed     int64 `json:"bindsFailed"`
 	Releases        int64 `json:"releases"`

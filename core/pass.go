@@ -99,6 +99,8 @@ func (c *Core) expire() {
 				reasons = map[*record.Shape]string{}
 			}
 			c.giveUp(t.Rep, reasons)
+		case record.TimerLimit:
+			c.life.LimitDue(t.Rep)
 		case record.TimerDeadline:
 			c.expireOrder(t.Rep)
 		case record.TimerRepartition:

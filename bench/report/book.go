@@ -464,7 +464,7 @@ func (b *book) release(now berth.Time, a *berth.Release) {
 	switch a.Cause.Code {
 	case berth.CauseReclaimed, berth.CausePreempted, berth.CauseDrained, berth.CauseMoved:
 		r.evicted = true
-	case berth.CauseScaledDown, berth.CauseCancelled:
+	case berth.CauseScaledDown, berth.CauseCancelled, berth.CauseMaxRuntime:
 		if !r.gone && j.fewer > 0 {
 			j.fewer--
 		}

@@ -41,8 +41,9 @@ type Checker struct {
 	// due replicas must get an order from the next pass: those to repair, and
 	// those with members to stop.
 	due set
-	// waiting replicas back off; limited ones are pending and have a gang timeout.
-	waiting, limited set
+	// waiting replicas back off; limited ones are pending and have a gang timeout; timed ones run,
+	// and may not for ever.
+	waiting, limited, timed set
 	// touched replicas changed since the last pass.
 	touched set
 
@@ -90,6 +91,7 @@ func New(config berth.Config) *Checker {
 		due:       set{},
 		waiting:   set{},
 		limited:   set{},
+		timed:     set{},
 		touched:   set{},
 		booked:    map[berth.ReservationID]*reservation{},
 		alone:     set{},

@@ -358,6 +358,7 @@ func (c *Checker) observed(j *job, r *berth.ObservedReplica) error {
 		}
 	}
 	rep.state, rep.started, rep.cameAt = berth.ReplicaRunning, r.Started, r.Started
+	c.beginLimit(rep)
 	c.claimAlone(rep)
 	c.touched.add(rep)
 	return nil

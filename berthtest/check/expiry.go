@@ -19,6 +19,7 @@ func (c *Checker) expire() {
 			delete(c.booked, id)
 		}
 	}
+	c.expireLimits(false)
 	for _, id := range c.overdue() {
 		if ch := c.changes[id]; ch != nil {
 			c.expireChange(ch)
@@ -46,6 +47,7 @@ func (c *Checker) expire() {
 			c.takeBack(rep, berth.CauseBindExpired, false)
 		}
 	}
+	c.expireLimits(true)
 	for _, rep := range c.waiting.sorted() {
 		if rep.readyAt <= c.now {
 			rep.keptAnew = rep.readyAt.Add(c.policy.ReservationTimeout)
@@ -100,7 +102,7 @@ func (c *Checker) releaseAgain(rep *replica) {
 
 // afterPass asserts what holds after every batch of orders.
 func (c *Checker) afterPass() error {
-	for _, check := range []func() error{c.allBound, c.afterSilence, c.keepsRates, c.strays} {
+	for _, check := range []func() error{c.allBound, c.afterSilence, c.keepsRates, c.strays, c.keepsLimits} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -32,6 +32,8 @@ type replica struct {
 	pendingSince berth.Time
 	created      berth.Time // asked for
 	started      berth.Time // while Running
+	// runsUntil is for how long it may run, askedFrom when there is just the time for a checkpoint.
+	runsUntil, askedFrom berth.Time
 	// cameAt is when it last began to run other than where a place was kept for it; resumes:
 	// it will run where one was.
 	cameAt  berth.Time
@@ -130,6 +132,9 @@ func (c *Checker) newJob(spec berth.Job) (*job, error) {
 		if g := &spec.Groups[i]; g.Members < 1 || g.MinMembers < 0 || g.MinMembers > g.Members {
 			return nil, broken(PromiseEvents, "job %s was accepted with a group of %d, of at least %d", spec.ID, g.Members, g.MinMembers)
 		}
+	}
+	if spec.MaxRuntime != 0 && (spec.MaxRuntime < spec.MinRuntime || spec.Service != nil) {
+		return nil, broken(PromiseEvents, "job %s was accepted, which runs for %v at least and %v at most, or is a service", spec.ID, spec.MinRuntime, spec.MaxRuntime)
 	}
 	j := &job{spec: spec, queue: q, replicas: map[int]*replica{}, length: c.expect(&spec)}
 	if spec.Service == nil {

@@ -42,7 +42,7 @@ func sortsOf(j *berth.Job) []ranAs {
 			milli += int64(g.Members) * int64(s.GPUMilli)
 		}
 	}
-	told := j.ExpectedRuntime > 0
+	told := toldBy(j) > 0
 	var sorts []ranAs
 	if j.Program != "" {
 		sorts = append(sorts, ranAs{program: j.Program, told: told})
@@ -53,13 +53,18 @@ func sortsOf(j *berth.Job) []ranAs {
 	return append(sorts, ranAs{all: true, told: told})
 }
 
+// toldBy is how long a job tells that it runs; 0: it tells nothing.
+func toldBy(j *berth.Job) berth.Duration {
+	return min(cmp.Or(j.ExpectedRuntime, j.MaxRuntime), cmp.Or(j.MaxRuntime, j.ExpectedRuntime))
+}
+
 // learn takes note of how long a gang ran that was never started anew.
 func (c *Checker) learn(rep *replica) {
 	if c.policy.RuntimeSamples <= 0 || rep.state != berth.ReplicaRunning || rep.incarnation != 1 {
 		return
 	}
 	ran := min(max(int64(c.now.Sub(rep.started)), 1), 1<<43)
-	if told := int64(rep.job.spec.ExpectedRuntime); told > 0 {
+	if told := int64(toldBy(&rep.job.spec)); told > 0 {
 		if ran >= 16*told {
 			ran = 16 * asTold
 		} else {
@@ -94,7 +99,7 @@ func newLengths() lengths { return lengths{runs: map[ranAs][]pastRun{}} }
 
 // expect is how long a job is expected to run; 0: as long as the policy assumes.
 func (c *Checker) expect(j *berth.Job) berth.Duration {
-	told := j.ExpectedRuntime
+	told := toldBy(j)
 	for _, k := range sortsOf(j) {
 		runs := slices.Sorted(slices.Values(c.lengths.runs[k]))
 		if len(runs) == 0 || len(runs) < min(fewestRuns, c.policy.RuntimeSamples) {
@@ -106,7 +111,7 @@ func (c *Checker) expect(j *berth.Job) berth.Duration {
 		}
 		if middle != asTold {
 			c.saw("expected to run as others did")
-			return min(max(told*berth.Duration(middle)/asTold, 1), 1<<43)
+			return min(max(told*berth.Duration(middle)/asTold, 1), cmp.Or(j.MaxRuntime, 1<<43))
 		}
 		break
 	}

@@ -98,6 +98,7 @@ func (c *Checker) run(rep *replica) {
 			rep.cameAt = c.now
 		}
 		rep.resumes = false
+		c.beginLimit(rep)
 	}
 	if rep.has(stopping) {
 		c.due.add(rep)
@@ -120,6 +121,7 @@ func (c *Checker) takeBack(rep *replica, cause berth.CauseCode, gone bool) {
 		return
 	}
 	c.withdraw(rep)
+	c.timed.remove(rep)
 	c.endPreemption(rep.key())
 	c.freeAll(rep, broke, lost)
 	for _, m := range rep.in(binding, running) {

@@ -157,13 +157,16 @@ func (rep *replica) needless() bool {
 		return rep.preemption.ended
 	}
 	_, drained := rep.drainedBy()
-	return rep.stays || rep.hastened || !drained
+	return rep.hastened || !rep.overruns() && (rep.stays || !drained)
 }
 
 // reasonToGo says why a replica has to go.
 func (rep *replica) reasonToGo() string {
 	if rep.preemption != nil {
 		return rep.preemption.beneficiary.String()
+	}
+	if rep.overruns() {
+		return "its limit"
 	}
 	return "a node that is being drained"
 }
@@ -449,7 +452,7 @@ func (c *Checker) settled() error {
 			if c.couldMove(rep) {
 				return broken(PromiseL1, "%s is being released because of %q, and no place is kept for it, where it would fit", rep, rep.cause)
 			}
-		case rep.state != berth.ReplicaRunning || !drained:
+		case rep.state != berth.ReplicaRunning || !drained || rep.overruns():
 		case rep.asked() && rep.preemption == nil && !c.pressed(rep):
 			return broken(PromiseL1, "%s has to leave its place, and there is no other for it", rep)
 		case rep.order != nil || rep.has(stopping):

@@ -103,7 +103,7 @@ func (c *Checker) leavesBy(rep *replica, at berth.Time) bool {
 // leavesAsTold is leavesBy for a reservation in advance, and for a gang that has waited for long:
 // it does not rely on what was learned.
 func (c *Checker) leavesAsTold(rep *replica, at berth.Time) bool {
-	longest := max(c.lengthOf(rep.job), cmp.Or(rep.job.spec.ExpectedRuntime, c.policy.AssumedRuntime))
+	longest := max(c.lengthOf(rep.job), cmp.Or(toldBy(&rep.job.spec), c.policy.AssumedRuntime))
 	end, ends := c.endsAfter(rep, longest)
 	return ends && end <= at
 }

@@ -71,8 +71,11 @@ func (rep *replica) doing() string {
 // request: a checkpoint is asked of a replica that can write one and is evicted, or has to leave.
 func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	grace, told := c.grace(rep), c.toldTo(r.Cause.Code)
-	if r.Cause.Code == berth.CauseDrained {
+	switch r.Cause.Code {
+	case berth.CauseDrained:
 		grace = c.graceOf(rep)
+	case berth.CauseMaxRuntime:
+		grace = c.left(rep)
 	}
 	if err := c.dueBy(r.OrderHeader, grace); err != nil {
 		return err
@@ -92,7 +95,9 @@ func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	c.saw("checkpoint requested")
 	c.open(rep, r)
 	rep.hastened = false
-	c.signal(rep, protocol.SignalAsk)
+	if !rep.overruns() { // it is no victim
+		c.signal(rep, protocol.SignalAsk)
+	}
 	return nil
 }
 
@@ -103,6 +108,8 @@ func (c *Checker) toldTo(cause berth.CauseCode) func(*replica, berth.OrderHeader
 		return c.mustLeave
 	case berth.CauseMoved:
 		return c.mustMove
+	case berth.CauseMaxRuntime:
+		return c.mustEnd
 	}
 	return c.mayBeEvicted
 }
@@ -163,7 +170,7 @@ func (c *Checker) checkpointReported(rep *replica, e berth.OrderReported) error 
 	if rep.preemption != nil {
 		c.evictedNow(rep, rep.order.Header().Cause.Code)
 	}
-	c.takeBack(rep, rep.order.Header().Cause.Code, false)
+	c.stop(rep, rep.order.Header().Cause.Code)
 	return nil
 }
 
@@ -184,7 +191,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 		}
 	}
 	switch {
-	case !hasBeneficiary(r.Cause.Code) && r.Cause.Code != berth.CauseDrained:
+	case !hasBeneficiary(r.Cause.Code) && r.Cause.Code != berth.CauseDrained && r.Cause.Code != berth.CauseMaxRuntime:
 		return nil
 	case c.silent.has(rep) && c.stray.has(rep):
 		return broken(PromiseS6, "order %d stops %s, whose place %s needs no longer", r.ID, rep, rep.reasonToGo())
@@ -207,7 +214,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 	if rep.preemption != nil {
 		c.evictedNow(rep, r.Cause.Code)
 	}
-	c.takeBack(rep, r.Cause.Code, false)
+	c.stop(rep, r.Cause.Code)
 	return nil
 }
 

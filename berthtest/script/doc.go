@@ -67,8 +67,8 @@
 //	                                       with required=, pool=, product=, labels=,
 //	                                       tolerates=
 //	unreserve ID
-//	job NAMES queue= KEY=...               tenant, class, priority, timeout, runtime, program, required,
-//	                                       preferred, exclusive=rack, same-labels=driver|cuda;
+//	job NAMES queue= KEY=...               tenant, class, priority, timeout, runtime, max-runtime,
+//	                                       program, required, preferred, exclusive=rack, same-labels=driver|cuda;
 //	                                       those of one group; or
 //	                                       group=NAME:MEMBERS:KEY=VALUE,KEY=VALUE once a group
 //	                                       A group: members, min, gpus, share, share-memory, mode,

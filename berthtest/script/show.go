@@ -151,6 +151,9 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 		if r.ExpectedEnd != 0 {
 			line += " until about " + clock(r.ExpectedEnd)
 		}
+		if r.RunsUntil != 0 {
+			line += ", at most until " + clock(r.RunsUntil)
+		}
 		if r.Alike > 0 {
 			line += fmt.Sprintf(", as %d more up to %s/%d", r.Alike, e.Job, r.Replica+r.Alike)
 		}
@@ -362,6 +365,7 @@ func (s *Session) totals() error {
 		{"finished", int(t.JobsFinished)},
 		{"cancelled", int(t.JobsCancelled)},
 		{"dropped", int(t.JobsDropped)},
+		{"overrun", int(t.JobsOverrun)},
 	})
 	s.printCounts("orders", []counted{
 		{"binds", int(t.Binds)},

@@ -202,6 +202,10 @@ func (s *Simulation) carryOut(a berth.Order) {
 	case berth.Withdraw:
 		s.withdraw(a)
 		return
+	case berth.Release:
+		if j := s.executor.jobs[h.Job]; j != nil && h.Cause.Code == berth.CauseMaxRuntime {
+			j.cancelled = true // it does not come back
+		}
 	case berth.Bind:
 		delay = s.options.StartDelay
 		if g := s.gang(h); g != nil {

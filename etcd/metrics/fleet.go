@@ -116,6 +116,7 @@ func (f *fleet) showReplicas(to show, r *berth.FleetReport) {
 	to.counter(f.jobs, float64(r.Totals.JobsFinished), "finished")
 	to.counter(f.jobs, float64(r.Totals.JobsCancelled), "cancelled")
 	to.counter(f.jobs, float64(r.Totals.JobsDropped), "dropped")
+	to.counter(f.jobs, float64(r.Totals.JobsOverrun), "overrun")
 }
 
 func (f *fleet) showQueues(to show, queues []berth.QueueReport) {

@@ -21,7 +21,7 @@ func Job() berth.Job {
 			{Name: "side", Members: 1, Claim: berth.Claim{Share: &berth.Share{Mode: berth.ShareTimeSlice, GPUMilli: 250, MemoryMiB: 4096}}},
 		},
 		Topology: berth.Topology{Required: "spine", Preferred: "leaf", Exclusive: "leaf"}, SameLabels: []string{"zone"},
-		MinRuntime: berth.Minute, ExpectedRuntime: berth.Hour, Program: "nlp/pretrain", GangTimeout: berth.Day,
+		MinRuntime: berth.Minute, MaxRuntime: 2 * berth.Hour, ExpectedRuntime: berth.Hour, Program: "nlp/pretrain", GangTimeout: berth.Day,
 		Checkpoint: berth.Checkpoint{Supported: true, Interval: berth.Hour, Cost: berth.Minute, RestartCost: berth.Second},
 	}
 }

@@ -42,6 +42,9 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 		if j.GangTimeout != 0 {
 			return refusal.Of(berth.ErrUnsupported, "gangTimeout", "a service has none")
 		}
+		if j.MaxRuntime != 0 {
+			return refusal.Of(berth.ErrUnsupported, "maxRuntime", "a service has none")
+		}
 	}
 	if err := ad.checkGangTopology(&j.Topology); err != nil {
 		return refusal.In(err, "topology")
@@ -52,13 +55,14 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 	return refusal.In(checkSameLabels(j), "sameLabels")
 }
 
-// checkTimes refuses spans of a job that are negative or too long.
+// checkTimes refuses spans of a job that are negative or too long, and a limit that leaves no time.
 func checkTimes(j *berth.Job) *berth.Error {
 	for _, f := range []struct {
 		name  string
 		value berth.Duration
 	}{
 		{"minRuntime", j.MinRuntime},
+		{"maxRuntime", j.MaxRuntime},
 		{"expectedRuntime", j.ExpectedRuntime},
 		{"checkpoint.interval", j.Checkpoint.Interval},
 		{"checkpoint.cost", j.Checkpoint.Cost},
@@ -68,6 +72,14 @@ func checkTimes(j *berth.Job) *berth.Error {
 		if err := refusal.Span(f.value); err != nil {
 			return refusal.In(err, f.name)
 		}
+	}
+	c := &j.Checkpoint
+	switch limit := j.MaxRuntime; {
+	case limit == 0:
+	case limit < j.MinRuntime:
+		return refusal.Of(berth.ErrInvalid, "maxRuntime", fmt.Sprintf("%v is below the minimum of %v", limit, j.MinRuntime))
+	case c.Supported && limit <= c.Cost:
+		return refusal.Of(berth.ErrInvalid, "maxRuntime", fmt.Sprintf("%v is no longer than a checkpoint takes, %v", limit, c.Cost))
 	}
 	return nil
 }

@@ -83,6 +83,9 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 		if length := rep.Job.Length(); length > 0 {
 			out.ExpectedEnd = rep.Started.Add(length)
 		}
+		if end, limited := rep.RunsUntil(); limited {
+			out.RunsUntil = end
+		}
 	}
 	out.Bandwidth = an.bandwidth(rep)
 	out.BlastRadius = an.sharedBlastRadius(rep)

@@ -34,6 +34,8 @@ func (l *Life) CheckLife() error {
 			returning++
 		}
 		switch {
+		case !limitNoted(rep):
+			return fmt.Errorf("its limit is to be looked at at %d, and it runs: %v", rep.LimitAt, runs)
 		case l.state.Returning.Has(rep) != rep.Returns():
 			return fmt.Errorf("comes back to where it stood: %v, and is not so in the index", rep.Returns())
 		case len(rep.Retry.Get().Stood) > 0 && !rep.MayHaveStood():

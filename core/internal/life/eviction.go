@@ -96,6 +96,10 @@ func (l *Life) DescribeStops(rep *record.Replica, r berth.Release) berth.Release
 
 // evict stops a replica that has to go.
 func (l *Life) evict(victim *record.Replica, cause berth.Cause) {
+	if cause.Code == berth.CauseMaxRuntime {
+		l.overrun(victim, cause)
+		return
+	}
 	l.state.Totals.ReplicasEvicted++
 	if victim.Beneficiary != nil {
 		l.noteEviction(victim, cause.Code)
@@ -141,6 +145,9 @@ func (l *Life) WithdrawRequest(rep *record.Replica) {
 	l.state.Totals.RequestsWithdrawn++
 	l.backlog.Await(rep)
 	l.agenda.Relook(l.state.Now) // it may have to leave a node that is being drained
+	if rep.LimitAt != 0 && rep.LimitAt <= l.state.Now {
+		l.LimitDue(rep)
+	}
 }
 
 // What is known of the checkpoints that jobs write by themselves.

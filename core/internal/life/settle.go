@@ -103,6 +103,7 @@ func (l *Life) run(rep *record.Replica, on record.ReplicaSignal, since berth.Tim
 		}
 		l.become(rep, on)
 		rep.Started, rep.FailedBids = since, 0
+		l.awaitLimit(rep)
 		retry := rep.Retry.Get()
 		retry.LostHardware, retry.Attempts, retry.Repairs, retry.Avoid = false, 0, 0, nil
 		rep.Retry.Set(retry)
@@ -189,6 +190,7 @@ func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
 	retry.LostHardware = retry.LostHardware || cause.Code == berth.CauseDrained
 	rep.Retry.Set(retry)
 	l.become(rep, record.ReplicaStopped)
+	l.state.SetLimit(rep, 0)
 	rep.Leaves = false
 	l.NoteLeaving(rep)
 	l.agenda.Relook(l.state.Now) // what it leaves may be a place for others
@@ -337,12 +339,21 @@ func (l *Life) MayStay(rep *record.Replica) {
 // has to be gone now: the next pass takes the request back and gives one with less time.
 func (l *Life) Hasten(rep *record.Replica) {
 	if by, _ := rep.DrainedBy(); rep.Leaves && by > l.state.Now && rep.Order.Header().Deadline > by {
-		l.Stay(rep)
+		if rep.Overruns() {
+			l.state.SetLimit(rep, l.state.Now)
+		}
+		l.stay(rep)
 	}
 }
 
-// Stay has a gang go on where it is that was asked to leave.
+// Stay has a gang go on where it is that was asked to leave, unless its time is over anyway.
 func (l *Life) Stay(rep *record.Replica) {
+	if !rep.Overruns() {
+		l.stay(rep)
+	}
+}
+
+func (l *Life) stay(rep *record.Replica) {
 	if rep.Leaves {
 		rep.Leaves = false
 		l.backlog.Remain(rep)

@@ -143,11 +143,11 @@ func (e *Entry) kind() int {
 	switch anew := e.Rep.Job.Learned != 0; {
 	case j.Service != nil:
 		kind = endless
-	case anew && j.ExpectedRuntime == 0:
+	case anew && j.Told() == 0:
 		kind = learned
 	case anew:
 		kind = corrected
-	case j.ExpectedRuntime == 0:
+	case j.Told() == 0:
 		kind = assumed
 	}
 	if j.Class == berth.ClassLatencyCritical {
@@ -167,7 +167,7 @@ func lessHandy(a, b *Entry) bool {
 
 // lessTold is lessHandy by what was told or learned, whichever is longer.
 func lessTold(a, b *Entry) bool {
-	longer := func(j *Job) berth.Duration { return max(j.Learned, j.Spec.ExpectedRuntime) }
+	longer := func(j *Job) berth.Duration { return max(j.Learned, j.Spec.Told()) }
 	if x, y := longer(a.Rep.Job), longer(b.Rep.Job); x != y {
 		return x < y
 	}

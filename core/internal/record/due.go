@@ -19,8 +19,11 @@ type Timer struct {
 type timerKind uint8
 
 const (
+	// TimerLimit: the replica has run for as long as it may, or as long as leaves it the time for a
+	// checkpoint. It comes before the deadline of an order that is out then.
+	TimerLimit timerKind = iota
 	// TimerDeadline: the replica's order expires.
-	TimerDeadline timerKind = iota
+	TimerDeadline
 	// TimerBackoff: the replica may be tried again.
 	TimerBackoff
 	// TimerGang: the replica was pending for too long.

@@ -72,7 +72,7 @@ func NewJob(j *berth.Job, p *Pattern, q quota.QueueIndex) *Job {
 
 // Length is how long each replica is expected to run; 0: as the policy assumes. It does not count
 // for services.
-func (j *Job) Length() berth.Duration { return cmp.Or(j.Learned, j.Spec.ExpectedRuntime) }
+func (j *Job) Length() berth.Duration { return cmp.Or(j.Learned, j.Spec.Told()) }
 
 // Shape is the shape of the whole gang.
 func (j *Job) Shape() *Shape { return j.Pattern.Shape }

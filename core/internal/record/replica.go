@@ -206,6 +206,17 @@ func (rep *Replica) DropAt() (berth.Time, bool) {
 	return rep.PendingSince.Add(timeout), timeout > 0
 }
 
+// RunsUntil is the instant at which a replica that runs has run for as long as it may.
+func (rep *Replica) RunsUntil() (berth.Time, bool) {
+	limit := rep.Job.Spec.MaxRuntime
+	return rep.Started.Add(limit), limit > 0 && rep.State == berth.ReplicaRunning
+}
+
+// Overruns reports whether a replica was asked for a checkpoint as it has run for as long as it may.
+func (rep *Replica) Overruns() bool {
+	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == berth.CauseMaxRuntime
+}
+
 // Absent counts the members that are not there.
 func Absent(members []Member) int {
 	n := 0

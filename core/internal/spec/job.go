@@ -23,6 +23,7 @@ type Job struct {
 	*Asked
 	Service         *berth.Service
 	MinRuntime      berth.Duration
+	MaxRuntime      berth.Duration
 	ExpectedRuntime berth.Duration
 	Program         string
 	Checkpoint      berth.Checkpoint
@@ -59,7 +60,7 @@ func (a *Asked) Clone() Asked {
 func JobOf(j *berth.Job, asked *Asked) Job {
 	return Job{
 		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority, Asked: asked, Service: values.Copied(j.Service),
-		MinRuntime: j.MinRuntime, ExpectedRuntime: j.ExpectedRuntime, Program: j.Program, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
+		MinRuntime: j.MinRuntime, MaxRuntime: j.MaxRuntime, ExpectedRuntime: j.ExpectedRuntime, Program: j.Program, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
 	}
 }
 
@@ -68,8 +69,16 @@ func (j *Job) Full() berth.Job {
 	return berth.Job{
 		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority,
 		Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels, Service: j.Service,
-		MinRuntime: j.MinRuntime, ExpectedRuntime: j.ExpectedRuntime, Program: j.Program, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
+		MinRuntime: j.MinRuntime, MaxRuntime: j.MaxRuntime, ExpectedRuntime: j.ExpectedRuntime, Program: j.Program, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
 	}
+}
+
+// Told is how long the job tells that it runs, which is no longer than it may; 0: it tells nothing.
+func (j *Job) Told() berth.Duration {
+	if j.MaxRuntime > 0 && (j.ExpectedRuntime == 0 || j.ExpectedRuntime > j.MaxRuntime) {
+		return j.MaxRuntime
+	}
+	return j.ExpectedRuntime
 }
 
 // Preferred reports whether somebody put the job before others, by class or priority.

@@ -40,7 +40,7 @@ func (st *State) WaitsLong(rep *record.Replica) bool {
 // EndAsTold is when a replica would end that is expected to end at an instant, if it runs for as
 // long as the job tells, or the policy assumes, where that is longer than what was learned.
 func (st *State) EndAsTold(rep *record.Replica, end berth.Time) berth.Time {
-	told := cmp.Or(rep.Job.Spec.ExpectedRuntime, st.Config.Policy.AssumedRuntime)
+	told := cmp.Or(rep.Job.Spec.Told(), st.Config.Policy.AssumedRuntime)
 	switch {
 	case rep.Job.Learned == 0 || rep.Job.Learned >= told || end == agenda.Never:
 		return end

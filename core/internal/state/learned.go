@@ -12,10 +12,14 @@ func (st *State) Learned(j *record.Job) berth.Duration {
 	if j.Spec.Service != nil {
 		return 0
 	}
-	return st.Runtimes.Expect(subject(j))
+	length := st.Runtimes.Expect(subject(j))
+	if limit := j.Spec.MaxRuntime; limit > 0 {
+		return min(length, limit)
+	}
+	return length
 }
 
-// LearnFrom learns from a gang that ends by itself. A gang that was stopped before, and went on
+// LearnFrom learns from a gang that ends by itself, or by its limit. A gang that was stopped before, and went on
 // from a checkpoint or began anew, teaches nothing: its last run says less.
 func (st *State) LearnFrom(rep *record.Replica) {
 	if rep.State == berth.ReplicaRunning && rep.Incarnation == 1 {
@@ -26,7 +30,7 @@ func (st *State) LearnFrom(rep *record.Replica) {
 // subject is what the run time of a job depends on. Instances of MIG count as no GPUs: how many of
 // which profile is told apart by the program alone.
 func subject(j *record.Job) runtimes.Subject {
-	s := runtimes.Subject{Program: j.Spec.Program, Told: j.Spec.ExpectedRuntime}
+	s := runtimes.Subject{Program: j.Spec.Program, Told: j.Spec.Told()}
 	for i := range j.Spec.Groups {
 		g := &j.Spec.Groups[i]
 		each := int64(g.Claim.GPUs) * 1000

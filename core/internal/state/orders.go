@@ -26,7 +26,8 @@ func (st *State) OpenOrder(rep *record.Replica) {
 	st.Emit(rep.Order)
 }
 
-// CloseOrder ends the order that is out, if one is.
+// CloseOrder ends the order that is out, if one is. A gang that it kept from being asked for a last
+// checkpoint may be asked now.
 func (st *State) CloseOrder(rep *record.Replica) {
 	if rep.Order == nil {
 		return
@@ -35,4 +36,7 @@ func (st *State) CloseOrder(rep *record.Replica) {
 	delete(st.Orders, h.ID)
 	st.StopTimer(record.Timer{At: h.Deadline, Kind: record.TimerDeadline, Rep: rep})
 	rep.Order = nil
+	if end, limited := rep.RunsUntil(); limited && rep.LimitAt == end && rep.Job.Spec.Checkpoint.Supported {
+		st.SetLimit(rep, max(st.Now, 1)) // 0 is none
+	}
 }
