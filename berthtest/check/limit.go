@@ -35,6 +35,7 @@ func (c *Checker) mustEnd(rep *replica, h berth.OrderHeader) error {
 	case h.Incarnation != rep.incarnation:
 		return broken(PromiseIncarnations, "order %d is to incarnation %d of %s, which is in incarnation %d", h.ID, h.Incarnation, rep, rep.incarnation)
 	}
+	c.saw("asked for its last checkpoint")
 	return nil
 }
 
@@ -70,7 +71,8 @@ func (c *Checker) expireLimits(all bool) {
 	}
 }
 
-// keepsLimits: after a pass no gang runs for longer than it may, nor is to be asked for a checkpoint.
+// keepsLimits: after a pass no gang runs for longer than it may, or is yet to be asked for its last
+// checkpoint.
 func (c *Checker) keepsLimits() error {
 	for _, rep := range c.timed.sorted() {
 		asked := rep.order != nil || rep.has(stopping)

@@ -121,3 +121,13 @@ func beneficiaryKnown(rep, to *record.Replica) error {
 	}
 	return nil
 }
+
+// limitNoted reports whether the limit of a replica is to be looked at if it is to have an end, and
+// was not asked for its last checkpoint: not after that end, and at it if it writes no checkpoint.
+func limitNoted(rep *record.Replica) bool {
+	end, limited := rep.RunsUntil()
+	if !limited || rep.Overruns() {
+		return rep.LimitAt == 0 && (limited || !rep.Overruns())
+	}
+	return rep.LimitAt > 0 && (rep.LimitAt == end || rep.LimitAt < end && rep.Job.Spec.Checkpoint.Supported)
+}

@@ -137,6 +137,34 @@ func (l *Life) Answered(rep *record.Replica, cause berth.Cause) {
 	l.agenda.Relook(l.state.Now) // it may have to leave a node that is being drained
 }
 
+// LimitDue asks a gang for its last checkpoint, or stops it, as its time is over. One that has an
+// order out, or members to stop, is asked once that is over, and stopped at the end in any case.
+func (l *Life) LimitDue(rep *record.Replica) {
+	by, _ := rep.RunsUntil()
+	cause := berth.Cause{Code: berth.CauseMaxRuntime, Detail: "it may run for " + rep.Job.Spec.MaxRuntime.String()}
+	switch {
+	case !rep.MayMove() && rep.LimitAt < by: // what falls due before that comes first
+		l.state.SetLimit(rep, by)
+	case by <= l.state.Now:
+		l.overrun(rep, cause)
+	default:
+		if drained, _ := rep.DrainedBy(); drained > l.state.Now {
+			by = min(by, drained)
+		}
+		l.state.SetLimit(rep, 0)
+		rep.Leaves = true
+		l.Stop(rep, cause, by.Sub(l.state.Now))
+	}
+}
+
+// overrun stops a gang whose time is over.
+func (l *Life) overrun(rep *record.Replica, cause berth.Cause) {
+	l.state.Totals.JobsOverrun++
+	l.state.LearnFrom(rep)
+	rep.Job.Cancelled = true
+	l.TakeBack(rep, cause, true)
+}
+
 // WithdrawRequest tells a replica that it need not go.
 func (l *Life) WithdrawRequest(rep *record.Replica) {
 	request := rep.Order.Header().ID

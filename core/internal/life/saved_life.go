@@ -68,10 +68,9 @@ func (l *Life) RestoreLife(noted []state.Noted) *berth.Error {
 		if rep.Leaves = s.Leaves; rep.Leaves && !rep.Asked() {
 			return refusal.Of(berth.ErrInvalid, "leaves", "is set for a replica that was not asked for a checkpoint")
 		}
-		if !limitNoted(rep) {
-			return refusal.Of(berth.ErrInvalid, "limitAt", fmt.Sprintf("%d does not go with the limit of the job, and what it was asked", rep.LimitAt))
+		if l.state.SetLimit(rep, s.LimitAt); !limitNoted(rep) {
+			return refusal.Of(berth.ErrInvalid, "limitAt", fmt.Sprintf("%d does not go with the limit of the job, and what it was asked", s.LimitAt))
 		}
-		l.state.SetLimit(rep, rep.LimitAt)
 		if rep.Leaves || rep.Has(record.MemberStopping) {
 			l.state.NoteLeaving(rep, true)
 		}

@@ -1,6 +1,8 @@
 package life
 
 import (
+	"cmp"
+
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
@@ -121,6 +123,18 @@ func (l *Life) run(rep *record.Replica, on record.ReplicaSignal, since berth.Tim
 		l.backlog.Unawait(rep)       // what it is short of may have changed
 		l.backlog.Await(rep)
 	}
+}
+
+// awaitLimit has the limit of a gang that has begun to run looked at in time.
+func (l *Life) awaitLimit(rep *record.Replica) {
+	at, limited := rep.RunsUntil()
+	if !limited {
+		return
+	}
+	if c := &rep.Job.Spec.Checkpoint; c.Supported {
+		at = at.Add(-cmp.Or(c.Cost, l.state.GraceOf(rep)))
+	}
+	l.state.SetLimit(rep, max(at, 1)) // 0 is none
 }
 
 // noteRunning enters a replica among those of its queue that run, or takes it out.

@@ -30,9 +30,6 @@ type LifePart struct {
 	// CameAt is when it last began to run, moves and restarts after lost hardware left out: a gang
 	// keeps its rank through both.
 	CameAt berth.Time `json:"cameAt"`
-	// LimitAt is when to look at how long it may run: in time to ask it for a checkpoint, or at the
-	// end. 0: it does not run, may run for ever, or was asked.
-	LimitAt berth.Time `json:"limitAt,omitempty"`
 	// Resumed: the Bind of this life took it to a place that was kept for it.
 	Resumed bool `json:"resumed,omitempty"`
 	// Observed: the world had begun this life. It may stand where no order would have placed it,

@@ -29,6 +29,9 @@ type Replica struct {
 	// EndsAt is when it is expected to hold nothing any more; zero: never, or it holds
 	// nothing.
 	EndsAt berth.Time
+	// LimitAt is when to look at how long it may run: in time to ask it for a checkpoint, or at the
+	// end. 0: it does not run, may run for ever, or was asked.
+	LimitAt berth.Time
 	// Reserved is the reservation of a gang that waits.
 	Reserved *Reservation
 	// GPUHold is the GPU that is kept for it.
@@ -212,7 +215,7 @@ func (rep *Replica) RunsUntil() (berth.Time, bool) {
 	return rep.Started.Add(limit), limit > 0 && rep.State == berth.ReplicaRunning
 }
 
-// Overruns reports whether a replica was asked for a checkpoint as it has run for as long as it may.
+// Overruns reports whether a replica was asked for a checkpoint as its time is over.
 func (rep *Replica) Overruns() bool {
 	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == berth.CauseMaxRuntime
 }

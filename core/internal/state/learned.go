@@ -19,8 +19,8 @@ func (st *State) Learned(j *record.Job) berth.Duration {
 	return length
 }
 
-// LearnFrom learns from a gang that ends by itself, or by its limit. A gang that was stopped before, and went on
-// from a checkpoint or began anew, teaches nothing: its last run says less.
+// LearnFrom learns from a gang that ends by itself, or by its limit. A gang that was stopped
+// before, and went on from a checkpoint or began anew, teaches nothing: its last run says less.
 func (st *State) LearnFrom(rep *record.Replica) {
 	if rep.State == berth.ReplicaRunning && rep.Incarnation == 1 {
 		st.Runtimes.Add(subject(rep.Job), st.Now.Sub(rep.Started))
