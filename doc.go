@@ -25,7 +25,7 @@
 //   - Preempt batch work for a service: [core.Example_preempt]. Drain a node: [core.Example_drain].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
 //   - Reserve GPUs in advance: [core.Example_reserve].
-//   - Have run times learned: [core.Example_runTimes].
+//   - Have run times learned: [core.Example_runTimes]. End jobs at a limit: [core.Example_limit].
 //   - Ask why a job waits: [core.ExampleCore_Explain], [core.ExampleCore_StartPlan].
 //   - Adopt what runs already: [core.Example_adopt].
 //   - Export metrics: [core.Example_metrics].
@@ -322,6 +322,11 @@
 // that is submitted before four have finished is expected to run for as long as it says. A
 // service is expected to run for ever.
 //
+// Job.MaxRuntime is a limit that is enforced, as the time limit of Slurm is: at the end of it the
+// gang is released with [CauseMaxRuntime], after a last checkpoint if it writes any, and the job
+// has ended. Totals.JobsOverrun counts these jobs, and Explain tells until when a gang may run. A
+// job is never expected to run for longer, so what a limit promises to others comes true.
+//
 // # Preemption
 //
 // Preemption is on unless Preemption.Mode says otherwise. A job that fits nowhere may take the
@@ -535,6 +540,7 @@
 // [core.Example_runTimes]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-RunTimes
 // [core.ExampleCore_Explain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.Explain
 // [core.ExampleCore_StartPlan]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.StartPlan
+// [core.Example_limit]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Limit
 // [core.Example_adopt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Adopt
 // [journal.ExampleReplay]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Replay
 // [life.Example]: https://pkg.go.dev/github.com/berth-sched/berth/bench/life#example-package

@@ -65,6 +65,32 @@ func Example_runTimes() {
 	// expected to run for 1h0m0s
 }
 
+// A job may run for an hour. It is asked for its last checkpoint a minute before, which is how long
+// that takes, and does not come back.
+func Example_limit() {
+	sched := newExample()
+	job := training("llm", 1)
+	job.Job.MaxRuntime, job.Job.Checkpoint.Cost = berth.Hour, berth.Minute
+	mustApply(sched, morning, job)
+	pass(sched, morning)
+	e, err := sched.Explain("llm")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("it may run until", e.Replicas[0].RunsUntil.Sub(morning))
+	for _, after := range []berth.Duration{59 * berth.Minute, 59*berth.Minute + berth.Second} {
+		pass(sched, morning.Add(after))
+	}
+	_, known := sched.Job("llm")
+	fmt.Println("it is known:", known, "overrun:", sched.Report().Totals.JobsOverrun)
+	// Output:
+	// 0s: bind llm n1[0-7] (fits)
+	// it may run until 1h0m0s
+	// 59m0s: requestCheckpoint llm (max-runtime)
+	// 59m1s: release llm (max-runtime)
+	// it is known: false overrun: 1
+}
+
 // A node is drained: its gang is asked for a checkpoint, stopped, and started again in the place
 // that was kept for it meanwhile.
 func Example_drain() {

@@ -179,7 +179,7 @@ func (c *Checker) mayGoOn(rep *replica, err error) error {
 	case rep.preemption != nil:
 		c.unlessEnded(rep.preemption, err)
 	case rep.needless():
-	case c.pressed(rep):
+	case rep.overruns() || c.pressed(rep):
 		return err
 	case c.passed && kept && before.Moving:
 		c.trespasses = append(c.trespasses, trespass{key, nil, err})
