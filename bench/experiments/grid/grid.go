@@ -70,7 +70,7 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 		return err
 	}
 	out := o.To(w)
-	return errors.Join(out.Print(byCell(o.Seeds, results)), out.Print(summary(list, results)))
+	return errors.Join(out.Print(byCell(o.Seeds, results)), out.Print(summary(list, results)), out.Print(foreseen(results)))
 }
 
 // play plays all cells on all lines.
@@ -164,6 +164,24 @@ func byCell(seeds int, results []result) *study.Table {
 		verdict := map[int]string{1: "worse", 0: "", -1: "better"}[r.verdict(0, delay)]
 		t.Add(append(row, r.at(0, delay), r.at(marked, delay), stat.Mean(r.least, nil), r.ratio(0, delay, aMinute), r.at(0, slowdown), r.at(marked, slowdown),
 			r.at(0, useful), r.at(marked, useful), r.at(0, lost), r.at(0, large), r.at(marked, large), r.at(0, longest), r.at(marked, longest), verdict)...)
+	}
+	return t
+}
+
+// foreseen has a row for each thing that may be known of run times.
+func foreseen(results []result) *study.Table {
+	t := study.NewTable("Jobs that ran for half to twice as long as expected under berth, %, means over the cells", "run times", "as told, or assumed", "as learned")
+	for v, name := range dimensions[known].values {
+		var told, learned []float64
+		for i := range results {
+			if r := &results[i]; r.cell[known] == v {
+				told = append(told, r.at(0, func(f figures) float64 { return f.told }))
+				learned = append(learned, r.at(0, func(f figures) float64 { return f.learned }))
+			}
+		}
+		if len(told) > 0 {
+			t.Add(name, stat.Mean(told, nil), stat.Mean(learned, nil))
+		}
 	}
 	return t
 }

@@ -101,6 +101,11 @@ func TestNoSchedulerGoesBelowTheLeastDelay(t *testing.T) {
 			require.GreaterOrEqual(t, f.delay, leastDelay(w)-1e-6, "%s: %s", c.name(), l.Name)
 			require.GreaterOrEqual(t, f.slowdown, 1.0)
 			require.GreaterOrEqual(t, f.lost, -1e-9)
+			if own := l.Name == "berth"; own && c.is(known) == "exact" {
+				require.Equal(t, [2]float64{100, 100}, [2]float64{f.told, f.learned})
+			} else if own && c.is(known) == "none" {
+				require.Less(t, f.told, f.learned, "a day is no estimate")
+			}
 			if l.Name == mark || l.Name == "no preemption" {
 				require.InDelta(t, 0, f.lost, 1e-9, "it stops nothing")
 			}
@@ -112,7 +117,7 @@ func TestGrid(t *testing.T) {
 	o := Options{Cells: 3, Jobs: 60, Seeds: 3, Seed: 1, Knobs: true}
 	var out bytes.Buffer
 	require.NoError(t, Run(context.Background(), o, &out))
-	for _, text := range []string{"500", "EASY, exact", "no preemption", "95 % confidence"} {
+	for _, text := range []string{"500", "EASY, exact", "no preemption", "95 % confidence", "as learned"} {
 		require.Contains(t, out.String(), text)
 	}
 	o.Cells = 0

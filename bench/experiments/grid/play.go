@@ -59,6 +59,9 @@ type figures struct {
 	// useful is what brought something of the GPU time until the last submission, and lost what
 	// brought nothing of the demand, in percent.
 	useful, lost float64
+	// told and learned are the jobs that ran for half to twice as long as they told, or as the core
+	// expected, in percent; of a rival they are not known.
+	told, learned float64
 }
 
 // play plays a workload on a line.
@@ -70,11 +73,14 @@ func (l *line) play(c cell, w *life.Workload) (figures, error) {
 	if l.knows {
 		w = exactly(w)
 	}
-	book, _, err := life.Play(s, w, life.Options{})
+	seen := life.Foresee(s)
+	book, _, err := life.Play(seen, w, life.Options{})
 	if err != nil {
 		return figures{}, fmt.Errorf("%s, %s: %w", c.name(), l.Name, err)
 	}
-	return figuresOf(book, w.Jobs[len(w.Jobs)-1].At), nil
+	f := figuresOf(book, w.Jobs[len(w.Jobs)-1].At)
+	f.told, f.learned = seen.Shares()
+	return f, nil
 }
 
 // exactly is a workload in which each job tells its run time.

@@ -9,8 +9,10 @@ import (
 	"github.com/berth-sched/berth/bench/flagline"
 	"github.com/berth-sched/berth/bench/life"
 	"github.com/berth-sched/berth/bench/report"
+	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -158,4 +160,27 @@ func (b *experiment) sharesOf(w *life.Workload) []life.Share {
 	return slices.DeleteFunc(slices.Clone(b.shares), func(s life.Share) bool {
 		return !slices.ContainsFunc(w.Queues, func(q quota.Queue) bool { return q.Name == s.Queue })
 	})
+}
+
+// untold plays the trace under the core as if no job told its run time, in the order of arrival, and
+// counts how many run for about as long as is assumed, or as the core learns.
+func (b *experiment) untold() (*study.Table, error) {
+	scheduler, err := core.New(berth.Config{Levels: []string{rack}, Policy: berth.Policy{ReservedGangs: berth.Off, Preemption: berth.Preemption{Mode: berth.PreemptionOff}}})
+	if err != nil {
+		return nil, err
+	}
+	w, seen := *b.whole, life.Foresee(scheduler)
+	w.Jobs = slices.Clone(w.Jobs)
+	for i := range w.Jobs {
+		e := w.Jobs[i].Event.(berth.JobSubmitted)
+		e.Job.ExpectedRuntime = 0
+		w.Jobs[i].Event = e
+	}
+	if _, _, err := life.Play(seen, &w, life.Options{}); err != nil {
+		return nil, err
+	}
+	t := study.NewTable("Jobs that run for half to twice as long as expected if no job tells its run time, %", "as assumed", "as learned")
+	assumed, learned := seen.Shares()
+	t.Add(assumed, learned)
+	return t, nil
 }

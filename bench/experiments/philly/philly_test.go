@@ -46,7 +46,7 @@ func TestPhilly(t *testing.T) {
 	out, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
 	for _, text := range []string{
-		"900 jobs", "200 GPUs: 18 nodes of 8 and 28 of 2", "Virtual clusters under cells", "simulated days and",
+		"900 jobs", "200 GPUs: 18 nodes of 8 and 28 of 2", "Virtual clusters under cells", "simulated days and", "if no job tells its run time",
 		"Under berth no virtual cluster waits longer than its private share would have had it wait.",
 	} {
 		require.Contains(t, out, text)

@@ -26,7 +26,11 @@ func (b *experiment) Report(out *study.Printer, runs [][]*run) error {
 	for p := range b.policies {
 		tables = append(tables, b.sharing(runs[p]))
 	}
-	for _, t := range tables {
+	untold, err := b.untold()
+	if err != nil {
+		return err
+	}
+	for _, t := range append(tables, untold) {
 		if err := out.Print(t); err != nil {
 			return err
 		}
