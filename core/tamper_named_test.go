@@ -21,6 +21,8 @@ func TestR1_WhatNoCoreSavesIsRefused(t *testing.T) {
 	varied, moving, dead, divides := newVariedCore(t), newMovingCore(t), newDeadCore(t), newDividingCore(t)
 	torn, whole := newTornCore(t), fleetOf(t, "n1", "n2")
 	whole.runs(gang("whole", 2))
+	ends := fleetOf(t, "n1")
+	ends.runs(one("q", "ends", 1, func(j *berth.Job) { j.MaxRuntime = berth.Hour }))
 	for _, c := range []struct {
 		name          string
 		core          *core.Core
@@ -35,6 +37,10 @@ func TestR1_WhatNoCoreSavesIsRefused(t *testing.T) {
 		{"a start of tomorrow", varied, `"started":1000`, `"started":1001`, "jobs[0].replicas[0].started", "yet to come"},
 		{"a rank of tomorrow", varied, `"cameAt":1000`, `"cameAt":1001`, "jobs[0].replicas[0].cameAt", "yet to come"},
 		{"a start before the epoch", varied, `"started":1000`, `"started":-1`, "jobs[0].replicas[0].started", "before the epoch"},
+
+		{"a limit that does not end a job", ends.Core, `"limitAt":3600000`, `"limitAt":3600001`, "jobs[0].replicas[0].limitAt", "does not go with"},
+		{"a limit that is not looked at", ends.Core, `,"limitAt":3600000`, ``, "jobs[0].replicas[0].limitAt", "does not go with"},
+		{"a limit of a job without one", whole.Core, `"endsAt":`, `"limitAt":1,"endsAt":`, "jobs[0].replicas[0].limitAt", "does not go with"},
 
 		{"an order for another replica", varied, `"job":"serves","replica":1`, `"job":"serves","replica":2`, "jobs[5].replicas[1].order.bind.job", "another replica"},
 		{"an order of another life", varied, `"job":"elastic","incarnation":1`, `"job":"elastic","incarnation":2`, "jobs[1].replicas[0].order.bind.incarnation", "another life"},
