@@ -24,6 +24,8 @@ import (
 //     repaired or has members to stop, or if it is asked for a checkpoint that nobody needs.
 //  5. Where its members stood is kept of a replica while it backs off after they died or, before
 //     that, while the rest of it is being stopped.
+//  6. A gang that runs and may not for ever has an instant at which that is looked at, unless it
+//     was asked for its last checkpoint: then the request is out until its end, at the latest.
 type Life struct {
 	agenda  *agenda.Agenda
 	state   *state.State
