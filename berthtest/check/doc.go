@@ -76,8 +76,8 @@
 // pass that left no work over, no gang stays that has to leave and certainly has another place, or
 // no more time.
 //
-// Of jobs that may not run for ever it asserts that they are asked for a last checkpoint in time, if
-// they write any, that they are stopped at their limit and not before, and that none comes back.
+// Of jobs that may not run for ever it asserts that they are asked for a last checkpoint in time,
+// if they write any, that they are stopped at their limit and not before, and that none comes back.
 //
 // A scheduler that is no core, such as those of package bench/baseline, has rules of its own about
 // order and preemption. [NewForAnyPolicy] makes a checker for it, which asserts all

@@ -162,8 +162,8 @@ func (b *experiment) sharesOf(w *life.Workload) []life.Share {
 	})
 }
 
-// untold plays the trace under the core as if no job told its run time, in the order of arrival, and
-// counts how many run for about as long as is assumed, or as the core learns.
+// untold plays the trace under the core as if no job told its run time, and counts how many run for
+// about as long as is assumed, or as the core learns.
 func (b *experiment) untold() (*study.Table, error) {
 	scheduler, err := core.New(berth.Config{Levels: []string{rack}, Policy: berth.Policy{ReservedGangs: berth.Off, Preemption: berth.Preemption{Mode: berth.PreemptionOff}}})
 	if err != nil {
