@@ -104,8 +104,7 @@ type Reason struct {
 	Products []ProductFinding `json:"products,omitempty"`
 	// ExpectedStart is when it is expected to start; of replicas that wait alike, when the first of
 	// them is. Zero: unknown, or never.
-	ExpectedStart Forecast  `json:"expectedStart,omitzero"`
-	Debug         [12]int64 `json:"-"`
+	ExpectedStart Forecast `json:"expectedStart,omitzero"`
 	// Reservation is set if the gang has one.
 	Reservation *ReservationReport `json:"reservation,omitempty"`
 	// CutShort: the search for victims took too long and ended early. There may be some all the
