@@ -76,12 +76,12 @@ func (an *Answers) givenNext() berth.Time {
 // forecast says when a replica is expected to start that stands at a position in its queue, or at
 // none, and would start at an instant if no other job were served before it.
 //
-// The constants were fitted so that over the cells of berthbench grid, played with seeds of their
-// own, about half start by the middle and nine in ten by late. What is counted with: how far ahead
-// that instant is, as what comes in between lasts about as long; how long it waits, as what was
-// passed by others is passed again; and how long the fleet would be busy with all that waits, if
-// each ran as long as it does. Of those that stand before it each doubling counts the same: many
-// are served beside each other, and most of them are small.
+// The constants were fitted to what came over the cells of the grid in bench/experiments, so that
+// about half start by the middle and nine in ten by late: docs/results.md has how often they do.
+// Three spans count: how far ahead that instant is; how long the replica waits, as one that others
+// passed is passed again; and how long the fleet would be busy with all that waits, if each ran as
+// long as it does. Each doubling of those that stand before it counts the same: many of them are
+// served beside each other. Before one with a reservation none is. O(queues).
 func (an *Answers) forecast(rep *record.Replica, position int, earliest berth.Time) berth.Forecast {
 	now := an.state.Now
 	ready, waited := between(now, earliest), berth.Duration(0)
