@@ -84,9 +84,9 @@ func (an *Answers) givenNext() berth.Time {
 // served beside each other. Before one with a reservation none is. O(queues).
 func (an *Answers) forecast(rep *record.Replica, position int, earliest berth.Time) berth.Forecast {
 	now := an.state.Now
-	ready, waited := between(now, earliest), berth.Duration(0)
+	ready, waited := max(0, earliest.Sub(now)), berth.Duration(0)
 	if rep.State == berth.ReplicaPending { // and does not grow
-		waited = between(rep.PendingSince, now)
+		waited = now.Sub(rep.PendingSince)
 	}
 	doublings := int64(0)
 	if rep.Reserved == nil && position > 0 {
@@ -99,14 +99,6 @@ func (an *Answers) forecast(rep *record.Replica, position int, earliest berth.Ti
 		Middle:   now.Add(scaled(ready, 2+doublings, 2)).Add(scaled(waited, doublings, 6)).Add(scaled(drain, doublings, 14)),
 		Late:     now.Add(scaled(ready, 16+3*doublings, 4)).Add(scaled(waited, 4+5*doublings, 10)).Add(scaled(drain, 2*doublings, 5)),
 	}
-}
-
-// between is the span from one instant to another, at the most the largest; 0: it is no later.
-func between(from, to berth.Time) berth.Duration {
-	if to > from && to.Sub(from) < 0 {
-		return math.MaxInt64
-	}
-	return max(0, to.Sub(from))
 }
 
 // scaled is a span times n / of, at the most the largest span. None is negative.

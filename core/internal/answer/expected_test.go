@@ -75,6 +75,24 @@ func TestAForecastCountsWithTheWaitAndWithReservations(t *testing.T) {
 	require.Equal(t, 4*berth.Hour+24*berth.Minute, late)
 }
 
+// What a gang has run for is no wait: it runs on a node of 8 GPUs, and waits for the second to grow.
+func TestAForecastOfGrowthCountsNoWait(t *testing.T) {
+	m := roomtest.New(t, berth.Config{})
+	m.Nodes(2, 8)
+	m.Queue("a", 16)
+	grows := job("grows", 2, 8)
+	grows.Groups[0].MinMembers = 1
+	m.Run(grows, "n1")
+	other := job("other", 1, 8)
+	other.ExpectedRuntime = 2 * berth.Hour
+	m.Run(other, "n2")
+	m.Later(berth.Hour)
+	place(m)
+	earliest, _, late := ahead(t, m, "grows")
+	require.Equal(t, berth.Hour, earliest)
+	require.Equal(t, 4*berth.Hour, late)
+}
+
 // What would take longer than an instant can tell comes at the last one.
 func TestAForecastSaturates(t *testing.T) {
 	m := roomtest.New(t, berth.Config{})
