@@ -513,6 +513,7 @@
 //   - quarantine, burn-in: no work, and low-cost work, for hardware that failed ([Health]).
 //   - hot spare: an idle node kept for gangs that lose hardware ([HotSpares]).
 //   - blast radius: what one fault takes down ([BlastRadius]).
+//   - forecast: when a replica that waits is expected to start ([Forecast]).
 //   - start plan: what it would take to start a job ([StartPlan]).
 //   - observed: seen to run, whatever the core thinks ([JobObserved], [World]).
 //   - shortfall: what a domain is short of ([Shortfall]).

@@ -41,6 +41,14 @@ func ExampleExplanation_String() {
 	//     is expected to start at 2026-01-02T11:00:00.000Z, at the earliest at 2026-01-02T10:00:00.000Z, late at 2026-01-02T16:00:00.000Z
 }
 
+func ExampleForecast_String() {
+	fmt.Println(berth.Forecast{Earliest: nine, Middle: nine, Late: nine.Add(4 * berth.Hour)})
+	fmt.Println(berth.Forecast{})
+	// Output:
+	// 2026-01-02T09:00:00.000Z, late at 2026-01-02T13:00:00.000Z
+	// unset
+}
+
 func ExampleFleetReport_String() {
 	limit := int64(12_000)
 	fmt.Println(berth.FleetReport{

@@ -75,7 +75,7 @@ func TestAForecastCountsWithTheWaitAndWithReservations(t *testing.T) {
 	require.Equal(t, 4*berth.Hour+24*berth.Minute, late)
 }
 
-// What a gang has run for is no wait: it runs on a node of 8 GPUs, and waits for the second to grow.
+// What a gang has run for is no wait. It runs on a node of 8 GPUs, and waits for another to grow.
 func TestAForecastOfGrowthCountsNoWait(t *testing.T) {
 	m := roomtest.New(t, berth.Config{})
 	m.Nodes(2, 8)
