@@ -11,9 +11,10 @@ type Forecast struct {
 	// are asked and those that are yet to be, have their whole grace and a whole attempt of their
 	// Release. So it is not before what can be, unless a job ends sooner than it said.
 	Earliest Time `json:"earliest"`
-	// Middle is an instant by which about as many start as do not, and Late one by which about nine
-	// in ten do: both count with the jobs that stand before it in its queue, with all that waits, and
-	// with its wait so far. Over the cells of berthbench grid 50 % start by Middle and 89 % by Late.
+	// Middle is an instant by which about as many start as do not, and Late one by which about
+	// nine in ten do: both count with the jobs that stand before it in its queue, with all that
+	// waits, and with its wait so far. Over the cells of berthbench grid 50 % start by Middle
+	// and 89 % by Late.
 	Middle Time `json:"middle"`
 	Late   Time `json:"late"`
 }
