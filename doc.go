@@ -445,10 +445,10 @@
 // # Questions
 //
 // None of these changes anything. [Scheduler.Explain] tells where a job stands: why each
-// replica waits, what would help and when it is expected to start, not before what can be
-// (Reason.ExpectedStart; docs/results.md has by how much it errs); which victims make room for
-// it, or which would have to if the policy did not forbid it; and for which beneficiary it
-// makes room itself. Core.StartPlan tells what it would take to start a job now: which jobs to
+// replica waits, what would help and when it is expected to start: at the earliest, in the
+// middle and late ([Forecast]; docs/results.md has by how much each errs); which victims make
+// room for it, or which would have to if the policy did not forbid it; and for which beneficiary
+// it makes room itself. Core.StartPlan tells what it would take to start a job now: which jobs to
 // move, or to evict, and at what cost, or what speaks for its place (StartPlan.Choice);
 // Core.WhatIf what a pass would order. Both may suppose further events. [Scheduler.Report]
 // describes the fleet, Core.BlastRadius what a fault would take down, Core.Ledger the GPU time of
@@ -518,6 +518,7 @@
 //   - quarantine, burn-in: no work, and low-cost work, for hardware that failed ([Health]).
 //   - hot spare: an idle node kept for gangs that lose hardware ([HotSpares]).
 //   - blast radius: what one fault takes down ([BlastRadius]).
+//   - forecast: when a replica that waits is expected to start ([Forecast]).
 //   - start plan: what it would take to start a job ([StartPlan]).
 //   - observed: seen to run, whatever the core thinks ([JobObserved], [World]).
 //   - shortfall: what a domain is short of ([Shortfall]).

@@ -105,11 +105,9 @@ type Reason struct {
 	// of the job's SameLabels, what each product could hold by itself: in the order in which they
 	// are taken where all else is equal.
 	Products []ProductFinding `json:"products,omitempty"`
-	// ExpectedStart is when it would start if everything ended as expected, no other job came or
-	// was served before it, and each order took until its deadline: victims of a preemption,
-	// those that are asked and those that are yet to be, have their whole grace and a whole
-	// attempt of their Release. So it is not before what can be. Zero: unknown, or never.
-	ExpectedStart Time `json:"expectedStart,omitempty"`
+	// ExpectedStart is when it is expected to start; of replicas that wait alike, when the first of
+	// them is. Zero: unknown, or never.
+	ExpectedStart Forecast `json:"expectedStart,omitzero"`
 	// Reservation is set if the gang has one.
 	Reservation *ReservationReport `json:"reservation,omitempty"`
 	// CutShort: the search for victims took too long and ended early. There may be some all the

@@ -27,7 +27,7 @@ func ExampleExplanation_String() {
 				Replica: 1, State: berth.ReplicaPending, Since: nine.Add(berth.Minute), Position: 3,
 				Reason: &berth.Reason{
 					Code: berth.ReasonGPUs, Text: "the gang (2 GPUs) does not fit now", Remedy: "free GPUs for 1 more member (2 GPUs)",
-					ExpectedStart: nine.Add(berth.Hour),
+					ExpectedStart: berth.Forecast{Earliest: nine.Add(berth.Hour), Middle: nine.Add(2 * berth.Hour), Late: nine.Add(7 * berth.Hour)},
 				},
 			},
 		},
@@ -38,7 +38,15 @@ func ExampleExplanation_String() {
 	//   serve/1: pending since 2026-01-02T09:01:00.000Z, at position 3
 	//     waits: the gang (2 GPUs) does not fit now
 	//     would help: free GPUs for 1 more member (2 GPUs)
-	//     is expected to start at 2026-01-02T10:00:00.000Z
+	//     is expected to start at 2026-01-02T11:00:00.000Z, at the earliest at 2026-01-02T10:00:00.000Z, late at 2026-01-02T16:00:00.000Z
+}
+
+func ExampleForecast_String() {
+	fmt.Println(berth.Forecast{Earliest: nine, Middle: nine, Late: nine.Add(4 * berth.Hour)})
+	fmt.Println(berth.Forecast{})
+	// Output:
+	// 2026-01-02T09:00:00.000Z, late at 2026-01-02T13:00:00.000Z
+	// unset
 }
 
 func ExampleFleetReport_String() {

@@ -21,10 +21,10 @@ func (c *Core) Diff(w berth.World) []berth.Difference { return c.answer.Diff(w) 
 
 // Explain tells where a job stands: for each replica that waits, why, and what would let it
 // start. A job that is not known is refused with [berth.ErrUnknown]. Cost: for each distinct
-// request that waits for capacity O(domains x conditions of nodes in one x groups), where nodes
-// that are alike are in one condition, and a search for victims, for moves and for the instant at
-// which it is expected to start; replicas that wait alike are one. What changed since the last
-// question is counted first, and the first question about a queue orders what waits there.
+// request that waits for capacity O(domains x conditions of nodes in one x groups + queues), where
+// nodes that are alike are in one condition, and a search for victims, for moves and for the
+// instant at which it is expected to start; replicas that wait alike are one. What changed since
+// the last question is counted first, and the first question about a queue orders what waits there.
 func (c *Core) Explain(id berth.JobID) (berth.Explanation, error) { return c.answer.Explain(id) }
 
 // Lost lists what hardware took since the last pass, in the order of the events that told of it

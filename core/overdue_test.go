@@ -71,7 +71,7 @@ func TestPlanOfMoreOverdueThanItLooksAt(t *testing.T) {
 	expected := func() berth.Time {
 		x, err := c.Explain("waits")
 		require.NoError(t, err)
-		return x.Replicas[0].Reason.ExpectedStart
+		return x.Replicas[0].Reason.ExpectedStart.Earliest
 	}
 	whole := expected()
 	core.LowerBounds(c, func(b *core.Bounds) { b.Ends = 2 })

@@ -244,7 +244,7 @@ func TestD4_ExplainLeavesNoTrace(t *testing.T) {
 	require.NoError(t, err)
 	reason := h.explain(gang).Reason
 	require.Equal(t, berth.ReasonGPUs, reason.Code)
-	require.Equal(t, berth.Time(0).Add(61*berth.Minute), reason.ExpectedStart, "when the sixth of the halves ends")
+	require.Equal(t, berth.Time(0).Add(61*berth.Minute), reason.ExpectedStart.Earliest, "when the sixth of the halves ends")
 	after, err := h.core.Snapshot()
 	require.NoError(t, err)
 	require.True(t, string(before) == string(after))

@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-sched/berth/bench/experiments/cases"
 	"github.com/berth-sched/berth/bench/experiments/day"
-	"github.com/berth-sched/berth/bench/experiments/expected"
 	"github.com/berth-sched/berth/bench/experiments/grid"
 	"github.com/berth-sched/berth/bench/experiments/openb"
 	"github.com/berth-sched/berth/bench/experiments/optimum"
@@ -47,7 +46,7 @@ var experiments = []experiment{
 	{"preempt", "the victims of bursts of inference on a full fleet, and what preemption costs, by policy", of(preempt.Defaults, preempt.Run), preempt.Help},
 	{"day", "what each change of policy gives on the reference day, and what FIFO and EASY backfill do", of(day.Defaults, day.Run), day.Help},
 	{"grid", "where berth wins and loses against EASY backfill: a hundred cells of fleet, load and what is known", of(grid.Defaults, grid.Run), grid.Help},
-	{"expected", "by how much expected starts err over a week of the reference day, by how far ahead was asked", of(expected.Defaults, expected.Run), expected.Help},
+	{"expected", "how often jobs start by the instants that were told as expected, over the cells of the grid", of(grid.ExpectedDefaults, grid.RunExpected), grid.ExpectedHelp},
 	{"scale", "what decisions, answers and snapshots cost on fleets of up to a million GPUs", of(scale.Defaults, scale.Run), scale.Help},
 }
 

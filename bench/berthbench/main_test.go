@@ -44,7 +44,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"week"}, "-jobs is missing"},
 		{[]string{"week", "-jobs", "x", "-gpus", "-1"}, "-gpus: -1 is not between 0 and"},
 		{[]string{"day", "-seeds", "0"}, "-seeds: 0 is not between 1 and 100"},
-		{[]string{"expected", "-days", "0"}, "-days: 0 is not between 1 and 60"},
+		{[]string{"expected", "-most", "0"}, "-most: 0 is not between 1 and 100000"},
 		{[]string{"scale", "-time", "0s"}, "-time: 0s is not between"},
 		{[]string{"openb", "-seeds", "1-"}, "neither a number nor a range"},
 		{[]string{"openb", "-seeds", "3-1"}, "no range"},

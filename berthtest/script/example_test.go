@@ -35,7 +35,7 @@ explain next
 	//     level node: 0 of 2 have enough GPUs; 2 short of GPUs
 	//     level fleet: 0 of 1 have enough GPUs; 1 short of GPUs
 	//     would help: free GPUs for 1 more member (1 GPU)
-	//     expected to start at 24h0m0s
+	//     expected to start at 24h0m0s, late at 96h0m0s
 	// <nil>
 }
 

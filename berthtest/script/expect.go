@@ -70,10 +70,10 @@ func (s *Session) expectReplica(a *arguments, id berth.JobID, number int) error 
 	if start, ok := a.lookup("start"); ok {
 		at := berth.Time(0)
 		if r.Reason != nil {
-			at = r.Reason.ExpectedStart
+			at = r.Reason.ExpectedStart.Earliest
 		}
 		if want, err := parseSpan(start); err != nil || at.Sub(0) != want {
-			return fmt.Errorf("it is expected to start at %s", clock(at))
+			return fmt.Errorf("it is expected to start at %s at the earliest", clock(at))
 		}
 	}
 	if reason, ok := a.lookup("reason"); ok && (r.Reason == nil || string(r.Reason.Code) != reason) {

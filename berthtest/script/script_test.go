@@ -102,7 +102,7 @@ func TestMistakes(t *testing.T) {
 		{"expect orders 0", "orders of the latest pass: 1"},
 		{"expect attempts 9", "searches: 1"},
 		{"expect reserved r", "there is no reservation"},
-		{"expect a binding start=1h", "expected to start at 0s"},
+		{"expect a binding start=1h", "expected to start at 0s at the earliest"},
 		{"reserve r from=0s until=1h nodes=n1..m4", "not a range"},
 		{"reserve r from=soon until=1h gpus=8", "invalid duration"},
 		{"policy locality=near", "near"},

@@ -199,8 +199,12 @@ func (s *Session) printReason(r *berth.Reason) {
 	if r.Until != 0 {
 		s.print("  tried again at %s", clock(r.Until))
 	}
-	if r.ExpectedStart != 0 {
-		s.print("  expected to start at %s", clock(r.ExpectedStart))
+	if f := r.ExpectedStart; !f.IsZero() {
+		earliest := ""
+		if f.Earliest < f.Middle {
+			earliest = ", at the earliest at " + clock(f.Earliest)
+		}
+		s.print("  expected to start at %s%s, late at %s", clock(f.Middle), earliest, clock(f.Late))
 	}
 	if r.Reservation != nil {
 		s.print("  reservation: %s", reserved(r.Reservation))

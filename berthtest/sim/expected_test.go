@@ -248,7 +248,7 @@ func (x *punctual) ask(where string, seen map[string]int) {
 		}
 		c.evicted, c.asks, c.others = false, id, 0
 		came := c.starts(id)
-		switch told := r.Reason.ExpectedStart; {
+		switch told := r.Reason.ExpectedStart.Earliest; {
 		case c.others > 0:
 			seen["others came first"]++
 		case c.evicted && r.Reason.Weighing == nil && len(r.Reason.PotentialVictims) > 0 && told == came:

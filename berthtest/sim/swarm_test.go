@@ -258,13 +258,20 @@ func (r *run) explain() {
 			case rep.Reason == nil:
 			case rep.Reason.Code == "" || rep.Reason.Text == "" || rep.Reason.Remedy == "":
 				r.verify(fmt.Errorf("E1: %s/%d waits, and its reason is %+v", id, rep.Replica, *rep.Reason))
-			case rep.Reason.ExpectedStart != 0 && rep.Reason.ExpectedStart < sched.Now() && rep.Reason.Reservation == nil:
-				r.verify(fmt.Errorf("E1: %s/%d is expected to start at %d, and it is %d", id, rep.Replica, rep.Reason.ExpectedStart, sched.Now()))
+			case !plausible(sched.Now(), rep.Reason):
+				r.verify(fmt.Errorf("E1: %s/%d is expected to start at %v, and it is %v", id, rep.Replica, rep.Reason.ExpectedStart, sched.Now()))
 			default:
 				r.cases["explained "+string(rep.Reason.Code)]++
 			}
 		}
 	}
+}
+
+// plausible reports whether the instants of an expected start are in order, and the first of them,
+// but of a reservation, is not over.
+func plausible(now berth.Time, r *berth.Reason) bool {
+	f := r.ExpectedStart
+	return f.IsZero() || f.Earliest <= f.Middle && f.Middle <= f.Late && (f.Earliest >= now || r.Reservation != nil)
 }
 
 func (r *run) restored(now berth.Time) {

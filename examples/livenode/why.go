@@ -71,8 +71,8 @@ func (o *orchestrator) explainReason(line func(string, ...any), one *record, r *
 	if reason.Until != 0 {
 		line("the core looks at it again at %s", clock(reason.Until))
 	}
-	if reason.ExpectedStart != 0 {
-		line("it is expected to start by %s", clock(reason.ExpectedStart))
+	if f := reason.ExpectedStart; !f.IsZero() {
+		line("it is expected to start at %s, late at %s", clock(f.Middle), clock(f.Late))
 	}
 	if r.Position != 0 {
 		line("it is number %d of those that wait in its queue", r.Position)

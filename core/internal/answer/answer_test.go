@@ -275,7 +275,7 @@ func TestPotentialVictimsAreThoseThatTheNextPassTakes(t *testing.T) {
 	require.Len(t, reason.PotentialVictims, 1)
 	require.Equal(t, "the next pass that looks for victims may preempt these", reason.Preemption)
 	piece := record.Piece{Rep: m.State.Jobs[reason.PotentialVictims[0].Job].Replicas.At(0)}
-	require.Equal(t, m.State.Now.Add(m.State.GoneIn(piece)), reason.ExpectedStart)
+	require.Equal(t, m.State.Now.Add(m.State.GoneIn(piece)), reason.ExpectedStart.Earliest)
 	plan := m.Answers.StartPlan(rep)
 	require.Equal(t, "preempting 1 running replica would start it", plan.Text)
 	require.Equal(t, reason.PotentialVictims, plan.Victims)
@@ -291,7 +291,7 @@ func TestPotentialVictimsAreThoseThatTheNextPassTakes(t *testing.T) {
 	require.Equal(t, "preemption is under way: 1 victim yet to stop", reason.Preemption)
 	require.Equal(t, victim.Order.Header().Deadline, reason.Victims[0].Deadline)
 	require.Equal(t, berth.JobID("waits"), reason.Reservation.Job)
-	require.Positive(t, reason.ExpectedStart)
+	require.Positive(t, reason.ExpectedStart.Earliest)
 	require.Equal(t, reason.Preemption, m.Answers.StartPlan(rep).Text)
 	m.Wait(job("other", 1, 4))
 	place(m)

@@ -13,8 +13,8 @@ import (
 
 // Explain tells where a job stands: for each replica that waits, why, and what would let it start.
 // Cost: for each distinct request that waits for capacity O(domains x conditions of nodes in one x
-// groups), and a search for victims, for moves and for the instant at which it is expected to
-// start; replicas that wait and are a number cost nothing.
+// groups + queues), and a search for victims, for moves and for the instant at which it is expected
+// to start; replicas that wait and are a number cost nothing.
 func (an *Answers) Explain(id berth.JobID) (berth.Explanation, error) {
 	j := an.state.Jobs[id]
 	if j == nil {
@@ -25,8 +25,7 @@ func (an *Answers) Explain(id berth.JobID) (berth.Explanation, error) {
 	reasons := map[*record.Shape]*berth.Reason{}
 	positions := an.positions(j)
 	for rep := range j.Replicas.All() {
-		out.Replicas = append(out.Replicas, an.explainReplica(rep, reasons))
-		out.Replicas[len(out.Replicas)-1].Position = positions[rep]
+		out.Replicas = append(out.Replicas, an.explainReplica(rep, positions[rep], reasons))
 		if rep.Entries != nil && out.Positions == nil {
 			out.Positions = an.queuePositions(j.Queue)
 		}
@@ -41,8 +40,8 @@ func (an *Answers) Explain(id berth.JobID) (berth.Explanation, error) {
 // explainBatch explains the replicas of a batch, which differ in number and place alone. Its head
 // is at a position.
 func (an *Answers) explainBatch(t *record.Batch, reasons map[*record.Shape]*berth.Reason, head int) berth.ReplicaExplanation {
-	out := an.explainReplica(t.Like(t.Next), reasons)
-	out.Position, out.Alike = head+1, t.Len()-1
+	out := an.explainReplica(t.Like(t.Next), head+1, reasons)
+	out.Alike = t.Len() - 1
 	return out
 }
 
@@ -73,9 +72,10 @@ func waitAlike(a, b *berth.ReplicaExplanation) bool {
 		a.Departure == nil && b.Departure == nil
 }
 
-func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape]*berth.Reason) berth.ReplicaExplanation {
+// explainReplica explains one that stands at a position in its queue; 0: at none.
+func (an *Answers) explainReplica(rep *record.Replica, position int, reasons map[*record.Shape]*berth.Reason) berth.ReplicaExplanation {
 	out := berth.ReplicaExplanation{
-		Replica: rep.Number, State: rep.State, Incarnation: rep.Incarnation, Since: rep.PendingSince,
+		Replica: rep.Number, State: rep.State, Incarnation: rep.Incarnation, Since: rep.PendingSince, Position: position,
 		Members: an.state.Placements(rep, record.MemberBinding, record.MemberRunning, record.MemberFailed, record.MemberStopping),
 	}
 	if rep.State == berth.ReplicaRunning {
@@ -112,7 +112,7 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 			if e.Bucket.Slot < 0 {
 				gone, _, _ = an.explainVictims(e, reason)
 			}
-			an.expect(rep, e.Bucket.Shape, e.Grows, gone, reason)
+			an.expect(rep, e.Bucket.Shape, e.Grows, position, gone, reason)
 			if w := rep.Reserved; w != nil {
 				report := an.reportReservation(w)
 				reason.Reservation = &report
@@ -136,7 +136,7 @@ func (an *Answers) explainBackoff(rep *record.Replica) *berth.Reason {
 	case rep.State != berth.ReplicaPending:
 	case w != nil:
 		report := an.reportReservation(w)
-		reason.Reservation, reason.ExpectedStart = &report, rep.Retry.Get().ReadyAt
+		reason.Reservation, reason.ExpectedStart = &report, an.forecast(rep, 0, rep.Retry.Get().ReadyAt)
 		reason.Text = fmt.Sprintf("its members died; a place on %s is kept for it until it is tried again in %v", count(len(w.Nodes), "node"), rep.Retry.Get().ReadyAt.Sub(an.state.Now))
 	case rep.Returns():
 		reason.Text = "its members died, and no place is kept for it"
@@ -144,7 +144,7 @@ func (an *Answers) explainBackoff(rep *record.Replica) *berth.Reason {
 		reason.Text = fmt.Sprintf("its members died soon after the start, %d times in a row: no place is kept for it", rep.Retry.Get().Crashes)
 	}
 	if rep.State == berth.ReplicaPending && rep.Moving == nil {
-		an.expect(rep, rep.Job.Shape(), false, agenda.Never, reason)
+		an.expect(rep, rep.Job.Shape(), false, 0, agenda.Never, reason)
 	}
 	return reason
 }

@@ -226,7 +226,7 @@ func (an *Answers) StartPlan(rep *record.Replica) berth.StartPlan {
 		reason = an.capacityReason(e)
 	}
 	gone, b, both := an.explainVictims(e, &reason)
-	an.expect(rep, e.Bucket.Shape, e.Grows, gone, &reason)
+	an.expect(rep, e.Bucket.Shape, e.Grows, an.positions(rep.Job)[rep], gone, &reason)
 	t := berth.StartPlan{Reason: &reason}
 	if b == nil {
 		b = both

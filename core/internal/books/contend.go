@@ -139,3 +139,15 @@ func (bk *Books) TellDemands() {
 	clear(bk.Touched)
 	bk.Touched = bk.Touched[:0]
 }
+
+// AskedMilli is what all that waits asks for, in thousandths of a GPU. O(queues), and what changed
+// since the demands were last told.
+func (bk *Books) AskedMilli() (sum int64) {
+	bk.TellDemands()
+	for _, q := range bk.Queues {
+		if q != nil {
+			sum = min(sum+min(q.WaitingMilli, quota.MaxAmount), quota.MaxAmount)
+		}
+	}
+	return sum
+}

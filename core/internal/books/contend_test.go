@@ -126,6 +126,21 @@ func TestDemandIsToldOfTheQueuesThatWereTouched(t *testing.T) {
 	require.Zero(t, m.Books.Shares.Of(rep.Job.Queue))
 }
 
+func TestWhatAllQueuesWaitForIsAsked(t *testing.T) {
+	m := machine(t, berth.Config{})
+	require.Zero(t, m.Books.AskedMilli())
+	first := m.Wait(roomtest.Job("a1", "a", 2, 8))
+	m.Wait(roomtest.Job("b1", "b", 1, 4))
+	require.Equal(t, int64(20_000), m.Books.AskedMilli())
+	m.Life.Forget(first)
+	require.Equal(t, int64(4000), m.Books.AskedMilli())
+	for _, q := range []string{"a", "b"} {
+		queueOf(m, q).WaitingMilli = quota.MaxAmount
+	}
+	require.Equal(t, int64(quota.MaxAmount), m.Books.AskedMilli(), "and no more")
+	queueOf(m, "a").WaitingMilli, queueOf(m, "b").WaitingMilli = 0, 4000
+}
+
 // Where a node of another product joins, a request may be charged differently, and all demand is
 // counted anew.
 func TestDemandIsCountedAnewWithTheKindsOfNodes(t *testing.T) {

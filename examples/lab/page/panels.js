@@ -66,6 +66,10 @@ export function jobDetail(answer, picture, act) {
   return { nodes: out, marked };
 }
 
+function forecast({ earliest, middle, late }) {
+  return fact('Expected to start', `at ${clock(middle)}`, earliest < middle ? `, at the earliest at ${clock(earliest)}` : '', `, late at ${clock(late)}`);
+}
+
 function why(r, answer, out, marked) {
   const reason = r.reason, plan = answer.plan;
   const names = (vs) => (vs || []).map((v) => replica(v.job, v.replica));
@@ -73,7 +77,7 @@ function why(r, answer, out, marked) {
     ...fact('Why it waits', sentence(reason.text), reason.preemption ? ' ' + sentence(reason.preemption) : ''),
     ...fact('What would help', sentence(reason.remedy)),
     ...(plan ? fact('What it takes', sentence(plan.text), plan.costGPUMilliseconds ? ` It costs ${gpuTime(plan.costGPUMilliseconds)}.` : '', plan.movesCostGPUMilliseconds ? ` It costs ${gpuTime(plan.movesCostGPUMilliseconds)}.` : '') : []),
-    ...(reason.expectedStart ? fact('Expected to start', `at ${clock(reason.expectedStart)}, if all ends as expected`) : []),
+    ...(reason.expectedStart ? forecast(reason.expectedStart) : []),
     ...(reason.until ? fact('Tried again', `at ${clock(reason.until)}`) : []),
     ...(reason.reservation ? fact('Reserved for it', `${reason.reservation.nodes.join(' ')}, from ${clock(reason.reservation.from)}`) : []),
     ...(r.position ? fact('In its queue', `number ${r.position} in the order of service`) : [])));
