@@ -2,6 +2,8 @@ package nvmlsrc
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/berth-sched/berth/mig"
@@ -144,6 +146,27 @@ type address struct{ domain, bus, device, function uint32 }
 // String formats the address as sysfs does.
 func (a address) String() string {
 	return fmt.Sprintf("%04x:%02x:%02x.%x", a.domain, a.bus, a.device, a.function)
+}
+
+// parseAddress reads an address, and nothing behind it, with a domain of any length: that of
+// nvidia-smi has eight digits.
+func parseAddress(text string) (address, bool) {
+	domain, rest, _ := strings.Cut(text, ":")
+	bus, rest, _ := strings.Cut(rest, ":")
+	slot, function, _ := strings.Cut(rest, ".")
+	var a address
+	for _, part := range []struct {
+		text string
+		bits int
+		to   *uint32
+	}{{domain, 32, &a.domain}, {bus, 8, &a.bus}, {slot, 5, &a.device}, {function, 3, &a.function}} {
+		n, err := strconv.ParseUint(part.text, 16, part.bits)
+		if err != nil {
+			return address{}, false
+		}
+		*part.to = uint32(n)
+	}
+	return a, true
 }
 
 // A link is one NVLink and what is at its other end.

@@ -40,6 +40,7 @@ const (
 	queryECC          Query = "ecc"
 	queryRows         Query = "remappedRows"
 	queryPages        Query = "retiredPages"
+	queryRepairs      Query = "repairs"
 	queryNVLinkErrors Query = "nvlinkErrors"
 	queryClocks       Query = "clockReasons"
 	queryActivity     Query = "activity"

@@ -217,6 +217,7 @@ func TestSMIFindings(t *testing.T) {
 		require.Len(t, r.Findings, 1, c.to)
 		require.Equal(t, c.says, r.Findings[0].Reason)
 		require.Equal(t, c.condemns, r.Findings[0].Condemns, c.to)
+		require.Equal(t, strings.Contains(c.from, "repair") || strings.Contains(c.from, "threshold"), r.Findings[0].Query == queryRepairs, c.to)
 	}
 	// Drivers before the recovery action.
 	old := strings.Replace(smiOfH100(1), "<gpu_recovery_action>None</gpu_recovery_action>", "", 1)
@@ -357,6 +358,21 @@ func TestSMIRefusals(t *testing.T) {
 		require.ErrorIs(t, gaps[0], ErrSyntax)
 		require.NotZero(t, gaps[0].Line)
 	}
+}
+
+// An address ends with its function: what has a tail, or a part too many, is none.
+func TestSMIAddressesEnd(t *testing.T) {
+	for _, bad := range []string{"00000000:10:00.0x", "00000000:10:00.0 (lost)", "00000000:10:00.08", "00000000:10:00.0.1", "100000000:10:00.0", "00000000:100:00.0", "00000000:10:20.0", "00000000:10:00.8", "00000000:10:00.", "10:00.0", "+0:10:00.0"} {
+		r, err := ParseSMI("smi.xml", strings.ReplaceAll(smiOfH100(1), "00000000:10:00.0", bad))
+		require.NoError(t, err, bad)
+		gaps := gapsOf(r, queryPCI)
+		require.Len(t, gaps, 1, bad)
+		require.ErrorIs(t, gaps[0], ErrSyntax)
+		require.Empty(t, r.Inventory.GPUs[0].PCI, bad)
+	}
+	at, ok := parseAddress("00010000:c1:1f.7")
+	require.True(t, ok)
+	require.Equal(t, "10000:c1:1f.7", at.String())
 }
 
 // A good report in which names are changed, and parts are missing, there twice or in another order:

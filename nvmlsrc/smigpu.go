@@ -3,7 +3,6 @@ package nvmlsrc
 import (
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
 	"slices"
@@ -260,8 +259,8 @@ func (g *smiGPU) address() (address, uint32, error) {
 			return address{}, 0, err
 		}
 	}
-	var at address
-	if n, err := fmt.Sscanf(f.text, "%x:%x:%x.%x", &at.domain, &at.bus, &at.device, &at.function); n != 4 || err != nil || at.bus > 0xff || at.device > 0x1f || at.function > 7 {
+	at, ok := parseAddress(f.text)
+	if !ok {
 		return address{}, 0, g.refuse(f, "not an address")
 	}
 	id := uint64(0)
@@ -551,13 +550,13 @@ func (r *reader) pages(g *smiGPU) {
 	if r.health.Failure != nil {
 		return
 	}
-	ask := func(path string, to *bool) {
+	ask := func(query Query, path string, to *bool) {
 		if _, told := g.fields.field(path); !told {
 			return
 		}
 		var err error
 		if *to, err = g.yes(path); err != nil {
-			r.gap(err, queryPages)
+			r.gap(err, query)
 		}
 	}
 	number := func(path string, to *int) {
@@ -573,11 +572,11 @@ func (r *reader) pages(g *smiGPU) {
 	number("gpu/retired_pages/multiple_single_bit_retirement/retired_count", &pages.SingleBit)
 	number("gpu/retired_pages/double_bit_retirement/retired_count", &pages.DoubleBit)
 	var blacklist bool // its name before
-	ask("gpu/retired_pages/pending_blacklist", &blacklist)
-	ask("gpu/retired_pages/pending_retirement", &pages.Pending)
+	ask(queryPages, "gpu/retired_pages/pending_blacklist", &blacklist)
+	ask(queryPages, "gpu/retired_pages/pending_retirement", &pages.Pending)
 	pages.Pending = pages.Pending || blacklist
-	ask("gpu/ecc_errors/channel_repair_pending", &repairs.ChannelPending)
-	ask("gpu/ecc_errors/tpc_repair_pending", &repairs.TPCPending)
-	ask("gpu/ecc_errors/unrepairable_memory", &repairs.Unrepairable)
-	ask("gpu/ecc_errors/aggregate/sram_threshold_exceeded", &repairs.SRAMThreshold)
+	ask(queryRepairs, "gpu/ecc_errors/channel_repair_pending", &repairs.ChannelPending)
+	ask(queryRepairs, "gpu/ecc_errors/tpc_repair_pending", &repairs.TPCPending)
+	ask(queryRepairs, "gpu/ecc_errors/unrepairable_memory", &repairs.Unrepairable)
+	ask(queryRepairs, "gpu/ecc_errors/aggregate/sram_threshold_exceeded", &repairs.SRAMThreshold)
 }
