@@ -130,14 +130,16 @@ func (m *hwlocMatrix) complete(p *hwlocParser) error {
 		return p.refuse(ErrSyntax, m.name, strconv.Itoa(len(m.ends))+" indexes and "+strconv.Itoa(len(m.values))+" values, and "+
 			strconv.Itoa(m.n)+" and "+strconv.Itoa(m.n*m.n)+" are to be there")
 	}
-	for a := range m.n {
-		if slices.Contains(m.ends[:a], m.ends[a]) {
+	there := make(map[hwlocEnd]bool, m.n)
+	for a, end := range m.ends {
+		if there[end] {
 			return p.refuse(ErrInvalid, m.name+".indexes", "an object is there twice")
 		}
+		there[end] = true
 		for b := range a {
-			if here, there := m.values[a*m.n+b], m.values[b*m.n+a]; here != there {
+			if here, back := m.values[a*m.n+b], m.values[b*m.n+a]; here != back {
 				return p.refuse(ErrInvalid, m.name+".u64values", "between the objects "+strconv.Itoa(b)+" and "+strconv.Itoa(a)+": "+
-					strconv.Itoa(there)+" and "+strconv.Itoa(here)+" the other way")
+					strconv.Itoa(back)+" and "+strconv.Itoa(here)+" the other way")
 			}
 		}
 	}
@@ -162,32 +164,53 @@ const (
 	endCPU
 )
 
-// resolve finds the ends of a matrix among the GPUs. Each other PCI device is a switch.
-func (p *hwlocParser) resolve(m *hwlocMatrix, gpus []hwlocGPU) []int {
-	found := make([]int, m.n)
+// resolve finds the ends of a matrix among the GPUs, in one pass over the devices. Each other PCI
+// device is a switch. Ends that two objects claim are refused.
+func (p *hwlocParser) resolve(m *hwlocMatrix, gpus []hwlocGPU) ([]int, error) {
+	found, wanted, ofPCI := make([]int, m.n), map[hwlocEnd]int{}, map[int]int{}
 	for i, end := range m.ends {
-		pci := -1
-		switch end.kind {
-		case "OSDev":
-			if at := slices.IndexFunc(p.devices, func(d hwlocDevice) bool { return d.id == end.id }); at >= 0 {
-				pci = p.devices[at].pci
-			}
-		case "PCIDev":
-			pci = slices.IndexFunc(p.pcis, func(d hwlocPCI) bool { return d.id == end.id })
-		default:
-			found[i] = endCPU
-			continue
-		}
-		found[i] = slices.IndexFunc(gpus, func(g hwlocGPU) bool { return g.pci == pci })
-		switch {
-		case found[i] >= 0:
-		case end.kind == "PCIDev" && pci >= 0:
-			found[i] = endSwitch
-		default:
+		found[i] = endCPU
+		if end.kind == "OSDev" || end.kind == "PCIDev" {
 			found[i] = endUnknown
+			wanted[end] = i
 		}
 	}
-	return found
+	for i, gpu := range gpus {
+		ofPCI[gpu.pci] = i
+	}
+	seen := map[hwlocEnd]bool{}
+	meet := func(end hwlocEnd, pci int, at markup.Place) error {
+		i, is := wanted[end]
+		if !is {
+			return nil
+		}
+		if seen[end] {
+			p.Place = at
+			return p.refuse(ErrInvalid, m.name+".indexes", "two objects have the index "+strconv.FormatUint(end.id, 10))
+		}
+		seen[end] = true
+		if gpu, is := ofPCI[pci]; is {
+			found[i] = gpu
+		} else if end.kind == "PCIDev" {
+			found[i] = endSwitch
+		}
+		return nil
+	}
+	for i := range p.devices {
+		if d := &p.devices[i]; d.id != 0 {
+			if err := meet(hwlocEnd{"OSDev", d.id}, d.pci, d.Place); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i := range p.pcis {
+		if d := &p.pcis[i]; d.id != 0 {
+			if err := meet(hwlocEnd{"PCIDev", d.id}, i, d.Place); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
 }
 
 // addLinks replaces paths by the NVLinks that the matrices tell of.
@@ -202,7 +225,10 @@ func (p *hwlocParser) addLinks(s *Spec, gpus []hwlocGPU) error {
 			continue
 		}
 		s.NVLinksUntold = false
-		ends := p.resolve(m, gpus)
+		ends, err := p.resolve(m, gpus)
+		if err != nil {
+			return err
+		}
 		for gpu := range gpus {
 			if !slices.Contains(ends, gpu) {
 				p.skip(m.Place, "the matrix "+m.name+" does not list all GPUs")
@@ -224,7 +250,10 @@ func (p *hwlocParser) addLinks(s *Spec, gpus []hwlocGPU) error {
 func (p *hwlocParser) addXGMI(s *Spec, gpus []hwlocGPU, m *hwlocMatrix, ends []int) error {
 	hops := make([]int, len(gpus)*len(gpus))
 	if h := p.matrixOf(xgmiHops); h != nil {
-		hopEnds := p.resolve(h, gpus)
+		hopEnds, err := p.resolve(h, gpus)
+		if err != nil {
+			return err
+		}
 		for i, a := range hopEnds {
 			for j, b := range hopEnds {
 				if a >= 0 && b >= 0 {

@@ -94,11 +94,14 @@ func (p *hwlocParser) gpus() ([]hwlocGPU, error) {
 	if err != nil {
 		return nil, err
 	}
-	gpus := byDriver
+	gpus, isListed := byDriver, map[int]bool{}
+	for _, gpu := range byDriver {
+		isListed[gpu.pci] = true
+	}
 	for i := range p.pcis {
 		pci := &p.pcis[i]
 		switch {
-		case slices.ContainsFunc(byDriver, func(g hwlocGPU) bool { return g.pci == i }):
+		case isListed[i]:
 		case !pci.isGPU():
 			if len(byDriver) == 0 && (pci.class>>8 == 0x03 || pci.class>>8 == 0x12) {
 				p.skip(pci.Place, "a display or an accelerator that is none of NVIDIA's or AMD's GPUs for clusters is not read")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/skipped"
 )
 
 // ParseMatrix reads what "nvidia-smi topo -m" prints. The file's name is for errors.
@@ -24,6 +25,10 @@ import (
 // CPU Affinity are taken to be on one NUMA node, numbered in order of appearance. Of a list of NUMA
 // nodes the first counts: that of the CPUs, behind which Grace lists the memory of its GPUs. A GPU
 // with none has an unknown one (-1).
+//
+// Columns and cells behind those that are known, rows that no heading announces, names of NICs
+// outside of the legend or missing in it, rows without a NUMA node, and NUMA nodes that are guessed
+// are listed in Spec.Skipped; text around the table is not.
 //
 // Errors are of type *Error with line and cell. O(length of the text).
 func ParseMatrix(file, text string) (Spec, error) {
@@ -49,8 +54,11 @@ type matrixParser struct {
 	lines   []int // of the rows
 	cpus    []string
 	numas   []int
+	width   int  // of the headings, in cells
+	ended   bool // a blank line came behind the table
 	inNICs  bool // in the legend of the NICs
 	legend  map[string]string
+	skipped skipped.List
 }
 
 func (p *matrixParser) refuse(line, column int, kind error, field, reason string) error {
@@ -61,6 +69,7 @@ func (p *matrixParser) line(number int, line string) error {
 	trimmed := strings.TrimSpace(line)
 	switch {
 	case trimmed == "":
+		p.ended = p.ended || p.devices != nil && len(p.rows) >= p.gpus
 		return nil
 	case p.devices == nil:
 		return p.headings(number, line)
@@ -72,8 +81,18 @@ func (p *matrixParser) line(number int, line string) error {
 		return p.nicName(number, trimmed)
 	case isIndexed(p.cells(line)[0], "GPU"):
 		return p.refuse(number, 1, ErrSyntax, p.cells(line)[0], "a row that no heading announces")
+	case !p.ended:
+		p.skipped.Add(p.file, number, "a row that no heading announces is not read")
+	case isNICName(trimmed):
+		p.skipped.Add(p.file, number, "the name of a NIC outside of the NIC legend is not read")
 	}
 	return nil
+}
+
+// isNICName reports whether a line gives a NIC its name, as the legend does.
+func isNICName(line string) bool {
+	alias, _, ok := strings.Cut(line, ": ")
+	return ok && isIndexed(alias, "NIC")
 }
 
 // tableEnds reports whether all rows are read. The rows of NICs may be missing as a
@@ -123,6 +142,7 @@ func (p *matrixParser) headings(number int, line string) error {
 			p.numa = column
 		case cell == "" || cell == "GPU NUMA ID":
 		case p.cpu >= 0 || p.numa >= 0: // a column of a later driver
+			p.skipped.Add(p.file, number, "the column ", errtext.Short(cell), " is not read")
 		case column != len(devices)+1:
 			return p.refuse(number, i+first+1, ErrSyntax, cell, "a heading after an empty one")
 		case isIndexed(cell, "GPU"):
@@ -146,7 +166,7 @@ func (p *matrixParser) headings(number int, line string) error {
 			return p.refuse(number, i+first+1, ErrInvalid, name, "two columns of this name")
 		}
 	}
-	p.devices = devices
+	p.devices, p.width = devices, len(cells)-first+1
 	return nil
 }
 
@@ -209,6 +229,15 @@ func (p *matrixParser) link(number, me, peer int, cell string) (Link, error) {
 // affinity notes what a GPU's row says of CPUs and NUMA nodes.
 func (p *matrixParser) affinity(number int, name string, cells []string) error {
 	cpu, numa := "", -1
+	if p.numa >= len(cells) {
+		p.skipped.Add(p.file, number, "a row ends before its NUMA node, which is not known then")
+	}
+	// What belongs to GPU NUMA ID stands one cell behind its heading.
+	for i := p.width + 1; i < len(cells); i++ {
+		if cells[i] != "" && cells[i] != "N/A" {
+			p.skipped.Add(p.file, number, "cells behind those of the headings are not read")
+		}
+	}
 	if p.cpu >= 0 && p.cpu < len(cells) {
 		cpu = cells[p.cpu]
 	}
@@ -241,7 +270,9 @@ func isList(cell string) bool {
 func (p *matrixParser) nicName(number int, line string) error {
 	alias, name, ok := strings.Cut(line, ": ")
 	if !ok || !isIndexed(alias, "NIC") {
-		p.inNICs = false
+		if p.inNICs = false; ok {
+			p.skipped.Add(p.file, number, "an entry of the NIC legend that is of no NIC is not read, nor what comes after it")
+		}
 		return nil
 	}
 	name = strings.TrimSpace(name)
@@ -276,12 +307,15 @@ func (p *matrixParser) finish(lines int) (Spec, error) {
 		nic := NICSpec{Name: p.devices[i], Paths: make([]PathKind, p.gpus)}
 		if name := p.legend[nic.Name]; name != "" {
 			nic.Name = name
+		} else if isIndexed(nic.Name, "NIC") {
+			p.skipped.Add(p.file, p.lines[0]-1, "no legend names a NIC: it keeps the number of its column")
 		}
 		for gpu := range p.gpus {
 			nic.Paths[gpu] = p.rows[gpu][i].Kind
 		}
 		spec.NICs = append(spec.NICs, nic)
 	}
+	spec.Skipped = p.skipped
 	return spec, nil
 }
 
@@ -301,6 +335,9 @@ func (p *matrixParser) numasByCPU() {
 			p.numas[i] = count
 			count++
 		}
+	}
+	if count > 0 {
+		p.skipped.Add(p.file, p.lines[0], "no NUMA node is told: those of equal CPU Affinity count as one")
 	}
 }
 

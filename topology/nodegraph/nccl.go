@@ -16,7 +16,8 @@ import (
 //
 // It looks at: cpu (numaid), pci (busid, class, vendor, link_speed, link_width) in
 // cpu and in pci, gpu (dev) with its nvlink or RCCL's xgmi (target, count, tclass), and nic with
-// its net (name, speed). All other elements are listed in Spec.Skipped. A pci is a GPU when it
+// its net (name, speed). All other elements, attributes that NCCL does not have, and devices of no
+// known class are listed in Spec.Skipped. A pci is a GPU when it
 // holds a gpu, or nothing and has the class of one (03, of NVIDIA, AMD or no vendor: consoles of
 // boards have that class too); it is a NIC when it holds a nic, or has the class of a network
 // adapter (02). A nic with several nets is as many NICs.
@@ -124,6 +125,7 @@ func (p *ncclParser) Begin(e markup.Element) error {
 	}
 	here := p.open[len(p.open)-1]
 	here.name, here.nic = name, -1
+	p.attributes(e)
 	var err error
 	switch in := p.open[len(p.open)-1].name; {
 	case name == "cpu" && in == "system":
@@ -153,6 +155,9 @@ func (p *ncclParser) End(at markup.Place) error {
 	p.Place = at
 	closed := p.open[len(p.open)-1]
 	p.open = p.open[:len(p.open)-1]
+	if closed.name == "nic" && closed.nic < 0 && closed.pci < 0 {
+		p.skipped.Add(p.file, at.Line, "a nic that is on no pci and has no net is not read")
+	}
 	if closed.name == "nic" && closed.nic < 0 && closed.pci >= 0 {
 		return p.addNIC(ncclNIC{name: p.pcis[closed.pci].bus, cpu: closed.cpu, pci: closed.pci, rate: p.pcis[closed.pci].rate})
 	}
@@ -162,13 +167,47 @@ func (p *ncclParser) End(at markup.Place) error {
 	return nil
 }
 
+// ncclAttributes are those that NCCL and RCCL write for an element that is looked at.
+func ncclAttributes(element string) string {
+	switch element {
+	case "cpu":
+		return " numaid affinity arch vendor familyid modelid host_hash "
+	case "pci":
+		return " busid class vendor device subsystem_vendor subsystem_device link_speed link_width "
+	case "gpu":
+		return " dev sm gcn arch rank gdr "
+	case "nvlink", "xgmi":
+		return " target count tclass "
+	case "net":
+		return " name dev speed latency port guid maxconn gdr coll keep "
+	}
+	return ""
+}
+
+// attributes tells of those that no NCCL writes.
+func (p *ncclParser) attributes(e markup.Element) {
+	known := ncclAttributes(e.Name)
+	for _, a := range e.Attributes {
+		if name := markup.NameOf(a.Name); known != "" && !strings.Contains(known, " "+name+" ") {
+			p.skipped.Add(p.file, e.Line, "the attribute ", errtext.Short(name), " of ", e.Name, " is not read")
+		}
+	}
+}
+
 // classed makes a device of a pci that holds nothing, by its class.
 func (p *ncclParser) classed(pci int) error {
 	device := p.pcis[pci]
 	switch {
 	case device.holds != "" || device.holdsPCI:
+	case device.class == "":
+		p.skipped.Add(p.file, p.Line, "a pci that holds nothing and has no class is not read")
 	case strings.HasPrefix(device.class, "0x03") && slices.Contains([]string{"", "0x0000", "0x10de", "0x1002"}, device.vendor):
+		if strings.HasPrefix(device.class, "0x0300") && strings.Trim(device.vendor, "0x") == "" {
+			p.skipped.Add(p.file, p.Line, "a display of no known vendor counts as a GPU")
+		}
 		return p.addGPU(ncclGPU{pci: pci, dev: -1})
+	case strings.HasPrefix(device.class, "0x03"), strings.HasPrefix(device.class, "0x12"):
+		p.skipped.Add(p.file, p.Line, "a display or an accelerator that is none of NVIDIA's or AMD's GPUs is not read")
 	case strings.HasPrefix(device.class, "0x02"):
 		return p.addNIC(ncclNIC{name: device.bus, cpu: device.cpu, pci: pci, rate: device.rate})
 	}
@@ -325,8 +364,14 @@ func (p *ncclParser) net(e markup.Element) error {
 		rate = int64(megabits) / 8
 	}
 	if nic.pci >= 0 {
-		if port := p.pcis[nic.pci].rate; port > 0 && (rate == 0 || port < rate) {
+		switch port := p.pcis[nic.pci].rate; {
+		case port == 0:
+			p.skipped.Add(p.file, p.Line, "the PCIe link of a NIC is not told: it counts as wide enough")
+		case rate == 0:
+			p.skipped.Add(p.file, p.Line, "the speed of a NIC is not told: that of its PCIe link counts")
 			rate = port
+		default:
+			rate = min(rate, port)
 		}
 	}
 	nic.nic = len(p.nics)

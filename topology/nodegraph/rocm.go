@@ -13,8 +13,9 @@ import (
 //
 // It looks at: the tables of link types and of hops, and the NUMA nodes. XGMI is one link of
 // AMD's, and counts as an NVLink, where it leads to the other GPU in one hop; other paths are NODE
-// within a NUMA node and SYS beyond it, as the text tells no more of PCIe. Tables that are not
-// known, and XGMI over several hops, are listed in Spec.Skipped; NICs are not in such a text.
+// within a NUMA node and SYS beyond, as the text tells no more of PCIe. Spec.Skipped lists tables
+// and lines that are not known, XGMI over several hops, and GPUs without a NUMA node. NICs are not
+// in such a text.
 //
 // Errors are of type *Error with line. O(length of the text).
 func ParseROCm(file, text string) (Spec, error) {
@@ -35,6 +36,7 @@ type rocmParser struct {
 	// links and hops are the rows of the tables, as texts.
 	links, hops [][]string
 	linksLine   int
+	columns     int // of the table at hand; 0: its headings are to come
 	numas       map[int]int
 	skipped     skipped.List
 }
@@ -52,7 +54,7 @@ const (
 
 func (p *rocmParser) read(line string) error {
 	if title := strings.TrimSpace(strings.Trim(line, "=")); strings.HasPrefix(line, "==") {
-		p.section = title
+		p.section, p.columns = title, 0
 		switch {
 		case title == rocmLinks && p.links != nil || title == rocmHops && p.hops != nil:
 			return p.refuse(ErrInvalid, title, "the table is there twice")
@@ -77,19 +79,28 @@ func (p *rocmParser) read(line string) error {
 	return err
 }
 
-// row adds a row of a table, of which the headings are no row.
+// row adds a row of a table. The first line of a table is its headings: row -1.
 func (p *rocmParser) row(rows [][]string, line string) ([][]string, error) {
 	cells := strings.Fields(line)
-	if len(cells) == 0 || len(cells) > 1 && isIndexed(cells[1], "GPU") || len(cells) == 1 {
-		return rows, nil
-	}
 	switch want := "GPU" + strconv.Itoa(len(rows)); {
-	case len(rows) == maxGPUs:
+	case len(cells) == 0:
+		return rows, nil
+	case len(cells) > maxGPUs+1:
 		return nil, p.refuse(ErrTooLarge, p.section, "more than "+strconv.Itoa(maxGPUs)+" GPUs")
+	case p.columns == 0:
+		for i, cell := range cells {
+			if cell != "GPU"+strconv.Itoa(i) {
+				return nil, p.refuse(ErrSyntax, strconv.Quote(errtext.Short(cell)), "columns are numbered without gaps: want GPU"+strconv.Itoa(i))
+			}
+		}
+		p.columns = len(cells)
+		return rows, nil
+	case len(rows) == p.columns:
+		return nil, p.refuse(ErrSyntax, strconv.Quote(errtext.Short(cells[0])), "a row that no heading announces")
 	case cells[0] != want:
 		return nil, p.refuse(ErrSyntax, strconv.Quote(errtext.Short(cells[0])), "not the next row: want "+want)
-	case len(cells) > maxGPUs+1:
-		return nil, p.refuse(ErrTooLarge, want, "more than "+strconv.Itoa(maxGPUs)+" links")
+	case len(cells) != p.columns+1:
+		return nil, p.refuse(ErrSyntax, want, strconv.Itoa(p.columns)+" columns, and the row has "+strconv.Itoa(len(cells)-1))
 	}
 	return append(rows, cells[1:]), nil
 }
@@ -97,8 +108,12 @@ func (p *rocmParser) row(rows [][]string, line string) ([][]string, error) {
 // numa reads "GPU[0] : (Topology) Numa Node: 1"; older releases write "GPU 0".
 func (p *rocmParser) numa(line string) error {
 	device, number, found := strings.Cut(line, "Numa Node:")
-	if !found {
-		return nil // the affinity says the same
+	switch {
+	case !found && (line == "" || strings.Contains(line, "Numa Affinity:")): // it says the same
+		return nil
+	case !found:
+		p.skipped.Add(p.file, p.line, "a line that tells no NUMA node is not read in the section ", strconv.Quote(rocmNUMA))
+		return nil
 	}
 	name, _, _ := strings.Cut(device, ":")
 	gpu, ok := digits(strings.Trim(strings.TrimPrefix(strings.TrimSpace(name), "GPU"), "[] "))
@@ -133,8 +148,11 @@ func (p *rocmParser) spec() (Spec, error) {
 	}
 	s := Spec{GPUs: make([]GPUSpec, n), Links: make([][]Link, n)}
 	for a := range n {
-		if numa, known := p.numas[a]; known {
+		numa, known := p.numas[a]
+		if known {
 			s.GPUs[a].NUMA = NUMANodeOf(numa)
+		} else {
+			p.skipped.Add(p.file, p.line, "no NUMA node is told of a GPU: its paths over PCIe count as SYS")
 		}
 		if len(p.links[a]) != n || len(p.hops) > 0 && len(p.hops[a]) != n {
 			return Spec{}, p.refuse(ErrSyntax, "GPU"+strconv.Itoa(a), strconv.Itoa(n)+" GPUs have links, and the row has another number")
@@ -172,7 +190,9 @@ func (p *rocmParser) link(s *Spec, a, b int) (Link, error) {
 		return path, nil
 	case cell != "XGMI":
 		return Link{}, p.refuse(ErrSyntax, "GPU"+strconv.Itoa(a)+" to GPU"+strconv.Itoa(b), "neither XGMI nor PCIE: "+strconv.Quote(errtext.Short(cell)))
-	case len(p.hops) > 0 && p.hops[a][b] != "1":
+	case len(p.hops) == 0:
+		p.skipped.Add(p.file, p.line, "no hops are told: each XGMI counts as a link of its own")
+	case p.hops[a][b] != "1":
 		p.skipped.Add(p.file, p.line, "XGMI over several hops joins no GPUs by itself")
 		return path, nil
 	}

@@ -1,0 +1,146 @@
+package nodegraph
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth/internal/drawn"
+)
+
+// A format is good files of a reader, and where their parts are.
+type format struct {
+	name  string
+	parse func(file, text string) (Spec, error)
+	good  []string
+	// renamed finds names, which end with the first group that matches; removed the parts that may be
+	// missing or there twice. Of swapped the two groups change places.
+	renamed, removed, swapped *regexp.Regexp
+	// free is a part without which there is nothing to tell; empty: no such part.
+	free string
+}
+
+var xmlNames, xmlAttributes, xmlPairs = regexp.MustCompile(` (\w+)="|</?(\w+)`), regexp.MustCompile(` \w+="[^"]*"`), regexp.MustCompile(`( \w+="[^"]*")( \w+="[^"]*")`)
+
+var formats = []format{
+	{"nvidia-smi", ParseMatrix, []string{cube}, regexp.MustCompile(`\b((?:GPU|NIC|PHB|PIX|SYS|NV|X|CPU Affinity|NUMA Affinity|NIC Legend)\d*)\b`), regexp.MustCompile(`\t *\w+ *|[^\n]+\n`), regexp.MustCompile(`(\n[^\n]+)(\n[^\n]+)`), ""},
+	{"rocm-smi", ParseROCm, []string{rocmPairs}, regexp.MustCompile(`([\w ]*\w+)`), regexp.MustCompile(` +\w+ *|[^\n]+\n`), regexp.MustCompile(`(\n[^\n]+)(\n[^\n]+)`), ""},
+	{"NCCL", ParseNCCL, []string{tree}, xmlNames, xmlAttributes, xmlPairs, ""},
+	{"hwloc", ParseHwloc, []string{hwlocPair, hwlocSwitches(9, 9, 9, 8)}, xmlNames, xmlAttributes, xmlPairs, " subtype="},
+}
+
+// pick is one of the matches.
+func pick(r *rand.Rand, all [][]int) []int { return all[r.IntN(len(all))] }
+
+// change does something to a part of a text.
+func (f *format) change(r *rand.Rand, text string) (what, changed string) {
+	switch what = []string{"rename", "rename all", "remove", "double", "swap"}[r.IntN(5)]; what {
+	case "rename", "rename all":
+		at := pick(r, f.renamed.FindAllStringSubmatchIndex(text, -1))
+		end := at[len(at)-1]
+		if end < 0 {
+			end = at[3]
+		}
+		begin := end - len(regexp.MustCompile(`\w+$`).FindString(text[:end]))
+		if what == "rename" {
+			return what, text[:end] + "x" + text[end:]
+		}
+		return what, regexp.MustCompile(`\b`+text[begin:end]+`\b`).ReplaceAllString(text, text[begin:end]+"x")
+	case "swap":
+		at := pick(r, f.swapped.FindAllStringSubmatchIndex(text, -1))
+		return what, text[:at[2]] + text[at[4]:at[5]] + text[at[2]:at[3]] + text[at[5]:]
+	}
+	at := pick(r, f.removed.FindAllStringIndex(text, -1))
+	for f.free != "" && strings.HasPrefix(text[at[0]:], f.free) {
+		at = pick(r, f.removed.FindAllStringIndex(text, -1))
+	}
+	if what == "remove" {
+		return what, text[:at[0]] + text[at[1]:]
+	}
+	return what, text[:at[1]] + text[at[0]:]
+}
+
+// knowsLess reports whether a Spec says nothing that another does not say.
+func knowsLess(got, want Spec) bool {
+	got.Skipped, want.Skipped = nil, nil
+	if len(got.GPUs) != len(want.GPUs) || len(got.NICs) != len(want.NICs) {
+		return false
+	}
+	got.GPUs, got.NICs = slices.Clone(got.GPUs), slices.Clone(got.NICs)
+	for i := range got.GPUs {
+		g, w := &got.GPUs[i], want.GPUs[i]
+		g.Bus = first(g.Bus, w.Bus)
+		g.NUMA = first(g.NUMA, w.NUMA)
+		g.PCIeMBps = first(g.PCIeMBps, w.PCIeMBps)
+	}
+	for i := range got.NICs {
+		got.NICs[i].MBps = first(got.NICs[i].MBps, want.NICs[i].MBps)
+		got.NICs[i].NUMA = first(got.NICs[i].NUMA, want.NICs[i].NUMA)
+	}
+	got.Product = first(got.Product, want.Product)
+	return equalSpecs(got, want)
+}
+
+func first[T comparable](a, b T) T {
+	if a != *new(T) {
+		return a
+	}
+	return b
+}
+
+func equalSpecs(a, b Spec) bool {
+	a.Skipped, b.Skipped = nil, nil
+	return reflect.DeepEqual(a, b)
+}
+
+// A good file in which names are changed, and parts are missing, there twice or in another order:
+// what comes out is the same, or knows less, or it is refused, or says what is passed over.
+func TestChangedFilesGiveTheSameOrAreTold(t *testing.T) {
+	for _, f := range formats {
+		t.Run(f.name, func(t *testing.T) {
+			outcomes := map[string]int{}
+			for seed := range drawn.Seeds(400) {
+				r := rand.New(rand.NewPCG(seed, 0))
+				good := f.good[r.IntN(len(f.good))]
+				want, err := f.parse("", good)
+				require.NoError(t, err)
+				what, text := f.change(r, good)
+				got, err := f.parse("", text)
+				outcome := "same"
+				switch {
+				case err != nil:
+					outcome = "refused"
+				case slices.ContainsFunc(got.Skipped, func(s Skip) bool { return !told(want, s.Reason) }):
+					outcome = "told"
+				case equalSpecs(got, want):
+				case knowsLess(got, want) && !strings.HasPrefix(what, "rename"):
+					outcome = "less"
+				default:
+					t.Fatalf("seed %d: %s: nothing is told\n%s\n%+v\n%+v", seed, what, diffOf(good, text), want, got)
+				}
+				outcomes[outcome]++
+			}
+			if drawn.Many() {
+				for _, outcome := range []string{"same", "refused", "told"} {
+					require.NotZero(t, outcomes[outcome], outcome)
+				}
+			}
+			t.Log(outcomes)
+		})
+	}
+}
+
+// diffOf is where two texts differ.
+func diffOf(a, b string) string {
+	at := 0
+	for at < min(len(a), len(b)) && a[at] == b[at] {
+		at++
+	}
+	from := max(0, at-60)
+	return a[from:min(len(a), at+60)] + "\n-----\n" + b[from:min(len(b), at+60)]
+}
