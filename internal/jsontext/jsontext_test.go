@@ -1,0 +1,155 @@
+package jsontext
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
+	"github.com/berth-sched/berth/internal/hostile"
+)
+
+func skipAll(text string) error {
+	c := New([]byte(text), 1, 1)
+	c.Skip()
+	c.End()
+	return c.Err()
+}
+
+// doubled are the keys that are there twice, which encoding/json takes.
+func isDoubled(err error) bool { return err != nil && strings.Contains(err.Error(), "there twice") }
+
+// What is JSON is what encoding/json takes, but for keys that are there twice, what is not UTF-8,
+// and what is too deep.
+func TestJSONIsThatOfTheLibrary(t *testing.T) {
+	for _, text := range []string{
+		`{}`, `[]`, ` [1, -2.5e+3 ,0] `, `{"a":{"b":[null,true,false,"\u00e9\"x"]}}`, `"é"`, `0`, `-0`, `1E9`,
+		``, `{`, `[1,]`, `[,1]`, `{"a"}`, `{"a":}`, `{"a":1,}`, `01`, `1.`, `-`, `1e`, `tru`, `nul`, `"\x"`, `"\u00G0"`, `"\u12"`, `"\ud83d\ude00\uD800"`, "\"\n\"", `"a`, `[1 2]`, `{"a":1 "b":2}`, `1 2`, `{a:1}`, `}`, `]`, `:`, "\x00", "[1]\x00",
+	} {
+		require.Equal(t, json.Valid([]byte(text)), skipAll(text) == nil, "%q: %v", text, skipAll(text))
+	}
+	drawn.Check(t, func(rt *rapid.T) {
+		parts := rapid.SliceOf(rapid.SampledFrom([]string{"{", "}", "[", "]", ",", ":", `"a"`, `"b"`, "1", "-", ".5", "e3", "null", "true", " ", "\n", `\`, `"`}))
+		text := strings.Join(parts.Draw(rt, "parts"), "")
+		err := skipAll(text)
+		if json.Valid([]byte(text)) != (err == nil) && !isDoubled(err) {
+			rt.Fatalf("%q: %v", text, err)
+		}
+	})
+}
+
+func TestErrorsSayWhere(t *testing.T) {
+	c := New([]byte("{\"a\": 1,\n \"b\": [2,\n\"x\"]}"), 7, 3)
+	c.Object(func(key []byte) {
+		if string(key) == "b" {
+			c.List(func(int) { c.Int() })
+		}
+	})
+	require.EqualError(t, c.Err(), "line 9:1: b: not a number")
+	c = New([]byte(`{"a":x}`), 7, 3)
+	c.Skip()
+	require.EqualError(t, c.Err(), `line 7:8: a: not JSON: 'x'`)
+	require.EqualError(t, skipAll(`{"a":1,"a":2}`), "line 1:12: a: it is there twice")
+	many := ""
+	for i := range 40 {
+		many += fmt.Sprintf(`"k%d":0,`, i)
+	}
+	require.True(t, isDoubled(skipAll("{"+many+`"k7":1}`)))
+	require.NoError(t, skipAll("{"+many+`"k77":1}`))
+	var typed *Error
+	require.ErrorAs(t, skipAll(strings.Repeat("[", mostDepth+1)), &typed)
+	require.True(t, typed.TooLarge)
+}
+
+func TestValues(t *testing.T) {
+	c := New([]byte(`{"t":"a\u00e9","i":-12,"b":true,"n":null,"l":[1,2],"o":{"x":1},"more":[[]]}`), 1, 1)
+	var got []any
+	c.Object(func(key []byte) {
+		switch string(key) {
+		case "t":
+			got = append(got, c.Text())
+		case "i":
+			got = append(got, c.Int())
+		case "b":
+			got = append(got, c.Bool())
+		case "n":
+			got = append(got, c.Text())
+		case "l":
+			c.List(func(i int) { got = append(got, i, c.Int()) })
+		}
+	})
+	c.End()
+	require.NoError(t, c.Err())
+	require.Equal(t, []any{"aé", int64(-12), true, "", 0, int64(1), 1, int64(2)}, got)
+	for _, read := range []func(c *Cursor){
+		func(c *Cursor) { c.Text() }, func(c *Cursor) { c.Bool() }, func(c *Cursor) { c.List(func(int) {}) }, func(c *Cursor) { c.Object(func([]byte) {}) },
+	} {
+		c := New([]byte("12"), 1, 1)
+		read(c)
+		require.Error(t, c.Err())
+	}
+	c = New([]byte("99999999999999999999"), 1, 1)
+	c.Int()
+	require.Error(t, c.Err())
+}
+
+func items(text string, most int) (list []string, err error) {
+	err = Items(strings.NewReader(text), most, func([]byte, int) error { return nil }, func(item []byte, line, column int) error {
+		list = append(list, fmt.Sprintf("%d:%d %s", line, column, item))
+		return New(item, line, column).Err()
+	})
+	return list, err
+}
+
+func TestItems(t *testing.T) {
+	got, err := items("{\"kind\":\"List\",\"items\":[{\"a\":[\"}\\\"\"]},\n  1,null ]}\n{\"items\":[]} {\"items\":[\"x\"]}", 100)
+	require.NoError(t, err)
+	require.Equal(t, []string{`1:25 {"a":["}\""]}`, "2:3 1", "2:5 null", `3:24 "x"`}, got)
+	for text, says := range map[string]string{
+		``: "ends early", `[]`: "no object", `{"items":{}}`: "no list", `{"items":[1,2`: "ends early", `{"a":1}`: `no "items"`, `{"items":[],"items":[]}`: "two", `{"a" 1}`: "colon",
+		`{"items":[1 2]}`: "comma", `{"a":[1,],"items":[]}`: "JSON", `{"a":1 "items":[]}`: "comma", `{1:2}`: "not a string", `{"items":["` + strings.Repeat("a", 200): "more than 100 bytes",
+	} {
+		_, err := items(text, 100)
+		require.ErrorContains(t, err, says, text)
+		var typed *Error
+		require.ErrorAs(t, err, &typed)
+		require.NotZero(t, typed.Line)
+	}
+	stop := errors.New("stop")
+	require.ErrorIs(t, Items(strings.NewReader(`{"a":1}`), 10, func([]byte, int) error { return stop }, nil), stop)
+	require.ErrorIs(t, Items(strings.NewReader(`{"items":[1]}`), 10, nil, func([]byte, int, int) error { return stop }), stop)
+}
+
+func TestReadingCostsLittle(t *testing.T) {
+	for _, element := range []string{"1", "{}", "[]", `""`, "null", `{"a":1}`, `"\n"`, "[[]]", "é"} {
+		text := hostile.List(`{"items":[`, element, (1<<20)/(len(element)+1), "]}")
+		hostile.Bounded(t, element, text, 1<<20, func(text string) { _, _ = items0(text) })
+		hostile.Bounded(t, element, text, 1<<20, func(text string) { _ = skipAll(text) })
+	}
+	var keys strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&keys, `"%x":0,`, i)
+	}
+	hostile.Bounded(t, "keys", "{"+keys.String()+`"x":0}`, 1<<20, func(text string) { require.NoError(t, skipAll(text)) })
+}
+
+func items0(text string) (int, error) {
+	n := 0
+	return n, Items(strings.NewReader(text), 1<<24, func([]byte, int) error { return nil }, func([]byte, int, int) error { n++; return nil })
+}
+
+func FuzzCursor(f *testing.F) {
+	f.Add(`{"items":[{"a":[1,"\u00e9"]},2.5e-3,null]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		err := skipAll(text)
+		require.True(t, err != nil || json.Valid([]byte(text)), "%q", text)
+		var typed *Error
+		_, err = items0(text)
+		require.True(t, err == nil || errors.As(err, &typed))
+	})
+}
