@@ -54,6 +54,7 @@ type Dump struct {
 
 	file    string
 	skipped skipped.List
+	models  models
 	byName  map[deviceKey]int // index in Devices
 	ofClaim map[[2]string]int // index in Claims by namespace and name
 }
@@ -170,6 +171,8 @@ type Reader struct {
 	dump  *Dump
 	pools map[string]*pool
 	order []*pool
+	// devices are those of the slice at hand.
+	devices []Device
 }
 
 // NewReader is a Reader of a file of that name.

@@ -40,7 +40,7 @@ func partitionable(t testing.TB, node string, gpus int, version string) []string
 		basic, end = `"basic": {`, "}"
 	}
 	object := func(name, body string) string {
-		return fmt.Sprintf(`{"apiVersion": "resource.k8s.io/%s", "kind": "ResourceSlice", "metadata": {"name": "%s-%s"}, "spec": {%s, "driver": "gpu.nvidia.com", "nodeName": "%[2]s", "pool": {"name": "%[2]s", "generation": 1, "resourceSliceCount": %d}}}`,
+		return fmt.Sprintf(`{"apiVersion": "resource.k8s.io/%s", "kind": "ResourceSlice", "metadata": {"name": "%s-%s"}, "spec": {%s, "driver": "gpu.nvidia.com", "nodeName": "%[2]s", "pool": {"name": "%[2]s", "generation": 1, "resourceSliceCount": %[5]d}}}`,
 			version, node, name, body, gpus+1)
 	}
 	var sets, slicesOf []string
@@ -117,7 +117,7 @@ func TestPartitionableDevices(t *testing.T) {
 		require.Equal(t, berth.GPU{Product: h100, MemoryMiB: 81152, UUID: "GPU-3", PCI: "0000:13:00.0", NUMANode: berth.OrdinalOf(0), MIGTable: "H100-80GB"}, nodes[0].GPUs[3])
 		c, err := core.New(berth.Config{})
 		require.NoError(t, err)
-		_, err = c.Apply(berth.NodeAdded{Node: nodes[0]})
+		err = c.Apply(1, berth.NodeJoined{Node: nodes[0]})
 		require.NoError(t, err)
 		require.Equal(t, Held{Parts: true}, d.Held("a", []string{"half"}))
 		require.Equal(t, Held{GPUs: 2, Untold: 1}, d.Held("a", []string{"whole", "none"}))
@@ -156,7 +156,7 @@ func TestWhatIsNotReadIsTold(t *testing.T) {
 		{`"name": "gpu-0"`, `"name": "card0"`, `a device whose name tells no number of its GPU is not read: "card0"`},
 		{`"profile": {"string": "1g.10gb"}`, `"profile": {"string": "1g.11gb"}`, `a partition of a profile that package mig does not have for its product is not read: "1g.11gb"`},
 		{`"profile": {"string": "1g.10gb"}`, `"profile": {"string": "tiny"}`, `a partition of a profile that is none is not read: "tiny"`},
-		{`mig-1g10gb-19-0`, `mig-1g10gb-19-1x`, "the name of a partition and its counters tell different places: the counters count"},
+		{`mig-1g10gb-19-0`, `mig-1g10gb-19-3`, "the name of a partition and its counters tell different places: the counters count"},
 		{`"memory-slice-4": {"value": "1"}, "memory-slice-5"`, `"memory-slice-4": {"value": "0"}, "memory-slice-5"`, "a device takes more of a counter than there is"},
 		{`"name": "gpu-0-counter-set"`, `"name": "gpu-9-counter-set"`, "a device takes of a set of counters that is not there"},
 		{`"capacity": {"memory": {"value": "81152Mi"}}`, `"capacity": {"memory": {"value": "many"}}`, `a quantity that is no whole one is not read: "many"`},
@@ -261,6 +261,19 @@ func TestHostileDumpsCostLittle(t *testing.T) {
 		hostile.Bounded(t, c.begin+c.element[:min(len(c.element), 40)], text, 1<<20, func(text string) {
 			_, err := Read("f", strings.NewReader(text))
 			requireTyped(t, err)
+		})
+	}
+	// Each GPU is of another product, or has counters of its own.
+	var products, counters strings.Builder
+	for i := range 4000 {
+		fmt.Fprintf(&products, `%s"devices":[{"name":"gpu-0-mig-1g10gb-19-0","attributes":{"type":{"string":"mig"},"profile":{"string":"1g.10gb"},"productName":{"string":"a%d"}}}]}},`, begin, i)
+		fmt.Fprintf(&counters, `%s"sharedCounters":[{"name":"%d","counters":{"memory-slice-0":{"value":"%[2]d"}}}],"devices":[{"name":"gpu-%[2]d-mig-1g10gb-19-0","attributes":{"type":{"string":"mig"},"profile":{"string":"1g.10gb"},"productName":{"string":"%s"}},"consumesCounters":[{"counterSet":"%[2]d","counters":{"memory-slice-0":{"value":"1"}}}]}]}},`, begin, i+1, h100)
+	}
+	for name, text := range map[string]string{"products": products.String(), "counters": counters.String()} {
+		hostile.Bounded(t, name, `{"items":[`+strings.TrimSuffix(text, ",")+`]}`, 4<<20, func(text string) {
+			d, err := Read("f", strings.NewReader(text))
+			require.NoError(t, err)
+			d.Nodes()
 		})
 	}
 }

@@ -15,13 +15,21 @@ import (
 // looks at none of that (an allocation of a device that does not exist is bound as any other).
 func (r *Reader) Dump() *Dump {
 	d := r.dump
-	agreed := map[string]bool{}
+	agreed, many := map[string]bool{}, 0
+	for _, p := range r.order {
+		for _, list := range p.devices {
+			many += len(list)
+		}
+	}
+	d.Devices = make([]Device, 0, many)
 	for _, p := range r.order {
 		if p.have != p.want && p.want > 0 {
 			r.skip(p.line, "a pool of which not all ResourceSlices are there")
 		}
 		r.counters(p, agreed)
-		d.Devices = append(d.Devices, p.devices...)
+		for _, list := range p.devices {
+			d.Devices = append(d.Devices, list...)
+		}
 	}
 	slices.SortStableFunc(d.Devices, func(a, b Device) int {
 		return cmp.Or(strings.Compare(a.Node, b.Node), cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.Partition.Size, b.Partition.Size), a.Partition.Compare(b.Partition))
@@ -72,17 +80,20 @@ func (r *Reader) allocations() {
 // counters checks the sets of counters of a pool against what takes of them, and against the
 // layouts of package mig.
 func (r *Reader) counters(p *pool, agreed map[string]bool) {
+	d := r.dump
 	bySet := map[string][]*Device{}
 	var order []string
-	for i := range p.devices {
-		device := &p.devices[i]
-		if !device.Dynamic {
-			continue
+	for _, list := range p.devices {
+		for i := range list {
+			device := &list[i]
+			if !device.Dynamic {
+				continue
+			}
+			if bySet[device.set] == nil {
+				order = append(order, device.set)
+			}
+			bySet[device.set] = append(bySet[device.set], device)
 		}
-		if bySet[device.set] == nil {
-			order = append(order, device.set)
-		}
-		bySet[device.set] = append(bySet[device.set], device)
 	}
 	for _, name := range order {
 		devices := bySet[name]
@@ -102,7 +113,7 @@ func (r *Reader) counters(p *pool, agreed map[string]bool) {
 		form := formOf(limits, devices)
 		same, known := agreed[form]
 		if !known {
-			same = agree(limits, devices)
+			same = d.agree(limits, devices)
 			agreed[form] = same
 		}
 		if !same {
@@ -135,7 +146,7 @@ func formOf(limits counts, devices []*Device) string {
 // agree reports whether the counters allow the sets of partitions that package mig does: those that
 // are told, of which there may be fewer than the product has. At most as many sets as a lattice may
 // have are looked at. O(layouts x partitions x counters).
-func agree(limits counts, devices []*Device) bool {
+func (d *Dump) agree(limits counts, devices []*Device) bool {
 	var parts []*Device
 	for _, device := range devices {
 		if device.Partition.Size > 0 {
@@ -145,17 +156,9 @@ func agree(limits counts, devices []*Device) bool {
 	if len(parts) == 0 {
 		return true
 	}
-	product, known := mig.LookupDevice(parts[0].Product)
-	if !known || len(parts) > mig.MaxPlacements {
+	model := d.models.of(parts[0].Product)
+	if model == nil || len(parts) > mig.MaxPlacements || model.divided() == nil {
 		return false
-	}
-	lattice, err := mig.NewLattice(product)
-	if err != nil {
-		return false
-	}
-	number := map[mig.Placement]int{}
-	for j, placement := range lattice.Placements() {
-		number[placement] = j
 	}
 	left := make(counts, len(limits))
 	copy(left, limits)
@@ -176,7 +179,7 @@ func agree(limits counts, devices []*Device) bool {
 	var extend func(from int, s mig.State)
 	extend = func(from int, s mig.State) {
 		for j := from; j < len(parts) && same; j++ {
-			next, allowed := lattice.Toggle(s, number[parts[j].Partition])
+			next, allowed := model.lattice.Toggle(s, model.number[parts[j].Partition])
 			if fits := take(parts[j].uses, 1); fits != allowed {
 				same = false
 			} else if fits {
@@ -273,9 +276,9 @@ func (d *Dump) gpus(from, end int, allocated map[int]bool) (gpus []berth.GPU, re
 		if device.GPU != last {
 			last = device.GPU
 			gpus = append(gpus, berth.GPU{Product: cmp.Or(device.Product, "gpu"), PCI: device.PCI, NUMANode: berth.OrdinalOf(device.NUMA)})
-			if product, known := mig.LookupDevice(device.Product); known {
-				gpus[len(gpus)-1].MIGTable = product.Name
-				gpus[len(gpus)-1].MemoryMiB = product.MemoryMiB
+			if model := d.models.of(device.Product); model != nil {
+				gpus[len(gpus)-1].MIGTable = model.Name
+				gpus[len(gpus)-1].MemoryMiB = model.MemoryMiB
 			}
 		}
 		gpu := &gpus[len(gpus)-1]
@@ -302,12 +305,11 @@ func (d *Dump) gpus(from, end int, allocated map[int]bool) (gpus []berth.GPU, re
 		if len(gpus[i].Instances) == 0 {
 			continue
 		}
-		product, _ := mig.Lookup(gpus[i].MIGTable)
-		lattice, err := mig.NewLattice(product)
-		if err == nil {
-			_, err = lattice.StateOf(gpus[i].Instances)
+		lattice := d.models.of(gpus[i].Product).divided()
+		if lattice == nil {
+			return nil, "a node has partitions of a product that does not divide: it is left out"
 		}
-		if err != nil {
+		if _, err := lattice.StateOf(gpus[i].Instances); err != nil {
 			return nil, "a node has partitions that cannot exist together: it is left out"
 		}
 	}

@@ -14,8 +14,8 @@ import (
 type pool struct {
 	name       string
 	generation int64
-	want, have int // slices
-	devices    []Device
+	want, have int        // slices
+	devices    [][]Device // by slice
 	sets       map[string]counts
 	line       int
 }
@@ -48,7 +48,7 @@ type slice struct {
 
 // slice reads a ResourceSlice.
 func (r *Reader) slice(c *jsontext.Cursor) error {
-	s, line := slice{}, c.Line()
+	s, line := slice{devices: r.devices[:0]}, c.Line()
 	c.Object(func(key []byte) {
 		switch string(key) {
 		case "apiVersion":
@@ -61,6 +61,7 @@ func (r *Reader) slice(c *jsontext.Cursor) error {
 		}
 	})
 	c.End()
+	r.devices = s.devices
 	switch {
 	case c.Failed():
 		return c.Err()
@@ -381,20 +382,20 @@ func (r *Reader) place(d *raw) bool {
 		r.skip(d.Line, "a partition of a profile that is none is not read: ", strconv.Quote(d.profile[:min(len(d.profile), 40)]))
 		return false
 	}
-	product, known := mig.LookupDevice(d.Product)
-	if !known {
+	product := r.dump.models.of(d.Product)
+	if product == nil {
 		r.skip(d.Line, "a partition of a product that package mig does not have is not read: ", strconv.Quote(d.Product[:min(len(d.Product), 60)]))
 		return false
 	}
-	profile, has := product.Profile(name)
-	if !has {
+	at := slices.IndexFunc(product.Profiles, func(p mig.Profile) bool { return p.Name == name })
+	if at < 0 {
 		r.skip(d.Line, "a partition of a profile that package mig does not have for its product is not read: ", strconv.Quote(d.profile))
 		return false
 	}
-	parts := strings.Split(d.Name, "-")
-	last, err := strconv.ParseUint(parts[len(parts)-1], 10, 8)
+	profile := &product.Profiles[at]
+	last, err := strconv.ParseUint(d.Name[strings.LastIndexByte(d.Name, '-')+1:], 10, 8)
 	start, size := int(last), profile.MemorySlices
-	if len(parts) < 6 || err != nil {
+	if strings.Count(d.Name, "-") < 5 || err != nil {
 		start = -1
 	}
 	if d.Dynamic {
@@ -456,15 +457,16 @@ func (r *Reader) keep(s *slice, line int) {
 		return
 	}
 	p.have++
-	for i := range s.devices {
-		d := &s.devices[i]
+	kept := make([]Device, 0, len(s.devices))
+	for _, d := range s.devices {
 		d.Pool = s.pool
 		if d.Node = cmp.Or(d.Node, s.node); d.Node == "" {
 			r.skip(d.Line, "a device that is on no one node is not read")
 			continue
 		}
-		p.devices = append(p.devices, *d)
+		kept = append(kept, d)
 	}
+	p.devices = append(p.devices, kept)
 	for name, l := range s.sets { // each by itself
 		if _, twice := p.sets[name]; twice {
 			r.skip(line, "a set of counters is told again")
