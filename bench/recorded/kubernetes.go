@@ -2,8 +2,6 @@ package recorded
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,56 +10,12 @@ import (
 	"time"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/recorded/dra"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/internal/errtext"
-	"github.com/berth-sched/berth/internal/input"
+	"github.com/berth-sched/berth/internal/jsontext"
 )
-
-// An object is a Node or a Pod, as far as it is read. The fields are those of the API of
-// Kubernetes, https://kubernetes.io/docs/reference/kubernetes-api/.
-type object struct {
-	Kind     string
-	Metadata struct {
-		Name, Namespace   string
-		CreationTimestamp time.Time
-		Labels            map[string]string
-		OwnerReferences   []struct{ Kind, UID string }
-	}
-	Spec struct {
-		NodeName                   string
-		NodeSelector               map[string]string
-		Containers, InitContainers []container
-		ResourceClaims             []struct{}
-	}
-	Status struct {
-		Phase, Reason     string
-		StartTime         time.Time
-		Capacity          map[string]string
-		ContainerStatuses []struct {
-			State struct {
-				Terminated struct{ FinishedAt time.Time }
-			}
-		}
-		Conditions []struct{ LastTransitionTime, LastHeartbeatTime time.Time }
-	}
-}
-
-// An item is an object of so many bytes: where it begins, a decoder does not tell.
-type item struct {
-	object
-	length int
-}
-
-func (i *item) UnmarshalJSON(text []byte) error {
-	i.length = len(text)
-	return json.Unmarshal(text, &i.object)
-}
-
-type container struct {
-	RestartPolicy string
-	Resources     struct{ Requests, Limits map[string]string }
-}
 
 // The names that Kubernetes and the device plugins of NVIDIA and AMD give.
 const (
@@ -82,6 +36,9 @@ func isPart(resource string) bool {
 	return strings.HasPrefix(resource, "nvidia.com/mig-") || resource == "nvidia.com/gpu.shared" || strings.HasPrefix(resource, "amd.com/") && resource != "amd.com/gpu"
 }
 
+// kubectlCommand prints all that is read.
+const kubectlCommand = "kubectl get nodes,pods,resourceslices,resourceclaims -A -o json"
+
 // maxObject bounds an object in bytes; the API server takes some 1.5 MiB.
 const maxObject = 16 << 20
 
@@ -96,21 +53,25 @@ const together = time.Minute
 // kept is the nodes and the pods with GPUs: O(bytes).
 func readKubernetes(file string, in io.Reader) (*source, error) {
 	k := &dump{
-		lines: input.NewLines(in, maxObject), source: source{file: file, Kind: "a dump of kubectl", taken: map[berth.JobID]bool{}},
-		seen: map[string]bool{}, shared: map[string]bool{},
+		source: source{file: file, Kind: "a dump of kubectl", taken: map[berth.JobID]bool{}},
+		seen:   map[string]bool{}, shared: map[string]bool{}, devices: dra.NewReader(file),
 	}
-	if err := k.read(); err != nil {
-		return nil, err
+	if err := jsontext.Items(in, maxObject, isOfSlurm, k.item); err != nil {
+		return nil, dra.Refusal(file, err)
 	}
+	k.addDevices()
 	k.addJobs()
 	return &k.source, nil
 }
 
 type dump struct {
 	source
-	lines *input.Lines
-	pods  []pod
-	last  time.Time
+	pods []pod
+	last time.Time
+	// devices are those of dynamic resource allocation, and bare the lines of nodes without other
+	// GPUs.
+	devices *dra.Reader
+	bare    map[string]int
 	// seen are the objects that are kept, and shared the nodes of which a GPU is no whole one.
 	seen, shared map[string]bool
 }
@@ -121,110 +82,108 @@ type pod struct {
 	gpus, line int
 }
 
-func (k *dump) read() error {
-	decoder := json.NewDecoder(k.lines)
-	for documents := 0; ; documents++ {
-		open, err := decoder.Token()
-		switch {
-		case errors.Is(err, io.EOF) && documents > 0:
-			return nil
-		case err != nil:
-			return k.fault(decoder, err)
-		case open != json.Delim('{'):
-			return k.fault(decoder, errors.New("there is no object"))
-		}
-		if err := k.readList(decoder); err != nil {
-			return err
-		}
-	}
-}
-
-// readList reads an object with items, behind its brace.
-func (k *dump) readList(decoder *json.Decoder) error {
-	items := false
-	for decoder.More() {
-		key, err := decoder.Token()
-		switch {
-		case err != nil:
-		case key == "jobs", key == "sinfo", key == "nodes":
-			err = errors.New("this is what a command of Slurm prints with --json; jobs are read from: " + workload.SacctCommand)
-		case key == "items" && items:
-			err = errors.New(`there are two "items"`)
-		case key == "items":
-			items = true
-			if err := k.readItems(decoder); err != nil {
-				return err
-			}
-		default:
-			var other json.RawMessage
-			err = decoder.Decode(&other)
-		}
-		if err != nil {
-			return k.fault(decoder, err)
-		}
-	}
-	if _, err := decoder.Token(); err != nil { // the brace
-		return k.fault(decoder, err)
-	}
-	if !items {
-		return k.fault(decoder, errors.New(`there are no "items": it is to be what "kubectl get nodes,pods -A -o json" prints`))
+// isOfSlurm refuses what a command of Slurm prints, by a key beside the items.
+func isOfSlurm(key []byte, line int) error {
+	switch string(key) {
+	case "jobs", "sinfo", "nodes":
+		return &jsontext.Error{Line: line, Column: 1, Reason: "this is what a command of Slurm prints with --json; jobs are read from: " + workload.SacctCommand}
 	}
 	return nil
 }
 
-func (k *dump) readItems(decoder *json.Decoder) error {
-	if open, err := decoder.Token(); err != nil || open != json.Delim('[') {
-		return k.fault(decoder, cmp.Or(err, errors.New(`"items" is no list`)))
+// item takes an element of "items".
+func (k *dump) item(text []byte, line, column int) error {
+	kind, _, err := dra.KindOf(text, line, column)
+	if err != nil {
+		return err
 	}
-	for o := new(item); decoder.More(); *o = (item{}) {
-		if err := decoder.Decode(o); err != nil {
-			return k.fault(decoder, err)
-		}
-		line, _ := k.lines.At(decoder.InputOffset() - int64(o.length))
-		if err := k.take(&o.object, line); err != nil {
-			return err
-		}
+	if taken, err := k.devices.Take(kind, text, line, column); taken || err != nil {
+		return err
 	}
-	if _, err := decoder.Token(); err != nil {
-		return k.fault(decoder, err)
+	if kind != "Node" && kind != "Pod" {
+		k.Skipped.Add(k.file, line, "an object of kind \"", errtext.Short(kind), "\" is not read")
+		return nil
 	}
-	return nil
+	o, err := objectOf(jsontext.New(text, line, column), kind)
+	if err != nil {
+		return err
+	}
+	return k.take(o, line)
 }
 
-// fault says where the text makes no sense.
-func (k *dump) fault(decoder *json.Decoder, err error) error {
-	at, field, kind := decoder.InputOffset(), "", workload.ErrRow
-	var syntax *json.SyntaxError
-	var wrong *json.UnmarshalTypeError
+// addDevices adds the nodes whose GPUs are devices of claims, and the GPUs that pods hold by their
+// claims.
+func (k *dump) addDevices() {
+	devices := k.devices.Dump()
+	nodes, told := devices.Nodes()
+	for _, s := range append(slices.Clone(devices.Skipped), told...) {
+		for range s.Count {
+			k.skip(s.Reason, s.Line)
+		}
+	}
+	known := map[berth.NodeID]bool{}
+	for i := range k.nodes {
+		known[k.nodes[i].ID] = true
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		if known[n.ID] {
+			k.skip("the devices of a node that tells of its GPUs by a resource, too, are not read", 0)
+			continue
+		}
+		delete(k.bare, string(n.ID))
+		if slices.ContainsFunc(n.GPUs, func(g berth.GPU) bool { return g.Mode == berth.GPUModeMIG }) {
+			k.shared[string(n.ID)] = true
+			k.skip("a node with partitions is left out", 0)
+			continue
+		}
+		k.nodes = append(k.nodes, berth.Node{ID: n.ID, GPUs: slices.Repeat([]berth.GPU{{Product: n.GPUs[0].Product}}, len(n.GPUs))})
+	}
+	for _, line := range k.bare {
+		k.skip("a node has no whole GPU", line)
+	}
+	kept := k.pods[:0]
+	for _, p := range k.pods {
+		if k.hold(&p, devices) {
+			kept = append(kept, p)
+		}
+	}
+	k.pods = kept
+}
+
+// hold adds what a pod holds by its claims; false: it holds no whole GPU.
+func (k *dump) hold(p *pod, devices *dra.Dump) bool {
+	claims := p.claimNames()
+	if len(claims) == 0 {
+		return true
+	}
+	held := devices.Held(p.namespace, claims)
+	p.gpus += held.GPUs
 	switch {
-	case errors.As(err, &syntax):
-		at = syntax.Offset
-	case errors.As(err, &wrong):
-		field = wrong.Field
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		err = errors.New("the text ends early")
-	case errors.Is(err, workload.ErrLimit):
-		kind = workload.ErrLimit
+	case held.Parts:
+		k.skip("holds parts of GPUs", p.line)
+	case p.gpus == 0:
+		k.skip("holds devices by a resource claim that is not in the file, is not allocated, or is of another driver's devices; they are in: "+kubectlCommand, p.line)
+	case p.gpus > berth.MaxGPUs:
+		k.skip("asks for more GPUs than a node may have", p.line)
+	default:
+		if held.Untold > 0 {
+			k.skip("has a resource claim, too, that is not in the file, is not allocated, or is of another driver's devices", p.line)
+		}
+		return true
 	}
-	line, column := k.lines.At(at)
-	return &workload.TraceError{File: k.file, Line: line, Column: column, Field: field, Kind: kind, Reason: err.Error()}
+	return false
 }
 
 func (k *dump) take(o *object, line int) error {
-	for _, at := range append(ends(o), o.Metadata.CreationTimestamp, o.Status.StartTime) {
-		if at.After(k.last) {
-			k.last = at
-		}
-	}
-	key := o.Kind + " " + o.Metadata.Namespace + "/" + o.Metadata.Name
+	k.last = later(k.last, o.latest)
+	key := o.kind + " " + o.namespace + "/" + o.name
 	switch {
-	case o.Kind != "Node" && o.Kind != "Pod":
-		k.skip(fmt.Sprintf("an object of kind %q is not read", errtext.Short(o.Kind)), line)
-	case o.Metadata.Name == "":
+	case o.name == "":
 		k.skip("has no name", line)
 	case k.seen[key]:
 		k.skip("is told again", line)
-	case o.Kind == "Node":
+	case o.kind == "Node":
 		k.seen[key] = true
 		return k.takeNode(o, line)
 	default:
@@ -245,7 +204,7 @@ func (k *dump) refuse(line int, field, format string, args ...any) error {
 func (k *dump) amount(o *object, line int, name, text string) (int, error) {
 	v, err := strconv.Atoi(text)
 	if err != nil || v < 0 || v > maxReplicas {
-		return 0, k.refuse(line, name, "%.80q of %s %.80q is no whole number of 0 to %d", text, o.Kind, o.Metadata.Name, maxReplicas)
+		return 0, k.refuse(line, name, "%.80q of %s %.80q is no whole number of 0 to %d", text, o.kind, o.name, maxReplicas)
 	}
 	return v, nil
 }
@@ -256,41 +215,45 @@ const maxReplicas = 1 << 12
 // takeNode keeps a node with GPUs. Replicas of a GPU count as one: they stand for parts.
 func (k *dump) takeNode(o *object, line int) error {
 	count, product := 0, ""
-	for _, name := range sortedKeys(o.Status.Capacity) {
+	for _, has := range o.capacity {
+		name := has.name
 		label, whole := gpuResources[name]
 		v := 0
 		if whole || isPart(name) {
 			var err error
-			if v, err = k.amount(o, line, name, o.Status.Capacity[name]); err != nil {
+			if v, err = k.amount(o, line, name, has.amount); err != nil {
 				return err
 			}
 		}
 		switch {
 		case whole && v > 0 && count > 0:
-			return k.refuse(line, name, "node %.80q has GPUs of two makers", o.Metadata.Name)
+			return k.refuse(line, name, "node %.80q has GPUs of two makers", o.name)
 		case whole && v > 0:
-			count, product = v, o.Metadata.Labels[label]
+			count, product = v, o.labels[label]
 		case v > 0:
-			k.shared[o.Metadata.Name] = true
+			k.shared[o.name] = true
 			k.skip(fmt.Sprintf("%q of a node are no whole GPUs", errtext.Short(name)), line)
 		case !whole && !isPart(name):
 			k.unread(name, line)
 		}
 	}
 	if count == 0 {
-		k.skip("a node has no whole GPU", line)
+		if k.bare == nil {
+			k.bare = map[string]int{}
+		}
+		k.bare[o.name] = line
 		return nil
 	}
-	labels := o.Metadata.Labels
+	labels := o.labels
 	replicas, _ := strconv.Atoi(labels[replicasLabel])
 	sharing := labels[sharingLabel]
 	switch {
 	case strings.Contains(product, migInfix):
-		k.shared[o.Metadata.Name] = true
+		k.shared[o.name] = true
 		k.skip("what the node calls GPUs are MIG instances: it is left out", line)
 		return nil
 	case replicas > 1, sharing != "" && sharing != "none", strings.HasSuffix(product, sharedSuffix):
-		k.shared[o.Metadata.Name] = true
+		k.shared[o.name] = true
 		product = strings.TrimSuffix(product, sharedSuffix)
 		real, err := strconv.Atoi(labels[countLabel])
 		if err != nil || real < 1 || real > count {
@@ -302,20 +265,11 @@ func (k *dump) takeNode(o *object, line int) error {
 		k.skip("no label names the product of its GPUs", line)
 	}
 	if count > berth.MaxGPUs {
-		return k.refuse(line, "capacity", "node %.80q has %d GPUs, and %d is the most", o.Metadata.Name, count, berth.MaxGPUs)
+		return k.refuse(line, "capacity", "node %.80q has %d GPUs, and %d is the most", o.name, count, berth.MaxGPUs)
 	}
 	gpu := berth.GPU{Product: cmp.Or(product, "gpu")}
-	k.nodes = append(k.nodes, berth.Node{ID: berth.NodeID(o.Metadata.Name), GPUs: slices.Repeat([]berth.GPU{gpu}, count)})
+	k.nodes = append(k.nodes, berth.Node{ID: berth.NodeID(o.name), GPUs: slices.Repeat([]berth.GPU{gpu}, count)})
 	return nil
-}
-
-func sortedKeys(of map[string]string) []string {
-	names := make([]string, 0, len(of))
-	for name := range of {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // unread tells of a resource of some device that is not read: its name has a domain.
@@ -326,30 +280,37 @@ func (k *dump) unread(name string, line int) {
 	}
 }
 
+// rankOf orders containers: those that come first start one after the other.
+func rankOf(c container) int {
+	if c.init {
+		return 0
+	}
+	return 1
+}
+
 // takePod keeps a pod that holds GPUs. Those of its containers come together, and those of each
 // that runs before them are the same ones.
 func (k *dump) takePod(o *object, line int) (kept bool, err error) {
 	p := pod{object: *o, line: line}
 	before, parts := 0, false
-	for i, c := range append(slices.Clone(o.Spec.InitContainers), o.Spec.Containers...) {
+	slices.SortStableFunc(p.containers, func(a, b container) int { return cmp.Compare(rankOf(a), rankOf(b)) })
+	for _, c := range p.containers {
 		gpus := 0
-		for _, list := range []map[string]string{c.Resources.Requests, c.Resources.Limits} {
-			for _, name := range sortedKeys(list) {
-				switch _, whole := gpuResources[name]; {
-				case isPart(name):
-					parts = true
-				case whole:
-					v, err := k.amount(o, line, name, list[name])
-					if err != nil {
-						return false, err
-					}
-					gpus = max(gpus, v)
-				default:
-					k.unread(name, line)
+		for _, asks := range c.resources {
+			switch _, whole := gpuResources[asks.name]; {
+			case isPart(asks.name):
+				parts = true
+			case whole:
+				v, err := k.amount(o, line, asks.name, asks.amount)
+				if err != nil {
+					return false, err
 				}
+				gpus = max(gpus, v)
+			default:
+				k.unread(asks.name, line)
 			}
 		}
-		if i < len(o.Spec.InitContainers) && c.RestartPolicy != "Always" {
+		if c.ends {
 			before = max(before, p.gpus+gpus)
 		} else {
 			p.gpus += gpus
@@ -359,14 +320,12 @@ func (k *dump) takePod(o *object, line int) (kept bool, err error) {
 	switch {
 	case parts:
 		k.skip("holds parts of GPUs", line)
-	case p.gpus == 0 && len(o.Spec.ResourceClaims) > 0:
-		k.skip("holds devices by a resource claim, which is not read", line)
-	case p.gpus == 0:
+	case p.gpus == 0 && len(o.claims) == 0:
 		k.skip("holds no GPU", line)
 	case p.gpus > berth.MaxGPUs:
 		k.skip("asks for more GPUs than a node may have", line)
 	default:
-		if o.Metadata.Namespace == "" {
+		if o.namespace == "" {
 			k.skip("has no namespace: it counts as one of default", line)
 		}
 		k.pods = append(k.pods, p)
@@ -375,85 +334,55 @@ func (k *dump) takePod(o *object, line int) (kept bool, err error) {
 	return false, nil
 }
 
-// ends are the instants at which a part of a pod ended, or something changed about an object.
-func ends(o *object) (list []time.Time) {
-	for i := range o.Status.ContainerStatuses {
-		list = append(list, o.Status.ContainerStatuses[i].State.Terminated.FinishedAt)
-	}
-	for _, c := range o.Status.Conditions {
-		list = append(list, c.LastTransitionTime, c.LastHeartbeatTime)
-	}
-	return list
-}
-
 // end is when a pod ended: zero where it has not. Known says whether the dump tells.
 func (p *pod) end() (at time.Time, known bool) {
-	running := len(p.Status.ContainerStatuses) == 0
-	for i := range p.Status.ContainerStatuses {
-		finished := p.Status.ContainerStatuses[i].State.Terminated.FinishedAt
-		running = running || finished.IsZero()
-		if finished.After(at) {
-			at = finished
-		}
+	switch over := p.phase == "Succeeded" || p.phase == "Failed"; {
+	case !over && (p.parts == 0 || p.running > 0):
+		return time.Time{}, true
+	case over && p.finished.IsZero(): // evicted before its containers could say
+		return p.changed, !p.changed.IsZero()
 	}
-	switch {
-	case p.Status.Phase != "Succeeded" && p.Status.Phase != "Failed":
-		if running {
-			at = time.Time{}
-		}
-		return at, true
-	case at.IsZero(): // evicted before its containers could say
-		for _, c := range p.Status.Conditions {
-			if c.LastTransitionTime.After(at) {
-				at = c.LastTransitionTime
-			}
-		}
-	}
-	return at, !at.IsZero()
+	return p.finished, true
 }
 
 // ownerOf names what a pod is of a gang with: nothing, where it has no owner that makes gangs.
 func ownerOf(p *pod) string {
-	for _, owner := range p.Metadata.OwnerReferences {
-		switch owner.Kind {
-		case "ReplicaSet", "StatefulSet", "DaemonSet", "Node":
-		default:
-			return fmt.Sprintf("%s/%s/%d", owner.Kind, owner.UID, p.gpus)
-		}
+	if p.owner == "" {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("%s/%d", p.owner, p.gpus)
 }
 
 // addJobs makes jobs of the pods.
 func (k *dump) addJobs() {
-	slices.SortStableFunc(k.pods, func(a, b pod) int { return a.Metadata.CreationTimestamp.Compare(b.Metadata.CreationTimestamp) })
+	slices.SortStableFunc(k.pods, func(a, b pod) int { return a.created.Compare(b.created) })
 	gangs := map[string]int{}
 	var groups [][]pod
 	for _, p := range k.pods {
-		if k.shared[p.Spec.NodeName] || strings.HasSuffix(p.Spec.NodeSelector[productLabel], sharedSuffix) || strings.Contains(p.Spec.NodeSelector[productLabel], migInfix) {
+		if k.shared[p.node] || strings.HasSuffix(p.selector[productLabel], sharedSuffix) || strings.Contains(p.selector[productLabel], migInfix) {
 			k.skip("holds parts of GPUs", p.line)
 			continue
 		}
 		name := ownerOf(&p)
 		at, known := gangs[name]
-		if name == "" || !known || p.Metadata.CreationTimestamp.Sub(groups[at][0].Metadata.CreationTimestamp) > together {
+		if name == "" || !known || p.created.Sub(groups[at][0].created) > together {
 			at = len(groups)
 			groups = append(groups, nil)
 			gangs[name] = at
 		}
 		groups[at] = append(groups[at], p)
 	}
-	known := slices.IndexFunc(k.pods, func(p pod) bool { return !p.Metadata.CreationTimestamp.IsZero() })
+	known := slices.IndexFunc(k.pods, func(p pod) bool { return !p.created.IsZero() })
 	for _, pods := range groups {
-		k.addJob(pods, berth.TimeOf(k.pods[max(known, 0)].Metadata.CreationTimestamp))
+		k.addJob(pods, berth.TimeOf(k.pods[max(known, 0)].created))
 	}
 }
 
 func (k *dump) addJob(pods []pod, epoch berth.Time) {
 	p := &pods[0]
-	created, started, ended, open := p.Metadata.CreationTimestamp, p.Status.StartTime, time.Time{}, false
+	created, started, ended, open := p.created, p.started, time.Time{}, false
 	for i := range pods {
-		if at := pods[i].Status.StartTime; at.IsZero() {
+		if at := pods[i].started; at.IsZero() {
 			k.skip("had not started", pods[i].line)
 			return
 		} else if at.After(started) {
@@ -481,11 +410,11 @@ func (k *dump) addJob(pods []pod, epoch berth.Time) {
 		return
 	}
 	spec := berth.Job{
-		ID: berth.JobID(p.Metadata.Namespace + "/" + p.Metadata.Name), Queue: berth.QueueID(cmp.Or(p.Metadata.Namespace, "default")),
+		ID: berth.JobID(p.namespace + "/" + p.name), Queue: berth.QueueID(cmp.Or(p.namespace, "default")),
 		Groups: []berth.Group{{Members: len(pods), Claim: berth.Claim{GPUs: p.gpus}}},
 	}
 	for _, label := range []string{productLabel, amdLabel} {
-		if product := p.Spec.NodeSelector[label]; product != "" {
+		if product := p.selector[label]; product != "" {
 			spec.Groups[0].Selector.Products = []string{product}
 		}
 	}

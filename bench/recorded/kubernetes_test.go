@@ -118,7 +118,7 @@ func TestPodsOfADump(t *testing.T) {
 				`{"kind": "ResourceClaim", "metadata": {"name": "c"}}`,
 			},
 			[]string{"a/p2 at 0s: 1x8, waits 10s, for 59m50s"},
-			[]string{"jobs:4: holds devices by a resource claim, which is not read", `jobs:5: an object of kind "ResourceClaim" is not read`},
+			[]string{"jobs:5: an object of another version than resource.k8s.io/v1, v1beta2 and v1beta1 is not read", "jobs:4: holds devices by a resource claim that is not in the file, is not allocated, or is of another driver's devices; they are in: " + kubectlCommand},
 		},
 		{
 			"two seconds apart over the minute are one gang, and a minute more is not",
@@ -181,4 +181,39 @@ func TestTwoDumps(t *testing.T) {
 		_, err := read(text, "", "")
 		require.ErrorContains(t, err, why)
 	}
+}
+
+// Pods that hold devices by claims are jobs, on nodes that tell of their GPUs in ResourceSlices, in
+// whatever order the objects come.
+func TestDevicesOfClaims(t *testing.T) {
+	gpu := func(i int) string {
+		return fmt.Sprintf(`{"name": "gpu-%d", "attributes": {"type": {"string": "gpu"}, "productName": {"string": "NVIDIA H100 80GB HBM3"}}}`, i)
+	}
+	slice := `{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "spec": {"driver": "gpu.nvidia.com", "nodeName": "n1", "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1}, "devices": [` +
+		gpu(0) + "," + gpu(1) + "," + gpu(2) + "," + gpu(3) + "]}}"
+	claim := func(name string, gpus ...int) string {
+		var results []string
+		for _, i := range gpus {
+			results = append(results, fmt.Sprintf(`{"request": "r", "driver": "gpu.nvidia.com", "pool": "n1", "device": "gpu-%d"}`, i))
+		}
+		return fmt.Sprintf(`{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": %q, "namespace": "a"}, "status": {"allocation": {"devices": {"results": [%s]}}}}`, name, strings.Join(results, ","))
+	}
+	pod := func(name, spec, status string) string {
+		return fmt.Sprintf(`{"kind": "Pod", "metadata": {"name": %q, "namespace": "a", "creationTimestamp": "2026-03-02T08:00:00Z"}, "spec": {"containers": [{}], "resourceClaims": [%s]}, "status": {%s "phase": "Succeeded", "startTime": "2026-03-02T08:00:10Z", "containerStatuses": [{"state": {"terminated": {"finishedAt": "2026-03-02T09:00:00Z"}}}]}}`, name, spec, status)
+	}
+	w, err := read(list(
+		`{"kind": "Node", "metadata": {"name": "n1"}, "status": {"capacity": {"cpu": "96"}}}`,
+		pod("named", `{"name": "x", "resourceClaimName": "mine"}`, ""),
+		pod("made", `{"name": "x", "resourceClaimTemplateName": "t"}`, `"resourceClaimStatuses": [{"name": "x", "resourceClaimName": "made-x-1"}],`),
+		pod("asks", ``, `"extendedResourceClaimStatus": {"resourceClaimName": "ext"},`),
+		claim("mine", 0, 1), claim("made-x-1", 2), claim("ext", 3), slice,
+	), "", "")
+	require.NoError(t, err)
+	require.Empty(t, w.Skipped)
+	require.Equal(t, []string{"n1 4 NVIDIA H100 80GB HBM3"}, fleet(w))
+	gpus := map[string]int{}
+	for i := range w.Jobs {
+		gpus[string(w.Jobs[i].Spec.ID)] = w.Jobs[i].GPUs
+	}
+	require.Equal(t, map[string]int{"a/named": 2, "a/made": 1, "a/asks": 1}, gpus)
 }

@@ -23,7 +23,11 @@ type Error struct {
 	// Field is the key of the innermost object at hand.
 	Field, Reason string
 	TooLarge      bool
+	// Err is that of the reader, if that is why.
+	Err error
 }
+
+func (e *Error) Unwrap() error { return e.Err }
 
 func (e *Error) Error() string {
 	return errtext.Join(errtext.Place("", e.Line, e.Column), e.Field, e.Reason)

@@ -11,7 +11,7 @@ import (
 // kubectl prints them: each by itself, so that a text of any length is read with as much memory as
 // its longest element takes, of which no more than most bytes are allowed. Other members of the
 // objects are told by their keys. What the callbacks are given is theirs until they return. The
-// error is an *Error, or what a callback or the reader answered.
+// error is an *Error, of which that of the reader is a part, or what a callback answered.
 func Items(in io.Reader, most int, other func(key []byte, line int) error, item func(text []byte, line, column int) error) error {
 	s := stream{in: bufio.NewReaderSize(in, 1<<16), most: most, line: 1, column: 1}
 	for documents := 0; ; documents++ {
@@ -46,7 +46,7 @@ func (s *stream) stopped(err error) error {
 	if errors.Is(err, io.EOF) {
 		return s.refuse("the text ends early")
 	}
-	return err
+	return &Error{Line: s.line, Column: s.column, Reason: err.Error(), Err: err}
 }
 
 // take steps over a byte.

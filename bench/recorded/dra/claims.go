@@ -12,7 +12,7 @@ func (r *Reader) claim(c *jsontext.Cursor) error {
 	c.Object(func(key []byte) {
 		switch string(key) {
 		case "apiVersion":
-			known = r.version(c, claim.Line)
+			known = version(c)
 		case "metadata":
 			c.Object(func(key []byte) {
 				switch string(key) {
@@ -34,7 +34,9 @@ func (r *Reader) claim(c *jsontext.Cursor) error {
 	key := [2]string{claim.Namespace, claim.Name}
 	_, twice := r.dump.ofClaim[key]
 	switch {
-	case c.Failed() || !known:
+	case c.Failed():
+	case !known:
+		r.skip(claim.Line, otherVersion)
 	case claim.Name == "":
 		r.skip(claim.Line, "a ResourceClaim without a name is not read")
 	case twice:

@@ -160,8 +160,11 @@ func Refusal(file string, err error) error {
 		return err
 	}
 	kind := workload.ErrRow
-	if bad.TooLarge {
+	switch {
+	case bad.TooLarge, errors.Is(err, workload.ErrLimit):
 		kind = workload.ErrLimit
+	case bad.Err != nil:
+		kind = bad.Err
 	}
 	return &workload.TraceError{File: file, Line: bad.Line, Column: bad.Column, Field: bad.Field, Reason: bad.Reason, Kind: kind}
 }
@@ -206,17 +209,15 @@ func (r *Reader) Take(kind string, text []byte, line, column int) (bool, error) 
 }
 
 // version reads apiVersion, and says whether it is one that is known.
-func (r *Reader) version(c *jsontext.Cursor, line int) bool {
+func version(c *jsontext.Cursor) bool {
 	switch version := c.Bytes(); string(version) {
 	case "resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1":
 		return true
-	default:
-		if !c.Failed() {
-			r.skip(line, "an object of another version than resource.k8s.io/v1, v1beta2 and v1beta1 is not read")
-		}
 	}
 	return false
 }
+
+const otherVersion = "an object of another version than resource.k8s.io/v1, v1beta2 and v1beta1 is not read"
 
 // unread tells of a key of an object unless it is one of those that are known and say nothing here.
 func (r *Reader) unread(c *jsontext.Cursor, key []byte, of, known string) {

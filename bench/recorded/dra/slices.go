@@ -52,9 +52,8 @@ func (r *Reader) slice(c *jsontext.Cursor) error {
 	c.Object(func(key []byte) {
 		switch string(key) {
 		case "apiVersion":
-			s.known = r.version(c, line)
+			s.known = version(c)
 		case "spec":
-			// The driver may stand behind the devices, which are of no use if it is another.
 			r.spec(c, &s, line)
 		default:
 			r.unread(c, key, "a ResourceSlice", " kind metadata ")
@@ -66,6 +65,7 @@ func (r *Reader) slice(c *jsontext.Cursor) error {
 	case c.Failed():
 		return c.Err()
 	case !s.known:
+		r.skip(line, otherVersion)
 	case s.driver != Driver:
 		r.skip(line, "devices of the driver ", strconv.Quote(s.driver[:min(len(s.driver), 60)]), " are not read")
 	case s.pool == "":
