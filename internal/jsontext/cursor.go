@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/berth-sched/berth/internal/errtext"
@@ -76,6 +77,9 @@ func (c *Cursor) Line() int {
 
 // Fail notes an error about what comes next, unless there was one.
 func (c *Cursor) Fail(format string, of ...any) { c.fail(false, format, of...) }
+
+// FailTooLarge is Fail about what is beyond a bound.
+func (c *Cursor) FailTooLarge(format string, of ...any) { c.fail(true, format, of...) }
 
 func (c *Cursor) fail(tooLarge bool, format string, of ...any) {
 	if c.err != nil {
@@ -332,6 +336,26 @@ func (c *Cursor) Int() int64 {
 	if err != nil {
 		c.at = from
 		c.Fail("not a whole number, or too large: %s", errtext.Short(string(c.text[from:])))
+	}
+	return n
+}
+
+// Tenths reads a number of up to 12 digits before the point as tenths, of which more are cut off.
+func (c *Cursor) Tenths() int64 {
+	if kind := c.Kind(); c.err == nil && kind != 0 {
+		c.Fail("not a number")
+	}
+	from := c.at
+	c.number()
+	if c.err != nil {
+		return 0
+	}
+	whole, part, _ := strings.Cut(string(c.text[from:c.at]), ".")
+	n, err := strconv.ParseInt(whole+(part + "0")[:1], 10, 64)
+	if err != nil || len(whole) > 12 {
+		c.at = from
+		c.Fail("not a number without an exponent, or too large")
+		return 0
 	}
 	return n
 }

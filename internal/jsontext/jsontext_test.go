@@ -93,6 +93,21 @@ func TestValues(t *testing.T) {
 		read(c)
 		require.Error(t, c.Err())
 	}
+	for text, want := range map[string]int64{"32": 320, "2.56": 25, "-1.5": -15, "16.0": 160} {
+		c := New([]byte(text), 1, 1)
+		require.Equal(t, want, c.Tenths(), text)
+		require.NoError(t, c.Err())
+	}
+	for _, text := range []string{"1e3", "9999999999999", `"1"`} {
+		c := New([]byte(text), 1, 1)
+		c.Tenths()
+		require.Error(t, c.Err(), text)
+	}
+	c = New([]byte("[1]"), 1, 1)
+	c.FailTooLarge("much")
+	var large *Error
+	require.ErrorAs(t, c.Err(), &large)
+	require.True(t, large.TooLarge)
 	c = New([]byte("99999999999999999999"), 1, 1)
 	c.Int()
 	require.Error(t, c.Err())

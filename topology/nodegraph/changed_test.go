@@ -1,6 +1,7 @@
 package nodegraph
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"regexp"
@@ -27,11 +28,40 @@ type format struct {
 
 var xmlNames, xmlAttributes, xmlPairs = regexp.MustCompile(` (\w+)="|</?(\w+)`), regexp.MustCompile(` \w+="[^"]*"`), regexp.MustCompile(`( \w+="[^"]*")( \w+="[^"]*")`)
 
+var jsonNames, jsonMembers, jsonPairs = regexp.MustCompile(`"(\w+)" ?:|: "(\w+)"`), regexp.MustCompile(`\s*"\w+" ?: [^,{}\[\]]+,`), regexp.MustCompile(`(\s*"\w+" ?: [^,{}\[\]]+,)(\s*"\w+" ?: [^,{}\[\]]+,)`)
+
 var formats = []format{
 	{"nvidia-smi", ParseMatrix, []string{cube}, regexp.MustCompile(`\b((?:GPU|NIC|PHB|PIX|SYS|NV|X|CPU Affinity|NUMA Affinity|NIC Legend)\d*)\b`), regexp.MustCompile(`\t *\w+ *|[^\n]+\n`), regexp.MustCompile(`(\n[^\n]+)(\n[^\n]+)`), ""},
 	{"rocm-smi", ParseROCm, []string{rocmPairs}, regexp.MustCompile(`([\w ]*\w+)`), regexp.MustCompile(` +\w+ *|[^\n]+\n`), regexp.MustCompile(`(\n[^\n]+)(\n[^\n]+)`), ""},
 	{"NCCL", ParseNCCL, []string{tree}, xmlNames, xmlAttributes, xmlPairs, ""},
 	{"hwloc", ParseHwloc, []string{hwlocPair, hwlocSwitches(9, 9, 9, 8)}, xmlNames, xmlAttributes, xmlPairs, " subtype="},
+	{"amd-smi", ParseAMDTopology, []string{amdTopology(3, func(a, b int) int { return a ^ b - 2 })}, jsonNames, jsonMembers, jsonPairs, ""},
+	{"amd-smi static", readAMD, []string{amdGPUs(2, "AMD Instinct MI300A")}, jsonNames, jsonMembers, jsonPairs, ""},
+	{"fmpm", readFabric, []string{fmpm(1, []int{1, 2}, []int{1}, []int{2})}, jsonNames, jsonMembers, jsonPairs, ""},
+}
+
+// readAMD and readFabric put what readers of other things read into a Spec, each value by itself, to
+// compare it.
+func readAMD(file, text string) (Spec, error) {
+	gpus, told, err := ParseAMDGPUs(file, text)
+	s := Spec{Skipped: told}
+	for _, g := range gpus {
+		s.GPUs = append(s.GPUs, GPUSpec{Bus: g.Bus, NUMA: g.NUMA, PCIeMBps: g.PCIeMBps}, GPUSpec{Bus: g.UUID}, GPUSpec{Bus: g.Product, PCIeMBps: g.MemoryMiB},
+			GPUSpec{Bus: g.ComputePartition, PCIeMBps: int64(g.Partition)}, GPUSpec{Bus: g.MemoryPartition, PCIeMBps: 1 + int64(g.Index)})
+	}
+	return s, err
+}
+
+func readFabric(file, text string) (Spec, error) {
+	partitions, told, err := ParseFabricPartitions(file, text)
+	s := Spec{Skipped: told}
+	for _, partition := range partitions {
+		s.GPUs = append(s.GPUs, GPUSpec{Bus: fmt.Sprint(partition.ID, partition.Active)})
+		for _, g := range partition.GPUs {
+			s.GPUs = append(s.GPUs, GPUSpec{Bus: g.Bus, PCIeMBps: int64(g.NVLinks)}, GPUSpec{Bus: g.UUID, PCIeMBps: 1 + int64(g.PhysicalID)})
+		}
+	}
+	return s, err
 }
 
 // pick is one of the matches.

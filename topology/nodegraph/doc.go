@@ -7,9 +7,11 @@
 // The embedder's part:
 //
 //  1. Get a [Spec]: from the text of "nvidia-smi topo -m" with [ParseMatrix], of "rocm-smi
-//     --showtopo" with [ParseROCm], of "lstopo --of xml" with [ParseHwloc], from NCCL's topology
-//     XML with [ParseNCCL], or filled in by hand from a driver. Look at its Skipped.
-//  2. Set its Product, which no such text tells but hwloc's: it decides how fast a link is.
+//     --showtopo" with [ParseROCm], of "amd-smi topology --json" with [ParseAMDTopology], of "lstopo
+//     --of xml" with [ParseHwloc], from NCCL's topology XML with [ParseNCCL], or filled in by hand
+//     from a driver. Look at its Skipped.
+//  2. Set its Product, which no such text tells but hwloc's: it decides how fast a link is. Of AMD's
+//     GPUs [ParseAMDGPUs] and [DescribeAMD] add it, with NUMA nodes.
 //  3. Make a [Graph] with [NewGraph]. Keep one for all nodes that are alike: equal
 //     [Graph.Key].
 //  4. Ask.
@@ -24,7 +26,9 @@
 //	set, score := g.Best(free, 4)
 //	fmt.Printf("GPUs %b, %d MB/s\n", set, score.AllReduce)
 //
-// A set of GPUs is a word, in which bit i stands for GPU i; so is a set of NICs.
+// A set of GPUs is a word, in which bit i stands for GPU i; so is a set of NICs. Where only some
+// sets may be used together, as NVIDIA's Fabric Manager hands them to virtual machines,
+// [ParseFabricPartitions] and [NewAllowedSets] tell which, and [Graph.BestOf] chooses among them.
 //
 // # Units
 //
