@@ -14,6 +14,7 @@ import (
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/input"
 	"github.com/berth-sched/berth/internal/jsontext"
 )
 
@@ -56,7 +57,7 @@ func readKubernetes(file string, in io.Reader) (*source, error) {
 		source: source{file: file, Kind: "a dump of kubectl", taken: map[berth.JobID]bool{}},
 		seen:   map[string]bool{}, shared: map[string]bool{}, devices: dra.NewReader(file),
 	}
-	if err := jsontext.Items(in, maxObject, isOfSlurm, k.item); err != nil {
+	if err := input.Items(in, maxObject, isOfSlurm, k.item); err != nil {
 		return nil, dra.Refusal(file, err)
 	}
 	k.addDevices()

@@ -20,8 +20,8 @@ import (
 // the most of all of them, at 50 GB/s for each link whatever the product. Other paths are SYS, as
 // nothing tells NUMA nodes here: [DescribeAMD] adds those, the product, and the rates of PCIe.
 //
-// GPUs are numbered without gaps, in any order. Keys and words that are not known, XGMI over several
-// hops, or that is disabled, and links of which something is not told are listed in Spec.Skipped.
+// GPUs are numbered without gaps, in any order. Spec.Skipped lists keys and words that are not
+// known, XGMI over several hops or that is disabled, and links of which something is not told.
 // Errors are of type *Error with line and column. O(length of the text).
 func ParseAMDTopology(file, text string) (Spec, error) {
 	p := amdParser{file: file, c: jsontext.New([]byte(text), 1, 1)}
@@ -42,8 +42,8 @@ type AMDGPU struct {
 	NUMA NUMANode
 	// PCIeMBps is the greatest rate of the port in MB/s one way; zero: not told.
 	PCIeMBps int64
-	// MemoryMiB is the memory; zero: not told.
-	MemoryMiB int64
+	// VRAMMiB is the memory; zero: not told.
+	VRAMMiB int64
 	// Partition is the number of the partition in its GPU, and ComputePartition and MemoryPartition
 	// the modes, such as CPX and NPS4; empty: not told.
 	Partition                         int
@@ -424,7 +424,7 @@ func (p *amdParser) described(gpu *AMDGPU, key []byte) {
 	case "vram":
 		in("vram", func(key string) bool {
 			if key == "size" || key == "vram_size" {
-				gpu.MemoryMiB = p.measure("MB") / 10
+				gpu.VRAMMiB = p.measure("MB") / 10
 				return true
 			}
 			return false

@@ -66,7 +66,7 @@ func TestAMDTopology(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, skips)
 	require.Equal(t, AMDGPU{
-		Index: 7, Bus: "0000:0c:00.0", Product: "AMD Instinct MI300X", NUMA: NUMANodeOf(1), PCIeMBps: 63_015, MemoryMiB: 196_592,
+		Index: 7, Bus: "0000:0c:00.0", Product: "AMD Instinct MI300X", NUMA: NUMANodeOf(1), PCIeMBps: 63_015, VRAMMiB: 196_592,
 		ComputePartition: "SPX", MemoryPartition: "NPS1",
 	}, gpus[7])
 	spec, err = DescribeAMD(spec, gpus)

@@ -19,8 +19,8 @@ type format struct {
 	name  string
 	parse func(file, text string) (Spec, error)
 	good  []string
-	// renamed finds names, which end with the first group that matches; removed the parts that may be
-	// missing or there twice. Of swapped the two groups change places.
+	// renamed finds names, which end with the first group that matches, and removed the parts that
+	// may be missing or there twice. Of swapped the two groups change places.
 	renamed, removed, swapped *regexp.Regexp
 	// free is a part without which there is nothing to tell; empty: no such part.
 	free string
@@ -40,13 +40,13 @@ var formats = []format{
 	{"fmpm", readFabric, []string{fmpm(1, []int{1, 2}, []int{1}, []int{2})}, jsonNames, jsonMembers, jsonPairs, ""},
 }
 
-// readAMD and readFabric put what readers of other things read into a Spec, each value by itself, to
-// compare it.
+// readAMD and readFabric put what readers of other things read into a Spec, each value by itself,
+// to compare it.
 func readAMD(file, text string) (Spec, error) {
 	gpus, told, err := ParseAMDGPUs(file, text)
 	s := Spec{Skipped: told}
 	for _, g := range gpus {
-		s.GPUs = append(s.GPUs, GPUSpec{Bus: g.Bus, NUMA: g.NUMA, PCIeMBps: g.PCIeMBps}, GPUSpec{Bus: g.UUID}, GPUSpec{Bus: g.Product, PCIeMBps: g.MemoryMiB},
+		s.GPUs = append(s.GPUs, GPUSpec{Bus: g.Bus, NUMA: g.NUMA, PCIeMBps: g.PCIeMBps}, GPUSpec{Bus: g.UUID}, GPUSpec{Bus: g.Product, PCIeMBps: g.VRAMMiB},
 			GPUSpec{Bus: g.ComputePartition, PCIeMBps: int64(g.Partition)}, GPUSpec{Bus: g.MemoryPartition, PCIeMBps: 1 + int64(g.Index)})
 	}
 	return s, err

@@ -7,11 +7,11 @@
 // The embedder's part:
 //
 //  1. Get a [Spec]: from the text of "nvidia-smi topo -m" with [ParseMatrix], of "rocm-smi
-//     --showtopo" with [ParseROCm], of "amd-smi topology --json" with [ParseAMDTopology], of "lstopo
-//     --of xml" with [ParseHwloc], from NCCL's topology XML with [ParseNCCL], or filled in by hand
-//     from a driver. Look at its Skipped.
-//  2. Set its Product, which no such text tells but hwloc's: it decides how fast a link is. Of AMD's
-//     GPUs [ParseAMDGPUs] and [DescribeAMD] add it, with NUMA nodes.
+//     --showtopo" with [ParseROCm], of "amd-smi topology --json" with [ParseAMDTopology], of
+//     "lstopo --of xml" with [ParseHwloc], from NCCL's topology XML with [ParseNCCL], or filled in
+//     by hand from a driver. Look at its Skipped.
+//  2. Set its Product, which no such text tells but hwloc's: it decides how fast a link is. Of
+//     AMD's GPUs [ParseAMDGPUs] and [DescribeAMD] add it, with NUMA nodes.
 //  3. Make a [Graph] with [NewGraph]. Keep one for all nodes that are alike: equal
 //     [Graph.Key].
 //  4. Ask.

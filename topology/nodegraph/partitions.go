@@ -10,8 +10,8 @@ import (
 	"github.com/berth-sched/berth/internal/jsontext"
 )
 
-// A FabricPartition is a set of GPUs that NVIDIA's Fabric Manager can join over NVSwitches while the
-// others stay apart, as machines need that hand GPUs to virtual machines.
+// A FabricPartition is a set of GPUs that NVIDIA's Fabric Manager can join over NVSwitches while
+// the others stay apart, as machines need that hand GPUs to virtual machines.
 type FabricPartition struct {
 	// ID is by what the Fabric Manager activates it.
 	ID int
@@ -22,8 +22,8 @@ type FabricPartition struct {
 
 // A FabricGPU of a FabricPartition.
 type FabricGPU struct {
-	// PhysicalID is the number of its module, from 1 on most boards: "Module ID" of nvidia-smi -q. It
-	// is not the index of the driver, whose order is that of PCI addresses.
+	// PhysicalID is the number of its module, from 1 on most boards: "Module ID" of nvidia-smi -q.
+	// It is not the index of the driver, whose order is that of PCI addresses.
 	PhysicalID int
 	// UUID and Bus are the names and the address; empty where the Fabric Manager sees no GPU, as
 	// beside virtual machines that have it.
@@ -205,8 +205,8 @@ func NewAllowedSets(partitions []FabricPartition, modules []int) (AllowedSets, e
 	return a, nil
 }
 
-// Allows reports whether the GPUs of a set, bit i for GPU i, may be used together: they are those of
-// a partition. O(partitions).
+// Allows reports whether the GPUs of a set, bit i for GPU i, may be used together: they are those
+// of a partition. O(partitions).
 func (a AllowedSets) Allows(set uint64) bool {
 	_, is := a.ID(set)
 	return is

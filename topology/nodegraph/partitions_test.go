@@ -102,10 +102,20 @@ func TestBestOfIsAllowedAndBest(t *testing.T) {
 func TestFabricRefusals(t *testing.T) {
 	good := fmpm(1, []int{1, 2}, []int{1}, []int{2})
 	for _, bad := range [][2]string{
-		{good, ""}, {good, "[]"}, {good, "{}"}, {good, `{"partitionInfo":[1]}`}, {good, `{"partitionInfo":[{}]}`},
+		{good, ""},
+		{good, "[]"},
+		{good, "{}"},
+		{good, `{"partitionInfo":[1]}`},
+		{good, `{"partitionInfo":[{}]}`},
 		{good, `{"partitionInfo":[{"partitionId":3,"numGpus":2,"gpuPhysicalIds":[4,6]}]}`},
-		{`"partitionId" : 0`, `"partitionId" : 1`}, {`"partitionId" : 0,`, ``}, {`"isActive" : 0`, `"isActive" : 2`}, {`"numGpus" : 2`, `"numGpus" : 3`},
-		{`"physicalId" : 1,`, ``}, {`"physicalId" : 1`, `"physicalId" : "one"`}, {`"numPartitions" : 3`, `"numPartitions" : 4`}, {`"isActive" : 0,`, `"isActive" : 0, "isActive" : 0,`},
+		{`"partitionId" : 0`, `"partitionId" : 1`},
+		{`"partitionId" : 0,`, ``},
+		{`"isActive" : 0`, `"isActive" : 2`},
+		{`"numGpus" : 2`, `"numGpus" : 3`},
+		{`"physicalId" : 1,`, ``},
+		{`"physicalId" : 1`, `"physicalId" : "one"`},
+		{`"numPartitions" : 3`, `"numPartitions" : 4`},
+		{`"isActive" : 0,`, `"isActive" : 0, "isActive" : 0,`},
 	} {
 		text := strings.Replace(good, bad[0], bad[1], 1)
 		require.NotEqual(t, good, text)

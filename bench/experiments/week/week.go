@@ -30,7 +30,8 @@ With Slurm, three commands; -nodes, -topology and -shares are optional:
   -jobs      what sacct wrote with --parsable2 (columns in any order; JobID, Submit, Account or
              Partition, Elapsed or Start and End, ReqTRES or AllocTRES are needed), a log in the
              Standard Workload Format, of which the queue is taken for the account, or what
-             "kubectl get nodes,pods -A -o json" printed
+             "kubectl get nodes,pods,resourceslices,resourceclaims -A -o json" printed (the last two
+             only where GPUs are given by claims)
   -nodes     what "scontrol show node" printed
   -topology  topology.conf or topology.yaml, as Slurm reads it
   -shares    what "sshare --all --parsable" printed, or lines such as physics|40 under the header

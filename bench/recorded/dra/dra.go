@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/internal/input"
 	"github.com/berth-sched/berth/internal/jsontext"
 	"github.com/berth-sched/berth/internal/skipped"
 	"github.com/berth-sched/berth/mig"
@@ -118,7 +119,7 @@ type deviceKey struct{ pool, name string }
 // times the objects that are kept.
 func Read(file string, in io.Reader) (*Dump, error) {
 	r := NewReader(file)
-	err := jsontext.Items(in, maxObject, func([]byte, int) error { return nil }, func(text []byte, line, column int) error {
+	err := input.Items(in, maxObject, func([]byte, int) error { return nil }, func(text []byte, line, column int) error {
 		kind, _, err := KindOf(text, line, column)
 		if err != nil {
 			return err

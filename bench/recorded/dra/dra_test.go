@@ -246,14 +246,20 @@ func TestHostileDumpsCostLittle(t *testing.T) {
 	const begin = `{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","spec":{"driver":"gpu.nvidia.com","nodeName":"n","pool":{"name":"p","resourceSliceCount":1},`
 	const claim = `{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"c"},`
 	for _, c := range []struct{ begin, element, end string }{
-		{`{"items":[`, `1`, `]}`}, {`{"items":[`, `{}`, `]}`}, {`{"items":[`, `{"kind":"ResourceSlice"}`, `]}`}, {`{"items":[`, `{"kind":"ResourceClaim"}`, `]}`},
-		{`{"items":[` + begin + `"devices":[`, `1`, `]}}]}`}, {`{"items":[` + begin + `"devices":[`, `{}`, `]}}]}`},
+		{`{"items":[`, `1`, `]}`},
+		{`{"items":[`, `{}`, `]}`},
+		{`{"items":[`, `{"kind":"ResourceSlice"}`, `]}`},
+		{`{"items":[`, `{"kind":"ResourceClaim"}`, `]}`},
+		{`{"items":[` + begin + `"devices":[`, `1`, `]}}]}`},
+		{`{"items":[` + begin + `"devices":[`, `{}`, `]}}]}`},
 		{`{"items":[` + begin + `"sharedCounters":[`, `{}`, `]}}]}`},
 		{`{"items":[` + begin + `"devices":[{"name":"gpu-0","taints":[`, `{}`, `]}]}}]}`},
 		{`{"items":[` + begin + `"devices":[{"name":"gpu-0","consumesCounters":[`, `{}`, `]}]}}]}`},
-		{`{"items":[` + claim + `"status":{"reservedFor":[`, `{}`, `]}}]}`}, {`{"items":[` + claim + `"status":{"reservedFor":[`, `{"name":"a","resource":"pods"}`, `]}}]}`},
+		{`{"items":[` + claim + `"status":{"reservedFor":[`, `{}`, `]}}]}`},
+		{`{"items":[` + claim + `"status":{"reservedFor":[`, `{"name":"a","resource":"pods"}`, `]}}]}`},
 		{`{"items":[` + claim + `"status":{"allocation":{"devices":{"results":[`, `{}`, `]}}}}]}`},
-		{`{"items":[` + claim + `"spec":{"devices":{"requests":[`, `{}`, `]}}}]}`}, {`{"items":[` + claim + `"spec":{"devices":{"constraints":[`, `1`, `]}}}]}`},
+		{`{"items":[` + claim + `"spec":{"devices":{"requests":[`, `{}`, `]}}}]}`},
+		{`{"items":[` + claim + `"spec":{"devices":{"constraints":[`, `1`, `]}}}]}`},
 		{`{"items":[`, claim[:len(claim)-1] + `}`, `]}`},
 		{`{"items":[`, begin + `"devices":[` + hostile.List("", `{"name":"gpu-0","attributes":{"type":{"string":"gpu"}}}`, maxDevices, "") + `]}}`, `]}`},
 	} {

@@ -198,8 +198,8 @@ type Held struct {
 	GPUs int
 	// Parts says that there are partitions or shares, too.
 	Parts bool
-	// Untold is how many of its claims are not in the file, or hold nothing yet, or devices of other
-	// drivers alone.
+	// Untold is how many of its claims are not in the file, or hold nothing yet, or devices of
+	// other drivers alone.
 	Untold int
 }
 

@@ -38,12 +38,12 @@ func (l counts) of(name string) (int64, bool) {
 
 // A slice is a ResourceSlice as it is read.
 type slice struct {
-	driver, node, pool    string
-	generation            int64
-	want                  int
-	known, all, selective bool
-	devices               []Device
-	sets                  map[string]counts
+	driver, node, pool string
+	generation         int64
+	want               int
+	known              bool
+	devices            []Device
+	sets               map[string]counts
 }
 
 // slice reads a ResourceSlice.
@@ -123,10 +123,7 @@ func (r *Reader) spec(c *jsontext.Cursor, s *slice, line int) {
 				s.sets[name] = l
 			})
 		case "allNodes", "nodeSelector", "perDeviceNodeSelection":
-			if c.Kind() == '{' || c.Kind() == 't' {
-				s.selective = true
-			}
-			c.Skip()
+			c.Skip() // a device without a node is told
 		default:
 			r.unread(c, key, "the spec of a ResourceSlice", " ")
 		}

@@ -1,17 +1,19 @@
-package jsontext
+package input
 
 import (
 	"bufio"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/berth-sched/berth/internal/jsontext"
 )
 
 // Items tells the elements of "items" of an object, or of several objects one after the other, as
 // kubectl prints them: each by itself, so that a text of any length is read with as much memory as
 // its longest element takes, of which no more than most bytes are allowed. Other members of the
 // objects are told by their keys. What the callbacks are given is theirs until they return. The
-// error is an *Error, of which that of the reader is a part, or what a callback answered.
+// error is a *jsontext.Error, of which that of the reader is a part, or what a callback answered.
 func Items(in io.Reader, most int, other func(key []byte, line int) error, item func(text []byte, line, column int) error) error {
 	s := stream{in: bufio.NewReaderSize(in, 1<<16), most: most, line: 1, column: 1}
 	for documents := 0; ; documents++ {
@@ -39,14 +41,14 @@ type stream struct {
 }
 
 func (s *stream) refuse(format string, of ...any) error {
-	return &Error{Line: s.line, Column: s.column, Reason: fmt.Sprintf(format, of...)}
+	return &jsontext.Error{Line: s.line, Column: s.column, Reason: fmt.Sprintf(format, of...)}
 }
 
 func (s *stream) stopped(err error) error {
 	if errors.Is(err, io.EOF) {
 		return s.refuse("the text ends early")
 	}
-	return &Error{Line: s.line, Column: s.column, Reason: err.Error(), Err: err}
+	return &jsontext.Error{Line: s.line, Column: s.column, Reason: err.Error(), Err: err}
 }
 
 // take steps over a byte.
@@ -128,7 +130,7 @@ func (s *stream) key() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := New(s.buffer, line, column)
+	c := jsontext.New(s.buffer, line, column)
 	key := append([]byte(nil), c.Bytes()...)
 	if c.End(); c.Failed() {
 		return nil, c.Err()
@@ -150,7 +152,7 @@ func (s *stream) skip() error {
 	if err != nil {
 		return err
 	}
-	c := New(s.buffer, line, column)
+	c := jsontext.New(s.buffer, line, column)
 	c.Skip()
 	c.End()
 	return c.Err()
@@ -205,7 +207,7 @@ func (s *stream) value() (line, column int, err error) {
 		case err != nil:
 			return 0, 0, s.stopped(err)
 		case len(s.buffer) == s.most:
-			return 0, 0, &Error{Line: line, Column: column, Reason: fmt.Sprintf("a value of more than %d bytes", s.most), TooLarge: true}
+			return 0, 0, &jsontext.Error{Line: line, Column: column, Reason: fmt.Sprintf("a value of more than %d bytes", s.most), TooLarge: true}
 		}
 		b := next[0]
 		if depth == 0 && !quoted && len(s.buffer) > 0 {
