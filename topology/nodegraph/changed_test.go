@@ -174,3 +174,45 @@ func diffOf(a, b string) string {
 	from := max(0, at-60)
 	return a[from:min(len(a), at+60)] + "\n-----\n" + b[from:min(len(b), at+60)]
 }
+
+// Each thing that a reader of a table or of NCCL's XML passes over is told by its reason.
+func TestReadersTellWhatTheyPassOver(t *testing.T) {
+	const guess = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSYS\t0-7\nGPU1\tSYS\t X \t8-15\n"
+	const display = `<system><cpu numaid="0"><pci busid="1" class="0x030200" vendor="0x10de"/></cpu></system>`
+	for _, c := range []struct {
+		parse           func(file, text string) (Spec, error)
+		good, from, to  string
+		says            string
+		differsInResult bool
+	}{
+		{ParseMatrix, cube, "NUMA Affinity\n", "NUMA Affinity\tColour\n", "the column Colour is not read", false},
+		{ParseMatrix, cube, "0-19\t0\n", "0-19\t0\t\tN/A\tblue\n", "cells behind those of the headings are not read", false},
+		{ParseMatrix, cube, "\n\nNIC Legend", "\nNIC9\tPIX\n\nNIC Legend", "a row that no heading announces is not read", false},
+		{ParseMatrix, cube, "NIC Legend:", "Legend of NICs:", "the name of a NIC outside of the NIC legend is not read", true},
+		{ParseMatrix, cube, "  NIC3: mlx5_3\n", "", "no legend names a NIC: it keeps the number of its column", true},
+		{ParseMatrix, cube, "  NIC1: mlx5_1\n", "  HCA1: mlx5_1\n", "an entry of the NIC legend that is of no NIC is not read, nor what comes after it", true},
+		{ParseMatrix, cube, "0-19\t0\n", "0-19\n", "a row ends before its NUMA node, which is not known then", true},
+		{ParseMatrix, guess, "8-15", "8-15", "no NUMA node is told: those of equal CPU Affinity count as one", false},
+		{ParseROCm, rocmPairs, "GPU[1]\t\t: (Topology) Numa Node: 0", "GPU[1]\t\t: (Topology) Memory: 0", "a line that tells no NUMA node is not read in the section \"Numa Nodes\"", true},
+		{ParseROCm, rocmPairs, "GPU[1]\t\t: (Topology) Numa Node: 0\n", "", "no NUMA node is told of a GPU: its paths over PCIe count as SYS", true},
+		{ParseROCm, rocmPairs, "= Hops between", "= Leaps between", "the section \"Leaps between two GPUs\" is not read", false},
+		{ParseROCm, rocmPairs, "= Hops between", "= Leaps between", "no hops are told: each XGMI counts as a link of its own", false},
+		{ParseNCCL, tree, `<gpu dev="1" sm="80">`, `<gpu dev="1" sm="80" colour="1">`, "the attribute colour of gpu is not read", false},
+		{ParseNCCL, tree, `class="0x010802"/>`, `/>`, "a pci that holds nothing and has no class is not read", false},
+		{ParseNCCL, tree, `    <nic><net name="eth0" speed="100000"/></nic>`, `    <nic></nic>`, "a nic that is on no pci and has no net is not read", true},
+		{ParseNCCL, tree, ` speed="25000"`, ``, "the speed of a NIC is not told: that of its PCIe link counts", true},
+		{ParseNCCL, tree, ` link_speed="8 GT/s"`, ``, "the PCIe link of a NIC is not told: it counts as wide enough", true},
+		{ParseNCCL, display, `class="0x030200" vendor="0x10de"/>`, `class="0x030000"/>`, "a display of no known vendor counts as a GPU", false},
+		{ParseNCCL, display, `vendor="0x10de"/>`, `vendor="0x10de"/><pci busid="2" class="0x030000" vendor="0x1a03"/>`, "a display or an accelerator that is none of NVIDIA's or AMD's GPUs is not read", false},
+	} {
+		want, err := c.parse("", c.good)
+		require.NoError(t, err)
+		text := strings.Replace(c.good, c.from, c.to, 1)
+		require.True(t, text != c.good || c.from == c.to, c.from)
+		got, err := c.parse("", text)
+		require.NoError(t, err, c.to)
+		require.True(t, told(got, c.says), "%s: %v", c.to, got.Skipped)
+		require.True(t, c.from == c.to || !told(want, c.says), c.says)
+		require.Equal(t, c.differsInResult, !equalSpecs(want, got), c.says)
+	}
+}

@@ -20,6 +20,8 @@ func (r *Reader) claim(c *jsontext.Cursor) error {
 					claim.Name = c.Text()
 				case "namespace":
 					claim.Namespace = c.Text()
+				default:
+					r.unread(c, key, "the metadata of a ResourceClaim", " uid resourceVersion creationTimestamp deletionTimestamp deletionGracePeriodSeconds annotations labels ownerReferences finalizers managedFields generateName generation selfLink ")
 				}
 			})
 		case "spec":

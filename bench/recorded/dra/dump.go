@@ -160,18 +160,22 @@ func (d *Dump) agree(limits counts, devices []*Device) bool {
 	if model == nil || len(parts) > mig.MaxPlacements || model.divided() == nil {
 		return false
 	}
-	left := make(counts, len(limits))
-	copy(left, limits)
-	same := true
-	take := func(of counts, sign int64) (fits bool) {
+	left, same := make([]int64, len(limits)), true
+	for i, limit := range limits {
+		left[i] = limit.value
+	}
+	uses := make([][]int64, len(parts)) // of each counter
+	for j, part := range parts {
+		uses[j] = make([]int64, len(limits))
+		for i, limit := range limits {
+			uses[j][i], _ = part.uses.of(limit.name)
+		}
+	}
+	take := func(of []int64, sign int64) (fits bool) {
 		fits = true
-		for _, c := range of {
-			if i, found := slices.BinarySearchFunc(left, c.name, func(l count, name string) int { return strings.Compare(l.name, name) }); found {
-				left[i].value -= sign * c.value
-				fits = fits && left[i].value >= 0
-			} else {
-				fits = false
-			}
+		for i := range left {
+			left[i] -= sign * of[i]
+			fits = fits && left[i] >= 0
 		}
 		return fits
 	}
@@ -180,12 +184,12 @@ func (d *Dump) agree(limits counts, devices []*Device) bool {
 	extend = func(from int, s mig.State) {
 		for j := from; j < len(parts) && same; j++ {
 			next, allowed := model.lattice.Toggle(s, model.number[parts[j].Partition])
-			if fits := take(parts[j].uses, 1); fits != allowed {
+			if fits := take(uses[j], 1); fits != allowed {
 				same = false
 			} else if fits {
 				extend(j+1, next)
 			}
-			take(parts[j].uses, -1)
+			take(uses[j], -1)
 		}
 	}
 	extend(0, 0)

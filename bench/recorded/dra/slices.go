@@ -1,6 +1,7 @@
 package dra
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strconv"
@@ -252,9 +253,13 @@ func (r *Reader) part(c *jsontext.Cursor, d *raw, key []byte) {
 		c.Object(func(key []byte) { r.attribute(c, d, strings.TrimPrefix(string(key), Driver+"/")) })
 	case "capacity":
 		c.Object(func(key []byte) {
-			is := strings.TrimPrefix(string(key), Driver+"/") == "memory"
-			if v, ok := r.value(c); ok && is {
-				d.MemoryMiB = v >> 20
+			switch string(key) {
+			case "memory", Driver + "/memory":
+				if v, ok := r.value(c); ok {
+					d.MemoryMiB = v >> 20
+				}
+			default:
+				r.unread(c, bytes.TrimPrefix(key, []byte(Driver+"/")), "the capacity of a device", " multiprocessors copyEngines decoders encoders jpegEngines ofaEngines ")
 			}
 		})
 	case "consumesCounters":
@@ -292,6 +297,10 @@ func (r *Reader) part(c *jsontext.Cursor, d *raw, key []byte) {
 	}
 }
 
+// knownAttributes are those of the driver that say nothing here.
+const knownAttributes = " brand architecture cudaComputeCapability cudaDriverVersion driverVersion addressingMode parentUUID " +
+	"resource.kubernetes.io/pcieRoot minor index gpuModuleID partition1 partition2 partition4 partition8 partition16 "
+
 // attribute reads {"string": "gpu"} and the like.
 func (r *Reader) attribute(c *jsontext.Cursor, d *raw, name string) {
 	var text string
@@ -319,6 +328,10 @@ func (r *Reader) attribute(c *jsontext.Cursor, d *raw, name string) {
 		d.PCI = text
 	case "resource.kubernetes.io/numaNode", "numaNode":
 		d.NUMA = int(min(max(number, -1), 1<<20))
+	default:
+		if !strings.Contains(knownAttributes, " "+name+" ") {
+			r.skip(c.Line(), "the attribute ", name[:min(len(name), 60)], " of a device is not read")
+		}
 	}
 }
 
