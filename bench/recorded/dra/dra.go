@@ -175,8 +175,6 @@ type Reader struct {
 	dump  *Dump
 	pools map[string]*pool
 	order []*pool
-	// devices are those of the slice at hand.
-	devices []Device
 }
 
 // NewReader is a Reader of a file of that name.

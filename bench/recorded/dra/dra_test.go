@@ -198,6 +198,13 @@ func TestNodesOfTaintsSharesAndPartitionsThatExist(t *testing.T) {
 	require.Empty(t, d.Skipped, "shares of one GPU")
 	require.Equal(t, Held{Parts: true}, d.Held("a", []string{"c"}))
 
+	for _, part := range []string{`"shareID": "s"`, `"consumedCapacity": {"memory": "1Gi"}`} {
+		text := strings.Replace(claimOf("c", "n1", "gpu-0"), `"device": "gpu-0"`, `"device": "gpu-0", `+part, 1)
+		require.Equal(t, Held{Parts: true}, read(t, list(text)).Held("a", []string{"c"}), "without slices, too")
+	}
+	require.Equal(t, Held{GPUs: 1}, read(t, list(claimOf("c", "n1", "gpu-0"))).Held("a", []string{"c"}))
+	require.Equal(t, Held{Parts: true}, read(t, list(claimOf("c", "n1", "gpu-0-mig-1g10gb-19-0"))).Held("a", []string{"c"}))
+
 	instance := `{"name":"gpu-0-mig-3g40gb-9-4","attributes":{"type":{"string":"mig"},"profile":{"string":"3g.40gb"},"uuid":{"string":"MIG-1"},"productName":{"string":"` + h100 + `"}}}`
 	nodes, told = read(t, one(instance)).Nodes()
 	require.Empty(t, told)

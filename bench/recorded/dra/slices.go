@@ -49,7 +49,7 @@ type slice struct {
 
 // slice reads a ResourceSlice.
 func (r *Reader) slice(c *jsontext.Cursor) error {
-	s, line := slice{devices: r.devices[:0]}, c.Line()
+	s, line := slice{}, c.Line()
 	c.Object(func(key []byte) {
 		switch string(key) {
 		case "apiVersion":
@@ -61,7 +61,6 @@ func (r *Reader) slice(c *jsontext.Cursor) error {
 		}
 	})
 	c.End()
-	r.devices = s.devices
 	switch {
 	case c.Failed():
 		return c.Err()
@@ -467,7 +466,7 @@ func (r *Reader) keep(s *slice, line int) {
 		return
 	}
 	p.have++
-	kept := make([]Device, 0, len(s.devices))
+	kept := s.devices[:0]
 	for _, d := range s.devices {
 		d.Pool = s.pool
 		if d.Node = cmp.Or(d.Node, s.node); d.Node == "" {
