@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/markup"
 	"github.com/berth-sched/berth/internal/skipped"
@@ -22,6 +23,10 @@ type SMIReport struct {
 	// Health of each GPU, and what is not as it should be.
 	Health   []Health
 	Findings []Finding
+	// Modules has for each GPU the number of its module, by which partitions of NVIDIA's Fabric
+	// Manager name it (see [nodegraph.NewAllowedSets]): not the index. Not known where a GPU has
+	// none, or the driver does not tell.
+	Modules []berth.Ordinal
 	// MIGDevices are the compute instances of all GPUs, in the order of the report.
 	MIGDevices []MIGDevice
 	// Skipped lists the parts of the report that were passed over.
@@ -47,10 +52,10 @@ type MIGDevice struct {
 // ParseSMI reads what "nvidia-smi -q -x" prints. The file's name is for errors.
 //
 // It looks at: driver_version, attached_gpus, and of each gpu its product, UUID, addresses,
-// minor number, memory, MIG mode and devices, processes that compute, state and clique in an NVLink
-// fabric, recovery action (before driver 570: what gpu_reset_status says), errors of memory,
-// remapped rows, retired pages, pending repairs, reasons for low clocks, temperature, power and
-// utilization. Sections of other matters that nvidia-smi is known to write are passed over; all
+// minor number, module, memory, MIG mode and devices, processes that compute, state and clique in
+// an NVLink fabric, recovery action (before driver 570: what gpu_reset_status says), errors of
+// memory, remapped rows, retired pages, pending repairs, reasons for low clocks, temperature, power
+// and utilization. Sections of other matters that nvidia-smi is known to write are passed over; all
 // that is not known, text around the report, and GPUs that are attached and not in the report (-i)
 // are told in Skipped. A value of a state that is not known counts as a bad one, and is told.
 //
@@ -159,10 +164,10 @@ var smiElements = func() map[string]smiElement {
 	add(smiText, "", "driver_version attached_gpus")
 	add(smiOver, "", "timestamp cuda_version hic_info unit")
 	add(smiSection, "", "gpu")
-	add(smiText, "gpu/", "product_name uuid minor_number gpu_recovery_action compute_mode")
+	add(smiText, "gpu/", "product_name uuid minor_number gpu_module_id gpu_recovery_action compute_mode")
 	add(smiOver, "gpu/", `product_brand product_architecture display_mode display_attached display_active persistence_mode
 		addressing_mode accounting_mode accounting_mode_buffer_size driver_model serial pdi vbios_version multigpu_board
-		board_id board_part_number gpu_part_number gpu_fru_part_number gpu_module_id platformInfo inforom_version
+		board_id board_part_number gpu_part_number gpu_fru_part_number platformInfo inforom_version
 		inforom_bbx_flush gpu_operation_mode c2c_mode gpu_virtualization_mode gsp_firmware_version ibmnpu fan_speed
 		performance_state clocks_event_reasons_counters sparse_operation_mode bar1_memory_usage cc_protected_memory_usage
 		encoder_stats fbc_stats dram_encryption_mode ecc_mode supported_gpu_target_temp gpu_memory_power_readings
@@ -350,6 +355,7 @@ func (p *smiParser) report() (SMIReport, error) {
 	r := SMIReport{Inventory: inventory}
 	for _, g := range p.gpus {
 		r.MIGDevices = append(r.MIGDevices, g.devices...)
+		r.Modules = append(r.Modules, g.module())
 		reading := reader{dev: g, of: &watchedGPU{index: g.index, uuid: inventory.GPUs[g.index].UUID}}
 		reading.health = Health{GPU: g.index, UUID: reading.of.uuid, Failure: inventory.GPUs[g.index].Failure}
 		if f := reading.health.Failure; f == nil || !errors.Is(f, ErrLost) {

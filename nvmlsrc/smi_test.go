@@ -39,6 +39,7 @@ func smiOfH100(gpus int) string {
 		</mig_devices>
 		<uuid>GPU-00000000-0000-0000-0000-0000000000%02[1]d</uuid>
 		<minor_number>%[2]d</minor_number>
+		<gpu_module_id>%[4]d</gpu_module_id>
 		<gpu_reset_status>
 			<reset_required>Requested functionality has been deprecated</reset_required>
 			<drain_and_reset_recommended>Requested functionality has been deprecated</drain_and_reset_recommended>
@@ -123,7 +124,7 @@ func smiOfH100(gpus int) string {
 			<process_info><pid>1</pid><type>G</type></process_info>
 		</processes>
 	</gpu>
-`, 16+i, i, 4000+i)
+`, 16+i, i, 4000+i, gpus-i)
 	}
 	return b.String() + "</nvidia_smi_log>\n"
 }
@@ -153,6 +154,7 @@ func TestSMI(t *testing.T) {
 	require.Empty(t, r.Skipped)
 	require.Empty(t, r.Findings)
 	require.Empty(t, r.MIGDevices)
+	require.Equal(t, []berth.Ordinal{berth.OrdinalOf(2), berth.OrdinalOf(1)}, r.Modules, "which run against the indexes here")
 	require.Equal(t, "570.86.15", r.Inventory.Driver)
 	const fabric = "9c6f5af3-53bf-49b5-a436-b66766c413c3.32766"
 	require.Equal(t, GPU{
@@ -293,6 +295,7 @@ func TestSMITellsWhatItPassesOver(t *testing.T) {
 		{"<attached_gpus>2", "<attached_gpus>8", "of 8 GPUs that are attached 2 are in the report: indexes count these alone"},
 		{"</nvidia_smi_log>\n", "</nvidia_smi_log>\nWARNING: infoROM is corrupted", "text around the report: WARNING: infoROM is corrupted"},
 		{"<compute_mode>Default", "<compute_mode>Prohibited", `compute mode "Prohibited" counts as Default`},
+		{"<gpu_module_id>2", "<gpu_module_id>B2", `a gpu_module_id that is no number is not read: "B2"`},
 		{"<type>G<", "<type>M<", `a process of the type "M" is not read`},
 		{"<summary>Healthy", "<summary>Unhealthy", `the health of a fabric is "Unhealthy", and no question says why`},
 		{"<state>Completed", "<state>Resting", `a state of the fabric that is not known counts as a bad one: "Resting"`},
@@ -344,7 +347,7 @@ func TestSMIRefusals(t *testing.T) {
 		require.Equal(t, "smi.xml", typed.File)
 	}
 	_, err := ParseSMI("smi.xml", strings.Replace(smiOfH100(1), "<pid>4000</pid>", "<pid>x</pid>", 1))
-	require.EqualError(t, err, `nvmlsrc: smi.xml:97: gpus[0]: gpu/processes/process_info/pid: syntax: not a process: "x"`)
+	require.EqualError(t, err, `nvmlsrc: smi.xml:98: gpus[0]: gpu/processes/process_info/pid: syntax: not a process: "x"`)
 
 	// What is no answer of its kind is a gap with its line.
 	for query, change := range map[Query][2]string{
@@ -434,7 +437,7 @@ func TestSMIChangedReports(t *testing.T) {
 var smiMayMiss = []string{
 	"_uncorrectable", "_repair_pending", "pending_", "sram_threshold", "retired_", "gpu_recovery_action", "reset_re", "drain_and_reset",
 	"<status>", "<cliqueId>", "<clusterUuid>", "<bandwidth>", "<route_unhealthy>", "<incorrect_configuration>", "<used>",
-	"<clocks_event_reason_gpu_idle>", "<gpu_temp>", "<gpu_util>", "power_draw", "<pci_device_id>", "<type>", "<gpu_instance_id>",
+	"<clocks_event_reason_gpu_idle>", "<gpu_module_id>", "<gpu_temp>", "<gpu_util>", "power_draw", "<pci_device_id>", "<type>", "<gpu_instance_id>",
 }
 
 func TestSMICostsWhatTheTextIsLong(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/markup"
 	"github.com/berth-sched/berth/internal/skipped"
@@ -284,6 +285,19 @@ func (g *smiGPU) memory() (size, used uint64, err error) {
 func (g *smiGPU) computeCapability() (int, int, error) { return 0, 0, errUntold }
 
 func (g *smiGPU) minor() (int, error) { return g.count("gpu/minor_number") }
+
+// module is the number of the GPU's module. One that makes no sense is told.
+func (g *smiGPU) module() berth.Ordinal {
+	number, err := g.count("gpu/gpu_module_id")
+	if errors.Is(err, ErrSyntax) {
+		f, _ := g.fields.field("gpu/gpu_module_id")
+		g.skip(f, "a gpu_module_id that is no number is not read: "+strconv.Quote(errtext.Short(f.text)))
+	}
+	if err != nil {
+		return berth.Ordinal{}
+	}
+	return berth.OrdinalOf(number)
+}
 
 func (g *smiGPU) mig() (current, pending bool, err error) {
 	if g.missing("gpu/mig_mode") {
