@@ -132,8 +132,8 @@ func TestTinyDump(t *testing.T) {
 	}
 	require.Equal(t, []string{"physics/one 0s 1h0m0s 3-4", "physics/train-0 1m0s 1h0m0s 5-8", "biology/infer 2m0s 1h58m0s 2"}, told)
 	require.Equal(t, skipped.List{
-		{Reason: "a node has no whole GPU", Count: 1, Line: 7},
 		{Reason: "holds no GPU", Count: 1, Line: 20},
+		{Reason: "a node has no whole GPU", Count: 1, Line: 7},
 		{Reason: "had not ended: played with the time until the latest instant of the file", Count: 1, Line: 17},
 		{Reason: "had not started", Count: 1, Line: 21},
 	}, anonymous(b.Skipped))
@@ -283,23 +283,23 @@ func writeFile(name, text string) error { return os.WriteFile(name, []byte(text)
 
 func TestErrors(t *testing.T) {
 	for says, change := range map[string]func(*Options){
-		"-jobs is missing":                       func(o *Options) { o.Jobs = "" },
-		"-gpus: -1 is not between 0 and":         func(o *Options) { o.GPUs = -1 },
-		"-node-gpus: 65 is not between 1 and 64": func(o *Options) { o.NodeGPUs = 65 },
-		"-checkpoint: 5m0s is not between":       func(o *Options) { o.Checkpoint = 5 * 60e9 },
-		"says nothing of node \"gpu1\"":          func(o *Options) { o.Topology = write(t, "SwitchName=s Nodes=other") },
-		"no such file":                           func(o *Options) { o.Jobs = "absent" },
-		`:1: the file is empty`:                  func(o *Options) { o.Jobs = write(t, "") },
-		`sacct without --parsable2`:              func(o *Options) { o.Jobs = write(t, "JobID Account\n") },
-		"-gpus and -nodes exclude each other":    func(o *Options) { o.GPUs = 8 },
-		`there is no column "JobID or JobIDRaw"`: func(o *Options) { o.Jobs = write(t, "a|b\n") },
-		`:2:12: share: "few" is no number`:       func(o *Options) { o.Shares = write(t, "Account|RawShares\nphysics   |few\n") },
-		`no header with "Account"`:               func(o *Options) { o.Shares = write(t, "physics|1\n") },
-		"account \"a\" has two":                  func(o *Options) { o.Shares = write(t, "Account|Shares\na|1\na|2\n") },
-		"no account with a share":                func(o *Options) { o.Shares = write(t, "Account|Shares\n") },
-		`:1:6: expected colon`:                   func(o *Options) { o.Jobs = write(t, `{"a" 1}`) },
-		`there are no "items"`:                   func(o *Options) { o.Jobs = write(t, "{}") },
-		`"items" is no list`:                     func(o *Options) { o.Jobs = write(t, `{"items": 3}`) },
+		"-jobs is missing":                           func(o *Options) { o.Jobs = "" },
+		"-gpus: -1 is not between 0 and":             func(o *Options) { o.GPUs = -1 },
+		"-node-gpus: 65 is not between 1 and 64":     func(o *Options) { o.NodeGPUs = 65 },
+		"-checkpoint: 5m0s is not between":           func(o *Options) { o.Checkpoint = 5 * 60e9 },
+		"says nothing of node \"gpu1\"":              func(o *Options) { o.Topology = write(t, "SwitchName=s Nodes=other") },
+		"no such file":                               func(o *Options) { o.Jobs = "absent" },
+		`:1: the file is empty`:                      func(o *Options) { o.Jobs = write(t, "") },
+		`sacct without --parsable2`:                  func(o *Options) { o.Jobs = write(t, "JobID Account\n") },
+		"-gpus and -nodes exclude each other":        func(o *Options) { o.GPUs = 8 },
+		`there is no column "JobID or JobIDRaw"`:     func(o *Options) { o.Jobs = write(t, "a|b\n") },
+		`:2:12: share: "few" is no number`:           func(o *Options) { o.Shares = write(t, "Account|RawShares\nphysics   |few\n") },
+		`no header with "Account"`:                   func(o *Options) { o.Shares = write(t, "physics|1\n") },
+		"account \"a\" has two":                      func(o *Options) { o.Shares = write(t, "Account|Shares\na|1\na|2\n") },
+		"no account with a share":                    func(o *Options) { o.Shares = write(t, "Account|Shares\n") },
+		`:1:6: not JSON: '1' where a colon is to be`: func(o *Options) { o.Jobs = write(t, `{"a" 1}`) },
+		`there are no "items"`:                       func(o *Options) { o.Jobs = write(t, "{}") },
+		`"items" is no list`:                         func(o *Options) { o.Jobs = write(t, `{"items": 3}`) },
 		`:2: nvidia.com/gpu: "x" of Node "a"`: func(o *Options) {
 			o.Jobs = write(t, "{\"items\": [\n{\"kind\":\"Node\",\"metadata\":{\"name\":\"a\"},\"status\":{\"capacity\":{\"nvidia.com/gpu\":\"x\"}}}]}")
 		},
