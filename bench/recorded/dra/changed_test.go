@@ -70,11 +70,9 @@ func TestChangedDumpsGiveTheSameOrAreTold(t *testing.T) {
 			text = good[:at[2]] + good[at[4]:at[5]] + ", " + good[at[2]:at[3]] + good[at[5]:]
 		case "double object":
 			at := one(object)
-			end := strings.LastIndexByte(good[:at[1]], '}') // of what follows
+			end := at[0] + strings.LastIndex(good[at[0]:at[1]], "\n]}")
 			if rest := strings.LastIndex(good[at[0]:at[1]], ",\n{\"api"); rest >= 0 {
-				end = at[0] + rest
-			} else {
-				end = at[0] + strings.LastIndex(good[at[0]:at[1]], "\n]}")
+				end = at[0] + rest // where the next one begins
 			}
 			text = good[:end] + ",\n" + good[at[0]:end] + good[end:]
 		}
