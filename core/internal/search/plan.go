@@ -195,20 +195,20 @@ func (p *planner) fitsBefore(instant berth.Time) bool {
 func (p *planner) mayFit(partings int) bool {
 	tree, r := p.search.state.Fleet.Tree(), p.widest
 	g := slices.MaxFunc(r.Groups, func(a, b gang.Group) int { return cmp.Compare(a.MinMembers*a.Claim.GPUs, b.MinMembers*b.Claim.GPUs) })
-	each := g.Claim.GPUs
-	if each == 0 || r.Required >= tree.NodeLevel() {
+	each, level := g.Claim.GPUs, max(r.Required, tree.DomainLevel(r.Within))
+	if each == 0 || level >= tree.NodeLevel() {
 		return true
 	}
 	leaving, gained := p.leaving(partings), map[topology.DomainIndex]int{}
 	for i, gpus := range leaving {
 		if n := topology.NodeIndex(i); gpus > 0 {
 			free := tree.Free(n)
-			gained[tree.DomainOf(n, r.Required)] += (free+gpus)/each - free/each
+			gained[tree.DomainOf(n, level)] += (free+gpus)/each - free/each
 		}
 	}
 	var some func(topology.DomainIndex) bool
 	some = func(d topology.DomainIndex) bool {
-		if tree.DomainLevel(d) < r.Required {
+		if tree.DomainLevel(d) < level {
 			return slices.ContainsFunc(tree.Children(d), some)
 		}
 		room := gained[d]

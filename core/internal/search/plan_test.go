@@ -78,7 +78,11 @@ func TestAPlanFindsWhatOneEndAfterTheOtherFinds(t *testing.T) {
 				used += gpus
 			}
 		}
-		rep := m.Wait(roomtest.Job("waits", "a", rapid.IntRange(1, 4).Draw(t, "members"), rapid.IntRange(1, 8).Draw(t, "each")))
+		waits := roomtest.Job("waits", "a", rapid.IntRange(1, 4).Draw(t, "members"), rapid.IntRange(1, 8).Draw(t, "each"))
+		if waits.Groups[0].Members <= 2 && rapid.Bool().Draw(t, "in one rack") {
+			waits.Topology.Required = "rack"
+		}
+		rep := m.Wait(waits)
 		at, where, ok := m.Search.Plan(requestOf(m, rep), agenda.Never)
 		require.True(t, ok)
 		require.NoError(t, m.Check())
