@@ -322,10 +322,10 @@
 // that is submitted before four have finished is expected to run for as long as it says. A
 // service is expected to run for ever.
 //
-// Job.MaxRuntime is a limit that is enforced, as the time limit of Slurm is: at the end of it the
+// Job.MaxRuntime is a time limit that is enforced, as that of Slurm is: at the end of it the
 // gang is released with [CauseMaxRuntime], after a last checkpoint if it writes any, and the job
 // has ended. Totals.JobsOverrun counts these jobs, and Explain tells until when a gang may run. A
-// job is never expected to run for longer, so what a limit promises to others comes true.
+// job is expected to run for no longer, until it has run for longer than it said.
 //
 // # Preemption
 //

@@ -13,8 +13,8 @@ type Forecast struct {
 	Earliest Time `json:"earliest"`
 	// Middle is an instant by which about as many start as do not, and Late one by which about
 	// nine in ten do: both count with the jobs that stand before it in its queue, with all that
-	// waits, and with its wait so far. Over the cells of berthbench grid 50 % start by Middle
-	// and 89 % by Late.
+	// waits, and with its wait so far. How often they hold is measured: see
+	// docs/results.md.
 	Middle Time `json:"middle"`
 	Late   Time `json:"late"`
 }

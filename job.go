@@ -39,13 +39,15 @@ type Job struct {
 	// MinRuntime before the job may be evicted; see also [Preemption]. It does not protect a
 	// surplus.
 	MinRuntime Duration `json:"minRuntime,omitempty"`
-	// MaxRuntime is for how long the gang may run; zero: for ever. A job that runs for longer has
-	// ended, and does not come back: it is stopped with [CauseMaxRuntime]. Checkpoint.Cost before,
-	// or as long before as the policy gives it for a checkpoint where that is zero, it is asked for
-	// one, if it writes any. The present run counts, as in Slurm: a gang that was evicted or moved,
-	// or lost its hardware, begins anew, as what it did since its last checkpoint is lost, and that
-	// was not its doing. A job that tells no ExpectedRuntime is expected to use its limit up. Not
-	// for services, and not below MinRuntime or the time that a checkpoint takes.
+	// MaxRuntime is the time limit of one run of the gang; zero: none. At the limit the gang is
+	// stopped with [CauseMaxRuntime], and the job has ended. A gang that writes checkpoints is
+	// asked for a last one Checkpoint.Cost before, or half of the limit before where no cost is
+	// told, but no sooner than the policy's grace before; it is stopped without one if no pass
+	// comes in time, or another order is out until the limit. A drain with an earlier deadline
+	// shortens the time for it. Each incarnation has the limit anew, as in Slurm: what a gang that
+	// was evicted did since its last checkpoint is lost, and that was not its doing. A job that
+	// tells no ExpectedRuntime is expected to use its limit up. Not for services, and not below
+	// MinRuntime or the time that a checkpoint takes.
 	MaxRuntime Duration `json:"maxRuntime,omitempty"`
 	// ExpectedRuntime once placed; zero: unknown. See Policy.RuntimeSamples for how far it is
 	// believed, and Policy.AssumedRuntime for a job of which nothing is known. What

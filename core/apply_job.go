@@ -326,7 +326,7 @@ func (c *Core) jobCancelled(e berth.JobCancelled) *berth.Error {
 		return err
 	}
 	if j.Cancelled {
-		return refusal.Of(berth.ErrStale, "job", "is being cancelled already")
+		return refusal.Of(berth.ErrStale, "job", "is ending already")
 	}
 	j.Cancelled = true
 	c.state.Totals.JobsCancelled++

@@ -83,7 +83,7 @@ func (c *Core) checkOrders() error {
 		if rep.Retry.Get().ReadyAt != 0 && !due(record.Timer{At: rep.Retry.Get().ReadyAt, Kind: record.TimerBackoff, Rep: rep}) {
 			return fmt.Errorf("its backoff is not in the timers")
 		}
-		if rep.LimitAt != 0 && !due(record.Timer{At: rep.LimitAt, Kind: record.TimerLimit, Rep: rep}) {
+		if rep.LimitAt() != 0 && !due(record.Timer{At: rep.LimitAt(), Kind: record.TimerLimit, Rep: rep}) {
 			return fmt.Errorf("its limit is not in the timers")
 		}
 		if at, limited := rep.DropAt(); limited && rep.State == berth.ReplicaPending && !due(record.Timer{At: at, Kind: record.TimerGang, Rep: rep}) {

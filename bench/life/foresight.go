@@ -6,9 +6,8 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// A Foresight is a core of which it is counted how many jobs run for half to twice as long as was
-// expected: by what they told, or the assumption of the default policy, and by what the core said.
-// Jobs that were stopped before they ended count for nothing.
+// A Foresight counts the jobs that ran for half to twice as long as expected: as told, or assumed,
+// and as the core said.
 type Foresight struct {
 	berth.Scheduler
 	told                    map[berth.JobID]berth.Duration

@@ -77,7 +77,8 @@
 // no more time.
 //
 // Of jobs that may not run for ever it asserts that they are asked for a last checkpoint in time,
-// if they write any, that they are stopped at their limit and not before, and that none comes back.
+// if they write any, that they are stopped at their time limit and not before, unless a drain has
+// an earlier deadline, and that none comes back.
 //
 // A scheduler that is no core, such as those of package bench/baseline, has rules of its own about
 // order and preemption. [NewForAnyPolicy] makes a checker for it, which asserts all

@@ -1,8 +1,6 @@
 package check
 
 import (
-	"cmp"
-
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/internal/protocol"
 )
@@ -16,7 +14,11 @@ func (c *Checker) beginLimit(rep *replica) {
 		rep.runsUntil = rep.started.Add(limit)
 		rep.askedFrom = rep.runsUntil
 		if k := &rep.job.spec.Checkpoint; k.Supported {
-			rep.askedFrom = rep.askedFrom.Add(-cmp.Or(k.Cost, c.grace(rep)))
+			most := k.Cost
+			if most == 0 {
+				most = limit / 2
+			}
+			rep.askedFrom = rep.askedFrom.Add(-min(most, c.grace(rep)))
 		}
 		c.timed.add(rep)
 	}

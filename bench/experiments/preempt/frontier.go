@@ -11,8 +11,8 @@ import (
 // patiences of the policies that choose victims outside.
 var patiences = [...]berth.Duration{0, berth.Minute, 2 * berth.Minute, 4 * berth.Minute}
 
-// A frontier is what each policy loses at which delay of inference, in weeks with elastic gangs or
-// in the same weeks without. Policies are by their numbers.
+// A frontier has, for each policy, the GPU-hours lost at each p99 of inference, in weeks with
+// elastic gangs or without. Numbers are indexes of experiment.policies.
 type frontier struct {
 	weeks string
 	own   int     // berth
@@ -63,18 +63,21 @@ func (f *frontier) timesLess(line []int, runs [][]*run) []float64 {
 	return list
 }
 
-// lostAt is what a line loses in one week at a p99, in GPU-hours: straight between two patiences,
-// and beyond the first and the last what these lose.
+// lostAt is the least that a line loses in one week with a p99 no later than an instant, in
+// GPU-hours: at its points, or straight between two of them. Before its first point it is what is
+// lost there.
 func lostAt(week []*run, p99 float64) float64 {
-	before := week[0]
+	before, least := week[0], week[0].lost()
 	for _, next := range week[1:] {
 		if next.p99() > p99 {
-			part := max(p99-before.p99(), 0) / (next.p99() - before.p99())
-			return before.lost() + part*(next.lost()-before.lost())
+			if part := (p99 - before.p99()) / (next.p99() - before.p99()); part > 0 {
+				least = min(least, before.lost()+part*(next.lost()-before.lost()))
+			}
+			break
 		}
-		before = next
+		before, least = next, min(least, next.lost())
 	}
-	return before.lost()
+	return least
 }
 
 // frontier has a row for each point.

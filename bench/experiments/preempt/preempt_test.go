@@ -240,13 +240,14 @@ func TestPreemptVerdict(t *testing.T) {
 	require.Equal(t, []string{"berth: 99 of 100 replicas run after 61 s, later than -target", "berth: 1 replicas were preempted in a week"}, b.Verdict(p, runs))
 }
 
-// What a line loses at a delay lies between its two nearest points, and not beyond its ends.
+// What a line loses at a delay lies between its two nearest points, not beyond its ends, and is no
+// more than at a point before.
 func TestLostAt(t *testing.T) {
 	point := func(seconds berth.Duration, lost int64) *run {
 		return &run{book: book{redone: lost * int64(berth.Hour), waits: []berth.Duration{seconds * berth.Second}}}
 	}
-	week := []*run{point(40, 100), point(100, 70), point(160, 10)}
-	for p99, lost := range map[float64]float64{10: 100, 40: 100, 60: 90, 100: 70, 130: 40, 160: 10, 500: 10} {
+	week := []*run{point(40, 100), point(40, 100), point(100, 70), point(160, 10), point(200, 50)}
+	for p99, lost := range map[float64]float64{10: 100, 40: 100, 60: 90, 100: 70, 130: 40, 160: 10, 180: 10, 500: 10} {
 		require.InDelta(t, lost, lostAt(week, p99), 1e-9, p99)
 	}
 }

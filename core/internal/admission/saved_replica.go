@@ -23,7 +23,7 @@ func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 		ReservePart: rep.Reserve.Get(), LookPart: rep.Look.Get(), EvictionPart: rep.Eviction.Get(),
 		Sought: rep.SoughtAt == ad.agenda.MoveTurn, Stalled: ad.backlog.Due.Stalled(rep), Hopeless: ad.backlog.Due.CannotPlan(rep),
 		Looked: rep.Look.Get().Turn == ad.agenda.ReshapeTurn,
-		EndsAt: rep.EndsAt, LimitAt: rep.LimitAt, Leaves: rep.Leaves, Active: rep.ActiveMilli, FailedBids: int(rep.FailedBids), BidsAt: rep.BidsAt, GPUHold: rep.SaveGPUHold(),
+		EndsAt: rep.EndsAt, Leaves: rep.Leaves, Active: rep.ActiveMilli, FailedBids: int(rep.FailedBids), BidsAt: rep.BidsAt, GPUHold: rep.SaveGPUHold(),
 	}
 	// Turns are not saved: Stalled and the like say what they mean.
 	saved.StalledAt, saved.HopelessAt, saved.LookPart.Turn = 0, 0, 0

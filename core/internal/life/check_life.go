@@ -35,7 +35,7 @@ func (l *Life) CheckLife() error {
 		}
 		switch {
 		case !limitNoted(rep):
-			return fmt.Errorf("its limit is to be looked at at %d, and it runs: %v", rep.LimitAt, runs)
+			return fmt.Errorf("its limit is to be looked at at %d, and it runs: %v", rep.LimitAt(), runs)
 		case l.state.Returning.Has(rep) != rep.Returns():
 			return fmt.Errorf("comes back to where it stood: %v, and is not so in the index", rep.Returns())
 		case len(rep.Retry.Get().Stood) > 0 && !rep.MayHaveStood():
@@ -127,7 +127,7 @@ func beneficiaryKnown(rep, to *record.Replica) error {
 func limitNoted(rep *record.Replica) bool {
 	end, limited := rep.RunsUntil()
 	if !limited || rep.Overruns() {
-		return rep.LimitAt == 0 && (limited || !rep.Overruns())
+		return rep.LimitAt() == 0 && (limited || !rep.Overruns())
 	}
-	return rep.LimitAt > 0 && (rep.LimitAt == end || rep.LimitAt < end && rep.Job.Spec.Checkpoint.Supported)
+	return rep.LimitAt() > 0 && (rep.LimitAt() == end || rep.LimitAt() < end && rep.Job.Spec.Checkpoint.Supported)
 }

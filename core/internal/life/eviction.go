@@ -137,13 +137,13 @@ func (l *Life) Answered(rep *record.Replica, cause berth.Cause) {
 	l.agenda.Relook(l.state.Now) // it may have to leave a node that is being drained
 }
 
-// LimitDue asks a gang for its last checkpoint, or stops it, as its time is over. One that has an
-// order out, or members to stop, is asked once that is over, and stopped at the end in any case.
+// LimitDue asks a gang for its last checkpoint, or stops it at its time limit. A gang with an order
+// out, or with members to stop, is asked once that is over, and stopped at its limit in any case.
 func (l *Life) LimitDue(rep *record.Replica) {
 	by, _ := rep.RunsUntil()
 	cause := berth.Cause{Code: berth.CauseMaxRuntime, Detail: "it may run for " + rep.Job.Spec.MaxRuntime.String()}
 	switch {
-	case !rep.MayMove() && rep.LimitAt < by: // what falls due before that comes first
+	case !rep.MayMove() && rep.LimitAt() < by: // what falls due before that comes first
 		l.state.SetLimit(rep, by)
 	case by <= l.state.Now:
 		l.overrun(rep, cause)
@@ -173,7 +173,7 @@ func (l *Life) WithdrawRequest(rep *record.Replica) {
 	l.state.Totals.RequestsWithdrawn++
 	l.backlog.Await(rep)
 	l.agenda.Relook(l.state.Now) // it may have to leave a node that is being drained
-	if rep.LimitAt != 0 && rep.LimitAt <= l.state.Now {
+	if rep.LimitAt() != 0 && rep.LimitAt() <= l.state.Now {
 		l.LimitDue(rep)
 	}
 }

@@ -19,8 +19,8 @@ func endsAfter(limit berth.Duration, j berth.Job) berth.Job {
 // looksAt moves the clock to the instant at which the limit of a replica is looked at, and does.
 func looksAt(t *testing.T, m *roomtest.Machine, rep *record.Replica, after berth.Duration) {
 	t.Helper()
-	require.Equal(t, rep.Started.Add(after), rep.LimitAt)
-	m.Later(rep.LimitAt.Sub(m.State.Now))
+	require.Equal(t, rep.Started.Add(after), rep.LimitAt())
+	m.Later(rep.LimitAt().Sub(m.State.Now))
 	timer, due := m.State.DueTimer()
 	require.True(t, due)
 	require.Equal(t, record.TimerLimit, timer.Kind)
@@ -44,7 +44,7 @@ func TestALastCheckpointIsAskedForInTime(t *testing.T) {
 	rep := m.Run(endsAfter(berth.Hour, saving(roomtest.Job("train", "a", 1, 8))), "n1")
 	looksAt(t, m, rep, 59*berth.Minute)
 	require.True(t, rep.Overruns())
-	require.Zero(t, rep.LimitAt, "the deadline of the request is the end")
+	require.Zero(t, rep.LimitAt(), "the deadline of the request is the end")
 	end, _ := rep.RunsUntil()
 	require.Equal(t, end, rep.Order.Header().Deadline)
 	m.Life.MayStay(rep)
@@ -65,7 +65,7 @@ func TestAGangWithAnOrderOutIsAskedOnceThatIsOver(t *testing.T) {
 	timer, _ := m.State.DueTimer() // the deadline of the request, which this test leaves alone
 	require.Equal(t, record.TimerDeadline, timer.Kind)
 	looksAt(t, m, rep, 59*berth.Minute)
-	require.Equal(t, rep.Started.Add(berth.Hour), rep.LimitAt, "it is stopped then in any case")
+	require.Equal(t, rep.Started.Add(berth.Hour), rep.LimitAt(), "it is stopped then in any case")
 	m.Upkeep.SetDraining(m.NodeNamed("n1"), false)
 	m.Life.MayStay(rep)
 	require.True(t, rep.Stray())
@@ -84,12 +84,12 @@ func TestAGangWithAnOrderOutIsAskedOnceThatIsOver(t *testing.T) {
 // What Check says of the books, Restore says of a snapshot.
 func TestALimitThatIsNotLookedAtIsFound(t *testing.T) {
 	for says, spoil := range map[string]func(*record.Replica){
-		"never":      func(rep *record.Replica) { rep.LimitAt = 0 },
-		"too early":  func(rep *record.Replica) { rep.LimitAt-- },
-		"too late":   func(rep *record.Replica) { rep.LimitAt++ },
+		"never":      func(rep *record.Replica) { rep.Eviction.Note().LimitAt = 0 },
+		"too early":  func(rep *record.Replica) { rep.Eviction.Note().LimitAt-- },
+		"too late":   func(rep *record.Replica) { rep.Eviction.Note().LimitAt++ },
 		"of no job":  func(rep *record.Replica) { rep.Job.Spec.MaxRuntime = 0 },
 		"waiting":    func(rep *record.Replica) { rep.State = berth.ReplicaPending },
-		"before all": func(rep *record.Replica) { rep.LimitAt = -1 },
+		"before all": func(rep *record.Replica) { rep.Eviction.Note().LimitAt = -1 },
 	} {
 		t.Run(says, func(t *testing.T) {
 			m := machine(t)

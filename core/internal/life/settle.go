@@ -125,14 +125,17 @@ func (l *Life) run(rep *record.Replica, on record.ReplicaSignal, since berth.Tim
 	}
 }
 
-// awaitLimit has the limit of a gang that has begun to run looked at in time.
+// awaitLimit has the time limit of a gang that has begun to run looked at: in time for a last
+// checkpoint, if it writes any. That time is what a checkpoint takes, or half of the limit at the
+// most where the job does not tell, and never more than the grace of the policy: while the request
+// is out the gang is no victim, and a submitter could keep it so.
 func (l *Life) awaitLimit(rep *record.Replica) {
 	at, limited := rep.RunsUntil()
 	if !limited {
 		return
 	}
 	if c := &rep.Job.Spec.Checkpoint; c.Supported {
-		at = at.Add(-cmp.Or(c.Cost, l.state.GraceOf(rep)))
+		at = at.Add(-min(cmp.Or(c.Cost, rep.Job.Spec.MaxRuntime/2), l.state.GraceOf(rep)))
 	}
 	l.state.SetLimit(rep, max(at, 1)) // 0 is none
 }

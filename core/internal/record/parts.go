@@ -109,7 +109,7 @@ type LookPart struct {
 // Nothing reports whether nobody has looked.
 func (p LookPart) Nothing() bool { return p == LookPart{} }
 
-// An EvictionPart is what a replica would lose, and has lost, by evictions.
+// An EvictionPart is what a replica would lose, and has lost, by evictions, and when its time ends.
 type EvictionPart struct {
 	// Checkpointed is when it wrote the last checkpoint that is known of; Tells: it told of one
 	// by itself.
@@ -118,10 +118,16 @@ type EvictionPart struct {
 	Evictions    int        `json:"evictions,omitempty"` // how often in a row it was evicted
 	Rests        int        `json:"rests,omitempty"`     // how often it has rested: see package life
 	RestsUntil   berth.Time `json:"restsUntil,omitempty"`
+	// LimitAt is when to look at how long it may run: in time to ask it for a checkpoint, or at the
+	// end. 0: it does not run, may run for ever, or was asked.
+	LimitAt berth.Time `json:"limitAt,omitempty"`
 }
 
-// Nothing reports whether there was no eviction, and is no checkpoint.
+// Nothing reports whether there was no eviction, and is neither a checkpoint nor a limit.
 func (p EvictionPart) Nothing() bool { return p == EvictionPart{} }
+
+// LimitAt is when to look at how long a replica may run; 0: not at all.
+func (rep *Replica) LimitAt() berth.Time { return rep.Eviction.Get().LimitAt }
 
 // RestsAt reports whether a replica rests at an instant.
 func (rep *Replica) RestsAt(now berth.Time) bool { return now < rep.Eviction.Get().RestsUntil }

@@ -28,7 +28,7 @@ var recordRules = []recordRule{
 	{
 		record: Replica{}, saved: SavedReplica{},
 		as: map[string]string{
-			"EndsAt": "EndsAt", "LimitAt": "LimitAt", "Leaves": "Leaves", "SoughtAt": "Sought", "ActiveMilli": "Active", "FailedBids": "FailedBids", "BidsAt": "BidsAt",
+			"EndsAt": "EndsAt", "Leaves": "Leaves", "SoughtAt": "Sought", "ActiveMilli": "Active", "FailedBids": "FailedBids", "BidsAt": "BidsAt",
 			"Reserved": "Reserved", "Moving": "Moving", "Exclusive": "Exclusive", "GPUHold": "GPUHold",
 			"Reserve.StalledAt": "Stalled", "Reserve.HopelessAt": "Hopeless", "Look.Turn": "Looked",
 			"Members": "Members", "Order": "Order", ".ReplicaStatePart": "State",

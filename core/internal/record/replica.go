@@ -29,9 +29,6 @@ type Replica struct {
 	// EndsAt is when it is expected to hold nothing any more; zero: never, or it holds
 	// nothing.
 	EndsAt berth.Time
-	// LimitAt is when to look at how long it may run: in time to ask it for a checkpoint, or at the
-	// end. 0: it does not run, may run for ever, or was asked.
-	LimitAt berth.Time
 	// Reserved is the reservation of a gang that waits.
 	Reserved *Reservation
 	// GPUHold is the GPU that is kept for it.

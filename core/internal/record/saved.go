@@ -103,7 +103,6 @@ type SavedReplica struct {
 	// Fresh lists those that are yet to be tried on nodes that are set aside.
 	Fresh    []int                 `json:"fresh,omitempty"`
 	EndsAt   berth.Time            `json:"endsAt,omitempty"`
-	LimitAt  berth.Time            `json:"limitAt,omitempty"`
 	Reserved *SavedGangReservation `json:"reserved,omitempty"`
 	Moving   *SavedGangReservation `json:"moving,omitempty"`
 	Leaves   bool                  `json:"leaves,omitempty"`
@@ -149,7 +148,7 @@ func (s *SavedReplica) Plain() bool {
 	noted := s.LifePart != LifePart{Number: s.Number, Incarnation: s.Incarnation, Created: s.Created, PendingSince: s.Created} ||
 		!s.RetryPart.Nothing() || !s.ReleasePart.Nothing() || !s.EvictionPart.Nothing() || !s.ReservePart.Nothing() || !s.LookPart.Nothing() ||
 		s.Sought || s.Stalled || s.Hopeless || s.Looked || len(s.Bids) > 0 || s.BidsAt != 0 || s.FailedBids != 0
-	holds := len(s.Members) > 0 || s.Order != nil || s.EndsAt != 0 || s.LimitAt != 0 || s.Reserved != nil || s.Moving != nil || s.Leaves ||
+	holds := len(s.Members) > 0 || s.Order != nil || s.EndsAt != 0 || s.Reserved != nil || s.Moving != nil || s.Leaves ||
 		s.Active != 0 || len(s.Exclusive) > 0 || s.GPUHold != nil
 	return !noted && !holds
 }

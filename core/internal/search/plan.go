@@ -168,7 +168,7 @@ func (p *planner) matters(rep *record.Replica) bool {
 }
 
 // fitsBefore imagines as few ends as needed for the request to fit, if those before an instant do.
-// Mostly a gang that has a reservation fits no sooner, which one search tells.
+// Most reserved gangs fit no sooner; a count or one search shows that.
 func (p *planner) fitsBefore(instant berth.Time) bool {
 	if instant == agenda.Never {
 		return p.gallop()
@@ -190,8 +190,8 @@ func (p *planner) fitsBefore(instant berth.Time) bool {
 }
 
 // mayFit reports whether some domain of the level that the request requires may have room for the
-// group that asks for the most GPUs after the first so many partings. It counts the GPUs that are free
-// on each node then, and imagines nothing. O(replicas x members + nodes).
+// group that asks for the most GPUs after the first so many partings. It counts the GPUs that are
+// free on each node then, and imagines nothing. O(replicas x members + nodes).
 func (p *planner) mayFit(partings int) bool {
 	tree, r := p.search.state.Fleet.Tree(), p.widest
 	g := slices.MaxFunc(r.Groups, func(a, b gang.Group) int { return cmp.Compare(a.MinMembers*a.Claim.GPUs, b.MinMembers*b.Claim.GPUs) })
@@ -220,8 +220,8 @@ func (p *planner) mayFit(partings int) bool {
 	return some(r.Within)
 }
 
-// leaving counts the GPUs of each node that are held by what parts first, those of so many partings;
-// a GPU that several hold counts for each of them. The result is scratch.
+// leaving counts the GPUs of each node that the first so many partings hold; a GPU that several
+// hold counts for each of them. The result is scratch.
 func (p *planner) leaving(partings int) []int {
 	gpus := p.search.leaving[:0]
 	gpus = slices.Grow(gpus, len(p.search.state.Nodes))[:len(p.search.state.Nodes)]
@@ -251,7 +251,7 @@ func (p *planner) gallop() bool {
 	return true
 }
 
-// bisect takes back all ends that are not needed. With so many as are imagined the request fits, and
+// bisect takes back all ends that are not needed. With those that are imagined the request fits;
 // with so many as are too few it does not.
 func (p *planner) bisect(short int) {
 	enough := p.ended

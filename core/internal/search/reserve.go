@@ -283,14 +283,14 @@ func (se *Search) emptyBy(w *record.Reservation) berth.Time {
 }
 
 // planBesideOthers plans for an entry around what is set aside for others, if it fits before an
-// instant: at first on nodes that are to be left only after the gang has ended, and without these if
-// that comes out too late.
+// instant: at first on nodes that are to be left only after the gang has ended, and without these
+// if that comes out too late.
 func (se *Search) planBesideOthers(e *record.Entry, before berth.Time) (at berth.Time, nodes []*record.Node, ok bool) {
 	length, ends := se.state.Runtime(e.Rep.Job)
 	for _, until := range [...]berth.Time{se.state.EndIfPlaced(e.Rep), agenda.Never} {
 		at, where, ok := se.Plan(se.Wherever(e, until), before)
 		if !ok {
-			continue
+			return 0, nil, false // nor on fewer nodes
 		}
 		nodes = nodes[:0]
 		for i := range where {

@@ -36,7 +36,7 @@ func (st *State) CloseOrder(rep *record.Replica) {
 	delete(st.Orders, h.ID)
 	st.StopTimer(record.Timer{At: h.Deadline, Kind: record.TimerDeadline, Rep: rep})
 	rep.Order = nil
-	if end, limited := rep.RunsUntil(); limited && rep.LimitAt == end && rep.Job.Spec.Checkpoint.Supported {
+	if end, limited := rep.RunsUntil(); limited && rep.LimitAt() == end && rep.Job.Spec.Checkpoint.Supported {
 		st.SetLimit(rep, max(st.Now, 1)) // 0 is none
 	}
 }

@@ -99,10 +99,12 @@ func (st *State) StopTimer(t record.Timer) {
 
 // SetLimit has the limit of a replica be looked at at an instant; 0: not any more.
 func (st *State) SetLimit(rep *record.Replica, at berth.Time) {
-	if rep.LimitAt != 0 {
-		st.StopTimer(record.Timer{At: rep.LimitAt, Kind: record.TimerLimit, Rep: rep})
+	eviction := rep.Eviction.Get()
+	if eviction.LimitAt != 0 {
+		st.StopTimer(record.Timer{At: eviction.LimitAt, Kind: record.TimerLimit, Rep: rep})
 	}
-	if rep.LimitAt = at; at != 0 {
+	eviction.LimitAt = at
+	if rep.Eviction.Set(eviction); at != 0 {
 		st.SetTimer(record.Timer{At: at, Kind: record.TimerLimit, Rep: rep})
 	}
 }
