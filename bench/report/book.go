@@ -78,11 +78,6 @@ func newBook() book {
 	}
 }
 
-func (b *book) heldMilli() int64 {
-	s := Sample{Held: b.held}
-	return s.held()
-}
-
 // waiting counts the replicas without a place.
 func (j *jobBook) waiting() int {
 	n := len(j.asked)

@@ -57,7 +57,8 @@ func (c *Collector) Scheduled(now berth.Time, actions []berth.Order) {
 	c.run.Passes++
 	c.run.Orders += len(actions)
 	c.book.scheduled(now, actions)
-	c.run.Peak = max(c.run.Peak, c.book.heldMilli())
+	held := Sample{Held: c.book.held}
+	c.run.Peak = max(c.run.Peak, held.held())
 	if now >= c.next {
 		c.sample()
 	}
