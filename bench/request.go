@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berth-sched/berth"
@@ -67,15 +68,7 @@ func (r *Request) TotalMilli() int64 { return int64(r.GPUs) * int64(r.Milli) }
 
 // Accepts reports whether a model will do.
 func (r *Request) Accepts(model string) bool {
-	if r.Models == "" {
-		return true
-	}
-	for m := range strings.SplitSeq(r.Models, "|") {
-		if m == model {
-			return true
-		}
-	}
-	return false
+	return r.Models == "" || slices.Contains(strings.Split(r.Models, "|"), model)
 }
 
 // check returns why a request makes no sense, or nothing.

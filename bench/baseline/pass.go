@@ -181,7 +181,6 @@ func (p *Pass) withdraw() {
 	}
 }
 
-// members are what a job holds, as orders name it.
 // claims is what the members of each group ask for.
 func (j *Job) claims() (list []berth.GroupClaim) {
 	for i := range j.Spec.Groups {
@@ -190,6 +189,7 @@ func (j *Job) claims() (list []berth.GroupClaim) {
 	return list
 }
 
+// members are what a job holds, as orders name it.
 func (s *Scheduler) members(j *Job) []berth.MemberPlacement {
 	var list []berth.MemberPlacement
 	for i := range j.Spec.Groups {

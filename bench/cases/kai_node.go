@@ -153,11 +153,7 @@ func (c *kaiCase) affinityLabels(n *kaiNode) map[string]string {
 	labels := map[string]string{}
 	for _, key := range c.affinities() {
 		for _, value := range strings.Split(key, "|") {
-			served := value == n.Name
-			for _, label := range n.Labels {
-				served = served || label == value
-			}
-			if served {
+			if value == n.Name || slices.Contains(slices.Collect(maps.Values(n.Labels)), value) {
 				labels["affinity "+key] = "yes"
 			}
 		}

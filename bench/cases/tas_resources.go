@@ -109,12 +109,8 @@ func podsMatter(c *tasCase) bool {
 }
 
 func positive(amounts map[string]int64) map[string]int64 {
-	out := map[string]int64{}
-	for name, amount := range amounts {
-		if amount > 0 {
-			out[name] = amount
-		}
-	}
+	out := maps.Clone(amounts)
+	maps.DeleteFunc(out, func(_ string, amount int64) bool { return amount <= 0 })
 	return out
 }
 

@@ -12,7 +12,7 @@ import (
 // A book is kept from events and orders alone: the fleet, the
 // jobs that wait since when, and what each holds.
 type book struct {
-	nodes    map[berth.NodeID]*nodeBook
+	nodes    map[berth.NodeID]berth.Node
 	capacity int64 // milli-GPU of all nodes
 	jobs     map[berth.JobID]*jobBook
 	orders   map[berth.OrderID]berth.Order // that are out
@@ -29,11 +29,6 @@ type book struct {
 	tables  map[string]mig.Product
 	modes   map[gpuKey]berth.GPUMode
 	changes map[berth.OrderID]*change
-}
-
-type nodeBook struct {
-	spec     berth.Node
-	cordoned bool
 }
 
 // A jobBook is kept of a job that is known.
@@ -77,15 +72,10 @@ type replicaBook struct {
 
 func newBook() book {
 	return book{
-		nodes: map[berth.NodeID]*nodeBook{}, jobs: map[berth.JobID]*jobBook{},
+		nodes: map[berth.NodeID]berth.Node{}, jobs: map[berth.JobID]*jobBook{},
 		orders: map[berth.OrderID]berth.Order{},
 		tables: map[string]mig.Product{}, modes: map[gpuKey]berth.GPUMode{}, changes: map[berth.OrderID]*change{},
 	}
-}
-
-func (b *book) heldMilli() int64 {
-	s := Sample{Held: b.held}
-	return s.held()
 }
 
 // waiting counts the replicas without a place.
@@ -131,34 +121,24 @@ func (b *book) longest(now berth.Time, most int) (list []Waiting) {
 func (b *book) applied(now berth.Time, e berth.Event) {
 	switch e := e.(type) {
 	case berth.NodeJoined:
-		b.nodes[e.Node.ID] = &nodeBook{spec: e.Node}
+		b.nodes[e.Node.ID] = e.Node
 		b.joined(&e.Node)
 		b.capacity += 1000 * int64(len(e.Node.GPUs))
 	case berth.NodeUpdated:
-		n := b.nodes[e.Node.ID]
-		b.capacity += 1000 * int64(len(e.Node.GPUs)-len(n.spec.GPUs))
-		n.spec = e.Node
+		b.capacity += 1000 * int64(len(e.Node.GPUs)-len(b.nodes[e.Node.ID].GPUs))
+		b.nodes[e.Node.ID] = e.Node
 		b.joined(&e.Node)
-	case berth.NodeCordoned:
-		b.nodes[e.Node].cordoned = true
-	case berth.NodeDraining:
-		b.nodes[e.Node].cordoned = true
-	case berth.NodeUncordoned:
-		b.nodes[e.Node].cordoned = false
 	case berth.NodeLost:
-		b.capacity -= 1000 * int64(len(b.nodes[e.Node].spec.GPUs))
+		b.capacity -= 1000 * int64(len(b.nodes[e.Node].GPUs))
 		b.left(e.Node)
 		delete(b.nodes, e.Node)
 		b.lose(now, func(p *berth.MemberPlacement) bool { return p.Node == e.Node })
 	case berth.GPUFailed:
-		b.setFailed(e.Node, e.GPU, true)
 		b.lose(now, func(p *berth.MemberPlacement) bool { return p.Node == e.Node && p.GPUs.Has(e.GPU) })
 	case berth.XidReported: // what is condemned in burn-in alone is not known here
 		if berth.LookupXid(e.Xid).Effect == berth.XidCondemns {
 			b.applied(now, berth.GPUFailed{Node: e.Node, GPU: e.GPU})
 		}
-	case berth.GPURepaired:
-		b.setFailed(e.Node, e.GPU, false)
 	case berth.GPUPartitioned:
 		b.modes[gpuKey{e.Node, e.GPU}] = e.Mode
 	case berth.MIGTableSet:
@@ -170,12 +150,6 @@ func (b *book) applied(now berth.Time, e berth.Event) {
 	default:
 		b.appliedJob(now, e)
 	}
-}
-
-func (b *book) setFailed(node berth.NodeID, gpu int, failed bool) {
-	n := b.nodes[node]
-	n.spec.GPUs = slices.Clone(n.spec.GPUs) // it is the caller's
-	n.spec.GPUs[gpu].Failed = failed
 }
 
 func (b *book) appliedJob(now berth.Time, e berth.Event) {

@@ -30,18 +30,14 @@ type Collector struct {
 	// the interval is doubled: a run may take a day or a year.
 	interval berth.Duration
 	next     berth.Time
-	// A frame of the film is taken with a sample, in the same way.
-	camera        camera
-	frameInterval berth.Duration
-	nextFrame     berth.Time
-	err           error
+	err      error
 }
 
 // NewCollector makes a collector for a run of the core that the function returns.
 // It is asked each time, because a simulator may replace its core by a restored
 // one.
 func NewCollector(core func() berth.Scheduler) *Collector {
-	return &Collector{core: core, interval: firstInterval, frameInterval: 3 * firstInterval, book: newBook(), camera: newCamera()}
+	return &Collector{core: core, interval: firstInterval, book: newBook()}
 }
 
 // Applied sees an event and what the core answered.
@@ -53,7 +49,6 @@ func (c *Collector) Applied(now berth.Time, e berth.Event, err error) {
 	}
 	c.run.Events++
 	c.book.applied(now, e)
-	c.camera.applied(now, e)
 }
 
 // Scheduled sees a pass and its orders.
@@ -61,9 +56,9 @@ func (c *Collector) Scheduled(now berth.Time, actions []berth.Order) {
 	c.advance(now)
 	c.run.Passes++
 	c.run.Orders += len(actions)
-	c.camera.scheduled(now, actions, &c.book)
 	c.book.scheduled(now, actions)
-	c.run.Peak = max(c.run.Peak, c.book.heldMilli())
+	held := Sample{Held: c.book.held}
+	c.run.Peak = max(c.run.Peak, held.held())
 	if now >= c.next {
 		c.sample()
 	}
@@ -103,24 +98,11 @@ func (c *Collector) sample() {
 		)
 	}
 	c.run.Samples = append(c.run.Samples, s)
-	if c.now >= c.nextFrame {
-		c.frame()
-	}
 	for len(c.run.Samples) >= maxSamples {
 		c.interval *= 2
 		c.thin()
 	}
 	c.next = c.now - c.now%berth.Time(c.interval) + berth.Time(c.interval)
-}
-
-// frame adds to the film.
-func (c *Collector) frame() {
-	c.camera.shoot(c.now, &c.book)
-	for c.camera.many() {
-		c.camera.thin()
-		c.frameInterval *= 2
-	}
-	c.nextFrame = c.now - c.now%berth.Time(c.frameInterval) + berth.Time(c.frameInterval)
 }
 
 // thin keeps the samples that are an interval apart, as those of a quiet time are
@@ -140,7 +122,6 @@ func (c *Collector) thin() {
 // wrong, and no figure is to be believed.
 func (c *Collector) Finish(now berth.Time) (*Run, error) {
 	c.advance(max(now, c.now))
-	c.nextFrame = c.now
 	c.sample()
 	if c.err != nil {
 		return nil, c.err
@@ -157,7 +138,6 @@ func (c *Collector) Finish(now berth.Time) (*Run, error) {
 			r.Stranded += float64(r.Samples[i].Stranded) * float64(r.Samples[i+1].At-r.Samples[i].At) / span
 		}
 	}
-	r.Film = c.camera.develop()
 	c.finishRows()
 	return r, c.finishLongest()
 }

@@ -41,7 +41,7 @@ func (b *book) milli(p *berth.MemberPlacement) int64 {
 
 // slices is how many memory slices each GPU of a node has.
 func (b *book) slices(node berth.NodeID) int {
-	name := b.nodes[node].spec.GPUs[0].MIGTable
+	name := b.nodes[node].GPUs[0].MIGTable
 	if table, told := b.tables[name]; told {
 		return table.MemorySlices
 	}
@@ -61,7 +61,7 @@ func (b *book) joined(n *berth.Node) {
 
 // left forgets the GPUs of a node.
 func (b *book) left(node berth.NodeID) {
-	for g := range b.nodes[node].spec.GPUs {
+	for g := range b.nodes[node].GPUs {
 		delete(b.modes, gpuKey{node, g})
 	}
 	for id, c := range b.changes {

@@ -44,11 +44,7 @@ func (d *drawing) plot(s *LineSection) string {
 	} else {
 		p.numberAxis(s.From, s.To, s.X)
 	}
-	if s.LogY {
-		p.powersOfY(most, s.Y)
-	} else {
-		p.amountAxis(least, most, s.Y)
-	}
+	p.amountAxis(least, most, s.Y)
 	for _, own := range [...]bool{false, true} { // our own lines are drawn over the others
 		for i := range s.Lines {
 			line := &s.Lines[i]
@@ -142,16 +138,6 @@ func (p *plot) powersOfX(from, to float64, unit string) {
 		p.tickOfX(p.x(v), number(v))
 	}
 	p.xUnit(unit)
-}
-
-// powersOfY lays the y axis out by powers of ten, from one to at least most.
-func (p *plot) powersOfY(most float64, unit string) {
-	top := math.Pow(10, math.Ceil(math.Log10(max(most, 10))))
-	p.y = powers(1, top, p.height-p.bottom, p.top)
-	for v := 1.0; v <= top; v *= 10 {
-		p.tickOfY(p.y(v), number(v))
-	}
-	p.yUnit(unit)
 }
 
 // powers maps the data from..to to the places a..b by their logarithms; what is less than from

@@ -23,12 +23,12 @@ type LineSection struct {
 	// something is, to the largest that is drawn.
 	X, Y     string
 	From, To float64
-	// LogX and LogY draw an axis by powers of ten. X then begins at From, which has to be
-	// positive, Y at one; what is less is drawn there.
-	LogX, LogY bool
-	Lines      []Line
-	Head       []string
-	Rows       [][]string
+	// LogX draws X by powers of ten. It then begins at From, which has to be positive; what is less
+	// is drawn there.
+	LogX  bool
+	Lines []Line
+	Head  []string
+	Rows  [][]string
 }
 
 // A Line is a name and its points, in ascending order of x. Those out of the plot are not drawn.

@@ -80,10 +80,10 @@ func TestLinesAreNamedAndTold(t *testing.T) {
 // By powers of ten, what is less than the first is drawn at the edge; dots tell what they are.
 func TestWriteLinesByPowers(t *testing.T) {
 	page := &report.Lines{Sections: []report.LineSection{{
-		X: "minutes", From: 1, To: 1000, LogX: true, LogY: true,
+		X: "minutes", From: 1, To: 1000, LogX: true,
 		Lines: []report.Line{
 			{Name: "line", X: []float64{0, 1000}, Y: []float64{0, 100}},
-			{Name: "dots", Dots: true, Labels: []string{"a", "b"}, X: []float64{10, 100}, Y: []float64{1, 10}},
+			{Name: "dots", Dots: true, Labels: []string{"a", "b"}, X: []float64{10, 100}, Y: []float64{0, 50}},
 		},
 	}}}
 	var b strings.Builder

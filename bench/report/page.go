@@ -16,17 +16,15 @@ func WritePage(w io.Writer, r *Run) error {
 	var b strings.Builder
 	openPage(&b, r.Title, r.Subtitle)
 	writeFigures(&b, r)
-	section(&b, "Allocation", "GPUs held over time, by kind of job; the line is what the fleet has.", legend(r, HostOnly, "")+allocationPlot(r))
-	section(&b, "Waits", "Which part of the replicas got a place within which time. A line that ends below 100 % means that some replicas of that kind still wait.", legend(r, categories, "")+waitPlot(r))
+	section(&b, "Allocation", "GPUs held over time, by kind of job; the line is what the fleet has.", legend(r, HostOnly)+allocationPlot(r))
+	section(&b, "Waits", "Which part of the replicas got a place within which time. A line that ends below 100 % means that some replicas of that kind still wait.", legend(r, categories)+waitPlot(r))
 	b.WriteString(`<div class="pair">`)
 	section(&b, "Fragmentation", "Free GPUs, and those of them on which no member of a waiting job fits.",
 		`<p class="legend"><span><i class="key-free"></i>free</span><span><i class="key-stranded"></i>stranded</span></p>`+strandedPlot(r))
 	section(&b, "Queue", "Jobs and replicas that wait for a place.", waitingPlot(r))
 	b.WriteString(`</div>`)
-	section(&b, "The fleet through time", "Move the slider, or press a mark. A block is an island, a box a node, a cell a GPU; point at one to see the job that holds it.",
-		legend(r, HostOnly, `<span><i class="key-none"></i>free</span><span><i class="key-failed"></i>failed</span><span><i class="key-cordoned"></i>cordoned node</span><span><i class="key-lost"></i>lost node</span>`)+filmPart(r))
 	section(&b, "Jobs", "Replicas by kind of job. "+rowNote+".", rowTable(r))
-	section(&b, "Waiting longest", "Jobs that wait at the end, with the reason that the core gives. The link shows the fleet when the wait began.", waitingTable(r))
+	section(&b, "Waiting longest", "Jobs that wait at the end, with the reason that the core gives.", waitingTable(r))
 	return closePage(w, &b)
 }
 
@@ -73,7 +71,7 @@ func writeFigures(b *strings.Builder, r *Run) {
 }
 
 // legend lists the categories that occurred, but for one.
-func legend(r *Run, without Category, more string) string {
+func legend(r *Run, without Category) string {
 	var b strings.Builder
 	b.WriteString(`<p class="legend">`)
 	for i := range r.Rows {
@@ -82,7 +80,7 @@ func legend(r *Run, without Category, more string) string {
 		}
 		fmt.Fprintf(&b, `<span><i style="background:var(--c%d)"></i>%s</span>`, r.Rows[i].Category, html.EscapeString(r.Rows[i].Category.String()))
 	}
-	b.WriteString(more + "</p>\n")
+	b.WriteString("</p>\n")
 	return b.String()
 }
 
@@ -111,13 +109,10 @@ func waitingTable(r *Run) string {
 	b.WriteString(`</thead><tbody>`)
 	for i := range r.Longest {
 		w := &r.Longest[i]
-		since := r.End.Add(-w.For)
-		fmt.Fprintf(&b, `<tr><td><a href="#film" data-at="%d" data-job="%s">%s</a></td>`, since, html.EscapeString(string(w.Job)), html.EscapeString(clock(since)))
-		cellsOf(&b, "td", []string{
-			string(w.Job), w.Category.String(), string(w.Queue), count(w.Replicas), Span(w.For),
+		tableRow(&b, "td", []string{
+			clock(r.End.Add(-w.For)), string(w.Job), w.Category.String(), string(w.Queue), count(w.Replicas), Span(w.For),
 			string(w.Reason.Code), w.Reason.Text, w.Reason.Remedy,
 		})
-		b.WriteString("</tr>\n")
 	}
 	b.WriteString(`</tbody></table></div>`)
 	return b.String()
@@ -125,12 +120,8 @@ func waitingTable(r *Run) string {
 
 func tableRow(b *strings.Builder, tag string, cells []string) {
 	b.WriteString("<tr>")
-	cellsOf(b, tag, cells)
-	b.WriteString("</tr>\n")
-}
-
-func cellsOf(b *strings.Builder, tag string, cells []string) {
 	for _, c := range cells {
 		fmt.Fprintf(b, "<%s>%s</%s>", tag, html.EscapeString(c), tag)
 	}
+	b.WriteString("</tr>\n")
 }

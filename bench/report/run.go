@@ -20,8 +20,6 @@ type Run struct {
 	Rows []Row
 	// Samples in order of time.
 	Samples []Sample
-	// Film is the fleet through the run.
-	Film Film
 	// Longest lists those that wait longest at the end, the longest first.
 	Longest []Waiting
 	// Capacity, Held and Stranded are means over time; Stranded is known at the
@@ -105,7 +103,7 @@ type Waiting struct {
 	// Replicas of the job that wait; For is how long the first of them does.
 	Replicas int
 	For      berth.Duration
-	// Reason as Explain gives it; it is not asked for in a frame.
+	// Reason as Explain gives it.
 	Reason berth.Reason
 }
 

@@ -40,9 +40,6 @@
 //
 //   - BenchmarkCompletionToRest: a job finishes, and passes run until nothing is due.
 //
-//   - BenchmarkSnapshot, BenchmarkRestore, BenchmarkReplay, BenchmarkSubmit, BenchmarkHeap:
-//     what is stored, told and kept.
-//
 //   - BenchmarkExplain, BenchmarkStartPlan, BenchmarkWhatIf, BenchmarkReport: the answers, on
 //     fleets with crumbs that serve nobody, with equal shares, with one queue, and with jobs that
 //     may be taken back.

@@ -9,10 +9,9 @@
 // flagline.ErrMisuse.
 //
 // There are two frames. An experiment that plays one thing and prints what it was, such as
-// expected, fills a [Table] and prints it; where it is a simulation, [Simulate]
-// takes it to its end. One that compares, such as preempt, philly and steady, is a
-// [Study]: some lines, which are policies mostly, each played on the same seeds, and the figures of
-// all side by side.
+// expected, fills a [Table] and prints it. One that compares, such as preempt, philly and steady,
+// is a [Study]: some lines, which are policies mostly, each played on the same seeds, and the
+// figures of all side by side.
 //
 // An error that is [ErrFinding] says that the experiment ran, and does not show what it is for; any
 // other, that something failed. Where a context is cancelled, no further run is begun.

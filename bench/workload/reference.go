@@ -2,10 +2,10 @@ package workload
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
@@ -202,10 +202,4 @@ func office(t berth.Time) float64 {
 }
 
 // number formats a name such as "batch-00042".
-func number(prefix string, i, digits int) string {
-	s := strconv.Itoa(i)
-	for len(s) < digits {
-		s = "0" + s
-	}
-	return prefix + s
-}
+func number(prefix string, i, digits int) string { return fmt.Sprintf("%s%0*d", prefix, digits, i) }

@@ -222,10 +222,7 @@ func (m *machine) nicSection() string {
 
 // nearest names the GPUs to which a NIC has the shortest path.
 func nearest(paths []nodegraph.PathKind) string {
-	best := nodegraph.PathNone
-	for _, kind := range paths {
-		best = max(best, kind)
-	}
+	best := slices.Max(append([]nodegraph.PathKind{nodegraph.PathNone}, paths...))
 	if best <= nodegraph.PathSYS {
 		return "none"
 	}

@@ -52,7 +52,7 @@ func TestCommands(t *testing.T) {
 	require.Regexp(t, `first +team +interactive +4 GPUs +running +\S+ +1 +\d+ +GPUs 0-3`, b.says("ps", "-state", b.folder))
 	require.Regexp(t, `sleep +team +batch +1 GPU +pending .* quota: queue team uses 4 GPUs of its limit of 4 GPUs`, b.says("ps", "-state", b.folder))
 	require.Contains(t, b.says("why", "sleep"), "a limit of 5 GPUs for queue team")
-	drawn := b.says("top", "-once")
+	drawn := b.says("top", "-state", b.folder)
 	for _, part := range []string{"hgx-h100 (fake)", "AAAA first", "free", "4 of 8 GPUs, guaranteed 2.5, at most 4, 1 waiting", "start first on GPUs 0-3"} {
 		require.Contains(t, drawn, part)
 	}
@@ -68,7 +68,7 @@ func TestCommands(t *testing.T) {
 		return status == 0 && out == ""
 	})
 	require.Empty(t, b.says("fault", "-gpu", "2"))
-	b.until("the GPU has failed", func() bool { return strings.Contains(b.says("top", "-once"), "out of service") })
+	b.until("the GPU has failed", func() bool { return strings.Contains(b.says("top", "-state", b.folder), "out of service") })
 	require.Empty(t, b.says("repaired", "2"))
 	require.Equal(t, "true\ndone\n", strings.ReplaceAll(b.says("run", "-f", "-name", "true", "--", "echo", "done"), "\r", ""))
 }

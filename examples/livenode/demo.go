@@ -32,10 +32,9 @@ func demo(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wri
 	if err != nil {
 		return err
 	}
-	width, _ := terminalSize(stdout)
 	s := &stage{
 		client: newClient(folder), self: self, box: *box, pause: *pause,
-		out: stdout, painter: newPainter(width, isTerminal(stdout)), began: time.Now(),
+		out: stdout, painter: newPainter(terminalWidth, isTerminal(stdout)), began: time.Now(),
 	}
 	err = s.play(ctx)
 	s.clear()

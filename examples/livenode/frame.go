@@ -22,7 +22,7 @@ type painter struct {
 }
 
 func newPainter(width int, color bool) *painter {
-	return &painter{width: max(60, min(width, 160)), color: color, shades: map[string]int{}}
+	return &painter{width: width, color: color, shades: map[string]int{}}
 }
 
 // The colours of a terminal with 256 of them.
@@ -57,22 +57,15 @@ func (p *painter) shade(job string) (color int, letter string) {
 	return colors[n%len(colors)], string(rune('A' + n%26))
 }
 
-// frame draws everything, in at most so many lines.
-func (p *painter) frame(s *Status, height int) string {
-	lines := []string{p.title(s), ""}
-	lines = append(lines, p.gpus(s)...)
-	lines = append(lines, "")
-	lines = append(lines, p.jobs(s)...)
-	lines = append(lines, "")
-	lines = append(lines, p.queues(s)...)
-	if rest := height - len(lines) - 2; rest > 0 && len(s.Decisions) > 0 {
+// frame draws everything.
+func (p *painter) frame(s *Status) string {
+	gap := []string{""}
+	lines := slices.Concat([]string{p.title(s)}, gap, p.gpus(s), gap, p.jobs(s), gap, p.queues(s))
+	if len(s.Decisions) > 0 {
 		lines = append(lines, "", p.heading("latest"))
-		for _, d := range s.Decisions[max(0, len(s.Decisions)-rest):] {
+		for _, d := range s.Decisions {
 			lines = append(lines, p.paint(dim, d.At.Format("15:04:05"))+" "+p.cut(d.Text, p.width-9))
 		}
-	}
-	if len(lines) > height {
-		lines = append(lines[:height-1], p.paint(dim, "..."))
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

@@ -165,7 +165,7 @@ func (b *bench) until(what string, so func() bool) {
 	b.t.Helper()
 	if !eventually(so) {
 		s, _ := b.status(context.Background())
-		require.FailNow(b.t, what, newPainter(160, false).frame(&s, 1000))
+		require.FailNow(b.t, what, newPainter(160, false).frame(&s))
 	}
 }
 

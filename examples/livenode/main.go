@@ -61,7 +61,7 @@ func commands() []command {
 		{name: "logs", args: "JOB", text: "print what a job has printed", run: logs},
 		{name: "cancel", args: "JOB...", text: "end jobs", run: cancel},
 		{name: "queue", args: "NAME", text: "make, change or remove a queue", run: queue},
-		{name: "top", text: "watch GPUs, jobs and queues", run: top},
+		{name: "top", text: "draw GPUs, jobs and queues", run: top},
 		{name: "repaired", args: "GPU", text: "return a GPU that failed to service", run: repaired},
 		{name: "fault", text: "have a GPU of a pretend box fail", run: fault},
 		{name: "demo", text: "play a story of a preemption, and check it", run: demo},

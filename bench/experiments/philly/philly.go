@@ -66,7 +66,6 @@ type Options struct {
 	Tolerance        time.Duration
 	Policies         []string
 	Check            bool
-	HTML             string
 }
 
 // Defaults are the options that berthbench has by default, but for the file.
@@ -88,7 +87,6 @@ func (o *Options) Flags(f *study.Flags) {
 	f.Time(&o.Tolerance, "tolerance", 0, 1000*time.Hour, "by which the mean delay of a virtual cluster may exceed that in private; its 99th percentile by three times as much")
 	f.Words(&o.Policies, "policies", "policies to play")
 	f.Yes(&o.Check, "check", "check every event and order with berthtest/check, which is slow")
-	f.HTML(&o.HTML)
 }
 
 // Run makes the experiment, which Help describes, and writes its results to w. The error says so

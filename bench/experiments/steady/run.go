@@ -45,7 +45,6 @@ type run struct {
 	// waits of what is measured, in minutes, by size; turnedAway and arrived count tasks by size.
 	waits               [len(sizes)][]float64
 	turnedAway, arrived [len(sizes)]int
-	speed               sim.Speed
 }
 
 // A task is one that waits or runs.
@@ -101,7 +100,7 @@ func (b *experiment) play(ctx context.Context, policy bench.NamedPolicy, load in
 			return nil, r.stuck()
 		}
 	}
-	r.tasks, r.fresh, r.speed = nil, nil, s.Speed()
+	r.tasks, r.fresh = nil, nil
 	return r, nil
 }
 

@@ -233,7 +233,7 @@ func (v *visitor) looks() error {
 	return nil
 }
 
-// page takes pictures of a page in a file, and moves through its time if it has a slider.
+// page takes pictures of a page in a file.
 func (v *visitor) page(file string) error {
 	path, err := filepath.Abs(file)
 	if err != nil {
@@ -258,12 +258,5 @@ func (v *visitor) page(file string) error {
 		}
 		v.shot(fmt.Sprintf("%s-%d-%s", name, look.width, look.darkness))
 	}
-	var slides bool
-	if err := v.evaluate("!!q('#film-slider')", &slides); err != nil || !slides {
-		return err
-	}
-	return v.steps("set('#film-slider', 0)", "?text('#film-clock') === '00:00'", "window.before = q('#film').toDataURL()",
-		"set('#film-slider', q('#film-slider').max)", "?text('#film-clock') !== '00:00' && q('#film').toDataURL() !== before",
-		"q('.happened')?.dispatchEvent(new MouseEvent('click', { bubbles: true })); 0", "?document.querySelectorAll('.happened').length > 0",
-		"window.before = text('#film-clock'); q('.waiting a')?.click(); 0", "?!q('.waiting a') || text('#film-told').includes('outlined')")
+	return nil
 }
