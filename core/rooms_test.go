@@ -128,7 +128,7 @@ var roomRules = map[string]roomRule{
 	}},
 	"search": {derived: map[string]string{
 		"freed": "told anew in each pass", "minimums": "false between passes", "unbound": "empty between passes", "booked": "scratch",
-		"nodesLooked": "nought when a pass begins to look", "listed": "empty between passes",
+		"nodesLooked": "nought when a pass begins to look", "listed": "empty between passes", "leaving": "scratch",
 	}},
 	"victims": {derived: map[string]string{"evictable": "from what runs on nodes", "gathered": "counted from nothing", "lenders": "scratch"}},
 	"evict":   {derived: map[string]string{"chooser": "scratch", "departing": "scratch", "here": "scratch", "Replied": "of tests", "Cleared": "counted from nothing"}},

@@ -93,6 +93,7 @@ var notByOwners = map[string]string{
 	"core/internal/admission.Admission.restoreReplica: core/internal/record.ReservePart":  restores,
 	"core/internal/admission.Admission.restoreReplica: core/internal/record.RetryPart":    restores,
 	"core/internal/admission.Admission.restoreReplica: core/internal/record.EvictionPart": restores,
+	"core/internal/state.State.SetLimit: core/internal/record.EvictionPart":               "LimitAt goes with its timer",
 	"core/internal/backlog.Backlog.restoreBid: core/internal/record.BidPart":              restores,
 	"core/internal/backlog.Backlog.RestoreStalled: core/internal/record.ReservePart":      restores,
 	"core/internal/backlog.Backlog.restoreGangReservation: core/internal/record.SpanPart": restores,
