@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
@@ -46,8 +47,12 @@ func readSnapshotV2(b []byte) (*record.Snapshot, error) {
 		return nil, err
 	}
 	present := &s.Snapshot
+	var products []mig.Product // once: to build them costs more than a table of a hostile text
 	for i := range s.Tables {
-		saved, bad := s.Tables[i].present()
+		if products == nil {
+			products = mig.Products()
+		}
+		saved, bad := s.Tables[i].present(products)
 		if bad != nil {
 			return nil, inSnapshot(bad, errtext.Index("tables", i))
 		}
@@ -94,11 +99,15 @@ func (d *demandV2) present() (*demand.Saved, *berth.Error) {
 	return s, nil
 }
 
-func (t *tableV2) present() (s catalogue.SavedTable, bad *berth.Error) {
+// present is a table with its counts by the names of profiles: those of its own, or of the product
+// of its name.
+func (t *tableV2) present(products []mig.Product) (s catalogue.SavedTable, bad *berth.Error) {
 	product := t.Table
 	if product == nil {
-		known, _ := mig.Lookup(t.Name) // one of no profiles, if it is not known: the name is refused later
-		product = &known
+		product = new(mig.Product) // one of no profiles, if it is not known: the name is refused later
+		if i := slices.IndexFunc(products, func(p mig.Product) bool { return p.Name == t.Name }); i >= 0 {
+			product = &products[i]
+		}
 	}
 	s = t.SavedTable
 	for _, counts := range [...][]uint32{t.Recent, t.Weights} {
