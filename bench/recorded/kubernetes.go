@@ -2,6 +2,7 @@ package recorded
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,12 +11,12 @@ import (
 	"time"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/recorded/dra"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/input"
 	"github.com/berth-sched/berth/internal/jsontext"
+	"github.com/berth-sched/berth/nvmlsrc/dra"
 )
 
 // The names that Kubernetes and the device plugins of NVIDIA and AMD give.
@@ -58,7 +59,7 @@ func readKubernetes(file string, in io.Reader) (*source, error) {
 		seen:   map[string]bool{}, shared: map[string]bool{}, devices: dra.NewReader(file),
 	}
 	if err := input.Items(in, maxObject, isOfSlurm, k.item); err != nil {
-		return nil, dra.Refusal(file, err)
+		return nil, refused(file, err)
 	}
 	k.addDevices()
 	k.addJobs()
@@ -90,6 +91,33 @@ func isOfSlurm(key []byte, line int) error {
 		return &jsontext.Error{Line: line, Column: 1, Reason: "this is what a command of Slurm prints with --json; jobs are read from: " + workload.SacctCommand}
 	}
 	return nil
+}
+
+// refused makes a *workload.TraceError of an error of jsontext or dra, and leaves others alone.
+func refused(file string, err error) error {
+	var text *jsontext.Error
+	var device *dra.Error
+	e := &workload.TraceError{File: file, Kind: workload.ErrRow}
+	switch {
+	case errors.As(err, &text):
+		e.Line, e.Column, e.Field, e.Reason = text.Line, text.Column, text.Field, text.Reason
+		if text.TooLarge {
+			e.Kind = workload.ErrLimit
+		} else if text.Err != nil {
+			e.Kind = text.Err
+		}
+	case errors.As(err, &device):
+		e.Line, e.Column, e.Field, e.Reason = device.Line, device.Column, device.Field, device.Reason
+		if errors.Is(err, dra.ErrTooLarge) {
+			e.Kind = workload.ErrLimit
+		}
+	default:
+		return err
+	}
+	if errors.Is(err, workload.ErrLimit) {
+		e.Kind = workload.ErrLimit
+	}
+	return e
 }
 
 // item takes an element of "items".

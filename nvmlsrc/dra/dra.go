@@ -16,11 +16,9 @@
 package dra
 
 import (
-	"errors"
 	"io"
 	"strings"
 
-	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/internal/input"
 	"github.com/berth-sched/berth/internal/jsontext"
 	"github.com/berth-sched/berth/internal/skipped"
@@ -115,7 +113,7 @@ type Result struct {
 type deviceKey struct{ pool, name string }
 
 // Read reads lists of objects, one or several; the file's name is for errors, of type
-// *workload.TraceError. Objects of other kinds are told. O(bytes), and no more memory than some 20
+// *Error. Objects of other kinds are told. O(bytes), and no more memory than some 20
 // times the objects that are kept.
 func Read(file string, in io.Reader) (*Dump, error) {
 	r := NewReader(file)
@@ -131,7 +129,7 @@ func Read(file string, in io.Reader) (*Dump, error) {
 		return err
 	})
 	if err != nil {
-		return nil, Refusal(file, err)
+		return nil, refusal(file, err)
 	}
 	return r.Dump(), nil
 }
@@ -152,22 +150,6 @@ func KindOf(text []byte, line, column int) (kind, version string, err error) {
 	})
 	c.End()
 	return kind, version, c.Err()
-}
-
-// Refusal makes a *workload.TraceError of an error of jsontext, and leaves others as they are.
-func Refusal(file string, err error) error {
-	var bad *jsontext.Error
-	if !errors.As(err, &bad) {
-		return err
-	}
-	kind := workload.ErrRow
-	switch {
-	case bad.TooLarge, errors.Is(err, workload.ErrLimit):
-		kind = workload.ErrLimit
-	case bad.Err != nil:
-		kind = bad.Err
-	}
-	return &workload.TraceError{File: file, Line: bad.Line, Column: bad.Column, Field: bad.Field, Reason: bad.Reason, Kind: kind}
 }
 
 // A Reader takes objects.
@@ -202,7 +184,7 @@ func (r *Reader) Take(kind string, text []byte, line, column int) (bool, error) 
 		return false, nil
 	}
 	if err != nil {
-		return true, Refusal(r.dump.file, err)
+		return true, refusal(r.dump.file, err)
 	}
 	return true, nil
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -77,7 +76,7 @@ func TestChangedDumpsGiveTheSameOrAreTold(t *testing.T) {
 			text = good[:end] + ",\n" + good[at[0]:end] + good[end:]
 		}
 		d, err := Read("f", strings.NewReader(text))
-		var typed *workload.TraceError
+		var typed *Error
 		outcome := "same"
 		switch {
 		case errors.As(err, &typed):

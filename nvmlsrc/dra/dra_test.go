@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/hostile"
 	"github.com/berth-sched/berth/mig"
@@ -224,24 +223,24 @@ func TestRefusals(t *testing.T) {
 		from, to string
 		kind     error
 	}{
-		{good, "", workload.ErrRow},
-		{good, "{}", workload.ErrRow},
-		{good, `{"items":[1,1,1]}`, workload.ErrRow},
-		{`"devices": [{`, `"devices": [1,{`, workload.ErrRow},
-		{`"name": "gpu-0"`, `"name": ""`, workload.ErrRow},
-		{`"name": "gpu-0"`, `"name": 7`, workload.ErrRow},
-		{`"name": "gpu-0-counter-set"`, `"name": ""`, workload.ErrRow},
-		{`"pool": {"name": "n1"`, `"pool": {"name": ""`, workload.ErrRow},
-		{`"device": "gpu-0"}`, `"device": ""}`, workload.ErrRow},
-		{`"resource": "pods", "name": "p"`, `"resource": "pods"`, workload.ErrRow},
-		{`"kind": "ResourceClaim"`, `"kind": "ResourceClaim", "kind": "ResourceClaim"`, workload.ErrRow},
-		{`"devices": [{`, `"devices": [` + strings.Repeat(`{"name":"a"},`, maxDevices) + `{`, workload.ErrRow},
+		{good, "", ErrSyntax},
+		{good, "{}", ErrSyntax},
+		{good, `{"items":[1,1,1]}`, ErrSyntax},
+		{`"devices": [{`, `"devices": [1,{`, ErrSyntax},
+		{`"name": "gpu-0"`, `"name": ""`, ErrSyntax},
+		{`"name": "gpu-0"`, `"name": 7`, ErrSyntax},
+		{`"name": "gpu-0-counter-set"`, `"name": ""`, ErrSyntax},
+		{`"pool": {"name": "n1"`, `"pool": {"name": ""`, ErrSyntax},
+		{`"device": "gpu-0"}`, `"device": ""}`, ErrSyntax},
+		{`"resource": "pods", "name": "p"`, `"resource": "pods"`, ErrSyntax},
+		{`"kind": "ResourceClaim"`, `"kind": "ResourceClaim", "kind": "ResourceClaim"`, ErrSyntax},
+		{`"devices": [{`, `"devices": [` + strings.Repeat(`{"name":"a"},`, maxDevices) + `{`, ErrSyntax},
 	} {
 		text := strings.Replace(good, bad.from, bad.to, 1)
 		require.NotEqual(t, good, text)
 		_, err := Read("dump.json", strings.NewReader(text))
 		require.ErrorIs(t, err, bad.kind, bad.to)
-		var typed *workload.TraceError
+		var typed *Error
 		require.ErrorAs(t, err, &typed)
 		require.NotZero(t, typed.Line)
 		require.Equal(t, "dump.json", typed.File)
@@ -292,7 +291,7 @@ func TestHostileDumpsCostLittle(t *testing.T) {
 }
 
 func requireTyped(t *testing.T, err error) {
-	var e *workload.TraceError
+	var e *Error
 	require.True(t, err == nil || errors.As(err, &e), "%v", err)
 }
 
