@@ -6,12 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// unquote is what stands between the quotes of a string with escapes or with characters beyond
-// ASCII; false: it is not UTF-8, or an escape is none. Without keep it looks, and makes nothing.
+// unquote is Unescape for a string that may have characters beyond ASCII; false: it is not UTF-8,
+// or an escape is none.
 func unquote(raw []byte, keep bool) (text []byte, ok bool) {
 	if !utf8.Valid(raw) {
 		return nil, false
 	}
+	return Unescape(raw, keep)
+}
+
+// Unescape is what stands between the quotes of a string with escapes; false: an escape is none.
+// Without keep it looks, and makes nothing. O(bytes).
+func Unescape(raw []byte, keep bool) (text []byte, ok bool) {
 	if keep {
 		text = make([]byte, 0, len(raw)) // no escape is shorter than what it stands for
 	}

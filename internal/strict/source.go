@@ -3,9 +3,9 @@ package strict
 import (
 	"bytes"
 	"reflect"
-	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/berth-sched/berth/internal/jsontext"
 )
 
 // A source is a text that is being read.
@@ -132,7 +132,7 @@ func (s *source) str() ([]byte, bool) {
 			case !ascii && !utf8.Valid(found):
 				return nil, false
 			case escaped:
-				return unescape(found)
+				return jsontext.Unescape(found, true)
 			}
 			return found, true
 		case c == '\\':
@@ -145,63 +145,6 @@ func (s *source) str() ([]byte, bool) {
 		}
 	}
 	return nil, false
-}
-
-// unescape is what stands between the quotes of a string with escapes. False: one is none.
-func unescape(raw []byte) ([]byte, bool) {
-	b := make([]byte, 0, len(raw)) // no escape is shorter than what it stands for
-	for len(raw) > 0 {
-		if raw[0] != '\\' {
-			b, raw = append(b, raw[0]), raw[1:]
-			continue
-		}
-		if len(raw) < 2 {
-			return nil, false
-		}
-		at := strings.IndexByte(`"\/bfnrt`, raw[1])
-		switch {
-		case at >= 0:
-			b, raw = append(b, "\"\\/\b\f\n\r\t"[at]), raw[2:]
-			continue
-		case raw[1] != 'u':
-			return nil, false
-		}
-		r, ok := hex4(raw)
-		if !ok {
-			return nil, false
-		}
-		raw = raw[6:]
-		if utf16.IsSurrogate(r) { // half a character; alone it is none
-			second, _ := hex4(raw)
-			if r = utf16.DecodeRune(r, second); r != utf8.RuneError {
-				raw = raw[6:]
-			}
-		}
-		b = utf8.AppendRune(b, r)
-	}
-	return b, true
-}
-
-// hex4 is the character of an escape at the beginning, such as \u00fc.
-func hex4(raw []byte) (rune, bool) {
-	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
-		return 0, false
-	}
-	r := rune(0)
-	for _, c := range raw[2:6] {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
 }
 
 // number steps over a whole number, and is its digits with the sign.

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/jsontext"
 )
 
 // A walker goes through a text that is JSON beside the type that it is decoded to. encoding/json
@@ -306,7 +307,7 @@ func (w *walker) utf8(raw []byte) *Error {
 func unquote(quoted []byte) string {
 	raw := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(raw, '\\') >= 0 {
-		raw, _ = unescape(raw) // it is JSON
+		raw, _ = jsontext.Unescape(raw, true) // it is JSON
 	}
 	return string(raw)
 }
