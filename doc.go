@@ -518,6 +518,7 @@
 //   - quarantine, burn-in: no work, and low-cost work, for hardware that failed ([Health]).
 //   - hot spare: an idle node kept for gangs that lose hardware ([HotSpares]).
 //   - blast radius: what one fault takes down ([BlastRadius]).
+//   - time limit: for how long one run of a gang may last (Job.MaxRuntime).
 //   - forecast: when a replica that waits is expected to start ([Forecast]).
 //   - start plan: what it would take to start a job ([StartPlan]).
 //   - observed: seen to run, whatever the core thinks ([JobObserved], [World]).

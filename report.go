@@ -136,7 +136,7 @@ type QueueReport struct {
 type Totals struct {
 	// JobsAdmitted counts jobs that were submitted or observed, ReplicasStarted the times when
 	// a gang began to run, JobsDropped the jobs that the core gave up, JobsOverrun those that it
-	// stopped as they had run for as long as they may.
+	// stopped at their time limit.
 	JobsAdmitted    int64 `json:"jobsAdmitted"`
 	ReplicasStarted int64 `json:"replicasStarted"`
 	JobsFinished    int64 `json:"jobsFinished"`

@@ -140,8 +140,8 @@ func (k *dump) item(text []byte, line, column int) error {
 	return k.take(o, line)
 }
 
-// addDevices adds the nodes whose GPUs are devices of claims, and the GPUs that pods hold by their
-// claims.
+// addDevices adds the nodes of which the GPUs are devices of claims, and the GPUs that pods hold by
+// their claims.
 func (k *dump) addDevices() {
 	devices := k.devices.Dump()
 	nodes, told := devices.Nodes()

@@ -24,7 +24,7 @@ func (c *Checker) beginLimit(rep *replica) {
 	}
 }
 
-// overruns reports whether a gang was asked for a checkpoint as its time is over.
+// overruns reports whether a gang was asked for its last checkpoint before its time limit.
 func (rep *replica) overruns() bool {
 	return rep.asked() && rep.order.Header().Cause.Code == berth.CauseMaxRuntime
 }
@@ -61,7 +61,7 @@ func (c *Checker) stop(rep *replica, cause berth.CauseCode) {
 	c.takeBack(rep, cause, cause == berth.CauseMaxRuntime)
 }
 
-// expireLimits stops the gangs whose time is over: those of which no order expires before, or all.
+// expireLimits stops the gangs at their time limit: those of which no order expires before, or all.
 func (c *Checker) expireLimits(all bool) {
 	for _, rep := range c.timed.sorted() {
 		waits := rep.order != nil && rep.order.Header().Deadline < rep.runsUntil

@@ -272,7 +272,7 @@ func (d *Dump) Nodes() ([]berth.Node, []Skip) {
 	return nodes, told
 }
 
-// gpus are those of a node, whose devices are some of the list.
+// gpus are those of a node, from its part of the list of devices.
 func (d *Dump) gpus(from, end int, allocated map[int]bool) (gpus []berth.GPU, reason string) {
 	last := -1
 	for at := from; at < end; at++ {

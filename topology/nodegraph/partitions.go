@@ -23,7 +23,7 @@ type FabricPartition struct {
 // A FabricGPU of a FabricPartition.
 type FabricGPU struct {
 	// PhysicalID is the number of its module, from 1 on most boards: "Module ID" of nvidia-smi -q.
-	// It is not the index of the driver, whose order is that of PCI addresses.
+	// It is not the index of the driver, which goes by PCI addresses.
 	PhysicalID int
 	// UUID and Bus are the names and the address; empty where the Fabric Manager sees no GPU, as
 	// beside virtual machines that have it.

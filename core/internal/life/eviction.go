@@ -157,7 +157,7 @@ func (l *Life) LimitDue(rep *record.Replica) {
 	}
 }
 
-// overrun stops a gang whose time is over.
+// overrun stops a gang at its time limit.
 func (l *Life) overrun(rep *record.Replica, cause berth.Cause) {
 	l.state.Totals.JobsOverrun++
 	l.state.LearnFrom(rep)

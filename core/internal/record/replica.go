@@ -212,7 +212,7 @@ func (rep *Replica) RunsUntil() (berth.Time, bool) {
 	return rep.Started.Add(limit), limit > 0 && rep.State == berth.ReplicaRunning
 }
 
-// Overruns reports whether a replica was asked for a checkpoint as its time is over.
+// Overruns reports whether a replica was asked for its last checkpoint before its time limit.
 func (rep *Replica) Overruns() bool {
 	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == berth.CauseMaxRuntime
 }

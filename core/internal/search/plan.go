@@ -223,8 +223,8 @@ func (p *planner) mayFit(partings int) bool {
 // leaving counts the GPUs of each node that the first so many partings hold; a GPU that several
 // hold counts for each of them. The result is scratch.
 func (p *planner) leaving(partings int) []int {
-	gpus := p.search.leaving[:0]
-	gpus = slices.Grow(gpus, len(p.search.state.Nodes))[:len(p.search.state.Nodes)]
+	nodes := len(p.search.state.Nodes)
+	gpus := slices.Grow(p.search.leaving[:0], nodes)[:nodes]
 	clear(gpus)
 	for _, e := range p.list[:partings] {
 		if e.Piece.Rep != nil {
