@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -70,6 +71,9 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 	switch asked := e.Bucket.Shape.Least.GPUMilli; {
 	case policy.Mode == berth.PreemptionOff:
 		reason.Preemption = "no running job may be preempted for it: the policy forbids preemption"
+	case t.SparesNone:
+		reason.Weighing, reason.Preemption = nil, an.describeSpared(t, victims)
+		gone = min(gone, an.goneBy(e, victims, sparedUntil(t)))
 	case (len(victims) > 0 || t.RestsUntil != 0) && policy.Mode == berth.PreemptionReclaim && !e.Grows:
 		reason.Preemption = "no running job may be preempted for it: no other queue holds GPUs to reclaim, and the policy forbids preemption within a queue"
 	case t.Weighing != nil:
@@ -96,8 +100,6 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 		reason.Preemption = "the search for victims was cut short: some that it did not look at might make room"
 	case state.Earlier(t.ProtectedUntil, t.Limited) != 0:
 		reason.Preemption = an.describeProtection(t)
-	case t.SparedUnsaved:
-		reason.Preemption = an.describeSpared(t)
 	case e.Grows && !t.WithinGuarantee():
 		reason.Preemption = an.overGuarantee(e.Rep.Job.Queue, asked)
 	case len(protected) > 0:
@@ -168,14 +170,21 @@ func (an *Answers) describeProtection(t *victim.Search) string {
 	return fmt.Sprintf("no running job may be preempted for it yet: the preemption rate limit of a queue allows the next one in %v", at.Sub(an.state.Now))
 }
 
-// describeSpared says that work that is not saved is not stopped for a job, or from when it is.
-func (an *Answers) describeSpared(t *victim.Search) string {
-	what := "those that could go write no checkpoints, and would lose all that they have done"
-	if at := t.CollectsFrom(); at != agenda.Never {
+// describeSpared says what spares running jobs that would make room for a job, or until when it does.
+func (an *Answers) describeSpared(t *victim.Search, spared []record.Piece) string {
+	what := fmt.Sprintf("those that could go hold more than %d GPUs for each that it asks for", an.state.Config.Policy.Preemption.MaxRatio)
+	if slices.ContainsFunc(spared, func(p record.Piece) bool { return p.Whole() && t.WouldSpare(p.Rep) }) {
+		what = "those that could go write no checkpoints, and would lose all that they have done"
+	}
+	if at := sparedUntil(t); at != agenda.Never {
 		return fmt.Sprintf("no running job is preempted for it for another %v: %s; after that they go, for the guarantee", at.Sub(an.state.Now), what)
 	}
 	return "no running job is preempted for it: " + what
 }
+
+// sparedUntil is when jobs are spared no longer, as the guarantee of the queue is taken at any cost
+// from then on; never: it is not.
+func sparedUntil(t *victim.Search) berth.Time { return cmp.Or(t.Guaranteed, t.CollectsFrom()) }
 
 // describeWeighing says in a sentence why a preemption does not pay.
 func describeWeighing(w *berth.Weighing, now berth.Time) string {
@@ -187,24 +196,35 @@ func describeWeighing(w *berth.Weighing, now berth.Time) string {
 }
 
 // potentialVictims looks for victims without an effect, also where they cost more than is gained;
-// where there are none, for victims and moves together, and for what queues keep.
+// where there are none, for victims and moves together, for those that are spared for what they are
+// (the search says SparesNone then), and for what queues keep.
 func (an *Answers) potentialVictims(e *record.Entry) (t *victim.Search, victims []record.Piece, both *evict.Bid, protected []berth.Protection) {
 	an.books.TellDemands()
 	im, _ := an.evict.Imagine()
 	defer im.Forget()
-	searches := an.state.Bounds.VictimSearches
-	t, victims, ok := an.evict.Seek(e, evict.Seeking{Mode: berth.PreemptionOn, Chooser: new(preempt.Chooser)}, &searches)
-	if !ok && t.Weighing == nil {
-		im.VictimSearches = an.state.Bounds.VictimSearches
-		var among *victim.Search
-		if both, among = im.BothFor(e); both == nil && !t.Cut && !among.Cut {
-			protected = an.victims.Protections(e)
-		}
-		t.Cut = t.Cut || among.Cut
-		victims, t.ProtectedUntil = nil, state.Earlier(t.ProtectedUntil, among.ProtectedUntil)
-		t.Limited = state.Earlier(t.Limited, among.Limited)
+	how := evict.Seeking{Mode: berth.PreemptionOn, Chooser: new(preempt.Chooser)}
+	t, victims, ok := an.seek(e, how)
+	if ok || t.Weighing != nil {
+		return t, victims, nil, nil
 	}
-	return t, victims, both, protected
+	im.VictimSearches = an.state.Bounds.VictimSearches
+	both, among := im.BothFor(e)
+	t.Cut = t.Cut || among.Cut
+	t.Add(among.Obstacles)
+	if both != nil || t.Cut || t.Waits || state.Earlier(t.RestsUntil, state.Earlier(t.ProtectedUntil, t.Limited)) != 0 {
+		return t, nil, both, nil
+	}
+	how.Mode, how.SparesNone = an.state.Config.Policy.Preemption.Mode, true
+	if all, spared, ok := an.seek(e, how); ok || all.Weighing != nil {
+		return all, spared, nil, nil
+	}
+	return t, nil, nil, an.victims.Protections(e)
+}
+
+// seek looks for victims of an entry with as many searches as a bid has.
+func (an *Answers) seek(e *record.Entry, how evict.Seeking) (t *victim.Search, victims []record.Piece, ok bool) {
+	searches := an.state.Bounds.VictimSearches
+	return an.evict.Seek(e, how, &searches)
 }
 
 // StartPlan is the start plan of a replica. It tries preemptions and moves on the fleet itself,

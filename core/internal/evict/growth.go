@@ -18,9 +18,9 @@ func (ev *Evict) seekToGrow(e *record.Entry, s Seeking, trials *int) (t *victim.
 	for members := ev.mostToGrow(e); ; members = max(least, members/2-members/2%least) {
 		before := t
 		if t = ev.victims.NewSearchToGrow(e, members, s.avoid); before != nil {
-			t.ProtectedUntil, t.Limited = before.ProtectedUntil, before.Limited
+			t.Obstacles = before.Obstacles
 		}
-		t.PartsOnly = s.partsOnly
+		t.PartsOnly, t.SparesNone = s.partsOnly, s.SparesNone
 		t.GatherLent()
 		budget := *trials
 		if members > least {

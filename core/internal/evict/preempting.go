@@ -304,7 +304,7 @@ func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *victim.Search
 		return lent, others, false
 	}
 	t = ev.newSearch(e, s)
-	t.ProtectedUntil, t.Limited, t.Cut, t.SparedUnsaved = lent.ProtectedUntil, lent.Limited, lent.Cut, lent.SparedUnsaved
+	t.Obstacles, t.Cut = lent.Obstacles, lent.Cut
 	if lent.WithinGuarantee() {
 		t.Guaranteed = lent.CollectsFrom()
 	}
@@ -316,7 +316,7 @@ func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *victim.Search
 
 func (ev *Evict) newSearch(e *record.Entry, s Seeking) *victim.Search {
 	t := ev.victims.NewSearch(e, s.avoid)
-	t.PartsOnly = s.partsOnly
+	t.PartsOnly, t.SparesNone = s.partsOnly, s.SparesNone
 	return t
 }
 
@@ -345,6 +345,8 @@ type Seeking struct {
 	// partsOnly: no whole gang may be evicted just now.
 	partsOnly bool
 	Chooser   *preempt.Chooser
+	// SparesNone looks among those too that are spared for what they are: see victim.Search.
+	SparesNone bool
 	// replies of earlier searches; nil: each is made anew.
 	replies *victim.Replies
 }

@@ -36,7 +36,12 @@ func (t *Search) anySize(victim *record.Replica) bool {
 // unless that is of a lower class.
 func (t *Search) sparesUnsaved() bool {
 	p := &t.victims.state.Config.Policy.Preemption
-	return !p.StopUnsaved && !p.Gain.IgnoreCost && !t.collects()
+	return !t.SparesNone && !p.StopUnsaved && !p.Gain.IgnoreCost && !t.collects()
+}
+
+// WouldSpare reports whether a replica is one of those.
+func (t *Search) WouldSpare(victim *record.Replica) bool {
+	return victim.Job.Queue != t.Queue && t.Rep.Job.Spec.Class <= victim.Job.Spec.Class && victim.IsUnsaved()
 }
 
 // mayTake reports whether a replica ranks low enough: in other queues, any does.
@@ -47,7 +52,7 @@ func (t *Search) mayTake(victim *record.Replica) bool {
 // TooLarge reports whether a part holds too much to be stopped for what is asked.
 func (t *Search) TooLarge(p record.Piece) bool {
 	ratio := int64(t.victims.state.Config.Policy.Preemption.MaxRatio)
-	return ratio > 0 && p.GPUMilli()/ratio > max(t.Asked.GPUMilli, 1000)
+	return ratio > 0 && !t.SparesNone && p.GPUMilli()/ratio > max(t.Asked.GPUMilli, 1000)
 }
 
 // MayBeVictim reports whether a replica can be evicted now, as a whole.
@@ -60,8 +65,7 @@ func (t *Search) MayBeVictim(victim *record.Replica) bool {
 	if t.PartsOnly {
 		return false
 	}
-	if victim.Job.Queue != t.Queue && t.Rep.Job.Spec.Class <= victim.Job.Spec.Class && victim.IsUnsaved() && t.sparesUnsaved() {
-		t.SparedUnsaved = true
+	if t.sparesUnsaved() && t.WouldSpare(victim) {
 		return false
 	}
 	limited := c.books.Queues[victim.Job.Queue].Evictions.Ready(c.state.Config.Policy.Preemption.QueueRateLimit, c.state.Now, 1)

@@ -41,15 +41,10 @@ type Search struct {
 	entitlementOf map[quota.QueueIndex]int // their numbers, from 1
 	// Gave are the floors of the queues that give so that less fills their guarantees.
 	Gave []Floor
-	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first
-	// one under the rate limit of its queue may; 0: there are none.
-	ProtectedUntil, Limited berth.Time
+	Obstacles
 	// Guaranteed is from when a search among other queues that was made before this one takes what
 	// is guaranteed at any cost; 0: it does not.
 	Guaranteed berth.Time
-	// SparedUnsaved: some that could go otherwise write no checkpoints. A look at all candidates
-	// notes that, and one by the index does not.
-	SparedUnsaved bool
 	// RestsUntil is when the rest of the replica ends, where that alone keeps victims of its queue;
 	// 0: it does not.
 	RestsUntil berth.Time
@@ -60,6 +55,9 @@ type Search struct {
 	grows bool
 	// PartsOnly: no job may be evicted as a whole just now.
 	PartsOnly bool
+	// SparesNone: jobs that would lose all that they have done, and those that are too large for
+	// what is asked, are candidates as any others. Such a search only says what spares them.
+	SparesNone bool
 	// Cut: the search was cut short, so that there may be more to find.
 	Cut bool
 	// needy: the replica does not fit without victims.
@@ -74,6 +72,19 @@ type Search struct {
 	Unsteady bool
 	// weighed is scratch, for candidates with their cost.
 	weighed []preempt.Candidate
+}
+
+// Obstacles are what a search met that kept running jobs from being candidates.
+type Obstacles struct {
+	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first
+	// one under the rate limit of its queue may; 0: there are none.
+	ProtectedUntil, Limited berth.Time
+}
+
+// Add adds those of another search for the same replica.
+func (o *Obstacles) Add(other Obstacles) {
+	o.ProtectedUntil = state.Earlier(o.ProtectedUntil, other.ProtectedUntil)
+	o.Limited = state.Earlier(o.Limited, other.Limited)
 }
 
 // NewSearch begins one for an entry, with its minimum.
