@@ -170,7 +170,7 @@ func (an *Answers) describeProtection(t *victim.Search) string {
 	return fmt.Sprintf("no running job may be preempted for it yet: the preemption rate limit of a queue allows the next one in %v", at.Sub(an.state.Now))
 }
 
-// describeSpared says what spares running jobs that would make room for a job, or until when it does.
+// describeSpared says why running jobs that would make room for a job are spared, and until when.
 func (an *Answers) describeSpared(t *victim.Search, spared []record.Piece) string {
 	what := fmt.Sprintf("those that could go hold more than %d GPUs for each that it asks for", an.state.Config.Policy.Preemption.MaxRatio)
 	if slices.ContainsFunc(spared, func(p record.Piece) bool { return p.Whole() && t.WouldSpare(p.Rep) }) {
