@@ -209,6 +209,11 @@ type Topology struct {
 	// tensor-parallel group on its island. They may be nested, the widest first. An elastic
 	// gang comes and goes by whole segments of the widest, which at the fleet's level says
 	// just that. For groups, not for jobs.
+	//
+	// A segment that lost members to failed hardware gets others in its domain. If the domain
+	// could not hold all of it even when idle, the members that are left are released with
+	// [CauseHardwareLost]: the gang goes on with its whole segments and grows by whole ones or, if
+	// these are fewer than its minimum, is stopped, and starts anew.
 	Segments []Segment `json:"segments,omitempty"`
 	// Balance divides the members of a group, or its widest segments, as evenly as
 	// possible over as few domains of this level as hold it. For groups.

@@ -190,6 +190,9 @@ func (c *Core) mend() {
 		case rep.Asked():
 			c.life.WithdrawRequest(rep)
 			continue
+		case !rep.Has(record.MemberStopping):
+			c.life.GiveUpBroken(rep) // puts the replica back if it gives up some
+			continue
 		}
 		rep.Release.Note().Attempt++
 		rep.Order = c.life.DescribeStops(rep, berth.Release{

@@ -259,6 +259,11 @@ func (c *Checker) release(rep *replica, r berth.Release) error {
 		rep.backoff = true
 		c.takeBack(rep, rep.cause, false)
 	}
+	if r.Cause.Code == berth.CauseHardwareLost && rep.state == berth.ReplicaRunning && !c.due.has(rep) {
+		if err := c.giveUp(rep, &r); err != nil {
+			return err
+		}
+	}
 	if err := c.evict(rep, &r); err != nil {
 		return err
 	}

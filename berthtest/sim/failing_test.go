@@ -75,6 +75,34 @@ func TestFailingHardware(t *testing.T) {
 	)
 }
 
+// segmented draws a world of failing hardware in which many gangs are elastic, and in segments on one
+// node or in one domain.
+func (g *generator) segmented() (berth.Config, sim.Options, []sim.Arrival) {
+	config, options, list := g.failing()
+	for i := range list {
+		if e, ok := list[i].Event.(berth.JobSubmitted); ok && e.Job.Service == nil && g.chance(70) {
+			size := one(g, 2, 4)
+			segments := []berth.Segment{{Size: size, Level: one(g, append([]string{"node"}, g.levels...)...)}}
+			if size == 4 && g.chance(30) {
+				segments = append(segments, berth.Segment{Size: 2, Level: "node"})
+			}
+			e.Job.Topology = berth.Topology{}
+			e.Job.Groups = []berth.Group{{
+				Members: size * one(g, 2, 3), MinMembers: size, Claim: berth.Claim{GPUs: one(g, 1, 1, 2)}, Topology: berth.Topology{Segments: segments},
+			}}
+			list[i].Event = e
+		}
+	}
+	options.Faults.GPUFail, options.Faults.Outage = 0.1+g.Float64()*0.2, one(g, 5*berth.Minute, berth.Hour)
+	return config, options, list
+}
+
+// Gangs give up what they hold of segments that can never be whole again, and nothing else.
+func TestBrokenSegments(t *testing.T) {
+	t.Parallel()
+	swarm(t, drawn.Seeds(4), (*generator).segmented, "gives up a segment")
+}
+
 // Worlds end in which a job stays for good on a GPU that its owner found in another mode: a search
 // that looks at the GPU does not look for ever.
 func TestLookingEnds(t *testing.T) {

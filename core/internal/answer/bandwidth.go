@@ -20,7 +20,7 @@ func (an *Answers) bandwidth(rep *record.Replica) *berth.Bandwidth {
 	}
 	b := &berth.Bandwidth{AllReduce: m.allReduce(all), Best: m.best(all)}
 	for g := range rep.Job.Spec.Groups {
-		for part := range slices.Chunk(rep.Members[rep.Job.Offset(g):rep.Job.Offset(g+1)], innermost(&rep.Job.Spec.Groups[g])) {
+		for part := range slices.Chunk(rep.MembersOf(g), innermost(&rep.Job.Spec.Groups[g])) {
 			if some := m.gather(part); gpusOf(some) > 1 {
 				rate := m.allReduce(some)
 				if b.Tensor == 0 || rate < b.Tensor {

@@ -93,10 +93,7 @@ func (im *imagination) returnToPlaces(rep *record.Replica) []gang.Member {
 	}
 	half, kept := im.stay(rep, rep.Retry.Get().Stood)
 	whole := len(kept) == stood && half.Enough(record.MemberRunning) && im.evict.state.PlacedAsRequired(half)
-	for g := range rep.Job.Spec.Groups {
-		whole = whole && half.Count(g, record.MemberRunning)%record.UnitOf(&rep.Job.Spec.Groups[g]) == 0
-	}
-	if !whole {
+	if !whole || half.LacksOfSegments() {
 		im.backTo(before)
 		return nil
 	}
@@ -178,8 +175,7 @@ func (im *imagination) fillGroup(rep, half *record.Replica, g int) bool {
 			break
 		}
 	}
-	there := half.Count(g, record.MemberRunning)
-	return there >= record.Least(group) && there%record.UnitOf(group) == 0
+	return half.Count(g, record.MemberRunning) >= record.Least(group) && !half.LacksOfSegment(g)
 }
 
 // fillNear imagines places for a request: for all of it, in the narrowest domain around the

@@ -15,7 +15,7 @@ func (l *Life) CheckLife() error {
 	todo, running, stretching, listed, returning, backoffs := 0, 0, 0, 0, 0, 0
 	var states [berth.ReplicaReleasing + 1]int
 	if err := l.state.EachReplica(func(rep *record.Replica) error {
-		due := rep.Order == nil && (rep.State == berth.ReplicaRepairing || rep.Has(record.MemberStopping)) || rep.Stray()
+		due := rep.NeedsOrder() || rep.Stray()
 		if due {
 			todo++
 		}

@@ -46,8 +46,8 @@ func (l *Life) Stop(rep *record.Replica, cause berth.Cause, grace berth.Duration
 	l.state.Totals.CheckpointsRequested++
 }
 
-// shrink stops members of a gang for another; the rest of it goes on. One Release may stop
-// some for several others: its cause is that of the first.
+// shrink stops members of a gang for another, or for none; the rest of it goes on. One Release may
+// stop some for several others: its cause is that of the first.
 func (l *Life) shrink(p record.Piece, rep *record.Replica, cause berth.Cause) {
 	victim := p.Rep
 	l.NoteLeaving(victim)
@@ -132,9 +132,35 @@ func (l *Life) Answered(rep *record.Replica, cause berth.Cause) {
 		l.evict(rep, cause)
 		return
 	}
-	l.state.NoteTodo(rep, false)
+	l.state.NoteTodo(rep, rep.NeedsOrder())
 	l.backlog.Await(rep)
 	l.agenda.Relook(l.state.Now) // it may have to leave a node that is being drained
+}
+
+// GiveUpBroken has a gang that has lost hardware give up what it holds of segments that can never
+// be whole again where they are: to its job those members are of no use, and to others they are.
+// The gang goes on with its whole segments, and grows by whole ones. Where these are fewer than its
+// minimum it is taken back, as if the members had been lost.
+func (l *Life) GiveUpBroken(rep *record.Replica) {
+	retry := rep.Retry.Get()
+	retry.LostOfSegments = false
+	rep.Retry.Set(retry)
+	broken := l.state.BrokenForGood(rep)
+	if len(broken) == 0 {
+		return
+	}
+	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: "its segment cannot be whole again"}
+	gone := make([]int, len(rep.Job.Spec.Groups))
+	for _, flat := range broken {
+		gone[rep.Job.Group(flat)]++
+	}
+	for g := range gone {
+		if rep.Count(g, record.MemberRunning)-gone[g] < record.Least(&rep.Job.Spec.Groups[g]) {
+			l.TakeBack(rep, cause, false)
+			return
+		}
+	}
+	l.shrink(record.Piece{Rep: rep, Flats: broken}, nil, cause)
 }
 
 // LimitDue asks a gang for its last checkpoint, or stops it at its time limit. A gang with an order
@@ -171,6 +197,7 @@ func (l *Life) WithdrawRequest(rep *record.Replica) {
 	l.state.CloseOrder(rep)
 	l.state.Emit(berth.Withdraw{OrderHeader: l.state.Order(rep, 0, berth.Cause{Code: berth.CauseNotNeeded}), Request: request})
 	l.state.Totals.RequestsWithdrawn++
+	l.state.NoteTodo(rep, rep.NeedsOrder())
 	l.backlog.Await(rep)
 	l.agenda.Relook(l.state.Now) // it may have to leave a node that is being drained
 	if rep.LimitAt() != 0 && rep.LimitAt() <= l.state.Now {

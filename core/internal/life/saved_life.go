@@ -71,6 +71,9 @@ func (l *Life) RestoreLife(noted []state.Noted) *berth.Error {
 		if l.state.SetLimit(rep, s.LimitAt); !limitNoted(rep) {
 			return refusal.Of(berth.ErrInvalid, "limitAt", fmt.Sprintf("%d does not go with the limit of the job, and what it was asked", s.LimitAt))
 		}
+		if rep.Retry.Get().LostOfSegments && rep.State != berth.ReplicaRunning {
+			return refusal.Of(berth.ErrInvalid, "lostOfSegments", "is set for a replica that does not run")
+		}
 		if rep.Leaves || rep.Has(record.MemberStopping) {
 			l.state.NoteLeaving(rep, true)
 		}
@@ -78,7 +81,7 @@ func (l *Life) RestoreLife(noted []state.Noted) *berth.Error {
 			l.noteRunning(rep, true)
 		}
 		l.States[rep.State]++
-		if rep.Order == nil && (rep.State == berth.ReplicaRepairing || rep.Has(record.MemberStopping)) {
+		if rep.NeedsOrder() {
 			l.state.NoteTodo(rep, true)
 		}
 		return nil

@@ -114,13 +114,10 @@ func (l *Life) run(rep *record.Replica, on record.ReplicaSignal, since berth.Tim
 		l.state.Totals.ReplicasStarted++
 		l.agenda.Stir(l.state.Now)
 	}
-	l.agenda.Relook(l.state.Now) // it may have to leave a node that is being drained
-	switch {
-	case rep.Has(record.MemberStopping):
-		l.state.NoteTodo(rep, true)
-	default:
-		l.state.NoteTodo(rep, false) // those it was to stop may be gone
-		l.backlog.Unawait(rep)       // what it is short of may have changed
+	l.agenda.Relook(l.state.Now)            // it may have to leave a node that is being drained
+	l.state.NoteTodo(rep, rep.NeedsOrder()) // those it was to stop may be gone
+	if !rep.Has(record.MemberStopping) {
+		l.backlog.Unawait(rep) // what it is short of may have changed
 		l.backlog.Await(rep)
 	}
 }
@@ -204,7 +201,7 @@ func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
 	if cause.Code != berth.CauseMemberFailed {
 		retry.Stood = nil
 	}
-	retry.LostHardware = retry.LostHardware || cause.Code == berth.CauseDrained
+	retry.LostHardware, retry.LostOfSegments = retry.LostHardware || cause.Code == berth.CauseDrained, false
 	rep.Retry.Set(retry)
 	l.become(rep, record.ReplicaStopped)
 	l.state.SetLimit(rep, 0)
@@ -243,7 +240,7 @@ func (l *Life) requeue(rep *record.Replica, backoff bool) {
 	l.holdsNothing(rep)
 	rep.Members, rep.Resumed = nil, false
 	retry := rep.Retry.Get()
-	retry.Repairs = 0
+	retry.Repairs, retry.LostOfSegments = 0, false
 	rep.Retry.Set(retry)
 	rep.Release.Set(record.ReleasePart{})
 	if backoff {
@@ -339,7 +336,9 @@ func (l *Life) SettleAll(hit []*record.Replica, cause berth.Cause) {
 		if rep.State == berth.ReplicaRunning { // enough of it is left
 			retry := rep.Retry.Get()
 			retry.LostHardware = false
+			retry.LostOfSegments = retry.LostOfSegments || cause.Code == berth.CauseHardwareLost && rep.LacksOfSegments()
 			rep.Retry.Set(retry)
+			l.state.NoteTodo(rep, rep.NeedsOrder())
 		}
 	}
 }

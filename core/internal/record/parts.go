@@ -43,6 +43,9 @@ type RetryPart struct {
 	ReadyAt berth.Time `json:"readyAt,omitempty"`
 	// LostHardware: hardware was taken from it, or had to be left, and it has not run since.
 	LostHardware bool `json:"lostHardware,omitempty"`
+	// LostOfSegments: it runs, and hardware took members of its segments; no pass has looked yet
+	// whether these can be whole again.
+	LostOfSegments bool `json:"lostOfSegments,omitempty"`
 	// Backfilled: it was started where nodes were reserved for another, as it is expected to
 	// end in time.
 	Backfilled bool `json:"backfilled,omitempty"`
@@ -59,7 +62,7 @@ type RetryPart struct {
 
 // Nothing reports whether a replica has been through nothing.
 func (p RetryPart) Nothing() bool {
-	return p.ReadyAt == 0 && !p.LostHardware && !p.Backfilled && p.Attempts == 0 && p.Repairs == 0 && p.Crashes == 0 && len(p.Stood)+len(p.Avoid) == 0
+	return p.ReadyAt == 0 && !p.LostHardware && !p.LostOfSegments && !p.Backfilled && p.Attempts == 0 && p.Repairs == 0 && p.Crashes == 0 && len(p.Stood)+len(p.Avoid) == 0
 }
 
 // A ReleasePart is the Release that a replica is given, and what comes after it.

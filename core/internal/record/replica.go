@@ -85,6 +85,11 @@ func (rep *Replica) Count(group int, in ...MemberState) int {
 	return n
 }
 
+// MembersOf has the members of a group, by index.
+func (rep *Replica) MembersOf(group int) []Member {
+	return rep.Members[rep.Job.Offset(group):rep.Job.Offset(group+1)]
+}
+
 // Enough reports whether every group has its minimum in the given states.
 func (rep *Replica) Enough(in ...MemberState) bool {
 	for g := range rep.Job.Spec.Groups {
@@ -210,6 +215,33 @@ func (rep *Replica) DropAt() (berth.Time, bool) {
 func (rep *Replica) RunsUntil() (berth.Time, bool) {
 	limit := rep.Job.Spec.MaxRuntime
 	return rep.Started.Add(limit), limit > 0 && rep.State == berth.ReplicaRunning
+}
+
+// LacksOfSegments reports whether a segment of a gang has members that are there, and others that
+// are not.
+func (rep *Replica) LacksOfSegments() bool {
+	for g := range rep.Job.Spec.Groups {
+		if rep.LacksOfSegment(g) {
+			return true
+		}
+	}
+	return false
+}
+
+// LacksOfSegment is LacksOfSegments for a group.
+func (rep *Replica) LacksOfSegment(group int) bool {
+	for own := range slices.Chunk(rep.MembersOf(group), UnitOf(&rep.Job.Spec.Groups[group])) {
+		if There(own) && Absent(own) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// NeedsOrder reports whether the next pass has to look at a replica whatever else happens: nothing
+// is out about it, and it is to be repaired, has members to stop, or lost some of its segments.
+func (rep *Replica) NeedsOrder() bool {
+	return rep.Order == nil && (rep.State == berth.ReplicaRepairing || rep.Has(MemberStopping) || rep.Retry.Get().LostOfSegments)
 }
 
 // Overruns reports whether a replica was asked for its last checkpoint before its time limit.

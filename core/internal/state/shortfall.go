@@ -17,30 +17,9 @@ import (
 // segment that is there in part; or, if that comes first, the rest of that segment, in
 // its own domain. It is always what is missing of the first members, by index.
 func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
-	spec := record.ShapeSpec{Groups: []berth.Group{rep.Job.Spec.Groups[group]}}
-	if rep.Job.Spec.Topology.Exclusive != "" {
-		spec.Topology.Exclusive = rep.Job.Spec.Topology.Exclusive
-		spec.Of, spec.OfReplica = rep.Job.Spec.ID, rep.Number
-	}
-	g := &spec.Groups[0]
-	if g.Claim.Share != nil {
-		spec.TrustDomain = catalogue.TrustDomainOf(rep.Job.Spec.Tenant, rep.Job.Spec.Queue)
-	}
-	spec.SameLabels = slices.Sorted(slices.Values(rep.Job.Spec.SameLabels))
-	spec.Like = likeNode(rep, spec.SameLabels)
-	b := boundary{state: st}
-	b.include(rep.Members, rep.Job.Spec.Topology.Required)
-	first, end := rep.Job.Offset(group), rep.Job.Offset(group+1)
-	own := rep.Members[first:end]
-	if record.There(own) {
-		b.include(own, g.Topology.Required)
-		g.Topology = berth.Topology{Segments: g.Topology.Segments} // the boundary says the rest
-		if !g.MixProducts && values.WantsDevice(&g.Claim) {
-			i := slices.IndexFunc(own, record.Member.There)
-			g.Selector.Products = []string{own[i].Node.Spec.Product}
-		}
-	}
-	g.Name, g.MinMembers = "", 1
+	spec, b := st.further(rep, group)
+	own, g := rep.MembersOf(group), &spec.Groups[0]
+	g.MinMembers = 1
 	for len(g.Topology.Segments) > 0 {
 		segment := g.Topology.Segments[0]
 		whole, part := firstMissing(own, segment.Size)
@@ -54,11 +33,36 @@ func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 	if len(g.Topology.Segments) == 0 {
 		g.Members = record.Absent(own)
 	}
-	spec.Within = b.within
-	if b.only != nil {
-		spec.Only = b.only.Spec.ID
-	}
+	b.bound(&spec)
 	return spec
+}
+
+// further is what further members of a group of a gang that has started ask for, apart from its
+// segments and their number, and where the rest of the gang lets them be.
+func (st *State) further(rep *record.Replica, group int) (spec record.ShapeSpec, b boundary) {
+	spec = record.ShapeSpec{Groups: []berth.Group{rep.Job.Spec.Groups[group]}}
+	if rep.Job.Spec.Topology.Exclusive != "" {
+		spec.Topology.Exclusive = rep.Job.Spec.Topology.Exclusive
+		spec.Of, spec.OfReplica = rep.Job.Spec.ID, rep.Number
+	}
+	g := &spec.Groups[0]
+	if g.Claim.Share != nil {
+		spec.TrustDomain = catalogue.TrustDomainOf(rep.Job.Spec.Tenant, rep.Job.Spec.Queue)
+	}
+	spec.SameLabels = slices.Sorted(slices.Values(rep.Job.Spec.SameLabels))
+	spec.Like = likeNode(rep, spec.SameLabels)
+	b = boundary{state: st}
+	b.include(rep.Members, rep.Job.Spec.Topology.Required)
+	if own := rep.MembersOf(group); record.There(own) {
+		b.include(own, g.Topology.Required)
+		g.Topology = berth.Topology{Segments: g.Topology.Segments} // the boundary says the rest
+		if !g.MixProducts && values.WantsDevice(&g.Claim) {
+			i := slices.IndexFunc(own, record.Member.There)
+			g.Selector.Products = []string{own[i].Node.Spec.Product}
+		}
+	}
+	g.Name = ""
+	return spec, b
 }
 
 // likeNode names the node that further members of a gang have to be labelled like: that of its
@@ -100,6 +104,14 @@ func (b *boundary) include(members []record.Member, name string) {
 		b.only = members[i].Node
 	case level > tree.DomainLevel(b.within):
 		b.within = tree.DomainOf(members[i].Node.Index, level)
+	}
+}
+
+// bound has a request stay inside a boundary.
+func (b *boundary) bound(spec *record.ShapeSpec) {
+	spec.Within = b.within
+	if b.only != nil {
+		spec.Only = b.only.Spec.ID
 	}
 }
 

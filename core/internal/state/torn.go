@@ -28,7 +28,7 @@ func (st *State) Torn(rep *record.Replica) string {
 	}
 	for g := range rep.Job.Spec.Groups {
 		group := &rep.Job.Spec.Groups[g]
-		own := rep.Members[rep.Job.Offset(g):rep.Job.Offset(g+1)]
+		own := rep.MembersOf(g)
 		if st.apart(own, group.Topology.Required) {
 			return fmt.Sprintf("the members of group %q stand in several domains of level %s", group.Name, group.Topology.Required)
 		}
