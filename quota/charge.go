@@ -60,6 +60,9 @@ func (t *Tree) Charge(i QueueIndex, c Charge) error {
 		}
 	}
 	t.use(i, &p)
+	if c.NonPreemptible {
+		t.nodes[i].nonPreemptible += c.GPUMilli
+	}
 	return nil
 }
 
@@ -73,6 +76,12 @@ func (t *Tree) Discharge(i QueueIndex, c Charge) error {
 		return err
 	}
 	n := &t.nodes[i]
+	if c.NonPreemptible && c.GPUMilli > n.nonPreemptible {
+		return &Error{
+			Queue: n.config.Name, Field: string(GPUMilli), Kind: ErrInvalid,
+			Reason: fmt.Sprintf("%d is to be discharged of the %d in use that are never reclaimed", c.GPUMilli, n.nonPreemptible),
+		}
+	}
 	for k := range p {
 		if used := n.peek(p[k].resource).used; p[k].amount > used {
 			return &Error{
@@ -81,6 +90,9 @@ func (t *Tree) Discharge(i QueueIndex, c Charge) error {
 			}
 		}
 		p[k].amount = -p[k].amount
+	}
+	if c.NonPreemptible {
+		n.nonPreemptible -= c.GPUMilli
 	}
 	t.use(i, &p)
 	if c.GPUMilli != 0 && c.Product != NoProduct {

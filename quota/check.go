@@ -37,6 +37,9 @@ func (t *Tree) Check() error {
 		if h := &n.history; h.average < 0 || h.average > maxAverage<<averageBits || h.tilt < leastTilt || h.tilt > fullTilt {
 			return fmt.Errorf("quota: check: queue %q: average %d, tilt %d", n.config.Name, h.average, h.tilt)
 		}
+		if n.nonPreemptible < 0 || n.nonPreemptible > n.host[gpuID].used {
+			return fmt.Errorf("quota: check: queue %q: %d of the %d in use are never reclaimed", n.config.Name, n.nonPreemptible, n.host[gpuID].used)
+		}
 		if n.members < 0 || (QueueIndex(i) == RootQueue || len(n.below) > 0) && (n.members != 0 || n.active) {
 			return fmt.Errorf("quota: check: queue %q: %d jobs, active %t at no leaf", n.config.Name, n.members, n.active)
 		}

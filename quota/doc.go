@@ -89,8 +89,9 @@
 // borrower and but for what the LendingLimit of the lender withholds. It is always
 // given back: use over a guarantee is reclaimable, whatever job uses it. Whether a job may be
 // preempted for one of higher priority in its own queue is another matter, which the embedder
-// decides; here are no priorities of jobs. A job that is never to be reclaimed has to fit within
-// its queue's guarantee (Within) when it starts, and others of its queue have to go first.
+// decides; here are no priorities of jobs. What is never to be reclaimed is charged so
+// ([Charge].NonPreemptible): such charges of a queue have to fit into its guarantee together,
+// whatever else it uses, and so all that it has beyond the guarantee can be reclaimed.
 //
 // A guarantee is for jobs that fit in it. One that asks for more than is left of it is
 // borrowed for in part, and stands behind those within the guarantee of their queues: see

@@ -6,7 +6,8 @@ import "math"
 // and borrowing limits if c were charged, and would leave free what is kept for
 // queues that do not lend all of their guarantee. If not, the verdict names the
 // first limit in the way: from the queue upwards, and at each queue GPUs in all,
-// GPUs of the product, the resources of hosts. A limit that is exceeded already is
+// GPUs of the product, the resources of hosts; before all of them the guarantee of the
+// queue, for what is never reclaimed. A limit that is exceeded already is
 // not in the way of a charge that takes nothing of that resource. In what is no queue
 // nothing fits, nor do amounts beyond MaxAmount or GPUs of a product that the tree does
 // not have; the verdict has None then.
@@ -37,6 +38,14 @@ func (t *Tree) inTheWay(found []Verdict, i QueueIndex, c *Charge, enough int) []
 	parts := c.split()
 	if !t.live(i) || !t.knows(c) || parts.huge() {
 		return append(found, Verdict{At: NoQueue})
+	}
+	if n := &t.nodes[i]; c.NonPreemptible && c.GPUMilli > 0 {
+		if most := n.host[gpuID].promised(); c.GPUMilli > most-n.nonPreemptible {
+			v := Verdict{At: i, Resource: GPUMilli, Limit: most, Used: n.nonPreemptible, Asked: c.GPUMilli, Kind: VerdictNonPreemptible}
+			if found = append(found, v); len(found) >= enough {
+				return found
+			}
+		}
 	}
 	var more [len(parts)]int64 // what the queue below takes out of this one's reach
 	for k := range parts {

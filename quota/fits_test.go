@@ -123,3 +123,26 @@ func TestInTheWayIsAllThatIs(t *testing.T) {
 		require.Greater(t, several, 5, "the test has to see some that are in the way together")
 	}
 }
+
+// What is never reclaimed fits into the guarantee of its queue together, whatever else that uses, and
+// no further; without a guarantee nothing does.
+func TestNonPreemptible(t *testing.T) {
+	tree := NewTree()
+	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPUMilli: 4}})
+	b := mustSet(t, tree, Queue{Name: "b"})
+	fixed := func(n int64) Charge { return Charge{GPUMilli: n, NonPreemptible: true} }
+	require.NoError(t, tree.Charge(a, gpus(9)))
+	require.NoError(t, tree.Charge(a, fixed(3)))
+	_, fits := tree.Fits(a, fixed(1))
+	require.True(t, fits)
+	verdict, fits := tree.Fits(a, fixed(2))
+	require.False(t, fits)
+	require.Equal(t, Verdict{At: a, Resource: GPUMilli, Limit: 4, Used: 3, Asked: 2, Kind: VerdictNonPreemptible}, verdict)
+	require.Error(t, tree.Discharge(a, fixed(4)), "of those that are never reclaimed three are in use")
+	require.NoError(t, tree.Discharge(a, fixed(2)))
+	_, fits = tree.Fits(a, fixed(3))
+	require.True(t, fits)
+	_, fits = tree.Fits(b, fixed(1))
+	require.False(t, fits)
+	require.NoError(t, tree.Check())
+}

@@ -146,6 +146,9 @@ type Charge struct {
 	GPUMilli int64
 	Host     countable.Amounts
 	Product  ProductIndex
+	// NonPreemptible: what is charged is never reclaimed. Its GPUs have to fit into the guarantee
+	// of their queue beside all others that are so, whatever else the queue uses.
+	NonPreemptible bool
 }
 
 // GPUs is an amount of n whole GPUs, for the limits and guarantees of a [Queue].
@@ -153,12 +156,14 @@ func GPUs(n int64) Amounts { return Amounts{GPUMilli: 1000 * n} }
 
 // Times is the charge of n of the same, as of the members of a gang.
 func (c Charge) Times(n int64) Charge {
-	return Charge{GPUMilli: n * c.GPUMilli, Host: c.Host.Times(n), Product: c.Product}
+	c.GPUMilli, c.Host = n*c.GPUMilli, c.Host.Times(n)
+	return c
 }
 
-// Plus is the charge of two that are of one product.
+// Plus is the charge of two that are of one product, and both reclaimable or neither.
 func (c Charge) Plus(d Charge) Charge {
-	return Charge{GPUMilli: c.GPUMilli + d.GPUMilli, Host: c.Host.Plus(d.Host), Product: c.Product}
+	c.GPUMilli, c.Host = c.GPUMilli+d.GPUMilli, c.Host.Plus(d.Host)
+	return c
 }
 
 // A VerdictKind says what stands in the way.
@@ -175,11 +180,14 @@ const (
 	// it is the Root, is not lent by those it is kept for: see KeptFor. No more than
 	// Kept needs to be lent besides.
 	VerdictLendingLimit
+	// VerdictNonPreemptible: what is never reclaimed would not fit into the guarantee of its
+	// queue, which is the Limit. Used is what of that is in use.
+	VerdictNonPreemptible
 )
 
-const verdictKindNames enum.Names = "VerdictKind: unset|limit|borrowing-limit|lending-limit"
+const verdictKindNames enum.Names = "VerdictKind: unset|limit|borrowing-limit|lending-limit|non-preemptible"
 
-// String returns "limit", "borrowing-limit" or "lending-limit".
+// String returns "limit", "borrowing-limit", "lending-limit" or "non-preemptible".
 func (k VerdictKind) String() string { return enum.Text(verdictKindNames, k) }
 
 func (k VerdictKind) MarshalText() ([]byte, error) {

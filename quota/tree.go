@@ -68,6 +68,8 @@ type node struct {
 	heap     pq.Heap[QueueIndex] // of the children to be served, see order.go
 	history  history             // see decay.go
 	members  int64               // jobs that name this queue
+	// nonPreemptible is what a leaf uses of GPUs that is never reclaimed.
+	nonPreemptible int64
 	products []account           // of the products that matter here, by resource ID
 }
 

@@ -34,6 +34,7 @@ func drawCharge(t *rapid.T) twinCharge {
 	c.GPUMilli = rapid.Int64Range(0, 4).Draw(t, "gpu")
 	c.Host[countable.CPUMilli] = rapid.Int64Range(0, 2).Draw(t, "cpu")
 	c.Host[countable.MemoryMiB] = rapid.Int64Range(0, 2).Draw(t, "memory")
+	c.NonPreemptible = rapid.Bool().Draw(t, "non-preemptible")
 	return c
 }
 

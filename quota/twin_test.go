@@ -197,6 +197,17 @@ func (w *twin) remove(name QueueID) error {
 // inTheWay returns descriptions of all limits in the way.
 func (w *twin) inTheWay(name QueueID, c twinCharge) []string {
 	var found []string
+	if c.NonPreemptible && c.GPUMilli > 0 {
+		v := Verdict{Resource: GPUMilli, Limit: w.promised(name, GPUMilli), Asked: c.GPUMilli, Kind: VerdictNonPreemptible}
+		for _, other := range w.charges[name] {
+			if other.NonPreemptible {
+				v.Used += other.GPUMilli
+			}
+		}
+		if v.Used+v.Asked > v.Limit {
+			found = append(found, describe(name, v))
+		}
+	}
 	for _, at := range append(w.path(name), "") {
 		for _, p := range []struct {
 			r     Resource
