@@ -46,7 +46,7 @@ func (st *State) further(rep *record.Replica, group int) (spec record.ShapeSpec,
 		spec.Of, spec.OfReplica = rep.Job.Spec.ID, rep.Number
 	}
 	g := &spec.Groups[0]
-	if g.Claim.Share != nil {
+	if _, some := catalogue.OwnerOf(catalogue.TrustDomain{}, &g.Claim); some {
 		spec.TrustDomain = catalogue.TrustDomainOf(rep.Job.Spec.Tenant, rep.Job.Spec.Queue)
 	}
 	spec.SameLabels = slices.Sorted(slices.Values(rep.Job.Spec.SameLabels))
