@@ -180,6 +180,9 @@ type Policy struct {
 	// Defragmentation says whether running gangs are moved for one that waits.
 	Defragmentation Defragmentation `json:"defragmentation,omitzero"`
 
+	// Lending says when GPUs that are held count as idle, so that jobs which may be lent are.
+	Lending Lending `json:"lending,omitzero"`
+
 	// Health says how hardware that failed is trusted again.
 	Health Health `json:"health,omitzero"`
 	// HotSpares says how many nodes of each pool are kept for gangs that lose hardware; a pool
@@ -220,6 +223,24 @@ func (l Locality) MarshalText() ([]byte, error) { return enum.Marshal(localityNa
 // *[Error].
 func (l *Locality) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(localityNames, l, b, invalidText)
+}
+
+// Lending says when GPUs that are held count as idle. Jobs whose Job.Lend says so are lent then.
+type Lending struct {
+	// QuietMilli is the activity up to which a replica is quiet, as [ActivityReported] tells it: in
+	// thousandths, below 1000. Default 50; Off: nothing is lent, and what is lent is given back. A
+	// replica of which no report came in its present life is not quiet.
+	QuietMilli int `json:"quietMilli,omitempty"`
+	// QuietFor is how long a replica has to be quiet before its GPUs are lent; default one minute;
+	// Off: they are lent at once.
+	QuietFor Duration `json:"quietFor,omitempty"`
+}
+
+func (l *Lending) check() *Error {
+	if l.QuietMilli < Off || l.QuietMilli >= 1000 {
+		return refuse(ErrInvalid, "quietMilli", fmt.Sprintf("%d is outside -1..999", l.QuietMilli))
+	}
+	return checkSpan(unlessOff(l.QuietFor)).in("quietFor")
 }
 
 // Check refuses a configuration that makes no sense, by the path of the field. core.New asks it; an
@@ -327,6 +348,9 @@ func (p *Policy) check() *Error {
 	}
 	if p.MaxRetryBackoff != 0 && p.MaxRetryBackoff < p.RetryBackoff {
 		return refuse(ErrInvalid, "maxRetryBackoff", "is shorter than retryBackoff")
+	}
+	if err := p.Lending.check(); err != nil {
+		return err.in("lending")
 	}
 	if err := p.Health.check(); err != nil {
 		return err.in("health")

@@ -100,6 +100,8 @@ func (f *filling) policy(p *Policy) {
 	fill(f, "repartitionTimeout", &p.RepartitionTimeout, 5*Minute)
 	setOff(&p.UsageHalfLife)
 	f.preemption(&p.Preemption)
+	fillOrOff(f, &p.Lending.QuietMilli, 50)
+	fillOrOff(f, &p.Lending.QuietFor, Minute)
 	fill(f, "defragmentation.maxMoves", &p.Defragmentation.MaxMoves, 8)
 	f.health(&p.Health)
 }

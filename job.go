@@ -63,6 +63,26 @@ type Job struct {
 	// GangTimeout is how long the gang may be pending before the core drops the
 	// job and says why; zero: for ever. Not for services.
 	GangTimeout Duration `json:"gangTimeout,omitempty"`
+	// Lend says that other jobs may use the GPUs that members hold whole while these are idle;
+	// nil: they may not. See [Lend].
+	Lend *Lend `json:"lend,omitempty"`
+}
+
+// A Lend is the consent of a job to have background jobs run on its GPUs while it leaves them
+// idle. GPUs that a replica holds whole are lent once it was quiet for Policy.Lending.QuietFor, as
+// [ActivityReported] tells. The job is never asked and never stopped for that, and a replica that
+// is busy again gets its GPUs back within Within. Borrowers are jobs of the same trust domain
+// whose claims say [Borrow]. A job that borrows does not lend, nor does one that has domains for
+// itself (Topology.Exclusive).
+type Lend struct {
+	// Within is how soon after the report of an activity above Policy.Lending.QuietMilli the
+	// borrowers are ordered to stop, at the latest. A borrower that writes checkpoints has half
+	// of it, or less by the policy's grace, to write a last one; the other half is for stopping
+	// it. Zero: each borrower is stopped at once.
+	Within Duration `json:"within,omitempty"`
+	// MemoryMiB is the memory of each GPU that the job itself uses: 1 or more. The rest is lent.
+	// Nothing is lent of a GPU with no more memory than that.
+	MemoryMiB int64 `json:"memoryMiB"`
 }
 
 // A Service is the part of a job that makes it one.
@@ -100,9 +120,9 @@ type Group struct {
 	Topology Topology `json:"topology,omitzero"`
 }
 
-// A Claim is what one member needs on its node. At most one of GPUs, MIG, MinInstance
-// and Share is set; with none the member needs the host alone. [WholeGPUs], [MIGInstance],
-// [InstanceWith], [SharedGPU] and [HostOnly] make claims that are one of these.
+// A Claim is what one member needs on its node. At most one of GPUs, MIG, MinInstance, Share
+// and Borrow is set; with none the member needs the host alone. [WholeGPUs], [MIGInstance],
+// [InstanceWith], [SharedGPU], [BorrowedGPU] and [HostOnly] make claims that are one of these.
 type Claim struct {
 	// GPUs is a number of whole GPUs.
 	GPUs int `json:"gpus,omitempty"`
@@ -114,6 +134,8 @@ type Claim struct {
 	MinInstance *MinInstance `json:"minInstance,omitempty"`
 	// Share is a part of one GPU.
 	Share *Share `json:"share,omitempty"`
+	// Borrow is one GPU that another job holds, lends and leaves idle.
+	Borrow *Borrow `json:"borrow,omitempty"`
 	// NVLink asks that the member's GPUs reach each other over NVLink.
 	NVLink bool `json:"nvlink,omitempty"`
 	// CPUMilli is host CPU in thousandths of a core.
@@ -142,6 +164,10 @@ func InstanceWith(minSMs int, minMemoryMiB int64) Claim {
 func SharedGPU(mode ShareMode, gpuMilli int) Claim {
 	return Claim{Share: &Share{Mode: mode, GPUMilli: gpuMilli}}
 }
+
+// BorrowedGPU is a claim for one GPU that another job of the same trust domain holds, lends and
+// leaves idle, with so much of its memory. See [Borrow].
+func BorrowedGPU(memoryMiB int64) Claim { return Claim{Borrow: &Borrow{MemoryMiB: memoryMiB}} }
 
 // HostOnly is a claim for the host alone: thousandths of a core, and MiB.
 func HostOnly(cpuMilli, memoryMiB int64) Claim {
@@ -180,6 +206,20 @@ type Share struct {
 	GPUMilli int `json:"gpuMilli"`
 	// MemoryMiB is the part of its memory; zero: in proportion to Milli.
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`
+}
+
+// A Borrow is one GPU that another job holds whole, lends (see [Lend]) and leaves idle. A GPU has
+// one borrower at a time. Its compute is charged to no queue; what the member has of the host is,
+// as always.
+//
+// A job with such a claim is a borrower. It is of class batch and no service, has no MinRuntime
+// and starts with all of its members; those that claim no GPU need the host alone. Its GPUs are
+// given back when the lender is busy again, or loses them: the borrower is then asked for a
+// checkpoint, if it can write one, and stopped with [CauseGivenBack]. It waits again, and starts
+// over another idle GPU. It never gets a free GPU, a reservation or the place of a running job.
+type Borrow struct {
+	// MemoryMiB of the GPU that the member uses: 1 or more, and no more than the lender leaves.
+	MemoryMiB int64 `json:"memoryMiB"`
 }
 
 // A Selector restricts the nodes that a group may use. Its zero value allows all but those with

@@ -93,6 +93,9 @@ const (
 	CauseGangTimeout CauseCode = "gang-timeout"
 	// CauseMaxRuntime: the job ran for as long as it may.
 	CauseMaxRuntime CauseCode = "max-runtime"
+	// CauseGivenBack: a GPU that it borrowed goes back to its holder, which is busy again, or that
+	// the holder does not hold or lend any more.
+	CauseGivenBack CauseCode = "given-back"
 	// CauseMode: a member is to use a GPU in another mode than it is in.
 	CauseMode CauseCode = "mode"
 	// CauseGeometry: the wait of a member has cost more than the change does.
@@ -123,11 +126,14 @@ type MemberPlacement struct {
 	Group string `json:"group,omitempty"`
 	Index int    `json:"index"`
 	Node  NodeID `json:"node"`
-	// GPUs the member holds: whole ones, or the one it shares.
+	// GPUs the member holds: whole ones, or the one it shares or borrows.
 	GPUs GPUSet `json:"gpus,omitempty"`
-	// ShareMilli and ShareMemoryMiB of the shared GPU; zero for whole GPUs.
+	// ShareMilli and ShareMemoryMiB of the shared GPU; zero for whole GPUs. A borrowed GPU has
+	// the memory alone.
 	ShareMilli     int   `json:"shareMilli,omitempty"`
 	ShareMemoryMiB int64 `json:"shareMemoryMiB,omitempty"`
+	// Borrowed: another job holds the GPU, and lends it. See [Borrow].
+	Borrowed bool `json:"borrowed,omitempty"`
 	// Instance of the GPU, such as "3g.40gb@4:4", that the member has. In a pool with
 	// [GeometryPerClaim], the member's start creates it and its end destroys it.
 	Instance mig.Placement `json:"instance,omitzero"`
@@ -153,6 +159,8 @@ func (p MemberPlacement) String() string {
 	switch {
 	case p.Instance != (mig.Placement{}):
 		return fmt.Sprintf("%s, %v of GPU %v", on, p.Instance, p.GPUs)
+	case p.Borrowed:
+		return fmt.Sprintf("%s, GPU %v borrowed", on, p.GPUs)
 	case p.ShareMilli != 0:
 		return fmt.Sprintf("%s, %d/1000 of GPU %v", on, p.ShareMilli, p.GPUs)
 	case p.GPUs.Len() == 1:
@@ -271,8 +279,8 @@ type SurplusEviction struct {
 }
 
 // RequestCheckpoint asks a running gang to write a checkpoint, because it will have to leave
-// its place: to Cause.Beneficiary, because the place is being drained, or because it has run for
-// as long as it may. It goes on until it is released, and is not given further members meanwhile.
+// its place: to Cause.Beneficiary, because the place is being drained, because it has run for
+// as long as it may, or because what it borrowed is given back. It goes on until it is released, and is not given further members meanwhile.
 //
 // Report Done when the checkpoint is written, Failed when there will be none. In either case,
 // and when the deadline passes without a report, a Release follows, unless a Withdraw comes

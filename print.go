@@ -210,6 +210,9 @@ func (cl Claim) String() string {
 		}
 		parts = append(parts, share)
 	}
+	if b := cl.Borrow; b != nil {
+		parts = append(parts, fmt.Sprintf("1 borrowed GPU with %d MiB", b.MemoryMiB))
+	}
 	for r, amount := range cl.Host() {
 		if unit, milli := countable.Resource(r).Unit(); amount != 0 {
 			text := strconv.FormatInt(amount, 10)

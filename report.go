@@ -92,6 +92,11 @@ type GPUCount struct {
 	// StrandedMilli is the part of FreeMilli on which no waiting member fits by itself: the
 	// fragmentation. Zero when no job waits.
 	StrandedMilli int64 `json:"strandedMilli"`
+	// LendableMilli is the part of HeldMilli that is held by jobs that lend, and idle: lent, or to be
+	// had by borrowers. BorrowedMilli is what borrowers have of it, or have to give back yet. A
+	// borrower counts in no other field.
+	LendableMilli int64 `json:"lendableMilli,omitempty"`
+	BorrowedMilli int64 `json:"borrowedMilli,omitempty"`
 }
 
 // A ProductCount is the [GPUCount] of one product.
@@ -221,6 +226,9 @@ type LedgerLine struct {
 	Class   Class    `json:"class,omitzero"`
 	Product string   `json:"product"`
 	Tenant  TenantID `json:"tenant,omitempty"`
+	// Borrowed: the time is that of borrowers on GPUs that others held and left idle, which are
+	// charged for them in a line of their own.
+	Borrowed bool `json:"borrowed,omitempty"`
 	// Allocated from each Bind on until what it gave is free again; Active is the part
 	// of it in which the GPUs were busy, as far as ActivityReported told.
 	Allocated int64 `json:"allocatedGPUMilliseconds"`

@@ -33,6 +33,7 @@ func Jobs() []berth.Job {
 	}
 	service := one("replicas", berth.Group{Members: 1, Claim: berth.WholeGPUs(1)})
 	service.Service = &berth.Service{Replicas: 3}
+	service.Lend = &berth.Lend{Within: berth.Minute, MemoryMiB: 8192}
 	return []berth.Job{
 		Job(),
 		one("aligned", berth.Group{Members: 2, Claim: berth.WholeGPUs(8), Topology: berth.Topology{RailAligned: true}}),
@@ -41,5 +42,6 @@ func Jobs() []berth.Job {
 		one("divided", berth.Group{Members: 1, Claim: berth.Claim{MIG: "1g.10gb"}}),
 		one("least", berth.Group{Members: 1, Claim: berth.Claim{MinInstance: &berth.MinInstance{MinSMs: 10, MinMemoryMiB: 1024}}}),
 		service,
+		one("borrows", berth.Group{Members: 1, Claim: berth.BorrowedGPU(4096)}),
 	}
 }

@@ -52,6 +52,9 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 	if err := ad.checkGroups(j); err != nil {
 		return err
 	}
+	if err := checkLending(j); err != nil {
+		return err
+	}
 	return refusal.In(checkSameLabels(j), "sameLabels")
 }
 
@@ -80,6 +83,51 @@ func checkTimes(j *berth.Job) *berth.Error {
 		return refusal.Of(berth.ErrInvalid, "maxRuntime", fmt.Sprintf("%v is below the minimum of %v", limit, j.MinRuntime))
 	case c.Supported && limit <= c.Cost:
 		return refusal.Of(berth.ErrInvalid, "maxRuntime", fmt.Sprintf("%v is no longer than a checkpoint takes, %v", limit, c.Cost))
+	}
+	return nil
+}
+
+// checkLending refuses a job that lends what it cannot, and a borrower that asks for more than idle
+// GPUs of others.
+func checkLending(j *berth.Job) *berth.Error {
+	borrows := slices.IndexFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Borrow != nil })
+	if j.Lend != nil {
+		if err := refusal.Span(j.Lend.Within); err != nil {
+			return refusal.In(err, "lend.within")
+		}
+		if err := spec.LentMemory(j.Lend.MemoryMiB); err != nil {
+			return refusal.In(err, "lend.memoryMiB")
+		}
+		switch {
+		case borrows >= 0:
+			return refusal.Of(berth.ErrInvalid, "lend", "a borrower has nothing to lend")
+		case !slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.GPUs > 0 }):
+			return refusal.Of(berth.ErrInvalid, "lend", "no group claims whole GPUs")
+		case j.Topology.Exclusive != "":
+			return refusal.Of(berth.ErrInvalid, "lend", "the domains of the job take members of no other: see topology.exclusive")
+		}
+	}
+	if borrows < 0 {
+		return nil
+	}
+	switch {
+	case j.Service != nil:
+		return refusal.Of(berth.ErrUnsupported, "service", "a borrower is none")
+	case j.Class != berth.ClassBatch:
+		return refusal.Of(berth.ErrUnsupported, "class", "a borrower is of class batch")
+	case j.MinRuntime != 0:
+		return refusal.Of(berth.ErrUnsupported, "minRuntime", "a borrower gives back when it has to")
+	case j.Topology.Exclusive != "":
+		return refusal.Of(berth.ErrUnsupported, "topology.exclusive", "a borrower stands where others do")
+	}
+	for i := range j.Groups {
+		g := &j.Groups[i]
+		switch {
+		case g.Claim.Borrow == nil && values.WantsDevice(&g.Claim):
+			return refusal.Of(berth.ErrUnsupported, errtext.Index("groups", i)+".claim", "members of a borrower borrow, or need the host alone")
+		case record.Least(g) != g.Members:
+			return refusal.Of(berth.ErrUnsupported, errtext.Index("groups", i)+".minMembers", "a borrower cannot start short")
+		}
 	}
 	return nil
 }

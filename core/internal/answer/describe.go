@@ -39,6 +39,9 @@ func each(e *record.Entry, group, members int) string {
 	if cl.Share != nil {
 		parts = append(parts, decimal.Milli(int64(cl.Share.GPUMilli))+" of a GPU")
 	}
+	if cl.Borrow != nil {
+		parts = append(parts, "one borrowed GPU with "+values.Amount(quota.MemoryMiB, cl.Borrow.MemoryMiB))
+	}
 	parts = append(parts, values.HostClaim(cl)...)
 	if members == 1 {
 		return strings.Join(parts, ", ")

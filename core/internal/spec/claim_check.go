@@ -42,9 +42,10 @@ func checkDevice(cl *berth.Claim, class berth.Class) *berth.Error {
 		{"share", cl.Share != nil, cl.GPUs > 0 || cl.WantsInstance()},
 		{"mig", cl.MIG != "", cl.GPUs > 0 || cl.MinInstance != nil},
 		{"minInstance", cl.MinInstance != nil, cl.GPUs > 0},
+		{"borrow", cl.Borrow != nil, cl.GPUs > 0 || cl.Share != nil || cl.WantsInstance()},
 	} {
 		if part.wanted && part.beside {
-			return refusal.Of(berth.ErrInvalid, part.field, "a claim is for whole GPUs, an instance or a share: one of them")
+			return refusal.Of(berth.ErrInvalid, part.field, "a claim is for whole GPUs, an instance, a share or a borrowed GPU: one of them")
 		}
 	}
 	switch {
@@ -56,8 +57,18 @@ func checkDevice(cl *berth.Claim, class berth.Class) *berth.Error {
 		}
 	case cl.MinInstance != nil:
 		return refusal.In(checkMinInstance(cl.MinInstance), "minInstance")
+	case cl.Borrow != nil:
+		return refusal.In(LentMemory(cl.Borrow.MemoryMiB), "borrow.memoryMiB")
 	}
 	return nil
+}
+
+// LentMemory refuses an amount of memory of a lent GPU that is none, or out of range.
+func LentMemory(amount int64) *berth.Error {
+	if amount < 1 {
+		return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("%d is not positive", amount))
+	}
+	return refusal.Amount(amount)
 }
 
 func checkMinInstance(f *berth.MinInstance) *berth.Error {

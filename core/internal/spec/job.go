@@ -28,6 +28,7 @@ type Job struct {
 	Program         string
 	Checkpoint      berth.Checkpoint
 	GangTimeout     berth.Duration
+	Lend            *berth.Lend
 }
 
 // Asked is what jobs ask for.
@@ -61,6 +62,7 @@ func JobOf(j *berth.Job, asked *Asked) Job {
 	return Job{
 		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority, Asked: asked, Service: values.Copied(j.Service),
 		MinRuntime: j.MinRuntime, MaxRuntime: j.MaxRuntime, ExpectedRuntime: j.ExpectedRuntime, Program: j.Program, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
+		Lend: values.Copied(j.Lend),
 	}
 }
 
@@ -70,6 +72,7 @@ func (j *Job) Full() berth.Job {
 		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority,
 		Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels, Service: j.Service,
 		MinRuntime: j.MinRuntime, MaxRuntime: j.MaxRuntime, ExpectedRuntime: j.ExpectedRuntime, Program: j.Program, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
+		Lend: j.Lend,
 	}
 }
 

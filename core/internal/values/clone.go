@@ -70,7 +70,7 @@ func CloneTopology(t berth.Topology) berth.Topology {
 
 // CloneClaim returns a copy that shares no memory that the caller could change.
 func CloneClaim(c berth.Claim) berth.Claim {
-	c.Share, c.MinInstance = Copied(c.Share), Copied(c.MinInstance)
+	c.Share, c.MinInstance, c.Borrow = Copied(c.Share), Copied(c.MinInstance), Copied(c.Borrow)
 	return c
 }
 
