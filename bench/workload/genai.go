@@ -28,6 +28,9 @@ const (
 	GenAIRequests = "lora_request_trace.tar.gz"
 )
 
+// GenAIStep is the length of a sample of the trace.
+const GenAIStep = 57 * berth.Second
+
 // Bounds of a ServiceDay, far above those of the trace: 143 pods, 1,441 samples.
 const (
 	maxPods    = 1 << 10
@@ -51,8 +54,8 @@ type ServiceDay struct {
 // A ServicePod is one container with its GPU.
 type ServicePod struct {
 	ID string
-	// Active has a value for each sample: the part of it in which the GPU worked, in thousandths, or
-	// Unsampled.
+	// Active has a value for each sample: the part of it in which the GPU worked, in
+	// thousandths, or Unsampled.
 	Active []int16
 	// MemoryMiB is the most that the pod had of the GPU's memory.
 	MemoryMiB int64
@@ -63,20 +66,21 @@ type ServicePod struct {
 // Unsampled is the activity of a pod in a sample that is not told.
 const Unsampled = -1
 
-// A ServiceRequest is what was counted of a pod in one sample: so many requests, and how long they
-// were queued.
+// A ServiceRequest is what was counted of a pod in one sample: so many requests, and how long
+// they were queued.
 type ServiceRequest struct {
 	Sample, Count int
 	Queued        berth.Duration
 }
 
-// GenAI reads GenTD26, a day of an image-generation service of Alibaba, given the folder with its
-// archives, each a CSV file in a tar that gzip compressed. The trace goes with Lin et al.,
+// GenAI reads GenTD26, a day of an image-generation service of Alibaba, given the folder with
+// its archives, each a CSV file in a tar that gzip compressed. The trace goes with Lin et al.,
 // "Understanding Diffusion Model Serving in Production", SoCC 2025.
 //
 // What becomes of the columns:
 //
-//   - timestamp_anon: the sample. The first row of duty cycles is sample 0, and a sample has 57 s.
+//   - timestamp_anon: the sample. The first row of duty cycles is sample 0, and a sample has 57
+//     s.
 //   - pod_gpu_duty_cycle_anon: the part of the sample in which the GPU of a container worked, in
 //     percent. A value above zero is at least a thousandth here.
 //   - pod_gpu_memory_used_bytes_anon: the most of a container is kept.
@@ -84,13 +88,13 @@ type ServiceRequest struct {
 //     scaled; the least of all counts as one request. Other rows are passed over.
 //   - queue_rt_raw_anon: how long the requests of a container in a sample were queued, in
 //     milliseconds.
-//   - lora_request_trace: exec_time_seconds of the requests with predict_status SUCCEED. They are of
-//     other days and name no container.
+//   - lora_request_trace: exec_time_seconds of the requests with predict_status SUCCEED. They
+//     are of other days and name no container.
 //
-// Rows of containers without a duty cycle are passed over. All samples are kept: O(rows), and two
-// bytes for each sample of each pod.
+// Rows of containers without a duty cycle are passed over. All samples are kept: O(rows), and
+// two bytes for each sample of each pod.
 func GenAI(dir string) (*ServiceDay, error) {
-	g := &genAI{day: &ServiceDay{Step: 57 * berth.Second}, pods: map[string]int{}}
+	g := &genAI{day: &ServiceDay{Step: GenAIStep}, pods: map[string]int{}}
 	for _, part := range []struct {
 		file string
 		read func(*table)
@@ -108,7 +112,8 @@ func GenAI(dir string) (*ServiceDay, error) {
 	return g.finish(), nil
 }
 
-// readArchive reads the first CSV file of a compressed tar. Errors name the archive and the file.
+// readArchive reads the first CSV file of a compressed tar. Errors name the archive and the
+// file.
 func readArchive(file string, read func(*table) error) error {
 	f, err := os.Open(file)
 	if err != nil {
