@@ -12,11 +12,10 @@ import (
 // as recorded; an execution time, which has the distribution of all that are recorded and
 // depends on nothing else; and what an arrangement adds. What is added:
 //
-//   - Of a give-back, as no sample is shorter than 57 s, the first request of a busy stretch
-//     waits from when the stretch begins until the borrower is gone. Any other request that
-//     comes meanwhile waits from the beginning of its sample. That is the worst case: the pod
+//   - The first request of a busy stretch comes as that begins, and waits until the borrower is
+//     gone. Any other waits from the beginning of its sample. That is the worst case: the pod
 //     does nothing as long as a borrower is on its GPU. A service that stays loaded works at
-//     half the speed then, as two processes take turns; a request is then late by half as much.
+//     half the speed then, as two processes take turns; a request is late by half as much.
 //   - Pods that share a GPU take turns: a request executes longer by the part of its sample in
 //     which the others work.
 //   - On a MIG instance a request executes longer by the ratio of the SMs.

@@ -132,6 +132,9 @@ func (b *experiment) Verdict(p *study.Printer, runs [][]*run) (wrong []string) {
 	r, most := runs[ours][at], runs[hindsight][at]
 	p.Note("With a switch of %d s berth comes to %.1f %% of useful use, and p99 to %.1f %% above that of the service alone; hindsight comes to %.1f %%.",
 		targetSwitch, r.useful(b.day), r.waits, most.useful(b.day))
+	if need := percent(b.day.total(r.gpus)*target/100-r.worked, r.used); need <= 100 {
+		p.Note("It comes to %d %% as long as borrowers keep SMs busy for %.0f %% of the time in which they work.", target, math.Ceil(need))
+	}
 	if r.useful(b.day) < target {
 		wrong = append(wrong, fmt.Sprintf("useful use is %.1f %%, below %d %%", r.useful(b.day), target))
 	}

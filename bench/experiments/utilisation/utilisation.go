@@ -25,10 +25,11 @@ of its GPUs is used under arrangements that share space, and where berth lends i
 
 Arrangements that share space alone have as many GPUs as they need at the busiest; pods have the most memory that
 they take in the day. Pods on one GPU slow each other down by the part of the time in which they work. On a MIG
-instance a request takes longer by the ratio of SMs. "hindsight" knows all idle stretches beforehand: those longer than a switch are lent and given back just in time. berth is the scheduling core, which is told as a
-pod's first request comes and as its last is done. Learned rules are played without it, by the same books; one
-lends at once if the middle one of a pod's last 20 idle stretches was four times as long as a switch, else after a
-minute, and one takes the wait that would have brought most over these 20, at two minutes for each give-back.
+instance a request takes longer by the ratio of SMs. "hindsight" knows all idle stretches beforehand: those longer
+than a switch are lent and given back just in time. berth is the scheduling core, which is told as a pod's first
+request comes and as its last is done. Rules are played without it, by the same books. Two learn: one lends at
+once if the middle one of a pod's last 20 idle stretches was four times as long as a switch, else after two
+minutes, and one takes the wait that would have brought most over these 20, at two minutes for each give-back.
 
 Assumed: a pod has one GPU, an H100 with 80 GB, and as much memory as it ever takes; batch jobs always wait, keep
 all SMs busy, fit the memory that is left, and are of the service's trust domain; a sample of 57 s without work
@@ -136,7 +137,7 @@ func lines() []line {
 		{"hindsight: the bound", func(d *day, s setting) (*book, error) { return d.bound(s), nil }},
 		{"berth, nothing lent", scheduled(never)},
 		{"rule: after a minute", rules(func(setting) rule { return after(berth.Minute) }, false)},
-		{"rule: the middle one was long", rules(func(s setting) rule { return middle(s.change, berth.Minute) }, false)},
+		{"rule: the middle one was long", rules(func(s setting) rule { return middle(s.change, 2*berth.Minute) }, false)},
 		{"rule: the wait that paid", rules(func(s setting) rule { return paid(s.change, 2*berth.Minute, berth.Minute) }, false)},
 		{"rule: after a minute, by samples", rules(func(setting) rule { return after(berth.Minute) }, true)},
 	}
