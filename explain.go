@@ -45,6 +45,12 @@ type ReplicaExplanation struct {
 	// Beneficiary is the replica for which it is evicted, or the first of those for which its
 	// surplus is; zero: none.
 	Beneficiary ReplicaRef `json:"beneficiary,omitzero"`
+	// LentMilli is how much of its GPUs is lent, in thousandths: Borrowers has those that stand
+	// over them, by job and number, also those that have yet to give back; the rest is to be had.
+	LentMilli int64        `json:"lentMilli,omitempty"`
+	Borrowers []ReplicaRef `json:"borrowers,omitempty"`
+	// GiveBackBy is by when a borrower is stopped that has to give back; zero: it has not.
+	GiveBackBy Time `json:"giveBackBy,omitempty"`
 	// Departure is set if it has to leave its place for another.
 	Departure *Departure `json:"departure,omitempty"`
 	// Position among those of its queue that wait, from 1, in the order of service; zero:
@@ -225,6 +231,8 @@ const (
 	ReasonShares ReasonCode = "shares"
 	// ReasonInstances: too few instances of the profiles that would do are free.
 	ReasonInstances ReasonCode = "instances"
+	// ReasonLent: too few GPUs are held, lent and idle that a borrower may have: see Borrow.
+	ReasonLent ReasonCode = "lent"
 	// ReasonHost: too little host CPU or memory is free where GPUs are.
 	ReasonHost ReasonCode = "host"
 	// ReasonGeometry: it would fit if GPUs were divided otherwise, and that is under way,

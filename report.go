@@ -164,6 +164,9 @@ type Totals struct {
 	RequestsWithdrawn    int64 `json:"requestsWithdrawn"`
 	ReplicasEvicted      int64 `json:"replicasEvicted"`
 	ReplicasShrunk       int64 `json:"replicasShrunk"`
+	// ReplicasGivenBack counts how often a borrower was stopped because its lender wanted its GPUs
+	// back, or lost them.
+	ReplicasGivenBack int64 `json:"replicasGivenBack,omitempty"`
 	// Moves counts how often a place was kept for a gang that had to leave its own.
 	Moves int64 `json:"moves"`
 	// OrdersExpired counts orders that were not reported in time, ReplicasPresumedDead those

@@ -122,7 +122,8 @@ type Holding struct {
 	// job.
 	Node  *Node
 	Group *Group
-	// GPUs that are held, whole, or in part by a share or an instance.
+	// GPUs that are held, whole, or in part by a share or an instance. A GPU that is borrowed is
+	// another's, and not among them.
 	GPUs GPUSet
 }
 

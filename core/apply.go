@@ -30,6 +30,7 @@ func (c *Core) Apply(now berth.Time, e berth.Event) error {
 		err.Event = kindOf(e)
 		return err
 	}
+	c.life.SettleLoans()
 	return nil
 }
 
@@ -100,7 +101,7 @@ func (c *Core) apply(e berth.Event) *berth.Error {
 	case berth.OrderReported:
 		return c.orderReported(e)
 	case berth.ActivityReported:
-		return c.books.ActivityReported(e)
+		return c.life.ActivityReported(e)
 	case berth.CheckpointWritten:
 		return c.life.CheckpointWritten(e)
 	case berth.LedgerSettled:
@@ -123,9 +124,13 @@ func (c *Core) policyChanged(e berth.PolicyChanged) *berth.Error {
 	if policy.UsageHalfLife != c.state.Config.Policy.UsageHalfLife {
 		c.books.SetHalfLife(int64(policy.UsageHalfLife))
 	}
+	lending := policy.Lending != c.state.Config.Policy.Lending
 	spares := slices.Equal(policy.HotSpares, c.state.Config.Policy.HotSpares)
 	c.state.SetPolicy(policy)
 	c.agenda.PolicyChanged(c.state.Now)
+	if lending {
+		c.life.WeighActivities()
+	}
 	c.gpus.Regeometry()
 	c.upkeep.Reconsider()
 	if !spares {

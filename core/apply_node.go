@@ -207,6 +207,7 @@ func (c *Core) drainNode(n *record.Node, drains bool, by berth.Time) {
 		c.agenda.Relook(c.state.Now)
 	}
 	for _, at := range slices.Clone(n.Members) {
+		c.state.NoteLending(at.Rep)
 		if drains {
 			c.life.Hasten(at.Rep)
 		} else {

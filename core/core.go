@@ -141,7 +141,7 @@ func (c *Core) Ledger() ([]berth.LedgerLine, []berth.QueueTime) {
 		var class berth.Class
 		_ = class.UnmarshalText([]byte(key.Class)) // the ledger has it from Class.String
 		lines = append(lines, berth.LedgerLine{
-			Queue: key.Queue, Class: class, Product: key.Product, Tenant: berth.TenantID(key.Tenant),
+			Queue: key.Queue, Class: class, Product: key.Product, Tenant: berth.TenantID(key.Tenant), Borrowed: key.Borrowed,
 			Allocated: allocated, Active: active,
 		})
 	}

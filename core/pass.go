@@ -37,6 +37,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.books.Tick()
 	c.expire()
 	c.mend()
+	c.lend()
 	c.books.TellCapacity() // less is in use on nodes that take no more work
 	c.rank()
 	c.evict.Relocate()
@@ -58,6 +59,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.evict.Preempt()
 	c.search.EndPartialResumes()
 	c.mend() // victims that are stopped at once, and requests that are withdrawn
+	c.lend() // who stands over what has to leave
 	c.agenda.EndPass()
 	c.state.ReopenOpened()
 	return c.state.HandOver(), nil
@@ -101,11 +103,26 @@ func (c *Core) expire() {
 			c.giveUp(t.Rep, reasons)
 		case record.TimerLimit:
 			c.life.LimitDue(t.Rep)
+		case record.TimerLending:
+			c.life.LendingDue(t.Rep)
 		case record.TimerDeadline:
 			c.expireOrder(t.Rep)
 		case record.TimerRepartition:
 			c.gpus.ExpireRepartition(t.Repartition)
 		}
+	}
+}
+
+// lend lends what is idle, and has borrowers give back what is not idle any more, or not held.
+func (c *Core) lend() {
+	for {
+		c.life.SettleLoans()
+		t, due := c.state.DueLending()
+		if !due {
+			return
+		}
+		c.life.LendingDue(t.Rep)
+		c.mend()
 	}
 }
 

@@ -139,7 +139,7 @@ func (c *census) conditionOf(s *nodeState) int32 {
 // A part is what claims can tell of one GPU.
 type part struct {
 	slot
-	healthy, whole bool
+	healthy, whole, vacated bool
 }
 
 // parts lists the GPUs of a node that has shared or divided ones, in an order that does not depend
@@ -147,7 +147,7 @@ type part struct {
 func (s *nodeState) parts() []part {
 	list := make([]part, len(s.slots))
 	for gpu := range list {
-		list[gpu] = part{s.slots[gpu], s.healthy>>gpu&1 == 1, s.whole>>gpu&1 == 1}
+		list[gpu] = part{s.slots[gpu], s.healthy>>gpu&1 == 1, s.whole>>gpu&1 == 1, s.vacated>>gpu&1 == 1}
 		list[gpu].hold, list[gpu].host = 0, countable.Amounts{}
 	}
 	slices.SortFunc(list, func(a, b part) int { return slices.Compare(a.words(), b.words()) })
@@ -156,18 +156,24 @@ func (s *nodeState) parts() []part {
 
 // words are what a part is told by.
 func (p *part) words() []uint64 {
-	flags := uint64(p.division) << 2
+	flags := uint64(p.division) << 3
+	if p.vacated {
+		flags |= 4
+	}
 	if p.healthy {
 		flags |= 1
 	}
 	if p.whole {
 		flags |= 2
 	}
-	return []uint64{flags, uint64(p.shares), uint64(p.milli), uint64(p.owner), uint64(p.memory), uint64(p.exist), uint64(p.held)}
+	return []uint64{
+		flags, uint64(p.shares), uint64(p.milli), uint64(p.owner), uint64(p.memory), uint64(p.exist), uint64(p.held),
+		uint64(p.lent.owner), uint64(p.lent.memory), uint64(p.over.owner), uint64(p.over.memory),
+	}
 }
 
-// plain reports whether all GPUs of a node are free, held whole or failed.
-func (s *nodeState) plain() bool { return s.shared|s.divided == 0 }
+// plain reports whether all GPUs of a node are free, held whole or failed, and none is lent.
+func (s *nodeState) plain() bool { return s.shared|s.divided|s.lent|s.borrowed == 0 }
 
 // appendKey appends what tells a condition from all others.
 func (s *nodeState) appendKey(b []byte) []byte {
@@ -210,12 +216,13 @@ func (s *nodeState) sample() nodeState {
 		return of
 	}
 	of.healthy, of.whole, of.shared, of.divided, of.seated, of.slots = 0, 0, 0, 0, 0, nil
+	of.lent, of.borrowed, of.vacated = 0, 0, 0
 	for gpu, p := range s.parts() {
 		of.slots = append(of.slots, p.slot)
 		for _, is := range [...]struct {
 			so  bool
 			set *uint64
-		}{{p.healthy, &of.healthy}, {p.whole, &of.whole}, {p.shares > 0, &of.shared}, {p.division != PartitioningNone, &of.divided}, {p.held != 0, &of.seated}} {
+		}{{p.healthy, &of.healthy}, {p.whole, &of.whole}, {p.shares > 0, &of.shared}, {p.division != PartitioningNone, &of.divided}, {p.held != 0, &of.seated}, {p.lent.owner != 0, &of.lent}, {p.over.owner != 0, &of.borrowed}, {p.vacated, &of.vacated}} {
 			if is.so {
 				*is.set |= 1 << gpu
 			}
@@ -443,6 +450,14 @@ func (b inDomain) nearer(than inDomain, needed int) bool {
 func (s *nodeState) idle(c *Claim) int {
 	idle := *s
 	idle.whole, idle.shared, idle.seated, idle.hostUsed = 0, 0, 0, countable.Amounts{}
+	idle.lent, idle.borrowed, idle.vacated = 0, 0, 0
+	if c.Share.Over { // as many as would fit if all GPUs were lent
+		lendable := s.healthy &^ s.divided
+		if c.Share.MemoryMiB > s.gpuMemory {
+			lendable = 0
+		}
+		return idle.fitsHost(bits.OnesCount64(lendable), &c.Host)
+	}
 	idle.slots = make([]slot, len(s.slots))
 	for gpu := range idle.slots {
 		idle.slots[gpu].division, idle.slots[gpu].exist = s.slots[gpu].division, s.slots[gpu].exist

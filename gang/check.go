@@ -136,22 +136,26 @@ func (f *Fleet) checkState(n topology.NodeIndex) (shared, divided int, err error
 	all := lowMask(len(state.slots))
 	want := -1
 	if state.schedulable {
-		want = bits.OnesCount64(all & state.healthy &^ (state.whole | state.shared | state.divided))
+		want = bits.OnesCount64(all & state.healthy &^ (state.whole | state.shared | state.divided | state.borrowed))
 	}
 	switch {
 	case state.class != f.tree.NodeClass(n) || len(state.slots) != f.tree.NodeGPUs(n):
 		wrong("another class or number of GPUs than in the tree")
-	case (state.whole|state.shared|state.divided|state.healthy)&^all != 0:
+	case (state.whole|state.shared|state.divided|state.healthy|state.lent|state.borrowed)&^all != 0:
 		wrong("GPUs that it does not have")
 	case state.whole&state.shared != 0:
 		wrong("GPUs %#x are held whole and shared", state.whole&state.shared)
 	case (state.whole|state.shared)&state.divided != 0:
 		wrong("GPUs %#x are divided and held otherwise", (state.whole|state.shared)&state.divided)
+	case state.borrowed&(state.shared|state.divided) != 0:
+		wrong("GPUs %#x have a borrower, and are shared or divided", state.borrowed&(state.shared|state.divided))
+	case state.vacated != 0:
+		wrong("GPUs %#x are imagined vacated", state.vacated)
 	case f.tree.Free(n) != want:
 		wrong("the tree has %d GPUs as free, %d are", f.tree.Free(n), want)
 	case state.hostUsed.Floor() != state.hostUsed || state.holds < 0:
 		wrong("less than nothing is held")
-	case state.holds == 0 && (state.hostUsed != countable.Amounts{} || state.whole|state.shared|state.seated != 0):
+	case state.holds == 0 && (state.hostUsed != countable.Amounts{} || state.whole|state.shared|state.seated|state.borrowed != 0):
 		wrong("something is held without a hold")
 	}
 	whole := uint64(0)
@@ -187,6 +191,8 @@ func (s *nodeState) checkSlot(gpu int, wrong func(format string, args ...any)) {
 	switch isShared := s.shared&bit != 0; {
 	case isShared != (slot.shares > 0), !isShared && slot.milli|slot.shares != 0, !isShared && slot.memory != 0:
 		wrong("GPU %d is shared: %t, with %d shares", gpu, isShared, slot.shares)
+	case s.lent&bit != 0 != (slot.lent.owner != 0), s.borrowed&bit != 0 != (slot.over.owner != 0):
+		wrong("GPU %d is lent as %v and borrowed as %v", gpu, slot.lent, slot.over)
 	case slot.milli < 0 || slot.milli > wholeMilli || slot.memory < 0 || isShared && slot.memory > s.gpuMemory:
 		wrong("the shares of GPU %d come to %d thousandths and %d MiB", gpu, slot.milli, slot.memory)
 	case s.maxShares > 0 && int(slot.shares) > s.maxShares:
@@ -222,6 +228,12 @@ func (f *Fleet) CheckHolds(holds []Hold) error {
 				return f.refuse(ErrHeld, h.Node, "instance", "%s is listed beside what leaves no room for it", h.Instance)
 			}
 			slot.held = g.toggle(slot.held, j)
+		case h.Share.Over:
+			if (state.borrowed|state.shared)&h.GPUs != 0 {
+				return f.refuse(ErrHeld, h.Node, "gpus", "%#x have two borrowers, or are shared", h.GPUs)
+			}
+			state.slots[bits.TrailingZeros64(h.GPUs)].over = loan{h.Share.MemoryMiB, h.Share.Owner}
+			state.borrowed |= h.GPUs
 		case h.GPUs&state.whole != 0, h.Share.GPUMilli == 0 && h.GPUs&state.shared != 0:
 			return f.refuse(ErrHeld, h.Node, "gpus", "%#x are listed twice", h.GPUs)
 		case h.Share.GPUMilli > 0:
@@ -234,11 +246,11 @@ func (f *Fleet) CheckHolds(holds []Hold) error {
 	}
 	for i := range want {
 		w, state := &want[i], &f.nodes[i]
-		same := w.holds == state.holds && w.whole == state.whole && w.shared == state.shared &&
+		same := w.holds == state.holds && w.whole == state.whole && w.shared == state.shared && w.borrowed == state.borrowed &&
 			w.hostUsed == state.hostUsed
 		for gpu := range w.slots {
 			a, b := &w.slots[gpu], &state.slots[gpu]
-			same = same && a.shares == b.shares && a.milli == b.milli && a.memory == b.memory && a.owner == b.owner && a.held == b.held
+			same = same && a.shares == b.shares && a.milli == b.milli && a.memory == b.memory && a.owner == b.owner && a.held == b.held && a.over == b.over
 		}
 		if !same {
 			return f.refuse(ErrNotHeld, topology.NodeIndex(i), "node", "it does not hold what the list says")

@@ -72,7 +72,7 @@ func (f *Fleet) SetPartitioning(n topology.NodeIndex, gpu int, d Partitioning, e
 		return refuse(ErrInvalid, "exist", "a GPU that is %s has no state of its own", d)
 	case d == PartitioningFixed && !g.has(exist):
 		return refuse(ErrInvalid, "exist", "the lattice has no state %d", exist)
-	case d != PartitioningNone && (state.whole|state.shared)&bit != 0:
+	case d != PartitioningNone && (state.whole|state.shared|state.borrowed)&bit != 0:
 		return refuse(ErrHeld, "division", "GPU %d is held whole or in shares", gpu)
 	case d == PartitioningNone && slot.held != 0:
 		return refuse(ErrHeld, "division", "instances of GPU %d are held", gpu)

@@ -17,11 +17,12 @@ import (
 //  1. A GPU is held whole by one hold, or in part by shares of one owner, or not at
 //     all. The shares of a GPU take no more than all of its compute and memory, and
 //     are no more than a node allows. A divided GPU is held in instances alone, which
-//     are a valid layout, and with Fixed a part of the one that exists.
+//     are a valid layout, and with Fixed a part of the one that exists. Beside the hold of
+//     a GPU whole, or without one, there may be one of a borrower.
 //  2. A node counts in the tree with the number of its healthy undivided GPUs that
-//     nobody holds, or as taking no work if it is not schedulable.
-//  3. The index of shared GPUs has exactly those that can take more: compute left,
-//     healthy, on a schedulable node. So has the index of divided GPUs.
+//     nobody holds, no borrower either, or as taking no work if it is not schedulable.
+//  3. The index of shared GPUs has exactly those that can take more: compute left, or
+//     lent and without a borrower, healthy, on a schedulable node. So has the index of divided GPUs.
 //  4. What is in use of the host of a node is the sum over its holds.
 type Fleet struct {
 	tree  *topology.Tree
@@ -101,6 +102,9 @@ type nodeState struct {
 	shared      uint64 // GPUs held in part
 	divided     uint64 // GPUs divided into instances
 	seated      uint64 // GPUs of which instances are held
+	lent        uint64 // GPUs that may have a borrower while they are held whole
+	borrowed    uint64 // GPUs that have one, whoever holds them beside
+	vacated     uint64 // GPUs whose holder is imagined gone, and the borrower with it
 	slots       []slot // one for each GPU
 	choose      func(free uint64, k int) uint64
 }
@@ -120,6 +124,8 @@ type slot struct {
 	// of something else recognisable.
 	hold uint64
 	host countable.Amounts
+	// What is lent of the GPU, and to which owner; and what a borrower has of it.
+	lent, over loan
 }
 
 // NewFleet returns a fleet without nodes over the levels of a topology, as for
@@ -235,13 +241,13 @@ func (f *Fleet) SetClass(n topology.NodeIndex, class topology.NodeClass) error {
 		return err
 	}
 	f.ensureClass(class)
-	for gpus := state.shared | state.divided; gpus != 0; gpus &= gpus - 1 {
+	for gpus := state.shared | state.divided | state.lent; gpus != 0; gpus &= gpus - 1 {
 		f.unindex(n, bits.TrailingZeros64(gpus))
 	}
 	f.divided[state.class].nodes--
 	state.class = class
 	state.generation, state.geometry = f.join(class, state.geometry.of())
-	for gpus := state.shared | state.divided; gpus != 0; gpus &= gpus - 1 {
+	for gpus := state.shared | state.divided | state.lent; gpus != 0; gpus &= gpus - 1 {
 		f.index(n, bits.TrailingZeros64(gpus))
 	}
 	return nil
@@ -277,12 +283,12 @@ func (f *Fleet) SetSchedulable(n topology.NodeIndex, ok bool) {
 		return
 	}
 	state := &f.nodes[n]
-	for gpus := state.shared | state.divided; gpus != 0; gpus &= gpus - 1 {
+	for gpus := state.shared | state.divided | state.lent; gpus != 0; gpus &= gpus - 1 {
 		f.unindex(n, bits.TrailingZeros64(gpus))
 	}
 	state.schedulable = ok
 	f.touch(n)
-	for gpus := state.shared | state.divided; gpus != 0; gpus &= gpus - 1 {
+	for gpus := state.shared | state.divided | state.lent; gpus != 0; gpus &= gpus - 1 {
 		f.index(n, bits.TrailingZeros64(gpus))
 	}
 	f.recount(n)
@@ -331,7 +337,7 @@ func (f *Fleet) Taken(n topology.NodeIndex) bool {
 		return true
 	}
 	state := &f.nodes[n]
-	return state.whole|state.shared == lowMask(len(state.slots))
+	return state.occupied()|state.shared == lowMask(len(state.slots))
 }
 
 // Sound reports whether all GPUs of a node take newcomers, as far as their health says.
@@ -372,7 +378,7 @@ func (f *Fleet) ShareLeft(n topology.NodeIndex, gpu int) (milli int32, memoryMiB
 		return 0, 0
 	}
 	state := &f.nodes[n]
-	if bit := uint64(1) << gpu; (state.whole|state.divided)&bit != 0 || state.healthy&bit == 0 {
+	if bit := uint64(1) << gpu; (state.occupied()|state.divided)&bit != 0 || state.healthy&bit == 0 {
 		return 0, 0
 	}
 	return wholeMilli - state.slots[gpu].milli, state.gpuMemory - state.slots[gpu].memory
@@ -384,7 +390,7 @@ func (f *Fleet) AppendLeft(into []int32, n topology.NodeIndex) []int32 {
 		return into
 	}
 	state := &f.nodes[n]
-	out := state.whole | state.divided | ^state.healthy
+	out := state.occupied() | state.divided | ^state.healthy
 	for gpu := range state.slots {
 		left := int32(wholeMilli)
 		switch bit := uint64(1) << gpu; {
@@ -399,7 +405,7 @@ func (f *Fleet) AppendLeft(into []int32, n topology.NodeIndex) []int32 {
 }
 
 // free is the set of healthy undivided GPUs that nobody holds.
-func (s *nodeState) free() uint64 { return s.healthy &^ (s.whole | s.shared | s.divided) }
+func (s *nodeState) free() uint64 { return s.healthy &^ (s.occupied() | s.shared | s.divided) }
 
 // Together has a function change what is held on nodes, and the tree told of each node once, when
 // it returns. Until then the tree is as it was, so the function searches nothing.

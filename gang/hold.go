@@ -65,6 +65,8 @@ type Share struct {
 	MemoryMiB int64
 	// Owner of the share; a share has one.
 	Owner Owner
+	// Over: the GPU is one that another holds whole, and lends: see the function Over.
+	Over bool
 }
 
 // A Hold is what one placed member holds.
@@ -88,7 +90,7 @@ type Hold struct {
 // (ErrUnavailable), or what makes no sense (ErrInvalid, ErrUnknown).
 // O(levels).
 func (f *Fleet) Hold(h Hold) error {
-	if err := f.checkHold(&h); err != nil {
+	if err := f.checkHold(&h, false); err != nil {
 		return err
 	}
 	if err := f.checkAvailable(&h); err != nil {
@@ -101,9 +103,10 @@ func (f *Fleet) Hold(h Hold) error {
 // Adopt takes what a member is known to hold already: after a restore, or when it
 // runs by somebody else's doing. The world wins: the node may be unschedulable, the
 // GPU may have failed, and the host may end up with less than nothing left. GPUs that are
-// held, or divided otherwise, and more than a GPU has, are refused all the same.
+// held, or divided otherwise, and more than a GPU has, are refused all the same. A borrower may be
+// there before its lender, or after it.
 func (f *Fleet) Adopt(h Hold) error {
-	if err := f.checkHold(&h); err != nil {
+	if err := f.checkHold(&h, true); err != nil {
 		return err
 	}
 	f.take(&h)
@@ -161,6 +164,8 @@ func (f *Fleet) checkShape(h *Hold) error {
 		return f.refuse(ErrInvalid, h.Node, "share.gpuMilli", "%d thousandths are not within 1 and 999", s.GPUMilli)
 	case s.GPUMilli == 0 && *s != Share{}:
 		return f.refuse(ErrInvalid, h.Node, "share.gpuMilli", "a share of no compute")
+	case s.Over && s.GPUMilli != overMilli:
+		return f.refuse(ErrInvalid, h.Node, "share.gpuMilli", "%d thousandths of a lent GPU, which are not divided", s.GPUMilli)
 	case s.GPUMilli > 0 && bits.OnesCount64(h.GPUs) != 1:
 		return f.refuse(ErrInvalid, h.Node, "share", "a share of %d GPUs", bits.OnesCount64(h.GPUs))
 	case s.MemoryMiB < 0 || s.MemoryMiB > MaxAmount:
@@ -193,13 +198,23 @@ func indexes(set uint64) string {
 	return b.String()
 }
 
-// checkHold refuses a hold on what others hold.
-func (f *Fleet) checkHold(h *Hold) error {
+// checkHold refuses a hold on what others hold; told: somebody says that it is held already.
+func (f *Fleet) checkHold(h *Hold, told bool) error {
 	if err := f.checkShape(h); err != nil {
 		return err
 	}
 	state := &f.nodes[h.Node]
-	if taken := h.GPUs & state.whole; taken != 0 {
+	if h.Share.Over {
+		if err := f.checkOverHeld(h); err != nil || told {
+			return err
+		}
+		return f.checkOver(h)
+	}
+	taken := h.GPUs & state.occupied()
+	if told && h.Share.GPUMilli == 0 && h.Instance == (mig.Placement{}) {
+		taken = h.GPUs & state.whole
+	}
+	if taken != 0 {
 		return f.refuse(ErrHeld, h.Node, "gpus", "held by others: %s", indexes(taken))
 	}
 	if h.Instance != (mig.Placement{}) {
@@ -258,7 +273,7 @@ func (f *Fleet) checkRelease(h *Hold) error {
 		return f.refuse(ErrNotHeld, h.Node, "node", "nothing is held there")
 	case beyond:
 		return f.refuse(ErrNotHeld, h.Node, r.Field(), "only %d are held", state.hostUsed[r])
-	case state.holds == 1 && (h.GPUs != state.whole|state.shared|state.seated || h.Host != state.hostUsed):
+	case state.holds == 1 && (h.GPUs != state.whole|state.shared|state.seated|state.borrowed || h.Host != state.hostUsed):
 		return f.refuse(ErrNotHeld, h.Node, "node", "its last hold is another one")
 	case h.GPUs == 0:
 		return nil
@@ -268,13 +283,19 @@ func (f *Fleet) checkRelease(h *Hold) error {
 	if h.Instance != (mig.Placement{}) {
 		return f.checkReleaseInstance(h)
 	}
+	if h.Share.Over {
+		if state.borrowed&h.GPUs == 0 || slot.over != (loan{h.Share.MemoryMiB, h.Share.Owner}) {
+			return f.refuse(ErrNotHeld, h.Node, "share", "no borrower has GPU %d like that", gpu)
+		}
+		return nil
+	}
 	if h.Share.GPUMilli == 0 {
 		if slot.hold != h.GPUs || slot.host != h.Host {
 			return f.refuse(ErrNotHeld, h.Node, "gpus", "%#x are not held as one, or not with that much of the host", h.GPUs)
 		}
 		return nil
 	}
-	switch left := (Share{slot.milli, slot.memory, slot.owner}); {
+	switch left := (Share{GPUMilli: slot.milli, MemoryMiB: slot.memory, Owner: slot.owner}); {
 	case slot.shares == 0 || left.Owner != h.Share.Owner:
 		return f.refuse(ErrNotHeld, h.Node, "share.owner", "the owner has no share of GPU %d", gpu)
 	case h.Share.GPUMilli > left.GPUMilli, h.Share.MemoryMiB > left.MemoryMiB, slot.shares == 1 && h.Share != left:
@@ -299,8 +320,12 @@ func (f *Fleet) take(h *Hold) {
 		return
 	}
 	slot := &state.slots[gpu]
-	if h.Share.GPUMilli == 0 {
-		state.whole |= h.GPUs
+	switch {
+	case h.Share.Over:
+		f.setOver(h, true)
+		return
+	case h.Share.GPUMilli == 0:
+		f.setWhole(h, true)
 		slot.hold, slot.host = h.GPUs, h.Host
 		f.recount(h.Node)
 		return
@@ -332,8 +357,12 @@ func (f *Fleet) give(h *Hold) {
 		return
 	}
 	slot := &state.slots[gpu]
-	if h.Share.GPUMilli == 0 {
-		state.whole &^= h.GPUs
+	switch {
+	case h.Share.Over:
+		f.setOver(h, false)
+		return
+	case h.Share.GPUMilli == 0:
+		f.setWhole(h, false)
 		slot.hold, slot.host = 0, countable.Amounts{}
 		f.recount(h.Node)
 		return
@@ -348,4 +377,20 @@ func (f *Fleet) give(h *Hold) {
 		f.recount(h.Node)
 	}
 	f.index(h.Node, gpu)
+}
+
+// setWhole notes that GPUs are held whole, or not any more. Those that are lent may have borrowers
+// while they are.
+func (f *Fleet) setWhole(h *Hold, held bool) {
+	state := &f.nodes[h.Node]
+	lent := state.lent & h.GPUs
+	for gpus := lent; gpus != 0; gpus &= gpus - 1 {
+		f.unindex(h.Node, bits.TrailingZeros64(gpus))
+	}
+	if state.whole &^= h.GPUs; held {
+		state.whole |= h.GPUs
+	}
+	for gpus := lent; gpus != 0; gpus &= gpus - 1 {
+		f.index(h.Node, bits.TrailingZeros64(gpus))
+	}
 }

@@ -368,6 +368,8 @@ func (c *Claim) validate() *Error {
 		return invalid("instances", "%d profiles are more than %d", len(c.Instances), MaxClaimProfiles)
 	case s.GPUMilli == 0 && *s != Share{}:
 		return invalid("share.gpuMilli", "a share of no compute")
+	case s.Over && s.GPUMilli != overMilli:
+		return invalid("share.gpuMilli", "%d thousandths of a lent GPU, which are not divided", s.GPUMilli)
 	case s.MemoryMiB < 0 || s.MemoryMiB > MaxAmount:
 		return invalid("share.memoryMiB", "%d MiB are not within 0 and %d", s.MemoryMiB, int64(MaxAmount))
 	case s.GPUMilli > 0 && (s.Owner == 0 || s.Owner > MaxOwner):

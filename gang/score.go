@@ -66,7 +66,7 @@ func (f *Fleet) pickFor(d topology.DomainIndex, group int) {
 	s := &f.search
 	g := &s.request.Groups[group]
 	switch {
-	case !s.byMember || len(g.Claim.Instances) > 0:
+	case !s.byMember || len(g.Claim.Instances) > 0 || g.Claim.Share.Over: // a lent GPU is not taken from anybody
 		return
 	case f.scoreMember == nil && f.losses.of != nil:
 		f.pickByLoss(d, group)

@@ -44,6 +44,9 @@ func (f *Fleet) compareGPUs(a topology.NodeIndex, i int32, b topology.NodeIndex,
 func (f *Fleet) keyOf(n topology.NodeIndex, gpu int) (shareKey, bool) {
 	state := &f.nodes[n]
 	slot := &state.slots[gpu]
+	if state.lends(gpu) && state.schedulable {
+		return shareKey{owner: slot.lent.owner, left: wholeMilli, node: n, gpu: int32(gpu)}, true
+	}
 	if slot.shares == 0 || slot.milli >= wholeMilli || state.sharesLeft(slot) == 0 || !state.schedulable || state.healthy&(1<<gpu) == 0 {
 		return shareKey{}, false
 	}
@@ -78,7 +81,7 @@ func (f *Fleet) index(n topology.NodeIndex, gpu int) {
 
 // shareMemory is the GPU memory that a share takes on a node.
 func (s *nodeState) shareMemory(share *Share) int64 {
-	if share.MemoryMiB > 0 {
+	if share.MemoryMiB > 0 || share.Over {
 		return share.MemoryMiB
 	}
 	// Divided first, so that no amount in range overflows.
@@ -88,8 +91,11 @@ func (s *nodeState) shareMemory(share *Share) int64 {
 
 // sharesIn is how many shares of a claim a GPU of a node can take now.
 func (s *nodeState) sharesIn(gpu int, share *Share) int {
+	if share.Over {
+		return s.overIn(gpu, share)
+	}
 	bit, slot := uint64(1)<<gpu, &s.slots[gpu]
-	if (s.whole|s.divided)&bit != 0 || s.healthy&bit == 0 || slot.shares > 0 && slot.owner != share.Owner {
+	if (s.occupied()|s.divided)&bit != 0 || s.healthy&bit == 0 || slot.shares > 0 && slot.owner != share.Owner {
 		return 0
 	}
 	n := int64(wholeMilli-slot.milli) / int64(share.GPUMilli)
@@ -112,7 +118,7 @@ func (s *nodeState) sharesLeft(slot *slot) int {
 // it fits none.
 func (s *nodeState) chooseGPU(share *Share) int {
 	best := -1
-	for gpus := s.shared; gpus != 0; gpus &= gpus - 1 {
+	for gpus := s.shared | s.lent; gpus != 0; gpus &= gpus - 1 {
 		gpu := bits.TrailingZeros64(gpus)
 		if s.sharesIn(gpu, share) > 0 && (best < 0 || s.slots[gpu].milli > s.slots[best].milli) {
 			best = gpu
@@ -128,7 +134,7 @@ func (s *nodeState) chooseGPU(share *Share) int {
 
 // placeShare places one more member of a group with shares in a domain: on the
 // fullest GPU of its owner that has enough left, or, if none has, on a GPU that
-// nobody holds, by the rule for single GPUs. Ties go to the class that comes first,
+// nobody holds, by the rule for single GPUs. A share over a lent GPU opens none. Ties go to the class that comes first,
 // the smaller name of the node and the lower GPU.
 func (f *Fleet) placeShare(d topology.DomainIndex, group int) bool {
 	s := &f.search
@@ -151,7 +157,7 @@ func (f *Fleet) placeShare(d topology.DomainIndex, group int) bool {
 		f.putShare(s.best.node, int(s.best.gpu), group)
 		return true
 	}
-	return f.visit(d, g.Classes, 1, s.visitOpen)
+	return !g.Claim.Share.Over && f.visit(d, g.Classes, 1, s.visitOpen)
 }
 
 // tryShared is the visit of shared GPUs in the order of the index; false ends it.

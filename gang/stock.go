@@ -244,7 +244,7 @@ func (k *stocks) writeKey(state *nodeState) {
 // listParts lists what the GPUs of a state have left, the least first.
 func (k *stocks) listParts(state *nodeState) {
 	k.parts = k.parts[:0]
-	out := state.whole | state.divided | ^state.healthy
+	out := state.occupied() | state.divided | ^state.healthy
 	for gpu := range state.slots {
 		slot, p := &state.slots[gpu], stockPart{left: wholeMilli}
 		switch bit := uint64(1) << gpu; {

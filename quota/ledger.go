@@ -15,11 +15,24 @@ type LedgerKey struct {
 	Class   string  `json:"class,omitempty"`
 	Product string  `json:"product,omitempty"`
 	Tenant  string  `json:"tenant,omitempty"`
+	// Borrowed: on GPUs that are booked under another key as well, whose holder left them idle.
+	Borrowed bool `json:"borrowed,omitempty"`
 }
 
 func (k LedgerKey) compare(l LedgerKey) int {
 	return cmp.Or(cmp.Compare(k.Queue, l.Queue), strings.Compare(k.Class, l.Class),
-		strings.Compare(k.Product, l.Product), strings.Compare(k.Tenant, l.Tenant))
+		strings.Compare(k.Product, l.Product), strings.Compare(k.Tenant, l.Tenant), compareBool(k.Borrowed, l.Borrowed))
+}
+
+// compareBool orders false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }
 
 // A Ledger counts GPU time for accounting: by key what was allocated and

@@ -24,6 +24,8 @@ type account struct {
 	class   berth.Class
 	product string
 	tenant  berth.TenantID
+	// borrowed: on what is booked in another account, too.
+	borrowed bool
 }
 
 // A meter adds up a rate in thousandths of a GPU over milliseconds.
@@ -60,7 +62,7 @@ func (m *meter) read(now berth.Time) int64 {
 // bookTime: time goes to the account of a member that holds something from now on; sign
 // -1: no longer. How much of a GPU is busy is rounded down for each member.
 func (c *Checker) bookTime(m *member, sign int64) {
-	milli := c.cost(m)[quota.GPUMilli]
+	milli := c.usedMilli(m)
 	if c.books == nil || milli == 0 {
 		return
 	}
@@ -68,10 +70,18 @@ func (c *Checker) bookTime(m *member, sign int64) {
 	c.splitTime(m.rep.job.queue)
 }
 
+// usedMilli is what a placed member uses of GPUs: what it costs, or what it borrows.
+func (c *Checker) usedMilli(m *member) int64 {
+	if m.claim().Borrow != nil {
+		return 1000
+	}
+	return c.cost(m)[quota.GPUMilli]
+}
+
 // bookRates changes the rates of the account of a member.
 func (c *Checker) bookRates(m *member, allocated, active int64) {
 	spec := &m.rep.job.spec
-	key := account{spec.Queue, spec.Class, m.node.spec.GPUs[0].Product, spec.Tenant}
+	key := account{spec.Queue, spec.Class, m.node.spec.GPUs[0].Product, spec.Tenant, isBorrower(spec)}
 	meters := metersOf(c.books.accounts, key)
 	meters[0].set(meters[0].rate+allocated, c.now)
 	meters[1].set(meters[1].rate+active, c.now)
@@ -101,12 +111,13 @@ func (c *Checker) activityReported(e berth.ActivityReported) error {
 	}
 	c.saw("activity reported")
 	before := rep.activeMilli
-	rep.activeMilli = int64(e.ActiveMilli)
+	rep.activeMilli, rep.quiet.told = int64(e.ActiveMilli), rep.quiet.told || rep.job.spec.Lend != nil
+	c.noteActivity(rep)
 	for _, m := range rep.members {
 		if m.node == nil || c.books == nil {
 			continue
 		}
-		if milli := c.cost(m)[quota.GPUMilli]; milli > 0 {
+		if milli := c.usedMilli(m); milli > 0 {
 			c.bookRates(m, 0, milli*rep.activeMilli/1000-milli*before/1000)
 		}
 	}
@@ -134,7 +145,7 @@ func (c *Checker) AgainstLedger(lines []berth.LedgerLine, queues []berth.QueueTi
 	}
 	listed := map[account]bool{}
 	for _, l := range lines {
-		key := account{l.Queue, l.Class, l.Product, l.Tenant}
+		key := account{l.Queue, l.Class, l.Product, l.Tenant, l.Borrowed}
 		meters := metersOf(own.accounts, key)
 		if allocated, active := meters[0].read(c.now), meters[1].read(c.now); listed[key] || l.Allocated != allocated || l.Active != active {
 			return broken(PromiseLedger, "the ledger has %d GPU-milliseconds, %d of them active, under %+v; it is %d and %d", l.Allocated, l.Active, key, allocated, active)

@@ -59,6 +59,7 @@ type Checker struct {
 	// is no core, and has a policy of its own.
 	ownGain, ownPolicy bool
 	spared
+	loans
 	// gone has the nodes that were lost.
 	gone    map[berth.NodeID]*memory
 	lengths lengths
@@ -98,6 +99,7 @@ func New(config berth.Config) *Checker {
 		evictions: newEvictions(),
 		ownGain:   config.Gain != nil,
 		spared:    newSpared(),
+		loans:     loans{borrowers: set{}},
 		gone:      map[berth.NodeID]*memory{},
 		lengths:   newLengths(),
 		cases:     map[string]int{},
@@ -147,6 +149,11 @@ func inForce(p berth.Policy) berth.Policy {
 	p.Preemption.GuaranteeWithin = max(0, cmp.Or(p.Preemption.GuaranteeWithin, 24*berth.Hour))
 	p.Preemption = inForceHysteresis(p.Preemption)
 	p.UsageHalfLife, p.Preemption.MinRuntime = max(0, p.UsageHalfLife), max(0, p.Preemption.MinRuntime)
+	if p.ZeroIsOff {
+		p.Lending.QuietMilli, p.Lending.QuietFor = cmp.Or(p.Lending.QuietMilli, berth.Off), cmp.Or(p.Lending.QuietFor, berth.Off)
+	}
+	p.Lending.QuietMilli = cmp.Or(p.Lending.QuietMilli, 50)
+	p.Lending.QuietFor = cmp.Or(p.Lending.QuietFor, berth.Minute)
 	p.Health.Losses, p.Health.BurnIn = max(0, p.Health.Losses), max(0, p.Health.BurnIn)
 	p.Health.Within = cmp.Or(p.Health.Within, berth.Day)
 	p.Health.Quarantine = cmp.Or(p.Health.Quarantine, berth.Hour)
@@ -164,10 +171,12 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Order) error {
 	clear(c.lodgers)
 	c.enlarged, c.losses, c.outranked = false, nil, nil
 	c.expire()
+	c.noteLoans()
 	for _, a := range actions {
 		if err := c.ordered(a); err != nil {
 			return err
 		}
+		c.noteLoans()
 	}
 	if err := c.afterPass(); err != nil {
 		return err

@@ -126,7 +126,7 @@ func modeOf(cl *berth.Claim) (berth.GPUMode, bool) {
 	case cl.Share != nil:
 		return berth.GPUModeMPS, true
 	}
-	return berth.GPUModeWhole, cl.GPUs > 0
+	return berth.GPUModeWhole, cl.GPUs > 0 || cl.Borrow != nil
 }
 
 // ofInstance reports whether a claim is for an instance.
@@ -233,7 +233,16 @@ func (g *gpu) holders() []*member {
 	if g.whole != nil {
 		list = append(list, g.whole)
 	}
+	if g.over != nil {
+		list = append(list, g.over)
+	}
 	return list
+}
+
+// isFree reports whether nobody holds a GPU or a part of it, but for a borrower that leaves with
+// its lender.
+func (g *gpu) isFree() bool {
+	return len(g.shares)+len(g.seats) == 0 && g.whole == nil && (g.over == nil || g.vacated)
 }
 
 // maxShares is how many members may share a GPU of a node.

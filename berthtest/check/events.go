@@ -20,6 +20,7 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 		return err
 	}
 	c.spareDrained()
+	c.noteLoans()
 	return c.followsProtocol()
 }
 
@@ -134,6 +135,9 @@ func (c *Checker) policyChanged(e berth.PolicyChanged) {
 		before[n] = c.geometry(n).Kind
 	}
 	c.policy = inForce(e.Policy)
+	for rep := range c.replicas() {
+		c.noteActivity(rep)
+	}
 	c.lengths.forget(c.policy.RuntimeSamples)
 	c.reconsider()
 	for n, kind := range before {

@@ -84,6 +84,8 @@ type replica struct {
 	// letIn: at some time it was placed on nodes that were set aside, so that it may be there until
 	// these are needed.
 	letIn bool
+	// quiet is how busy it is, or by when it gives back.
+	quiet quiet
 	// avoided has the nodes where a member of it ever failed to start.
 	avoided map[berth.NodeID]bool
 }
@@ -135,6 +137,9 @@ func (c *Checker) newJob(spec berth.Job) (*job, error) {
 	}
 	if spec.MaxRuntime != 0 && (spec.MaxRuntime < spec.MinRuntime || spec.Service != nil) {
 		return nil, broken(PromiseEvents, "job %s was accepted, which runs for %v at least and %v at most, or is a service", spec.ID, spec.MinRuntime, spec.MaxRuntime)
+	}
+	if err := mayLend(&spec); err != nil {
+		return nil, err
 	}
 	j := &job{spec: spec, queue: q, replicas: map[int]*replica{}, length: c.expect(&spec)}
 	if spec.Service == nil {

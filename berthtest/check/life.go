@@ -10,6 +10,12 @@ func (c *Checker) book(n *node, m *member, at berth.MemberPlacement, state membe
 	if share := m.claim().Share; share != nil && at.ShareMemoryMiB == 0 {
 		at.ShareMemoryMiB = shareMemory(share, n)
 	}
+	if b := m.claim().Borrow; b != nil {
+		c.borrowers.add(m.rep)
+		if at.ShareMemoryMiB == 0 {
+			at.ShareMemoryMiB = b.MemoryMiB
+		}
+	}
 	m.at = at
 	if err := c.hold(n, m); err != nil {
 		return err
@@ -155,6 +161,8 @@ func (c *Checker) pend(rep *replica, backoff bool) {
 		rep.left = rep.cause
 	}
 	rep.state, rep.members, rep.pendingSince, rep.activeMilli = berth.ReplicaPending, nil, c.now, 0
+	rep.quiet = quiet{}
+	c.borrowers.remove(rep)
 	rep.backoff, rep.observed, rep.resumes, rep.released = false, false, false, 0
 	if backoff {
 		c.backOff(rep)
@@ -187,6 +195,7 @@ func (c *Checker) forget(rep *replica) {
 	c.withdraw(rep)
 	c.shareAgain(rep)
 	c.limited.remove(rep)
+	c.borrowers.remove(rep)
 	c.touched.remove(rep)
 	rep.leavePreemption()
 	c.endPreemption(rep.key())

@@ -157,6 +157,9 @@ func (rep *replica) needless() bool {
 		return rep.preemption.ended
 	}
 	_, drained := rep.drainedBy()
+	if rep.givesBack() {
+		return false
+	}
 	return rep.hastened || !rep.overruns() && (rep.stays || !drained)
 }
 
@@ -167,6 +170,9 @@ func (rep *replica) reasonToGo() string {
 	}
 	if rep.overruns() {
 		return "its limit"
+	}
+	if rep.givesBack() {
+		return "its lender"
 	}
 	return "a node that is being drained"
 }
@@ -179,7 +185,8 @@ func (c *Checker) mayGoOn(rep *replica, err error) error {
 	case rep.preemption != nil:
 		c.unlessEnded(rep.preemption, err)
 	case rep.needless():
-	case rep.overruns() || c.pressed(rep):
+	case rep.quiet.by != 0 && rep.order.Header().Deadline > rep.quiet.by: // it is asked anew, with less time
+	case rep.overruns() || rep.givesBack() || c.pressed(rep):
 		return err
 	case c.passed && kept && before.Moving:
 		c.trespasses = append(c.trespasses, trespass{key, nil, err})

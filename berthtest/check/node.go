@@ -25,11 +25,15 @@ type node struct {
 	members     []*member
 }
 
-// A gpu has one member that holds it whole, or members that share it or hold instances
+// A gpu has one member that holds it whole, and maybe one that borrows it, or members that share it or hold instances
 // of it, or none.
 type gpu struct {
 	whole  *member
 	shares []*member
+	// over stands over what another holds whole, or has yet to give that back. vacated: its lender is
+	// imagined gone, and it with that.
+	over    *member
+	vacated bool
 	divided
 }
 
@@ -70,6 +74,9 @@ func (c *Checker) hold(n *node, m *member) error {
 // compute and memory, are no more than it takes, and belong to one tenant and one mode.
 func (c *Checker) holdGPU(n *node, i int, m *member) error {
 	g := &n.gpus[i]
+	if m.claim().Borrow != nil {
+		return n.holdOver(i, m)
+	}
 	if g.whole != nil {
 		return broken(PromiseS1, "GPU %d of node %s is held by %s and by %s", i, n.spec.ID, g.whole, m)
 	}
@@ -85,6 +92,11 @@ func (c *Checker) holdGPU(n *node, i int, m *member) error {
 	if m.at.ShareMilli == 0 {
 		if len(g.shares) > 0 {
 			return broken(PromiseS1, "GPU %d of node %s is held in part by %s and whole by %s", i, n.spec.ID, g.shares[0], m)
+		}
+		if g.over != nil && !g.vacated {
+			if err := lentTo(m, g.over, n, i); err != nil {
+				return err
+			}
 		}
 		g.whole = m
 		return nil
@@ -132,6 +144,9 @@ func (n *node) release(m *member) {
 		g := &n.gpus[i]
 		if g.whole == m {
 			g.whole = nil
+		}
+		if g.over == m {
+			g.over = nil
 		}
 		if k := slices.Index(g.shares, m); k >= 0 {
 			g.shares = slices.Delete(g.shares, k, k+1)

@@ -229,6 +229,14 @@ func (c *Checker) place(m *member, at berth.MemberPlacement) error {
 	if err := c.book(n, m, at, binding); err != nil {
 		return err
 	}
+	if err := c.notBorrowed(m); err != nil {
+		return err
+	}
+	if m.claim().Borrow != nil {
+		if err := c.mayStandOver(m); err != nil {
+			return err
+		}
+	}
 	return wrongMode
 }
 
@@ -241,6 +249,12 @@ func (c *Checker) meets(m *member, n *node, at *berth.MemberPlacement) error {
 	gpus, milli, memory := cl.GPUs, 0, int64(0)
 	if cl.Share != nil {
 		gpus, milli, memory = 1, cl.Share.GPUMilli, shareMemory(cl.Share, n)
+	}
+	if cl.Borrow != nil {
+		gpus, memory = 1, cl.Borrow.MemoryMiB
+	}
+	if at.Borrowed != (cl.Borrow != nil) {
+		return broken(PromiseClaims, "%s is told that its GPU is borrowed: %t", m, at.Borrowed)
 	}
 	if at.GPUs.Len() != gpus || at.ShareMilli != milli || at.ShareMemoryMiB != memory || at.Instance != (mig.Placement{}) {
 		return broken(PromiseClaims, "%s claims %d GPUs (share: %d thousandths, %d MiB) and gets GPUs %q (%d, %d, %s)",

@@ -138,6 +138,8 @@ func (c *Checker) cost(m *member) quota.Amounts {
 	cost := quota.Amounts{quota.CPUMilli: cl.CPUMilli, quota.MemoryMiB: cl.MemoryMiB}
 	milli := int64(1000 * m.at.GPUs.Len())
 	switch {
+	case cl.Borrow != nil: // it is charged to the lender
+		milli = 0
 	case m.at.ShareMilli > 0:
 		milli = int64(m.at.ShareMilli)
 	case ofInstance(cl):

@@ -260,7 +260,9 @@ func (c *Checker) roomOn(n *node, g *berth.Group, domain string) int {
 			there += c.instanceRoom(n, i, cl)
 		case cl.Share != nil:
 			there += n.shareRoom(i, cl.Share, domain)
-		case len(n.gpus[i].holders()) == 0:
+		case cl.Borrow != nil:
+			there += truth(c.lendable(n, i, domain, cl.Borrow.MemoryMiB))
+		case n.gpus[i].isFree():
 			there++
 		}
 	}
@@ -270,7 +272,7 @@ func (c *Checker) roomOn(n *node, g *berth.Group, domain string) int {
 // shareRoom is how many shares of one kind fit on a GPU now.
 func (n *node) shareRoom(i int, s *berth.Share, domain string) int {
 	g := &n.gpus[i]
-	if g.whole != nil || n.failed.Has(i) {
+	if g.whole != nil || g.over != nil && !g.vacated || n.failed.Has(i) {
 		return 0
 	}
 	memory := n.spec.GPUs[i].MemoryMiB

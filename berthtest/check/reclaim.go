@@ -170,6 +170,7 @@ func (w *world) vanish(members []*member) {
 	for _, m := range members {
 		if m.node != nil {
 			w.gone = append(w.gone, ghost{m, m.node})
+			m.vacates(m.node, true)
 			m.rep.job.queue.charge(w.cost(m), -1)
 			m.node.release(m)
 		}
@@ -179,6 +180,7 @@ func (w *world) vanish(members []*member) {
 // back undoes what was imagined since there were so many ghosts and gangs.
 func (w *world) back(gone, here int) {
 	for _, g := range slices.Backward(w.gone[gone:]) {
+		g.m.vacates(g.n, false)
 		if err := w.hold(g.n, g.m); err != nil {
 			panic("check: what was held a moment ago is not free: " + err.Error())
 		}

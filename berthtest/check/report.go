@@ -111,6 +111,9 @@ func (c *Checker) againstFleet(r berth.FleetReport) error {
 	if gpus.kept == 0 && fmt.Sprint(r.NodesByFreeGPUs) != fmt.Sprint(free) {
 		return broken(PromiseS3, "the report counts nodes by whole free GPUs as %v; they are %v", r.NodesByFreeGPUs, free)
 	}
+	if err := c.againstLoans(r.GPUs); err != nil {
+		return err
+	}
 	if err := c.againstDivided(r.Partitioned); err != nil {
 		return err
 	}
@@ -159,7 +162,7 @@ func (c *Checker) freeMilli(n *node, i int) int64 {
 	g := &n.gpus[i]
 	onItsWay := g.change != nil && g.change.Mode != berth.GPUModeMIG && len(g.holders()) == 0
 	switch {
-	case n.closed() || n.failed.Has(i) || g.unknown || onItsWay:
+	case n.closed() || n.failed.Has(i) || g.unknown || onItsWay || g.over != nil && g.whole == nil:
 		return 0
 	case g.ordered() != berth.GPUModeMIG || c.geometry(n).Kind == berth.GeometryPerClaim:
 		return 1000 - c.heldMilli(n, i)

@@ -58,7 +58,7 @@ func (c *Checker) soon(rep *replica) bool { return c.now.Sub(rep.started) < c.po
 
 // noteStood notes where members of a gang that runs are, before some of them die.
 func (rep *replica) noteStood(die func(*member) bool) {
-	if rep.state != berth.ReplicaRunning {
+	if rep.state != berth.ReplicaRunning || isBorrower(&rep.job.spec) {
 		return
 	}
 	stood := map[int]stand{}
@@ -107,6 +107,9 @@ func (c *Checker) losePlaces(lost func(stand) bool) {
 
 // comesBack reports whether a place may be kept for a gang that is being stopped.
 func (rep *replica) comesBack() bool {
+	if isBorrower(&rep.job.spec) {
+		return false
+	}
 	switch rep.cause {
 	case berth.CauseMoved, berth.CauseDrained, berth.CauseHardwareLost:
 		return true

@@ -13,7 +13,7 @@ import (
 
 // wantsGPU reports whether members of a group get GPUs or a part of one.
 func wantsGPU(g *berth.Group) bool {
-	return g.Claim.GPUs > 0 || g.Claim.Share != nil || ofInstance(&g.Claim)
+	return g.Claim.GPUs > 0 || g.Claim.Share != nil || g.Claim.Borrow != nil || ofInstance(&g.Claim)
 }
 
 // product is that of a node's GPUs.

@@ -76,6 +76,8 @@ func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 		grace = c.graceOf(rep)
 	case berth.CauseMaxRuntime:
 		grace = c.left(rep)
+	case berth.CauseGivenBack:
+		grace = c.leftToGiveBack(rep)
 	}
 	if err := c.dueBy(r.OrderHeader, grace); err != nil {
 		return err
@@ -110,6 +112,8 @@ func (c *Checker) toldTo(cause berth.CauseCode) func(*replica, berth.OrderHeader
 		return c.mustMove
 	case berth.CauseMaxRuntime:
 		return c.mustEnd
+	case berth.CauseGivenBack:
+		return c.mustGiveBack
 	}
 	return c.mayBeEvicted
 }
@@ -191,7 +195,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 		}
 	}
 	switch {
-	case !hasBeneficiary(r.Cause.Code) && r.Cause.Code != berth.CauseDrained && r.Cause.Code != berth.CauseMaxRuntime:
+	case !hasBeneficiary(r.Cause.Code) && r.Cause.Code != berth.CauseDrained && r.Cause.Code != berth.CauseMaxRuntime && r.Cause.Code != berth.CauseGivenBack:
 		return nil
 	case c.silent.has(rep) && c.stray.has(rep):
 		return broken(PromiseS6, "order %d stops %s, whose place %s needs no longer", r.ID, rep, rep.reasonToGo())
@@ -202,7 +206,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 		return nil // it was reported, or stays
 	case len(r.SurplusEvictions) > 0:
 		return c.shrink(rep, r)
-	case rep.job.spec.Checkpoint.Supported:
+	case rep.job.spec.Checkpoint.Supported && !c.hasNoTime(rep, r.Cause.Code):
 		return broken(PromiseS6, "order %d stops %s because of %q, which was not asked for a checkpoint", r.ID, rep, r.Cause.Code)
 	default:
 		if err := c.toldTo(r.Cause.Code)(rep, r.OrderHeader); err != nil {

@@ -36,6 +36,9 @@ const (
 	// PromiseR5: an honest report about an order that is out, or about a GPU, is accepted.
 	PromiseR5 Promise = "R5"
 
+	// PromiseLoans: a borrower stands over a GPU alone that is held by a job of its trust domain,
+	// which lends it and leaves it idle, with memory for both, and gives it back in time.
+	PromiseLoans Promise = "loans"
 	// PromiseOrders are numbered in sequence, of the instant of their pass, about
 	// something that exists.
 	PromiseOrders Promise = "orders"

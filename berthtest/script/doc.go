@@ -78,6 +78,8 @@
 //	                                       min-gpu-memory, min-compute, segment=8:rack|2:node (the
 //	                                       widest first), balance=rack, spread=rack, max-skew,
 //	                                       rail-aligned=yes, and required, preferred within group=
+//	                                       lend=8GiB lend-within=1m: its GPUs are lent while they
+//	                                       are idle; borrow=4GiB: a GPU that is
 //	service NAME replicas=3 queue= KEY=... a job of several gangs
 //	observe NAME KEY=... running=n1[0-7]|n2[0-7] incarnation=1 started=0s
 //	                                       a job that runs already; running=2:n1[0] for replica 2;
@@ -87,6 +89,7 @@
 //	finish NAMES incarnation= failed=yes   incarnation is the present one unless told
 //	member-failed NAME [0] [1] incarnation= fault=job|node
 //	checkpoint NAME incarnation= at=1h     it wrote one by itself
+//	activity NAME 300 incarnation=         how busy its GPUs are, in thousandths
 //	report ID|all done|failed              the end of an order, or of all that are out
 //	report ID partial [2] workers[3]
 //	policy bind-timeout= release-timeout= release-attempts= retry-backoff=
@@ -99,6 +102,7 @@
 //	       ignore-cost=yes gain-turn=10m|off gain-wait=1.5 gain-interactive=1h|off
 //	       gain-latency-critical=24h|off gain-queueing=5m|off
 //	       defragmentation=propose|on|off max-moves=8
+//	       quiet=50|off quiet-for=1m|off
 //	       losses=3 within=24h quarantine=1h burn-in=30m
 //	       hot-spares=POOL:20|POOL:10      of the nodes of a pool, in thousandths
 //	       repartition-timeout= geometry=POOL:fixed|adaptive|per-claim:KEY=VALUE,KEY=VALUE

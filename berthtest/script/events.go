@@ -50,6 +50,7 @@ var factories = map[string]factory{
 	"finish":        finishJob,
 	"member-failed": failMembers,
 	"checkpoint":    writeCheckpoint,
+	"activity":      reportActivity,
 	"report":        reportOrders,
 }
 
@@ -166,6 +167,7 @@ func (a *arguments) policy() berth.Policy {
 		UsageHalfLife:      a.span("half-life"),
 		Preemption:         a.preemption(),
 		Defragmentation:    a.defragmentation(),
+		Lending:            a.lending(),
 		Health:             a.health(),
 		HotSpares:          a.hotSpares(),
 	}

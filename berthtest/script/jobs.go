@@ -58,6 +58,9 @@ func (a *arguments) job() berth.Job {
 		j.Checkpoint = berth.Checkpoint{Supported: true, Cost: a.span("checkpoint")}
 	}
 	j.Checkpoint.Interval, j.Checkpoint.RestartCost = a.span("checkpoint-every"), a.span("restart")
+	if _, ok := a.lookup("lend"); ok {
+		j.Lend = &berth.Lend{MemoryMiB: a.memory("lend", 0), Within: a.span("lend-within")}
+	}
 	a.one("class", &j.Class)
 	groups := a.all("group")
 	if len(groups) == 0 {
@@ -121,6 +124,9 @@ func (a *arguments) group(name string, members int) berth.Group {
 		a.one("mode", &share.Mode)
 		g.Claim.Share = share
 	}
+	if _, ok := a.lookup("borrow"); ok {
+		g.Claim.Borrow = &berth.Borrow{MemoryMiB: a.memory("borrow", 0)}
+	}
 	return g
 }
 
@@ -170,7 +176,7 @@ func observed(j *berth.Job, text string) (berth.ObservedReplica, error) {
 			if err != nil {
 				return r, err
 			}
-			p.Group, p.Index = g.Name, index
+			p.Group, p.Index, p.Borrowed = g.Name, index, g.Claim.Borrow != nil
 			if g.Claim.Share != nil {
 				p.ShareMilli = g.Claim.Share.GPUMilli
 			}

@@ -63,6 +63,27 @@ func (a *arguments) rate(key string) berth.RateLimit {
 	return berth.RateLimit{Evictions: evictions, Per: per}
 }
 
+// lending says when GPUs that are held count as idle.
+func (a *arguments) lending() berth.Lending {
+	l := berth.Lending{QuietFor: a.spanOrOff("quiet-for")}
+	if text, ok := a.lookup("quiet"); ok && text == "off" {
+		l.QuietMilli = berth.Off
+	} else {
+		l.QuietMilli = a.integer("quiet", 0)
+	}
+	return l
+}
+
+// reportActivity tells how busy a replica is, in thousandths.
+func reportActivity(s *Session, a *arguments) ([]berth.Event, error) {
+	id, replica, err := parseReplica(a.word(0))
+	if err != nil {
+		return nil, err
+	}
+	e := berth.ActivityReported{Job: id, Replica: replica, Incarnation: s.incarnation(a, id, replica), ActiveMilli: a.number(1)}
+	return one(e, a.finish(2))
+}
+
 func writeCheckpoint(s *Session, a *arguments) ([]berth.Event, error) {
 	id, replica, err := parseReplica(a.word(0))
 	if err != nil {

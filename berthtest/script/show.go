@@ -134,6 +134,8 @@ func place(p *berth.MemberPlacement) string {
 		return string(p.Node)
 	case p.Instance != mig.Placement{}:
 		return fmt.Sprintf("%s[%s:%s]", p.Node, p.GPUs, p.Instance)
+	case p.Borrowed:
+		return fmt.Sprintf("%s[%s:borrowed]", p.Node, p.GPUs)
 	case p.ShareMilli > 0:
 		return fmt.Sprintf("%s[%s:%d]", p.Node, p.GPUs, p.ShareMilli)
 	}
@@ -166,6 +168,12 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 		s.print("%s", line)
 		if r.Beneficiary.Job != "" {
 			s.print("  is being evicted for %s/%d", r.Beneficiary.Job, r.Beneficiary.Replica)
+		}
+		if r.LentMilli > 0 || len(r.Borrowers) > 0 {
+			s.print("  lends %s gpus, borrowed by %v", decimal.Milli(r.LentMilli), r.Borrowers)
+		}
+		if r.GiveBackBy != 0 {
+			s.print("  gives back by %s", clock(r.GiveBackBy))
 		}
 		if r.Departure != nil {
 			s.print("  %s", departure(r.Departure))
@@ -325,8 +333,12 @@ func (s *Session) fleet() error {
 }
 
 func count(c *berth.GPUCount) string {
-	return fmt.Sprintf("%s: held %s, free %s, out of service %s, stranded %s",
+	text := fmt.Sprintf("%s: held %s, free %s, out of service %s, stranded %s",
 		decimal.Milli(c.AllMilli), decimal.Milli(c.HeldMilli), decimal.Milli(c.FreeMilli), decimal.Milli(c.OutOfServiceMilli), decimal.Milli(c.StrandedMilli))
+	if c.LendableMilli > 0 || c.BorrowedMilli > 0 {
+		text += fmt.Sprintf(", lendable %s, borrowed %s", decimal.Milli(c.LendableMilli), decimal.Milli(c.BorrowedMilli))
+	}
+	return text
 }
 
 type counted struct {

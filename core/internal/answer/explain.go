@@ -96,6 +96,7 @@ func (an *Answers) explainReplica(rep *record.Replica, position int, reasons map
 		out.Beneficiary = to.Ref()
 	}
 	out.Departure = an.departure(rep)
+	an.explainLoans(rep, &out)
 	switch {
 	case rep.Retry.Get().ReadyAt != 0:
 		out.Reason = an.explainBackoff(rep)

@@ -54,6 +54,9 @@ func victimsOf(p *record.Plan, rep *record.Replica) []record.Piece {
 // none. It returns by when potential ones are gone; never: none are; moves alone, and victims and
 // moves; nil: there are none.
 func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone berth.Time, moves, both *evict.Bid) {
+	if e.Bucket.Shape.Borrows { // nobody has to go for it
+		return agenda.Never, nil, nil
+	}
 	gone, moves = agenda.Never, an.wouldMove(e)
 	if w := e.Rep.PlannedReservation(); w != nil {
 		reason.Victims = an.describeVictims(e.Rep, victimsOf(w.Plan, e.Rep))

@@ -94,6 +94,9 @@ func (an *Answers) capacityReason(e *record.Entry) berth.Reason {
 		reason.Remedy = "a change on those nodes, or the end of the jobs ahead of it"
 	}
 	an.explainGeometry(e, request, &reason)
+	if short && s.Borrows && reason.Code != berth.ReasonHost && reason.Code != berth.ReasonNoNodes && reason.Code != berth.ReasonReserved {
+		an.explainLent(e, request, &reason)
+	}
 	if short {
 		an.explainTaints(e, &reason)
 		an.explainQuarantine(e, &reason)

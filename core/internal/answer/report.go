@@ -103,6 +103,8 @@ func (an *Answers) countGPUs(n *record.Node, tables map[string]*berth.Partitione
 			count.FreeMilli += int64(left)
 		}
 	}
+	lent, borrowed := an.books.LentGPUs(n)
+	count.LendableMilli, count.BorrowedMilli = 1000*int64(lent), 1000*int64(borrowed)
 	count.OutOfServiceMilli = count.AllMilli - count.HeldMilli - count.FreeMilli
 	return count
 }
@@ -190,4 +192,6 @@ func addCount(g *berth.GPUCount, h berth.GPUCount) {
 	g.FreeMilli += h.FreeMilli
 	g.OutOfServiceMilli += h.OutOfServiceMilli
 	g.StrandedMilli += h.StrandedMilli
+	g.LendableMilli += h.LendableMilli
+	g.BorrowedMilli += h.BorrowedMilli
 }

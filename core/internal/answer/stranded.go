@@ -55,7 +55,7 @@ func (ns *needs) wait(b *record.Bucket) {
 func (ns *needs) gather(s *record.Shape) {
 	for i := range s.Minimum.Groups {
 		g := &s.Minimum.Groups[i]
-		if !g.Claim.WantsDevice() {
+		if !g.Claim.WantsDevice() || g.Claim.Share.Over { // what is lent is not free
 			continue
 		}
 		n, of := need{Group: g}, spot{}

@@ -55,6 +55,9 @@ func (bl *Backlog) SyncBids() {
 func (bl *Backlog) CheckDue() error { return bl.Due.Check(bl.books.Queues, bl.bidders) }
 
 func (bl *Backlog) bidders(b *record.Bucket) [2]*record.Entry {
+	if b.Shape.Borrows { // nobody has to go for it
+		return [2]*record.Entry{}
+	}
 	return [...]*record.Entry{bl.Bidder(b), bl.Grower(b)}
 }
 

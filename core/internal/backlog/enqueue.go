@@ -31,8 +31,11 @@ func (bl *Backlog) CheckPlacement(cl *berth.Claim, p *berth.MemberPlacement) *be
 	switch {
 	case cl.Share != nil:
 		gpus, milli = 1, cl.Share.GPUMilli
-	case cl.WantsInstance():
+	case cl.WantsInstance(), cl.Borrow != nil:
 		gpus = 1
+	}
+	if p.Borrowed != (cl.Borrow != nil) {
+		return refusal.Of(berth.ErrInvalid, "borrowed", fmt.Sprintf("is %v, and the claim is for another kind of GPU", p.Borrowed))
 	}
 	if told := p.Instance != (mig.Placement{}); told != cl.WantsInstance() {
 		if told {
@@ -46,8 +49,8 @@ func (bl *Backlog) CheckPlacement(cl *berth.Claim, p *berth.MemberPlacement) *be
 	if p.ShareMilli != milli {
 		return refusal.Of(berth.ErrInvalid, "shareMilli", fmt.Sprintf("is %d; the claim is for %d", p.ShareMilli, milli))
 	}
-	if p.ShareMemoryMiB != 0 && cl.Share == nil {
-		return refusal.Of(berth.ErrInvalid, "shareMemoryMiB", "the claim is for no share")
+	if p.ShareMemoryMiB != 0 && cl.Share == nil && cl.Borrow == nil {
+		return refusal.Of(berth.ErrInvalid, "shareMemoryMiB", "the claim is for no share, and for no borrowed GPU")
 	}
 	return refusal.In(refusal.Amount(p.ShareMemoryMiB), "shareMemoryMiB")
 }
@@ -58,10 +61,14 @@ func (bl *Backlog) HoldOf(j *record.Job, p *berth.MemberPlacement) gang.Hold {
 	n := bl.state.NodeByID[p.Node]
 	cl := &j.Spec.Groups[j.Spec.Group(p.Group)].Claim
 	hold := gang.Hold{Node: n.Index, GPUs: uint64(p.GPUs), Host: cl.Host(), Instance: p.Instance}
-	if cl.Share != nil {
-		memory := cmp.Or(p.ShareMemoryMiB, n.ShareMemory(cl.Share))
-		owner := bl.catalogue.Owners.Retain(catalogue.OwnerKey{TrustDomain: catalogue.TrustDomainOf(j.Spec.Tenant, j.Spec.Queue), Mode: cl.Share.Mode})
-		hold.Share = gang.Share{GPUMilli: int32(cl.Share.GPUMilli), MemoryMiB: memory, Owner: owner}
+	key, some := catalogue.OwnerOf(catalogue.TrustDomainOf(j.Spec.Tenant, j.Spec.Queue), cl)
+	if !some {
+		return hold
+	}
+	if owner := bl.catalogue.Owners.Retain(key); cl.Borrow != nil {
+		hold.Share = gang.Over(owner, cmp.Or(p.ShareMemoryMiB, cl.Borrow.MemoryMiB))
+	} else {
+		hold.Share = gang.Share{GPUMilli: int32(cl.Share.GPUMilli), MemoryMiB: cmp.Or(p.ShareMemoryMiB, n.ShareMemory(cl.Share)), Owner: owner}
 	}
 	return hold
 }

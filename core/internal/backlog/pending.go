@@ -420,8 +420,8 @@ func (bl *Backlog) DropShape(s *record.Shape) {
 		bl.Unblock(s)
 	}
 	for i := range s.Spec.Groups {
-		if share := s.Spec.Groups[i].Claim.Share; share != nil {
-			bl.catalogue.Owners.Release(bl.catalogue.Owners.ByKey[catalogue.OwnerKey{TrustDomain: s.Spec.TrustDomain, Mode: share.Mode}])
+		if owner, some := catalogue.OwnerOf(s.Spec.TrustDomain, &s.Spec.Groups[i].Claim); some {
+			bl.catalogue.Owners.Release(bl.catalogue.Owners.ByKey[owner])
 		}
 	}
 	bl.state.RemoveShape(s)

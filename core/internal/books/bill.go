@@ -98,6 +98,9 @@ func (bk *Books) VanishAll(b *Bill) {
 	for i := range b.holds {
 		bk.Release(b.holds[i])
 	}
+	for _, p := range b.pieces {
+		bk.vacate(p, true)
+	}
 	for i := range b.sums {
 		bk.Discharge(b.sums[i].queue, b.sums[i].charge)
 	}
@@ -115,6 +118,9 @@ func (bk *Books) ReappearAll(b *Bill) {
 	}
 	for i := range b.sums {
 		bk.Charge(b.sums[i].queue, b.sums[i].charge)
+	}
+	for _, p := range b.pieces {
+		bk.vacate(p, false)
 	}
 	for i := range b.holds {
 		invariant.Must(bk.Adopt(b.holds[i]))

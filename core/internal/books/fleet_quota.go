@@ -66,11 +66,13 @@ func (bk *Books) Together(change func()) { bk.state.Fleet.Together(change) }
 func (bk *Books) Vanish(p record.Piece) {
 	p.Imagine(true)
 	p.EachHold(func(h *gang.Hold, _ *record.Node) { bk.Release(*h) })
+	bk.vacate(p, true)
 }
 
 // Reappear undoes Vanish.
 func (bk *Books) Reappear(p record.Piece) {
 	p.Imagine(false)
+	bk.vacate(p, false)
 	p.EachHold(func(h *gang.Hold, _ *record.Node) { invariant.Must(bk.state.Fleet.Adopt(*h)) })
 }
 

@@ -68,12 +68,17 @@ func (bk *Books) BookSaved(rep *record.Replica, flat int, hold gang.Hold, state 
 // BookRun is Book for members on nodes of one product that come to bind, charged at once: what
 // they cost together is known from the limits.
 func (bk *Books) BookRun(rep *record.Replica, flats []int, members []gang.Member, charge quota.Charge) {
-	b := bill{charge: charge}
+	b := bill{charge: charge, usedMilli: charge.GPUMilli}
 	for i, flat := range flats {
 		b.node = bk.state.Nodes[members[i].Hold.Node]
-		if rep.ActiveMilli > 0 { // it runs, and grows
-			b.activeMilli += activeOf(rep, record.ChargeOf(&members[i].Hold, b.node).GPUMilli)
+		used := int64(0)
+		if rep.ActiveMilli > 0 || members[i].Hold.Share.Over { // it runs, and grows; or the GPU is charged to another
+			used = record.UsedMilli(&members[i].Hold, b.node)
 		}
+		if members[i].Hold.Share.Over {
+			b.usedMilli += used
+		}
+		b.activeMilli += activeOf(rep, used)
 		bk.enter(rep, flat, members[i].Hold, rep.Members[flat].Next(record.MemberPlaced))
 	}
 	bk.charge(rep, &b, 1)
@@ -93,6 +98,7 @@ func (bk *Books) enter(rep *record.Replica, flat int, hold gang.Hold, state reco
 	bk.settleGPUs(n, &hold)
 	bk.recountUse(n)
 	bk.catalogue.Owners.UseShare(hold.Share)
+	bk.noteLending(rep, n, &hold)
 }
 
 // Unbook frees what a member holds, and wakes the entries that could use it.
@@ -113,7 +119,9 @@ func (bk *Books) Vacate(rep *record.Replica, flat int, on record.MemberSignal) {
 }
 
 func (bk *Books) leave(rep *record.Replica, flat int, on record.MemberSignal) {
+	bk.Lend(rep, flat, 0)
 	m := rep.Members[flat]
+	bk.noteLending(rep, m.Node, &m.Hold)
 	invariant.Must(bk.state.Fleet.Release(m.Hold))
 	bk.scoring.Released(rep, flat, &m.Hold)
 	m.Node.Leave(m.Slot)

@@ -14,6 +14,7 @@ import (
 // account is where the use of a hold is booked.
 func (bk *Books) account(rep *record.Replica, n *record.Node) quota.LedgerKey {
 	key := quota.LedgerKey{Queue: rep.Job.Spec.Queue, Class: rep.Job.Spec.Class.String(), Tenant: string(rep.Job.Spec.Tenant)}
+	key.Borrowed = rep.Job.Borrows()
 	if len(n.Spec.GPUs) > 0 {
 		key.Product = n.Spec.Product
 	}
@@ -24,13 +25,16 @@ func (bk *Books) account(rep *record.Replica, n *record.Node) quota.LedgerKey {
 // is charged once.
 type bill struct {
 	charge      quota.Charge
-	activeMilli int64        // the busy part of charge.GPUMilli
+	usedMilli   int64        // of GPUs: what is charged, or what is another's
+	activeMilli int64        // the busy part of that
 	node        *record.Node // of the last one
 }
 
 func (b *bill) add(rep *record.Replica, h *gang.Hold, n *record.Node) {
 	charge := record.ChargeOf(h, n)
-	b.activeMilli += activeOf(rep, charge.GPUMilli)
+	used := record.UsedMilli(h, n)
+	b.usedMilli += used
+	b.activeMilli += activeOf(rep, used)
 	if b.node == nil {
 		b.charge = charge
 	} else {
@@ -61,10 +65,10 @@ func (bk *Books) charge(rep *record.Replica, b *bill, sign int64) {
 	} else {
 		bk.countLender(rep.Job.Queue)
 	}
-	if bk.Ledger == nil || bk.Restoring || b.charge.GPUMilli == 0 {
+	if bk.Ledger == nil || bk.Restoring || b.usedMilli == 0 {
 		return
 	}
-	invariant.Must(bk.Ledger.Add(bk.account(rep, b.node), sign*b.charge.GPUMilli, sign*b.activeMilli))
+	invariant.Must(bk.Ledger.Add(bk.account(rep, b.node), sign*b.usedMilli, sign*b.activeMilli))
 	if !bk.Earmarked {
 		bk.Ledger.Follow(bk.state.Quota, rep.Job.Queue)
 	}
@@ -90,7 +94,7 @@ func (bk *Books) ActivityReported(e berth.ActivityReported) *berth.Error {
 		if !m.State.Holds() {
 			continue
 		}
-		if milli := record.ChargeOf(&m.Hold, m.Node).GPUMilli; milli > 0 {
+		if milli := record.UsedMilli(&m.Hold, m.Node); milli > 0 {
 			invariant.Must(bk.Ledger.Add(bk.account(rep, m.Node), 0, milli*rep.ActiveMilli/1000-milli*before/1000))
 		}
 	}

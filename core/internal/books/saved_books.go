@@ -102,7 +102,7 @@ func (bk *Books) checkEntries(list []quota.LedgerEntry) *berth.Error {
 			continue
 		}
 		for _, at := range n.Members {
-			if milli := record.ChargeOf(&at.Rep.Members[at.Index].Hold, n).GPUMilli; milli > 0 {
+			if milli := record.UsedMilli(&at.Rep.Members[at.Index].Hold, n); milli > 0 {
 				key := bk.account(at.Rep, n)
 				held[key] = rates{held[key].allocated + milli, held[key].active + milli*at.Rep.ActiveMilli/1000}
 			}

@@ -81,7 +81,7 @@ func TestCheckFindsWhatIsKeptAndWrong(t *testing.T) {
 			require.NoError(t, err)
 			c.Tables[product.Name] = table
 			table.Plan(0, 0, 0, 1)
-			owner := c.Owners.Retain(OwnerKey{TrustDomain{Tenant: "t"}, berth.ShareMPS})
+			owner := c.Owners.Retain(OwnerKey{TrustDomain: TrustDomain{Tenant: "t"}, Mode: berth.ShareMPS})
 			check := func() error { return c.Check(map[gang.Owner]int{owner: 1}, nil, nil) }
 			require.NoError(t, check())
 			spoil(c, table)

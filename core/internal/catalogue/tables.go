@@ -267,6 +267,20 @@ func TrustDomainOf(tenant berth.TenantID, queue berth.QueueID) TrustDomain {
 type OwnerKey struct {
 	TrustDomain
 	Mode berth.ShareMode
+	// Lent: the GPU is held whole by another, who lends it.
+	Lent bool
+}
+
+// OwnerOf is what members with a claim have in common with others on one GPU. False: they share
+// none.
+func OwnerOf(domain TrustDomain, cl *berth.Claim) (OwnerKey, bool) {
+	switch {
+	case cl.Share != nil:
+		return OwnerKey{TrustDomain: domain, Mode: cl.Share.Mode}, true
+	case cl.Borrow != nil:
+		return OwnerKey{TrustDomain: domain, Lent: true}, true
+	}
+	return OwnerKey{}, false
 }
 
 // An OwnerTable interns owners of shared GPUs, counting the users of each.

@@ -85,8 +85,11 @@ func (d *Demand) Submitted(groups []berth.Group, gangs int, runtime berth.Durati
 
 // Changed notes that something is held, or released.
 func (d *Demand) Changed(h *gang.Hold) {
-	d.changed.gpu += int64(h.Share.GPUMilli)
-	if h.Share.GPUMilli == 0 {
+	switch {
+	case h.Share.Over: // the GPU is another's
+	case h.Share.GPUMilli > 0:
+		d.changed.gpu += int64(h.Share.GPUMilli)
+	default:
 		d.changed.gpu += wholeMilli * int64(bits.OnesCount64(h.GPUs))
 	}
 	d.changed.host.Add(&h.Host)

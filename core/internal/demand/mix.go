@@ -57,8 +57,8 @@ func newMix() mix { return mix{byKey: map[string]int{}, next: fewest} }
 // add counts so many members of a group. So many of them state a run time, of so many seconds in
 // all.
 func (m *mix) add(g *berth.Group, many, timed, time int64) {
-	if g.Claim.WantsInstance() || many <= 0 || many > maxTotal-m.total {
-		return // a divided GPU has no room for others
+	if g.Claim.WantsInstance() || g.Claim.Borrow != nil || many <= 0 || many > maxTotal-m.total {
+		return // a divided GPU has no room for others, and a GPU that is borrowed is taken from nobody
 	}
 	m.key = appendKey(m.key[:0], g)
 	i, known := m.byKey[string(m.key)]

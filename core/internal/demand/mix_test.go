@@ -15,6 +15,7 @@ var notInKey = map[string]string{
 	"Claim.MIG":                      "a divided GPU has no room for others, so that no kind has one",
 	"Claim.MinInstance.MinSMs":       "as MIG",
 	"Claim.MinInstance.MinMemoryMiB": "as MIG",
+	"Claim.Borrow.MemoryMiB":         "a GPU that is borrowed is taken from nobody, so that no kind has one",
 	"Claim.Share.Mode":               "shares count as those of MPS",
 	"Claim.Share.MemoryMiB":          "shares count by their thousandths alone",
 	"Selector.Labels[].key":          "labels are no part of classes",
@@ -39,7 +40,7 @@ func TestWhatIsAskedForIsInTheKeyOfItsKind(t *testing.T) {
 	require.Empty(t, appendLater(nil, []int64{0, 0}), "what is not asked for changes no key")
 	require.NotEqual(t, appendLater(nil, []int64{0, 7}), appendLater(nil, []int64{7, 0}))
 
-	group.Claim.MIG, group.Claim.MinInstance = "", nil
+	group.Claim.MIG, group.Claim.MinInstance, group.Claim.Borrow = "", nil, nil
 	was = key(&group)
 	m := newMix()
 	m.add(&group, 1, 0, 0)

@@ -39,8 +39,8 @@ func (gp *GPUs) CheckCatalogue() error {
 	for _, key := range slices.Sorted(maps.Keys(gp.state.Shapes)) {
 		spec := &gp.state.Shapes[key].Spec
 		for i := range spec.Groups {
-			if share := spec.Groups[i].Claim.Share; share != nil {
-				owners[gp.catalogue.Owners.ByKey[catalogue.OwnerKey{TrustDomain: spec.TrustDomain, Mode: share.Mode}]]++
+			if key, some := catalogue.OwnerOf(spec.TrustDomain, &spec.Groups[i].Claim); some {
+				owners[gp.catalogue.Owners.ByKey[key]]++
 			}
 		}
 	}
@@ -55,8 +55,12 @@ func (gp *GPUs) CheckCatalogue() error {
 			tables[n.Table]++
 		}
 		for _, at := range n.Members {
-			if share := at.Rep.Members[at.Index].Hold.Share; share.GPUMilli > 0 {
+			m := &at.Rep.Members[at.Index]
+			if share := m.Hold.Share; share.GPUMilli > 0 {
 				owners[share.Owner]++
+			}
+			if m.Lent != 0 {
+				owners[m.Lent]++
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func (gp *GPUs) ModeFor(h *gang.Hold) berth.GPUMode {
 	switch {
 	case h.Instance != (mig.Placement{}):
 		return berth.GPUModeMIG
-	case h.Share.GPUMilli == 0:
+	case h.Share.GPUMilli == 0, h.Share.Over:
 		return berth.GPUModeWhole
 	case gp.catalogue.Owners.Keys[h.Share.Owner].Mode == berth.ShareMPS:
 		return berth.GPUModeMPS

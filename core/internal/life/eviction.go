@@ -96,8 +96,13 @@ func (l *Life) DescribeStops(rep *record.Replica, r berth.Release) berth.Release
 
 // evict stops a replica that has to go.
 func (l *Life) evict(victim *record.Replica, cause berth.Cause) {
-	if cause.Code == berth.CauseMaxRuntime {
+	switch cause.Code {
+	case berth.CauseMaxRuntime:
 		l.overrun(victim, cause)
+		return
+	case berth.CauseGivenBack:
+		l.state.Totals.ReplicasGivenBack++
+		l.TakeBack(victim, cause, false)
 		return
 	}
 	l.state.Totals.ReplicasEvicted++

@@ -81,6 +81,7 @@ func (l *Life) become(rep *record.Replica, on record.ReplicaSignal) {
 	l.States[rep.State]--
 	rep.Become(on)
 	l.States[rep.State]++
+	l.state.NoteLending(rep)
 }
 
 // AwaitBind has a replica wait for the report of a Bind.
@@ -283,6 +284,7 @@ func (l *Life) holdsNothing(rep *record.Replica) {
 	l.state.SetEnd(rep, agenda.Never)
 	l.vacated(rep)
 	rep.ActiveMilli = 0
+	l.endLending(rep)
 	retry := rep.Retry.Get()
 	retry.Backfilled = false
 	rep.Retry.Set(retry)
@@ -355,7 +357,7 @@ func (l *Life) MayStay(rep *record.Replica) {
 // Hasten has a gang be asked anew that was asked to leave by an instant after that by which it
 // has to be gone now: the next pass takes the request back and gives one with less time.
 func (l *Life) Hasten(rep *record.Replica) {
-	if by, _ := rep.DrainedBy(); rep.Leaves && by > l.state.Now && rep.Order.Header().Deadline > by {
+	if by, _ := rep.DrainedBy(); rep.Leaves && !rep.GivesBack() && by > l.state.Now && rep.Order.Header().Deadline > by {
 		if rep.Overruns() {
 			l.state.SetLimit(rep, l.state.Now)
 		}
@@ -363,9 +365,10 @@ func (l *Life) Hasten(rep *record.Replica) {
 	}
 }
 
-// Stay has a gang go on where it is that was asked to leave, unless its time is over anyway.
+// Stay has a gang go on where it is that was asked to leave, unless its time is over anyway, or it
+// has to give back what it borrows.
 func (l *Life) Stay(rep *record.Replica) {
-	if !rep.Overruns() {
+	if !rep.Overruns() && !rep.GivesBack() {
 		l.stay(rep)
 	}
 }

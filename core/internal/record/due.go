@@ -28,6 +28,8 @@ const (
 	TimerBackoff
 	// TimerGang: the replica was pending for too long.
 	TimerGang
+	// TimerLending: the replica was quiet for long enough, or has to give back what it borrows.
+	TimerLending
 	// TimerRepartition: an order about a GPU expires.
 	TimerRepartition
 )

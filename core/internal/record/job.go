@@ -43,6 +43,9 @@ func (j *Job) OnOneNode() bool {
 	return j.Members() == 1 || j.Spec.Topology.Required == limits.LevelNode
 }
 
+// Borrows reports whether members of a job stand over GPUs that others lend.
+func (j *Job) Borrows() bool { return j.Shape().Borrows }
+
 // IsElastic reports whether some group of a job may run with less than all of it.
 func (j *Job) IsElastic() bool {
 	for i := range j.Spec.Groups { // by reference: it is asked often, and a group is large

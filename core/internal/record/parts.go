@@ -123,6 +123,26 @@ type EvictionPart struct {
 	LimitAt berth.Time `json:"limitAt,omitempty"`
 }
 
+// A LendingPart is how long the GPUs of a replica that lends have been idle; or, of a borrower, by
+// when it is to give back what it has.
+type LendingPart struct {
+	// Reported: an activity was reported in this life. QuietSince is since when the reports say
+	// that it is quiet; 0: they do not.
+	Reported   bool       `json:"activityReported,omitempty"`
+	QuietSince berth.Time `json:"quietSince,omitempty"`
+	// Lent: it has been quiet for long enough, and its GPUs are lent as far as it lends.
+	Lent bool `json:"lent,omitempty"`
+	// Within is the least span within which the lenders of a borrower want their GPUs back, as they
+	// said when they last lent them. GiveBackBy is by when it is ordered to stop; 0: it may stay.
+	Within     berth.Duration `json:"borrowedWithin,omitempty"`
+	GiveBackBy berth.Time     `json:"giveBackBy,omitempty"`
+	// LendAt is when to look at it: to lend its GPUs, or to have it give back; 0: not at all.
+	LendAt berth.Time `json:"lendAt,omitempty"`
+}
+
+// Nothing reports whether a replica lends nothing, and has nothing to give back.
+func (p LendingPart) Nothing() bool { return p == LendingPart{} }
+
 // Nothing reports whether there was no eviction, and is neither a checkpoint nor a limit.
 func (p EvictionPart) Nothing() bool { return p == EvictionPart{} }
 

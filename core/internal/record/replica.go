@@ -26,6 +26,7 @@ type Replica struct {
 	Reserve  values.Rare[ReservePart]
 	Look     values.Rare[LookPart]
 	Eviction values.Rare[EvictionPart]
+	Lending  values.Rare[LendingPart]
 	// EndsAt is when it is expected to hold nothing any more; zero: never, or it holds
 	// nothing.
 	EndsAt berth.Time
@@ -71,6 +72,8 @@ type Member struct {
 	// Beneficiary is the replica for which it is stopped while the rest of its gang goes on.
 	Beneficiary *Replica
 	Imagined    bool // gone, by a plan in the making
+	// Lent is to whom its GPUs are lent; 0: they are not.
+	Lent gang.Owner
 }
 
 // Count returns how many members of a group are in one of the given states. Like those below it
@@ -105,11 +108,22 @@ func (rep *Replica) Has(in ...MemberState) bool {
 	return false
 }
 
+// UsedMilli is what a hold uses of GPUs, in thousandths: what it is charged, or all of a GPU that is
+// another's and is charged to that.
+func UsedMilli(h *gang.Hold, n *Node) int64 {
+	if h.Share.Over {
+		return 1000
+	}
+	return ChargeOf(h, n).GPUMilli
+}
+
 // ChargeOf is what a hold costs its queue. A share costs its part of a GPU, an instance
-// the part of the memory slices that it has.
+// the part of the memory slices that it has, and a GPU that is borrowed nothing.
 func ChargeOf(h *gang.Hold, n *Node) quota.Charge {
 	milli := int64(1000) * int64(berth.GPUSet(h.GPUs).Len())
 	switch {
+	case h.Share.Over:
+		milli = 0
 	case h.Share.GPUMilli > 0:
 		milli = int64(h.Share.GPUMilli)
 	case h.Instance != (mig.Placement{}):
@@ -217,6 +231,29 @@ func (rep *Replica) Overruns() bool {
 	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == berth.CauseMaxRuntime
 }
 
+// GivesBack reports whether a borrower was asked for a checkpoint because its GPUs are given back.
+func (rep *Replica) GivesBack() bool {
+	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == berth.CauseGivenBack
+}
+
+// Lends reports whether others may stay on the GPUs of a replica: it runs, is quiet, and nothing
+// ends it or moves it.
+func (rep *Replica) Lends() bool {
+	return rep.Job.Spec.Lend != nil && rep.Lending.Get().QuietSince != 0 && rep.State == berth.ReplicaRunning &&
+		!rep.Asked() && !rep.Leaves && rep.Beneficiary == nil
+}
+
+// IsWhole reports whether a hold is of whole GPUs.
+func IsWhole(h *gang.Hold) bool {
+	return h.GPUs != 0 && h.Share.GPUMilli == 0 && h.Instance == (mig.Placement{})
+}
+
+// Lends reports whether others may stay on the GPUs of a member of a replica, beside what it uses
+// of their memory.
+func (m *Member) Lends(rep *Replica) bool {
+	return m.State == MemberRunning && IsWhole(&m.Hold) && !m.Node.Draining && rep.Lends()
+}
+
 // Absent counts the members that are not there.
 func Absent(members []Member) int {
 	n := 0
@@ -237,9 +274,10 @@ func There(members []Member) bool {
 }
 
 // Resumes reports whether a gang that is being stopped is to go on as soon as it can: it lost
-// hardware, or members without being at fault, or has to leave a place on its own account.
+// hardware, or members without being at fault, or has to leave a place on its own account. A
+// borrower has no place of its own.
 func (rep *Replica) Resumes() bool {
-	if rep.State != berth.ReplicaReleasing || rep.Release.Get().Gone {
+	if rep.State != berth.ReplicaReleasing || rep.Release.Get().Gone || rep.Job.Borrows() {
 		return false
 	}
 	switch rep.Release.Get().Cause.Code {

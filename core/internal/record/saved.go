@@ -118,6 +118,7 @@ type SavedReplica struct {
 	// Looked: nothing has changed since its Turn.
 	Looked bool `json:"looked,omitempty"`
 	EvictionPart
+	LendingPart
 	Bids       []SavedBid `json:"bids,omitempty"`
 	BidsAt     berth.Time `json:"bidAt,omitempty"`
 	FailedBids int        `json:"failedBids,omitempty"`

@@ -34,6 +34,8 @@ type Shape struct {
 	Spec      ShapeSpec
 	// LooksAround: whether it fits depends on nodes on which no member would fit.
 	LooksAround bool
+	// Borrows: its members with GPUs stand over those that others hold and lend.
+	Borrows bool
 	// Levels in one domain of which the gang, a group or a segment is to be.
 	Levels []topology.Level
 	// Users counts the jobs and growth entries of this shape.
@@ -148,9 +150,9 @@ func (s *Shape) IsElastic() bool {
 }
 
 // IsSingle reports whether a shape is one member with no more than a GPU, which cannot
-// lose to smaller work.
+// lose to smaller work, or borrows, and has no claim to any GPU.
 func (s *Shape) IsSingle() bool {
-	return len(s.Minimum.Groups) == 1 && s.Minimum.Groups[0].Members == 1 && s.GPUs < 2
+	return s.Borrows || len(s.Minimum.Groups) == 1 && s.Minimum.Groups[0].Members == 1 && s.GPUs < 2
 }
 
 // FirstWish is the first entry of a shape that GPUs may be repartitioned for; nil: none.
@@ -165,7 +167,7 @@ func (s *Shape) FirstWish() *Entry {
 	return first
 }
 
-// ClaimsDevice reports whether any member of a shape claims GPUs or a part of one.
+// ClaimsDevice reports whether any member of a shape claims GPUs or a part of one for itself.
 func (s *Shape) ClaimsDevice() bool {
-	return slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return values.WantsDevice(&g.Claim) })
+	return !s.Borrows && slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return values.WantsDevice(&g.Claim) })
 }

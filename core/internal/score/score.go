@@ -208,9 +208,11 @@ func (sc *Scoring) Released(rep *record.Replica, flat int, h *gang.Hold) {
 
 func (sc *Scoring) holding(rep *record.Replica, flat int, h *gang.Hold) berth.Holding {
 	sc.nodes, sc.gpus = sc.nodes[:0], sc.gpus[:0]
-	return berth.Holding{
-		Node: sc.describe(h.Node), Group: &rep.Job.Spec.Groups[rep.Job.Group(flat)], GPUs: berth.GPUSet(h.GPUs),
+	of := berth.Holding{Node: sc.describe(h.Node), Group: &rep.Job.Spec.Groups[rep.Job.Group(flat)]}
+	if !h.Share.Over {
+		of.GPUs = berth.GPUSet(h.GPUs)
 	}
+	return of
 }
 
 // SaveDemand returns what is known of what is asked for.

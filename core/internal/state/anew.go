@@ -21,7 +21,10 @@ func (st *State) Anew(m *record.Member, group *berth.Group) (gang.Hold, bool) {
 		p, known := t.Lattice.ProfileIndex(hold.Instance.Profile)
 		return hold, known && slices.Contains(t.Profiles(cl), p)
 	}
-	if cl.Share != nil {
+	switch {
+	case cl.Borrow != nil:
+		hold.Share.MemoryMiB = cl.Borrow.MemoryMiB
+	case cl.Share != nil:
 		hold.Share.MemoryMiB = m.Node.ShareMemory(cl.Share)
 	}
 	return hold, true

@@ -91,7 +91,7 @@ func (st *State) restOfPattern(j *berth.Job) string {
 }
 
 func sharesGPUs(j *berth.Job) bool {
-	return slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Share != nil })
+	return slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Share != nil || g.Claim.Borrow != nil })
 }
 
 // writePattern writes the key of the pattern of a job, as if it asked for what is given.
@@ -174,6 +174,7 @@ func (st *State) RemoveReplica(rep *record.Replica) {
 	j.Replicas.Remove(rep.Number)
 	j.Live--
 	st.Replicas--
+	st.Lending.Delete(rep)
 }
 
 // Dismiss forgets a job without replicas.

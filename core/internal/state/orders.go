@@ -24,6 +24,7 @@ func (st *State) OpenOrder(rep *record.Replica) {
 	st.Orders[h.ID] = rep
 	st.SetTimer(record.Timer{At: h.Deadline, Kind: record.TimerDeadline, Rep: rep})
 	st.Emit(rep.Order)
+	st.NoteLending(rep)
 }
 
 // CloseOrder ends the order that is out, if one is. A gang that it kept from being asked for a last
@@ -36,6 +37,7 @@ func (st *State) CloseOrder(rep *record.Replica) {
 	delete(st.Orders, h.ID)
 	st.StopTimer(record.Timer{At: h.Deadline, Kind: record.TimerDeadline, Rep: rep})
 	rep.Order = nil
+	st.NoteLending(rep)
 	if end, limited := rep.RunsUntil(); limited && rep.LimitAt() == end && rep.Job.Spec.Checkpoint.Supported {
 		st.SetLimit(rep, max(st.Now, 1)) // 0 is none
 	}

@@ -11,12 +11,16 @@ import (
 func (st *State) PlacementOf(rep *record.Replica, flat int) berth.MemberPlacement {
 	m := &rep.Members[flat]
 	g := rep.Job.Group(flat)
-	return berth.MemberPlacement{
+	p := berth.MemberPlacement{
 		Group: rep.Job.Spec.Groups[g].Name, Index: flat - rep.Job.Offset(g),
 		Node: m.Node.Spec.ID, GPUs: berth.GPUSet(m.Hold.GPUs),
 		ShareMilli: int(m.Hold.Share.GPUMilli), ShareMemoryMiB: m.Hold.Share.MemoryMiB,
-		Instance: m.Hold.Instance,
+		Instance: m.Hold.Instance, Borrowed: m.Hold.Share.Over,
 	}
+	if p.Borrowed { // of the compute, what the lender leaves
+		p.ShareMilli = 0
+	}
+	return p
 }
 
 // Placements describes the members in one of the given states, by flat index.

@@ -37,6 +37,7 @@ func (st *State) newShape(key string, spec record.ShapeSpec) *record.Shape {
 		slices.ContainsFunc(spec.Groups, func(g berth.Group) bool { return g.Topology.Spread != "" })
 	for i := range spec.Groups {
 		s.GPUs += record.Least(&spec.Groups[i]) * spec.Groups[i].Claim.GPUs
+		s.Borrows = s.Borrows || spec.Groups[i].Claim.Borrow != nil
 	}
 	return s
 }
@@ -45,8 +46,8 @@ func (st *State) newShape(key string, spec record.ShapeSpec) *record.Shape {
 func (st *State) enterShape(s *record.Shape) {
 	st.Shapes[s.Key] = s
 	for i := range s.Spec.Groups {
-		if share := s.Spec.Groups[i].Claim.Share; share != nil {
-			st.catalogue.Owners.Retain(catalogue.OwnerKey{TrustDomain: s.Spec.TrustDomain, Mode: share.Mode})
+		if owner, some := catalogue.OwnerOf(s.Spec.TrustDomain, &s.Spec.Groups[i].Claim); some {
+			st.catalogue.Owners.Retain(owner)
 			s.Version = -1 // the number of its owner may be another
 		}
 	}
@@ -95,7 +96,7 @@ func (st *State) gangShape(j *spec.Job) *record.Shape {
 	for i := range spec.Groups {
 		g := &spec.Groups[i]
 		g.Name, g.MinMembers = "", record.Least(g)
-		if g.Claim.Share != nil {
+		if _, some := catalogue.OwnerOf(catalogue.TrustDomain{}, &g.Claim); some {
 			spec.TrustDomain = catalogue.TrustDomainOf(j.Tenant, j.Queue)
 		}
 	}
@@ -195,11 +196,12 @@ func (st *State) claim(domain catalogue.TrustDomain, cl *berth.Claim, classes []
 	out := gang.Claim{
 		GPUs: cl.GPUs, Host: cl.Host(), Instances: st.instances(cl, classes),
 	}
-	if cl.Share != nil {
-		out.Share = gang.Share{
-			GPUMilli: int32(cl.Share.GPUMilli), MemoryMiB: cl.Share.MemoryMiB,
-			Owner: st.catalogue.Owners.ByKey[catalogue.OwnerKey{TrustDomain: domain, Mode: cl.Share.Mode}],
-		}
+	owner, _ := catalogue.OwnerOf(domain, cl)
+	switch known := st.catalogue.Owners.ByKey[owner]; {
+	case cl.Share != nil:
+		out.Share = gang.Share{GPUMilli: int32(cl.Share.GPUMilli), MemoryMiB: cl.Share.MemoryMiB, Owner: known}
+	case cl.Borrow != nil:
+		out.Share = gang.Over(known, cl.Borrow.MemoryMiB)
 	}
 	return out
 }
@@ -284,6 +286,9 @@ func (st *State) ChargeFor(r *gang.Request) quota.Charge {
 		g := &r.Groups[i]
 		n := int64(g.Members)
 		milli := int64(g.Claim.GPUs)*1000 + int64(g.Claim.Share.GPUMilli)
+		if g.Claim.Share.Over {
+			milli = 0
+		}
 		if len(g.Claim.Instances) > 0 {
 			milli = st.leastMilli(g)
 		}

@@ -23,7 +23,7 @@ func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 		spec.Of, spec.OfReplica = rep.Job.Spec.ID, rep.Number
 	}
 	g := &spec.Groups[0]
-	if g.Claim.Share != nil {
+	if _, some := catalogue.OwnerOf(catalogue.TrustDomain{}, &g.Claim); some {
 		spec.TrustDomain = catalogue.TrustDomainOf(rep.Job.Spec.Tenant, rep.Job.Spec.Queue)
 	}
 	spec.SameLabels = slices.Sorted(slices.Values(rep.Job.Spec.SameLabels))

@@ -75,8 +75,11 @@ type State struct {
 	isChanged []bool
 	// Todo holds the replicas that need an order from the next pass: those to
 	// repair and those with members to stop. Timers holds what falls due later.
-	Todo   *btree.BTreeG[*record.Replica]
-	Timers *btree.BTreeG[record.Timer]
+	Todo *btree.BTreeG[*record.Replica]
+	// Lending has the replicas that lend or borrow, and of which something has changed that may
+	// matter for that.
+	Lending *btree.BTreeG[*record.Replica]
+	Timers  *btree.BTreeG[record.Timer]
 	// Backoffs counts the timers at which a replica has backed off.
 	Backoffs int
 	// out collects the orders of the pass in progress.
@@ -95,6 +98,6 @@ func New(catalogue *catalogue.Catalogue, losses *losses.Losses, agenda *agenda.A
 		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.OrderID]*record.Replica{}, Shapes: map[string]*record.Shape{},
 		Patterns: map[string]*record.Pattern{},
 		Todo:     btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, Ending.Less),
-		Leaving: btree.NewG(16, record.LessReplica), Returning: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{}, Runtimes: runtimes.New(config.Policy.RuntimeSamples),
+		Leaving: btree.NewG(16, record.LessReplica), Returning: btree.NewG(16, record.LessReplica), Lending: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{}, Runtimes: runtimes.New(config.Policy.RuntimeSamples),
 	}
 }

@@ -54,10 +54,34 @@ func (st *State) TakeChanged(use func(topology.NodeIndex)) {
 // NoteLeaving enters a replica among those that are on their way out, or takes it out.
 func (st *State) NoteLeaving(rep *record.Replica, leaves bool) {
 	st.NoteChangedBy(record.Piece{Rep: rep})
+	st.NoteLending(rep)
 	if leaves {
 		st.Leaving.ReplaceOrInsert(rep)
 	} else {
 		st.Leaving.Delete(rep)
+	}
+}
+
+// NoteLending notes that something has changed that may matter for what a replica lends or borrows.
+func (st *State) NoteLending(rep *record.Replica) {
+	if rep.Job.Spec.Lend != nil || rep.Job.Borrows() {
+		st.Lending.ReplaceOrInsert(rep)
+	}
+}
+
+// NextLending takes out the first replica of which that was noted; false: there is none.
+func (st *State) NextLending() (*record.Replica, bool) { return st.Lending.DeleteMin() }
+
+// SetLendAt has a replica be looked at at an instant that lends, or is to give back; 0: not any
+// more.
+func (st *State) SetLendAt(rep *record.Replica, at berth.Time) {
+	p := rep.Lending.Get()
+	if p.LendAt != 0 {
+		st.StopTimer(record.Timer{At: p.LendAt, Kind: record.TimerLending, Rep: rep})
+	}
+	p.LendAt = at
+	if rep.Lending.Set(p); at != 0 {
+		st.SetTimer(record.Timer{At: at, Kind: record.TimerLending, Rep: rep})
 	}
 }
 
@@ -124,6 +148,14 @@ func (st *State) DueTimer() (record.Timer, bool) {
 	}
 	st.countTimer(t, -1)
 	return st.Timers.DeleteMin()
+}
+
+// DueLending takes out the first timer of what is lent, if it is due and nothing else is.
+func (st *State) DueLending() (record.Timer, bool) {
+	if t, ok := st.Timers.Min(); ok && t.Kind == record.TimerLending {
+		return st.DueTimer()
+	}
+	return record.Timer{}, false
 }
 
 // Emit adds an order to those of the pass in progress.

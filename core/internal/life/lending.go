@@ -1,0 +1,322 @@
+package life
+
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/internal/limits"
+)
+
+// What is held and idle is lent, and given back.
+//
+// The law. A replica r of a job that lends is quiet at t if the last report of its present life says
+// so. It lends while it is quiet and runs undisturbed (Replica.Lends), but for members that are being
+// stopped or stand on a node that is being drained (Member.Lends). Its GPUs are lent to newcomers, as
+// long as it lends, once it was quiet for Policy.Lending.QuietFor. A borrower b stands if each of its
+// GPUs is held by a member that lends, and none of its members is on a node that is being drained.
+// When it comes not to stand, at t, it is given until
+//
+//	by = t + (the least Within of its lenders) / 2
+//
+// to write a checkpoint, and is stopped then, in its next pass if it writes none, or does not run yet.
+//
+// What follows from the records is brought up to date after each event and within each pass
+// (SettleLoans), so that by counts from the event itself. Orders are for a pass (LendingDue).
+
+// ActivityReported notes how busy a replica is that may lend.
+func (l *Life) ActivityReported(e berth.ActivityReported) *berth.Error {
+	if err := l.books.ActivityReported(e); err != nil {
+		return err
+	}
+	rep, err := l.books.KnownLife(e.Job, e.Replica, e.Incarnation)
+	if err != nil || rep.Job.Spec.Lend == nil {
+		return err
+	}
+	p := rep.Lending.Get()
+	p.Reported = true
+	rep.Lending.Set(p)
+	l.weighActivity(rep)
+	return nil
+}
+
+// WeighActivities looks at what was reported by the policy as it is now.
+func (l *Life) WeighActivities() {
+	_ = l.state.EachReplica(func(rep *record.Replica) error {
+		if rep.Job.Spec.Lend != nil {
+			l.weighActivity(rep)
+		}
+		return nil
+	})
+}
+
+// isQuiet reports whether a replica is quiet, by what was reported last.
+func (l *Life) isQuiet(rep *record.Replica) bool {
+	quiet := l.state.Config.Policy.Lending.QuietMilli
+	return quiet >= 0 && rep.Lending.Get().Reported && rep.ActiveMilli <= int64(quiet)
+}
+
+// weighActivity notes whether a replica is quiet, and has it looked at when it has been for long
+// enough.
+func (l *Life) weighActivity(rep *record.Replica) {
+	p, at := rep.Lending.Get(), berth.Time(0)
+	switch {
+	case !l.isQuiet(rep):
+		p.QuietSince, p.Lent = 0, false
+	case p.QuietSince == 0:
+		p.QuietSince = max(l.state.Now, 1) // 0 is none
+	}
+	if rep.Lending.Set(p); p.QuietSince != 0 && !p.Lent {
+		at = l.lendsFrom(p.QuietSince)
+	}
+	l.state.SetLendAt(rep, at)
+	l.state.NoteLending(rep)
+}
+
+// lendsFrom is when what is quiet since an instant has been so for long enough.
+func (l *Life) lendsFrom(since berth.Time) berth.Time {
+	return since.Add(max(l.state.Config.Policy.Lending.QuietFor, 0))
+}
+
+// SettleLoans brings up to date what is lent, and who has to give back by when, where something has
+// changed. It gives no order.
+func (l *Life) SettleLoans() {
+	for {
+		rep, some := l.state.NextLending()
+		switch {
+		case !some:
+			return
+		case rep.Job.Spec.Lend != nil:
+			l.settleLender(rep)
+		default:
+			l.settleBorrower(rep)
+		}
+	}
+}
+
+// settleLender lends what a replica leaves idle, and looks at those that stand over it.
+func (l *Life) settleLender(rep *record.Replica) {
+	for flat := range rep.Members {
+		m := &rep.Members[flat]
+		if !m.State.Holds() || !record.IsWhole(&m.Hold) {
+			continue
+		}
+		l.books.Lend(rep, flat, lentMiB(rep, m))
+		l.books.EachBorrower(m.Node, m.Hold.GPUs, func(borrower *record.Replica, _ *record.Member) { l.state.NoteLending(borrower) })
+	}
+}
+
+// lentMiB is how much of the memory of each GPU a member lends to newcomers; 0: nothing.
+func lentMiB(rep *record.Replica, m *record.Member) int64 {
+	if !rep.Lending.Get().Lent || !m.Lends(rep) {
+		return 0
+	}
+	return max(0, m.Node.Spec.GPUMemoryMiB-rep.Job.Spec.Lend.MemoryMiB)
+}
+
+// stands reports whether a borrower may stay where it is, and the least span within which its
+// lenders want their GPUs back.
+func (l *Life) stands(rep *record.Replica) (within berth.Duration, ok bool) {
+	within = limits.MaxSpan
+	for flat := range rep.Members {
+		m := &rep.Members[flat]
+		if !m.State.Holds() {
+			continue
+		}
+		if m.Node.Draining {
+			return 0, false
+		}
+		if !m.Hold.Share.Over {
+			continue
+		}
+		lender, at := l.books.LenderOf(m)
+		if lender == nil || !at.Lends(lender) {
+			return 0, false
+		}
+		within = min(within, lender.Job.Spec.Lend.Within)
+	}
+	return within, true
+}
+
+// settleBorrower notes by when a borrower has to give back what it has, if it may not stay.
+func (l *Life) settleBorrower(rep *record.Replica) {
+	p := rep.Lending.Get()
+	if !rep.Holds() || rep.State == berth.ReplicaReleasing || rep.GivesBack() {
+		return
+	}
+	within, ok := l.stands(rep)
+	switch {
+	case ok:
+		p.Within, p.GiveBackBy = within, 0
+		rep.Lending.Set(p)
+		l.state.SetLendAt(rep, 0)
+		return
+	case p.GiveBackBy == 0:
+		p.GiveBackBy = max(l.state.Now.Add(p.Within/2), 1) // 0 is none
+		rep.Lending.Set(p)
+	}
+	if p.LendAt == 0 && !l.isGoneBy(rep, p.GiveBackBy) {
+		l.state.SetLendAt(rep, max(l.state.Now, 1))
+	}
+}
+
+// isGoneBy reports whether a borrower was asked for a checkpoint for another cause, with no more time
+// than it has. If that request is withdrawn, it is looked at again.
+func (l *Life) isGoneBy(rep *record.Replica, by berth.Time) bool {
+	return rep.Asked() && rep.Order.Header().Deadline <= by
+}
+
+// LendingDue lends what was quiet for long enough, or has a borrower give back what it has.
+func (l *Life) LendingDue(rep *record.Replica) {
+	l.state.SetLendAt(rep, 0)
+	if rep.Job.Spec.Lend != nil {
+		p := rep.Lending.Get()
+		p.Lent = true
+		rep.Lending.Set(p)
+		l.state.NoteLending(rep)
+		return
+	}
+	by := rep.Lending.Get().GiveBackBy
+	if !rep.Holds() || rep.State == berth.ReplicaReleasing || l.isGoneBy(rep, by) {
+		return
+	}
+	if rep.Asked() { // for another cause, and with more time than there is
+		rep.Leaves = false
+		l.WithdrawRequest(rep)
+	}
+	cause := berth.Cause{Code: berth.CauseGivenBack, Detail: l.whyGivenBack(rep)}
+	if rep.State != berth.ReplicaRunning || !rep.Job.Spec.Checkpoint.Supported || by <= l.state.Now {
+		l.evict(rep, cause)
+		return
+	}
+	rep.Leaves = true
+	l.Stop(rep, cause, min(l.state.GraceOf(rep), by.Sub(l.state.Now)))
+}
+
+// whyGivenBack says what became of the first GPU that a borrower cannot keep.
+func (l *Life) whyGivenBack(rep *record.Replica) string {
+	for flat := range rep.Members {
+		m := &rep.Members[flat]
+		if !m.State.Holds() || !m.Hold.Share.Over && !m.Node.Draining {
+			continue
+		}
+		if m.Node.Draining {
+			return fmt.Sprintf("node %s is being drained", m.Node.Spec.ID)
+		}
+		switch lender, at := l.books.LenderOf(m); {
+		case lender == nil:
+			return fmt.Sprintf("nobody holds the GPU on %s any more that it borrowed", m.Node.Spec.ID)
+		case lender.Lending.Get().QuietSince == 0:
+			return fmt.Sprintf("%v is busy, or not known to be quiet", lender.Ref())
+		case !at.Lends(lender):
+			return fmt.Sprintf("%v has to leave", lender.Ref())
+		}
+	}
+	return ""
+}
+
+// endLending forgets what was known of a replica that holds nothing any more.
+func (l *Life) endLending(rep *record.Replica) {
+	l.state.SetLendAt(rep, 0)
+	rep.Lending.Set(record.LendingPart{})
+}
+
+// RestoreLending takes back since when replicas are quiet, and by when they have to give back, and
+// lends what was lent.
+func (l *Life) RestoreLending() *berth.Error {
+	var bad *berth.Error
+	_ = l.state.EachReplica(func(rep *record.Replica) error {
+		p := rep.Lending.Get()
+		at := p.LendAt
+		if p.LendAt = 0; at < 0 || at > limits.MaxFuture {
+			bad = refusal.Of(berth.ErrInvalid, "lendAt", fmt.Sprintf("%d is out of range, for %v", at, rep.Ref()))
+			return bad
+		}
+		rep.Lending.Set(p)
+		l.state.SetLendAt(rep, at)
+		if err := l.lendingNoted(rep); err != nil {
+			bad = refusal.Of(berth.ErrInvalid, "lendAt", fmt.Sprintf("%v: %v", rep.Ref(), err))
+			return bad
+		}
+		l.state.NoteLending(rep)
+		return nil
+	})
+	if bad == nil {
+		l.SettleLoans()
+	}
+	return bad
+}
+
+// lendingNoted checks that what is noted of a replica that lends or borrows is what it comes to.
+func (l *Life) lendingNoted(rep *record.Replica) error {
+	p := rep.Lending.Get()
+	switch {
+	case rep.Job.Spec.Lend != nil:
+		due := berth.Time(0)
+		if p.QuietSince != 0 && !p.Lent {
+			due = l.lendsFrom(p.QuietSince)
+		}
+		if p.Within != 0 || p.GiveBackBy != 0 || (p.QuietSince != 0) != l.isQuiet(rep) || p.QuietSince < 0 || p.QuietSince > max(l.state.Now, 1) ||
+			p.Lent && p.QuietSince == 0 || p.LendAt != due {
+			return fmt.Errorf("it is quiet as %+v says, and its activity is %d", p, rep.ActiveMilli)
+		}
+	case rep.Job.Borrows():
+		if p.Reported || p.QuietSince != 0 || p.Lent || p.Within < 0 || p.Within > limits.MaxSpan || p.GiveBackBy < 0 || p.GiveBackBy > limits.MaxFuture ||
+			p.LendAt != 0 && p.GiveBackBy == 0 {
+			return fmt.Errorf("it borrows, and gives back as %+v says", p)
+		}
+	case !p.Nothing():
+		return fmt.Errorf("it neither lends nor borrows, and has %+v", p)
+	}
+	if !p.Nothing() && rep.State == berth.ReplicaPending {
+		return fmt.Errorf("it waits, and has %+v", p)
+	}
+	return nil
+}
+
+// CheckLending checks that what is lent is what is quiet, and that a borrower which may not stay is
+// asked to go, is stopped, or is looked at.
+func (l *Life) CheckLending() error {
+	marks := map[*record.Node]uint64{}
+	if l.state.Lending.Len() > 0 {
+		return fmt.Errorf("%d replicas are yet to be looked at for what they lend or borrow", l.state.Lending.Len())
+	}
+	if err := l.state.EachReplica(func(rep *record.Replica) error {
+		if err := l.lendingNoted(rep); err != nil {
+			return err
+		}
+		for flat := range rep.Members {
+			m := &rep.Members[flat]
+			if !m.State.Holds() {
+				continue
+			}
+			lends := record.IsWhole(&m.Hold) && rep.Job.Spec.Lend != nil && lentMiB(rep, m) > 0
+			if lends != (m.Lent != 0) {
+				return fmt.Errorf("member %d lends: %v, and is not noted so", flat, lends)
+			}
+			if lends {
+				marks[m.Node] |= m.Hold.GPUs
+			}
+		}
+		if !rep.Job.Borrows() || !rep.Holds() || rep.State == berth.ReplicaReleasing || rep.GivesBack() {
+			return nil
+		}
+		within, ok := l.stands(rep)
+		switch p := rep.Lending.Get(); {
+		case ok && (p.GiveBackBy != 0 || p.Within != within):
+			return fmt.Errorf("it may stay, and has %+v", p)
+		case !ok && (p.GiveBackBy == 0 || p.LendAt == 0 && !l.isGoneBy(rep, p.GiveBackBy)):
+			return fmt.Errorf("it may not stay, and nobody looks at it: %+v", p)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return l.state.EachNode(func(n *record.Node) error {
+		if is := l.state.Fleet.Lent(n.Index); is != marks[n] {
+			return fmt.Errorf("its GPUs %#x are lent, and %#x are marked", marks[n], is)
+		}
+		return nil
+	})
+}
