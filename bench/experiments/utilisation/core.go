@@ -126,8 +126,10 @@ func (p *play) arrivals(lending bool) []sim.Arrival {
 	}
 	var background []sim.Arrival
 	add := func(j berth.Job) {
-		back := p.s.change - p.s.change/2
-		j.Checkpoint = berth.Checkpoint{Supported: true, Cost: back, RestartCost: p.s.change / 2}
+		j.Checkpoint = berth.Checkpoint{Supported: true, Cost: p.s.change - p.s.change/2, RestartCost: p.s.change / 2}
+		if p.s.unasked > 0 {
+			j.Checkpoint = berth.Checkpoint{Interval: p.s.unasked, RestartCost: p.s.change / 2}
+		}
 		background = append(background, sim.Arrival{Event: berth.JobSubmitted{Job: j}})
 	}
 	for n := range p.d.gpus {
@@ -269,13 +271,18 @@ func (p *play) leave(t *tenant, now berth.Time) {
 
 // end books a loan that is over.
 func (p *play) end(l *loan, now berth.Time) {
-	restore, back := p.s.change/2, berth.Duration(0)
+	restore, back, lost := p.s.change/2, berth.Duration(0), berth.Duration(0)
 	ask := now
 	if l.ask != notYet {
 		ask, back = l.ask, now.Sub(l.ask)
 	}
 	over := now == p.d.at(p.d.samples)
-	p.book.lent(ask.Sub(l.from), restore, back, l.saved || over)
+	if !l.saved && !over {
+		if lost = max(0, ask.Sub(l.from)-restore); p.s.unasked > 0 {
+			lost %= p.s.unasked
+		}
+	}
+	p.book.lent(ask.Sub(l.from), restore, back, lost)
 	if !l.borrowed {
 		p.book.allocated += now.Sub(l.from)
 		return

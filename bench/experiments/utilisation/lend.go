@@ -28,17 +28,13 @@ type book struct {
 	loans, givenBack, inTime int
 }
 
-// lent books a loan that lasted until it was to end; after that its end took a while, and saved
-// the work or not. One that hardly began brings less than nothing.
-func (b *book) lent(length, restore, back berth.Duration, saved bool) {
+// lent books a loan that lasted until it was to end; after that its end took a while. Some of
+// its work was lost. A loan that hardly began brings less than nothing.
+func (b *book) lent(length, restore, back, lost berth.Duration) {
 	work := max(0, length-restore)
-	b.used -= back
+	b.lost += lost
+	b.used += work - lost - back
 	b.switching += length - work + back
-	if saved {
-		b.used += work
-	} else {
-		b.lost += work
-	}
 }
 
 // real is the part of the fleet's GPU time in which SMs worked, and useful that without what was
@@ -60,6 +56,9 @@ type setting struct {
 	// sampled: what a pod does is told at the end of each sample. Otherwise a pod tells at once
 	// when the first request comes, and when the last one is done.
 	sampled bool
+	// unasked: borrowers write a checkpoint at such intervals, which costs them nothing, and
+	// none when they are asked; they leave at once. Zero: they write one when they are asked.
+	unasked berth.Duration
 }
 
 // A rule says how long a pod has to be idle until its GPU is lent, given how long its last idle
@@ -137,13 +136,13 @@ func (d *day) lend(s setting, r rule) *book {
 			b.loans++
 			restore, back := s.change/2, s.change-s.change/2
 			if idle.until == d.samples {
-				b.lent(left, restore, 0, true) // it goes on after the end
+				b.lent(left, restore, 0, 0) // it goes on after the end
 				continue
 			}
-			b.lent(left, restore, back, true)
-			b.givenBack++
-			b.inTime++
+			b.lent(left, restore, back, 0)
 			if i+1 < len(p.stretches) {
+				b.givenBack++
+				b.inTime++
 				wanted := d.at(idle.until)
 				gone := wanted.Add(back)
 				if s.sampled {
@@ -171,9 +170,9 @@ func (d *day) background(change berth.Duration) *book {
 	return b
 }
 
-// bound is the most that any scheduler comes to, even one that knows all idle stretches beforehand:
-// those that are longer than a switch are lent, and given back just in time, and so is any GPU
-// without a pod.
+// bound is the most that any scheduler comes to, even one that knows all idle stretches
+// beforehand: those that are longer than a switch are lent, and given back just in time, and so
+// is any GPU without a pod.
 func (d *day) bound(s setting) *book {
 	worked, held := d.worked()
 	total := d.total(d.gpus)
@@ -186,7 +185,7 @@ func (d *day) bound(s setting) *book {
 			}
 			if length := d.length(idle); !idle.busy && length > change && p.memoryMiB <= s.roomMiB {
 				b.loans++
-				b.lent(length, change, 0, true)
+				b.lent(length, change, 0, 0)
 			}
 		}
 	}

@@ -27,7 +27,8 @@ Arrangements that share space alone have as many GPUs as they need at the busies
 they take in the day. Pods on one GPU slow each other down by the part of the time in which they work. On a MIG
 instance a request takes longer by the ratio of SMs. "hindsight" knows all idle stretches beforehand: those longer
 than a switch are lent and given back just in time. berth is the scheduling core, which is told as a pod's first
-request comes and as its last is done. Rules are played without it, by the same books. Two learn: one lends at
+request comes and as its last is done; "checkpoints unasked" has borrowers that write one every five minutes, at
+no cost, and leave at once, after a minute as well. Rules are played without it, by the same books. Two learn: one lends at
 once if the middle one of a pod's last 20 idle stretches was four times as long as a switch, else after two
 minutes, and one takes the wait that would have brought most over these 20, at two minutes for each give-back.
 
@@ -43,6 +44,9 @@ const (
 	product    = "H100-80GB"
 	productMiB = 81_559
 )
+
+// unasked is how often borrowers write checkpoints that write none when they are asked.
+const unasked = 5 * berth.Minute
 
 // What the experiment is to show, in percent: useful use at a switch of so long, and p99 above
 // that of the service alone.
@@ -136,6 +140,12 @@ func lines() []line {
 	return []line{
 		{"hindsight: the bound", func(d *day, s setting) (*book, error) { return d.bound(s), nil }},
 		{"berth, nothing lent", scheduled(never)},
+		{"berth, lent after a minute", scheduled(berth.Minute)},
+		{"berth, lent at once", scheduled(berth.Off)},
+		{"berth, checkpoints unasked", func(d *day, s setting) (*book, error) {
+			s.unasked = unasked
+			return d.play(s, berth.Minute)
+		}},
 		{"rule: after a minute", rules(func(setting) rule { return after(berth.Minute) }, false)},
 		{"rule: the middle one was long", rules(func(s setting) rule { return middle(s.change, 2*berth.Minute) }, false)},
 		{"rule: the wait that paid", rules(func(s setting) rule { return paid(s.change, 2*berth.Minute, berth.Minute) }, false)},
