@@ -10,20 +10,22 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// This file is the day under the core. Pods are services of one GPU of class latency-critical.
-// As many batch jobs of one GPU as there are GPUs never end: they run where no pod does. With
-// lending there are as many borrowers besides, and a pod tells what it does: 1000 thousandths as
-// a busy stretch begins, and 0 as it ends. The books are of what the core orders and nothing
-// else.
+// This file is the day under the core. Pods are services of one GPU of class latency-critical, in
+// a queue that is guaranteed all GPUs: without a guarantee the cooldown of former victims makes
+// pods wait. As many batch jobs of one GPU as there are GPUs never end: they run where no pod
+// does. With lending there are as many borrowers besides, and a pod tells what it does: 1000
+// thousandths as a busy stretch begins, and 0 as it ends. The books are of what the core orders
+// and nothing else.
 
 // slack is how much longer than a switch a pod may have to wait for its GPU, by its job: half of
 // the span is for the checkpoint, which has to be reported before that ends.
 const slack = 2 * berth.Second
 
 const (
-	queue     = "all"
-	nodeGPUs  = 8
-	hostMilli = 1 // of the host: any
+	serviceQueue = "service"
+	batchQueue   = "batch"
+	tenantID     = "one"
+	nodeGPUs     = 8
 )
 
 // A play is a day under one core.
@@ -106,18 +108,21 @@ func (d *day) play(s setting, wait berth.Duration) (*book, error) {
 
 // arrivals are the fleet and all jobs. Those that come at once are taken in this order.
 func (p *play) arrivals(lending bool) []sim.Arrival {
-	list := []sim.Arrival{{Event: berth.QueueSet{Queue: quota.Queue{Name: queue}}}}
+	list := []sim.Arrival{
+		{Event: berth.QueueSet{Queue: quota.Queue{Name: serviceQueue, Guarantee: quota.GPUs(int64(p.d.gpus))}}},
+		{Event: berth.QueueSet{Queue: quota.Queue{Name: batchQueue}}},
+	}
 	for first := 0; first < p.d.gpus; first += nodeGPUs {
-		node := berth.Node{ID: berth.NodeID(fmt.Sprintf("node-%03d", first/nodeGPUs)), CPUMilli: 100_000}
+		node := berth.Node{ID: berth.NodeID(fmt.Sprintf("node-%03d", first/nodeGPUs))}
 		node.GPUs = berth.EqualGPUs(min(nodeGPUs, p.d.gpus-first), berth.GPU{Product: product, MemoryMiB: p.s.roomMiB + p.s.borrowerMiB})
 		list = append(list, sim.Arrival{Event: berth.NodeJoined{Node: node}})
 	}
-	job := func(id string, class berth.Class, claim berth.Claim) berth.Job {
-		return berth.Job{ID: berth.JobID(id), Queue: queue, Class: class, Groups: []berth.Group{{Members: 1, Claim: claim.WithHost(hostMilli, 0)}}}
+	job := func(id string, queue berth.QueueID, claim berth.Claim) berth.Job {
+		return berth.Job{ID: berth.JobID(id), Queue: queue, Tenant: tenantID, Groups: []berth.Group{{Members: 1, Claim: claim}}}
 	}
 	for _, pod := range p.d.pods {
-		j := job(pod.id, berth.ClassLatencyCritical, berth.WholeGPUs(1))
-		j.Service = &berth.Service{Replicas: 1}
+		j := job(pod.id, serviceQueue, berth.WholeGPUs(1))
+		j.Class, j.Service = berth.ClassLatencyCritical, &berth.Service{Replicas: 1}
 		if lending {
 			j.Lend = &berth.Lend{Within: p.s.change + slack, MemoryMiB: max(pod.memoryMiB, 1)}
 		}
@@ -133,9 +138,9 @@ func (p *play) arrivals(lending bool) []sim.Arrival {
 		background = append(background, sim.Arrival{Event: berth.JobSubmitted{Job: j}})
 	}
 	for n := range p.d.gpus {
-		add(job(fmt.Sprintf("free-%03d", n), berth.ClassBatch, berth.WholeGPUs(1)))
+		add(job(fmt.Sprintf("free-%03d", n), batchQueue, berth.WholeGPUs(1)))
 		if lending {
-			add(job(fmt.Sprintf("lent-%03d", n), berth.ClassBatch, berth.BorrowedGPU(p.s.borrowerMiB)))
+			add(job(fmt.Sprintf("lent-%03d", n), batchQueue, berth.BorrowedGPU(p.s.borrowerMiB)))
 		}
 	}
 	at := len(list)
@@ -250,6 +255,7 @@ func (p *play) bound(now berth.Time, b *berth.Bind) {
 	}
 	if t := p.pods[b.Job]; t != nil {
 		t.at, t.since, t.incarnation = at, now, b.Incarnation
+		p.book.podWait = max(p.book.podWait, now.Sub(p.d.at(t.pod.from)))
 		p.starts[b.ID] = t
 		return
 	}

@@ -2,6 +2,7 @@ package utilisation
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -64,7 +65,7 @@ func (d *day) total(gpus int) berth.Duration {
 func newDay(told *workload.ServiceDay) (*day, error) {
 	d := &day{step: told.Step, samples: told.Samples}
 	if len(told.Execution) == 0 {
-		return nil, fmt.Errorf("there is no request of which it is told how long it took")
+		return nil, errors.New("there is no request of which it is told how long it took")
 	}
 	for i, time := range told.Execution {
 		if i > 0 && time == told.Execution[i-1] {

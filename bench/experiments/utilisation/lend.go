@@ -26,6 +26,8 @@ type book struct {
 	// loans are those of GPUs that pods hold; givenBack are those that ended as the service
 	// wanted its GPU back, inTime of them within the span that it was promised.
 	loans, givenBack, inTime int
+	// podWait is the longest time that a pod waited for a GPU when it came.
+	podWait berth.Duration
 }
 
 // lent books a loan that lasted until it was to end; after that its end took a while. Some of

@@ -68,15 +68,18 @@ func (b *experiment) space() (*study.Table, error) {
 // table has all lines at one time of a switch.
 func (b *experiment) table(at int, runs [][]*run) *study.Table {
 	t := study.NewTable(fmt.Sprintf("A switch of %d s, on %d GPUs", b.Switches[at], b.day.gpus), "arrangement", "allocated, %", "real use, %", "useful use, %",
-		"p99 waits, +%", "p99 beside, +%", "loans", "given back", "in time, %", "lost, GPU-h", "switching, GPU-h")
+		"p99 waits, +%", "p99 beside, +%", "loans", "given back", "in time, %", "pod waits for a GPU, s", "lost, GPU-h", "switching, GPU-h")
 	for l, line := range lines() {
 		r := runs[l][at]
 		row := []any{
 			line.name, percent(r.allocated, b.day.total(r.gpus)), r.real(b.day), r.useful(b.day), r.waits, r.beside,
-			r.loans, r.givenBack, nil, study.GPUHours(float64(r.lost)), study.GPUHours(float64(r.switching)),
+			r.loans, r.givenBack, nil, nil, study.GPUHours(float64(r.lost)), study.GPUHours(float64(r.switching)),
 		}
 		if r.givenBack > 0 {
 			row[8] = 100 * float64(r.inTime) / float64(r.givenBack)
+		}
+		if r.podWait > 0 {
+			row[9] = float64(r.podWait) / float64(berth.Second)
 		}
 		t.Add(row...)
 	}
@@ -123,7 +126,8 @@ func (b *experiment) parts() *study.Table {
 	return t
 }
 
-// Verdict holds berth to its target, where the switch of the target is played.
+// Verdict holds berth to its target, where the trace is played with the switch of the target: a day
+// that is drawn is no evidence.
 func (b *experiment) Verdict(p *study.Printer, runs [][]*run) (wrong []string) {
 	at := slices.Index(b.Switches, targetSwitch)
 	if at < 0 {
@@ -134,6 +138,9 @@ func (b *experiment) Verdict(p *study.Printer, runs [][]*run) (wrong []string) {
 		targetSwitch, r.useful(b.day), r.waits, most.useful(b.day))
 	if need := percent(b.day.total(r.gpus)*target/100-r.worked, r.used); need <= 100 {
 		p.Note("It comes to %d %% as long as borrowers keep SMs busy for %.0f %% of the time in which they work.", target, math.Ceil(need))
+	}
+	if b.Dir == "" {
+		return nil
 	}
 	if r.useful(b.day) < target {
 		wrong = append(wrong, fmt.Sprintf("useful use is %.1f %%, below %d %%", r.useful(b.day), target))

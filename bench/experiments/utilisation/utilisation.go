@@ -27,10 +27,11 @@ Arrangements that share space alone have as many GPUs as they need at the busies
 they take in the day. Pods on one GPU slow each other down by the part of the time in which they work. On a MIG
 instance a request takes longer by the ratio of SMs. "hindsight" knows all idle stretches beforehand: those longer
 than a switch are lent and given back just in time. berth is the scheduling core, which is told as a pod's first
-request comes and as its last is done; "checkpoints unasked" has borrowers that write one every five minutes, at
-no cost, and leave at once, after a minute as well. Rules are played without it, by the same books. Two learn: one lends at
-once if the middle one of a pod's last 20 idle stretches was four times as long as a switch, else after two
-minutes, and one takes the wait that would have brought most over these 20, at two minutes for each give-back.
+request comes and as its last is done. "checkpoints unasked" has borrowers that write one every -unasked minutes,
+at no cost, and leave at once when they are to; there a GPU is lent after a minute. Rules are played without the
+core, by the same books. Two learn: one lends at once if the middle one of a pod's last 20 idle stretches was four
+times as long as a switch, else after two minutes, and one takes the wait that would have brought most over these
+20, at two minutes for each give-back.
 
 Assumed: a pod has one GPU, an H100 with 80 GB, and as much memory as it ever takes; batch jobs always wait, keep
 all SMs busy, fit the memory that is left, and are of the service's trust domain; a sample of 57 s without work
@@ -44,9 +45,6 @@ const (
 	product    = "H100-80GB"
 	productMiB = 81_559
 )
-
-// unasked is how often borrowers write checkpoints that write none when they are asked.
-const unasked = 5 * berth.Minute
 
 // What the experiment is to show, in percent: useful use at a switch of so long, and p99 above
 // that of the service alone.
@@ -66,12 +64,15 @@ type Options struct {
 	// Switches in seconds, and the memory of a borrower in MiB.
 	Switches    []int
 	BorrowerMiB int
-	HTML        string
+	// Unasked is how often borrowers write checkpoints that write none when they are asked, in
+	// minutes.
+	Unasked int
+	HTML    string
 }
 
 // Defaults are the options that berthbench has by default.
 func Defaults() Options {
-	return Options{Pods: 24, Hours: 6, Seed: 1, Switches: []int{5, 10, 30, 60, 120}, BorrowerMiB: 32 << 10}
+	return Options{Pods: 24, Hours: 6, Seed: 1, Switches: []int{5, 10, 30, 60, 120}, BorrowerMiB: 32 << 10, Unasked: 5}
 }
 
 // Flags says what each option is.
@@ -82,6 +83,7 @@ func (o *Options) Flags(f *study.Flags) {
 	f.Seed(&o.Seed, "seed of a drawn day")
 	f.Numbers(&o.Switches, "switches", 1, 3600, "times of a switch in seconds")
 	f.Int(&o.BorrowerMiB, "borrower", 1, productMiB-1, "memory that a borrower takes, in MiB; the GPU has 81559")
+	f.Int(&o.Unasked, "unasked", 1, 1440, "minutes between the checkpoints of borrowers that write none when they are asked")
 	f.HTML(&o.HTML)
 }
 
@@ -135,17 +137,17 @@ func lines() []line {
 		}
 	}
 	scheduled := func(wait berth.Duration) func(*day, setting) (*book, error) {
-		return func(d *day, s setting) (*book, error) { return d.play(s, wait) }
+		return func(d *day, s setting) (*book, error) {
+			s.unasked = 0
+			return d.play(s, wait)
+		}
 	}
 	return []line{
 		{"hindsight: the bound", func(d *day, s setting) (*book, error) { return d.bound(s), nil }},
 		{"berth, nothing lent", scheduled(never)},
 		{"berth, lent after a minute", scheduled(berth.Minute)},
 		{"berth, lent at once", scheduled(berth.Off)},
-		{"berth, checkpoints unasked", func(d *day, s setting) (*book, error) {
-			s.unasked = unasked
-			return d.play(s, berth.Minute)
-		}},
+		{"berth, checkpoints unasked", func(d *day, s setting) (*book, error) { return d.play(s, berth.Minute) }},
 		{"rule: after a minute", rules(func(setting) rule { return after(berth.Minute) }, false)},
 		{"rule: the middle one was long", rules(func(s setting) rule { return middle(s.change, 2*berth.Minute) }, false)},
 		{"rule: the wait that paid", rules(func(s setting) rule { return paid(s.change, 2*berth.Minute, berth.Minute) }, false)},
@@ -162,7 +164,10 @@ type run struct {
 
 // setting is that of a time of a switch, in seconds.
 func (b *experiment) setting(seconds int) setting {
-	return setting{change: berth.Duration(seconds) * berth.Second, borrowerMiB: int64(b.BorrowerMiB), roomMiB: productMiB - int64(b.BorrowerMiB)}
+	return setting{
+		change: berth.Duration(seconds) * berth.Second, unasked: berth.Duration(b.Unasked) * berth.Minute,
+		borrowerMiB: int64(b.BorrowerMiB), roomMiB: productMiB - int64(b.BorrowerMiB),
+	}
 }
 
 // slower is by how much p99 is above that of the service alone, in percent, if so much of each

@@ -222,6 +222,8 @@ func TestCoreLends(t *testing.T) {
 		require.Equal(t, b.givenBack, b.inTime)
 		require.InDelta(t, alone.givenBack, b.givenBack, 2)
 		require.Zero(t, b.lost)
+		require.LessOrEqual(t, b.used, d.bound(s).used)
+		require.Equal(t, s.change/2, b.podWait, "a batch job writes a checkpoint and leaves")
 		require.InDelta(t, d.p99(d.requests(&alone.addition), 1), d.p99(d.requests(&b.addition), 1), 500)
 		require.InDelta(t, 100, percent(b.allocated, d.total(d.gpus)), 0.2)
 	}
@@ -247,11 +249,12 @@ func TestUtilisation(t *testing.T) {
 	o := few()
 	o.HTML = filepath.Join(t.TempDir(), "page.html")
 	out, err := studytest.Tell(Run, o)
+	require.NoError(t, err)
 	for _, text := range []string{
 		"A drawn day, as there is no -dir.", "Assumed", "Sharing space alone", "A switch of 30 s, on 8 GPUs", "A switch of 60 s", "hindsight: the bound",
 		"berth, lent after a minute", "What bounds it", "With a switch of 30 s berth comes to",
 	} {
-		require.Contains(t, out, text, "%v", err)
+		require.Contains(t, out, text)
 	}
 	page, err := os.ReadFile(o.HTML)
 	require.NoError(t, err)
@@ -294,7 +297,9 @@ func TestPublished(t *testing.T) {
 	for seconds, most := range map[int]float64{5: 74.1, 30: 70.7, 60: 66.6, 120: 61.2} {
 		require.InDelta(t, most, d.bound(b.setting(seconds)).useful(d), 0.1, "%d s", seconds)
 	}
-	lent, err := d.play(b.setting(30), berth.Minute)
+	s := b.setting(30)
+	s.unasked = 0
+	lent, err := d.play(s, berth.Minute)
 	require.NoError(t, err)
 	require.InDelta(t, 63.8, lent.useful(d), 0.1)
 	require.Equal(t, lent.givenBack, lent.inTime)
