@@ -31,11 +31,12 @@ const (
 // GenAIStep is the length of a sample of the trace.
 const GenAIStep = 57 * berth.Second
 
-// Bounds of a ServiceDay, far above those of the trace: 143 pods, 1,441 samples.
+// Bounds of a ServiceDay, far above those of the trace: 1,441 samples, 143 times as many with all
+// pods, and 26,392 times of requests.
 const (
-	maxPods    = 1 << 10
-	maxSamples = 1 << 14
-	maxTimes   = 1 << 20
+	maxSamples    = 1 << 14
+	maxPodSamples = 1 << 22
+	maxTimes      = 1 << 20
 )
 
 // A ServiceDay is what the pods of an inference service did with their GPUs, in samples of one
@@ -182,9 +183,6 @@ func (g *genAI) duty(t *table) {
 		}
 		id := t.common(ip)
 		n, known := g.pods[id]
-		if !known && len(g.pods) == maxPods {
-			t.refuse(ip, fmt.Sprintf("there are more than %d containers", maxPods))
-		}
 		if t.err != nil {
 			return
 		}
@@ -192,10 +190,12 @@ func (g *genAI) duty(t *table) {
 			n, g.pods[id] = len(g.pods), len(g.pods)
 			g.day.Pods = append(g.day.Pods, ServicePod{ID: id})
 		}
-		pod := &g.day.Pods[n]
-		for len(pod.Active) <= sample {
-			pod.Active = append(pod.Active, Unsampled)
+		if g.day.Samples = max(g.day.Samples, sample+1); len(g.pods)*g.day.Samples > maxPodSamples {
+			t.limit(fmt.Sprintf("%d containers in %d samples are more than %d together", len(g.pods), g.day.Samples, maxPodSamples))
+			return
 		}
+		pod := &g.day.Pods[n]
+		pod.extend(sample + 1)
 		if pod.Active[sample] != Unsampled {
 			t.refuse(at, "is a second sample of one instant")
 			return
@@ -203,12 +203,19 @@ func (g *genAI) duty(t *table) {
 		if pod.Active[sample] = int16((percent + 50) / 100); percent > 0 {
 			pod.Active[sample] = max(pod.Active[sample], 1)
 		}
-		g.day.Samples = max(g.day.Samples, sample+1)
 	}
 	if t.err == nil && len(g.pods) == 0 {
 		t.err = &TraceError{File: t.file, Line: 1, Kind: ErrRow, Reason: "there is no sample"}
 	}
 	g.rates = make([][]int64, len(g.day.Pods))
+}
+
+// extend gives a pod so many samples, of which nothing is told yet.
+func (p *ServicePod) extend(samples int) {
+	p.Active = slices.Grow(p.Active, max(0, samples-len(p.Active)))
+	for len(p.Active) < samples {
+		p.Active = append(p.Active, Unsampled)
+	}
 }
 
 func (g *genAI) memory(t *table) {
@@ -287,7 +294,7 @@ func (g *genAI) requests(t *table) {
 			continue
 		}
 		if len(g.day.Execution) == maxTimes {
-			t.err = &TraceError{File: t.file, Line: t.in.line(), Kind: ErrLimit, Reason: fmt.Sprintf("there are more than %d requests", maxTimes)}
+			t.limit(fmt.Sprintf("there are more than %d requests", maxTimes))
 			return
 		}
 		g.day.Execution = append(g.day.Execution, t.seconds(seconds))
@@ -299,9 +306,7 @@ func (g *genAI) requests(t *table) {
 func (g *genAI) finish() *ServiceDay {
 	for n := range g.day.Pods {
 		pod := &g.day.Pods[n]
-		for len(pod.Active) < g.day.Samples {
-			pod.Active = append(pod.Active, Unsampled)
-		}
+		pod.extend(g.day.Samples)
 	}
 	slices.SortFunc(g.day.Pods, func(a, b ServicePod) int { return cmp.Compare(a.ID, b.ID) })
 	return g.day

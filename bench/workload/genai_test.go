@@ -4,13 +4,16 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/hostile"
 )
 
 // genAIFiles are a day of two pods.
@@ -98,6 +101,22 @@ func TestGenAIRefuses(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, GenAIDuty), []byte("no archive"), 0o600))
 	_, err = GenAI(dir)
 	require.ErrorContains(t, err, GenAIDuty)
+}
+
+// Few rows that stand for many samples of many pods are refused before they fill the memory.
+func TestGenAICostsLittle(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("value,timestamp_anon,container_ip\n0,0,first\n")
+	for pod := range 1000 {
+		fmt.Fprintf(&text, "0,%d,p%d\n", 57*(maxSamples-1), pod)
+	}
+	hostile.Bounded(t, "duty", text.String(), 16<<20, func(input string) {
+		g := &genAI{day: &ServiceDay{Step: GenAIStep}, pods: map[string]int{}}
+		in := readCSV("duty", strings.NewReader(input))
+		g.duty(in)
+		require.ErrorIs(t, in.err, ErrLimit)
+		require.ErrorContains(t, in.err, "duty:258: 257 containers in 16384 samples are more than 4194304 together")
+	})
 }
 
 // The published day has the figures that its description tells.

@@ -114,8 +114,8 @@ func paid(change, harm, wait berth.Duration) rule {
 	}
 }
 
-// lend plays a rule. A GPU that no pod has is another job's, which is lost a switch for each pod
-// that comes.
+// lend plays a rule. A GPU that no pod has is another job's, and each pod that comes costs a
+// switch.
 func (d *day) lend(s setting, r rule) *book {
 	b := d.background(s.change)
 	b.delays = map[*pod][]delay{}

@@ -53,12 +53,12 @@ func (b *experiment) space() (*study.Table, error) {
 		return nil, err
 	}
 	d := b.day
-	worked, _ := d.worked()
+	worked, held := d.worked()
 	t := study.NewTable("Sharing space alone: each with the GPUs that it needs at the busiest", "arrangement", "GPUs", "allocated, %", "real use, %", "p99 above the service alone, %")
 	add := func(name string, s *shared, slow func(*pod, int) float64) {
 		t.Add(name, s.gpus, percent(s.held, d.total(s.gpus)), percent(worked, d.total(s.gpus)), b.slower(&addition{slow: slow}, 1))
 	}
-	add("a GPU a pod", d.arrange(func() room { return &byMemory{} }), nil)
+	add("a GPU a pod", &shared{gpus: d.gpus, held: held}, nil)
 	packed := d.arrange(func() room { return &byMemory{productMiB, productMiB} })
 	add("packed by memory", packed, packed.slowed(d))
 	add("static MIG", d.arrange(func() room { return &divided{lattice: lattice, places: map[*pod]mig.Placement{}} }), instances(lattice))

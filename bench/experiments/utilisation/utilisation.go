@@ -33,10 +33,12 @@ core, by the same books. Two learn: one lends at once if the middle one of a pod
 times as long as a switch, else after two minutes, and one takes the wait that would have brought most over these
 20, at two minutes for each give-back.
 
-Assumed: a pod has one GPU, an H100 with 80 GB, and as much memory as it ever takes; batch jobs always wait, keep
-all SMs busy, fit the memory that is left, and are of the service's trust domain; a sample of 57 s without work
-was idle from its beginning to its end, and any other is no idle time; samples that are missing are as the one
-before. What a request does after the first of a busy stretch to the next in the queue is not reckoned.
+Assumed: a pod has one GPU, an H100 with 80 GB, and as much memory as it ever takes; duty cycle, the time in which
+any kernel runs, stands for the time in which SMs work; batch jobs always wait, keep all SMs busy, fit the memory
+that is left, and are of the service's trust domain; a sample of 57 s without work was idle from its beginning to
+its end, and any other is no idle time; samples that are missing are as the one before. A request that a borrower
+delays makes those behind it wait until the borrower is gone, and no longer; queues that grow as pods share a GPU,
+or have a part of one, are not reckoned.
 
 `
 

@@ -186,7 +186,6 @@ func TestSpace(t *testing.T) {
 	require.InDelta(t, 1.2, slow(byID["b"], 0), 1e-9)
 	require.InDelta(t, 1.3, slow(byID["a"], 2), 1e-9)
 	require.InDelta(t, 1, slow(byID["d"], 0), 1e-9, "it is alone")
-	require.Equal(t, 3, d.arrange(func() room { return &byMemory{} }).gpus, "a GPU a pod")
 
 	known, ok := mig.Lookup(product)
 	require.True(t, ok)
@@ -194,7 +193,10 @@ func TestSpace(t *testing.T) {
 	require.NoError(t, err)
 	divide := func() room { return &divided{lattice: lattice, places: map[*pod]mig.Placement{}} }
 	require.Equal(t, 2, d.arrange(divide).gpus, "one is a whole GPU")
-	require.InDelta(t, 132.0/16, instances(lattice)(byID["a"], 0), 4.2, "10 GiB are 1g.20gb or less")
+	profile, ok := known.Profile(mig.ProfileName{ComputeSlices: 1, MemoryGB: 20})
+	require.True(t, ok)
+	require.InDelta(t, float64(known.GPUSMs)/float64(profile.SMs), instances(lattice)(byID["a"], 0), 1e-9, "10 GiB are more than a 1g.10gb has")
+	require.InDelta(t, 1, instances(lattice)(byID["d"], 0), 0.01, "all of the SMs")
 	service.Pods[0].MemoryMiB = productMiB + 1
 	require.Equal(t, 3, made(t, service).arrange(divide).gpus, "one is not divided")
 }
