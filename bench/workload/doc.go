@@ -38,5 +38,6 @@
 // time, a trace of any length takes the same memory; where it does not, all rows are
 // kept.
 //
-// [GenAI] reads another kind of day, a [ServiceDay]: what the pods of a service did with their GPUs.
+// [GenAI] reads another kind of day, a [ServiceDay]: what the pods of a service did with their
+// GPUs.
 package workload

@@ -77,9 +77,9 @@ const notYet berth.Time = -1
 // play plays the day: with lending after a pod was idle for so long, berth.Off for at once;
 // without lending for never.
 func (d *day) play(s setting, wait berth.Duration) (*book, error) {
-	var policy berth.Policy
-	policy.Lending.QuietFor = wait
-	scheduler, err := core.New(berth.Config{Policy: policy})
+	var config berth.Config
+	config.Policy.Lending.QuietFor = wait
+	scheduler, err := core.New(config)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,11 @@ func (d *day) play(s setting, wait berth.Duration) (*book, error) {
 	}
 	worked, _ := d.worked()
 	p.book = &book{gpus: d.gpus, worked: worked, addition: addition{delays: map[*pod][]delay{}}}
-	p.sim = sim.New(scheduler, sim.FromSlice(p.arrivals(wait != never)), sim.Options{Applied: p.applied, Scheduled: p.scheduled})
+	options := sim.Options{Applied: p.applied, Scheduled: p.scheduled}
+	if s.checker != nil {
+		options.Checker = s.checker(config)
+	}
+	p.sim = sim.New(scheduler, sim.FromSlice(p.arrivals(wait != never)), options)
 	for _, pod := range d.pods {
 		p.schedule(pod)
 	}

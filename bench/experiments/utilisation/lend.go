@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
 // This file is the books of lending, and lending by a rule without a scheduler.
@@ -61,6 +62,8 @@ type setting struct {
 	// unasked: borrowers write a checkpoint at such intervals, which costs them nothing, and
 	// none when they are asked; they leave at once. Zero: they write one when they are asked.
 	unasked berth.Duration
+	// checker is told all that passes, in tests.
+	checker func(berth.Config) sim.Checker
 }
 
 // A rule says how long a pod has to be idle until its GPU is lent, given how long its last idle

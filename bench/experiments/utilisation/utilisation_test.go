@@ -11,6 +11,8 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/study/studytest"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/berthtest/check"
+	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/mig"
 )
 
@@ -53,6 +55,8 @@ func TestDay(t *testing.T) {
 	worked, held := d.worked()
 	require.Equal(t, 8*d.step, held)
 	require.Equal(t, (500+500+250+1+1)*d.step/1000, worked)
+	edge := append(append([]int16{1}, slices.Repeat([]int16{-1}, longestGap)...), 1)
+	require.Len(t, made(t, told(edge)).pods, 1)
 	_, err := newDay(&workload.ServiceDay{})
 	require.Error(t, err)
 }
@@ -96,6 +100,22 @@ func TestLostLoan(t *testing.T) {
 	b := &book{}
 	b.lent(100, 10, 5, 90)
 	require.Equal(t, []berth.Duration{-5, 90, 15}, []berth.Duration{b.used, b.lost, b.switching})
+}
+
+// A rule is told of the last idle stretches, in order.
+func TestRulesRemember(t *testing.T) {
+	var list []int16
+	var want []berth.Duration
+	for n := range remembered + 5 {
+		list = append(append(list, make([]int16, n+1)...), 1)
+		want = append(want, berth.Duration(n+1)*workload.GenAIStep)
+	}
+	var last []berth.Duration
+	made(t, told(list)).lend(setting{}, func(past []berth.Duration) berth.Duration {
+		last = slices.Clone(past)
+		return 0
+	})
+	require.Equal(t, want[4:len(want)-1], last)
 }
 
 func TestLearnedRules(t *testing.T) {
@@ -152,7 +172,7 @@ func TestRequests(t *testing.T) {
 func TestP99(t *testing.T) {
 	service := draw(3, 4, 60)
 	d := made(t, service)
-	s := setting{change: 30 * berth.Second, roomMiB: 48 << 10}
+	s := setting{change: 10 * berth.Minute, roomMiB: 48 << 10}
 	a := &d.lend(s, after(0)).addition
 	a.slow = func(_ *pod, sample int) float64 { return 1 + float64(sample%3)/4 }
 	for _, part := range []float64{1, 0.5} {
@@ -211,9 +231,11 @@ func TestCoreWithoutLending(t *testing.T) {
 	require.InDelta(t, 100, percent(b.allocated, d.total(d.gpus)), 0.2)
 }
 
-// The core lends and gives back as its rule says, and each GPU within its span.
+// The core lends and gives back as its rule says, and each GPU within its span; the checker finds
+// nothing wrong with it.
 func TestCoreLends(t *testing.T) {
 	d, s := drawn(t)
+	s.checker = func(c berth.Config) sim.Checker { return check.New(c) }
 	for _, wait := range []struct{ told, rule berth.Duration }{{berth.Minute, berth.Minute}, {berth.Off, 0}, {3 * berth.Minute, 3 * berth.Minute}} {
 		b, err := d.play(s, wait.told)
 		require.NoError(t, err)
