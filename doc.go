@@ -331,24 +331,24 @@
 // # Idle GPUs
 //
 // A service that waits for users, or a notebook, holds GPUs that do nothing. A job with a [Lend]
-// says that they may be lent, how fast it must have them back, and how much of their memory it
-// uses itself. Background jobs whose claims say [Borrow] are placed over them, one for a GPU, of
-// the same trust domain, with memory for both. A borrower is of class batch, and writes checkpoints
-// or is stopped without one. It is charged for the host alone: the GPU is the lender's, in quota and
+// says that they may be lent, how fast it must have them back, and how much of their memory it uses
+// itself. Background jobs whose claims say [Borrow] are placed over them, one for a GPU, of the
+// same trust domain, with memory for both. A borrower is of class batch, and writes checkpoints or
+// is stopped without one. It is charged for the host alone: the GPU is the lender's, in quota and
 // ledger (LedgerLine.Borrowed). It never gets a free GPU, evicts nobody, and is evicted for nobody.
 //
 // The embedder tells how busy a replica is ([ActivityReported]): the part of the time in which its
-// streaming multiprocessors work, and not "GPU utilization". A replica of which the last report says
-// no more than [Lending].QuietMilli is quiet; after QuietFor its GPUs are lent. One that is busy
-// again goes on undisturbed, and gets no order. Its borrowers are asked for a checkpoint in the next
-// pass, with half of Lend.Within for it, and are stopped then, with [CauseGivenBack]: so tell a
-// report above QuietMilli at once, and run a pass. The same holds where a lender is evicted, moved,
-// scaled down, drained or gone: its GPU is free for others only once the borrower is off it. The
-// borrower waits again, and starts over the next GPU that is idle.
+// streaming multiprocessors work, and not "GPU utilization". A replica of which the last report
+// says no more than [Lending].QuietMilli is quiet; after QuietFor its GPUs are lent. One that is
+// busy again goes on undisturbed, and gets no order. Its borrowers are asked for a checkpoint in
+// the next pass, with half of Lend.Within for it, and are stopped then, with [CauseGivenBack]: so
+// tell a report above QuietMilli at once, and run a pass. The same holds where a lender is evicted,
+// moved, scaled down, drained or gone: its GPU is free for others only once the borrower is off it.
+// The borrower waits again, and starts over the next GPU that is idle.
 //
-// Both run on the GPU at the same time. Start the borrower so that it stands back in time slices, or
-// pauses, and keep it to its memory (MemberPlacement.ShareMemoryMiB): no order does that. A fatal
-// fault of a borrower takes its own gang alone, as in time slices.
+// Both run on the GPU at the same time. Start the borrower so that it stands back in time slices,
+// or pauses, and keep it to its memory (MemberPlacement.ShareMemoryMiB): no order does that. A
+// fatal fault of a borrower takes its own gang alone, as in time slices.
 //
 // # Preemption
 //

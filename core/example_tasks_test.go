@@ -91,8 +91,8 @@ func Example_limit() {
 	// it is known: false overrun: 1
 }
 
-// A service leaves its GPUs idle, and lends them. A job of its tenant runs over one of them until the
-// service is busy again: it has half of the two minutes that the service grants to write a
+// A service leaves its GPUs idle, and lends them. A job of its queue runs over one of them until
+// the service is busy again: it has half of the two minutes that the service grants to write a
 // checkpoint, and is stopped.
 func Example_lend() {
 	sched := newExample()
