@@ -219,8 +219,21 @@ func (c *Checker) hasNoTime(rep *replica, cause berth.CauseCode) bool {
 	return cause == berth.CauseGivenBack && rep.quiet.by <= c.now
 }
 
+// endVainStarts ends the starts of borrowers that have to give back, and of which no member is left
+// to be stopped: no order is given for that.
+func (c *Checker) endVainStarts() {
+	for _, rep := range c.borrowers.sorted() {
+		starts := rep.state == berth.ReplicaBinding || rep.state == berth.ReplicaRepairing
+		if starts && rep.quiet.by != 0 && !rep.has(binding) && !rep.has(running) {
+			c.saw("a borrower gives back of which nobody is left")
+			c.stop(rep, berth.CauseGivenBack)
+		}
+	}
+}
+
 // givenBack: after a pass each borrower that may not stay is on its way out, and in time.
 func (c *Checker) givenBack() error {
+	c.endVainStarts()
 	for _, rep := range c.borrowers.sorted() {
 		if rep.state == berth.ReplicaPending || rep.state == berth.ReplicaReleasing {
 			continue

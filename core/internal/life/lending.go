@@ -188,6 +188,7 @@ func (l *Life) LendingDue(rep *record.Replica) {
 	if !rep.Holds() || rep.State == berth.ReplicaReleasing || l.isGoneBy(rep, by) {
 		return
 	}
+	overruns := rep.Overruns()
 	if rep.Asked() { // for another cause, and with more time than there is
 		rep.Leaves = false
 		l.WithdrawRequest(rep)
@@ -199,6 +200,9 @@ func (l *Life) LendingDue(rep *record.Replica) {
 	}
 	rep.Leaves = true
 	l.Stop(rep, cause, min(l.state.GraceOf(rep), by.Sub(l.state.Now)))
+	if end, _ := rep.RunsUntil(); overruns { // its limit holds all the same
+		l.state.SetLimit(rep, end)
+	}
 }
 
 // whyGivenBack says what became of the first GPU that a borrower cannot keep.

@@ -117,6 +117,15 @@ func UsedMilli(h *gang.Hold, n *Node) int64 {
 	return ChargeOf(h, n).GPUMilli
 }
 
+// BookedOn is the product with whose GPUs the use of a hold is booked: those that its queue is
+// charged for, or that are another's.
+func BookedOn(h *gang.Hold, n *Node) quota.ProductIndex {
+	if h.Share.Over {
+		return n.Product
+	}
+	return ChargeOf(h, n).Product
+}
+
 // ChargeOf is what a hold costs its queue. A share costs its part of a GPU, an instance
 // the part of the memory slices that it has, and a GPU that is borrowed nothing.
 func ChargeOf(h *gang.Hold, n *Node) quota.Charge {
