@@ -25,6 +25,7 @@
 //   - Preempt batch work for a service: [core.Example_preempt]. Drain a node: [core.Example_drain].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
 //   - Reserve GPUs in advance: [core.Example_reserve].
+//   - Run background jobs over GPUs that are held and idle: [core.Example_lend].
 //   - Have run times learned: [core.Example_runTimes]. End jobs at a limit: [core.Example_limit].
 //   - Ask why a job waits: [core.ExampleCore_Explain], [core.ExampleCore_StartPlan].
 //   - Adopt what runs already: [core.Example_adopt].
@@ -327,6 +328,28 @@
 // has ended. Totals.JobsOverrun counts these jobs, and Explain tells until when a gang may run. A
 // job is expected to run for no longer, until it has run for longer than it said.
 //
+// # Idle GPUs
+//
+// A service that waits for users, or a notebook, holds GPUs that do nothing. A job with a [Lend]
+// says that they may be lent, how fast it must have them back, and how much of their memory it uses
+// itself. Background jobs whose claims say [Borrow] are placed over them, one for a GPU, of the
+// same trust domain, with memory for both. A borrower is of class batch, and writes checkpoints or
+// is stopped without one. It is charged for the host alone: the GPU is the lender's, in quota and
+// ledger (LedgerLine.Borrowed). It never gets a free GPU, evicts nobody, and is evicted for nobody.
+//
+// The embedder tells how busy a replica is ([ActivityReported]): the part of the time in which its
+// streaming multiprocessors work, and not "GPU utilization". A replica of which the last report
+// says no more than [Lending].QuietMilli is quiet; after QuietFor its GPUs are lent. One that is
+// busy again goes on undisturbed, and gets no order. Its borrowers are asked for a checkpoint in
+// the next pass, with half of Lend.Within for it, and are stopped then, with [CauseGivenBack]: so
+// tell a report above QuietMilli at once, and run a pass. The same holds where a lender is evicted,
+// moved, scaled down, drained or gone: its GPU is free for others only once the borrower is off it.
+// The borrower waits again, and starts over the next GPU that is idle.
+//
+// Both run on the GPU at the same time. Start the borrower so that it stands back in time slices,
+// or pauses, and keep it to its memory (MemberPlacement.ShareMemoryMiB): no order does that. A
+// fatal fault of a borrower takes its own gang alone, as in time slices.
+//
 // # Preemption
 //
 // Preemption is on unless Preemption.Mode says otherwise. A job that fits nowhere may take the
@@ -509,6 +532,8 @@
 //   - cost, gain: what a preemption loses and wins, in GPU time ([Weighing], [GainPolicy]).
 //   - cooldown: the time for which a victim is not evicted again ([Preemption]).
 //   - withdraw: to take a request for a checkpoint back ([Withdraw]).
+//   - lender, borrower of a GPU: the job that holds it and leaves it idle, and the one that runs
+//     over it meanwhile ([Lend], [Borrow]). A queue that borrows is another thing ([Preemption]).
 //   - reservation: nodes set aside, for a gang that waits or in advance ([Reservation]).
 //   - backfill: a job on reserved nodes that ends in time ([Policy]).
 //   - GPU hold: a GPU that takes no new members until it is empty ([Geometry]).
@@ -526,7 +551,8 @@
 //
 // # What this version does not do
 //
-// No running job is stopped for a reservation that was made in advance or for a Repartition. A gang
+// No running job is stopped for a reservation that was made in advance or for a Repartition. A
+// borrower of a GPU is not stopped for what it has of the host, and has no surplus. A gang
 // moves whole: all of it stops and starts again if one member has to go elsewhere. A node has GPUs
 // of one product. A requirement that is not kept is refused with [ErrUnsupported], never ignored.
 //
@@ -538,6 +564,7 @@
 // [core.Example_drain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Drain
 // [core.Example_metrics]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Metrics
 // [core.Example_divideGPUs]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-DivideGPUs
+// [core.Example_lend]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Lend
 // [core.Example_reserve]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Reserve
 // [core.Example_runTimes]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-RunTimes
 // [core.ExampleCore_Explain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.Explain

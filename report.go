@@ -92,9 +92,10 @@ type GPUCount struct {
 	// StrandedMilli is the part of FreeMilli on which no waiting member fits by itself: the
 	// fragmentation. Zero when no job waits.
 	StrandedMilli int64 `json:"strandedMilli"`
-	// LendableMilli is the part of HeldMilli that is held by jobs that lend, and idle: lent, or to be
-	// had by borrowers. BorrowedMilli is what borrowers have of it, or have to give back yet. A
-	// borrower counts in no other field.
+	// LendableMilli is the part of HeldMilli that is held by jobs that lend, and idle: lent, or to
+	// be had by borrowers. BorrowedMilli is what borrowers have of it, or have to give back yet. A
+	// borrower counts in no other field: what it has yet to give back after its lender is gone is
+	// out of service until then.
 	LendableMilli int64 `json:"lendableMilli,omitempty"`
 	BorrowedMilli int64 `json:"borrowedMilli,omitempty"`
 }

@@ -75,7 +75,8 @@
 //     timeout drops its job, a job ends at its limit, an order that was not reported in time
 //     expires.
 //  3. mend (core): replicas that need an order whatever else happens. Members are repaired or
-//     released, requests for a checkpoint withdrawn.
+//     released, requests for a checkpoint withdrawn. Then lend (core): what is held and idle is
+//     lent, and borrowers are told to give back.
 //  4. TellCapacity (books): the quota tree learns what the fleet has.
 //  5. rank (core): the profiles of instances are weighed by what is in demand.
 //  6. Relocate (evict): another place for gangs that have to leave theirs.
@@ -94,7 +95,8 @@
 //  15. Backfill (search): what waits is tried on nodes that are set aside, if it ends in time.
 //  16. Preempt (evict): victims or moves for what still waits, in policy order.
 //  17. EndPartialResumes (search): no gang that waits keeps a part of what another waits for.
-//  18. mend again: victims that are stopped at once, and requests that are withdrawn.
+//  18. mend again: victims that are stopped at once, and requests that are withdrawn; and lend
+//     again, for borrowers of what has to leave.
 //
 // What became free where a reservation ended within the pass is for the next one to look at.
 //

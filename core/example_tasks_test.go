@@ -91,6 +91,39 @@ func Example_limit() {
 	// it is known: false overrun: 1
 }
 
+// A service leaves its GPUs idle, and lends them. A job of its queue runs over one of them until
+// the service is busy again: it has half of the two minutes that the service grants to write a
+// checkpoint, and is stopped.
+func Example_lend() {
+	sched := newExample()
+	web := berth.Job{
+		ID: "web", Queue: "research", Class: berth.ClassLatencyCritical, Service: &berth.Service{Replicas: 1},
+		Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(2)}},
+		Lend:   &berth.Lend{Within: 2 * berth.Minute, MemoryMiB: 20_000},
+	}
+	tune := berth.Job{
+		ID: "tune", Queue: "research", Checkpoint: berth.Checkpoint{Supported: true},
+		Groups: []berth.Group{{Members: 1, Claim: berth.BorrowedGPU(40_000)}},
+	}
+	mustApply(sched, morning, berth.JobSubmitted{Job: web}, berth.JobSubmitted{Job: tune})
+	pass(sched, morning)
+	mustApply(sched, morning, berth.ActivityReported{Job: "web", Incarnation: 1, ActiveMilli: 10})
+	pass(sched, morning.Add(berth.Minute)) // quiet for long enough
+	gpus := sched.Report().GPUs
+	fmt.Println("held:", gpus.HeldMilli, "lendable:", gpus.LendableMilli, "borrowed:", gpus.BorrowedMilli)
+
+	busy := morning.Add(berth.Hour)
+	mustApply(sched, busy, berth.ActivityReported{Job: "web", Incarnation: 1, ActiveMilli: 800})
+	pass(sched, busy) // the checkpoint is written at once
+	pass(sched, busy.Add(berth.Second))
+	// Output:
+	// 0s: bind web n1[0-1] (fits)
+	// 1m0s: bind tune n1[0] (fits)
+	// held: 2000 lendable: 2000 borrowed: 1000
+	// 1h0m0s: requestCheckpoint tune (given-back)
+	// 1h0m1s: release tune (given-back)
+}
+
 // A node is drained: its gang is asked for a checkpoint, stopped, and started again in the place
 // that was kept for it meanwhile.
 func Example_drain() {

@@ -59,7 +59,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.evict.Preempt()
 	c.search.EndPartialResumes()
 	c.mend() // victims that are stopped at once, and requests that are withdrawn
-	c.lend() // who stands over what has to leave
+	c.lend() // borrowers of what has to leave
 	c.agenda.EndPass()
 	c.state.ReopenOpened()
 	return c.state.HandOver(), nil

@@ -72,6 +72,7 @@ var roomRules = map[string]roomRule{
 			"Opened":     "from the nodes that are saved as Freed",
 			"FreedNodes": "from the nodes that are saved as Freed",
 			"Todo":       "from the states of replicas and members",
+			"Lending":    "empty between events and passes",
 			"Backoffs":   "counts timers",
 			"Timers":     "from the deadlines of orders, the backoffs and the gang timeouts",
 			"out":        "nil between passes",

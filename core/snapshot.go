@@ -238,7 +238,7 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		func() *berth.Error { return c.life.RestoreVictims(noted) },
 		func() *berth.Error { return c.backlog.RestorePlans(noted) },
 		func() *berth.Error { return c.life.RestoreStrays(noted) },
-		c.life.RestoreLending,
+		func() *berth.Error { return c.life.RestoreLending(noted) },
 		func() *berth.Error { c.backlog.RestoreBlocked(s.Jobs); return nil },
 		func() *berth.Error { return c.state.RestoreFreed(s.Nodes) },
 		func() *berth.Error { return c.backlog.RestoreStalled(noted) },

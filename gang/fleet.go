@@ -22,7 +22,8 @@ import (
 //  2. A node counts in the tree with the number of its healthy undivided GPUs that
 //     nobody holds, no borrower either, or as taking no work if it is not schedulable.
 //  3. The index of shared GPUs has exactly those that can take more: compute left, or
-//     lent and without a borrower, healthy, on a schedulable node. So has the index of divided GPUs.
+//     lent and without a borrower, healthy, on a schedulable node. So has the index of
+//     divided GPUs.
 //  4. What is in use of the host of a node is the sum over its holds.
 type Fleet struct {
 	tree  *topology.Tree
@@ -103,7 +104,7 @@ type nodeState struct {
 	divided     uint64 // GPUs divided into instances
 	seated      uint64 // GPUs of which instances are held
 	lent        uint64 // GPUs that may have a borrower while they are held whole
-	borrowed    uint64 // GPUs that have one, whoever holds them beside
+	borrowed    uint64 // GPUs that have one, held whole beside or not
 	vacated     uint64 // GPUs whose holder is imagined gone, and the borrower with it
 	slots       []slot // one for each GPU
 	choose      func(free uint64, k int) uint64

@@ -15,8 +15,8 @@ import (
 //	free = healthy - W - S - D - (B - V)
 //
 // and a new borrower goes to healthy GPUs of W and L that are not in B. So a GPU that a borrower
-// still holds is not free, whoever let go of it; and while a plan is made in which the lender is
-// gone, so is its borrower, as it is asked to go at the same instant.
+// still holds is not free, also once its lender is gone; and while a plan is made in which the
+// lender is gone, so is its borrower, as it is asked to go at the same instant.
 
 // loan is what of a GPU is lent, or borrowed.
 type loan struct {
@@ -88,8 +88,8 @@ func (f *Fleet) Borrowed(n topology.NodeIndex) uint64 {
 	return f.nodes[n].borrowed
 }
 
-// SetVacated says of GPUs whether their holder is imagined gone, and a borrower with it: the borrower
-// is not in the way of others then. A node that is not there is passed over.
+// SetVacated says of GPUs whether their holder is imagined gone, and a borrower with it: the
+// borrower is not in the way of others then. A node that is not there is passed over.
 func (f *Fleet) SetVacated(n topology.NodeIndex, gpus uint64, gone bool) {
 	if f.checkNode(n) != nil {
 		return
@@ -136,7 +136,7 @@ func (f *Fleet) checkOver(h *Hold) error {
 	return nil
 }
 
-// checkOverHeld refuses the hold of a borrower that cannot be, whoever says so.
+// checkOverHeld refuses the hold of a borrower that cannot be, also where it is told.
 func (f *Fleet) checkOverHeld(h *Hold) error {
 	state := &f.nodes[h.Node]
 	switch {

@@ -134,8 +134,8 @@ func (s *nodeState) chooseGPU(share *Share) int {
 
 // placeShare places one more member of a group with shares in a domain: on the
 // fullest GPU of its owner that has enough left, or, if none has, on a GPU that
-// nobody holds, by the rule for single GPUs. A share over a lent GPU opens none. Ties go to the class that comes first,
-// the smaller name of the node and the lower GPU.
+// nobody holds, by the rule for single GPUs. A share over a lent GPU opens none. Ties go to
+// the class that comes first, the smaller name of the node and the lower GPU.
 func (f *Fleet) placeShare(d topology.DomainIndex, group int) bool {
 	s := &f.search
 	g := &s.request.Groups[group]

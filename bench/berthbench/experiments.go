@@ -13,6 +13,7 @@ import (
 	"github.com/berth-sched/berth/bench/experiments/preempt"
 	"github.com/berth-sched/berth/bench/experiments/scale"
 	"github.com/berth-sched/berth/bench/experiments/steady"
+	"github.com/berth-sched/berth/bench/experiments/utilisation"
 	"github.com/berth-sched/berth/bench/experiments/week"
 	"github.com/berth-sched/berth/bench/study"
 )
@@ -44,6 +45,7 @@ var experiments = []experiment{
 	{"steady", "how long tasks of the openb trace wait that come and leave, by policy of placement in the core", of(steady.Defaults, steady.Run), steady.Help},
 	{"philly", "how long jobs wait over three months of Philly's trace, by policy, on a shared fleet and on private shares", of(philly.Defaults, philly.Run), philly.Help},
 	{"preempt", "the victims of bursts of inference on a full fleet, and what preemption costs, by policy", of(preempt.Defaults, preempt.Run), preempt.Help},
+	{"utilisation", "how much of a service's GPU time is used: sharing space, and lending idle time to batch jobs", of(utilisation.Defaults, utilisation.Run), utilisation.Help},
 	{"day", "what each change of policy gives on the reference day, and what FIFO and EASY backfill do", of(day.Defaults, day.Run), day.Help},
 	{"grid", "where berth wins and loses against EASY backfill: a hundred cells of fleet, load and what is known", of(grid.Defaults, grid.Run), grid.Help},
 	{"expected", "how often jobs start by the instants that were told as expected, over the cells of the grid", of(grid.ExpectedDefaults, grid.RunExpected), grid.ExpectedHelp},

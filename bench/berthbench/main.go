@@ -82,7 +82,7 @@ func names() []string {
 func usage(w io.Writer) {
 	fmt.Fprint(w, "usage: berthbench EXPERIMENT [flags]\n\n")
 	for _, e := range experiments {
-		fmt.Fprintf(w, "  %-8s %s\n", e.name, e.summary)
+		fmt.Fprintf(w, "  %-11s %s\n", e.name, e.summary)
 	}
 	fmt.Fprint(w, "\nberthbench EXPERIMENT -h lists the flags of one. With -verify its findings decide the exit status.\n")
 }

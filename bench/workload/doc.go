@@ -37,4 +37,7 @@
 // Rows are read as the simulator asks for them. Where the format promises the order of
 // time, a trace of any length takes the same memory; where it does not, all rows are
 // kept.
+//
+// [GenAI] reads another kind of day, a [ServiceDay]: what the pods of a service did with their
+// GPUs.
 package workload

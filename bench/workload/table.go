@@ -169,6 +169,11 @@ func (t *table) skip(reason string) {
 	t.skips.Add(t.file, t.in.line(), reason)
 }
 
+// limit keeps that the current row is one too many of something.
+func (t *table) limit(reason string) {
+	t.err = &TraceError{File: t.file, Line: t.in.line(), Kind: ErrLimit, Reason: reason}
+}
+
 // text returns the value of a column as it stands, empty if there is no such column. It
 // holds on to the whole row: what is kept should be cloned.
 func (t *table) text(c column) string {

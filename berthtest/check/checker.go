@@ -172,6 +172,7 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Order) error {
 	c.enlarged, c.losses, c.outranked = false, nil, nil
 	c.expire()
 	c.noteLoans()
+	c.endVainStarts()
 	for _, a := range actions {
 		if err := c.ordered(a); err != nil {
 			return err

@@ -30,6 +30,9 @@ func (c *Checker) expire() {
 			continue
 		}
 		_, bind := rep.order.(berth.Bind)
+		if by := rep.quiet.noted; bind && rep.quiet.by != 0 && by < rep.order.Header().Deadline {
+			continue // it has had to give back before
+		}
 		asked := rep.asked()
 		c.close(rep)
 		switch {

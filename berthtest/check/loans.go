@@ -4,10 +4,12 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/internal/protocol"
 )
 
-// This file is about GPUs that are held and idle, as the comments of Lend and Borrow state it: who
-// may stand over them, and by when they are given back. It keeps its own account of who is quiet.
+// This file is about GPUs that are held and idle, as the comments of Lend and Borrow state it:
+// which jobs may stand over them, and by when they are given back. It keeps its own account of
+// activity.
 
 // loans is what is known of what is lent and borrowed.
 type loans struct {
@@ -20,10 +22,10 @@ type quiet struct {
 	// told: an activity was reported in this life. since is since when it is quiet; 0: it is not.
 	told  bool
 	since berth.Time
-	// within is the least span of the lenders of a borrower, when it last stood. by is by when it is
-	// stopped; 0: it may stay.
-	within berth.Duration
-	by     berth.Time
+	// within is the least span of the lenders of a borrower, as it last stood. by is the instant at
+	// which it is stopped at the latest, as was found at noted; 0: it may stay.
+	within    berth.Duration
+	by, noted berth.Time
 }
 
 // isBorrower reports whether a job stands over what others hold.
@@ -117,7 +119,7 @@ func (c *Checker) mayStandOver(m *member) error {
 	return nil
 }
 
-// notBorrowed: a GPU that a borrower holds is given to nobody else, whoever let go of it.
+// notBorrowed: a GPU that a borrower holds is given to nobody else, also once its lender is gone.
 func (c *Checker) notBorrowed(m *member) error {
 	for _, i := range m.at.GPUs.Indexes() {
 		if other := m.node.gpus[i].over; other != nil && other != m {
@@ -162,7 +164,7 @@ func (c *Checker) noteLoans() {
 		case ok:
 			rep.quiet.within, rep.quiet.by = within, 0
 		case rep.quiet.by == 0:
-			rep.quiet.by = max(c.now.Add(rep.quiet.within/2), 1)
+			rep.quiet.by, rep.quiet.noted = max(c.now.Add(rep.quiet.within/2), 1), max(c.now, 1)
 			c.saw("a borrower has to give back while " + rep.doing())
 		}
 	}
@@ -191,14 +193,47 @@ func (c *Checker) leftToGiveBack(rep *replica) berth.Duration {
 	return min(c.grace(rep), rep.quiet.by.Sub(c.now))
 }
 
-// hasNoTime reports whether a borrower is stopped without a request for a checkpoint: it does not run
-// yet, or has to be stopped at once.
+// endStart: a borrower that is being started is stopped at once if it has to give back, whatever
+// order is out.
+func (c *Checker) endStart(a berth.Order) error {
+	h := a.Header()
+	rep := c.find(gangKey{h.Job, h.Replica})
+	if _, stops := a.(berth.Release); !stops || rep == nil || h.Cause.Code != berth.CauseGivenBack {
+		return nil
+	}
+	if rep.state != berth.ReplicaBinding && rep.state != berth.ReplicaRepairing {
+		return nil
+	}
+	c.saw("a borrower gives back before it runs")
+	if err := c.mustGiveBack(rep, h); err != nil {
+		return err
+	}
+	c.signal(rep, protocol.SignalStop)
+	c.stop(rep, berth.CauseGivenBack)
+	return nil
+}
+
+// hasNoTime reports whether a borrower that runs is stopped without a request for a checkpoint, as
+// there is no time for one.
 func (c *Checker) hasNoTime(rep *replica, cause berth.CauseCode) bool {
-	return cause == berth.CauseGivenBack && (rep.state != berth.ReplicaRunning || rep.quiet.by <= c.now)
+	return cause == berth.CauseGivenBack && rep.quiet.by <= c.now
+}
+
+// endVainStarts ends the starts of borrowers that have to give back, and of which no member is left
+// to be stopped: no order is given for that.
+func (c *Checker) endVainStarts() {
+	for _, rep := range c.borrowers.sorted() {
+		starts := rep.state == berth.ReplicaBinding || rep.state == berth.ReplicaRepairing
+		if starts && rep.quiet.by != 0 && !rep.has(binding) && !rep.has(running) {
+			c.saw("a borrower gives back of which nobody is left")
+			c.stop(rep, berth.CauseGivenBack)
+		}
+	}
 }
 
 // givenBack: after a pass each borrower that may not stay is on its way out, and in time.
 func (c *Checker) givenBack() error {
+	c.endVainStarts()
 	for _, rep := range c.borrowers.sorted() {
 		if rep.state == berth.ReplicaPending || rep.state == berth.ReplicaReleasing {
 			continue

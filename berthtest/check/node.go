@@ -25,13 +25,13 @@ type node struct {
 	members     []*member
 }
 
-// A gpu has one member that holds it whole, and maybe one that borrows it, or members that share it or hold instances
-// of it, or none.
+// A gpu has one member that holds it whole, and maybe one that borrows it, or members that share it
+// or hold instances of it, or none.
 type gpu struct {
 	whole  *member
 	shares []*member
-	// over stands over what another holds whole, or has yet to give that back. vacated: its lender is
-	// imagined gone, and it with that.
+	// over stands over what another holds whole, or has yet to give that back. vacated: its lender
+	// is imagined gone, and it with that.
 	over    *member
 	vacated bool
 	divided

@@ -127,7 +127,7 @@ func (c *Checker) couldBecome(rep *replica) (*node, int) {
 	g := &j.spec.Groups[0]
 	t := &g.Topology
 	plain := t.Spread == "" && t.Balance == "" && !t.RailAligned && len(t.Segments) == 0
-	if !plain || g.Claim.GPUs > 1 || minimum(g) > 1 || c.byProduct(j.queue) {
+	if !plain || g.Claim.GPUs > 1 || g.Claim.Borrow != nil || minimum(g) > 1 || c.byProduct(j.queue) {
 		return nil, 0
 	}
 	if _, admitted := c.admits(j.queue, g, 1, ""); !admitted {

@@ -121,6 +121,7 @@ var stories = []string{
 	"212-labels-of-one-value", "232-a-spare-for-a-gang-that-backs-off", "242-burn-in-behind-many",
 	"254-a-repair-leaves-what-is-not-lent", "270-instances-of-one-product", "282-rather-there",
 	"312-growth-ends-a-round-of-bids", "341-a-special-pool-repels-what-does-not-name-it",
+	"366-a-lender-is-preempted",
 }
 
 // notHandedOut are places of answers that no story reaches, and why.
@@ -129,6 +130,7 @@ var notHandedOut = map[string]string{
 	"Job.Job.Topology.Segments[].Level":                        "are for groups, and not for jobs",
 	"StartPlan.Choice.Keeps[].Claim.MinInstance.MinSMs":        noInstances,
 	"StartPlan.Choice.Keeps[].Claim.MinInstance.MinMemoryMiB":  noInstances,
+	"StartPlan.Choice.Keeps[].Claim.Borrow.MemoryMiB":          "is not what kinds are made of: nothing is kept free for a borrower",
 	"StartPlan.Choice.Keeps[].Claim.Share.Mode":                asProducts,
 	"StartPlan.Choice.Keeps[].Claim.Share.GPUMilli":            asProducts,
 	"StartPlan.Choice.Keeps[].Claim.Share.MemoryMiB":           asProducts,

@@ -92,6 +92,9 @@ func (a *arguments) minInstance() *berth.MinInstance {
 // parseHeld reads n1[3:1g.10gb@2:1], a place with an instance, or what parsePlace reads.
 func parseHeld(text string) (berth.MemberPlacement, error) {
 	p := berth.MemberPlacement{}
+	if rest, borrowed := strings.CutSuffix(text, ":borrowed]"); borrowed {
+		p.Borrowed, text = true, rest+"]"
+	}
 	if at := strings.IndexByte(text, ':'); at >= 0 && strings.HasSuffix(text, "]") {
 		instance, err := mig.ParsePlacement(text[at+1 : len(text)-1])
 		if err != nil {

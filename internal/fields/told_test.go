@@ -249,6 +249,7 @@ var notKept = map[string]string{
 	"NodeUpdated.Node.GPUs[].Mode":               known,
 	"NodeUpdated.Node.GPUs[].Instances[]":        known,
 	"JobObserved.Running[].Members[].ShareMilli": "is what the claim says",
+	"JobObserved.Running[].Members[].Borrowed":   "is what the claim says",
 }
 
 const (

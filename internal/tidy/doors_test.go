@@ -9,12 +9,12 @@ type doorsOf struct{ changes, asks []string }
 var doors = map[string]doorsOf{
 	"gang.Fleet": {
 		changes: []string{
-			"AddNode", "Adopt", "Hold", "Place", "Release", "ReleaseAll", "RemoveNode",
-			"SetBreakCost", "SetChooser", "SetClass", "SetHealthy", "SetHost", "SetLoss", "SetPartitioning", "SetRanking", "SetSchedulable", "SetScorer", "Together",
+			"AddNode", "Adopt", "Hold", "Lend", "Place", "Release", "ReleaseAll", "RemoveNode",
+			"SetBreakCost", "SetChooser", "SetClass", "SetHealthy", "SetHost", "SetLoss", "SetPartitioning", "SetRanking", "SetSchedulable", "SetScorer", "SetVacated", "Together",
 		},
 		asks: []string{
-			"AppendLeft", "BreakCost", "Check", "CheckHolds", "CheckTags", "Diagnose", "DiagnoseLevels", "EachFaulty", "Fits", "FreeMask", "Healthy", "Idle",
-			"HostFree", "LossOn", "Partitioning", "Plain", "Schedulable", "ShareLeft", "Sound", "StockOf", "Stocks", "Taken", "Tree", "Validate",
+			"AppendLeft", "Borrowed", "BreakCost", "Check", "CheckHolds", "CheckTags", "Diagnose", "DiagnoseLevels", "EachFaulty", "Fits", "FreeMask", "Healthy", "Idle",
+			"HostFree", "Lent", "LossOn", "Partitioning", "Plain", "Schedulable", "ShareLeft", "Sound", "StockOf", "Stocks", "Taken", "Tree", "Validate",
 		},
 	},
 	"quota.Tree": {
@@ -40,7 +40,7 @@ var hostFiles = []string{"job.go", "node.go"}
 
 // deviceMemory are the structs, and the package, of which MemoryMiB is that of a GPU, or of a part
 // of one.
-var deviceMemory = []string{".GPU", ".Share", "gang.Share", "mig"}
+var deviceMemory = []string{".GPU", ".Share", ".Borrow", ".Lend", "gang.Share", "mig"}
 
 // parts are the parts of records, each with the rooms that assign it; core is among them where
 // a part notes what an event says.
@@ -54,6 +54,7 @@ var parts = map[string][]string{
 	"core/internal/record.ReservePart":      {"core/internal/record", "core/internal/search"},
 	"core/internal/record.LookPart":         {"core/internal/record", "core/internal/search"},
 	"core/internal/record.EvictionPart":     {"core/internal/life"},
+	"core/internal/record.LendingPart":      {"core/internal/life"},
 	"core/internal/record.BidPart":          {"core/internal/record", "core/internal/evict"},
 	"core/internal/record.StartPart":        {"core/internal/search", "core"},
 	"core/internal/record.JobPart":          {"core/internal/life", "core"},
@@ -93,7 +94,9 @@ var notByOwners = map[string]string{
 	"core/internal/admission.Admission.restoreReplica: core/internal/record.ReservePart":  restores,
 	"core/internal/admission.Admission.restoreReplica: core/internal/record.RetryPart":    restores,
 	"core/internal/admission.Admission.restoreReplica: core/internal/record.EvictionPart": restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.LendingPart":  restores,
 	"core/internal/state.State.SetLimit: core/internal/record.EvictionPart":               "LimitAt goes with its timer",
+	"core/internal/state.State.SetLendAt: core/internal/record.LendingPart":               "LendAt goes with its timer",
 	"core/internal/backlog.Backlog.restoreBid: core/internal/record.BidPart":              restores,
 	"core/internal/backlog.Backlog.RestoreStalled: core/internal/record.ReservePart":      restores,
 	"core/internal/backlog.Backlog.restoreGangReservation: core/internal/record.SpanPart": restores,

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-sched/berth/gang"
 )
 
-// explainLoans adds to an explanation what of a replica is lent, and to whom, and by when a borrower
-// has to give back.
+// explainLoans adds to an explanation what of a replica is lent, its borrowers, and by when a
+// borrower has to give back.
 func (an *Answers) explainLoans(rep *record.Replica, out *berth.ReplicaExplanation) {
 	out.GiveBackBy = rep.Lending.Get().GiveBackBy
 	if rep.Job.Spec.Lend == nil {

@@ -43,8 +43,11 @@ type need struct {
 
 // wait enters what waits in a bucket, unless it is entered with another bucket of its shape.
 func (ns *needs) wait(b *record.Bucket) {
-	ns.some = true
 	s := b.Shape
+	if s.Borrows { // what is free is nothing to it
+		return
+	}
+	ns.some = true
 	if ns.answers.state.Compile(s); !ns.easiest.Has(&s.Ease) && b == s.Buckets[0] {
 		ns.easiest.Note(&s.Ease)
 		ns.gather(s)
@@ -55,7 +58,7 @@ func (ns *needs) wait(b *record.Bucket) {
 func (ns *needs) gather(s *record.Shape) {
 	for i := range s.Minimum.Groups {
 		g := &s.Minimum.Groups[i]
-		if !g.Claim.WantsDevice() || g.Claim.Share.Over { // what is lent is not free
+		if !g.Claim.WantsDevice() {
 			continue
 		}
 		n, of := need{Group: g}, spot{}

@@ -25,9 +25,10 @@ func (bk *Books) account(rep *record.Replica, n *record.Node) quota.LedgerKey {
 // is charged once.
 type bill struct {
 	charge      quota.Charge
-	usedMilli   int64        // of GPUs: what is charged, or what is another's
-	activeMilli int64        // the busy part of that
-	node        *record.Node // of the last one
+	usedMilli   int64              // of GPUs: what is charged, or what is another's
+	activeMilli int64              // the busy part of that
+	product     quota.ProductIndex // on which it is booked
+	node        *record.Node       // of the last one
 }
 
 func (b *bill) add(rep *record.Replica, h *gang.Hold, n *record.Node) {
@@ -36,7 +37,7 @@ func (b *bill) add(rep *record.Replica, h *gang.Hold, n *record.Node) {
 	b.usedMilli += used
 	b.activeMilli += activeOf(rep, used)
 	if b.node == nil {
-		b.charge = charge
+		b.charge, b.product = charge, record.BookedOn(h, n)
 	} else {
 		b.charge = b.charge.Plus(charge)
 	}
@@ -48,7 +49,7 @@ func activeOf(rep *record.Replica, milli int64) int64 { return milli * rep.Activ
 
 // takes reports whether a hold can be on the bill.
 func (b *bill) takes(h *gang.Hold, n *record.Node) bool {
-	return b.node == nil || record.ChargeOf(h, n).Product == b.charge.Product
+	return b.node == nil || record.BookedOn(h, n) == b.product
 }
 
 // charge charges a replica's queue for a bill from now on; sign -1: no longer.

@@ -267,7 +267,7 @@ func TrustDomainOf(tenant berth.TenantID, queue berth.QueueID) TrustDomain {
 type OwnerKey struct {
 	TrustDomain
 	Mode berth.ShareMode
-	// Lent: the GPU is held whole by another, who lends it.
+	// Lent: the GPU is held whole by another, which lends it.
 	Lent bool
 }
 

@@ -6,24 +6,29 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/internal/limits"
 )
 
 // What is held and idle is lent, and given back.
 //
-// The law. A replica r of a job that lends is quiet at t if the last report of its present life says
-// so. It lends while it is quiet and runs undisturbed (Replica.Lends), but for members that are being
-// stopped or stand on a node that is being drained (Member.Lends). Its GPUs are lent to newcomers, as
-// long as it lends, once it was quiet for Policy.Lending.QuietFor. A borrower b stands if each of its
-// GPUs is held by a member that lends, and none of its members is on a node that is being drained.
-// When it comes not to stand, at t, it is given until
+// The law. A replica r of a job that lends is quiet at t if the last report of its present life
+// says so. It lends while it is quiet and runs undisturbed (Replica.Lends), but for members that
+// are being stopped or stand on a node that is being drained (Member.Lends). Its GPUs are lent to
+// newcomers while it lends, once it was quiet for Policy.Lending.QuietFor. A borrower b stands if
+// each of its GPUs is held by a member that lends, and none of its members is on a node that is
+// being drained. When it comes not to stand, at t, it is given until
 //
 //	by = t + (the least Within of its lenders) / 2
 //
-// to write a checkpoint, and is stopped then, in its next pass if it writes none, or does not run yet.
+// to write a checkpoint, and is stopped then; if it writes none, or does not run yet, in the next
+// pass.
 //
-// What follows from the records is brought up to date after each event and within each pass
-// (SettleLoans), so that by counts from the event itself. Orders are for a pass (LendingDue).
+// The case: a service that is idle at night, and training jobs that run over it until it is busy.
+//
+// Rejected: to have a pass look at all that is lent. What follows from the records is brought up to
+// date after each event and within each pass, where something was noted (SettleLoans), so that by
+// counts from the event itself. Orders are for a pass (LendingDue).
 
 // ActivityReported notes how busy a replica is that may lend.
 func (l *Life) ActivityReported(e berth.ActivityReported) *berth.Error {
@@ -66,6 +71,8 @@ func (l *Life) weighActivity(rep *record.Replica) {
 		p.QuietSince, p.Lent = 0, false
 	case p.QuietSince == 0:
 		p.QuietSince = max(l.state.Now, 1) // 0 is none
+	default:
+		p.Lent = p.Lent && l.lendsFrom(p.QuietSince) <= l.state.Now // the policy may ask for longer
 	}
 	if rep.Lending.Set(p); p.QuietSince != 0 && !p.Lent {
 		at = l.lendsFrom(p.QuietSince)
@@ -79,8 +86,8 @@ func (l *Life) lendsFrom(since berth.Time) berth.Time {
 	return since.Add(max(l.state.Config.Policy.Lending.QuietFor, 0))
 }
 
-// SettleLoans brings up to date what is lent, and who has to give back by when, where something has
-// changed. It gives no order.
+// SettleLoans brings up to date what is lent, and by when borrowers have to give back, where
+// something has changed. It gives no order.
 func (l *Life) SettleLoans() {
 	for {
 		rep, some := l.state.NextLending()
@@ -161,8 +168,8 @@ func (l *Life) settleBorrower(rep *record.Replica) {
 	}
 }
 
-// isGoneBy reports whether a borrower was asked for a checkpoint for another cause, with no more time
-// than it has. If that request is withdrawn, it is looked at again.
+// isGoneBy reports whether a borrower was asked for a checkpoint for another cause, with no more
+// time than it has. If that request is withdrawn, it is looked at again.
 func (l *Life) isGoneBy(rep *record.Replica, by berth.Time) bool {
 	return rep.Asked() && rep.Order.Header().Deadline <= by
 }
@@ -181,6 +188,7 @@ func (l *Life) LendingDue(rep *record.Replica) {
 	if !rep.Holds() || rep.State == berth.ReplicaReleasing || l.isGoneBy(rep, by) {
 		return
 	}
+	overruns := rep.Overruns()
 	if rep.Asked() { // for another cause, and with more time than there is
 		rep.Leaves = false
 		l.WithdrawRequest(rep)
@@ -192,6 +200,9 @@ func (l *Life) LendingDue(rep *record.Replica) {
 	}
 	rep.Leaves = true
 	l.Stop(rep, cause, min(l.state.GraceOf(rep), by.Sub(l.state.Now)))
+	if end, _ := rep.RunsUntil(); overruns { // its limit holds all the same
+		l.state.SetLimit(rep, end)
+	}
 }
 
 // whyGivenBack says what became of the first GPU that a borrower cannot keep.
@@ -216,63 +227,47 @@ func (l *Life) whyGivenBack(rep *record.Replica) string {
 	return ""
 }
 
-// endLending forgets what was known of a replica that holds nothing any more.
-func (l *Life) endLending(rep *record.Replica) {
-	l.state.SetLendAt(rep, 0)
-	rep.Lending.Set(record.LendingPart{})
-}
-
 // RestoreLending takes back since when replicas are quiet, and by when they have to give back, and
 // lends what was lent.
-func (l *Life) RestoreLending() *berth.Error {
-	var bad *berth.Error
-	_ = l.state.EachReplica(func(rep *record.Replica) error {
-		p := rep.Lending.Get()
-		at := p.LendAt
-		if p.LendAt = 0; at < 0 || at > limits.MaxFuture {
-			bad = refusal.Of(berth.ErrInvalid, "lendAt", fmt.Sprintf("%d is out of range, for %v", at, rep.Ref()))
-			return bad
-		}
-		rep.Lending.Set(p)
-		l.state.SetLendAt(rep, at)
-		if err := l.lendingNoted(rep); err != nil {
-			bad = refusal.Of(berth.ErrInvalid, "lendAt", fmt.Sprintf("%v: %v", rep.Ref(), err))
-			return bad
+func (l *Life) RestoreLending(noted []state.Noted) *berth.Error {
+	if err := l.state.EachNoted(noted, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+		l.state.RestoreLendAt(rep)
+		if field, why := l.lendingAmiss(rep); field != "" {
+			return refusal.Of(berth.ErrInvalid, field, why)
 		}
 		l.state.NoteLending(rep)
 		return nil
-	})
-	if bad == nil {
-		l.SettleLoans()
+	}); err != nil {
+		return err
 	}
-	return bad
+	l.SettleLoans()
+	return nil
 }
 
-// lendingNoted checks that what is noted of a replica that lends or borrows is what it comes to.
-func (l *Life) lendingNoted(rep *record.Replica) error {
-	p := rep.Lending.Get()
-	switch {
-	case rep.Job.Spec.Lend != nil:
-		due := berth.Time(0)
-		if p.QuietSince != 0 && !p.Lent {
-			due = l.lendsFrom(p.QuietSince)
-		}
-		if p.Within != 0 || p.GiveBackBy != 0 || (p.QuietSince != 0) != l.isQuiet(rep) || p.QuietSince < 0 || p.QuietSince > max(l.state.Now, 1) ||
-			p.Lent && p.QuietSince == 0 || p.LendAt != due {
-			return fmt.Errorf("it is quiet as %+v says, and its activity is %d", p, rep.ActiveMilli)
-		}
-	case rep.Job.Borrows():
-		if p.Reported || p.QuietSince != 0 || p.Lent || p.Within < 0 || p.Within > limits.MaxSpan || p.GiveBackBy < 0 || p.GiveBackBy > limits.MaxFuture ||
-			p.LendAt != 0 && p.GiveBackBy == 0 {
-			return fmt.Errorf("it borrows, and gives back as %+v says", p)
-		}
-	case !p.Nothing():
-		return fmt.Errorf("it neither lends nor borrows, and has %+v", p)
+// lendingAmiss names what is noted of a replica that lends or borrows and cannot be so; empty: all
+// of it can.
+func (l *Life) lendingAmiss(rep *record.Replica) (field, why string) {
+	p, due := rep.Lending.Get(), berth.Time(0)
+	if p.QuietSince != 0 && !p.Lent {
+		due = l.lendsFrom(p.QuietSince)
 	}
-	if !p.Nothing() && rep.State == berth.ReplicaPending {
-		return fmt.Errorf("it waits, and has %+v", p)
+	lends, holds := rep.Job.Spec.Lend != nil, rep.State != berth.ReplicaPending
+	for _, c := range [...]struct {
+		field string
+		ok    bool
+	}{
+		{"activityReported", !p.Reported || lends && holds},
+		{"quietSince", p.QuietSince >= 0 && p.QuietSince <= max(l.state.Now, 1) && (p.QuietSince != 0) == (lends && l.isQuiet(rep))},
+		{"lent", !p.Lent || p.QuietSince != 0 && l.lendsFrom(p.QuietSince) <= l.state.Now},
+		{"borrowedWithin", p.Within >= 0 && p.Within <= limits.MaxSpan && (p.Within == 0 || rep.Job.Borrows() && holds)},
+		{"giveBackBy", p.GiveBackBy >= 0 && p.GiveBackBy <= limits.MaxFuture && (p.GiveBackBy == 0 || rep.Job.Borrows() && holds)},
+		{"lendAt", lends && p.LendAt == due || !lends && (p.LendAt == 0 || p.GiveBackBy != 0 && p.LendAt > 0 && p.LendAt <= max(l.state.Now, 1))},
+	} {
+		if !c.ok {
+			return c.field, fmt.Sprintf("does not go with the rest: %+v, active %d, lends %t, borrows %t", p, rep.ActiveMilli, lends, rep.Job.Borrows())
+		}
 	}
-	return nil
+	return "", ""
 }
 
 // CheckLending checks that what is lent is what is quiet, and that a borrower which may not stay is
@@ -283,8 +278,8 @@ func (l *Life) CheckLending() error {
 		return fmt.Errorf("%d replicas are yet to be looked at for what they lend or borrow", l.state.Lending.Len())
 	}
 	if err := l.state.EachReplica(func(rep *record.Replica) error {
-		if err := l.lendingNoted(rep); err != nil {
-			return err
+		if field, why := l.lendingAmiss(rep); field != "" {
+			return fmt.Errorf("its %s %s", field, why)
 		}
 		for flat := range rep.Members {
 			m := &rep.Members[flat]

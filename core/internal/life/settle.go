@@ -281,7 +281,8 @@ func (l *Life) holdsNothing(rep *record.Replica) {
 	l.state.SetEnd(rep, agenda.Never)
 	l.vacated(rep)
 	rep.ActiveMilli = 0
-	l.endLending(rep)
+	l.state.SetLendAt(rep, 0)
+	rep.Lending.Set(record.LendingPart{})
 	retry := rep.Retry.Get()
 	retry.Backfilled = false
 	rep.Retry.Set(retry)

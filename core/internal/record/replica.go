@@ -72,7 +72,7 @@ type Member struct {
 	// Beneficiary is the replica for which it is stopped while the rest of its gang goes on.
 	Beneficiary *Replica
 	Imagined    bool // gone, by a plan in the making
-	// Lent is to whom its GPUs are lent; 0: they are not.
+	// Lent is the owner of shares to which its GPUs are lent; 0: they are not.
 	Lent gang.Owner
 }
 
@@ -113,13 +113,22 @@ func (rep *Replica) Has(in ...MemberState) bool {
 	return false
 }
 
-// UsedMilli is what a hold uses of GPUs, in thousandths: what it is charged, or all of a GPU that is
-// another's and is charged to that.
+// UsedMilli is what a hold uses of GPUs, in thousandths: what it is charged, or all of a GPU that
+// is another's and is charged to that.
 func UsedMilli(h *gang.Hold, n *Node) int64 {
 	if h.Share.Over {
 		return 1000
 	}
 	return ChargeOf(h, n).GPUMilli
+}
+
+// BookedOn is the product with whose GPUs the use of a hold is booked: those that its queue is
+// charged for, or that are another's.
+func BookedOn(h *gang.Hold, n *Node) quota.ProductIndex {
+	if h.Share.Over {
+		return n.Product
+	}
+	return ChargeOf(h, n).Product
 }
 
 // ChargeOf is what a hold costs its queue. A share costs its part of a GPU, an instance

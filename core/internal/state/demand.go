@@ -32,17 +32,18 @@ func NoteHolds(candidate *preempt.Candidate, p record.Piece) {
 	}
 }
 
-// ChargeOfRun is what the first of some members, those that are of one product, cost their
+// ChargeOfRun is what the first of some members, those that are booked on one product, cost their
 // queue together, and their number. A limit lets a queue have all of them if it lets it have
 // the last, so that they are charged at once.
 func (st *State) ChargeOfRun(members []gang.Member) (sum quota.Charge, run int) {
+	product := record.BookedOn(&members[0].Hold, st.Nodes[members[0].Hold.Node])
 	sum = record.ChargeOf(&members[0].Hold, st.Nodes[members[0].Hold.Node])
 	for run = 1; run < len(members); run++ {
-		charge := record.ChargeOf(&members[run].Hold, st.Nodes[members[run].Hold.Node])
-		if charge.Product != sum.Product {
+		n := st.Nodes[members[run].Hold.Node]
+		if record.BookedOn(&members[run].Hold, n) != product {
 			break
 		}
-		sum = sum.Plus(charge)
+		sum = sum.Plus(record.ChargeOf(&members[run].Hold, n))
 	}
 	return sum, run
 }

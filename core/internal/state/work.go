@@ -85,6 +85,13 @@ func (st *State) SetLendAt(rep *record.Replica, at berth.Time) {
 	}
 }
 
+// RestoreLendAt has a replica be looked at as was saved.
+func (st *State) RestoreLendAt(rep *record.Replica) {
+	if at := rep.Lending.Get().LendAt; at != 0 {
+		st.SetTimer(record.Timer{At: at, Kind: record.TimerLending, Rep: rep})
+	}
+}
+
 // NoteReturning enters a replica among those that back off and come back to where they stood, or
 // takes it out.
 func (st *State) NoteReturning(rep *record.Replica, returns bool) {

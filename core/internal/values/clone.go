@@ -46,7 +46,7 @@ func CloneJob(j *berth.Job) berth.Job {
 	c := *j
 	c.Groups, c.Topology = CloneGroups(j.Groups), CloneTopology(j.Topology)
 	c.SameLabels = slices.Clone(j.SameLabels)
-	c.Service = Copied(j.Service)
+	c.Service, c.Lend = Copied(j.Service), Copied(j.Lend)
 	return c
 }
 
