@@ -323,6 +323,9 @@
 // that is submitted before four have finished is expected to run for as long as it says. A
 // service is expected to run for ever.
 //
+// Job.NonPreemptible has a job never evicted for another. Such jobs of a queue fit into its
+// guarantee together, or wait, so that what the queue has beyond it can always be reclaimed.
+//
 // Job.MaxRuntime is a time limit that is enforced, as that of Slurm is: at the end of it the
 // gang is released with [CauseMaxRuntime], after a last checkpoint if it writes any, and the job
 // has ended. Totals.JobsOverrun counts these jobs, and Explain tells until when a gang may run. A

@@ -39,6 +39,12 @@ type Job struct {
 	// MinRuntime before the job may be evicted; see also [Preemption]. It does not protect a
 	// surplus.
 	MinRuntime Duration `json:"minRuntime,omitempty"`
+	// NonPreemptible: the job is never evicted for another, and not moved for another; drains, lost
+	// hardware and its own time limit stop it all the same. It starts only if its GPUs fit into the
+	// guarantee of its queue beside those of all other jobs there that are so: else Explain says
+	// [ReasonQuota]. So what a queue has beyond its guarantee can always be reclaimed. A guarantee
+	// that is lowered later stops none. Not for elastic gangs, whose surplus others may have.
+	NonPreemptible bool `json:"nonPreemptible,omitempty"`
 	// MaxRuntime is the time limit of one run of the gang; zero: none. At the limit the gang is
 	// stopped with [CauseMaxRuntime], and the job has ended. A gang that writes checkpoints is
 	// asked for a last one Checkpoint.Cost before, or half of the limit before where no cost is

@@ -179,6 +179,15 @@ func (t *Tree) Used(i QueueIndex, r Resource) int64 {
 	return 0
 }
 
+// NonPreemptible returns what queue i uses of GPUs, in thousandths, that is never reclaimed; zero
+// for what is no queue or no leaf.
+func (t *Tree) NonPreemptible(i QueueIndex) int64 {
+	if !t.live(i) {
+		return 0
+	}
+	return t.nodes[i].nonPreemptible
+}
+
 // Guaranteed returns what queue i is guaranteed of r; zero where it states nothing.
 func (t *Tree) Guaranteed(i QueueIndex, r Resource) int64 { return max(t.statement(i, r).guarantee, 0) }
 

@@ -124,8 +124,8 @@ func TestInTheWayIsAllThatIs(t *testing.T) {
 	}
 }
 
-// What is never reclaimed fits into the guarantee of its queue together, whatever else that uses, and
-// no further; without a guarantee nothing does.
+// What is never reclaimed fits into the guarantee of its queue together, whatever else that uses,
+// and no further; without a guarantee nothing does.
 func TestNonPreemptible(t *testing.T) {
 	tree := NewTree()
 	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPUMilli: 4}})

@@ -37,7 +37,18 @@ func (w *world) fills(q *queue, share, joins int64, lent []victim, before []ghos
 // the victims. Not known: where lotsOf does not know.
 func (w *world) fillsRunning(q *queue, share int64, lent []victim, before []ghost) (most, now int64, known bool) {
 	all, left, known := w.lotsOf(q, lent, before)
-	return filled(share, all, left, known)
+	return filled(share-w.nonPreemptible(q), all, left, known)
+}
+
+// nonPreemptible is what the jobs of a queue hold that run and are never preempted: it stays, and
+// the others fill what it leaves of a share.
+func (w *world) nonPreemptible(q *queue) (milli int64) {
+	for rep := range w.replicas() {
+		if rep.job.spec.NonPreemptible && rep.job.queue.below(q.spec.Name) && w.ran(rep) {
+			milli += w.held(rep.in(running))
+		}
+	}
+	return milli
 }
 
 func filled(share int64, all, left []int64, known bool) (most, now int64, exact bool) {
@@ -53,12 +64,13 @@ func filled(share int64, all, left []int64, known bool) (most, now int64, exact 
 
 // lotsOf lists what the jobs of a queue hold that run, and what is left of that without the
 // victims. Jobs that go as a whole or not at all count as one each, and so do the minimum of an
-// elastic gang and each unit above that. What was on its way out before counts for neither. Not
+// elastic gang and each unit above that. What was on its way out before counts for neither, nor
+// does what is never preempted. Not
 // known: where a size is the core's choice, or a request was withdrawn in this pass, so that it may
 // have been out when the core looked.
 func (w *world) lotsOf(q *queue, lent []victim, before []ghost) (all, left []int64, known bool) {
 	for rep := range w.replicas() {
-		if !rep.job.queue.below(q.spec.Name) {
+		if !rep.job.queue.below(q.spec.Name) || rep.job.spec.NonPreemptible {
 			continue
 		}
 		members := slices.DeleteFunc(w.staying(rep, before), func(m *member) bool { return m.state == binding || m.state == broke })

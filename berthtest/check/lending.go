@@ -68,6 +68,7 @@ const (
 	atLimit     obstacle = "limit"
 	atBorrowing obstacle = "borrowing limit"
 	atKept      obstacle = "capacity that is not lent"
+	atGuarantee obstacle = "guarantee, as it is never preempted"
 )
 
 // most is the most that a queue may use, and what says so; false: nothing does.
@@ -174,6 +175,9 @@ func (c *Checker) withinLimits(members []*member) error {
 	if leaf.covered(quota.GPUMilli) < leaf.used[quota.GPUMilli] {
 		c.saw("borrowed")
 	}
+	if err := c.fixedWithin(members[0].rep); err != nil {
+		return err
+	}
 	x := c.excess(leaf, asked)
 	switch {
 	case x == nil:
@@ -189,12 +193,54 @@ func (c *Checker) withinLimits(members []*member) error {
 		members[0].rep, x.at.spec.Name, x.at.used[x.resource], x.most, x.resource, keptFor(x.at.children, x.resource))
 }
 
+// fixedWithin: what is never preempted of a queue holds no more than its guarantee, as far as
+// orders have placed it.
+func (c *Checker) fixedWithin(rep *replica) error {
+	if !rep.job.spec.NonPreemptible {
+		return nil
+	}
+	c.saw("placed for good")
+	most := rep.job.queue.spec.Guarantee[quota.GPUMilli]
+	if held := c.heldForGood(rep.job.queue, nil); held > most {
+		return broken(PromiseLimits, "with %s, jobs of queue %s that are never preempted hold %d of its guarantee of %d", rep, rep.job.queue.spec.Name, held, most)
+	}
+	return nil
+}
+
+// heldForGood is what the jobs of a leaf, without one replica, that are never preempted hold of GPUs,
+// or will where a place is made or kept for them.
+func (c *Checker) heldForGood(leaf *queue, without *replica) (milli int64) {
+	for rep := range c.replicas() {
+		if rep == without || rep.job.queue != leaf || !rep.job.spec.NonPreemptible {
+			continue
+		}
+		held := int64(0)
+		for _, m := range rep.members {
+			if m.node != nil {
+				held += c.cost(m)[quota.GPUMilli]
+			}
+		}
+		if c.preemptions[rep.key()] != nil {
+			held = max(held, c.toHave(rep)[quota.GPUMilli])
+		}
+		if c.kept[rep.key()] != 0 {
+			held += c.lacks(rep)[quota.GPUMilli]
+		}
+		milli += held
+	}
+	return milli
+}
+
 // admits reports whether so many members of a group certainly keep every limit on GPUs of
 // a product, and if not, what is in the way. An instance counts as the largest that serves.
-func (c *Checker) admits(leaf *queue, g *berth.Group, n int64, product string) (obstacle, bool) {
+func (c *Checker) admits(rep *replica, g *berth.Group, n int64, product string) (obstacle, bool) {
+	leaf := rep.job.queue
 	asked := quota.Amounts{quota.GPUMilli: n * c.largest(&g.Claim), quota.CPUMilli: n * g.Claim.CPUMilli, quota.MemoryMiB: n * g.Claim.MemoryMiB}
 	if product != "" {
 		asked[quota.GPUMilliOf(product)] = asked[quota.GPUMilli]
+	}
+	if rep.job.spec.NonPreemptible && asked[quota.GPUMilli] > 0 && c.heldForGood(leaf, rep)+asked[quota.GPUMilli] > leaf.spec.Guarantee[quota.GPUMilli] {
+		return atGuarantee, false
 	}
 	leaf.charge(asked, 1)
 	x := c.excess(leaf, asked)

@@ -296,6 +296,9 @@ func (c *Checker) mayEvict(rep *replica, h berth.OrderHeader, to berth.ReplicaRe
 	case beneficiary == nil || !beneficiary.waits():
 		return broken(PromiseS7, "order %d evicts %s for %s, which does not wait", h.ID, rep, key)
 	}
+	if rep.job.spec.NonPreemptible {
+		return broken(PromiseS6, "order %d evicts %s, which is never preempted, for %s", h.ID, rep, key)
+	}
 	if c.ownPolicy {
 		c.saw("is evicted by a policy of its own")
 		return nil

@@ -134,7 +134,7 @@ func (c *Checker) couldStartOn(rep *replica, open func(*node) bool) bool {
 		}
 	}
 	for _, f := range c.fashions(rep, g) {
-		what, admitted := c.admits(j.queue, g, int64(need), f.product)
+		what, admitted := c.admits(rep, g, int64(need), f.product)
 		if !admitted && c.cases[waitsFor(what)] > 0 {
 			continue
 		}

@@ -130,7 +130,7 @@ func (c *Checker) couldBecome(rep *replica) (*node, int) {
 	if !plain || g.Claim.GPUs > 1 || g.Claim.Borrow != nil || minimum(g) > 1 || c.byProduct(j.queue) {
 		return nil, 0
 	}
-	if _, admitted := c.admits(j.queue, g, 1, ""); !admitted {
+	if _, admitted := c.admits(rep, g, 1, ""); !admitted {
 		return nil, 0
 	}
 	mode, any := modeOf(&g.Claim)

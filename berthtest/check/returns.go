@@ -219,7 +219,7 @@ func (c *Checker) surelyAdmitted(rep *replica) bool {
 		return !c.bounds(rep.job.queue, all)
 	}
 	g := &rep.job.spec.Groups[0]
-	_, admitted := c.admits(rep.job.queue, g, int64(g.Members), "")
+	_, admitted := c.admits(rep, g, int64(g.Members), "")
 	return admitted
 }
 

@@ -48,7 +48,7 @@ func (a *arguments) job() berth.Job {
 	j := berth.Job{
 		ID: berth.JobID(a.word(0)), Queue: berth.QueueID(a.text("queue")), Tenant: berth.TenantID(a.text("tenant")),
 		Program: a.text("program"), Priority: int32(a.integer("priority", 0)),
-		GangTimeout: a.span("timeout"), ExpectedRuntime: a.span("runtime"), MinRuntime: a.span("min-runtime"), MaxRuntime: a.span("max-runtime"),
+		GangTimeout: a.span("timeout"), ExpectedRuntime: a.span("runtime"), MinRuntime: a.span("min-runtime"), MaxRuntime: a.span("max-runtime"), NonPreemptible: a.yes("non-preemptible"),
 		Topology: berth.Topology{
 			Required: a.text("required"), Preferred: a.text("preferred"), Exclusive: a.text("exclusive"),
 		},

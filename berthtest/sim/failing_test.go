@@ -75,8 +75,8 @@ func TestFailingHardware(t *testing.T) {
 	)
 }
 
-// segmented draws a world of failing hardware in which many gangs are elastic, and in segments on one
-// node or in one domain.
+// segmented draws a world of failing hardware in which many gangs are elastic, and in segments on
+// one node or in one domain.
 func (g *generator) segmented() (berth.Config, sim.Options, []sim.Arrival) {
 	config, options, list := g.failing()
 	for i := range list {

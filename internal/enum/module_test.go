@@ -77,7 +77,7 @@ func enumerations() []enumeration {
 		foreign(of(nodegraph.PathNVSwitch)),
 		of(nvmlsrc.ActivitySourceUtilization), of(nvmlsrc.RecoverySystemReboot),
 		of(preempt.ResultExhausted),
-		of(quota.VerdictLendingLimit), of(quota.ReclaimBelowGuarantee),
+		of(quota.VerdictNonPreemptible), of(quota.ReclaimBelowGuarantee),
 	}
 }
 

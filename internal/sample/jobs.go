@@ -33,6 +33,7 @@ func Jobs() []berth.Job {
 	}
 	service := one("replicas", berth.Group{Members: 1, Claim: berth.WholeGPUs(1)})
 	service.Service = &berth.Service{Replicas: 3}
+	service.NonPreemptible = true
 	service.Lend = &berth.Lend{Within: berth.Minute, MemoryMiB: 8192}
 	return []berth.Job{
 		Job(),

@@ -55,7 +55,26 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 	if err := checkLending(j); err != nil {
 		return err
 	}
+	if err := checkNonPreemptible(j); err != nil {
+		return err
+	}
 	return refusal.In(checkSameLabels(j), "sameLabels")
+}
+
+// checkNonPreemptible refuses a job that is never preempted and has something that others may take.
+func checkNonPreemptible(j *berth.Job) *berth.Error {
+	if !j.NonPreemptible {
+		return nil
+	}
+	for i := range j.Groups {
+		switch g := &j.Groups[i]; {
+		case record.Least(g) != g.Members:
+			return refusal.Of(berth.ErrUnsupported, "nonPreemptible", "an elastic gang has members that others may take")
+		case g.Claim.Borrow != nil:
+			return refusal.Of(berth.ErrUnsupported, "nonPreemptible", "a borrower gives back when it has to")
+		}
+	}
+	return nil
 }
 
 // checkTimes refuses spans of a job that are negative or too long, and a limit that leaves no time.

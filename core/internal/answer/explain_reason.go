@@ -50,6 +50,10 @@ func (an *Answers) quotaReason(asks quota.QueueIndex, limits []quota.Verdict) be
 		}
 		switch v.Kind {
 		case quota.VerdictLimit:
+		case quota.VerdictNonPreemptible:
+			reason.Text += fmt.Sprintf("%squeue %s uses %s of its guarantee of %s for jobs that are never preempted", also, queue, values.Amount(v.Resource, v.Used), values.Amount(v.Resource, v.Limit))
+			reason.Remedy += fmt.Sprintf("%sa guarantee of %s for queue %s, or a job that may be preempted", also, values.Amount(v.Resource, v.Used+v.Asked), queue)
+			continue
 		case quota.VerdictBorrowingLimit:
 			reason.Text += fmt.Sprintf("%squeue %s uses %s of the %s that it is guaranteed or may borrow", also, queue, values.Amount(v.Resource, v.Used), values.Amount(v.Resource, v.Limit))
 			reason.Remedy += fmt.Sprintf("%sa borrowing limit for queue %s that is %s higher", also, queue, values.Amount(v.Resource, v.Used+v.Asked-v.Limit))

@@ -10,8 +10,12 @@ import (
 )
 
 // NewPlan begins a plan for a gang.
-func (bl *Backlog) NewPlan(where []gang.Member) *record.Plan {
-	return &record.Plan{Where: where, Charges: bl.ChargesOf(where)}
+func (bl *Backlog) NewPlan(rep *record.Replica, where []gang.Member) *record.Plan {
+	p := &record.Plan{Where: where, Charges: bl.ChargesOf(where)}
+	for i := range p.Charges {
+		p.Charges[i].NonPreemptible = rep.Job.Spec.NonPreemptible
+	}
+	return p
 }
 
 // ChargesOf is what members are charged, in one sum for each product.

@@ -22,7 +22,7 @@ func move(m *roomtest.Machine, rep *record.Replica, nodes ...string) *record.Res
 	where := m.Where(rep, nodes)
 	w := record.GangReservation(record.KindMove, rep)
 	w.From, w.Until, w.Nodes = m.State.Now, m.State.Now.Add(berth.Hour), m.State.NodesFor(rep, where)
-	w.Plan = m.Backlog.NewPlan(where)
+	w.Plan = m.Backlog.NewPlan(rep, where)
 	rep.Moving = w
 	m.Backlog.AddReservation(w)
 	return w
@@ -270,7 +270,7 @@ func TestAPlanIsChargedInOneSumForEachProduct(t *testing.T) {
 	mixed := roomtest.Job("mixed", "a", 3, 4)
 	mixed.Groups[0].MixProducts = true
 	rep := m.Wait(mixed)
-	charges := m.Backlog.NewPlan(m.Where(rep, []string{"n1", "other", "n2"})).Charges
+	charges := m.Backlog.NewPlan(rep, m.Where(rep, []string{"n1", "other", "n2"})).Charges
 	require.Len(t, charges, 2)
 	require.Equal(t, []int64{8000, 4000}, []int64{charges[0].GPUMilli, charges[1].GPUMilli})
 	require.Equal(t, m.State.Quota.Product("H200"), charges[1].Product)
@@ -305,7 +305,7 @@ func TestTheEntryOfAPlanIsThatOfTheGroupInIt(t *testing.T) {
 	where := m.Where(rep, []string{"n2"})
 	where[0].Group = 1
 	w := record.GangReservation(record.KindPreemption, rep)
-	w.Plan = m.Backlog.NewPlan(where)
+	w.Plan = m.Backlog.NewPlan(rep, where)
 	require.Same(t, rep.Entries[1], m.Backlog.EntryOf(w))
 	waits := m.Wait(roomtest.Job("waits", "a", 1, 8))
 	require.Same(t, waits.Entries[0], m.Backlog.EntryOf(m.Plan(waits, []string{"n3"})))

@@ -68,7 +68,7 @@ func (bl *Backlog) restorePreemption(rep *record.Replica, s *record.SavedGangRes
 	if err != nil {
 		return nil, err
 	}
-	p := bl.NewPlan(where)
+	p := bl.NewPlan(rep, where)
 	p.Victims, p.OfQueue = victims, s.OfQueue
 	return p, nil
 }

@@ -48,9 +48,10 @@ func (b *Bill) Add(p record.Piece) {
 	p.EachHold(func(h *gang.Hold, n *record.Node) {
 		b.holds = append(b.holds, *h)
 		closed = closed || n.Closed()
-		c := record.ChargeOf(h, n)
-		if at := b.last; at >= len(b.sums) || b.sums[at].queue != q || b.sums[at].charge.Product != c.Product {
-			b.last = b.sumOf(q, c.Product)
+		c := p.Rep.ChargeOf(h, n)
+		key := billed{q, quota.Charge{Product: c.Product, NonPreemptible: c.NonPreemptible}}
+		if at := b.last; at >= len(b.sums) || b.sums[at].key() != key {
+			b.last = b.sumOf(key)
 		}
 		b.sums[b.last].charge = b.sums[b.last].charge.Plus(c)
 	})
@@ -79,9 +80,13 @@ func (b *Bill) Clear() {
 	b.sums, b.sizes, b.last = b.sums[:0], b.sizes[:0], 0
 }
 
-// sumOf is the position of the sum of a queue and a product.
-func (b *Bill) sumOf(q quota.QueueIndex, product quota.ProductIndex) int {
-	key := billed{q, quota.Charge{Product: product}}
+// key is a sum without its amounts.
+func (s *billed) key() billed {
+	return billed{s.queue, quota.Charge{Product: s.charge.Product, NonPreemptible: s.charge.NonPreemptible}}
+}
+
+// sumOf is the position of the sum of a key.
+func (b *Bill) sumOf(key billed) int {
 	i, known := b.at[key]
 	if !known {
 		i = len(b.sums)

@@ -41,7 +41,7 @@ func (bk *Books) CheckCharges() error {
 		queue    quota.QueueIndex
 		resource quota.Resource
 	}
-	used := map[account]int64{}
+	used, nonPreemptible := map[account]int64{}, map[quota.QueueIndex]int64{}
 	for _, n := range bk.state.Nodes {
 		if n == nil {
 			continue
@@ -49,6 +49,9 @@ func (bk *Books) CheckCharges() error {
 		for _, at := range n.Members {
 			q, c := at.Rep.Job.Queue, record.ChargeOf(&at.Rep.Members[at.Index].Hold, n)
 			used[account{q, quota.GPUMilli}] += c.GPUMilli
+			if at.Rep.Job.Spec.NonPreemptible {
+				nonPreemptible[q] += c.GPUMilli
+			}
 			if c.GPUMilli > 0 && n.Spec.Product != "" {
 				used[account{q, quota.GPUMilliOf(n.Spec.Product)}] += c.GPUMilli
 			}
@@ -64,6 +67,9 @@ func (bk *Books) CheckCharges() error {
 		}
 		if q.Index != quota.QueueIndex(i) {
 			return fmt.Errorf("queue %s is at %d", bk.state.Quota.Name(q.Index), i)
+		}
+		if is, charged := nonPreemptible[q.Index], bk.state.Quota.NonPreemptible(q.Index); is != charged {
+			return fmt.Errorf("queue %s: %d thousandths of GPUs are never reclaimed, and it is charged %d", bk.state.Quota.Name(q.Index), is, charged)
 		}
 		for _, r := range resources {
 			if is, charged := used[account{q.Index, r}], bk.state.Quota.Used(q.Index, r); is != charged {
@@ -146,17 +152,23 @@ func (bk *Books) CheckSizes() error {
 			continue
 		}
 		var sizes []quota.SizeCount
-		elastic := 0
+		elastic, nonPreemptible := 0, 0
 		q.Running.Ascend(func(rep *record.Replica) bool {
 			if rep.Job.IsElastic() {
 				elastic++
 				return true
+			}
+			if rep.Job.Spec.NonPreemptible {
+				nonPreemptible++
 			}
 			sizes = AddSize(sizes, record.Piece{Rep: rep}.GPUMilli(), 1)
 			return true
 		})
 		if !slices.Equal(sizes, q.Sizes) || elastic != q.Elastic.Len() {
 			return fmt.Errorf("queue %s: it runs %v and %d elastic gangs, and counts %v and %d", bk.state.Quota.Name(q.Index), sizes, elastic, q.Sizes, q.Elastic.Len())
+		}
+		if nonPreemptible != q.NonPreemptible.Len() {
+			return fmt.Errorf("queue %s: %d gangs run that are never preempted, and it counts %d", bk.state.Quota.Name(q.Index), nonPreemptible, q.NonPreemptible.Len())
 		}
 	}
 	return nil

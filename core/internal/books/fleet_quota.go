@@ -104,7 +104,7 @@ func (bk *Books) ChargeAll(p record.Piece) {
 func chargesOf(p record.Piece, use func(quota.Charge)) {
 	var sum quota.Charge
 	p.EachHold(func(h *gang.Hold, n *record.Node) {
-		switch c := record.ChargeOf(h, n); {
+		switch c := p.Rep.ChargeOf(h, n); {
 		case sum == quota.Charge{}:
 			sum = c
 		case sum.Product == c.Product:

@@ -32,7 +32,7 @@ type bill struct {
 }
 
 func (b *bill) add(rep *record.Replica, h *gang.Hold, n *record.Node) {
-	charge := record.ChargeOf(h, n)
+	charge := rep.ChargeOf(h, n)
 	used := record.UsedMilli(h, n)
 	b.usedMilli += used
 	b.activeMilli += activeOf(rep, used)

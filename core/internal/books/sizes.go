@@ -18,6 +18,9 @@ func (bk *Books) Enter(rep *record.Replica) {
 	}
 	rep.RunsMilli = record.Piece{Rep: rep}.GPUMilli()
 	bk.CountSize(rep, 1)
+	if rep.Job.Spec.NonPreemptible {
+		q.NonPreemptible.ReplaceOrInsert(rep)
+	}
 }
 
 // Exit takes a replica out of those that run.
@@ -29,6 +32,7 @@ func (bk *Books) Exit(rep *record.Replica) {
 		return
 	}
 	bk.CountSize(rep, -1)
+	q.NonPreemptible.Delete(rep)
 	rep.RunsMilli = 0
 }
 

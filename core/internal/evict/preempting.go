@@ -390,7 +390,7 @@ func (ev *Evict) makeRoom(b *Bid) *record.Reservation {
 	if w == nil {
 		return nil
 	}
-	w.Plan = ev.backlog.NewPlan(b.where)
+	w.Plan = ev.backlog.NewPlan(b.Rep, b.where)
 	rep.Reserved, b.Bid.RipeAt = w, 0
 	ev.backlog.Due.NoteEntries(rep)
 	ev.backlog.AddReservation(w)

@@ -324,7 +324,7 @@ func (im *imagination) admitted(rep *record.Replica, where []gang.Member) []gang
 	}
 	c := im.evict
 	n := sort.Search(len(surplus)+1, func(n int) bool {
-		return c.backlog.AffordsAll(rep.Job.Queue, c.backlog.NewPlan(without(n)).Charges)
+		return c.backlog.AffordsAll(rep.Job.Queue, c.backlog.NewPlan(rep, without(n)).Charges)
 	})
 	if n > len(surplus) {
 		return nil

@@ -310,9 +310,10 @@ func sizeOf(milli int64) int8 {
 }
 
 // isEvictable reports whether a replica runs, and is not on its way out. One that gives up some of
-// its members may give others. A borrower holds no GPU that another could have without it.
+// its members may give others. A borrower holds no GPU that another could have without it, and
+// what is never preempted gives nothing.
 func (p *Index) isEvictable(rep *record.Replica) bool {
-	if rep.State != berth.ReplicaRunning || rep.Job.Borrows() {
+	if rep.State != berth.ReplicaRunning || rep.Job.Borrows() || rep.Job.Spec.NonPreemptible {
 		return false
 	}
 	return p.state.Leaving.Len() == 0 || !p.state.Leaving.Has(rep) || rep.Job.IsElastic() && rep.Beneficiary == nil && !rep.Asked()

@@ -110,10 +110,11 @@ type Queue struct {
 	Ready   pq.Heap[*Bucket]
 	Waiting int // replicas with entries
 	// Running has the running replicas of the queue, the first victim first; Elastic those of
-	// them that may have a surplus. Sizes counts the others by what they are charged of GPUs, but
-	// for those that are imagined ended.
-	Running, Elastic *btree.BTreeG[*Replica]
-	Sizes            []quota.SizeCount
+	// them that may have a surplus, and NonPreemptible those that are never preempted. Sizes counts
+	// all but the elastic ones by what they are charged of GPUs, but for those that are imagined
+	// ended.
+	Running, Elastic, NonPreemptible *btree.BTreeG[*Replica]
+	Sizes                            []quota.SizeCount
 	// WaitingMilli is what its entries wait for, of GPUs; Over: it uses more than it is
 	// guaranteed; Keeps: it does not lend all of that; Touched: it is in Books.Touched.
 	WaitingMilli         int64

@@ -117,7 +117,7 @@ var recordRules = []recordRule{
 		derived: map[string]string{
 			"Index":   "given anew; nothing is decided by it",
 			"Buckets": "from the entries", "List": "from the entries", "Ready": "from the entries, and what is blocked",
-			"Waiting": "counts replicas with entries", "Running": "from the states of replicas", "Elastic": "from the states of replicas", "Sizes": "counts replicas", "WaitingMilli": "sums entries",
+			"Waiting": "counts replicas with entries", "Running": "from the states of replicas", "Elastic": "from the states of replicas", "NonPreemptible": "from the states of replicas", "Sizes": "counts replicas", "WaitingMilli": "sums entries",
 			"Over": "from the tree", "Keeps": "from the tree", "Touched": "shares are counted from nothing",
 			"ranking": "from the entries, when somebody asks", "top": "bounds the entries: it saves looks",
 			"bottom": "bounds what runs: it saves looks", "sorted": "false: the list is sorted when it matters",

@@ -197,6 +197,13 @@ func (rep *Replica) FillsGap() bool {
 	return false
 }
 
+// ChargeOf is what a hold of a replica costs its queue.
+func (rep *Replica) ChargeOf(h *gang.Hold, n *Node) quota.Charge {
+	charge := ChargeOf(h, n)
+	charge.NonPreemptible = rep.Job.Spec.NonPreemptible
+	return charge
+}
+
 // Shortfall is what a replica is charged less than one of the charges of what it is to have, which
 // are by product. What it lacks of the host, on nodes of whatever product, counts with the first.
 func (rep *Replica) Shortfall(charges []quota.Charge, i int) quota.Charge {

@@ -59,6 +59,8 @@ type ShapeSpec struct {
 	// running gang, the values that they have on the node Like.
 	SameLabels []string     `json:",omitempty"`
 	Like       berth.NodeID `json:",omitempty"`
+	// NonPreemptible: it fits into the guarantee of its queue, or waits.
+	NonPreemptible bool `json:",omitempty"`
 	// Within and Only restrict where further members of a running gang may go.
 	Within topology.DomainIndex
 	Only   berth.NodeID `json:",omitempty"`

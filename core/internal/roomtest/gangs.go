@@ -159,7 +159,7 @@ func (m *Machine) Plan(rep *record.Replica, nodes []string, victims ...*record.R
 	where := m.Where(rep, nodes, victims...)
 	w := m.Search.NewGangReservation(m.State.NodesFor(rep, where), record.KindPreemption, rep, berth.Minute)
 	require.NotNil(m.t, w)
-	w.Plan = m.Backlog.NewPlan(where)
+	w.Plan = m.Backlog.NewPlan(rep, where)
 	rep.Reserved = w
 	m.Backlog.Due.NoteEntries(rep)
 	m.Backlog.AddReservation(w)

@@ -169,7 +169,7 @@ func (se *Search) ReserveMove(rep *record.Replica, where []gang.Member) bool {
 	if rep.State == berth.ReplicaPending {
 		w.KeepThrough(se.backlog.UntilRetried(rep))
 	}
-	w.Plan = se.backlog.NewPlan(where)
+	w.Plan = se.backlog.NewPlan(rep, where)
 	rep.Moving = w
 	se.backlog.AddReservation(w)
 	se.state.Totals.Moves++

@@ -358,6 +358,7 @@ func (se *Search) bookPlacement(rep *record.Replica, base int) (limited string, 
 	flat := 0
 	for done := 0; done < len(members); {
 		charge, run := se.state.ChargeOfRun(members[done:])
+		charge.NonPreemptible = rep.Job.Spec.NonPreemptible
 		if !se.backlog.Affords(rep.Job.Queue, charge) {
 			se.unplace(rep, members[done:])
 			return se.state.ProductOf(&members[done]), false

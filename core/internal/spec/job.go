@@ -36,11 +36,13 @@ type Asked struct {
 	Groups     []berth.Group
 	Topology   berth.Topology
 	SameLabels []string `json:",omitempty"`
+	// NonPreemptible: it fits into the guarantee of its queue, or waits.
+	NonPreemptible bool `json:",omitempty"`
 }
 
 // AskedBy is what a job asks for. It shares memory with the job.
 func AskedBy(j *berth.Job) Asked {
-	return Asked{Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels}
+	return Asked{Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels, NonPreemptible: j.NonPreemptible}
 }
 
 // Simple reports whether groups are all that is asked for.
@@ -48,12 +50,14 @@ func (a *Asked) Simple() bool {
 	t := &a.Topology
 	whole := t.Required == "" && t.Preferred == "" && t.Exclusive == ""
 	parted := len(t.Segments) > 0 || t.Balance != "" || t.Spread != "" || t.MaxSkew != 0 || t.RailAligned
-	return whole && !parted && len(a.SameLabels) == 0
+	return whole && !parted && len(a.SameLabels) == 0 && !a.NonPreemptible
 }
 
 // Clone returns a copy that shares no memory that the caller could change.
 func (a *Asked) Clone() Asked {
-	return Asked{Groups: values.CloneGroups(a.Groups), Topology: values.CloneTopology(a.Topology), SameLabels: slices.Clone(a.SameLabels)}
+	c := *a
+	c.Groups, c.Topology, c.SameLabels = values.CloneGroups(a.Groups), values.CloneTopology(a.Topology), slices.Clone(a.SameLabels)
+	return c
 }
 
 // JobOf is the description of a job, which asks for what is given. It shares no memory with the
@@ -70,7 +74,7 @@ func JobOf(j *berth.Job, asked *Asked) Job {
 func (j *Job) Full() berth.Job {
 	return berth.Job{
 		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority,
-		Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels, Service: j.Service,
+		Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels, NonPreemptible: j.NonPreemptible, Service: j.Service,
 		MinRuntime: j.MinRuntime, MaxRuntime: j.MaxRuntime, ExpectedRuntime: j.ExpectedRuntime, Program: j.Program, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
 		Lend: j.Lend,
 	}

@@ -17,11 +17,11 @@ import (
 // is broken.
 //
 // The law: a segment S of n members, of which some are absent, has to stay in a domain D, the
-// narrowest that those present allow. S is broken for good if idle(D) < n, where idle(D) is how many
-// of its members fit in D if nothing is held there.
+// narrowest that those present allow. S is broken for good if idle(D) < n, where idle(D) is how
+// many of its members fit in D if nothing is held there.
 //
-// The case: a GPU fails under a tensor-parallel group of eight on one node. Seven members stay, which
-// the job cannot use, and the eighth has no place as long as they do (KAI-Scheduler #2208).
+// The case: a GPU fails under a tensor-parallel group of eight on one node. Seven members stay,
+// which the job cannot use, and the eighth has no place as long as they do (KAI-Scheduler #2208).
 //
 // Rejected: to give up what is left of any segment as soon as a member is lost. Where another node
 // of the domain can take the lost member, it is there again before a whole segment is elsewhere.

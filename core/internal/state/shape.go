@@ -91,7 +91,7 @@ func (st *State) levelsOf(spec *record.ShapeSpec) []topology.Level {
 
 // gangShape is the shape of a whole gang.
 func (st *State) gangShape(j *spec.Job) *record.Shape {
-	spec := record.ShapeSpec{Topology: j.Topology, Groups: slices.Clone(j.Groups), SameLabels: slices.Clone(j.SameLabels)}
+	spec := record.ShapeSpec{Topology: j.Topology, Groups: slices.Clone(j.Groups), SameLabels: slices.Clone(j.SameLabels), NonPreemptible: j.NonPreemptible}
 	slices.Sort(spec.SameLabels)
 	for i := range spec.Groups {
 		g := &spec.Groups[i]
@@ -135,6 +135,7 @@ func (st *State) Compile(s *record.Shape) {
 	anywhere := func(*record.Reservation) bool { return true }
 	s.Charge = st.ChargeFor(st.Widen(s.Spec.Groups, &s.Request, anywhere))
 	s.Least = st.ChargeFor(st.Widen(s.Spec.Groups, &s.Minimum, anywhere))
+	s.Charge.NonPreemptible, s.Least.NonPreemptible = s.Spec.NonPreemptible, s.Spec.NonPreemptible
 	s.Spans = st.spansNodes(s)
 	s.Ease = demand.EaseOf(s.Minimum.Groups)
 }

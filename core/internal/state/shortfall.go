@@ -40,7 +40,7 @@ func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 // further is what further members of a group of a gang that has started ask for, apart from its
 // segments and their number, and where the rest of the gang lets them be.
 func (st *State) further(rep *record.Replica, group int) (spec record.ShapeSpec, b boundary) {
-	spec = record.ShapeSpec{Groups: []berth.Group{rep.Job.Spec.Groups[group]}}
+	spec = record.ShapeSpec{Groups: []berth.Group{rep.Job.Spec.Groups[group]}, NonPreemptible: rep.Job.Spec.NonPreemptible}
 	if rep.Job.Spec.Topology.Exclusive != "" {
 		spec.Topology.Exclusive = rep.Job.Spec.Topology.Exclusive
 		spec.Of, spec.OfReplica = rep.Job.Spec.ID, rep.Number

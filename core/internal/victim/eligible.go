@@ -57,7 +57,7 @@ func (t *Search) TooLarge(p record.Piece) bool {
 
 // MayBeVictim reports whether a replica can be evicted now, as a whole.
 func (t *Search) MayBeVictim(victim *record.Replica) bool {
-	if victim.Job.Borrows() || victim.Order != nil || victim.Reserved != nil || victim.Beneficiary != nil || victim.Imagined || victim.Has(record.MemberStopping) ||
+	if victim.Job.Borrows() || victim.Job.Spec.NonPreemptible || victim.Order != nil || victim.Reserved != nil || victim.Beneficiary != nil || victim.Imagined || victim.Has(record.MemberStopping) ||
 		slices.ContainsFunc(victim.Members, func(m record.Member) bool { return m.Imagined }) {
 		return false
 	}

@@ -128,7 +128,11 @@ func (t *Search) newEntitlement(s *quota.Stake, above int, reason quota.ReclaimR
 	below := s.Has - k.used // kept by those below, for themselves
 	r := &k.running
 	r.sizes, r.used = t.sizesOf(k.queue)
-	r.guaranteed = max(0, s.Guaranteed-below)
+	running := r.used
+	for _, l := range t.nonPreemptible(k.queue) { // it stays, and the others fill what it leaves
+		r.sizes, r.used = books.AddSize(r.sizes, l.Size, -l.Count), r.used-l.Size*l.Count
+	}
+	r.guaranteed = max(0, s.Guaranteed-below-(running-r.used))
 	r.fills = quota.Fill(r.guaranteed, r.sizes)
 	k.sizes = slices.Clone(r.sizes)
 	rest := k.used - r.used
@@ -136,7 +140,7 @@ func (t *Search) newEntitlement(s *quota.Stake, above int, reason quota.ReclaimR
 		k.sizes = books.AddSize(k.sizes, milli, 1)
 		rest -= milli
 	})
-	// What is being started stays.
+	// What is being started stays, and what is never preempted.
 	rest = max(0, rest)
 	k.guaranteed, k.fair = max(0, s.Guaranteed-below-rest), max(0, s.Fair-below-rest)
 	k.used -= rest
@@ -168,6 +172,19 @@ func (t *Search) sizesOf(at quota.QueueIndex) (sizes []quota.SizeCount, milli in
 		})
 	})
 	return sizes, milli
+}
+
+// nonPreemptible lists what runs at and below a queue and is never preempted.
+func (t *Search) nonPreemptible(at quota.QueueIndex) (sizes []quota.SizeCount) {
+	t.eachLeaf(at, func(q *record.Queue) {
+		q.NonPreemptible.Ascend(func(rep *record.Replica) bool {
+			if !rep.Imagined {
+				sizes = books.AddSize(sizes, rep.RunsMilli, 1)
+			}
+			return true
+		})
+	})
+	return sizes
 }
 
 // eachLeaf calls a function for the leaves at and below a queue.
