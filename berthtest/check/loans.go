@@ -165,6 +165,9 @@ func (c *Checker) noteLoans() {
 			rep.quiet.within, rep.quiet.by = within, 0
 		case rep.quiet.by == 0:
 			rep.quiet.by, rep.quiet.noted = max(c.now.Add(rep.quiet.within/2), 1), max(c.now, 1)
+			if by, drained := rep.drainedBy(); drained && by > c.now {
+				rep.quiet.by = min(rep.quiet.by, by)
+			}
 			c.saw("a borrower has to give back while " + rep.doing())
 		}
 	}
