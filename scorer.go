@@ -9,7 +9,7 @@ import (
 // A Scorer ranks places by a rule of the embedder's own: Config.Scorer. It chooses among what is
 // allowed. Requirements of topology, selectors, reservations, quota, and which instance of a
 // divided GPU a member gets, are the core's; so is which of its free GPUs a node gives (see
-// Node.Links).
+// Node.Links), and over which idle GPU a borrower stands.
 //
 // The highest score wins. Of equal scores the core's own rule decides, as if there were no other
 // places, and its last word is the smaller name. So the order is total whatever the scores are, and

@@ -79,7 +79,8 @@
 //     lent, and borrowers are told to give back.
 //  4. TellCapacity (books): the quota tree learns what the fleet has.
 //  5. rank (core): the profiles of instances are weighed by what is in demand.
-//  6. Relocate (evict): another place for gangs that have to leave theirs.
+//  6. Relocate (evict): another place for gangs that have to leave theirs; and lend again, for
+//     borrowers of these.
 //  7. Earmark (backlog): until stage 15 is over, a beneficiary is charged with what it is to
 //     have, so that no other job starts on the quota that is freed for it.
 //  8. TendGPUHolds (search): members start once their GPU hold is clear.

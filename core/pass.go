@@ -41,6 +41,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.books.TellCapacity() // less is in use on nodes that take no more work
 	c.rank()
 	c.evict.Relocate()
+	c.lend() // nothing of what has to leave now
 	c.life.BackoffsOver()
 	c.backlog.Earmark(true)
 	c.search.TendGPUHolds()

@@ -47,6 +47,10 @@
 // as few free GPUs as will do, and among those into the domain with the fewest free
 // GPUs, level by level, so that whole nodes and whole domains stay whole.
 //
+// A GPU that a member holds whole can be lent ([Fleet.Lend]): one member with a share [Over] it
+// stands there then, beside its holder, with what that leaves of the memory. It goes to the node
+// with the smallest name.
+//
 // A member with a share of a GPU goes onto the fullest GPU of the same [Owner] that
 // has enough compute and memory left, else onto a free GPU, chosen as above.
 //

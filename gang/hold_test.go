@@ -108,6 +108,12 @@ func TestS1_SecondHoldIsRefused(t *testing.T) {
 				h.GPUs = 1 << rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu")
 				h.Share = Share{GPUMilli: int32(rapid.IntRange(1, 600).Draw(t, "milli")), MemoryMiB: int64(rapid.IntRange(0, 50).Draw(t, "memory")), Owner: Owner(rapid.IntRange(1, 2).Draw(t, "owner"))}
 			}
+			if n.GPUs > 0 && rapid.IntRange(0, 3).Draw(t, "over") == 0 {
+				gpu := rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu")
+				h.GPUs, h.Share = 1<<gpu, Over(Owner(rapid.IntRange(3, 4).Draw(t, "owner")), int64(rapid.SampledFrom([]int{10, 50}).Draw(t, "memory")))
+				n.lent[gpu] = Owner(rapid.SampledFrom([]int{0, 3, 3, 4}).Draw(t, "lent"))
+				require.NoError(t, w.fleet.Lend(n.index, h.GPUs, n.lent[gpu], lentMemory))
+			}
 			if n.GPUs > 0 && rapid.IntRange(0, 2).Draw(t, "instance") == 0 {
 				w.divide(t, n)
 				h.GPUs, h.Share = 1<<rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu"), Share{}
@@ -130,6 +136,9 @@ func TestS1_SecondHoldIsRefused(t *testing.T) {
 							h.Share.GPUMilli <= r.milli[gpu] && h.Share.MemoryMiB <= r.gpuMemory[gpu] && r.sharable(gpu)
 					}
 				}
+			}
+			if h.Share.Over {
+				room = cpuLeft && r.lends(n, bits.TrailingZeros64(h.GPUs), &h.Share)
 			}
 			if h.Instance != (mig.Placement{}) {
 				room = cpuLeft && r.admits(bits.TrailingZeros64(h.GPUs), h.Instance)

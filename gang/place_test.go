@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/drawn"
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -43,9 +44,27 @@ func (w *world) occupy(t *rapid.T) {
 					w.holds = append(w.holds, h)
 				}
 			}
+			w.lend(t, n)
 		}
 		if rapid.IntRange(0, 9).Draw(t, "trouble") == 0 {
 			w.disturb(t, n)
+		}
+	}
+}
+
+// lend lends GPUs of a node that are held whole to random owners, and has some of them borrowed.
+func (w *world) lend(t *rapid.T, n *worldNode) {
+	for gpu := range n.GPUs {
+		if !slices.ContainsFunc(w.holds, func(h Hold) bool {
+			return h.Node == n.index && h.GPUs == 1<<gpu && h.Share == Share{} && h.Instance == mig.Placement{}
+		}) {
+			continue
+		}
+		n.lent[gpu] = Owner(rapid.SampledFrom([]int{0, 3, 3, 4}).Draw(t, "lent"))
+		require.NoError(t, w.fleet.Lend(n.index, 1<<gpu, n.lent[gpu], lentMemory))
+		h := Hold{Node: n.index, GPUs: 1 << gpu, Share: Over(3, int64(rapid.SampledFrom([]int{10, 50}).Draw(t, "borrowed")))}
+		if rapid.IntRange(0, 3).Draw(t, "borrows") == 0 && w.fleet.Hold(h) == nil {
+			w.holds = append(w.holds, h)
 		}
 	}
 }
@@ -77,7 +96,9 @@ func (w *world) drawLevel(t *rapid.T, name string, from topology.Level) topology
 
 func (w *world) drawClaim(t *rapid.T) Claim {
 	c := Claim{Host: countable.Amounts{countable.CPUMilli: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "cpu")), countable.MemoryMiB: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "memory"))}}
-	switch rapid.IntRange(0, 6).Draw(t, "claim") {
+	switch rapid.IntRange(0, 7).Draw(t, "claim") {
+	case 7:
+		c.Share = Over(Owner(rapid.IntRange(3, 4).Draw(t, "owner")), int64(rapid.SampledFrom([]int{0, 10, 30, 50}).Draw(t, "gpuMemory")))
 	case 0:
 		c.Host[countable.CPUMilli]++
 	case 6:
@@ -381,6 +402,11 @@ func TestHistoryDoesNotShow(t *testing.T) {
 		for _, h := range rapid.Permutation(w.holds).Draw(t, "holds") {
 			h.Node = renamed[h.Node]
 			require.NoError(t, again.Adopt(h))
+		}
+		for _, n := range w.nodes {
+			for gpu := range n.GPUs {
+				require.NoError(t, again.Lend(renamed[n.index], 1<<gpu, n.lent[gpu], lentMemory))
+			}
 		}
 		require.NoError(t, again.Check())
 		r := w.drawRequest(t, rapid.IntRange(1, 2).Draw(t, "groups"), 4)

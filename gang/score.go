@@ -27,7 +27,8 @@ type Place struct {
 //
 // members ranks the places of one member: of a request for a single member, and of each share of a
 // gang that gains nothing from being close. A place is a node, and for a share one GPU of it: of
-// those that are alike the lowest. Instances have a ranking of their own, and no score.
+// those that are alike the lowest. Instances have a ranking of their own, and no score; nor have
+// GPUs that are lent: nobody loses what a borrower gets.
 //
 // domains ranks domains in which a gang leaves over as much and breaks as much, after both; at the
 // node level nodes with as many free GPUs. What a placement costs comes after it, where several

@@ -131,7 +131,7 @@ func holdPlace(h *Hold) [2]int {
 // best are the places with the highest score for a request of one member, of those that take it.
 func (w *world) best(r *Request, seed int) (best map[[2]int]bool, scored bool) {
 	g := &r.Groups[0]
-	if len(r.Groups) > 1 || g.Members > 1 || len(g.Claim.Instances) > 0 {
+	if len(r.Groups) > 1 || g.Members > 1 || len(g.Claim.Instances) > 0 || g.Claim.Share.Over {
 		return nil, false
 	}
 	best = map[[2]int]bool{}

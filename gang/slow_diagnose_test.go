@@ -162,9 +162,14 @@ func (f *Fleet) slowTallyNode(n topology.NodeIndex, c *Claim, s *Shortfall, enou
 
 	idle := *state
 	idle.whole, idle.shared, idle.seated, idle.hostUsed = 0, 0, 0, countable.Amounts{}
+	idle.lent, idle.borrowed = 0, 0
 	idle.slots = make([]slot, len(state.slots))
 	for gpu := range idle.slots {
 		idle.slots[gpu].division, idle.slots[gpu].exist = state.slots[gpu].division, state.slots[gpu].exist
+		if c.Share.Over && state.slots[gpu].division == PartitioningNone { // as if all were held and lent
+			idle.slots[gpu].lent = loan{state.gpuMemory, c.Share.Owner}
+			idle.whole, idle.lent = idle.whole|1<<gpu, idle.lent|1<<gpu
+		}
 	}
 	return fits, idle.fits(c)
 }

@@ -22,7 +22,12 @@ type worldNode struct {
 	// How its GPUs are divided, and with Fixed the instances that exist.
 	division [64]Partitioning
 	exist    [4]mig.Layout
+	// To which owner each GPU is lent, 40 of its memory; 0: to nobody.
+	lent [4]Owner
 }
+
+// lentMemory is how much is lent of each GPU.
+const lentMemory = 40
 
 // A world is a tiny fleet, and beside it the list of its nodes and holds, from which
 // the tests work everything out again.
@@ -86,6 +91,8 @@ func (w *world) domain(n topology.NodeIndex, l topology.Level) string {
 type room struct {
 	cpu, memory int64
 	whole       uint64 // GPUs that nobody holds and that work
+	wholly      uint64 // GPUs that are held whole
+	over        uint64 // GPUs that have a borrower
 	node        *worldNode
 	held        [4][]mig.Placement
 	floor       int // for the twin: no instance before it
@@ -127,8 +134,12 @@ func (r *room) take(h *Hold) {
 		case h.GPUs>>gpu&1 == 0:
 		case h.Instance != mig.Placement{}:
 			r.held[gpu] = append(slices.Clip(r.held[gpu]), h.Instance)
+		case h.Share.Over:
+			r.over |= 1 << gpu
+			r.milli[gpu] = 0
 		case h.Share.GPUMilli == 0:
 			r.milli[gpu] = 0
+			r.wholly |= 1 << gpu
 		default:
 			r.shares[gpu]++
 			r.milli[gpu] -= h.Share.GPUMilli
@@ -153,6 +164,15 @@ func (r *room) options(n *worldNode, c *Claim) []Hold {
 			h.GPUs |= r.whole & (1 << gpu)
 		}
 		return []Hold{h}
+	case c.Share.Over:
+		var list []Hold
+		for gpu := range n.GPUs {
+			if r.lends(n, gpu, &c.Share) {
+				h.GPUs = 1 << gpu
+				list = append(list, h)
+			}
+		}
+		return list
 	case c.Share.GPUMilli > 0:
 		if h.Share.MemoryMiB == 0 {
 			h.Share.MemoryMiB = n.GPUMemoryMiB * int64(c.Share.GPUMilli) / 1000
@@ -170,6 +190,11 @@ func (r *room) options(n *worldNode, c *Claim) []Hold {
 		return r.instances(h, c)
 	}
 	return []Hold{h}
+}
+
+// lends reports whether a GPU of a node may have a borrower with a share.
+func (r *room) lends(n *worldNode, gpu int, s *Share) bool {
+	return r.wholly>>gpu&1 != 0 && r.over>>gpu&1 == 0 && n.failed>>gpu&1 == 0 && n.lent[gpu] == s.Owner && s.MemoryMiB <= lentMemory
 }
 
 // requireRoom asserts that a hold is what a claim asks for, and was there to be held.
@@ -195,6 +220,12 @@ func (r *room) requireRoom(t require.TestingT, n *worldNode, c *Claim, h *Hold) 
 		return
 	}
 	share := c.Share
+	if share.Over {
+		require.Equal(t, share, h.Share)
+		require.Equal(t, 1, bits.OnesCount64(h.GPUs))
+		require.True(t, r.lends(n, bits.TrailingZeros64(h.GPUs), &share), "S1: a GPU that is not lent, or has a borrower")
+		return
+	}
 	if share.MemoryMiB == 0 {
 		share.MemoryMiB = n.GPUMemoryMiB * int64(share.GPUMilli) / 1000
 	}

@@ -120,10 +120,10 @@ func (c *Checker) mayStandOver(m *member) error {
 }
 
 // notBorrowed: a GPU that a borrower holds is given to nobody else, also once its lender is gone.
-func (c *Checker) notBorrowed(m *member) error {
+func (c *Checker) notBorrowed(m *member, n *node) error {
 	for _, i := range m.at.GPUs.Indexes() {
-		if other := m.node.gpus[i].over; other != nil && other != m {
-			return broken(PromiseS1, "order %d places %s on GPU %d of node %s, which %s has yet to give back", c.last, m, i, m.node.spec.ID, other)
+		if i < len(n.gpus) && n.gpus[i].over != nil { // else see hold
+			return broken(PromiseS1, "order %d places %s on GPU %d of node %s, which %s has yet to give back", c.last, m, i, n.spec.ID, n.gpus[i].over)
 		}
 	}
 	return nil
@@ -165,6 +165,9 @@ func (c *Checker) noteLoans() {
 			rep.quiet.within, rep.quiet.by = within, 0
 		case rep.quiet.by == 0:
 			rep.quiet.by, rep.quiet.noted = max(c.now.Add(rep.quiet.within/2), 1), max(c.now, 1)
+			if by, drained := rep.drainedBy(); drained && by > c.now {
+				rep.quiet.by = min(rep.quiet.by, by)
+			}
 			c.saw("a borrower has to give back while " + rep.doing())
 		}
 	}

@@ -229,10 +229,10 @@ func (c *Checker) place(m *member, at berth.MemberPlacement) error {
 	case at.Instance != mig.Placement{}:
 		c.saw("instance placed")
 	}
-	if err := c.book(n, m, at, binding); err != nil {
+	if err := c.notBorrowed(m, n); err != nil {
 		return err
 	}
-	if err := c.notBorrowed(m); err != nil {
+	if err := c.book(n, m, at, binding); err != nil {
 		return err
 	}
 	if m.claim().Borrow != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
-// lending is world, in which most jobs with whole GPUs lend them and tell how busy they are, and a
-// third of the jobs borrow.
+// lending is one of the worlds of other tests, in which most jobs with whole GPUs lend them and
+// tell how busy they are, and two in five of the jobs borrow.
 func (g *generator) lending() (berth.Config, sim.Options, []sim.Arrival) {
-	config, options, list := g.world()
+	config, options, list := one(g, (*generator).world, (*generator).contended, (*generator).moving, (*generator).drained, (*generator).failing, (*generator).swapping)(g)
 	config.Policy.Lending = g.idleness()
 	g.list = nil
 	for i := range list {

@@ -21,8 +21,8 @@ import (
 //
 //	by = t + (the least Within of its lenders) / 2
 //
-// to write a checkpoint, and is stopped then; if it writes none, or does not run yet, in the next
-// pass.
+// or, if that is earlier, until a node that is being drained has to be empty, to write a
+// checkpoint, and is stopped then; if it writes none, or does not run yet, in the next pass.
 //
 // The case: a service that is idle at night, and training jobs that run over it until it is busy.
 //
@@ -161,6 +161,9 @@ func (l *Life) settleBorrower(rep *record.Replica) {
 		return
 	case p.GiveBackBy == 0:
 		p.GiveBackBy = max(l.state.Now.Add(p.Within/2), 1) // 0 is none
+		if by, _ := rep.DrainedBy(); by > l.state.Now {
+			p.GiveBackBy = min(p.GiveBackBy, by)
+		}
 		rep.Lending.Set(p)
 	}
 	if p.LendAt == 0 && !l.isGoneBy(rep, p.GiveBackBy) {

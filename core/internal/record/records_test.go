@@ -45,6 +45,7 @@ var recordRules = []recordRule{
 		as: map[string]string{"MemberStatePart": "State", "Hold": "MemberPlacement", "Node": "MemberPlacement", "Beneficiary": "Beneficiary"},
 		derived: map[string]string{
 			"Slot":     "from the order in which members are restored",
+			"Lent":     "from the activity of the replica, and what it holds",
 			"Imagined": "false between passes",
 		},
 	},

@@ -34,6 +34,8 @@ func TestEveryFieldOfARequestIsCompared(t *testing.T) {
 			v.Set(reflect.ValueOf(topology.LevelFleet))
 		case reflect.Uint8, reflect.Uint32:
 			v.SetUint(1)
+		case reflect.Bool:
+			v.SetBool(true)
 		default:
 			v.SetInt(1)
 		}
