@@ -108,9 +108,8 @@ func (d boundDevice) link(i int) (link, error) {
 }
 
 // fabric prefers the versioned question, which newer drivers answer in full. Its third version adds
-// a summary of the second's health alone, and the fourth (nvmlDeviceGetGpuFabricInfo_v4 of NVML 615,
-// which go-nvml does not have) a clique for each way to reach memory; the clique of all versions
-// before it is in the answer to these still.
+// a summary of the second's health alone, and nvmlDeviceGetGpuFabricInfo_v4 of NVML 615, which
+// go-nvml lacks, a clique for each way to reach memory; the one clique of before is told still.
 func (d boundDevice) fabric() (fabric, error) {
 	if d.need(symFabricVersioned) == nil {
 		info, code := d.handle.GetGpuFabricInfoV().V2()
