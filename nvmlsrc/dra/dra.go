@@ -8,12 +8,13 @@
 //
 //	kubectl get resourceslices,resourceclaims,devicetaintrules -A -o json
 //
-// The last is there since Kubernetes 1.33, where the gate DRADeviceTaints is on. A [Reader] takes objects one by one, for a program that reads a longer list. [Dump.Nodes] gives
-// the nodes of the core, and [Dump.Held] what the claims of a pod hold.
+// The last is there since Kubernetes 1.33, where the gate DRADeviceTaints is on. A [Reader] takes
+// objects one by one, for a program that reads a longer list. [Dump.Nodes] gives the nodes of the
+// core, and [Dump.Held] what the claims of a pod hold.
 //
 // What is not evaluated is told, once for each reason: which devices a request or a rule would get
-// by firstAvailable, a DeviceClass, CEL selectors, constraints, tolerations and capacities is for the scheduler of
-// Kubernetes; here counts what is allocated.
+// by firstAvailable, a DeviceClass, CEL selectors, constraints, tolerations and capacities is for
+// the scheduler of Kubernetes; here counts what is allocated.
 package dra
 
 import (
