@@ -306,6 +306,8 @@ func (s *rationed) Save(ctx context.Context, n journal.Snapshot) error {
 // on before, as it stands in the records alone.
 func TestASnapshotMakesRoomForTheLog(t *testing.T) {
 	h := newHost(t)
+	h.log = storetest.NewFileLog(2)
+	h.options.Config.Scorer = byName("mine") // which is in no snapshot
 	var store *rationed
 	open := func() {
 		h.open()
