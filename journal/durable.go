@@ -59,8 +59,9 @@ type Durable struct {
 	// held are the orders of a pass that is not durable yet, and passed says that there is one.
 	held   []berth.Order
 	passed bool
-	// full: there was no room.
-	full bool
+	// full: there was no room. Tried is the head of the store at which a snapshot was to make some.
+	full  bool
+	tried Position
 	// failed is why it is of no more use.
 	failed error
 }
@@ -226,7 +227,16 @@ func (d *Durable) commit(ctx context.Context) error {
 		d.full = false
 		return nil
 	}
-	err := d.store.Append(ctx, Batch{After: d.durable, Head: d.replica.at, Records: d.records})
+	batch := Batch{After: d.durable, Head: d.replica.at, Records: d.records}
+	err := d.store.Append(ctx, batch)
+	if errors.Is(err, ErrFull) {
+		switch some, failed := d.makeRoom(ctx); {
+		case failed != nil:
+			return d.fail(failed)
+		case some:
+			err = d.store.Append(ctx, batch)
+		}
+	}
 	if d.full = errors.Is(err, ErrFull); d.full {
 		return err
 	}
@@ -235,6 +245,40 @@ func (d *Durable) commit(ctx context.Context) error {
 	}
 	d.durable, d.records, d.waiting = d.replica.at, nil, 0
 	return nil
+}
+
+// makeRoom has the store drop its records by a snapshot of where it ends, and reports whether that
+// is done. The core has gone on since, so another one is brought there by the log: what that costs
+// is borne once for each head of the store. Orders of passes that are durable are handed on by now;
+// those that a former process was given, and no report ends, may not be, and stand in the records
+// alone.
+func (d *Durable) makeRoom(ctx context.Context) (bool, error) {
+	if d.tried == d.durable || d.first && len(d.replica.repeat) > 0 {
+		return false, nil
+	}
+	d.tried = d.durable
+	newest, err := d.store.Newest(ctx)
+	if err != nil || newest.At == d.durable {
+		return false, err
+	}
+	r, err := Restore(newest, d.replica.core.Config())
+	if err == nil {
+		err = r.CatchUp(ctx, d.store)
+	}
+	if err != nil {
+		return false, err
+	}
+	s, err := r.Snapshot()
+	if err == nil {
+		err = d.store.Save(ctx, s)
+	}
+	if errors.Is(err, ErrFull) {
+		return false, nil
+	}
+	if err == nil {
+		d.replica.records, d.replica.bytes = len(d.records), d.waiting
+	}
+	return err == nil, err
 }
 
 // commitWhatHadNoRoom comes before anything is added to it.
@@ -267,9 +311,12 @@ func (d *Durable) fail(err error) error {
 // Orders count as handed on when Schedule is called again. A snapshot is saved then, if one is due;
 // one for which there is no room is put off.
 //
-// After [ErrFull] the Durable is as it was, and the next call tries again: nothing that waits
-// is lost, and no order is let out meanwhile. After any other error of the store the Durable is of
-// no more use, and each call returns the same; open another store, and load.
+// Where there is no room for the log, a snapshot of where it ends is saved, so that the store can
+// drop the records before: that takes as long as a start, and once for each end that the log has.
+// After [ErrFull] there is none all the same. The Durable is as it was, and the next call tries
+// again: nothing that waits is lost, and no order is let out meanwhile. After any other error of
+// the store the Durable is of no more use, and each call returns the same; open another store, and
+// load.
 func (d *Durable) Schedule(ctx context.Context) ([]berth.Order, error) {
 	if d.failed != nil {
 		return nil, d.failed

@@ -277,6 +277,90 @@ func TestAFullDiskDoesNotFillTheMemory(t *testing.T) {
 	require.Len(t, h.Core().JobIDs(), taken)
 }
 
+// A rationed store has room for so many bytes of records behind its newest snapshot.
+type rationed struct {
+	journal.Store
+	most, since, saves int
+}
+
+func (s *rationed) Append(ctx context.Context, b journal.Batch) error {
+	size := 0
+	for _, record := range b.Records {
+		size += len(record)
+	}
+	if s.since+size > s.most {
+		return journal.ErrFull
+	}
+	s.since += size
+	return s.Store.Append(ctx, b)
+}
+
+func (s *rationed) Save(ctx context.Context, n journal.Snapshot) error {
+	s.since = 0
+	s.saves++
+	return s.Store.Save(ctx, n)
+}
+
+// TestASnapshotMakesRoomForTheLog: what waits for room has it then, and what is durable is there
+// whenever the process dies. What a former process was given, and no report ends, has to be handed
+// on before, as it stands in the records alone.
+func TestASnapshotMakesRoomForTheLog(t *testing.T) {
+	h := newHost(t)
+	h.log = storetest.NewFileLog(2)
+	h.options.Config.Scorer = byName("mine") // which is in no snapshot
+	var store *rationed
+	open := func() {
+		h.open()
+		store = &rationed{Store: h.store, most: 1200}
+		var err error
+		h.Durable, err = journal.Open(t.Context(), store, h.options)
+		require.NoError(t, err)
+	}
+	open()
+	h.tell(nodeOf("n", 8), queueOf("q"))
+	for i := range 60 {
+		h.tell(jobOf(berth.JobID(fmt.Sprintf("job%d", i))))
+		require.Len(t, h.schedule(), min(1, max(0, 8-i)))
+		if i%7 == 6 {
+			state, saves := h.state(), store.saves
+			open()
+			require.Equal(t, state, h.state())
+			require.Len(t, h.schedule(), 8-max(0, 7-i), "those that nobody has reported")
+			require.Positive(t, saves)
+		}
+	}
+
+	timed := jobOf("timed").(berth.JobSubmitted)
+	timed.Job.GangTimeout = berth.Minute
+	h.tell(timed)
+	h.schedule()
+	h.sleep(2 * time.Minute)
+	dropped := func(orders []berth.Order) bool {
+		return slices.ContainsFunc(orders, func(o berth.Order) bool { return o.Kind() == "drop" })
+	}
+	require.True(t, dropped(h.schedule()))
+	open()
+	store.most = 0
+	h.tell(jobOf("late"))
+	for range 2 {
+		_, err := h.Schedule(t.Context())
+		require.ErrorIs(t, err, journal.ErrFull)
+		require.Zero(t, store.saves)
+	}
+	open()
+	require.True(t, dropped(h.schedule()), "it is not lost by that")
+	store.most = 0
+	h.tell(jobOf("late"))
+	for range 3 {
+		_, err := h.Schedule(t.Context())
+		require.ErrorIs(t, err, journal.ErrFull)
+		require.Equal(t, 1, store.saves, "one that made no room is not saved again")
+	}
+	store.most = 1200
+	h.schedule()
+	require.Contains(t, h.Core().JobIDs(), berth.JobID("late"))
+}
+
 func TestSnapshotsComeAtIntervals(t *testing.T) {
 	for name, set := range map[string]func(*journal.Options){
 		"records": func(o *journal.Options) { o.SnapshotRecords = 10 },

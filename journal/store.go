@@ -31,7 +31,8 @@ type Store interface {
 	//   - [ErrFenced]: the head is not Batch.After, or another writer owns the log. Nothing was
 	//     added. This handle is of no more use.
 	//   - [ErrFull]: there is no room. Nothing was added, and the same batch, or a longer one that
-	//     begins with it, may be tried again.
+	//     begins with it, may be tried again. A store answers so while it has room for a snapshot
+	//     still, if it can, so that Save makes room.
 	//   - [ErrUncertain]: the batch is in the log, or is not; the answer was lost. This handle is
 	//     of no more use: open another and load.
 	//

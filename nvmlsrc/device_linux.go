@@ -107,7 +107,10 @@ func (d boundDevice) link(i int) (link, error) {
 	return link{active: true}, nil
 }
 
-// fabric prefers the versioned question, which newer drivers answer in full.
+// fabric prefers the versioned question, which newer drivers answer in full. Its third version adds
+// a summary of the second's health alone. nvmlDeviceGetGpuFabricInfo_v4, of NVML 615, lists cliques
+// by the way in which memory is reached; the one that is told here is the first of its unicast by
+// pointers (nvml.h of go-nvml v0.13.4-1), which is what NVLink between any two GPUs comes to.
 func (d boundDevice) fabric() (fabric, error) {
 	if d.need(symFabricVersioned) == nil {
 		info, code := d.handle.GetGpuFabricInfoV().V2()

@@ -147,7 +147,8 @@ var fabricQuestions = [...]struct {
 	{14, 2, 2, "the fabric manager is not connected", ""},
 }
 
-// bad says what is wrong; empty: nothing that is known.
+// bad says what is wrong; empty: nothing that is known. A yes or no that is neither counts as a
+// fault: NVML's answers to each question grow with drivers.
 func (f FabricHealth) bad() string {
 	var says []string
 	for _, q := range fabricQuestions {
@@ -156,6 +157,8 @@ func (f FabricHealth) bad() string {
 			says = append(says, fmt.Sprintf("%s %d", q.says, answer))
 		case answer == q.fault:
 			says = append(says, q.says)
+		case q.fault > 0 && answer > 2:
+			says = append(says, fmt.Sprintf("%s: an answer that is not known, %d", q.says, answer))
 		}
 	}
 	return strings.Join(says, ", ")

@@ -287,6 +287,7 @@ func TestFindings(t *testing.T) {
 		"the driver says: drain-and-reset": func(g *pretendGPU) { g.state.recovery = RecoveryDrainAndReset },
 		"a row of memory is to be replaced by a spare one: reset the GPU when it is idle":                  func(g *pretendGPU) { g.state.rows.Pending = true },
 		"3 memory errors that could not be corrected":                                                      func(g *pretendGPU) { g.state.ecc.Volatile = 3 },
+		"NVLink fabric: a route is unhealthy: an answer that is not known, 3":                              func(g *pretendGPU) { g.fab.health = 2 | 2<<2 | 3<<4 | 1<<8 | 1<<14 },
 		"NVLink fabric: reduced bandwidth, incorrect configuration 5, the fabric manager is not connected": func(g *pretendGPU) { g.fab.health = 1 | 2<<2 | 2<<4 | 5<<8 | 2<<14 },
 		"2 of 18 NVLinks are down": func(g *pretendGPU) { g.links[4].active, g.links[9].active = false, false },
 		"slowed down: HW slowdown, HW thermal slowdown": func(g *pretendGPU) {

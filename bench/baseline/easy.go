@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -17,11 +18,18 @@ import (
 // gangs want whole nodes. Jobs are backfilled in the order of their submission. Everything is
 // computed anew in each pass, in O(running + waiting + nodes) where shapes that found no
 // place are not tried again.
-type EASY struct{}
+type EASY struct {
+	// ByPriority has jobs of a higher priority go first, as Slurm's sched/backfill does.
+	ByPriority bool
+}
 
 // Pass implements Policy.
-func (EASY) Pass(p *Pass) {
-	list := p.startInOrder()
+func (e EASY) Pass(p *Pass) {
+	list := p.Waiting()
+	if e.ByPriority {
+		slices.SortStableFunc(list, func(a, b *Job) int { return cmp.Compare(b.Spec.Priority, a.Spec.Priority) })
+	}
+	list = p.startInOrder(list)
 	if len(list) < 2 || p.nothingFree() {
 		return
 	}

@@ -5,12 +5,11 @@ package baseline
 type FIFO struct{}
 
 // Pass implements Policy.
-func (FIFO) Pass(p *Pass) { p.startInOrder() }
+func (FIFO) Pass(p *Pass) { p.startInOrder(p.Waiting()) }
 
-// startInOrder starts waiting jobs until one finds no place, and returns that one and those
+// startInOrder starts jobs of a list until one finds no place, and returns that one and those
 // that come after it.
-func (p *Pass) startInOrder() []*Job {
-	list := p.Waiting()
+func (p *Pass) startInOrder(list []*Job) []*Job {
 	for i, j := range list {
 		at := p.Place(j)
 		if at == nil {

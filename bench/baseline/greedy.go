@@ -6,7 +6,7 @@ type Greedy struct{}
 
 // Pass implements Policy.
 func (Greedy) Pass(p *Pass) {
-	for _, j := range p.startInOrder() {
+	for _, j := range p.startInOrder(p.Waiting()) {
 		if at := p.Place(j); at != nil {
 			p.Start(j, at)
 		}

@@ -45,6 +45,23 @@ func TestEASYFillsAroundTheFirst(t *testing.T) {
 	))["long"])
 }
 
+// By priority the one that goes first is another, and what would delay it does not start before.
+func TestEASYServesAHigherPriorityFirst(t *testing.T) {
+	raised := func(j *berth.Job) { j.Priority = 7 }
+	for policy, want := range map[baseline.EASY]map[string]string{
+		{}:                 {"first": "0-10", "wide": "10-20", "urgent": "20-25", "same": "25-30", "short": "30-32"},
+		{ByPriority: true}: {"first": "0-10", "urgent": "10-15", "same": "15-20", "wide": "20-30", "short": "30-32"},
+	} {
+		require.Equal(t, want, starts(t, policy, baseline.BestFit, world(blocked(),
+			job(0, "first", "a", 1, 8, 10),
+			job(1, "wide", "a", 1, 8, 10),
+			job(2, "urgent", "b", 1, 8, 5, raised),
+			job(3, "same", "b", 1, 8, 5, raised),
+			job(4, "short", "a", 1, 1, 2),
+		)))
+	}
+}
+
 // The job that had the most makes room for one that had less, with a checkpoint first, and goes on
 // later with what is left.
 func TestLASServesTheJobThatHadTheLeast(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/workload"
 )
 
 func file(name, text string) File {
@@ -285,4 +286,43 @@ func TestSharesOfNestedAccounts(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{`shares: there is no account "cs": it has no share`, `shares: there is no account "science": it has no share`}, told(w))
 	require.Equal(t, berth.QueueID("bio"), w.Shares[0].Account)
+}
+
+// A job has the priority of its QOS, by whichever case; what does not fit together is told.
+func TestPrioritiesOfQOS(t *testing.T) {
+	rows := strings.Replace(whole, "Account|", "Account|QOS|Priority|", 1)
+	for i, qos := range []string{"normal", "Urgent", "", "lost"} {
+		rows += strings.Replace(account(fmt.Sprint(i), "01:00:00 01:00:00 01:00:02 01:00:12 00:00:10 00:00:00", "COMPLETED", one, one, "1"), "|bio|", "|bio|"+qos+"|4294901759|", 1)
+	}
+	week := func(qos string) (*Week, error) {
+		return Read(Options{Jobs: file("jobs", rows), Nodes: file("nodes", eight), QOS: file("qos", qos), NodeGPUs: 8, ProcessorsPerGPU: 1})
+	}
+	w, err := week("\ufeffName|Priority\nnormal|10\nurgent|1000\nscavenge|0\n")
+	require.NoError(t, err)
+	var list []int32
+	for i := range w.Jobs {
+		list = append(list, w.Jobs[i].Spec.Priority)
+	}
+	require.Equal(t, []int32{10, 1000, 0, 0}, list)
+	const column = "jobs:1: the column Priority is not read: the time that jobs waited and the past use of accounts are in it, as they were"
+	require.Equal(t, []string{column, "jobs:4: tells no QOS: has priority 0", `jobs:5: is of a QOS that qos does not have, "lost": has priority 0`}, told(w))
+	w, err = week("")
+	require.NoError(t, err)
+	require.Equal(t, []string{column, "jobs:3: is of another QOS than the first: -qos says which comes first (3 times)"}, told(w))
+	require.Zero(t, w.Jobs[1].Spec.Priority)
+	for text, says := range map[string]string{
+		"normal|10\n":                            "sacctmgr show qos",
+		"Name|Priority\n":                        "there is no QOS",
+		"Name|Priority\nnormal\n":                "qos:2: ",
+		"Name|Priority\nnormal|-1\n":             `"-1"`,
+		"Name|Priority\nnormal|4294967295\n":     `"4294967295"`,
+		"Name|Priority\nnormal|1\nNormal|2\n":    "twice",
+		"Name|Priority|\n|1|\n":                  "no name",
+		"Name|" + strings.Repeat("x", 1<<16+100): "token too long",
+	} {
+		_, err := week(text)
+		var typed *workload.TraceError
+		require.ErrorAs(t, err, &typed, text)
+		require.ErrorContains(t, err, says)
+	}
 }

@@ -36,8 +36,9 @@ type Options struct {
 	// Jobs is what sacct wrote, a log in the Standard Workload Format, or a dump of kubectl.
 	Jobs File
 	// Nodes is what "scontrol show node" printed, Topology a topology.conf or, by its name, a
-	// topology.yaml, Shares what "sshare --all --parsable" printed.
-	Nodes, Topology, Shares File
+	// topology.yaml, Shares what "sshare --all --parsable" printed, QOS what "sacctmgr show qos
+	// --parsable2 format=Name,Priority" did.
+	Nodes, Topology, Shares, QOS File
 	// GPUs of the fleet in nodes of NodeGPUs, without Nodes. Zero: as many as the file held.
 	GPUs, NodeGPUs int
 	// ProcessorsPerGPU of a log in the Standard Workload Format.
@@ -128,6 +129,9 @@ func Read(o Options) (*Week, error) {
 		return nil, err
 	}
 	b.checkFit()
+	if err := b.setPriorities(&o.QOS); err != nil {
+		return nil, err
+	}
 	b.Before, _ = slices.BinarySearchFunc(b.Jobs, b.From, func(j Job, from berth.Time) int { return cmp.Compare(j.At, from) })
 	if 2*b.Before > len(b.Jobs) {
 		b.From, b.Before = 0, 0

@@ -21,6 +21,8 @@ type record struct {
 	// queue and tenant are interned, and so are products: those that will do, parted
 	// by "|", or empty for any.
 	queue, tenant, products string
+	// qos is that of a Ran, interned.
+	qos string
 	// program is interned: what is known of what the job runs; empty: nothing.
 	program string
 	// pool is interned, and so is profile: the pools that will do, parted by "|", and the MIG
@@ -60,6 +62,8 @@ type Ran struct {
 	Line int
 	// Partition as the file names it; several are parted by commas.
 	Partition string
+	// QOS of Slurm, as the file names it; empty: it does not.
+	QOS string
 	// Wait from the arrival to the first start; Unknown where the file does not tell.
 	Wait berth.Duration
 	// SoFar is how long a job without a run time had run; zero: not known.

@@ -14,13 +14,13 @@ import (
 
 // SacctCommand prints what ReadSacct reads of a week.
 const SacctCommand = "sacct --allusers --allocations --duplicates --parsable2 --starttime now-7days --format " +
-	"JobID,User,Account,Partition,Submit,Eligible,Start,End,Elapsed,Suspended,Timelimit,State,ReqTRES,AllocTRES,NNodes"
+	"JobID,User,Account,Partition,QOS,Submit,Eligible,Start,End,Elapsed,Suspended,Timelimit,State,ReqTRES,AllocTRES,NNodes"
 
 // ReadSacct reads the accounting records of a Slurm cluster: what sacct writes with
 // --parsable2, plain or compressed with gzip. File names it in errors.
 //
 //	sacct --allusers --allocations --duplicates --parsable2 --starttime 2024-03-01 --format \
-//	  JobID,User,Account,Partition,Submit,Eligible,Start,End,Elapsed,Suspended,Timelimit,State,ReqTRES,AllocTRES,NNodes
+//	  JobID,User,Account,Partition,QOS,Submit,Eligible,Start,End,Elapsed,Suspended,Timelimit,State,ReqTRES,AllocTRES,NNodes
 //
 // The first line names the columns, which may be in any order and case. A column that is missing
 // below, and one that sacct does not have, is told by [Trace.Skipped]; others are not read.
@@ -28,33 +28,46 @@ const SacctCommand = "sacct --allusers --allocations --duplicates --parsable2 --
 //   - JobID, else JobIDRaw: the job's name; 12_3 is a task of an array. 12+0 and 12+1 are parts of
 //     one job, and groups of one gang, which ends with the last of them. Steps, such as 12.batch,
 //     are skipped.
+//
 //   - Submit, "2024-03-01T09:30:00", and Eligible: the later of both is the arrival: a job that
 //     waits for another, for its --begin or for the throttle of its array does not wait for a
 //     scheduler. Instants have no zone; they are read as UTC, so across a change of the clocks
 //     spans are off by an hour. Time 0 is the first arrival. A job of which Submit is "Unknown" or
 //     "None" is skipped.
+//
 //   - Elapsed, [D-][HH:]MM:SS, else ElapsedRaw, seconds, and Suspended: the run time, as a job
 //     that is suspended keeps its GPUs; from Start to End where that is longer and there is no
 //     column Suspended, or where there is no other. Where Start is not known the job never ran;
 //     where End is not, it had not ended. A job that ends before it starts is skipped.
+//
 //   - Timelimit in the same form, else TimelimitRaw, minutes: the expected run time.
 //     UNLIMITED, Partition_Limit, INVALID and nothing mean that it is not known.
+//
 //   - State: what is running or suspended had not ended, so it runs on for ever. What never
 //     ran is skipped: jobs that are pending, or were cancelled, requeued, revoked or had their
 //     deadline before they started. RESIZING is the run of a job before its size changed.
+//
 //   - AllocTRES, else ReqTRES: cpu, mem, node and gres/gpu of the whole job, divided evenly among
 //     its nodes. It is what the job held; a request for nodes is the least that will do.
+//
 //   - NNodes, else AllocNodes, else node of AllocTRES, else of ReqTRES: the nodes.
+//
 //   - ReqTRES: where it names a type, as gres/gpu:a100=8 does, that is the product that will do,
 //     spelled as Options.Nodes have it, without regard to case, or else as Slurm has it; the type
 //     of an allocation binds nobody. A type that names a MIG profile, as a100_1g.10gb does, is
 //     that many instances; a job that has other GPUs besides, or instances of two profiles, is
 //     skipped. At least one of the two columns is needed, and GPUs count from whichever has them.
+//
 //   - Account: the queue and the tenant; without the column the Partition.
+//
 //   - User, with JobName or, without that column, the size: the program, of which run times are
 //     learned. JobName is not in the command above, as a name with "|" would part its row.
+//
 //   - Partition: the pools that will do, those of the nodes of Options.Nodes that are in it,
 //     without regard to case. Where none is, any node will do.
+//
+//   - QOS: what Trace.Ran says of it. Priority is not read, and that is told: it grows with the
+//     time that a job waited and the past use of its account, as they were.
 //
 // The records do not tell the fleet, the limits of accounts, checkpoints, dependencies,
 // or how tasks are laid out. A job that was requeued, or resized, has a row for each run, anywhere
@@ -80,7 +93,7 @@ func ReadSacct(file string, r io.Reader, o Options) (*Trace, error) {
 		elapsed: t.either("Elapsed", "ElapsedRaw"), suspended: t.optional("Suspended"),
 		limit: t.optional("Timelimit"), limitRaw: t.optional("TimelimitRaw"),
 		state: t.optional("State"), queue: t.column("Account", "Partition"), partition: t.optional("Partition"),
-		user: t.optional("User"), jobName: t.optional("JobName"),
+		qos: t.optional("QOS"), user: t.optional("User"), jobName: t.optional("JobName"),
 		requested: t.optional("ReqTRES"), allocated: t.optional("AllocTRES"),
 		fleet: o.Nodes, products: map[string]string{}, pools: map[string]string{}, seen: map[string]bool{},
 	}
@@ -132,7 +145,7 @@ type sacctRows struct {
 	start, end, elapsed, suspended column
 	limit, limitRaw, nodes         column
 	state, queue, partition        column
-	user, jobName                  column
+	qos, user, jobName             column
 	requested, allocated           column
 	fleet                          []berth.Node
 	// products has the spellings of a type of the fleet, parted by "|", by the type in lower case,
@@ -167,6 +180,9 @@ func (s *sacctRows) tellColumns() {
 		if c.is == absent {
 			s.skips.Add(s.file, line, fmt.Sprintf("there is no column %s: %s", c.name, c.means))
 		}
+	}
+	if s.optional("Priority") != absent {
+		s.skips.Add(s.file, line, "the column Priority is not read: the time that jobs waited and the past use of accounts are in it, as they were")
 	}
 	for _, name := range s.names {
 		if name != "" && !strings.Contains(sacctColumns, " "+strings.ToLower(name)+" ") {
@@ -214,7 +230,7 @@ func (s *sacctRows) read() (record, bool) {
 		return record{}, false
 	}
 	r := record{id: s.name(s.id), queue: s.common(s.queue), expected: s.timeLimit(), wait: Unknown, started: unset, ended: unset}
-	r.tenant, r.partition = r.queue, s.intern(s.text(s.partition))
+	r.tenant, r.partition, r.qos = r.queue, s.intern(s.text(s.partition)), s.intern(s.text(s.qos))
 	state, _, _ := strings.Cut(strings.ToUpper(s.text(s.state)), " ") // CANCELLED by 1000
 	if why := s.times(&r, state); why != "" {
 		s.skip(why)

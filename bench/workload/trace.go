@@ -126,7 +126,7 @@ func (t *Trace) Err() error { return t.jobs.table.err }
 // Ran is what the file tells of the job that Next gave last; it is known when Next gives its queue.
 func (t *Trace) Ran() Ran {
 	if r := t.jobs.given; r != nil {
-		return Ran{Line: r.line, Partition: r.partition, Wait: r.wait, SoFar: r.soFar}
+		return Ran{Line: r.line, Partition: r.partition, QOS: r.qos, Wait: r.wait, SoFar: r.soFar}
 	}
 	return Ran{Wait: Unknown}
 }

@@ -9,6 +9,11 @@
 // A file belongs to one process at a time, which has it locked, and is made for the eyes of
 // its owner alone. It grows to hold two snapshots and the records between them, and does not
 // shrink; what is dropped is used again. The disk has to keep what it says it has synced.
+//
+// On a full disk the log goes on in the file as it is. Room for the next snapshot is had from the
+// disk ahead (on Linux, by fallocate), and records do not take it: Append answers
+// [journal.ErrFull] first, and a Save, as that of a [journal.Durable], drops the records up to it.
+// What a file system that compresses, or copies what it writes, has set aside is not sure.
 package boltstore
 
 import (
@@ -34,7 +39,8 @@ import (
 
 // A Store is an open file.
 type Store struct {
-	db *bolt.DB
+	db   *bolt.DB
+	room room
 	// broken is why nothing may be written any more.
 	broken error
 }
@@ -62,14 +68,18 @@ var ErrUnsafe = errors.New("not safe to keep a log in")
 // file are [ErrUnsafe]. Errors of the log: [journal.ErrFenced], where another process has it open;
 // [journal.ErrDamaged], where it is no such file, or not as it was written; [journal.ErrVersion].
 func Open(path string) (*Store, error) {
-	db, err := open(path, func(path string) (*os.File, error) { return openOwn(path, os.O_RDWR) })
+	var file *os.File // that of db
+	db, err := open(path, func(path string) (_ *os.File, err error) {
+		file, err = openOwn(path, os.O_RDWR)
+		return file, err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
-		db, err = create(path)
+		db, file, err = create(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s := &Store{db: db}
+	s := &Store{db: db, room: room{file: file}}
 	err = s.view(func(tx *bolt.Tx) error {
 		b := tx.Bucket(logBucket)
 		switch {
@@ -80,7 +90,7 @@ func Open(path string) (*Store, error) {
 		case !bytes.Equal(b.Get(transactionKey), numberKey(uint64(tx.ID()))):
 			return fmt.Errorf("%w: it is of several instants, as if the disk had lost writes that were synced", journal.ErrDamaged)
 		}
-		return nil
+		return s.room.look(tx)
 	})
 	if err == nil { // also of a file that was there: its maker may have died before it came to this
 		err = syncFolder(filepath.Dir(path))
@@ -96,9 +106,10 @@ func open(path string, file func(path string) (*os.File, error)) (db *bolt.DB, e
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer guard(&err)
 	// The list of free pages is written with each batch. The library could work it out at the start
-	// instead, and would take the process down with it where the file is damaged.
+	// instead, and would take the process down with it where the file is damaged. An array of them
+	// has the first that are free taken, so that those behind stay together; a map, any.
 	db, err = bolt.Open(path, 0o600, &bolt.Options{
-		Timeout: time.Nanosecond, FreelistType: bolt.FreelistMapType, NoStatistics: true,
+		Timeout: time.Nanosecond, FreelistType: bolt.FreelistArrayType,
 		OpenFile: func(path string, _ int, _ fs.FileMode) (*os.File, error) { return file(path) },
 	})
 	switch {
@@ -111,22 +122,23 @@ func open(path string, file func(path string) (*os.File, error)) (db *bolt.DB, e
 }
 
 // create makes a file under another name first: a crash in the midst of it leaves none.
-func create(path string) (*bolt.DB, error) {
+func create(path string) (db *bolt.DB, file *os.File, err error) {
 	fresh := path + ".new"
-	db, err := open(fresh, func(fresh string) (*os.File, error) {
-		file, err := createOwn(fresh)
+	db, err = open(fresh, func(fresh string) (*os.File, error) {
+		own, err := createOwn(fresh)
 		if err != nil {
 			return nil, err
 		}
-		return renamed(file, path) // as it is called when something goes wrong with it
+		file, err = renamed(own, path) // as it is called when something goes wrong with it
+		return file, err
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// Another process that made a file meanwhile had it locked under this name until it had the
 	// other.
 	if _, err = os.Lstat(path); err == nil {
-		return nil, errors.Join(fmt.Errorf("%w: another process has made it", journal.ErrFenced), db.Close())
+		return nil, nil, errors.Join(fmt.Errorf("%w: another process has made it", journal.ErrFenced), db.Close())
 	}
 	err = db.Update(func(tx *bolt.Tx) error {
 		for _, name := range [][]byte{logBucket, recordsBucket, snapshotBucket} {
@@ -143,9 +155,9 @@ func create(path string) (*bolt.DB, error) {
 		err = os.Rename(fresh, path)
 	}
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, nil, errors.Join(err, db.Close())
 	}
-	return db, nil
+	return db, file, nil
 }
 
 // guard makes an error of what reading a file that is damaged does to the library, or to the
@@ -246,13 +258,16 @@ func (s *Store) some(after uint64) (list [][]byte, err error) {
 
 // Append implements [journal.Store].
 func (s *Store) Append(_ context.Context, batch journal.Batch) error {
-	return s.update(func(tx *bolt.Tx) error {
+	err := s.update(func(tx *bolt.Tx) error {
 		head, err := position(tx.Bucket(logBucket).Get(headKey))
 		switch {
 		case err != nil:
 			return err
 		case head != batch.After || batch.Head.Number != head.Number+uint64(len(batch.Records)):
 			return fmt.Errorf("%w: the head is %v, and the batch goes from %v to %v", journal.ErrFenced, head, batch.After, batch.Head)
+		}
+		if err := s.room.forRecords(tx, batch.Records); err != nil {
+			return err
 		}
 		b := tx.Bucket(recordsBucket)
 		b.FillPercent = 1 // what comes is behind all that is there
@@ -263,14 +278,20 @@ func (s *Store) Append(_ context.Context, batch journal.Batch) error {
 		}
 		return tx.Bucket(logBucket).Put(headKey, positionText(batch.Head))
 	})
+	if err == nil && len(batch.Records) > 0 {
+		s.room.records = true
+	}
+	return err
 }
 
-// part is the most bytes of a snapshot in one value.
-const part = 1 << 20
+// part is the most bytes of a snapshot in one value. Two of them fill a page of 4 KiB with what the
+// library writes beside them, so a snapshot has room in a file whatever pieces are free.
+const part = 2016
 
 // Save implements [journal.Store].
 func (s *Store) Save(_ context.Context, n journal.Snapshot) error {
-	return s.update(func(tx *bolt.Tx) error {
+	length, records := len(n.Data), false
+	err := s.update(func(tx *bolt.Tx) error {
 		log := tx.Bucket(logBucket)
 		if first := log.Get(headKey) == nil; first {
 			if err := log.Put(headKey, positionText(n.At)); err != nil {
@@ -279,9 +300,11 @@ func (s *Store) Save(_ context.Context, n journal.Snapshot) error {
 		} else if err := checkSave(tx, n.At); err != nil {
 			return err
 		}
-		if err := dropRecords(tx, n.At.Number); err != nil {
+		left, err := dropRecords(tx, n.At.Number)
+		if err != nil {
 			return err
 		}
+		records = left > 0
 		if err := tx.DeleteBucket(snapshotBucket); err != nil {
 			return err
 		}
@@ -299,6 +322,8 @@ func (s *Store) Save(_ context.Context, n journal.Snapshot) error {
 		}
 		return b.Put(positionKey, positionText(n.At))
 	})
+	s.room.saved(err, length, records)
+	return err
 }
 
 // checkSave refuses a position that is none between the newest snapshot and the head.
@@ -318,27 +343,27 @@ func checkSave(tx *bolt.Tx, at journal.Position) error {
 	return nil
 }
 
-// dropRecords drops those up to a number. A bucket goes at once, so those behind it are put into
-// a new one: there are few, as a snapshot is mostly that of the head.
-func dropRecords(tx *bolt.Tx, upTo uint64) error {
+// dropRecords drops those up to a number, and counts the others. A bucket goes at once, so those
+// behind it are put into a new one: there are few, as a snapshot is mostly that of the head.
+func dropRecords(tx *bolt.Tx, upTo uint64) (left int, err error) {
 	var rest [][2][]byte
 	c := tx.Bucket(recordsBucket).Cursor()
 	for key, record := c.Seek(numberKey(upTo + 1)); key != nil; key, record = c.Next() {
 		rest = append(rest, [2][]byte{append([]byte(nil), key...), append([]byte(nil), record...)})
 	}
 	if err := tx.DeleteBucket(recordsBucket); err != nil {
-		return err
+		return 0, err
 	}
 	b, err := tx.CreateBucket(recordsBucket)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, one := range rest {
 		if err := b.Put(one[0], one[1]); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return len(rest), nil
 }
 
 // update writes. What goes wrong before anything is written is the error as it is; if the disk had
@@ -350,7 +375,7 @@ func (s *Store) update(f func(*bolt.Tx) error) error {
 	}
 	number, err := s.commit(f)
 	switch {
-	case err == nil, errors.Is(err, journal.ErrFenced):
+	case err == nil, errors.Is(err, journal.ErrFenced), errors.Is(err, journal.ErrFull):
 		return err
 	case isFull(err) && s.uncommitted(number):
 		return fmt.Errorf("%w: %w", journal.ErrFull, err)

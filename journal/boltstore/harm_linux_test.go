@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -234,25 +233,4 @@ func TestAFileThatACrashHasLeftHalfMade(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrDamaged)
 	_, err = boltstore.Open(filepath.Join(path+".d", "log"))
 	require.ErrorIs(t, err, os.ErrNotExist)
-}
-
-// TestADiskOf96KiB is a real one, where the machine lets a test mount it. What was accepted is
-// there when it is full, and it goes on when there is room.
-func TestADiskOf96KiB(t *testing.T) {
-	folder := t.TempDir()
-	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=96k,mode=0700"); err != nil {
-		t.Skipf("no disk can be mounted: %v", err)
-	}
-	t.Cleanup(func() { require.NoError(t, syscall.Unmount(folder, 0)) })
-	path := filepath.Join(folder, "log")
-	said := -1
-	err := drive(t, path, func(job int) bool { said = job; return true })
-	require.ErrorIs(t, err, journal.ErrFull)
-	require.True(t, strings.Contains(err.Error(), "no space left"), err)
-	require.Greater(t, said, 5)
-	require.NoError(t, syscall.Mount("tmpfs", folder, "tmpfs", syscall.MS_REMOUNT, "size=16m"))
-	known, err := jobs(t, path)
-	require.NoError(t, err)
-	require.Len(t, known, said+1)
-	require.NoError(t, drive(t, path, func(job int) bool { said = job; return job < 300 }))
 }

@@ -37,7 +37,8 @@ var mayMiss = []string{`"uuid"`, `"productName"`, `"resource.kubernetes.io/pciBu
 // what comes out is the same, or it is refused, or says what is passed over. What is missing may be
 // a value that is not told.
 func TestChangedDumpsGiveTheSameOrAreTold(t *testing.T) {
-	good := list(append(partitionable(t, "n1", 1, "v1"), claimOf("c", "n1", "gpu-0"))...)
+	good := list(append(partitionable(t, "n1", 1, "v1"), claimOf("c", "n1", "gpu-0"),
+		`{"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule", "metadata": {"name": "r", "generation": 1}, "spec": {"deviceSelector": {"driver": "gpu.nvidia.com", "pool": "n1", "device": "gpu-0"}, "taint": {"key": "k", "effect": "NoSchedule"}}}`)...)
 	want := what(read(t, good))
 	member := regexp.MustCompile(`"[\w./-]+": (?:"[^"]*"|\d+|\{"\w+": "[^"]*"\}), `)
 	pair := regexp.MustCompile(`("[\w./-]+": (?:"[^"]*"|\d+)), ("[\w./-]+": (?:"[^"]*"|\d+))`)

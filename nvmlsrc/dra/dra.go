@@ -1,18 +1,20 @@
 // Package dra reads what a Kubernetes with dynamic resource allocation says of GPUs: ResourceSlices
-// with devices, partitions, counters and taints, and ResourceClaims with what is allocated, of
-// resource.k8s.io v1, v1beta2 and v1beta1. Devices are those of NVIDIA's driver, gpu.nvidia.com;
+// with devices, partitions, counters and taints, ResourceClaims with what is allocated, of
+// resource.k8s.io v1, v1beta2 and v1beta1, and DeviceTaintRules that select by driver, pool and
+// name. Devices are those of NVIDIA's driver, gpu.nvidia.com;
 // those of other drivers are told.
 //
 // Read reads what this prints:
 //
-//	kubectl get resourceslices,resourceclaims -A -o json
+//	kubectl get resourceslices,resourceclaims,devicetaintrules -A -o json
 //
-// A [Reader] takes objects one by one, for a program that reads a longer list. [Dump.Nodes] gives
-// the nodes of the core, and [Dump.Held] what the claims of a pod hold.
+// The last is there since Kubernetes 1.33, where the gate DRADeviceTaints is on. A [Reader] takes
+// objects one by one, for a program that reads a longer list. [Dump.Nodes] gives the nodes of the
+// core, and [Dump.Held] what the claims of a pod hold.
 //
-// What is not evaluated is told, once for each reason: which devices a request would get by
-// firstAvailable, CEL selectors, constraints, tolerations and capacities is for the scheduler of
-// Kubernetes; here counts what is allocated.
+// What is not evaluated is told, once for each reason: which devices a request or a rule would get
+// by firstAvailable, a DeviceClass, CEL selectors, constraints, tolerations and capacities is for
+// the scheduler of Kubernetes; here counts what is allocated.
 package dra
 
 import (
@@ -124,7 +126,7 @@ func Read(file string, in io.Reader) (*Dump, error) {
 		}
 		taken, err := r.Take(kind, text, line, column)
 		if err == nil && !taken {
-			r.skip(line, "an object of another kind than ResourceSlice and ResourceClaim is not read")
+			r.skip(line, "an object of another kind than ResourceSlice, ResourceClaim, DeviceTaintRule and DeviceClass is not read")
 		}
 		return err
 	})
@@ -157,6 +159,7 @@ type Reader struct {
 	dump  *Dump
 	pools map[string]*pool
 	order []*pool
+	rules []rule
 }
 
 // NewReader is a Reader of a file of that name.
@@ -180,6 +183,10 @@ func (r *Reader) Take(kind string, text []byte, line, column int) (bool, error) 
 		err = r.slice(jsontext.New(text, line, column))
 	case "ResourceClaim":
 		err = r.claim(jsontext.New(text, line, column))
+	case "DeviceTaintRule":
+		err = r.taintRule(jsontext.New(text, line, column))
+	case "DeviceClass":
+		err = r.class(jsontext.New(text, line, column))
 	default:
 		return false, nil
 	}

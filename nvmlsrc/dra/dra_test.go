@@ -145,7 +145,7 @@ func TestWhatIsNotReadIsTold(t *testing.T) {
 	good := list(append(partitionable(t, "n1", 1, "v1"), claimOf("c", "n1", "gpu-0"))...)
 	require.Empty(t, read(t, good).Skipped)
 	for _, c := range []struct{ from, to, says string }{
-		{`"kind": "ResourceClaim"`, `"kind": "DeviceClass"`, "an object of another kind than ResourceSlice and ResourceClaim is not read"},
+		{`"kind": "ResourceClaim"`, `"kind": "DeviceShape"`, "an object of another kind than ResourceSlice, ResourceClaim, DeviceTaintRule and DeviceClass is not read"},
 		{`resource.k8s.io/v1"`, `resource.k8s.io/v1alpha3"`, "an object of another version than resource.k8s.io/v1, v1beta2 and v1beta1 is not read"},
 		{`"driver": "gpu.nvidia.com", "nodeName"`, `"driver": "gpu.intel.com", "nodeName"`, `devices of the driver "gpu.intel.com" are not read`},
 		{`"resourceSliceCount": 2`, `"resourceSliceCount": 3`, "a pool of which not all ResourceSlices are there"},
@@ -308,4 +308,61 @@ func FuzzRead(f *testing.F) {
 		nodes, _ := d.Nodes()
 		require.True(t, slices.IsSortedFunc(nodes, func(a, b berth.Node) int { return strings.Compare(string(a.ID), string(b.ID)) }))
 	})
+}
+
+// A rule taints what it selects as the slice of a device would; one that is not evaluated is told.
+func TestTaintRulesAndClasses(t *testing.T) {
+	gpu := func(i int) string {
+		return fmt.Sprintf(`{"name": "gpu-%d", "attributes": {"type": {"string": "gpu"}, "productName": {"string": "%s"}}}`, i, h100)
+	}
+	slice := func(node string) string {
+		return fmt.Sprintf(`{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "%s"}, "spec": {"driver": "gpu.nvidia.com", "nodeName": "%[1]s", "pool": {"name": "%[1]s", "generation": 1, "resourceSliceCount": 1}, "devices": [%s, %s]}}`,
+			node, gpu(0), gpu(1))
+	}
+	rule := func(version, selector, effect string) string {
+		return fmt.Sprintf(`{"apiVersion": "resource.k8s.io/%s", "kind": "DeviceTaintRule", "metadata": {"name": "r"}, "spec": {%s"taint": {"key": "example.com/broken", "value": "yes", "effect": "%s"}}, "status": {"conditions": []}}`,
+			version, selector, effect)
+	}
+	for _, c := range []struct {
+		object, failed string
+		says           []string
+	}{
+		{rule("v1beta2", `"deviceSelector": {"driver": "gpu.nvidia.com", "pool": "n1", "device": "gpu-1"}, `, "NoSchedule"), "n1/1", nil},
+		{rule("v1alpha3", `"deviceSelector": {"device": "gpu-0"}, `, "NoExecute"), "n1/0 n2/0", nil},
+		{rule("v1", `"deviceSelector": {"pool": "n2"}, `, "NoExecute"), "n2/0 n2/1", nil},
+		{rule("v1", `"deviceSelector": {}, `, "NoSchedule"), "n1/0 n1/1 n2/0 n2/1", nil},
+		{rule("v1", `"deviceSelector": {"pool": "n2"}, `, "None"), "", []string{`a taint without effect says nothing: "example.com/broken"`}},
+		{rule("v1", ``, "NoSchedule"), "", []string{"a DeviceTaintRule without a selector taints no device"}},
+		{rule("v1", `"deviceSelector": null, `, "NoSchedule"), "", []string{"a DeviceTaintRule without a selector taints no device"}},
+		{rule("v1", `"deviceSelector": {"pool": "n3"}, `, "NoSchedule"), "", []string{"a DeviceTaintRule selects no device of the file"}},
+		{rule("v1", `"deviceSelector": {"driver": "gpu.intel.com"}, `, "NoSchedule"), "", []string{`a DeviceTaintRule is of devices of the driver "gpu.intel.com"`}},
+		{rule("v1alpha3", `"deviceSelector": {"deviceClassName": "mig"}, `, "NoSchedule"), "", []string{"a DeviceTaintRule that selects by a DeviceClass, by CEL or by something else that is not read is not evaluated: it taints no device here"}},
+		{rule("v1alpha3", `"deviceSelector": {"selectors": [{"cel": {"expression": "true"}}]}, `, "NoSchedule"), "", []string{"a DeviceTaintRule that selects by a DeviceClass, by CEL or by something else that is not read is not evaluated: it taints no device here"}},
+		{rule("v2", `"deviceSelector": {}, `, "NoSchedule"), "", []string{"a DeviceTaintRule of another version than resource.k8s.io/v1, v1beta2 and v1alpha3 is not read"}},
+		{rule("v1", `"deviceSelector": {"node": "n1"}, `, "NoSchedule"), "", []string{
+			"the key node of the selector of a DeviceTaintRule is not read",
+			"a DeviceTaintRule that selects by a DeviceClass, by CEL or by something else that is not read is not evaluated: it taints no device here",
+		}},
+		{`{"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {"selectors": [{"cel": {"expression": "true"}}], "extendedResourceName": "nvidia.com/gpu"}}`, "", []string{
+			"the CEL selectors of a DeviceClass are not evaluated: what is allocated counts",
+			`the extended resource of a DeviceClass is not read: "nvidia.com/gpu"`,
+		}},
+		{`{"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "any"}, "spec": {"config": []}}`, "", nil},
+	} {
+		for _, objects := range [][]string{{slice("n1"), slice("n2"), c.object}, {c.object, slice("n1"), slice("n2")}, {c.object, slice("n1"), slice("n2"), c.object}} {
+			d := read(t, list(objects...))
+			require.ElementsMatch(t, c.says, reasons(d.Skipped), c.object)
+			nodes, told := d.Nodes()
+			require.Empty(t, told)
+			var failed []string
+			for _, n := range nodes {
+				for i := range n.GPUs {
+					if n.GPUs[i].Failed {
+						failed = append(failed, fmt.Sprintf("%s/%d", n.ID, i))
+					}
+				}
+			}
+			require.Equal(t, c.failed, strings.Join(failed, " "), c.object)
+		}
+	}
 }

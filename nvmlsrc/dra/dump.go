@@ -45,6 +45,7 @@ func (r *Reader) Dump() *Dump {
 		kept = append(kept, device)
 	}
 	d.Devices = kept
+	r.applyRules()
 	r.allocations()
 	d.Skipped = d.skipped
 	return d

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxBlockSizes is the number of sizes that Slurm takes.
+// maxBlockSizes is the number of sizes that Slurm takes: MAX_BLOCK_LEVELS.
 const maxBlockSizes = 16
 
 // A block is one of topology/block, in the order of the file.
@@ -24,9 +24,9 @@ type sized struct {
 }
 
 // blocks makes a fabric of blocks and their sizes. Above the level of the blocks
-// there is one for every further size: Slurm joins that many neighbours of the file
-// to an aggregate, the last of which may be short of some. A block without nodes, or with
-// fewer than the first size, keeps its place among them.
+// there is one for every further size, in any order: Slurm joins that many
+// neighbours of the file to an aggregate, the last of which may be short of some. A block without
+// nodes, or with fewer than the first size, keeps its place among them.
 func (s *source) blocks(blocks []block, sizes []sized, field string) (*Fabric, error) {
 	nodes, first := 0, 0
 	for i := range blocks {
@@ -87,27 +87,29 @@ func (s *source) blocks(blocks []block, sizes []sized, field string) (*Fabric, e
 	return f, nil
 }
 
-// ratios checks block sizes and returns of how many blocks the aggregates are.
+// ratios checks block sizes and returns of how many blocks the aggregates are, the narrowest first.
+// Slurm keeps a set of sizes (_read_topo_file of its block_record.c): the first is that of a block,
+// and the others may come in any order, and again.
 func (s *source) ratios(sizes []sized, field string) ([]int, error) {
 	var ratios []int
-	for i, size := range sizes {
+	for _, size := range sizes {
 		at := s.refuse(ErrInvalid, size.line, field, "")
 		switch {
-		case i >= maxBlockSizes:
-			at.Reason, at.Kind = fmt.Sprintf("more than %d sizes", maxBlockSizes), ErrLimit
-			return nil, at
 		case size.nodes < 1 || size.nodes > maxNodes:
 			at.Reason = fmt.Sprintf("the size %d is not within 1 and %d", size.nodes, maxNodes)
 			return nil, at
-		case i == 0:
-			continue
-		case size.nodes <= sizes[i-1].nodes || size.nodes%sizes[0].nodes != 0 || !powerOfTwo(size.nodes/sizes[0].nodes):
-			at.Reason = fmt.Sprintf("%d is not %d times a power of two, and more than the size before it", size.nodes, sizes[0].nodes)
+		case size.nodes%sizes[0].nodes != 0 || !powerOfTwo(size.nodes/sizes[0].nodes):
+			at.Reason = fmt.Sprintf("%d is not %d times a power of two", size.nodes, sizes[0].nodes)
 			return nil, at
+		case size.nodes/sizes[0].nodes >= 1<<maxBlockSizes:
+			at.Reason, at.Kind = fmt.Sprintf("%d is more than %d times %d", size.nodes, 1<<(maxBlockSizes-1), sizes[0].nodes), ErrLimit
+			return nil, at
+		case size.nodes > sizes[0].nodes:
+			ratios = append(ratios, size.nodes/sizes[0].nodes)
 		}
-		ratios = append(ratios, size.nodes/sizes[0].nodes)
 	}
-	return ratios, nil
+	slices.Sort(ratios)
+	return slices.Compact(ratios), nil
 }
 
 // defaultRatios are those of Slurm where no sizes are given: of 2, 4, 8 and 16 blocks, up to

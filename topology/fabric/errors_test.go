@@ -96,7 +96,8 @@ func TestSlurmConfRefusals(t *testing.T) {
 		{"size no number", "BlockSizes=2,many", 1, "BlockSizes", ErrInvalid, `"many" is not a whole number`},
 		{"size zero", "BlockName=a Nodes=x\nBlockSizes=0", 2, "BlockSizes", ErrInvalid, "not within"},
 		{"size no power", "BlockName=a Nodes=x[1-9]\nBlockSizes=2,6", 2, "BlockSizes", ErrInvalid, "6 is not 2 times a power of two"},
-		{"size order", "BlockName=a Nodes=x[1-9]\nBlockSizes=2,8,4", 2, "BlockSizes", ErrInvalid, "4 is not"},
+		{"size below the first", "BlockName=a Nodes=x[1-9]\nBlockSizes=8,2,4", 2, "BlockSizes", ErrInvalid, "2 is not 8 times"},
+		{"size far above the first", "BlockName=a Nodes=x[1-9]\nBlockSizes=1,65536", 2, "BlockSizes", ErrLimit, "65536 is more than 32768 times 1"},
 	})
 }
 

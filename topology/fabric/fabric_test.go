@@ -431,6 +431,8 @@ func TestWrittenYAML(t *testing.T) {
   cluster_default: true
   tree:
     switches:
+      - switch: root
+        children: 17,true
       - switch: "17"
         nodes: '[1101-1102]'
       - switch: "true"

@@ -3,6 +3,7 @@ package fabric
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,16 +14,29 @@ import (
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
-// places keeps of a fabric what a file of Slurm can say.
+// places keeps of a fabric what a file of Slurm can say: with a switch above all, unless domains
+// are apart, or one reaches all nodes, as rails do.
 func places(f *Fabric) *Fabric {
 	c := f.clone()
+	tops := map[string]int{}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		*n = Node{Name: n.Name, Path: n.Path, Rails: n.Rails}
-		c.Apart = c.Apart || n.Path[0] != c.Nodes[0].Path[0] && !strings.Contains(n.Path[0], railSign)
+		if !strings.Contains(n.Path[0], railSign) {
+			tops[n.Path[0]]++
+			continue
+		}
+		for _, rail := range n.Rails {
+			tops[rail]++
+		}
 	}
-	for _, n := range c.Nodes {
-		c.Apart = c.Apart && !(len(n.Rails) > 0 && strings.Contains(n.Path[0], railSign))
+	c.Levels = levelNames(len(c.Levels))
+	if f.Apart || len(tops) == 1 || slices.Max(slices.Collect(maps.Values(tops))) == len(c.Nodes) {
+		return c
+	}
+	c.Levels = levelNames(len(c.Levels) + 1)
+	for i := range c.Nodes {
+		c.Nodes[i].Path = append([]string{"root"}, c.Nodes[i].Path...)
 	}
 	return c
 }
@@ -243,7 +257,7 @@ func TestBlocksComeBack(t *testing.T) {
 			}
 			fmt.Fprintf(&b, "BlockName=%s Nodes=n%d-[1-%d]\n", name, i, rapid.IntRange(1, size+2).Draw(t, "nodes"))
 		}
-		b.WriteString("BlockSizes=" + strings.Join(sizes, ","))
+		b.WriteString("BlockSizes=" + strings.Join(append(sizes[:1:1], rapid.Permutation(sizes).Draw(t, "sizes")...), ","))
 		f, err := ReadSlurmConf("random", strings.NewReader(b.String()))
 		require.NoError(t, err)
 		require.NoError(t, f.check())

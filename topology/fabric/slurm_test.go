@@ -156,3 +156,38 @@ func TestSwitchesThatNoneJoinsAreApart(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, across.Apart, "NVLink joins what switches do not")
 }
+
+// Slurm keeps a set of sizes, of which the first is that of a block.
+func TestBlockSizesInAnyOrder(t *testing.T) {
+	const text = "BlockName=a Nodes=n[1-2]\nBlockName=b Nodes=n[3-4]\nBlockName=c Nodes=n[5-6]\nBlockSizes="
+	want := parse(t, ReadSlurmConf, text+"2,4,8")
+	require.Equal(t, []int{2, 4, 8}, want.BlockSizes)
+	for _, sizes := range []string{"2,8,4", "2,8,2,4,8"} {
+		require.Equal(t, want, parse(t, ReadSlurmConf, text+sizes))
+	}
+	var b strings.Builder
+	require.NoError(t, WriteSlurmBlock(&b, want, Blocks{Sizes: []int{2, 8, 4, 8}}))
+	require.Contains(t, b.String(), "BlockSizes=2,4,8\n")
+	require.Equal(t, want, parse(t, ReadSlurmConf, b.String()))
+}
+
+// Slurm places no job across trees that nothing joins: domains that are not apart are joined when
+// they are written, by a switch of no other name.
+func TestDomainsThatAreNotApartAreWrittenJoined(t *testing.T) {
+	f := &Fabric{Levels: levelNames(2), Nodes: []Node{
+		{Name: "n1", Path: []string{"s1", "root"}}, {Name: "n2", Path: []string{"s2", "l2"}},
+	}}
+	written := func() string {
+		var b strings.Builder
+		require.NoError(t, WriteSlurmTree(&b, f))
+		return b.String()
+	}
+	const trees = "SwitchName=s1 Switches=root\nSwitchName=s2 Switches=l2\nSwitchName=l2 Nodes=n2\nSwitchName=root Nodes=n1\n"
+	require.Equal(t, "SwitchName=root1 Switches=s[1-2]\n"+trees, written())
+	require.False(t, parse(t, ReadSlurmConf, written()).Apart)
+	f.Apart = true
+	require.Equal(t, trees, written())
+	require.True(t, parse(t, ReadSlurmConf, written()).Apart)
+	f = parse(t, ReadSlurmConf, "SwitchName=r0 Nodes=n[1-4]\nSwitchName=r1 Nodes=n[1-4]")
+	require.Equal(t, "SwitchName=r0 Nodes=n[1-4]\nSwitchName=r1 Nodes=n[1-4]\n", written(), "each rail reaches all")
+}

@@ -13,7 +13,9 @@ import (
 // same order and spelling for the same fabric: the switches by their depth and name,
 // each with a line of its own, the hosts as host lists. Reading it back gives the same
 // places; levels take their standard names, and what else is known of the nodes is not
-// in such a file.
+// in such a file. Slurm places no job across domains that no switch joins, so several of the
+// widest level get a switch above them, "root", which is one more level; those of a fabric that is
+// Apart, or of which one reaches all nodes, as rails do, do not.
 //
 // Refusals: ErrUnsupported for a fabric without levels, or with rails that do not
 // meet in one domain; ErrConflict where Slurm could not tell two domains apart by
@@ -119,6 +121,9 @@ func (f *Fabric) switches() ([]switchEntry, error) {
 				"%q names both a domain and one of several in it, and Slurm takes no switch with both nodes and switches", e.name)}
 		}
 	}
+	if !f.Apart {
+		l.join(len(f.Nodes))
+	}
 	slices.SortFunc(l.entries, func(a, b switchEntry) int {
 		if a.depth != b.depth {
 			return a.depth - b.depth
@@ -163,6 +168,30 @@ func (l *switchLayout) add(n *Node, field string) error {
 		l.entries[at].hosts = append(l.entries[at].hosts, n.Name)
 	}
 	return nil
+}
+
+// join puts a switch above those that have none above them, unless one reaches all nodes.
+func (l *switchLayout) join(nodes int) {
+	root := switchEntry{name: "root", depth: -1}
+	for n := 1; l.taken(root.name); n++ {
+		root.name = fmt.Sprintf("root%d", n)
+	}
+	for _, e := range l.entries {
+		if e.parent == "" {
+			root.children = append(root.children, e.name)
+		}
+		if len(e.hosts) == nodes {
+			return
+		}
+	}
+	if len(root.children) > 1 {
+		l.entries = append(l.entries, root)
+	}
+}
+
+func (l *switchLayout) taken(name string) bool {
+	_, taken := l.index[name]
+	return taken
 }
 
 // entry returns the switch of a name below a parent, a new one where there is none.
@@ -213,6 +242,12 @@ func (f *Fabric) blocks(how Blocks) ([]block, []int, error) {
 	ratios, err := s.ratios(wanted, "sizes")
 	if err != nil {
 		return nil, nil, err
+	}
+	if len(sizes) > 0 { // in the order of their levels, each once
+		sizes = sizes[:1:1]
+		for _, ratio := range ratios {
+			sizes = append(sizes, sizes[0]*ratio)
+		}
 	}
 	if level != len(ratios) || !slices.Equal(sizes, f.BlockSizes) {
 		ratios = nil // the levels are not those of the sizes

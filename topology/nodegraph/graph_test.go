@@ -187,7 +187,7 @@ func TestRatesOf(t *testing.T) {
 		"NVIDIA H100 80GB HBM3": 900_000, "H100-80GB": 900_000, "NVIDIA H200": 900_000, "NVIDIA H20": 900_000,
 		"NVIDIA H800": 400_000, "A30-24GB": 200_000, "NVIDIA RTX A6000": 112_496, "NVIDIA B200": 1_800_000,
 		"NVIDIA GB200": 1_800_000, "NVIDIA L40S": 0, "AMD Instinct MI300A": 768_000, "AMD Instinct MI210": 300_000,
-		"AMD Instinct MI250X / MI250": 800_000, "AMD Instinct MI300X": 896_000,
+		"AMD Instinct MI250X / MI250": 700_000, "AMD Instinct MI300X": 896_000,
 	} {
 		rates, known := RatesOf(product)
 		require.True(t, known, product)

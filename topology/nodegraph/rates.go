@@ -29,10 +29,11 @@ func DefaultRates() Rates {
 // H20 900, B200 to GB300 1800; over bridges A30 200, RTX A6000 and A40 112.5).
 // PCIe is the generation of the data sheet at x16. For B300 and GB300 generation 5
 // is assumed. AMD's links (xGMI) are counted as NVLinks: 7 to the other GPUs of a board, of
-// 128 GB/s both ways together for MI300X and MI325X, and 153.6 for MI350X and MI355X; 6 of 128 for
-// MI300A, two to each of three others (AMD, CDNA 3 white paper); 3 of 100 for MI210, and 8 of 100
-// for a die of MI250 and MI250X, which is a GPU to programs, 4 of them to the other die (CDNA 2
-// white paper).
+// 128 GB/s both ways together for MI300X and MI325X, and 153.6 for MI350X and MI355X; 6 of 128
+// for MI300A, two to each of three others (AMD, CDNA 3 white paper); 3 of 100 for MI210 (CDNA 2
+// white paper), and 7 of 100 for a die of MI250 and MI250X, which is a GPU to programs: of its 8
+// links 4 lead to the other die, and one is its way to the host (rocm.docs.amd.com, "AMD Instinct
+// MI250 microarchitecture").
 func RatesOf(product string) (Rates, bool) {
 	words := strings.FieldsFunc(strings.ToUpper(product), func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'A' || r > 'Z')
@@ -77,7 +78,7 @@ func ratesOfWord(word string) (Rates, bool) {
 	case "MI210":
 		return Rates{NVLinks: 3, NVLinkMBps: 50_000, PCIeMBps: gen4}, true
 	case "MI250", "MI250X":
-		return Rates{NVLinks: 8, NVLinkMBps: 50_000, PCIeMBps: gen4}, true
+		return Rates{NVLinks: 7, NVLinkMBps: 50_000, PCIeMBps: gen4}, true
 	case "MI350X", "MI355X":
 		return Rates{NVLinks: 7, NVLinkMBps: 76_800, PCIeMBps: gen5}, true
 	}

@@ -28,7 +28,7 @@ func schedulers() []study.Line {
 		return study.Core(name, berth.Policy{ReservedGangs: reserved, Preemption: berth.Preemption{Mode: mode, GuaranteeWithin: berth.Off, StopUnsaved: true}})
 	}
 	return []study.Line{
-		study.Rival("FIFO", baseline.FIFO{}), study.Rival("EASY", baseline.EASY{}),
+		study.Rival("FIFO", baseline.FIFO{}), study.Rival("EASY", baseline.EASY{ByPriority: true}),
 		berths(tame, berth.PreemptionOff, 0), berths(own, berth.PreemptionReclaim, 0),
 		berths(fourReserved, berth.PreemptionOff, 4), berths(nothingReserved, berth.PreemptionOff, berth.Off),
 	}

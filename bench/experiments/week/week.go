@@ -23,7 +23,7 @@ share of each account, and which accounts would be worse off. Nothing leaves thi
 With Slurm, three commands; -nodes, -topology and -shares are optional:
 
   sacct --allusers --allocations --duplicates --parsable2 --starttime now-7days --format JobID,Account,\
-    Partition,Submit,Eligible,Start,End,Elapsed,Suspended,Timelimit,State,ReqTRES,AllocTRES,NNodes > jobs.txt
+    Partition,QOS,Submit,Eligible,Start,End,Elapsed,Suspended,Timelimit,State,ReqTRES,AllocTRES,NNodes > jobs.txt
   scontrol show node > nodes.txt
   berthbench week -jobs jobs.txt -nodes nodes.txt -html week.html
 
@@ -37,6 +37,9 @@ With Slurm, three commands; -nodes, -topology and -shares are optional:
   -shares    what "sshare --all --parsable" printed, or lines such as physics|40 under the header
              Account|Shares: each account is guaranteed its share. Without, the share of an
              account is its part of the GPU-hours, and a weight alone
+  -qos       what "sacctmgr show qos --parsable2 format=Name,Priority" printed: a job has the priority
+             of its QOS, as with a PriorityWeightQOS that outweighs the rest; EASY and berth go by it,
+             berth among jobs of one account. Without, no job comes before another by itself
 
 What is not read, or counts as something that it was not, is told once for each reason, with the first
 of its lines. Files may be compressed with gzip. A line that cannot be read ends the reading with an error that
@@ -44,7 +47,7 @@ has its number: mend it, or take it out. Without -nodes the fleet is as large as
 itself held at an instant, in nodes of -node-gpus; -gpus says another size.
 
 What it cannot tell, as no such file does: failures; limits other than those stated; dependencies,
-reservations, licences, and features that jobs asked for; which jobs write checkpoints (-checkpoint
+reservations, licences, and features that jobs asked for; priorities by age, size and partition; which jobs write checkpoints (-checkpoint
 takes it that all do; without, what is evicted starts anew, and accounts are judged by berth without
 evictions); what users would have submitted had they waited for less. Run times are those of
 the file, whatever the placement. Only whole GPUs are played. A table says how much depends on the
@@ -56,6 +59,7 @@ limits. Without stated limits every scheduler knows the run times.
 type Options struct {
 	study.Output
 	Jobs, Nodes, Topology, Shares    string
+	QOS                              string
 	GPUs, NodeGPUs, ProcessorsPerGPU int
 	Checkpoint                       time.Duration
 	HTML                             string
@@ -70,6 +74,7 @@ func (o *Options) Flags(f *study.Flags) {
 	f.Text(&o.Nodes, "nodes", `the nodes: what "scontrol show node" printed`)
 	f.Text(&o.Topology, "topology", "topology.conf or topology.yaml of Slurm")
 	f.Text(&o.Shares, "shares", `the shares of accounts: what "sshare --all --parsable" printed`)
+	f.Text(&o.QOS, "qos", `the priorities of QOS: what "sacctmgr show qos --parsable2 format=Name,Priority" printed`)
 	f.Int(&o.GPUs, "gpus", 0, 1<<17, "GPUs of the fleet without -nodes; 0: as many as the file itself held")
 	f.Int(&o.NodeGPUs, "node-gpus", 1, berth.MaxGPUs, "GPUs of a node without -nodes")
 	f.Int(&o.ProcessorsPerGPU, "processors-per-gpu", 1, 4096, "processors of a log in the Standard Workload Format that count as a GPU")
@@ -95,7 +100,7 @@ func load(o Options) (*experiment, error) {
 	for _, f := range []struct {
 		name string
 		to   *recorded.File
-	}{{o.Jobs, &from.Jobs}, {o.Nodes, &from.Nodes}, {o.Topology, &from.Topology}, {o.Shares, &from.Shares}} {
+	}{{o.Jobs, &from.Jobs}, {o.Nodes, &from.Nodes}, {o.Topology, &from.Topology}, {o.Shares, &from.Shares}, {o.QOS, &from.QOS}} {
 		if f.name == "" {
 			continue
 		}

@@ -207,6 +207,6 @@ done_all() { [ -z "$(timeout 5 squeue -h)" ]; }
 wait_for 240 done_all
 sleep 3
 sacct --allusers --allocations --duplicates --parsable2 --starttime now-1hour --format \
-	JobID,User,Account,Partition,Submit,Eligible,Start,End,Elapsed,Suspended,Timelimit,State,ReqTRES,AllocTRES,NNodes > "$out/jobs.txt"
+	JobID,User,Account,Partition,QOS,Submit,Eligible,Start,End,Elapsed,Suspended,Timelimit,State,ReqTRES,AllocTRES,NNodes > "$out/jobs.txt"
 sshare --all --parsable > "$out/shares.txt"
 cp submitted "$out/submitted.txt"
