@@ -114,8 +114,8 @@ func (c *Core) expire() {
 	}
 }
 
-// lend lends what is idle, and has borrowers give back what is not idle any more, or not held: after
-// the orders for the lenders that have to leave.
+// lend lends what is idle, and has borrowers give back what is not idle any more, or not held:
+// after the orders for the lenders that have to leave.
 func (c *Core) lend() {
 	for c.life.SettleLoans(); c.state.IsLendingDue(); c.life.SettleLoans() {
 		c.mend()
