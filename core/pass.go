@@ -114,16 +114,17 @@ func (c *Core) expire() {
 	}
 }
 
-// lend lends what is idle, and has borrowers give back what is not idle any more, or not held.
+// lend lends what is idle, and has borrowers give back what is not idle any more, or not held:
+// after the orders for the lenders that have to leave.
 func (c *Core) lend() {
-	for {
-		c.life.SettleLoans()
-		t, due := c.state.DueLending()
-		if !due {
-			return
-		}
-		c.life.LendingDue(t.Rep)
+	for c.life.SettleLoans(); c.state.IsLendingDue(); c.life.SettleLoans() {
 		c.mend()
+		c.life.SettleLoans()
+		if c.state.IsLendingDue() {
+			t, _ := c.state.DueTimer()
+			c.life.LendingDue(t.Rep)
+			c.mend()
+		}
 	}
 }
 

@@ -157,12 +157,10 @@ func (st *State) DueTimer() (record.Timer, bool) {
 	return st.Timers.DeleteMin()
 }
 
-// DueLending takes out the first timer of what is lent, if it is due and nothing else is.
-func (st *State) DueLending() (record.Timer, bool) {
-	if t, ok := st.Timers.Min(); ok && t.Kind == record.TimerLending {
-		return st.DueTimer()
-	}
-	return record.Timer{}, false
+// IsLendingDue reports whether the first timer that is due is one of what is lent.
+func (st *State) IsLendingDue() bool {
+	t, ok := st.Timers.Min()
+	return ok && t.Kind == record.TimerLending && t.At <= st.Now
 }
 
 // Emit adds an order to those of the pass in progress.
