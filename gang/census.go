@@ -168,7 +168,7 @@ func (p *part) words() []uint64 {
 	}
 	return []uint64{
 		flags, uint64(p.shares), uint64(p.milli), uint64(p.owner), uint64(p.memory), uint64(p.exist), uint64(p.held),
-		uint64(p.lent.owner), uint64(p.lent.memory), uint64(p.over.owner), uint64(p.over.memory),
+		uint64(p.lent().owner), uint64(p.lent().memory), uint64(p.over().owner), uint64(p.over().memory),
 	}
 }
 
@@ -222,7 +222,7 @@ func (s *nodeState) sample() nodeState {
 		for _, is := range [...]struct {
 			so  bool
 			set *uint64
-		}{{p.healthy, &of.healthy}, {p.whole, &of.whole}, {p.shares > 0, &of.shared}, {p.division != PartitioningNone, &of.divided}, {p.held != 0, &of.seated}, {p.lent.owner != 0, &of.lent}, {p.over.owner != 0, &of.borrowed}, {p.vacated, &of.vacated}} {
+		}{{p.healthy, &of.healthy}, {p.whole, &of.whole}, {p.shares > 0, &of.shared}, {p.division != PartitioningNone, &of.divided}, {p.held != 0, &of.seated}, {p.lent().owner != 0, &of.lent}, {p.over().owner != 0, &of.borrowed}, {p.vacated, &of.vacated}} {
 			if is.so {
 				*is.set |= 1 << gpu
 			}

@@ -191,8 +191,8 @@ func (s *nodeState) checkSlot(gpu int, wrong func(format string, args ...any)) {
 	switch isShared := s.shared&bit != 0; {
 	case isShared != (slot.shares > 0), !isShared && slot.milli|slot.shares != 0, !isShared && slot.memory != 0:
 		wrong("GPU %d is shared: %t, with %d shares", gpu, isShared, slot.shares)
-	case s.lent&bit != 0 != (slot.lent.owner != 0), s.borrowed&bit != 0 != (slot.over.owner != 0):
-		wrong("GPU %d is lent as %v and borrowed as %v", gpu, slot.lent, slot.over)
+	case s.lent&bit != 0 != (slot.lent().owner != 0), s.borrowed&bit != 0 != (slot.over().owner != 0):
+		wrong("GPU %d is lent as %v and borrowed as %v", gpu, slot.lent(), slot.over())
 	case slot.milli < 0 || slot.milli > wholeMilli || slot.memory < 0 || isShared && slot.memory > s.gpuMemory:
 		wrong("the shares of GPU %d come to %d thousandths and %d MiB", gpu, slot.milli, slot.memory)
 	case s.maxShares > 0 && int(slot.shares) > s.maxShares:
@@ -232,7 +232,7 @@ func (f *Fleet) CheckHolds(holds []Hold) error {
 			if (state.borrowed|state.shared)&h.GPUs != 0 {
 				return f.refuse(ErrHeld, h.Node, "gpus", "%#x have two borrowers, or are shared", h.GPUs)
 			}
-			state.slots[bits.TrailingZeros64(h.GPUs)].over = loan{h.Share.MemoryMiB, h.Share.Owner}
+			state.slots[bits.TrailingZeros64(h.GPUs)].setLoans(loan{}, loan{h.Share.MemoryMiB, h.Share.Owner})
 			state.borrowed |= h.GPUs
 		case h.GPUs&state.whole != 0, h.Share.GPUMilli == 0 && h.GPUs&state.shared != 0:
 			return f.refuse(ErrHeld, h.Node, "gpus", "%#x are listed twice", h.GPUs)
@@ -250,7 +250,7 @@ func (f *Fleet) CheckHolds(holds []Hold) error {
 			w.hostUsed == state.hostUsed
 		for gpu := range w.slots {
 			a, b := &w.slots[gpu], &state.slots[gpu]
-			same = same && a.shares == b.shares && a.milli == b.milli && a.memory == b.memory && a.owner == b.owner && a.held == b.held && a.over == b.over
+			same = same && a.shares == b.shares && a.milli == b.milli && a.memory == b.memory && a.owner == b.owner && a.held == b.held && a.over() == b.over()
 		}
 		if !same {
 			return f.refuse(ErrNotHeld, topology.NodeIndex(i), "node", "it does not hold what the list says")

@@ -93,6 +93,19 @@ func (f *Fleet) checkCensus() error {
 	return nil
 }
 
+// written is all of a state but its lattice, which has much to print. Loans are written by what they
+// say, and not by where they are kept.
+func (s nodeState) written() string {
+	var written []loans
+	s.geometry, s.slots = nil, slices.Clone(s.slots)
+	for gpu := range s.slots {
+		slot := &s.slots[gpu]
+		written = append(written, loans{slot.lent(), slot.over()})
+		slot.loans = nil
+	}
+	return fmt.Sprintf("%+v, loans %v", s, written)
+}
+
 // checkCondition checks that a node is in the condition that its state comes to, and where it
 // stands.
 func (f *Fleet) checkCondition(n topology.NodeIndex) error {
@@ -105,8 +118,7 @@ func (f *Fleet) checkCondition(n topology.NodeIndex) error {
 	if is.geometry != sample.geometry {
 		return fmt.Errorf("gang: node %d is counted with another lattice", n)
 	}
-	is.geometry, sample.geometry = nil, nil // which has much to print
-	if a, b := fmt.Sprintf("%+v", is), fmt.Sprintf("%+v", sample); a != b {
+	if a, b := is.written(), sample.written(); a != b {
 		return fmt.Errorf("gang: node %d is counted as %s, and is %s", n, a, b)
 	}
 	return nil

@@ -125,8 +125,9 @@ type slot struct {
 	// of something else recognisable.
 	hold uint64
 	host countable.Amounts
-	// What is lent of the GPU, and to which owner; and what a borrower has of it.
-	lent, over loan
+	// loans are what is lent of the GPU, and borrowed; nil: nothing. They are never changed, and so
+	// shared by copies.
+	loans *loans
 }
 
 // NewFleet returns a fleet without nodes over the levels of a topology, as for

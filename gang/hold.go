@@ -284,7 +284,7 @@ func (f *Fleet) checkRelease(h *Hold) error {
 		return f.checkReleaseInstance(h)
 	}
 	if h.Share.Over {
-		if state.borrowed&h.GPUs == 0 || slot.over != (loan{h.Share.MemoryMiB, h.Share.Owner}) {
+		if state.borrowed&h.GPUs == 0 || slot.over() != (loan{h.Share.MemoryMiB, h.Share.Owner}) {
 			return f.refuse(ErrNotHeld, h.Node, "share", "no borrower has GPU %d like that", gpu)
 		}
 		return nil

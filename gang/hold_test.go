@@ -2,9 +2,9 @@ package gang
 
 import (
 	"errors"
-	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,14 +33,14 @@ func smallFleet(tb testing.TB) (*Fleet, topology.NodeIndex, topology.NodeIndex) 
 // requireRefusal asserts that a call is refused as told and changes nothing.
 func requireRefusal(t *testing.T, f *Fleet, kind error, field string, call func() error) {
 	t.Helper()
-	before := fmt.Sprint(f.nodes)
+	before := dump(f)
 	err := call()
 	require.ErrorIs(t, err, kind)
 	var e *Error
 	require.True(t, errors.As(err, &e))
 	require.Equal(t, field, e.Field)
 	require.Contains(t, e.Error(), e.Reason)
-	require.Equal(t, before, fmt.Sprint(f.nodes), "a refusal changed something")
+	require.Equal(t, before, dump(f), "a refusal changed something")
 	require.NoError(t, f.Check())
 }
 
@@ -143,11 +143,11 @@ func TestS1_SecondHoldIsRefused(t *testing.T) {
 			if h.Instance != (mig.Placement{}) {
 				room = cpuLeft && r.admits(bits.TrailingZeros64(h.GPUs), h.Instance)
 			}
-			before := fmt.Sprint(w.fleet.nodes)
+			before := dump(w.fleet)
 			err := w.fleet.Hold(h)
 			require.Equal(t, room, err == nil, "%+v: %v", h, err)
 			if err != nil {
-				require.Equal(t, before, fmt.Sprint(w.fleet.nodes))
+				require.Equal(t, before, dump(w.fleet))
 			} else {
 				w.holds = append(w.holds, h)
 			}
@@ -287,4 +287,13 @@ func TestTheTreeHearsOfWhatChangesTogetherOnce(t *testing.T) {
 	require.NoError(t, f.Check())
 	require.NoError(t, f.Hold(Hold{Node: a, GPUs: 0b1000}))
 	require.Zero(t, f.Tree().Free(a), "alone it is told at once")
+}
+
+// dump writes all that is free and held in a fleet.
+func dump(f *Fleet) string {
+	var b strings.Builder
+	for i := range f.nodes {
+		b.WriteString(f.nodes[i].written())
+	}
+	return b.String()
 }

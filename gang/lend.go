@@ -24,6 +24,32 @@ type loan struct {
 	owner  Owner
 }
 
+// loans are what is lent of a GPU, and to which owner; and what a borrower has of it.
+type loans struct{ lent, over loan }
+
+// lent is what is lent of a GPU; the zero value: nothing.
+func (s *slot) lent() loan {
+	if s.loans == nil {
+		return loan{}
+	}
+	return s.loans.lent
+}
+
+// over is what a borrower has of a GPU; the zero value: there is none.
+func (s *slot) over() loan {
+	if s.loans == nil {
+		return loan{}
+	}
+	return s.loans.over
+}
+
+// setLoans notes what is lent and borrowed. Few GPUs have either, so that most keep a pointer alone.
+func (s *slot) setLoans(lent, over loan) {
+	if s.loans = nil; lent != (loan{}) || over != (loan{}) {
+		s.loans = &loans{lent, over}
+	}
+}
+
 // overMilli stands for all of the compute that the holder leaves.
 const overMilli = wholeMilli - 1
 
@@ -56,12 +82,13 @@ func (f *Fleet) Lend(n topology.NodeIndex, gpus uint64, owner Owner, memoryMiB i
 	}
 	for rest := gpus; rest != 0; rest &= rest - 1 {
 		gpu := bits.TrailingZeros64(rest)
-		if state.slots[gpu].lent == is {
+		slot := &state.slots[gpu]
+		if slot.lent() == is {
 			continue
 		}
 		f.touch(n)
 		f.unindex(n, gpu)
-		state.slots[gpu].lent = is
+		slot.setLoans(is, slot.over())
 		state.lent &^= 1 << gpu
 		if owner != 0 {
 			state.lent |= 1 << gpu
@@ -115,7 +142,7 @@ func (s *nodeState) lends(gpu int) bool {
 
 // overIn is how many members with a share over a lent GPU it can take now: one or none.
 func (s *nodeState) overIn(gpu int, share *Share) int {
-	if lent := &s.slots[gpu].lent; s.lends(gpu) && lent.owner == share.Owner && share.MemoryMiB <= lent.memory {
+	if lent := s.slots[gpu].lent(); s.lends(gpu) && lent.owner == share.Owner && share.MemoryMiB <= lent.memory {
 		return 1
 	}
 	return 0
@@ -125,7 +152,7 @@ func (s *nodeState) overIn(gpu int, share *Share) int {
 func (f *Fleet) checkOver(h *Hold) error {
 	state := &f.nodes[h.Node]
 	gpu := bits.TrailingZeros64(h.GPUs)
-	switch lent := &state.slots[gpu].lent; {
+	switch lent := state.slots[gpu].lent(); {
 	case state.lent&state.whole&h.GPUs == 0:
 		return f.refuse(ErrUnavailable, h.Node, "gpus", "GPU %d is not lent", gpu)
 	case lent.owner != h.Share.Owner:
@@ -156,13 +183,13 @@ func (f *Fleet) checkOverHeld(h *Hold) error {
 func (f *Fleet) setOver(h *Hold, there bool) {
 	state, gpu := &f.nodes[h.Node], bits.TrailingZeros64(h.GPUs)
 	f.unindex(h.Node, gpu)
+	slot, over := &state.slots[gpu], loan{}
+	state.borrowed &^= h.GPUs
 	if there {
 		state.borrowed |= h.GPUs
-		state.slots[gpu].over = loan{h.Share.MemoryMiB, h.Share.Owner}
-	} else {
-		state.borrowed &^= h.GPUs
-		state.slots[gpu].over = loan{}
+		over = loan{h.Share.MemoryMiB, h.Share.Owner}
 	}
+	slot.setLoans(slot.lent(), over)
 	f.index(h.Node, gpu)
 	f.recount(h.Node)
 }

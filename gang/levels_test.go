@@ -1,7 +1,6 @@
 package gang
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -94,9 +93,9 @@ func TestLevels(t *testing.T) {
 			if c.before != nil {
 				c.before(f)
 			}
-			before := fmt.Sprint(f.nodes)
+			before := dump(f)
 			require.Equal(t, c.want, f.DiagnoseLevels(c.request))
-			require.Equal(t, before, fmt.Sprint(f.nodes))
+			require.Equal(t, before, dump(f))
 			require.NoError(t, f.Check())
 		})
 	}
@@ -109,9 +108,9 @@ func TestLevelsAddUp(t *testing.T) {
 		r := dice{rand.New(rand.NewPCG(i, 2))}
 		w := r.fleet(t)
 		q := r.request(w)
-		before := fmt.Sprint(w.fleet.nodes)
+		before := dump(w.fleet)
 		findings := w.fleet.DiagnoseLevels(q)
-		require.Equal(t, before, fmt.Sprint(w.fleet.nodes))
+		require.Equal(t, before, dump(w.fleet))
 		fit := 0
 		for _, l := range findings {
 			sum := l.Fit + l.Health + l.GPUs + l.Segments + l.Host[countable.CPUMilli] + l.Host[countable.MemoryMiB] + l.Rails + l.Spread + l.Together

@@ -2,7 +2,6 @@ package gang
 
 import (
 	"flag"
-	"fmt"
 	"math/bits"
 	"os"
 	"slices"
@@ -168,11 +167,11 @@ func drawFleet(t *rapid.T) *world {
 // place runs Place and checks whatever comes of it.
 func (w *world) place(t *rapid.T, r *Request) (*Placement, bool) {
 	require.NoError(t, w.fleet.Validate(r))
-	before := fmt.Sprint(w.fleet.nodes)
+	before := dump(w.fleet)
 	p := &Placement{Members: []Member{{Index: 77}}}
 	ok := w.fleet.Place(r, p)
 	if !ok {
-		require.Equal(t, before, fmt.Sprint(w.fleet.nodes), "a request that does not fit left something")
+		require.Equal(t, before, dump(w.fleet), "a request that does not fit left something")
 		require.Empty(t, p.Members)
 		w.check(t)
 		return p, false
@@ -304,10 +303,10 @@ func (t *twin) requireTightest(rt *rapid.T, p *Placement, level topology.Level) 
 // requireShortage asserts that a request that does not fit is told why, without a
 // change.
 func (w *world) requireShortage(t *rapid.T, r *Request) {
-	before := fmt.Sprint(w.fleet.nodes)
+	before := dump(w.fleet)
 	s, ok := w.fleet.Diagnose(r)
 	require.True(t, ok)
-	require.Equal(t, before, fmt.Sprint(w.fleet.nodes))
+	require.Equal(t, before, dump(w.fleet))
 	w.check(t)
 	w.requireSlowTwin(t, r)
 	g := &r.Groups[s.Group]

@@ -303,11 +303,11 @@ func TestDiagnose(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			f := fleetOf(t, fleet...)
-			before := fmt.Sprint(f.nodes)
+			before := dump(f)
 			got, short := f.Diagnose(&c.request)
 			require.True(t, short)
 			require.Equal(t, c.want, got)
-			require.Equal(t, before, fmt.Sprint(f.nodes))
+			require.Equal(t, before, dump(f))
 			require.NoError(t, f.Check())
 		})
 	}

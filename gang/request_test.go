@@ -2,7 +2,6 @@ package gang
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -74,11 +73,11 @@ func TestValidate(t *testing.T) {
 			r := valid()
 			c.change(r)
 			requireRefusal(t, f, c.kind, c.field, func() error { return f.Validate(r) })
-			before := fmt.Sprint(f.nodes)
+			before := dump(f)
 			p := Placement{Members: make([]Member, 3)}
 			require.False(t, f.Place(r, &p))
 			require.Empty(t, p.Members)
-			require.Equal(t, before, fmt.Sprint(f.nodes))
+			require.Equal(t, before, dump(f))
 			_, short := f.Diagnose(r)
 			require.False(t, short)
 		})

@@ -45,7 +45,7 @@ func (f *Fleet) keyOf(n topology.NodeIndex, gpu int) (shareKey, bool) {
 	state := &f.nodes[n]
 	slot := &state.slots[gpu]
 	if state.lends(gpu) && state.schedulable {
-		return shareKey{owner: slot.lent.owner, left: wholeMilli, node: n, gpu: int32(gpu)}, true
+		return shareKey{owner: slot.lent().owner, left: wholeMilli, node: n, gpu: int32(gpu)}, true
 	}
 	if slot.shares == 0 || slot.milli >= wholeMilli || state.sharesLeft(slot) == 0 || !state.schedulable || state.healthy&(1<<gpu) == 0 {
 		return shareKey{}, false

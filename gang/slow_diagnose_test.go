@@ -167,7 +167,7 @@ func (f *Fleet) slowTallyNode(n topology.NodeIndex, c *Claim, s *Shortfall, enou
 	for gpu := range idle.slots {
 		idle.slots[gpu].division, idle.slots[gpu].exist = state.slots[gpu].division, state.slots[gpu].exist
 		if c.Share.Over && state.slots[gpu].division == PartitioningNone { // as if all were held and lent
-			idle.slots[gpu].lent = loan{state.gpuMemory, c.Share.Owner}
+			idle.slots[gpu].setLoans(loan{state.gpuMemory, c.Share.Owner}, loan{})
 			idle.whole, idle.lent = idle.whole|1<<gpu, idle.lent|1<<gpu
 		}
 	}

@@ -70,7 +70,7 @@ type node struct {
 	members  int64               // jobs that name this queue
 	// nonPreemptible is what a leaf uses of GPUs that is never reclaimed.
 	nonPreemptible int64
-	products []account           // of the products that matter here, by resource ID
+	products       []account // of the products that matter here, by resource ID
 }
 
 // NewTree returns a tree without queues.

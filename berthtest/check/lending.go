@@ -207,8 +207,8 @@ func (c *Checker) fixedWithin(rep *replica) error {
 	return nil
 }
 
-// heldForGood is what the jobs of a leaf, without one replica, that are never preempted hold of GPUs,
-// or will where a place is made or kept for them.
+// heldForGood is what the jobs of a leaf, without one replica, that are never preempted hold of
+// GPUs, or will where a place is made or kept for them.
 func (c *Checker) heldForGood(leaf *queue, without *replica) (milli int64) {
 	for rep := range c.replicas() {
 		if rep == without || rep.job.queue != leaf || !rep.job.spec.NonPreemptible {

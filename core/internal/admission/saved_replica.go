@@ -23,7 +23,7 @@ func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 		ReservePart: rep.Reserve.Get(), LookPart: rep.Look.Get(), EvictionPart: rep.Eviction.Get(), LendingPart: rep.Lending.Get(),
 		Sought: rep.SoughtAt == ad.agenda.MoveTurn, Stalled: ad.backlog.Due.Stalled(rep), Hopeless: ad.backlog.Due.CannotPlan(rep),
 		Looked: rep.Look.Get().Turn == ad.agenda.ReshapeTurn,
-		EndsAt: rep.EndsAt, Leaves: rep.Leaves, Active: rep.ActiveMilli, FailedBids: int(rep.FailedBids), BidsAt: rep.BidsAt, GPUHold: rep.SaveGPUHold(),
+		EndsAt: rep.EndsAt, Leaves: rep.Leaves, Active: int64(rep.ActiveMilli), FailedBids: int(rep.FailedBids), BidsAt: rep.BidsAt, GPUHold: rep.SaveGPUHold(),
 	}
 	// Turns are not saved: Stalled and the like say what they mean.
 	saved.StalledAt, saved.HopelessAt, saved.LookPart.Turn = 0, 0, 0
@@ -72,7 +72,7 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 	rep.Look.Set(s.LookPart)
 	rep.Eviction.Set(s.EvictionPart)
 	rep.Lending.Set(s.LendingPart)
-	rep.ActiveMilli, rep.FailedBids, rep.BidsAt = min(max(s.Active, 0), 1000), int32(s.FailedBids), s.BidsAt
+	rep.ActiveMilli, rep.FailedBids, rep.BidsAt = int16(min(max(s.Active, 0), 1000)), int32(s.FailedBids), s.BidsAt
 	if rep.State != berth.ReplicaPending {
 		rep.Members = make([]record.Member, j.Members())
 	}

@@ -45,7 +45,7 @@ func (b *bill) add(rep *record.Replica, h *gang.Hold, n *record.Node) {
 }
 
 // activeOf is the part of what a member holds that is busy.
-func activeOf(rep *record.Replica, milli int64) int64 { return milli * rep.ActiveMilli / 1000 }
+func activeOf(rep *record.Replica, milli int64) int64 { return milli * int64(rep.ActiveMilli) / 1000 }
 
 // takes reports whether a hold can be on the bill.
 func (b *bill) takes(h *gang.Hold, n *record.Node) bool {
@@ -84,8 +84,8 @@ func (bk *Books) ActivityReported(e berth.ActivityReported) *berth.Error {
 	if e.ActiveMilli < 0 || e.ActiveMilli > 1000 {
 		return refusal.Of(berth.ErrInvalid, "activeMilli", fmt.Sprintf("%d is outside 0..1000", e.ActiveMilli))
 	}
-	before := rep.ActiveMilli
-	rep.ActiveMilli = int64(e.ActiveMilli)
+	before := int64(rep.ActiveMilli)
+	rep.ActiveMilli = int16(e.ActiveMilli)
 	if bk.Ledger == nil {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (bk *Books) ActivityReported(e berth.ActivityReported) *berth.Error {
 			continue
 		}
 		if milli := record.UsedMilli(&m.Hold, m.Node); milli > 0 {
-			invariant.Must(bk.Ledger.Add(bk.account(rep, m.Node), 0, milli*rep.ActiveMilli/1000-milli*before/1000))
+			invariant.Must(bk.Ledger.Add(bk.account(rep, m.Node), 0, milli*int64(rep.ActiveMilli)/1000-milli*before/1000))
 		}
 	}
 	return nil

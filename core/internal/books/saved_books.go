@@ -104,7 +104,7 @@ func (bk *Books) checkEntries(list []quota.LedgerEntry) *berth.Error {
 		for _, at := range n.Members {
 			if milli := record.UsedMilli(&at.Rep.Members[at.Index].Hold, n); milli > 0 {
 				key := bk.account(at.Rep, n)
-				held[key] = rates{held[key].allocated + milli, held[key].active + milli*at.Rep.ActiveMilli/1000}
+				held[key] = rates{held[key].allocated + milli, held[key].active + milli*int64(at.Rep.ActiveMilli)/1000}
 			}
 		}
 	}

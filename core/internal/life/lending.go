@@ -59,7 +59,7 @@ func (l *Life) WeighActivities() {
 // isQuiet reports whether a replica is quiet, by what was reported last.
 func (l *Life) isQuiet(rep *record.Replica) bool {
 	quiet := l.state.Config.Policy.Lending.QuietMilli
-	return quiet >= 0 && rep.Lending.Get().Reported && rep.ActiveMilli <= int64(quiet)
+	return quiet >= 0 && rep.Lending.Get().Reported && int(rep.ActiveMilli) <= quiet
 }
 
 // weighActivity notes whether a replica is quiet, and has it looked at when it has been for long

@@ -41,6 +41,8 @@ type Replica struct {
 	Leaves bool
 	// Imagined: a plan in the making imagines it ended.
 	Imagined bool
+	// ActiveMilli is how busy its GPUs are, as was reported last: 0 to 1000.
+	ActiveMilli int16
 	// FailedBids counts the bids that were in vain, and the plans that did not come true for it,
 	// since it last ran. After such a plan it bids again at BidsAt, at the earliest.
 	FailedBids int32
@@ -51,8 +53,6 @@ type Replica struct {
 	Exclusive *Reservation
 	// RunsMilli is what it is charged of GPUs while it runs, if it has no surplus.
 	RunsMilli int64
-	// ActiveMilli is how busy its GPUs are, as was reported last.
-	ActiveMilli int64
 	// Members by flat index; nil when pending.
 	Members []Member
 	// Entries are where the replica stands in the pending index: one for a whole
