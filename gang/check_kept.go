@@ -93,8 +93,8 @@ func (f *Fleet) checkCensus() error {
 	return nil
 }
 
-// written is all of a state but its lattice, which has much to print. Loans are written by what they
-// say, and not by where they are kept.
+// written is all of a state but its lattice, which has much to print. Loans are written by what
+// they say, and not by where they are kept.
 func (s nodeState) written() string {
 	var written []loans
 	s.geometry, s.slots = nil, slices.Clone(s.slots)

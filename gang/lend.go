@@ -43,7 +43,8 @@ func (s *slot) over() loan {
 	return s.loans.over
 }
 
-// setLoans notes what is lent and borrowed. Few GPUs have either, so that most keep a pointer alone.
+// setLoans notes what is lent and borrowed. Few GPUs have either, so that most keep a pointer
+// alone.
 func (s *slot) setLoans(lent, over loan) {
 	if s.loans = nil; lent != (loan{}) || over != (loan{}) {
 		s.loans = &loans{lent, over}
