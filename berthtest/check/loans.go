@@ -156,19 +156,19 @@ func (rep *replica) stands() (within berth.Duration, ok bool) {
 // noteLoans notes by when each borrower has to give back that may not stay any more.
 func (c *Checker) noteLoans() {
 	for _, rep := range c.borrowers.sorted() {
-		if rep.state == berth.ReplicaPending || rep.state == berth.ReplicaReleasing || rep.givesBack() {
+		if rep.state == berth.ReplicaPending || rep.state == berth.ReplicaReleasing {
 			continue
 		}
-		within, ok := rep.stands()
-		switch {
-		case ok:
+		if within, ok := rep.stands(); ok && !rep.givesBack() {
 			rep.quiet.within, rep.quiet.by = within, 0
-		case rep.quiet.by == 0:
+			continue
+		}
+		if rep.quiet.by == 0 {
 			rep.quiet.by, rep.quiet.noted = max(c.now.Add(rep.quiet.within/2), 1), max(c.now, 1)
-			if by, drained := rep.drainedBy(); drained && by > c.now {
-				rep.quiet.by = min(rep.quiet.by, by)
-			}
 			c.saw("a borrower has to give back while " + rep.doing())
+		}
+		if by, drained := rep.drainedBy(); drained && by > c.now {
+			rep.quiet.by = min(rep.quiet.by, by)
 		}
 	}
 }

@@ -149,24 +149,22 @@ func (l *Life) stands(rep *record.Replica) (within berth.Duration, ok bool) {
 // settleBorrower notes by when a borrower has to give back what it has, if it may not stay.
 func (l *Life) settleBorrower(rep *record.Replica) {
 	p := rep.Lending.Get()
-	if !rep.Holds() || rep.State == berth.ReplicaReleasing || rep.GivesBack() {
+	if !rep.Holds() || rep.State == berth.ReplicaReleasing {
 		return
 	}
-	within, ok := l.stands(rep)
-	switch {
-	case ok:
+	if within, ok := l.stands(rep); ok && !rep.GivesBack() {
 		p.Within, p.GiveBackBy = within, 0
 		rep.Lending.Set(p)
 		l.state.SetLendAt(rep, 0)
 		return
-	case p.GiveBackBy == 0:
-		p.GiveBackBy = max(l.state.Now.Add(p.Within/2), 1) // 0 is none
-		if by, _ := rep.DrainedBy(); by > l.state.Now {
-			p.GiveBackBy = min(p.GiveBackBy, by)
-		}
-		rep.Lending.Set(p)
 	}
-	if p.LendAt == 0 && !l.isGoneBy(rep, p.GiveBackBy) {
+	if p.GiveBackBy == 0 {
+		p.GiveBackBy = max(l.state.Now.Add(p.Within/2), 1) // 0 is none
+	}
+	if by, _ := rep.DrainedBy(); by > l.state.Now {
+		p.GiveBackBy = min(p.GiveBackBy, by)
+	}
+	if rep.Lending.Set(p); p.LendAt == 0 && !l.isGoneBy(rep, p.GiveBackBy) {
 		l.state.SetLendAt(rep, max(l.state.Now, 1))
 	}
 }
@@ -191,9 +189,11 @@ func (l *Life) LendingDue(rep *record.Replica) {
 	if !rep.Holds() || rep.State == berth.ReplicaReleasing || l.isGoneBy(rep, by) {
 		return
 	}
-	overruns := rep.Overruns()
-	if rep.Asked() { // for another cause, and with more time than there is
+	end, limited := rep.RunsUntil()
+	anew := rep.Asked() // for another cause, or with more time than there is
+	if anew {
 		rep.Leaves = false
+		l.state.SetLimit(rep, 0) // else it would be asked for its last checkpoint now
 		l.WithdrawRequest(rep)
 	}
 	cause := berth.Cause{Code: berth.CauseGivenBack, Detail: l.whyGivenBack(rep)}
@@ -203,7 +203,7 @@ func (l *Life) LendingDue(rep *record.Replica) {
 	}
 	rep.Leaves = true
 	l.Stop(rep, cause, min(l.state.GraceOf(rep), by.Sub(l.state.Now)))
-	if end, _ := rep.RunsUntil(); overruns { // its limit holds all the same
+	if anew && limited { // its limit holds all the same
 		l.state.SetLimit(rep, end)
 	}
 }
@@ -297,10 +297,11 @@ func (l *Life) CheckLending() error {
 				marks[m.Node] |= m.Hold.GPUs
 			}
 		}
-		if !rep.Job.Borrows() || !rep.Holds() || rep.State == berth.ReplicaReleasing || rep.GivesBack() {
+		if !rep.Job.Borrows() || !rep.Holds() || rep.State == berth.ReplicaReleasing {
 			return nil
 		}
 		within, ok := l.stands(rep)
+		ok = ok && !rep.GivesBack()
 		switch p := rep.Lending.Get(); {
 		case ok && (p.GiveBackBy != 0 || p.Within != within):
 			return fmt.Errorf("it may stay, and has %+v", p)

@@ -27,8 +27,12 @@ func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
 		l.state.NoteTodo(rep, true)
 	case berth.ReplicaRunning:
 		if rep.Order == nil {
+			lost := rep.Has(record.MemberLost)
 			l.books.UnbookAll(rep, record.MemberLeft, record.MemberFailed, record.MemberLost)
 			l.run(rep, left, l.state.Now)
+			if lost { // as it was being started
+				l.noteLackOfSegments(rep)
+			}
 		} else {
 			l.MayStay(rep) // those may be gone that had to leave
 		}
@@ -339,10 +343,31 @@ func (l *Life) SettleAll(hit []*record.Replica, cause berth.Cause) {
 		if rep.State == berth.ReplicaRunning { // enough of it is left
 			retry := rep.Retry.Get()
 			retry.LostHardware = false
-			retry.LostOfSegments = retry.LostOfSegments || cause.Code == berth.CauseHardwareLost && rep.LacksOfSegments()
 			rep.Retry.Set(retry)
-			l.state.NoteTodo(rep, rep.NeedsOrder())
 		}
+	}
+	if cause.Code != berth.CauseHardwareLost {
+		return
+	}
+	for _, q := range l.books.Queues {
+		if q != nil {
+			q.Elastic.Ascend(func(rep *record.Replica) bool {
+				l.noteLackOfSegments(rep)
+				return true
+			})
+		}
+	}
+}
+
+// noteLackOfSegments has the next pass look whether a gang that runs can have what its segments
+// lack: it lost members to hardware, or what is lost now may be what it counted on.
+func (l *Life) noteLackOfSegments(rep *record.Replica) {
+	if !rep.LacksOfSegments() {
+		return
+	}
+	rep.Retry.Note().LostOfSegments = true
+	if rep.NeedsOrder() {
+		l.state.NoteTodo(rep, true)
 	}
 }
 

@@ -260,7 +260,11 @@ func (rep *Replica) LacksOfSegments() bool {
 
 // LacksOfSegment is LacksOfSegments for a group.
 func (rep *Replica) LacksOfSegment(group int) bool {
-	for own := range slices.Chunk(rep.MembersOf(group), UnitOf(&rep.Job.Spec.Groups[group])) {
+	unit := UnitOf(&rep.Job.Spec.Groups[group])
+	if unit == 1 {
+		return false
+	}
+	for own := range slices.Chunk(rep.MembersOf(group), unit) {
 		if There(own) && Absent(own) > 0 {
 			return true
 		}

@@ -76,9 +76,10 @@ func Agree(list ...Tally) error {
 	return nil
 }
 
-// goes reports whether the member is on its way out.
+// goes reports whether the member is on its way out, for a beneficiary or for its lender.
 func (st *State) goes(m record.MemberAt) bool {
-	return st.Leaving.Has(m.Rep) && (m.Rep.State != berth.ReplicaRunning || m.Rep.Beneficiary != nil || m.Rep.Members[m.Index].State == record.MemberStopping)
+	return st.Leaving.Has(m.Rep) && (m.Rep.State != berth.ReplicaRunning || m.Rep.Beneficiary != nil || m.Rep.Members[m.Index].State == record.MemberStopping ||
+		m.Rep.Leaves && m.Rep.Job.Borrows())
 }
 
 // LeftBehind opens the nodes on which a replica has not got again what it held for a moment:

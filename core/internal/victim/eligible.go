@@ -36,12 +36,12 @@ func (t *Search) anySize(victim *record.Replica) bool {
 // unless that is of a lower class.
 func (t *Search) sparesUnsaved() bool {
 	p := &t.victims.state.Config.Policy.Preemption
-	return !t.SparesNone && !p.StopUnsaved && !p.Gain.IgnoreCost && !t.collects()
+	return !p.StopUnsaved && !p.Gain.IgnoreCost && !t.collects()
 }
 
-// WouldSpare reports whether a replica is one of those.
+// WouldSpare reports whether a replica is one of those, also where SparesNone is set.
 func (t *Search) WouldSpare(victim *record.Replica) bool {
-	return victim.Job.Queue != t.Queue && t.Rep.Job.Spec.Class <= victim.Job.Spec.Class && victim.IsUnsaved()
+	return t.sparesUnsaved() && victim.Job.Queue != t.Queue && t.Rep.Job.Spec.Class <= victim.Job.Spec.Class && victim.IsUnsaved()
 }
 
 // mayTake reports whether a replica ranks low enough: in other queues, any does.
@@ -65,7 +65,7 @@ func (t *Search) MayBeVictim(victim *record.Replica) bool {
 	if t.PartsOnly {
 		return false
 	}
-	if t.sparesUnsaved() && t.WouldSpare(victim) {
+	if !t.SparesNone && t.WouldSpare(victim) {
 		return false
 	}
 	limited := c.books.Queues[victim.Job.Queue].Evictions.Ready(c.state.Config.Policy.Preemption.QueueRateLimit, c.state.Now, 1)
