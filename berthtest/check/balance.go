@@ -68,6 +68,9 @@ func (c *Checker) balanced(rep *replica, g int, members []*member) error {
 		c.spreadings = append(c.spreadings, &b)
 		return nil
 	}
+	if len(c.justFailed()) > 0 { // the pass keeps places for them first
+		return nil
+	}
 	return b.even(nil)
 }
 

@@ -113,6 +113,9 @@ func (c *Checker) spread(rep *replica, g int, members []*member) error {
 		c.spreadings = append(c.spreadings, &s)
 		return nil
 	}
+	if len(c.justFailed()) > 0 { // the pass keeps places for them first
+		return nil
+	}
 	return s.even(nil)
 }
 
