@@ -26,8 +26,8 @@ import (
 // Rejected: to give up what is left of any segment as soon as a member is lost. Where another node
 // of the domain can take the lost member, it is there again before a whole segment is elsewhere.
 //
-// It is looked at when hardware is lost, whoever had it: O(conditions of nodes in D) for each
-// segment that is short.
+// It is looked at when any hardware is lost, as the gang may have counted on that:
+// O(conditions of nodes in D) for each segment that is short.
 func (st *State) BrokenForGood(rep *record.Replica) (left []int) {
 	for g := range rep.Job.Spec.Groups {
 		segments := rep.Job.Spec.Groups[g].Topology.Segments
