@@ -35,6 +35,7 @@ func (c *Checker) giveUp(rep *replica, r *berth.Release) error {
 		for _, m := range left {
 			m.state = running
 		}
+		rep.struck = true
 		c.takeBack(rep, berth.CauseHardwareLost, false)
 		c.saw("taken back for its segments")
 		return nil
