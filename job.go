@@ -257,7 +257,7 @@ type Topology struct {
 	// just that. For groups, not for jobs.
 	//
 	// A segment that lost members to failed hardware gets others in its domain. If the domain
-	// could not hold all of it even when idle, the members that are left are released with
+	// without hot spares could not hold all of it even when idle, those left are released with
 	// [CauseHardwareLost]: the gang goes on with its whole segments and grows by whole ones or, if
 	// these are fewer than its minimum, is stopped, and starts anew.
 	Segments []Segment `json:"segments,omitempty"`

@@ -35,6 +35,7 @@ func (c *Checker) giveUp(rep *replica, r *berth.Release) error {
 		for _, m := range left {
 			m.state = running
 		}
+		rep.struck = true
 		c.takeBack(rep, berth.CauseHardwareLost, false)
 		c.saw("taken back for its segments")
 		return nil
@@ -50,10 +51,11 @@ func (c *Checker) giveUp(rep *replica, r *berth.Release) error {
 }
 
 // isPlain reports whether it is certain how many members like one a node has room for: they claim
-// whole GPUs or the host alone, and may stand beside others on any nodes of a kind.
+// whole GPUs or the host alone, and may stand beside others on any nodes of a kind, none of which
+// is a hot spare.
 func (c *Checker) isPlain(m *member) bool {
 	cl, spec := m.claim(), &m.rep.job.spec
-	return cl.Share == nil && !ofInstance(cl) && !cl.NVLink && len(spec.SameLabels) == 0 && spec.Topology.Exclusive == ""
+	return len(c.policy.HotSpares) == 0 && cl.Share == nil && !ofInstance(cl) && !cl.NVLink && len(spec.SameLabels) == 0 && spec.Topology.Exclusive == ""
 }
 
 // isBroken reports whether the widest segment of a member, or one nested in that, has members that

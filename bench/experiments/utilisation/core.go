@@ -245,13 +245,14 @@ func (p *play) scheduled(now berth.Time, orders []berth.Order) {
 	}
 }
 
-// bound takes over a Bind. A GPU has one holder, and one borrower if that is a pod.
+// bound takes over a Bind. A GPU has one holder, and one borrower if that is a pod; and no new
+// holder as long as a borrower is there.
 func (p *play) bound(now berth.Time, b *berth.Bind) {
 	m := &b.Members[0]
 	at := place{m.Node, m.GPUs}
 	holder, held := p.holds[at]
 	switch {
-	case m.GPUs.Len() != 1, held != m.Borrowed, m.Borrowed && (p.pods[holder] == nil || p.lentAt[at] != nil):
+	case m.GPUs.Len() != 1, held != m.Borrowed, m.Borrowed && p.pods[holder] == nil, p.lentAt[at] != nil:
 		p.fault("%s is bound to GPU %v of %s at %d, which is not to be had", b.Job, m.GPUs, m.Node, now)
 		return
 	case !m.Borrowed:

@@ -73,7 +73,7 @@ func (an *Answers) explainLent(e *record.Entry, request *gang.Request, reason *b
 	reason.Code, reason.Levels, reason.Products = berth.ReasonLent, nil, nil
 	reason.Text = fmt.Sprintf("%s: no GPU is held, lent and idle now", describe(e, i))
 	if all > 0 {
-		reason.Text = fmt.Sprintf("%s: of %s that are lent now", describe(e, i), count(all, "GPU"))
+		reason.Text = fmt.Sprintf("%s: of %s lent now", describe(e, i), count(all, "GPU"))
 		for _, part := range []struct {
 			many int
 			why  string
@@ -82,6 +82,7 @@ func (an *Answers) explainLent(e *record.Entry, request *gang.Request, reason *b
 			{small, "with too little memory beside what their holders use"},
 			{closed, "on nodes that take no newcomers, or do not qualify"},
 			{taken, "with a borrower already"},
+			{all - foreign - small - closed - taken, "to be had"},
 		} {
 			if part.many > 0 {
 				reason.Text += fmt.Sprintf(", %d %s", part.many, part.why)

@@ -161,6 +161,7 @@ func (l *Life) GiveUpBroken(rep *record.Replica) {
 	}
 	for g := range gone {
 		if rep.Count(g, record.MemberRunning)-gone[g] < record.Least(&rep.Job.Spec.Groups[g]) {
+			rep.NoteHardwareLoss()
 			l.TakeBack(rep, cause, false)
 			return
 		}

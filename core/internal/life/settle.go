@@ -359,8 +359,8 @@ func (l *Life) SettleAll(hit []*record.Replica, cause berth.Cause) {
 	}
 }
 
-// noteLackOfSegments has the next pass look whether a gang that runs can have what its segments
-// lack: it lost members to hardware, or what is lost now may be what it counted on.
+// noteLackOfSegments has the next pass look whether the segments of a gang that runs can be whole
+// again, where they lack members: hardware is lost that the gang had, or may have counted on.
 func (l *Life) noteLackOfSegments(rep *record.Replica) {
 	if !rep.LacksOfSegments() {
 		return

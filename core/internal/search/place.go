@@ -301,11 +301,12 @@ func (se *Search) FindAllowed(r *gang.Request, take func() (limited string, ok b
 
 // AffordsMembers reports whether the limits on a queue let it have members where they are, or
 // else the product that is in the way.
-func (se *Search) AffordsMembers(q quota.QueueIndex, members []gang.Member) (limited string, ok bool) {
+func (se *Search) AffordsMembers(rep *record.Replica, members []gang.Member) (limited string, ok bool) {
+	q := rep.Job.Queue
 	ok = true
 	var charged []quota.Charge
 	for len(members) > 0 {
-		sum, run := se.state.ChargeOfRun(members)
+		sum, run := se.state.ChargeOfRun(rep, members)
 		if _, ok = se.state.Quota.Fits(q, sum); !ok {
 			limited = se.state.ProductOf(&members[0])
 			break
@@ -357,8 +358,7 @@ func (se *Search) bookPlacement(rep *record.Replica, base int) (limited string, 
 	se.booked = se.booked[:0]
 	flat := 0
 	for done := 0; done < len(members); {
-		charge, run := se.state.ChargeOfRun(members[done:])
-		charge.NonPreemptible = rep.Job.Spec.NonPreemptible
+		charge, run := se.state.ChargeOfRun(rep, members[done:])
 		if !se.backlog.Affords(rep.Job.Queue, charge) {
 			se.unplace(rep, members[done:])
 			return se.state.ProductOf(&members[done]), false

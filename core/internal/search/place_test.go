@@ -223,10 +223,10 @@ func TestTheLimitsOnAQueueTellWhatItMayHaveWhere(t *testing.T) {
 	mixed.Groups[0].MixProducts = true
 	rep := m.Wait(mixed)
 	q := rep.Job.Queue
-	limited, ok := m.Search.AffordsMembers(q, m.Where(rep, []string{"n1", "h200"}))
+	limited, ok := m.Search.AffordsMembers(rep, m.Where(rep, []string{"n1", "h200"}))
 	require.True(t, ok)
 	require.Empty(t, limited)
-	limited, ok = m.Search.AffordsMembers(q, m.Where(rep, []string{"h200", "n1", "n2"}))
+	limited, ok = m.Search.AffordsMembers(rep, m.Where(rep, []string{"h200", "n1", "n2"}))
 	require.False(t, ok)
 	require.Equal(t, "H100", limited)
 	require.Zero(t, m.State.Quota.Used(q, quota.GPUMilli), "nothing stays charged")

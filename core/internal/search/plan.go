@@ -279,9 +279,8 @@ func (p *planner) fits() bool {
 		se.books.LetGo()
 		return true
 	}
-	q := p.charged.Job.Queue
 	return p.affords() && se.FindAllowed(request, func() (string, bool) {
-		limited, ok := se.AffordsMembers(q, se.books.Placement.Members)
+		limited, ok := se.AffordsMembers(p.charged, se.books.Placement.Members)
 		se.books.LetGo()
 		return limited, ok
 	}) == Fits

@@ -13,8 +13,8 @@ import (
 // BrokenForGood lists, by flat index, the members that are left of segments which can never be
 // whole again where they stand: some of their members are absent, and the domain that the segment
 // has to stay in would not hold all of it even if the nodes there held nothing. Nodes that take no
-// work, and GPUs that have failed, count as gone. Of nested segments the widest goes with one that
-// is broken.
+// work, GPUs that have failed, and hot spares, of which a gang that runs gets none, count as gone.
+// Of nested segments the widest goes with one that is broken.
 //
 // The law: a segment S of n members, of which some are absent, has to stay in a domain D, the
 // narrowest that those present allow. S is broken for good if idle(D) < n, where idle(D) is how
@@ -26,8 +26,8 @@ import (
 // Rejected: to give up what is left of any segment as soon as a member is lost. Where another node
 // of the domain can take the lost member, it is there again before a whole segment is elsewhere.
 //
-// It is looked at when hardware is lost, whoever had it: O(conditions of nodes in D) for each
-// segment that is short.
+// It is looked at when any hardware is lost, as the gang may have counted on that:
+// O(conditions of nodes in D) for each segment that is short.
 func (st *State) BrokenForGood(rep *record.Replica) (left []int) {
 	for g := range rep.Job.Spec.Groups {
 		segments := rep.Job.Spec.Groups[g].Topology.Segments
@@ -67,6 +67,6 @@ func (st *State) canBeWhole(own []record.Member, segments []berth.Segment, of *r
 	g := &spec.Groups[0]
 	g.Members, g.MinMembers, g.Topology = len(own), 0, berth.Topology{}
 	request := st.Request(&spec)
-	short, isShort := st.Fleet.Diagnose(st.Widen(spec.Groups, &request, func(*record.Reservation) bool { return true }))
+	short, isShort := st.Fleet.Diagnose(st.Widen(spec.Groups, &request, func(w *record.Reservation) bool { return !w.IsSpares() }))
 	return !isShort || short.IfIdle >= len(own)
 }

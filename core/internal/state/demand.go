@@ -32,12 +32,12 @@ func NoteHolds(candidate *preempt.Candidate, p record.Piece) {
 	}
 }
 
-// ChargeOfRun is what the first of some members, those that are booked on one product, cost their
-// queue together, and their number. A limit lets a queue have all of them if it lets it have
-// the last, so that they are charged at once.
-func (st *State) ChargeOfRun(members []gang.Member) (sum quota.Charge, run int) {
+// ChargeOfRun is what the first of some members of a replica, those that are booked on one product,
+// cost their queue together, and their number. A limit lets a queue have all of them if it lets it
+// have the last, so that they are charged at once.
+func (st *State) ChargeOfRun(rep *record.Replica, members []gang.Member) (sum quota.Charge, run int) {
 	product := record.BookedOn(&members[0].Hold, st.Nodes[members[0].Hold.Node])
-	sum = record.ChargeOf(&members[0].Hold, st.Nodes[members[0].Hold.Node])
+	sum = rep.ChargeOf(&members[0].Hold, st.Nodes[members[0].Hold.Node])
 	for run = 1; run < len(members); run++ {
 		n := st.Nodes[members[run].Hold.Node]
 		if record.BookedOn(&members[run].Hold, n) != product {

@@ -330,7 +330,7 @@ func (t *Search) fits(chosen []int) bool {
 func (t *Search) Find() bool {
 	c := t.victims
 	return c.search.FindAllowed(t.Request, func() (string, bool) {
-		limited, ok := c.search.AffordsMembers(t.Queue, c.books.Placement.Members)
+		limited, ok := c.search.AffordsMembers(t.Rep, c.books.Placement.Members)
 		if !ok {
 			c.books.LetGo()
 		}
