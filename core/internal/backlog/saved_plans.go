@@ -90,7 +90,7 @@ func (bl *Backlog) restoreWhere(rep *record.Replica, s *record.SavedGangReservat
 		where = append(where, gang.Member{Group: g, Hold: hold})
 	}
 	if rep.State == berth.ReplicaRunning && s.Cause == berth.CauseVictimsGone {
-		return where, checkGrowth(rep, where)
+		return where, bl.checkGrowth(rep, where)
 	}
 	for g := range rep.Job.Spec.Groups {
 		group := &rep.Job.Spec.Groups[g]
@@ -104,15 +104,22 @@ func (bl *Backlog) restoreWhere(rep *record.Replica, s *record.SavedGangReservat
 	return where, nil
 }
 
-// checkGrowth refuses further members of a gang that are of several groups, or that it does not
-// lack.
-func checkGrowth(rep *record.Replica, where []gang.Member) *berth.Error {
+// checkGrowth refuses further members of a gang that are of several groups, that it does not lack,
+// or that have another product than the members which run.
+func (bl *Backlog) checkGrowth(rep *record.Replica, where []gang.Member) *berth.Error {
 	if len(where) == 0 {
 		return refusal.Of(berth.ErrInvalid, "where", "is empty")
 	}
 	g := where[0].Group
 	if where[len(where)-1].Group != g || len(where) > rep.Count(g, record.MemberAbsent) {
 		return refusal.Of(berth.ErrInvalid, "where", fmt.Sprintf("has %d further members of a gang that lacks %d of group %d", len(where), rep.Count(g, record.MemberAbsent), g))
+	}
+	members := slices.Clone(rep.MembersOf(g))
+	for i := range where {
+		members = append(members, record.ImaginedMember(where[i].Hold, bl.state.Nodes[where[i].Hold.Node]))
+	}
+	if !rep.Observed && state.SeveralProducts(&rep.Job.Spec.Groups[g], members) {
+		return refusal.Of(berth.ErrInvalid, "where", "has further members on GPUs of another product")
 	}
 	return nil
 }

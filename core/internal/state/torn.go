@@ -32,7 +32,7 @@ func (st *State) Torn(rep *record.Replica) string {
 		if st.apart(own, group.Topology.Required) {
 			return fmt.Sprintf("the members of group %q stand in several domains of level %s", group.Name, group.Topology.Required)
 		}
-		if several(group, own) {
+		if SeveralProducts(group, own) {
 			return fmt.Sprintf("the members of group %q have GPUs of several products", group.Name)
 		}
 		for _, s := range group.Topology.Segments {
@@ -46,9 +46,9 @@ func (st *State) Torn(rep *record.Replica) string {
 	return ""
 }
 
-// several reports whether members of a group that are there have GPUs of several products, and may
+// SeveralProducts reports whether members of a group that are there have GPUs of several products, and may
 // not.
-func several(g *berth.Group, members []record.Member) bool {
+func SeveralProducts(g *berth.Group, members []record.Member) bool {
 	if g.MixProducts || !values.WantsDevice(&g.Claim) {
 		return false
 	}
