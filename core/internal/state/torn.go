@@ -46,8 +46,8 @@ func (st *State) Torn(rep *record.Replica) string {
 	return ""
 }
 
-// SeveralProducts reports whether members of a group that are there have GPUs of several products, and may
-// not.
+// SeveralProducts reports whether members of a group that are there have GPUs of several products,
+// and may not.
 func SeveralProducts(g *berth.Group, members []record.Member) bool {
 	if g.MixProducts || !values.WantsDevice(&g.Claim) {
 		return false
