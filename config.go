@@ -225,7 +225,7 @@ func (l *Locality) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(localityNames, l, b, invalidText)
 }
 
-// Lending says when GPUs that are held count as idle. Jobs whose Job.Lend says so are lent then.
+// Lending says when GPUs that are held count as idle. GPUs of jobs with a Job.Lend are lent then.
 type Lending struct {
 	// QuietMilli is the activity up to which a replica is quiet, as [ActivityReported] tells it: in
 	// thousandths, below 1000. Default 50; Off: nothing is lent, and what is lent is given back. A

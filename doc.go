@@ -335,7 +335,7 @@
 //
 // A service that waits for users, or a notebook, holds GPUs that do nothing. A job with a [Lend]
 // says that they may be lent, how fast it must have them back, and how much of their memory it uses
-// itself. Background jobs whose claims say [Borrow] are placed over them, one for a GPU, of the
+// itself. Background jobs with a claim to [Borrow] are placed over them, one for a GPU, of the
 // same trust domain, with memory for both. A borrower is of class batch, and writes checkpoints or
 // is stopped without one. It is charged for the host alone: the GPU is the lender's, in quota and
 // ledger (LedgerLine.Borrowed). It never gets a free GPU, evicts nobody, and is evicted for nobody.

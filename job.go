@@ -43,7 +43,7 @@ type Job struct {
 	// hardware and its own time limit stop it all the same. It starts only if its GPUs fit into the
 	// guarantee of its queue beside those of all other jobs there that are so: else Explain says
 	// [ReasonQuota]. So what a queue has beyond its guarantee can always be reclaimed. A guarantee
-	// that is lowered later stops none. Not for elastic gangs, whose surplus others may have.
+	// that is lowered later stops none. Not for elastic gangs: others may have their surplus.
 	NonPreemptible bool `json:"nonPreemptible,omitempty"`
 	// MaxRuntime is the time limit of one run of the gang; zero: none. At the limit the gang is
 	// stopped with [CauseMaxRuntime], and the job has ended. A gang that writes checkpoints is
@@ -78,8 +78,8 @@ type Job struct {
 // idle. GPUs that a replica holds whole are lent once it was quiet for Policy.Lending.QuietFor, as
 // [ActivityReported] tells. The job is never asked and never stopped for that, and a replica that
 // is busy again gets its GPUs back within Within. Borrowers are jobs of the same trust domain
-// whose claims say [Borrow]. A job that borrows does not lend, nor does one that has domains for
-// itself (Topology.Exclusive).
+// with claims that say [Borrow]. A job that borrows does not lend, nor does one that has domains
+// for itself (Topology.Exclusive).
 type Lend struct {
 	// Within is how soon after the report of an activity above Policy.Lending.QuietMilli the
 	// borrowers are ordered to stop, at the latest. A borrower that writes checkpoints has half

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/core/internal/values"
@@ -218,13 +217,7 @@ func (c *Core) holdObserved(j *record.Job, r *berth.ObservedReplica, held []gang
 	for i := range r.Members {
 		p := &r.Members[i]
 		hold := c.backlog.HoldOf(j, p)
-		err := c.checkLoan(j, &hold)
-		if adopted := error(nil); err == nil {
-			if adopted = c.books.Adopt(hold); adopted != nil {
-				err = refusal.Of(berth.ErrConflict, "", adopted.Error())
-			}
-		}
-		if err != nil {
+		if err := c.adoptHold(j, &hold); err != nil {
 			c.catalogue.Owners.ReleaseShare(hold.Share)
 			return held, refusal.In(err, errtext.Index("members", i))
 		}
@@ -233,14 +226,24 @@ func (c *Core) holdObserved(j *record.Job, r *berth.ObservedReplica, held []gang
 	return held, nil
 }
 
+// adoptHold holds what a member of a job is told to have, if a lender or a borrower agrees.
+func (c *Core) adoptHold(j *record.Job, h *gang.Hold) *berth.Error {
+	if err := c.checkLoan(j, h); err != nil {
+		return err
+	}
+	if err := c.books.Adopt(*h); err != nil {
+		return refusal.Of(berth.ErrConflict, "", err.Error())
+	}
+	return nil
+}
+
 // checkLoan refuses a borrower over a GPU that is not lent to it, and a holder of a GPU under a
 // borrower to which it does not lend. Either may be told first.
 func (c *Core) checkLoan(j *record.Job, h *gang.Hold) *berth.Error {
-	n := c.state.Nodes[h.Node]
 	if !h.Share.Over && !record.IsWhole(h) {
 		return nil
 	}
-	var err *berth.Error
+	n := c.state.Nodes[h.Node]
 	for _, at := range n.Members {
 		m := &at.Rep.Members[at.Index]
 		if m.Hold.GPUs&h.GPUs == 0 || m.Hold.Share.Over == h.Share.Over {
@@ -250,12 +253,12 @@ func (c *Core) checkLoan(j *record.Job, h *gang.Hold) *berth.Error {
 		if m.Hold.Share.Over {
 			lender, borrower, memory = j, at.Rep.Job, m.Hold.Share.MemoryMiB
 		}
-		trusts := catalogue.TrustDomainOf(lender.Spec.Tenant, lender.Spec.Queue) == catalogue.TrustDomainOf(borrower.Spec.Tenant, borrower.Spec.Queue)
+		trusts := lender.TrustDomain() == borrower.TrustDomain()
 		if lend := lender.Spec.Lend; lend == nil || !trusts || lend.MemoryMiB+memory > n.Spec.GPUMemoryMiB {
-			err = refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("job %q does not lend so much of it to job %q", errtext.Short(lender.Spec.ID), errtext.Short(borrower.Spec.ID)))
+			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("job %q does not lend so much of it to job %q", errtext.Short(lender.Spec.ID), errtext.Short(borrower.Spec.ID)))
 		}
 	}
-	return err
+	return nil
 }
 
 // adopt makes a new replica run on what is held for it.

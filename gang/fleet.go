@@ -105,7 +105,7 @@ type nodeState struct {
 	seated      uint64 // GPUs of which instances are held
 	lent        uint64 // GPUs that may have a borrower while they are held whole
 	borrowed    uint64 // GPUs that have one, held whole beside or not
-	vacated     uint64 // GPUs whose holder is imagined gone, and the borrower with it
+	vacated     uint64 // GPUs of a holder that is imagined gone, and the borrower with it
 	slots       []slot // one for each GPU
 	choose      func(free uint64, k int) uint64
 }

@@ -10,7 +10,7 @@ import (
 // stands over it with what the holder leaves of its memory. The hold of the lender is as it was.
 //
 // The law, with W the GPUs that are held whole, L those that are lent, B those with a borrower, S
-// and D those that are shared and divided, and V those whose holder a plan imagines gone:
+// and D those that are shared and divided, and V those of holders that a plan imagines gone:
 //
 //	free = healthy - W - S - D - (B - V)
 //

@@ -15,7 +15,7 @@ type LedgerKey struct {
 	Class   string  `json:"class,omitempty"`
 	Product string  `json:"product,omitempty"`
 	Tenant  string  `json:"tenant,omitempty"`
-	// Borrowed: on GPUs that are booked under another key as well, whose holder left them idle.
+	// Borrowed: on GPUs that are booked under another key as well: their holder left them idle.
 	Borrowed bool `json:"borrowed,omitempty"`
 }
 

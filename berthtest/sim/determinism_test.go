@@ -55,6 +55,22 @@ func faulty(seed uint64) func(*sim.Options) {
 	}
 }
 
+// tellAgain tells a core what another was told, with the books looked at and the core restored now
+// and then.
+func tellAgain(t *testing.T, config berth.Config, log []step, seed uint64) {
+	t.Helper()
+	sched := fresh(t, config)
+	for i := range log {
+		tell(t, sched, &log[i])
+		if i%16 == 0 {
+			require.NoError(t, sched.Check(), "seed %d, step %d", seed, i)
+			saved := snapshot(t, sched)
+			sched = restored(t, saved)
+			sameState(t, saved, snapshot(t, sched), "seed %d, step %d", seed, i)
+		}
+	}
+}
+
 // tell gives a core one step, and returns its orders as bytes. An answer to an event
 // must be the recorded one.
 func tell(t *testing.T, sched *core.Core, s *step) string {

@@ -13,22 +13,26 @@ func (g *generator) limited() (berth.Config, sim.Options, []sim.Arrival) {
 	draw := one(g, (*generator).world, (*generator).contended, (*generator).drained, (*generator).moving, (*generator).failing)
 	config, options, list := draw(g)
 	config.Policy.RuntimeSamples = one(g, 0, 2, -1)
-	limit := func(j *berth.Job) {
+	eachJob(list, func(j *berth.Job) {
 		if j.Service == nil && g.chance(80) {
 			j.MaxRuntime = max(j.MinRuntime, j.Checkpoint.Cost+1, one(g, 20*berth.Second, berth.Minute, 3*berth.Minute, 10*berth.Minute, berth.Hour))
 		}
-	}
+	})
+	return config, options, list
+}
+
+// eachJob changes each job that is submitted, or observed, in a list.
+func eachJob(list []sim.Arrival, change func(*berth.Job)) {
 	for i := range list {
 		switch e := list[i].Event.(type) {
 		case berth.JobSubmitted:
-			limit(&e.Job)
+			change(&e.Job)
 			list[i].Event = e
 		case berth.JobObserved:
-			limit(&e.Job)
+			change(&e.Job)
 			list[i].Event = e
 		}
 	}
-	return config, options, list
 }
 
 // Whatever happens to jobs that may not run for ever, they end in time, and asked for a last

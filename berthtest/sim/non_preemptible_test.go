@@ -12,24 +12,14 @@ import (
 func (g *generator) firm() (berth.Config, sim.Options, []sim.Arrival) {
 	draw := one(g, (*generator).world, (*generator).contended, (*generator).drained, (*generator).moving)
 	config, options, list := draw(g)
-	firm := func(j *berth.Job) {
+	eachJob(list, func(j *berth.Job) {
 		if g.chance(60) {
 			j.NonPreemptible = true
 			for i := range j.Groups {
 				j.Groups[i].MinMembers = 0
 			}
 		}
-	}
-	for i := range list {
-		switch e := list[i].Event.(type) {
-		case berth.JobSubmitted:
-			firm(&e.Job)
-			list[i].Event = e
-		case berth.JobObserved:
-			firm(&e.Job)
-			list[i].Event = e
-		}
-	}
+	})
 	return config, options, list
 }
 

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/internal/drawn"
@@ -67,17 +65,7 @@ func TestTaintedFleets(t *testing.T) {
 		r := runOf(config, options, list)
 		r.must(t, seed)
 		countTaints(r.log, cases)
-		// Told again, with the books looked at and the core restored now and then.
-		sched := fresh(t, config)
-		for i := range r.log {
-			tell(t, sched, &r.log[i])
-			if i%16 == 0 {
-				require.NoError(t, sched.Check(), "seed %d, step %d", seed, i)
-				saved := snapshot(t, sched)
-				sched = restored(t, saved)
-				sameState(t, saved, snapshot(t, sched), "seed %d, step %d", seed, i)
-			}
-		}
+		tellAgain(t, config, r.log, seed)
 	}
 	t.Logf("%v", cases)
 	covers(t, cases, onTainted, taintedBelow)

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 )
@@ -59,7 +58,7 @@ func (an *Answers) explainLent(e *record.Entry, request *gang.Request, reason *b
 			gpus := bits.OnesCount64(m.Hold.GPUs)
 			all += gpus
 			switch {
-			case trustOf(at.Rep) != trustOf(e.Rep):
+			case at.Rep.Job.TrustDomain() != e.Rep.Job.TrustDomain():
 				foreign += gpus
 			case n.Spec.GPUMemoryMiB-at.Rep.Job.Spec.Lend.MemoryMiB < g.Claim.Share.MemoryMiB:
 				small += gpus
@@ -90,9 +89,4 @@ func (an *Answers) explainLent(e *record.Entry, request *gang.Request, reason *b
 		}
 	}
 	reason.Remedy = "a job of its tenant that lends its GPUs (Job.Lend), and leaves them idle for " + max(an.state.Config.Policy.Lending.QuietFor, 0).String()
-}
-
-// trustOf is the trust domain of a replica.
-func trustOf(rep *record.Replica) catalogue.TrustDomain {
-	return catalogue.TrustDomainOf(rep.Job.Spec.Tenant, rep.Job.Spec.Queue)
 }

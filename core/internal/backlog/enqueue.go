@@ -61,7 +61,7 @@ func (bl *Backlog) HoldOf(j *record.Job, p *berth.MemberPlacement) gang.Hold {
 	n := bl.state.NodeByID[p.Node]
 	cl := &j.Spec.Groups[j.Spec.Group(p.Group)].Claim
 	hold := gang.Hold{Node: n.Index, GPUs: uint64(p.GPUs), Host: cl.Host(), Instance: p.Instance}
-	key, some := catalogue.OwnerOf(catalogue.TrustDomainOf(j.Spec.Tenant, j.Spec.Queue), cl)
+	key, some := catalogue.OwnerOf(j.TrustDomain(), cl)
 	if !some {
 		return hold
 	}

@@ -17,8 +17,7 @@ func (bk *Books) Lend(rep *record.Replica, flat int, memoryMiB int64) {
 		return
 	}
 	if memoryMiB > 0 {
-		domain := catalogue.TrustDomainOf(rep.Job.Spec.Tenant, rep.Job.Spec.Queue)
-		m.Lent = bk.catalogue.Owners.Retain(catalogue.OwnerKey{TrustDomain: domain, Lent: true})
+		m.Lent = bk.catalogue.Owners.Retain(catalogue.OwnerKey{TrustDomain: rep.Job.TrustDomain(), Lent: true})
 		invariant.Must(bk.state.Fleet.Lend(m.Hold.Node, m.Hold.GPUs, m.Lent, memoryMiB))
 		bk.state.Freed(m.Node)
 		return

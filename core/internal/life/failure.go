@@ -17,7 +17,7 @@ import (
 // MembersDied ends members, which run or are being started, and settles what is left of the gang.
 func (l *Life) MembersDied(rep *record.Replica, flats []int, fault berth.Fault, cause berth.Cause) {
 	runs := rep.State == berth.ReplicaRunning
-	if runs && !rep.Job.Borrows() { // whose place is another's
+	if runs && !rep.Job.Borrows() { // of which the place is another's
 		l.noteStood(rep, flats)
 	}
 	for _, flat := range flats {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/roster"
 	"github.com/berth-sched/berth/core/internal/spec"
 	"github.com/berth-sched/berth/internal/limits"
@@ -41,6 +42,11 @@ func MayBurnIn(rep *Replica) bool {
 // OnOneNode reports whether a gang is on one node for certain.
 func (j *Job) OnOneNode() bool {
 	return j.Members() == 1 || j.Spec.Topology.Required == limits.LevelNode
+}
+
+// TrustDomain is that of its members: see berth.Job.Tenant.
+func (j *Job) TrustDomain() catalogue.TrustDomain {
+	return catalogue.TrustDomainOf(j.Spec.Tenant, j.Spec.Queue)
 }
 
 // Borrows reports whether members of a job stand over GPUs that others lend.

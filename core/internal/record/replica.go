@@ -122,7 +122,7 @@ func UsedMilli(h *gang.Hold, n *Node) int64 {
 	return ChargeOf(h, n).GPUMilli
 }
 
-// BookedOn is the product with whose GPUs the use of a hold is booked: those that its queue is
+// BookedOn is the product of the GPUs on which the use of a hold is booked: those that its queue is
 // charged for, or that are another's.
 func BookedOn(h *gang.Hold, n *Node) quota.ProductIndex {
 	if h.Share.Over {
@@ -265,7 +265,7 @@ func (rep *Replica) LacksOfSegment(group int) bool {
 		return false
 	}
 	for own := range slices.Chunk(rep.MembersOf(group), unit) {
-		if There(own) && Absent(own) > 0 {
+		if Incomplete(own) {
 			return true
 		}
 	}
@@ -319,6 +319,9 @@ func Absent(members []Member) int {
 
 // There reports whether a member runs or is being started.
 func (m Member) There() bool { return m.State == MemberRunning || m.State == MemberBinding }
+
+// Incomplete reports whether some of the members are there, and others are absent.
+func Incomplete(members []Member) bool { return There(members) && Absent(members) > 0 }
 
 // There reports whether any of the members is.
 func There(members []Member) bool {

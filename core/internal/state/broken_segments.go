@@ -37,7 +37,7 @@ func (st *State) BrokenForGood(rep *record.Replica) (left []int) {
 		spec, b := st.further(rep, g)
 		first := rep.Job.Offset(g)
 		for own := range slices.Chunk(rep.MembersOf(g), segments[0].Size) {
-			if record.There(own) && record.Absent(own) > 0 && !st.canBeWhole(own, segments, &spec, b) {
+			if record.Incomplete(own) && !st.canBeWhole(own, segments, &spec, b) {
 				for i := range own {
 					if own[i].There() {
 						left = append(left, first+i)
@@ -56,7 +56,7 @@ func (st *State) canBeWhole(own []record.Member, segments []berth.Segment, of *r
 	b.include(own, segments[0].Level)
 	if nested := segments[1:]; len(nested) > 0 {
 		for part := range slices.Chunk(own, nested[0].Size) {
-			if record.There(part) && record.Absent(part) > 0 && !st.canBeWhole(part, nested, of, b) {
+			if record.Incomplete(part) && !st.canBeWhole(part, nested, of, b) {
 				return false
 			}
 		}

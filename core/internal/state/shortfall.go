@@ -47,7 +47,7 @@ func (st *State) further(rep *record.Replica, group int) (spec record.ShapeSpec,
 	}
 	g := &spec.Groups[0]
 	if _, some := catalogue.OwnerOf(catalogue.TrustDomain{}, &g.Claim); some {
-		spec.TrustDomain = catalogue.TrustDomainOf(rep.Job.Spec.Tenant, rep.Job.Spec.Queue)
+		spec.TrustDomain = rep.Job.TrustDomain()
 	}
 	spec.SameLabels = slices.Sorted(slices.Values(rep.Job.Spec.SameLabels))
 	spec.Like = likeNode(rep, spec.SameLabels)

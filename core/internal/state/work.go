@@ -76,19 +76,23 @@ func (st *State) NextLending() (*record.Replica, bool) { return st.Lending.Delet
 // more.
 func (st *State) SetLendAt(rep *record.Replica, at berth.Time) {
 	p := rep.Lending.Get()
-	if p.LendAt != 0 {
-		st.StopTimer(record.Timer{At: p.LendAt, Kind: record.TimerLending, Rep: rep})
-	}
+	st.retime(record.Timer{At: p.LendAt, Kind: record.TimerLending, Rep: rep}, at)
 	p.LendAt = at
-	if rep.Lending.Set(p); at != 0 {
-		st.SetTimer(record.Timer{At: at, Kind: record.TimerLending, Rep: rep})
-	}
+	rep.Lending.Set(p)
 }
 
 // RestoreLendAt has a replica be looked at as was saved.
 func (st *State) RestoreLendAt(rep *record.Replica) {
-	if at := rep.Lending.Get().LendAt; at != 0 {
-		st.SetTimer(record.Timer{At: at, Kind: record.TimerLending, Rep: rep})
+	st.retime(record.Timer{Kind: record.TimerLending, Rep: rep}, rep.Lending.Get().LendAt)
+}
+
+// retime has a timer fall due at another instant; 0 is never, before and after.
+func (st *State) retime(t record.Timer, at berth.Time) {
+	if t.At != 0 {
+		st.StopTimer(t)
+	}
+	if t.At = at; at != 0 {
+		st.SetTimer(t)
 	}
 }
 
@@ -131,13 +135,9 @@ func (st *State) StopTimer(t record.Timer) {
 // SetLimit has the limit of a replica be looked at at an instant; 0: not any more.
 func (st *State) SetLimit(rep *record.Replica, at berth.Time) {
 	eviction := rep.Eviction.Get()
-	if eviction.LimitAt != 0 {
-		st.StopTimer(record.Timer{At: eviction.LimitAt, Kind: record.TimerLimit, Rep: rep})
-	}
+	st.retime(record.Timer{At: eviction.LimitAt, Kind: record.TimerLimit, Rep: rep}, at)
 	eviction.LimitAt = at
-	if rep.Eviction.Set(eviction); at != 0 {
-		st.SetTimer(record.Timer{At: at, Kind: record.TimerLimit, Rep: rep})
-	}
+	rep.Eviction.Set(eviction)
 }
 
 // countTimer counts the replicas that back off.
