@@ -64,14 +64,14 @@ func TestEachKindAdmitsWhatTheTableSays(t *testing.T) {
 	} {
 		var list []string
 		for _, v := range visitors {
-			w := &record.Reservation{Kind: kind, SpanPart: record.SpanPart{From: start, Until: agenda.Never}, Queue: quota.NoQueue}
-			if w.IsForGang() {
-				w.Rep, w.Plan = v.of, &record.Plan{Charges: []quota.Charge{{GPUMilli: 64_000}}} // nobody asks for more
+			res := &record.Reservation{Kind: kind, SpanPart: record.SpanPart{From: start, Until: agenda.Never}, Queue: quota.NoQueue}
+			if res.IsForGang() {
+				res.Rep, res.Plan = v.of, &record.Plan{Charges: []quota.Charge{{GPUMilli: 64_000}}} // nobody asks for more
 			}
-			if w.IsAdvance() {
-				w.Queue = team
+			if res.IsAdvance() {
+				res.Queue = team
 			}
-			if c.backlog.Admits(w, v.rep, v.end) {
+			if c.backlog.Admits(res, v.rep, v.end) {
 				list = append(list, v.name)
 			}
 		}

@@ -51,7 +51,7 @@ func (c *Core) queueRemoved(e berth.QueueRemoved) *berth.Error {
 	if !known {
 		return refusal.Of(berth.ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", errtext.Short(e.Queue)))
 	}
-	if at := slices.IndexFunc(c.backlog.Reservations, func(w *record.Reservation) bool { return w.Queue == i }); at >= 0 {
+	if at := slices.IndexFunc(c.backlog.Reservations, func(res *record.Reservation) bool { return res.Queue == i }); at >= 0 {
 		return refusal.Of(berth.ErrConflict, "queue", fmt.Sprintf("reservation %q is for this queue", errtext.Short(c.backlog.Reservations[at].Advance.ID)))
 	}
 	parent := c.state.Quota.Parent(i)

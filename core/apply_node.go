@@ -114,12 +114,12 @@ func (c *Core) replaceNode(n *record.Node, spec spec.Node) *berth.Error {
 	}
 	n = c.state.NodeByID[spec.ID]
 	c.inherit(n, &old)
-	for _, w := range old.Reservations {
+	for _, res := range old.Reservations {
 		switch {
-		case w.CountsOnNodes():
-			c.backlog.EndReservation(w) // it counted on the node as it was
-		case w.ListsNodes():
-			c.books.Rejoin(w, n)
+		case res.CountsOnNodes():
+			c.backlog.EndReservation(res) // it counted on the node as it was
+		case res.ListsNodes():
+			c.books.Rejoin(res, n)
 		}
 	}
 	c.backlog.DropEmpty(old.Reservations)

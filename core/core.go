@@ -117,8 +117,8 @@ func (c *Core) NextWake() (berth.Time, bool) {
 	if next, ok := c.state.Timers.Min(); ok {
 		at = min(at, next.At)
 	}
-	for _, w := range c.backlog.Reservations {
-		at = min(at, w.Until)
+	for _, res := range c.backlog.Reservations {
+		at = min(at, res.Until)
 	}
 	at = min(at, c.nextChange())
 	if at > c.state.Now { // last, since it looks at every queue

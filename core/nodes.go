@@ -50,8 +50,8 @@ func (c *Core) addNode(spec spec.Node, old *record.Node) *berth.Error {
 		table.Nodes++
 	}
 	c.gpus.CountPliable(n, 1)
-	for _, w := range reservations {
-		w.Add(n)
+	for _, res := range reservations {
+		res.Add(n)
 	}
 	c.state.AddNode(n)
 	c.wire(n)

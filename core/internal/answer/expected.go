@@ -21,8 +21,8 @@ func (an *Answers) expect(rep *record.Replica, s *record.Shape, grows bool, posi
 		return
 	}
 	at := min(gone, an.search.ExpectedStart(rep, s, grows))
-	if w := rep.PlannedReservation(); grows && w != nil {
-		at = an.state.ClearFrom(w)
+	if res := rep.PlannedReservation(); grows && res != nil {
+		at = an.state.ClearFrom(res)
 	}
 	if len(rep.Entries) > 0 && !grows {
 		at = min(at, an.search.ExpectedReshape(rep.Entries[0]))

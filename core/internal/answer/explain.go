@@ -114,8 +114,8 @@ func (an *Answers) explainReplica(rep *record.Replica, position int, reasons map
 				gone, _, _ = an.explainVictims(e, reason)
 			}
 			an.expect(rep, e.Bucket.Shape, e.Grows, position, gone, reason)
-			if w := rep.Reserved; w != nil {
-				report := an.reportReservation(w)
+			if res := rep.Reserved; res != nil {
+				report := an.reportReservation(res)
 				reason.Reservation = &report
 			} else if !rep.Retry.Get().LostHardware { // a gang that lost hardware may use hot spares
 				reasons[e.Bucket.Shape] = reason
@@ -133,12 +133,12 @@ func (an *Answers) explainBackoff(rep *record.Replica) *berth.Reason {
 		Text:   failedStarts(rep.Retry.Get().Attempts),
 		Remedy: "nothing but time: the core retries by itself",
 	}
-	switch w := rep.Moving; {
+	switch res := rep.Moving; {
 	case rep.State != berth.ReplicaPending:
-	case w != nil:
-		report := an.reportReservation(w)
+	case res != nil:
+		report := an.reportReservation(res)
 		reason.Reservation, reason.ExpectedStart = &report, an.forecast(rep, 0, rep.Retry.Get().ReadyAt)
-		reason.Text = fmt.Sprintf("its members died; a place on %s is kept for it until it is tried again in %v", count(len(w.Nodes), "node"), rep.Retry.Get().ReadyAt.Sub(an.state.Now))
+		reason.Text = fmt.Sprintf("its members died; a place on %s is kept for it until it is tried again in %v", count(len(res.Nodes), "node"), rep.Retry.Get().ReadyAt.Sub(an.state.Now))
 	case rep.Returns():
 		reason.Text = "its members died, and no place is kept for it"
 	case rep.Retry.Get().Crashes > 1:

@@ -11,15 +11,15 @@ import (
 )
 
 // describeNodeSet names nodes in burn-in, or hot spares, for a reader.
-func (an *Answers) describeNodeSet(w *record.Reservation) string {
-	if !w.IsBurnIn() {
-		return count(len(w.Nodes), "hot spare")
+func (an *Answers) describeNodeSet(res *record.Reservation) string {
+	if !res.IsBurnIn() {
+		return count(len(res.Nodes), "hot spare")
 	}
 	first := agenda.Never
-	for _, n := range w.Nodes {
+	for _, n := range res.Nodes {
 		first = min(first, n.Trust.BurnInUntil)
 	}
-	return fmt.Sprintf("%s in burn-in, the first for another %v", count(len(w.Nodes), "node"), max(first.Sub(an.state.Now), 0))
+	return fmt.Sprintf("%s in burn-in, the first for another %v", count(len(res.Nodes), "node"), max(first.Sub(an.state.Now), 0))
 }
 
 // explainQuarantine adds the nodes that would serve an entry and are in quarantine.

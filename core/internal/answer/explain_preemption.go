@@ -59,8 +59,8 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 		return agenda.Never, nil, nil
 	}
 	gone, moves = agenda.Never, an.wouldMove(e)
-	if w := e.Rep.PlannedReservation(); w != nil {
-		reason.Victims = an.describeVictims(e.Rep, victimsOf(w.Plan, e.Rep))
+	if res := e.Rep.PlannedReservation(); res != nil {
+		reason.Victims = an.describeVictims(e.Rep, victimsOf(res.Plan, e.Rep))
 		reason.Preemption = fmt.Sprintf("preemption is under way: %s yet to stop", count(len(reason.Victims), "victim"))
 		return gone, moves, nil
 	}

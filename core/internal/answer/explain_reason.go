@@ -139,11 +139,11 @@ func (an *Answers) reservedReason(e *record.Entry) berth.Reason {
 	end := an.state.EndIfPlaced(e.Rep)
 	reason := berth.Reason{Code: berth.ReasonReserved}
 	first := agenda.Never
-	for _, w := range an.backlog.Reservations {
-		if !an.backlog.Admits(w, e.Rep, end) {
-			reason.Text += life.Separator(reason.Text) + an.describeReservation(w)
-			if !w.IsNodeSet() {
-				first = min(first, w.From)
+	for _, res := range an.backlog.Reservations {
+		if !an.backlog.Admits(res, e.Rep, end) {
+			reason.Text += life.Separator(reason.Text) + an.describeReservation(res)
+			if !res.IsNodeSet() {
+				first = min(first, res.From)
 			}
 		}
 	}
@@ -160,20 +160,20 @@ func (an *Answers) reservedReason(e *record.Entry) berth.Reason {
 }
 
 // describeReservation names a reservation for a reader.
-func (an *Answers) describeReservation(w *record.Reservation) string {
+func (an *Answers) describeReservation(res *record.Reservation) string {
 	switch {
-	case w.IsNodeSet():
-		return an.describeNodeSet(w)
-	case w.IsAdvance() && w.From <= an.state.Now:
-		return fmt.Sprintf("reservation %s, for another %v", w.Advance.ID, w.Until.Sub(an.state.Now))
-	case w.IsAdvance():
-		return fmt.Sprintf("reservation %s, which begins in %v and lasts %v", w.Advance.ID, w.From.Sub(an.state.Now), w.Until.Sub(w.From))
-	case w.IsMove():
-		return fmt.Sprintf("%s for job %s, which moves there", count(len(w.Nodes), "node"), w.Rep.Job.Spec.ID)
-	case w.IsAwaited():
-		return fmt.Sprintf("%s for job %s, which is expected to start in %v", count(len(w.Nodes), "node"), w.Rep.Job.Spec.ID, max(an.state.ClearFrom(w).Sub(an.state.Now), 0))
+	case res.IsNodeSet():
+		return an.describeNodeSet(res)
+	case res.IsAdvance() && res.From <= an.state.Now:
+		return fmt.Sprintf("reservation %s, for another %v", res.Advance.ID, res.Until.Sub(an.state.Now))
+	case res.IsAdvance():
+		return fmt.Sprintf("reservation %s, which begins in %v and lasts %v", res.Advance.ID, res.From.Sub(an.state.Now), res.Until.Sub(res.From))
+	case res.IsMove():
+		return fmt.Sprintf("%s for job %s, which moves there", count(len(res.Nodes), "node"), res.Rep.Job.Spec.ID)
+	case res.IsAwaited():
+		return fmt.Sprintf("%s for job %s, which is expected to start in %v", count(len(res.Nodes), "node"), res.Rep.Job.Spec.ID, max(an.state.ClearFrom(res).Sub(an.state.Now), 0))
 	}
-	return fmt.Sprintf("%s in the exclusive domain of job %s", count(len(w.Nodes), "node"), w.Rep.Job.Spec.ID)
+	return fmt.Sprintf("%s in the exclusive domain of job %s", count(len(res.Nodes), "node"), res.Rep.Job.Spec.ID)
 }
 
 func noNodes(e *record.Entry, group int) berth.Reason {
@@ -305,7 +305,7 @@ func (an *Answers) fragmentReason(request *gang.Request, short *gang.Shortfall, 
 func (an *Answers) reservedRemedy(e *record.Entry, end berth.Time) string {
 	s := e.Bucket.Shape
 	enough := func(open func(*record.Reservation) bool) bool {
-		_, short := an.shortOf(e, an.state.Widen(s.Spec.Groups, &s.Minimum, func(w *record.Reservation) bool { return an.backlog.Admits(w, e.Rep, end) || open(w) }))
+		_, short := an.shortOf(e, an.state.Widen(s.Spec.Groups, &s.Minimum, func(res *record.Reservation) bool { return an.backlog.Admits(res, e.Rep, end) || open(res) }))
 		return !short
 	}
 	var ways string
@@ -321,7 +321,7 @@ func (an *Answers) reservedRemedy(e *record.Entry, end berth.Time) string {
 	if an.upkeep.BurnIn != nil && enough((*record.Reservation).IsBurnIn) {
 		add("the end of burn-in")
 	}
-	if ways == "" || enough(func(w *record.Reservation) bool { return !w.IsNodeSet() }) {
+	if ways == "" || enough(func(res *record.Reservation) bool { return !res.IsNodeSet() }) {
 		add("the end of those reservations")
 	}
 	return ways

@@ -55,14 +55,14 @@ func dividedCounts(tables map[string]*berth.PartitionedCount) []berth.Partitione
 // those of gangs in policy order.
 func (an *Answers) reportReservations() []berth.ReservationReport {
 	var advance, gangs, moves []*record.Reservation
-	for _, w := range an.backlog.Reservations {
+	for _, res := range an.backlog.Reservations {
 		switch {
-		case w.IsAdvance():
-			advance = append(advance, w)
-		case w.IsAwaited():
-			gangs = append(gangs, w)
-		case w.IsMove():
-			moves = append(moves, w)
+		case res.IsAdvance():
+			advance = append(advance, res)
+		case res.IsAwaited():
+			gangs = append(gangs, res)
+		case res.IsMove():
+			moves = append(moves, res)
 		}
 	}
 	slices.SortFunc(gangs, func(a, b *record.Reservation) int {
@@ -70,25 +70,25 @@ func (an *Answers) reportReservations() []berth.ReservationReport {
 	})
 	slices.SortFunc(moves, func(a, b *record.Reservation) int { return record.CompareReplicas(a.Rep, b.Rep) })
 	var list []berth.ReservationReport
-	for _, w := range slices.Concat(advance, gangs, moves) {
-		list = append(list, an.reportReservation(w))
+	for _, res := range slices.Concat(advance, gangs, moves) {
+		list = append(list, an.reportReservation(res))
 	}
 	return list
 }
 
-func (an *Answers) reportReservation(w *record.Reservation) berth.ReservationReport {
-	r := berth.ReservationReport{From: w.From, Until: w.Until, Nodes: w.NodeIDs(), Moving: w.IsMove(), Partial: w.IsPartial()}
-	if w.IsAdvance() {
-		r.ID = w.Advance.ID
+func (an *Answers) reportReservation(res *record.Reservation) berth.ReservationReport {
+	r := berth.ReservationReport{From: res.From, Until: res.Until, Nodes: res.NodeIDs(), Moving: res.IsMove(), Partial: res.IsPartial()}
+	if res.IsAdvance() {
+		r.ID = res.Advance.ID
 	} else {
-		r.Job, r.Replica = w.Rep.Job.Spec.ID, w.Rep.Number
-		if w.IsAwaited() && w.Rep.State == berth.ReplicaRunning {
-			r.Members = len(w.Plan.Where)
+		r.Job, r.Replica = res.Rep.Job.Spec.ID, res.Rep.Number
+		if res.IsAwaited() && res.Rep.State == berth.ReplicaRunning {
+			r.Members = len(res.Plan.Where)
 		}
 	}
-	for _, n := range w.Nodes {
+	for _, n := range res.Nodes {
 		for _, m := range n.Members {
-			if !an.backlog.Admits(w, m.Rep, an.state.ExpectedEnd(m.Rep)) {
+			if !an.backlog.Admits(res, m.Rep, an.state.ExpectedEnd(m.Rep)) {
 				r.Conflicts = append(r.Conflicts, m.Rep.Job.Spec.ID)
 			}
 		}

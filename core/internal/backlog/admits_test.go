@@ -67,11 +67,11 @@ func TestAGangThatGrowsIsWithinTheGuaranteeByItsRest(t *testing.T) {
 func TestAReservationAdmitsItsGangAndWhatEndsInTime(t *testing.T) {
 	m := machine(t)
 	rep, other := m.Wait(roomtest.Job("own", "a", 1, 8)), m.Wait(roomtest.Job("other", "a", 1, 8))
-	w := m.Reserve(rep, m.State.Now.Add(berth.Hour), "n1")
-	require.True(t, m.Backlog.Admits(w, rep, agenda.Never), "its own, whenever it ends")
-	require.True(t, m.Backlog.Admits(w, other, w.From), "it ends as the reservation begins")
-	require.False(t, m.Backlog.Admits(w, other, w.From+1))
-	require.True(t, m.Backlog.Admits(w, m.Wait(urgent(roomtest.Job("urgent", "a", 1, 8))), agenda.Never), "it outranks the holder")
+	res := m.Reserve(rep, m.State.Now.Add(berth.Hour), "n1")
+	require.True(t, m.Backlog.Admits(res, rep, agenda.Never), "its own, whenever it ends")
+	require.True(t, m.Backlog.Admits(res, other, res.From), "it ends as the reservation begins")
+	require.False(t, m.Backlog.Admits(res, other, res.From+1))
+	require.True(t, m.Backlog.Admits(res, m.Wait(urgent(roomtest.Job("urgent", "a", 1, 8))), agenda.Never), "it outranks the holder")
 }
 
 func TestAReservationInAdvanceAdmitsTheJobsOfItsQueue(t *testing.T) {
@@ -80,10 +80,10 @@ func TestAReservationInAdvanceAdmitsTheJobsOfItsQueue(t *testing.T) {
 	r := advance("r")
 	r.Queue, r.Nodes = "a", []berth.NodeID{"n1"}
 	m.NoRefusal(set(m, r))
-	w := named(t, m, "advance/r")
-	require.True(t, m.Backlog.Admits(w, m.Wait(roomtest.Job("below", "below", 1, 8)), agenda.Never))
-	require.False(t, m.Backlog.Admits(w, m.Wait(urgent(roomtest.Job("other", "b", 1, 8))), agenda.Never))
-	m.Backlog.EndReservation(w)
+	res := named(t, m, "advance/r")
+	require.True(t, m.Backlog.Admits(res, m.Wait(roomtest.Job("below", "below", 1, 8)), agenda.Never))
+	require.False(t, m.Backlog.Admits(res, m.Wait(urgent(roomtest.Job("other", "b", 1, 8))), agenda.Never))
+	m.Backlog.EndReservation(res)
 	r.Queue = ""
 	m.NoRefusal(set(m, r))
 	require.False(t, m.Backlog.Admits(named(t, m, "advance/r"), m.Wait(roomtest.Job("any", "b", 1, 8)), agenda.Never), "it is for nobody")
@@ -115,22 +115,22 @@ func TestNodesThatAreKeptAdmitWhatTheyAreKeptFor(t *testing.T) {
 func TestARoomIsTakenByRankInItsQueueAndByClaimFromOthers(t *testing.T) {
 	m := machine(t)
 	borrows := m.Wait(roomtest.Job("borrows", "a", 2, 8))
-	w := m.Plan(borrows, []string{"n1", "n2"})
-	takes := func(j berth.Job) bool { return m.Backlog.Takes(m.Wait(j).Entries[0], w) }
+	res := m.Plan(borrows, []string{"n1", "n2"})
+	takes := func(j berth.Job) bool { return m.Backlog.Takes(m.Wait(j).Entries[0], res) }
 	require.False(t, takes(roomtest.Job("same-rank", "a", 1, 8)))
 	require.True(t, takes(urgent(roomtest.Job("urgent", "a", 1, 8))))
 	require.True(t, takes(roomtest.Job("claims", "b", 1, 8)))
 	require.False(t, takes(of(berth.ClassInteractive, roomtest.Job("of-a-higher-class", "b", 2, 8))), "it would borrow too")
 
 	within := m.Wait(roomtest.Job("within", "a", 1, 8))
-	w = m.Plan(within, []string{"n3"})
+	res = m.Plan(within, []string{"n3"})
 	require.False(t, takes(of(berth.ClassInteractive, roomtest.Job("claims-too", "b", 1, 8))), "nobody borrows")
 	rests := m.Wait(urgent(roomtest.Job("rests", "a", 1, 8)))
-	require.True(t, m.Backlog.Takes(rests.Entries[0], w))
+	require.True(t, m.Backlog.Takes(rests.Entries[0], res))
 	m.Backlog.Unawait(rests)
 	rests.Eviction.Note().RestsUntil = m.State.Now + 1
 	m.Backlog.Await(rests)
-	require.False(t, m.Backlog.Takes(rests.Entries[0], w), "while it rests it takes no room of its queue")
+	require.False(t, m.Backlog.Takes(rests.Entries[0], res), "while it rests it takes no room of its queue")
 }
 
 // A gang does not take the place of another of its queue if that takes the queue beyond the fair
@@ -143,10 +143,10 @@ func TestARoomIsNotTakenBeyondTheShareOfItsQueue(t *testing.T) {
 			m.Wait(roomtest.Job(berth.JobID(rune('0'+i)), "b", 1, 8))
 		}
 		low := m.Wait(roomtest.Job("low", "a", 1, 8)) // half of the fleet with what runs
-		w := m.Plan(low, []string{"n2"})
+		res := m.Plan(low, []string{"n2"})
 		high := m.Wait(urgent(roomtest.Job("high", "a", 2, 8)))
-		require.Equal(t, want, m.Backlog.Takes(high.Entries[0], w), "b waits for %d", demand)
-		require.True(t, m.Backlog.Takes(m.Wait(urgent(roomtest.Job("as-large", "a", 1, 8))).Entries[0], w))
+		require.Equal(t, want, m.Backlog.Takes(high.Entries[0], res), "b waits for %d", demand)
+		require.True(t, m.Backlog.Takes(m.Wait(urgent(roomtest.Job("as-large", "a", 1, 8))).Entries[0], res))
 	}
 }
 
@@ -154,27 +154,27 @@ func TestARoomIsNotTakenBeyondTheShareOfItsQueue(t *testing.T) {
 func TestAGangWithAPlaceToComeBackToTakesNoOther(t *testing.T) {
 	m := machine(t)
 	low := m.Wait(roomtest.Job("low", "a", 1, 8))
-	w := m.Reserve(low, m.State.Now.Add(berth.Hour), "n1")
+	res := m.Reserve(low, m.State.Now.Add(berth.Hour), "n1")
 	rep := m.Run(urgent(roomtest.Job("back", "a", 1, 8)), "n2")
 	m.Life.TakeBack(rep, berth.Cause{Code: berth.CauseHardwareLost}, false)
 	move(m, rep, "n3")
 	m.Stopped(rep)
 	require.True(t, rep.Reserved.IsAwaited())
-	require.False(t, m.Backlog.Admits(w, rep, agenda.Never))
+	require.False(t, m.Backlog.Admits(res, rep, agenda.Never))
 	m.Backlog.EndReservation(rep.Reserved)
-	require.True(t, m.Backlog.Admits(w, rep, agenda.Never))
+	require.True(t, m.Backlog.Admits(res, rep, agenda.Never))
 }
 
 func TestTakersAreTheFirstOfTheirBucketsInTheOrderOfService(t *testing.T) {
 	m := machine(t)
-	w := m.Plan(m.Wait(roomtest.Job("low", "a", 1, 8)), []string{"n1"})
+	res := m.Plan(m.Wait(roomtest.Job("low", "a", 1, 8)), []string{"n1"})
 	m.Wait(urgent(roomtest.Job("second", "a", 1, 4)))
 	m.Wait(of(berth.ClassInteractive, roomtest.Job("first", "a", 1, 2)))
 	m.Wait(roomtest.Job("low-too", "a", 1, 1))
 	planned := m.Wait(urgent(roomtest.Job("planned", "a", 1, 6)))
 	m.Reserve(planned, m.State.Now.Add(berth.Hour), "n2")
 	var ids []berth.JobID
-	for _, b := range m.Backlog.Takers(w) {
+	for _, b := range m.Backlog.Takers(res) {
 		ids = append(ids, b.Entries.Min().Rep.Job.Spec.ID)
 	}
 	require.Equal(t, []berth.JobID{"first", "second"}, ids)

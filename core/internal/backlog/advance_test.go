@@ -21,9 +21,9 @@ func set(m *roomtest.Machine, r berth.Reservation) *berth.Error {
 }
 
 func named(t *testing.T, m *roomtest.Machine, name string) *record.Reservation {
-	for _, w := range m.Backlog.Reservations {
-		if w.Name == name {
-			return w
+	for _, res := range m.Backlog.Reservations {
+		if res.Name == name {
+			return res
 		}
 	}
 	require.Fail(t, "no reservation", name)
@@ -69,15 +69,15 @@ func TestAReservationSetsItsNodesAsideUntilItIsRemoved(t *testing.T) {
 	r := advance("maintenance")
 	r.Nodes = []berth.NodeID{"n3", "n1", "n3", "absent"}
 	m.NoRefusal(set(m, r))
-	w := named(t, m, "advance/maintenance")
-	require.Equal(t, []berth.NodeID{"n1", "n3"}, w.NodeIDs(), "in order of name, each once")
+	res := named(t, m, "advance/maintenance")
+	require.Equal(t, []berth.NodeID{"n1", "n3"}, res.NodeIDs(), "in order of name, each once")
 	require.NotEqual(t, m.NodeNamed("n1").Class, m.NodeNamed("n2").Class, "a class of its own")
 	require.Equal(t, m.NodeNamed("n1").Class, m.NodeNamed("n3").Class)
 	r.Nodes[0] = "n2"
-	require.Equal(t, berth.NodeID("n3"), w.Advance.Nodes[0], "the caller's memory is the caller's")
+	require.Equal(t, berth.NodeID("n3"), res.Advance.Nodes[0], "the caller's memory is the caller's")
 
 	absent := m.Join(roomtest.Node("absent", 8, "r2"))
-	require.Equal(t, []*record.Reservation{w}, absent.Reservations, "it is named")
+	require.Equal(t, []*record.Reservation{res}, absent.Reservations, "it is named")
 	m.NoRefusal(m.Backlog.ReservationRemoved(berth.ReservationRemoved{Reservation: "maintenance"}))
 	require.Empty(t, m.Backlog.Reservations)
 	require.Equal(t, m.NodeNamed("n1").Class, m.NodeNamed("n2").Class)
@@ -171,16 +171,16 @@ func TestANodeSetEndsWithItsLastNode(t *testing.T) {
 	m := machine(t)
 	var home *record.Reservation
 	m.Backlog.NewNodeSet(&home, record.KindBurnIn, "kept")
-	w := home
+	res := home
 	n1, n2 := m.NodeNamed("n1"), m.NodeNamed("n2")
 	for _, n := range []*record.Node{n2, n1, n2} {
-		m.Backlog.JoinNodeSet(w, n)
+		m.Backlog.JoinNodeSet(res, n)
 	}
-	require.Equal(t, []berth.NodeID{"n1", "n2"}, w.NodeIDs(), "each once")
-	m.Backlog.LeaveNodeSet(w, n1)
-	require.Same(t, w, home)
+	require.Equal(t, []berth.NodeID{"n1", "n2"}, res.NodeIDs(), "each once")
+	m.Backlog.LeaveNodeSet(res, n1)
+	require.Same(t, res, home)
 	require.Empty(t, n1.Reservations)
-	m.Backlog.LeaveNodeSet(w, n2)
+	m.Backlog.LeaveNodeSet(res, n2)
 	require.Nil(t, home)
 	require.Empty(t, m.Backlog.Reservations)
 }

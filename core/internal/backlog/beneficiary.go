@@ -36,18 +36,18 @@ func (bl *Backlog) ChargesOf(members []gang.Member) (charges []quota.Charge) {
 // each gang of a queue or below it that has its place reserved, but for one: what goes one by
 // one, and the minimum in one piece.
 func (bl *Backlog) EachPlanned(at quota.QueueIndex, but *record.Replica, use func(milli int64)) {
-	for _, w := range bl.Reservations {
-		if !w.IsPlanned() || w.Rep == but || !bl.state.Quota.Below(w.Rep.Job.Queue, at) {
+	for _, res := range bl.Reservations {
+		if !res.IsPlanned() || res.Rep == but || !bl.state.Quota.Below(res.Rep.Job.Queue, at) {
 			continue
 		}
-		groups, grows := w.Rep.Job.Spec.Groups, w.IsAwaited() && w.Rep.State == berth.ReplicaRunning
+		groups, grows := res.Rep.Job.Spec.Groups, res.IsAwaited() && res.Rep.State == berth.ReplicaRunning
 		left := make([]int, len(groups))
-		for i := range w.Plan.Where {
-			left[w.Plan.Where[i].Group]++
+		for i := range res.Plan.Where {
+			left[res.Plan.Where[i].Group]++
 		}
 		sum, unit := int64(0), int64(0)
-		for i := range w.Plan.Where {
-			m := &w.Plan.Where[i]
+		for i := range res.Plan.Where {
+			m := &res.Plan.Where[i]
 			g := &groups[m.Group]
 			milli := record.ChargeOf(&m.Hold, bl.state.Nodes[m.Hold.Node]).GPUMilli
 			least := record.Least(g)
@@ -70,13 +70,13 @@ func (bl *Backlog) EachPlanned(at quota.QueueIndex, but *record.Replica, use fun
 
 // EntryOf is the entry for which a gang has a reservation: of one that grows, that of the group in
 // its plan.
-func (bl *Backlog) EntryOf(w *record.Reservation) *record.Entry {
-	for _, e := range w.Rep.Entries {
-		if e.Grows && e.Group == w.Plan.Where[0].Group {
+func (bl *Backlog) EntryOf(res *record.Reservation) *record.Entry {
+	for _, e := range res.Rep.Entries {
+		if e.Grows && e.Group == res.Plan.Where[0].Group {
 			return e
 		}
 	}
-	return w.Rep.Entries[0]
+	return res.Rep.Entries[0]
 }
 
 // InTheWay reports whether a node on which a beneficiary is planned has come to be set aside
@@ -84,8 +84,8 @@ func (bl *Backlog) EntryOf(w *record.Reservation) *record.Entry {
 func (bl *Backlog) InTheWay(rep *record.Replica, p *record.Plan) bool {
 	end := bl.state.EndIfPlaced(rep)
 	return slices.ContainsFunc(p.Where, func(m gang.Member) bool {
-		return slices.ContainsFunc(bl.state.Nodes[m.Hold.Node].Reservations, func(w *record.Reservation) bool {
-			return !w.IsPlanned() && !bl.Admits(w, rep, end)
+		return slices.ContainsFunc(bl.state.Nodes[m.Hold.Node].Reservations, func(res *record.Reservation) bool {
+			return !res.IsPlanned() && !bl.Admits(res, rep, end)
 		})
 	})
 }
@@ -94,9 +94,9 @@ func (bl *Backlog) InTheWay(rep *record.Replica, p *record.Plan) bool {
 // stopped already is stopped all the same.
 func (bl *Backlog) CallOff() {
 	mode := bl.state.Config.Policy.Preemption.Mode
-	for _, w := range slices.Clone(bl.Reservations) {
-		if w.IsAwaitedPlan() && (mode == berth.PreemptionOff || mode == berth.PreemptionReclaim && w.Plan.WithinQueue(w.Rep)) {
-			bl.EndReservation(w)
+	for _, res := range slices.Clone(bl.Reservations) {
+		if res.IsAwaitedPlan() && (mode == berth.PreemptionOff || mode == berth.PreemptionReclaim && res.Plan.WithinQueue(res.Rep)) {
+			bl.EndReservation(res)
 		}
 	}
 }
@@ -104,11 +104,11 @@ func (bl *Backlog) CallOff() {
 // Intrude ends the preemptions and moves that planned with what somebody has come to hold, as
 // the world told.
 func (bl *Backlog) Intrude(n *record.Node, h *gang.Hold) {
-	for _, w := range slices.Clone(n.Reservations) {
-		if w.IsPlanned() && slices.ContainsFunc(w.Plan.Where, func(m gang.Member) bool {
+	for _, res := range slices.Clone(n.Reservations) {
+		if res.IsPlanned() && slices.ContainsFunc(res.Plan.Where, func(m gang.Member) bool {
 			return m.Hold.Node == h.Node && m.Hold.GPUs&h.GPUs != 0
 		}) {
-			bl.EndReservation(w)
+			bl.EndReservation(res)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (bl *Backlog) Earmark(on bool) {
 // on that.
 func (bl *Backlog) Affords(q quota.QueueIndex, charge quota.Charge) bool {
 	_, ok := bl.state.Quota.Fits(q, charge)
-	if !ok || !bl.books.Earmarked || bl.books.Keeping == 0 || !slices.ContainsFunc(bl.Reservations, func(w *record.Reservation) bool { return w.IsPlanned() && !w.Unmarked }) {
+	if !ok || !bl.books.Earmarked || bl.books.Keeping == 0 || !slices.ContainsFunc(bl.Reservations, func(res *record.Reservation) bool { return res.IsPlanned() && !res.Unmarked }) {
 		return ok
 	}
 	bl.earmarkAll(false)
@@ -67,22 +67,22 @@ func (bl *Backlog) AffordsAll(q quota.QueueIndex, charges []quota.Charge) bool {
 
 // earmarkAll is earmarkFor for all, but for the one that is tried just now.
 func (bl *Backlog) earmarkAll(on bool) {
-	for _, w := range bl.Reservations {
-		if w.IsPlanned() && !w.Unmarked {
-			bl.earmarkFor(w, on)
+	for _, res := range bl.Reservations {
+		if res.IsPlanned() && !res.Unmarked {
+			bl.earmarkFor(res, on)
 		}
 	}
 }
 
-func (bl *Backlog) earmarkFor(w *record.Reservation, on bool) {
-	for i, charge := range w.Plan.Charges {
-		if w.IsMove() {
-			charge = w.Rep.Shortfall(w.Plan.Charges, i)
+func (bl *Backlog) earmarkFor(res *record.Reservation, on bool) {
+	for i, charge := range res.Plan.Charges {
+		if res.IsMove() {
+			charge = res.Rep.Shortfall(res.Plan.Charges, i)
 		}
 		if on {
-			bl.books.Charge(w.Rep.Job.Queue, charge)
+			bl.books.Charge(res.Rep.Job.Queue, charge)
 		} else {
-			bl.books.Discharge(w.Rep.Job.Queue, charge)
+			bl.books.Discharge(res.Rep.Job.Queue, charge)
 		}
 	}
 }

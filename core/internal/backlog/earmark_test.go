@@ -35,14 +35,14 @@ func TestEarmarksAreChargedWhileTheyAreOnAndNotOtherwise(t *testing.T) {
 
 func TestTheEarmarkOfAPlanThatEndsIsDischarged(t *testing.T) {
 	m := machine(t)
-	w := m.Plan(m.Wait(roomtest.Job("waits", "a", 1, 8)), []string{"n1"})
+	res := m.Plan(m.Wait(roomtest.Job("waits", "a", 1, 8)), []string{"n1"})
 	mover := m.Run(roomtest.Job("moves", "b", 2, 4), "n2", "n2")
 	m.Life.TakeBack(mover, berth.Cause{Code: berth.CauseHardwareLost}, false)
 	m.Books.Unbook(mover, 0, record.MemberLeft) // it is short of it
 	move(m, mover, "n3", "n3")
 	m.Backlog.Earmark(true)
 	require.Equal(t, int64(8), used(m, "b"), "its shortfall, beside what it still holds")
-	m.Backlog.EndReservation(w)
+	m.Backlog.EndReservation(res)
 	m.Backlog.EndMove(mover)
 	require.Zero(t, used(m, "a"))
 	require.Equal(t, int64(4), used(m, "b"))

@@ -20,12 +20,12 @@ func checkpointing(j berth.Job) berth.Job {
 // move keeps a place for a gang that still holds another, as a search does.
 func move(m *roomtest.Machine, rep *record.Replica, nodes ...string) *record.Reservation {
 	where := m.Where(rep, nodes)
-	w := record.GangReservation(record.KindMove, rep)
-	w.From, w.Until, w.Nodes = m.State.Now, m.State.Now.Add(berth.Hour), m.State.NodesFor(rep, where)
-	w.Plan = m.Backlog.NewPlan(rep, where)
-	rep.Moving = w
-	m.Backlog.AddReservation(w)
-	return w
+	res := record.GangReservation(record.KindMove, rep)
+	res.From, res.Until, res.Nodes = m.State.Now, m.State.Now.Add(berth.Hour), m.State.NodesFor(rep, where)
+	res.Plan = m.Backlog.NewPlan(rep, where)
+	rep.Moving = res
+	m.Backlog.AddReservation(res)
+	return res
 }
 
 // Invariant 4.
@@ -35,8 +35,8 @@ func TestReservationsStandInOrderOfNameAndEachNodeKnowsItsOwn(t *testing.T) {
 		m.Reserve(m.Wait(roomtest.Job(id, "a", 1, 8)), m.State.Now.Add(berth.Hour), "n1")
 	}
 	var names []string
-	for _, w := range m.Backlog.Reservations {
-		names = append(names, w.Name)
+	for _, res := range m.Backlog.Reservations {
+		names = append(names, res.Name)
 	}
 	require.Equal(t, []string{"gang/x#0", "gang/y#0", "gang/z#0"}, names)
 	require.Equal(t, m.Backlog.Reservations, m.NodeNamed("n1").Reservations)
@@ -49,21 +49,21 @@ func TestReservationsStandInOrderOfNameAndEachNodeKnowsItsOwn(t *testing.T) {
 func TestAVictimThatWasAskedInVainGoesOn(t *testing.T) {
 	m := machine(t)
 	victim := m.Run(checkpointing(roomtest.Job("victim", "a", 1, 8)), "n1")
-	w := m.Plan(m.Wait(roomtest.Job("waits", "a", 1, 8)), []string{"n1"}, victim)
+	res := m.Plan(m.Wait(roomtest.Job("waits", "a", 1, 8)), []string{"n1"}, victim)
 	require.True(t, victim.Asked())
-	m.Backlog.EndReservation(w)
+	m.Backlog.EndReservation(res)
 	require.Nil(t, victim.Beneficiary)
 	require.Equal(t, berth.ReplicaRunning, victim.State)
 	require.True(t, m.State.Todo.Has(victim), "the next pass withdraws the request")
 	require.False(t, m.State.Leaving.Has(victim))
-	require.Nil(t, w.Rep.Reserved)
+	require.Nil(t, res.Rep.Reserved)
 }
 
 func TestAVictimThatIsBeingStoppedIsStoppedAllTheSame(t *testing.T) {
 	m := machine(t)
 	victim := m.Run(roomtest.Job("victim", "a", 1, 8), "n1")
-	w := m.Plan(m.Wait(roomtest.Job("waits", "a", 1, 8)), []string{"n1"}, victim)
-	m.Backlog.EndReservation(w)
+	res := m.Plan(m.Wait(roomtest.Job("waits", "a", 1, 8)), []string{"n1"}, victim)
+	m.Backlog.EndReservation(res)
 	require.Nil(t, victim.Beneficiary)
 	require.Equal(t, berth.ReplicaReleasing, victim.State)
 	require.True(t, m.State.Leaving.Has(victim))
@@ -88,11 +88,11 @@ func TestAPlanEndsThatCountedOnAVictimWhichGoesOn(t *testing.T) {
 func TestAPreemptionEndsWithTheMoveThatItNeeds(t *testing.T) {
 	m := machine(t)
 	mover := m.Run(checkpointing(roomtest.Job("mover", "a", 1, 8)), "n1")
-	w := m.Plan(m.Wait(roomtest.Job("waits", "a", 1, 8)), []string{"n1"}, mover)
+	res := m.Plan(m.Wait(roomtest.Job("waits", "a", 1, 8)), []string{"n1"}, mover)
 	move(m, mover, "n2")
 	m.Backlog.EndMove(mover)
 	require.Nil(t, mover.Moving)
-	require.Nil(t, w.Rep.Reserved)
+	require.Nil(t, res.Rep.Reserved)
 	require.Empty(t, m.Backlog.Reservations)
 	require.True(t, m.State.Todo.Has(mover))
 	require.True(t, m.Agenda.Homeless)
@@ -102,9 +102,9 @@ func TestAPreemptionEndsWithTheMoveThatItNeeds(t *testing.T) {
 func TestAMoveEndsWithTheRequestThatItIsFor(t *testing.T) {
 	m := machine(t)
 	mover := m.Run(checkpointing(roomtest.Job("mover", "a", 1, 8)), "n1")
-	w := m.Plan(m.Wait(roomtest.Job("waits", "a", 1, 8)), []string{"n1"}, mover)
+	res := m.Plan(m.Wait(roomtest.Job("waits", "a", 1, 8)), []string{"n1"}, mover)
 	move(m, mover, "n2")
-	m.Backlog.EndReservation(w)
+	m.Backlog.EndReservation(res)
 	require.Nil(t, mover.Moving)
 	require.Empty(t, m.Backlog.Reservations)
 }
@@ -149,10 +149,10 @@ func TestAReservationGivesWayToAPlan(t *testing.T) {
 	m := machine(t)
 	rep, planned := m.Wait(roomtest.Job("waits", "a", 1, 8)), m.Wait(roomtest.Job("planned", "a", 1, 8))
 	m.Reserve(rep, m.State.Now.Add(berth.Hour), "n1")
-	w := m.Plan(planned, []string{"n2"})
+	res := m.Plan(planned, []string{"n2"})
 	m.Backlog.ClearReservations([]*record.Node{m.NodeNamed("n1"), m.NodeNamed("n2")})
 	require.Nil(t, rep.Reserved)
-	require.Same(t, w, planned.Reserved)
+	require.Same(t, res, planned.Reserved)
 }
 
 // Arrival.
@@ -161,13 +161,13 @@ func TestAGangThatWaitsHasThePlaceThatWasKeptForIt(t *testing.T) {
 	m := machine(t)
 	rep := m.Run(roomtest.Job("moves", "a", 1, 8), "n1")
 	m.Life.TakeBack(rep, berth.Cause{Code: berth.CauseDrained}, false)
-	w := move(m, rep, "n2")
+	res := move(m, rep, "n2")
 	m.Agenda.Backfilled()
 	m.Stopped(rep)
 	require.Nil(t, rep.Moving)
-	require.Same(t, w, rep.Reserved)
-	require.True(t, w.IsAwaited())
-	require.Equal(t, berth.CauseResumed, w.Kind.Cause())
+	require.Same(t, res, rep.Reserved)
+	require.True(t, res.IsAwaited())
+	require.Equal(t, berth.CauseResumed, res.Kind.Cause())
 	require.True(t, m.Agenda.BackfillDue)
 }
 
@@ -198,10 +198,10 @@ func TestWhatIsLeftOfAPlaceIsNotKeptThroughABackoff(t *testing.T) {
 	rep := m.Run(roomtest.Job("loses", "a", 2, 8), "n1", "n2")
 	rep.Release.Note().Backoff = true
 	m.Life.TakeBack(rep, berth.Cause{Code: berth.CauseHardwareLost}, false)
-	w := record.GangReservation(record.KindPartialMove, rep)
-	w.Until, w.Nodes = m.State.Now.Add(berth.Hour), []*record.Node{m.NodeNamed("n1")}
-	rep.Moving = w
-	m.Backlog.AddReservation(w)
+	res := record.GangReservation(record.KindPartialMove, rep)
+	res.Until, res.Nodes = m.State.Now.Add(berth.Hour), []*record.Node{m.NodeNamed("n1")}
+	rep.Moving = res
+	m.Backlog.AddReservation(res)
 	m.Stopped(rep)
 	require.Nil(t, rep.Moving)
 	require.Empty(t, m.Backlog.Reservations)
@@ -249,12 +249,12 @@ func TestARoomThatCannotComeTrueIsLost(t *testing.T) {
 	m := machine(t)
 	victim := m.Run(checkpointing(roomtest.Job("victim", "a", 1, 8)), "n1")
 	rep := m.Wait(roomtest.Job("waits", "a", 1, 8))
-	w := m.Plan(rep, []string{"n1"}, victim)
-	m.Backlog.EndDisplaced(w)
+	res := m.Plan(rep, []string{"n1"}, victim)
+	m.Backlog.EndDisplaced(res)
 	require.Nil(t, rep.Reserved)
 	require.Equal(t, []*record.Replica{rep}, m.Backlog.TakeDisplaced())
-	w = m.Reserve(rep, agenda.Never-berth.Time(berth.Hour), "n1")
-	m.Backlog.EndDisplaced(w)
+	res = m.Reserve(rep, agenda.Never-berth.Time(berth.Hour), "n1")
+	m.Backlog.EndDisplaced(res)
 	require.Empty(t, m.Backlog.TakeDisplaced(), "there was no room")
 }
 
@@ -304,9 +304,9 @@ func TestTheEntryOfAPlanIsThatOfTheGroupInIt(t *testing.T) {
 	})
 	where := m.Where(rep, []string{"n2"})
 	where[0].Group = 1
-	w := record.GangReservation(record.KindPreemption, rep)
-	w.Plan = m.Backlog.NewPlan(rep, where)
-	require.Same(t, rep.Entries[1], m.Backlog.EntryOf(w))
+	res := record.GangReservation(record.KindPreemption, rep)
+	res.Plan = m.Backlog.NewPlan(rep, where)
+	require.Same(t, rep.Entries[1], m.Backlog.EntryOf(res))
 	waits := m.Wait(roomtest.Job("waits", "a", 1, 8))
 	require.Same(t, waits.Entries[0], m.Backlog.EntryOf(m.Plan(waits, []string{"n3"})))
 }
@@ -314,15 +314,15 @@ func TestTheEntryOfAPlanIsThatOfTheGroupInIt(t *testing.T) {
 func TestAPlanIsInTheWayOfAReservationThatCameLater(t *testing.T) {
 	m := machine(t)
 	rep := m.Wait(roomtest.Job("waits", "a", 1, 8))
-	w := m.Plan(rep, []string{"n1"})
-	require.False(t, m.Backlog.InTheWay(rep, w.Plan))
+	res := m.Plan(rep, []string{"n1"})
+	require.False(t, m.Backlog.InTheWay(rep, res.Plan))
 	var burnIn *record.Reservation
 	m.Backlog.NewNodeSet(&burnIn, record.KindBurnIn, "burn-in")
 	m.Backlog.JoinNodeSet(burnIn, m.NodeNamed("n1"))
-	require.False(t, m.Backlog.InTheWay(rep, w.Plan), "burn-in admits a job of one node")
+	require.False(t, m.Backlog.InTheWay(rep, res.Plan), "burn-in admits a job of one node")
 	m.Backlog.LeaveNodeSet(burnIn, m.NodeNamed("n1"))
 	r := m.Reserve(m.Wait(urgent(roomtest.Job("urgent", "a", 1, 8))), m.State.Now, "n1")
-	require.True(t, m.Backlog.InTheWay(rep, w.Plan))
+	require.True(t, m.Backlog.InTheWay(rep, res.Plan))
 	m.Backlog.EndReservation(r)
 }
 
@@ -341,8 +341,8 @@ func TestThePolicyCallsOffWhatItAllowsNoMore(t *testing.T) {
 		m.State.SetPolicy(policy)
 		m.Backlog.CallOff()
 		var left []string
-		for _, w := range m.Backlog.Reservations {
-			left = append(left, w.Name)
+		for _, res := range m.Backlog.Reservations {
+			left = append(left, res.Name)
 		}
 		require.Equal(t, want, left)
 	}

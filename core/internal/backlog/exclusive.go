@@ -21,9 +21,9 @@ func (bl *Backlog) EncloseExclusive(rep *record.Replica) {
 	}
 	tree := bl.state.Fleet.Tree()
 	level, _ := tree.Level(name)
-	w := exclusiveReservation(rep)
+	res := exclusiveReservation(rep)
 	if rep.Exclusive != nil {
-		w.Domains = slices.Clone(rep.Exclusive.Domains)
+		res.Domains = slices.Clone(rep.Exclusive.Domains)
 		bl.EndReservation(rep.Exclusive)
 	}
 	for flat := range rep.Members {
@@ -35,14 +35,14 @@ func (bl *Backlog) EncloseExclusive(rep *record.Replica) {
 		if level == tree.NodeLevel() {
 			path = append(path, string(m.Node.Spec.ID))
 		}
-		if !slices.ContainsFunc(w.Domains, func(p []string) bool { return slices.Equal(p, path) }) {
-			w.Domains = append(w.Domains, path)
+		if !slices.ContainsFunc(res.Domains, func(p []string) bool { return slices.Equal(p, path) }) {
+			res.Domains = append(res.Domains, path)
 		}
 	}
-	slices.SortFunc(w.Domains, slices.Compare[[]string])
-	w.Nodes = bl.nodesOf(w.Domains)
-	if bl.MaySetAside(w.Nodes) { // else the fleet has thousands of kinds of nodes
-		rep.Exclusive = w
-		bl.AddReservation(w)
+	slices.SortFunc(res.Domains, slices.Compare[[]string])
+	res.Nodes = bl.nodesOf(res.Domains)
+	if bl.MaySetAside(res.Nodes) { // else the fleet has thousands of kinds of nodes
+		rep.Exclusive = res
+		bl.AddReservation(res)
 	}
 }

@@ -15,35 +15,35 @@ import (
 
 // NewNodeSet makes an empty reservation of this kind for the owner of its home.
 func (bl *Backlog) NewNodeSet(home **record.Reservation, kind record.ReservationKind, name string) {
-	w := &record.Reservation{Kind: kind, Home: home, Name: name, SpanPart: record.SpanPart{From: agenda.BeforeAll, Until: agenda.Never}, Queue: quota.NoQueue}
-	*home = w
-	bl.AddReservation(w)
+	res := &record.Reservation{Kind: kind, Home: home, Name: name, SpanPart: record.SpanPart{From: agenda.BeforeAll, Until: agenda.Never}, Queue: quota.NoQueue}
+	*home = res
+	bl.AddReservation(res)
 }
 
 // JoinNodeSet sets a node aside in a reservation of nodes that are kept.
-func (bl *Backlog) JoinNodeSet(w *record.Reservation, n *record.Node) {
-	if slices.Contains(w.Nodes, n) {
+func (bl *Backlog) JoinNodeSet(res *record.Reservation, n *record.Node) {
+	if slices.Contains(res.Nodes, n) {
 		return
 	}
-	w.Add(n)
-	bl.books.Enclose(n, w)
+	res.Add(n)
+	bl.books.Enclose(n, res)
 	bl.agenda.SetAside()
 }
 
 // LeaveNodeSet takes a node out of such a reservation. What is free there is so for all others.
-func (bl *Backlog) LeaveNodeSet(w *record.Reservation, n *record.Node) {
-	w.Remove(n)
-	bl.books.OpenUp(n, w)
+func (bl *Backlog) LeaveNodeSet(res *record.Reservation, n *record.Node) {
+	res.Remove(n)
+	bl.books.OpenUp(n, res)
 	bl.agenda.Grew(bl.state.Now)
 	bl.agenda.Changed(bl.state.Now)
-	bl.DropEmpty([]*record.Reservation{w})
+	bl.DropEmpty([]*record.Reservation{res})
 }
 
 // DropEmpty ends those of some reservations that are of nodes that are kept, and have none.
 func (bl *Backlog) DropEmpty(list []*record.Reservation) {
-	for _, w := range list {
-		if w.IsNodeSet() && len(w.Nodes) == 0 {
-			bl.EndReservation(w)
+	for _, res := range list {
+		if res.IsNodeSet() && len(res.Nodes) == 0 {
+			bl.EndReservation(res)
 		}
 	}
 }

@@ -379,9 +379,9 @@ func (bl *Backlog) Freshen(e *record.Entry) {
 
 // arrive makes the place that was kept for a gang its reservation, as it waits now.
 func (bl *Backlog) arrive(rep *record.Replica) {
-	if w := rep.Moving; w != nil {
-		rep.Reserved, rep.Moving = w, nil
-		w.Arrive()
+	if res := rep.Moving; res != nil {
+		rep.Reserved, rep.Moving = res, nil
+		res.Arrive()
 		bl.agenda.SetAside()
 	}
 }
@@ -389,12 +389,12 @@ func (bl *Backlog) arrive(rep *record.Replica) {
 // KeepThrough has the place that is kept for a gang last as long as its backoff, and for as long
 // beyond as a reservation waits for its gang. What is left of a place is not kept for so long.
 func (bl *Backlog) KeepThrough(rep *record.Replica) {
-	w := rep.Moving
-	if w.IsPartial() {
+	res := rep.Moving
+	if res.IsPartial() {
 		bl.EndMove(rep)
 		return
 	}
-	w.KeepThrough(bl.UntilRetried(rep))
+	res.KeepThrough(bl.UntilRetried(rep))
 	bl.agenda.SetAside() // from now on it may be taken
 }
 

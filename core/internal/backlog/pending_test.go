@@ -244,10 +244,10 @@ func TestWhatComesToABlockedBucketIsFreshWhileNodesAreSetAside(t *testing.T) {
 	m.Wait(roomtest.Job("second", "a", 4, 8))
 	require.Empty(t, m.Backlog.Fresh)
 
-	w := m.Reserve(first, m.State.Now.Add(berth.Hour), "n1")
+	res := m.Reserve(first, m.State.Now.Add(berth.Hour), "n1")
 	third := m.Wait(roomtest.Job("third", "a", 4, 8))
 	require.Equal(t, []*record.Entry{third.Entries[0]}, m.Backlog.Fresh)
-	m.Backlog.EndReservation(w)
+	m.Backlog.EndReservation(res)
 	require.Empty(t, m.Backlog.Fresh)
 	require.Negative(t, third.Entries[0].FreshAt)
 }

@@ -103,42 +103,42 @@ func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 	if old == nil && bl.advances() >= bl.state.Config.Limits.Reservations {
 		return refusal.Of(berth.ErrLimit, "reservation", fmt.Sprintf("there are %d reservations, see Limits.Reservations", bl.state.Config.Limits.Reservations))
 	}
-	w := bl.advanceReservation(cloneReservation(&r))
+	res := bl.advanceReservation(cloneReservation(&r))
 	if r.GPUs > 0 {
 		nodes, err := bl.pickNodes(&r, old)
 		if err != nil {
 			return refusal.In(err, "reservation")
 		}
-		w.Nodes = nodes
+		res.Nodes = nodes
 	}
-	if !bl.MaySetAside(w.Nodes) {
+	if !bl.MaySetAside(res.Nodes) {
 		return refusal.Of(berth.ErrLimit, "reservation", fmt.Sprintf("the fleet has %d kinds of node already, with those set aside", limits.MaxKinds))
 	}
 	if old != nil {
 		bl.EndReservation(old)
 	}
-	for _, n := range w.Nodes {
+	for _, n := range res.Nodes {
 		bl.EndGangReservationsOn(n) // its former owner plans anew, around this one
 	}
-	bl.AddReservation(w)
+	bl.AddReservation(res)
 	return nil
 }
 
 // ReservationRemoved gives the nodes of an advance reservation back, whether or not it has begun.
 func (bl *Backlog) ReservationRemoved(e berth.ReservationRemoved) *berth.Error {
-	w := bl.advance(e.Reservation)
-	if w == nil {
+	res := bl.advance(e.Reservation)
+	if res == nil {
 		return refusal.Of(berth.ErrUnknown, "reservation", fmt.Sprintf("there is no reservation %q", errtext.Short(e.Reservation)))
 	}
-	bl.EndReservation(w)
+	bl.EndReservation(res)
 	return nil
 }
 
 // advances counts the reservations made in advance.
 func (bl *Backlog) advances() int {
 	n := 0
-	for _, w := range bl.Reservations {
-		if w.IsAdvance() {
+	for _, res := range bl.Reservations {
+		if res.IsAdvance() {
 			n++
 		}
 	}
@@ -148,22 +148,22 @@ func (bl *Backlog) advances() int {
 // advanceReservation is the reservation of a reservation. The nodes of one by number are not in
 // it yet.
 func (bl *Backlog) advanceReservation(r berth.Reservation) *record.Reservation {
-	w := &record.Reservation{Kind: record.KindAdvance, Name: advanceName(r.ID), SpanPart: record.SpanPart{From: r.From, Until: r.Until}, Queue: quota.NoQueue, Advance: &r}
+	res := &record.Reservation{Kind: record.KindAdvance, Name: advanceName(r.ID), SpanPart: record.SpanPart{From: r.From, Until: r.Until}, Queue: quota.NoQueue, Advance: &r}
 	if r.Queue != "" {
-		w.Queue, _ = bl.state.Quota.Lookup(r.Queue)
+		res.Queue, _ = bl.state.Quota.Lookup(r.Queue)
 	}
 	if len(r.Domain) > 0 {
-		w.Domains = [][]string{r.Domain}
-		w.Nodes = bl.nodesOf(w.Domains)
+		res.Domains = [][]string{r.Domain}
+		res.Nodes = bl.nodesOf(res.Domains)
 	}
 	for _, id := range r.Nodes {
 		if n := bl.state.NodeByID[id]; n != nil {
-			w.Nodes = append(w.Nodes, n)
+			res.Nodes = append(res.Nodes, n)
 		}
 	}
-	slices.SortFunc(w.Nodes, record.CompareNodes)
-	w.Nodes = slices.Compact(w.Nodes)
-	return w
+	slices.SortFunc(res.Nodes, record.CompareNodes)
+	res.Nodes = slices.Compact(res.Nodes)
+	return res
 }
 
 // pickNodes chooses the nodes of a reservation by number: in the domain of the

@@ -34,13 +34,13 @@ func (bl *Backlog) WithinGuarantee(rep *record.Replica) bool {
 		s = rep.Entries[0].Bucket.Shape // of one that grows, the rest of it
 	}
 	bl.state.Compile(s)
-	w := rep.PlannedReservation()
+	res := rep.PlannedReservation()
 	if rep.Moving != nil && rep.Moving.IsBackoff() {
-		w = rep.Moving
+		res = rep.Moving
 	}
-	if bl.books.Earmarked && w != nil && !w.Unmarked { // with its own earmark it would count twice
-		bl.earmarkFor(w, false)
-		defer bl.earmarkFor(w, true)
+	if bl.books.Earmarked && res != nil && !res.Unmarked { // with its own earmark it would count twice
+		bl.earmarkFor(res, false)
+		defer bl.earmarkFor(res, true)
 	}
 	return bl.state.Quota.Within(rep.Job.Queue, s.Least)
 }
@@ -53,9 +53,9 @@ func (bl *Backlog) EndDisplacedBy(rep *record.Replica) {
 	for flat := range rep.Members {
 		if n := rep.Members[flat].Node; n == nil || len(n.Reservations) == 0 || rep.Members[flat].State != record.MemberBinding {
 			continue
-		} else if slices.ContainsFunc(n.Reservations, func(w *record.Reservation) bool { return w.IsAwaited() && w.Rep != rep && end > w.From }) {
-			for _, w := range n.Reservations {
-				bl.noteDisplaced(w)
+		} else if slices.ContainsFunc(n.Reservations, func(res *record.Reservation) bool { return res.IsAwaited() && res.Rep != rep && end > res.From }) {
+			for _, res := range n.Reservations {
+				bl.noteDisplaced(res)
 			}
 			bl.EndGangReservationsOn(n)
 		} else {
@@ -66,9 +66,9 @@ func (bl *Backlog) EndDisplacedBy(rep *record.Replica) {
 
 // EndDisplaced ends the reservation of a beneficiary that cannot come true, as others have taken
 // its place.
-func (bl *Backlog) EndDisplaced(w *record.Reservation) {
-	bl.noteDisplaced(w)
-	bl.EndReservation(w)
+func (bl *Backlog) EndDisplaced(res *record.Reservation) {
+	bl.noteDisplaced(res)
+	bl.EndReservation(res)
 }
 
 // TakeDisplaced lists the beneficiaries that lost their places to others in the pass, and forgets
@@ -79,9 +79,9 @@ func (bl *Backlog) TakeDisplaced() []*record.Replica {
 	return list
 }
 
-func (bl *Backlog) noteDisplaced(w *record.Reservation) {
-	if w.IsAwaitedPlan() && w.Plan.OfQueue && !slices.Contains(bl.displaced, w.Rep) {
-		bl.displaced = append(bl.displaced, w.Rep)
+func (bl *Backlog) noteDisplaced(res *record.Reservation) {
+	if res.IsAwaitedPlan() && res.Plan.OfQueue && !slices.Contains(bl.displaced, res.Rep) {
+		bl.displaced = append(bl.displaced, res.Rep)
 	}
 }
 
@@ -89,13 +89,13 @@ func (bl *Backlog) noteDisplaced(w *record.Reservation) {
 // have just been taken. A gang that was placed beside them on the node leaves them as they are,
 // unless their gang wants its domains for itself.
 func (bl *Backlog) endTakenBackoffs(n *record.Node) {
-	for _, w := range slices.Clone(n.Reservations) {
+	for _, res := range slices.Clone(n.Reservations) {
 		switch {
-		case !w.IsBackoff():
-		case w.Rep.Job.Spec.Topology.Exclusive == "" && bl.books.Hold(w.Plan.Where):
-			bl.books.GiveBack(w.Plan.Where)
+		case !res.IsBackoff():
+		case res.Rep.Job.Spec.Topology.Exclusive == "" && bl.books.Hold(res.Plan.Where):
+			bl.books.GiveBack(res.Plan.Where)
 		default:
-			bl.EndReservation(w)
+			bl.EndReservation(res)
 		}
 	}
 }
@@ -109,12 +109,12 @@ func (bl *Backlog) Below(q, ancestor quota.QueueIndex) bool {
 }
 
 // AddReservation makes a reservation, and sets its nodes aside.
-func (bl *Backlog) AddReservation(w *record.Reservation) {
-	at, _ := slices.BinarySearchFunc(bl.Reservations, w.Name, record.CompareReservationName)
-	bl.Reservations = slices.Insert(bl.Reservations, at, w)
+func (bl *Backlog) AddReservation(res *record.Reservation) {
+	at, _ := slices.BinarySearchFunc(bl.Reservations, res.Name, record.CompareReservationName)
+	bl.Reservations = slices.Insert(bl.Reservations, at, res)
 	bl.agenda.CountReservations(1)
-	for _, n := range w.Nodes {
-		bl.books.Enclose(n, w)
+	for _, n := range res.Nodes {
+		bl.books.Enclose(n, res)
 		if n.Trust.HotSpare {
 			bl.agenda.WantSpares()
 		}
@@ -127,13 +127,13 @@ func (bl *Backlog) AddReservation(w *record.Reservation) {
 func (bl *Backlog) ReservationsOfJoining(spec *spec.Node) []*record.Reservation {
 	var list []*record.Reservation
 	path := append(slices.Clone(spec.Domains), string(spec.ID))
-	for _, w := range bl.Reservations {
-		named := w.IsAdvance() && slices.Contains(w.Advance.Nodes, spec.ID)
-		inside := slices.ContainsFunc(w.Domains, func(domain []string) bool {
+	for _, res := range bl.Reservations {
+		named := res.IsAdvance() && slices.Contains(res.Advance.Nodes, spec.ID)
+		inside := slices.ContainsFunc(res.Domains, func(domain []string) bool {
 			return len(domain) <= len(path) && slices.Equal(domain, path[:len(domain)])
 		})
 		if named || inside {
-			list = append(list, w)
+			list = append(list, res)
 		}
 	}
 	return list
@@ -142,9 +142,9 @@ func (bl *Backlog) ReservationsOfJoining(spec *spec.Node) []*record.Reservation 
 // EndGangReservationsOn ends the reservations and moves of all gangs that count on a node: it has
 // changed, takes no work any more, or was given to others.
 func (bl *Backlog) EndGangReservationsOn(n *record.Node) {
-	for _, w := range slices.Clone(n.Reservations) {
-		if w.CountsOnNodes() {
-			bl.EndReservation(w)
+	for _, res := range slices.Clone(n.Reservations) {
+		if res.CountsOnNodes() {
+			bl.EndReservation(res)
 		}
 	}
 }
@@ -176,11 +176,11 @@ func (bl *Backlog) nodesOf(domains [][]string) []*record.Node {
 
 // Admits reports whether a member of a replica may be placed in a reservation if it is expected to
 // end at an instant.
-func (bl *Backlog) Admits(w *record.Reservation, rep *record.Replica, end berth.Time) bool {
-	r := w.Kind.Rule()
-	return r.Own && w.Rep == rep || r.InTime && bl.LeavesBefore(w, rep, end) ||
-		r.Queue && w.Queue != quota.NoQueue && bl.Below(rep.Job.Queue, w.Queue) ||
-		r.LowCost && record.MayBurnIn(rep) || r.LostHardware && bl.state.MaySpare(rep) || bl.mayTake(r.Taker, rep, w)
+func (bl *Backlog) Admits(res *record.Reservation, rep *record.Replica, end berth.Time) bool {
+	r := res.Kind.Rule()
+	return r.Own && res.Rep == rep || r.InTime && bl.LeavesBefore(res, rep, end) ||
+		r.Queue && res.Queue != quota.NoQueue && bl.Below(rep.Job.Queue, res.Queue) ||
+		r.LowCost && record.MayBurnIn(rep) || r.LostHardware && bl.state.MaySpare(rep) || bl.mayTake(r.Taker, rep, res)
 }
 
 // LeavesBefore reports whether a replica that is expected to end at an instant leaves its place
@@ -188,32 +188,32 @@ func (bl *Backlog) Admits(w *record.Reservation, rep *record.Replica, end berth.
 // most gangs, as they are planned anew. A gang that has waited for as long as the policy assumes
 // a job to run is not put off any more: else one that tells nothing would be let in time and
 // again. Nor is maintenance. Both go by what jobs tell, where that is longer.
-func (bl *Backlog) LeavesBefore(w *record.Reservation, rep *record.Replica, end berth.Time) bool {
-	if w.IsAdvance() || (w.IsAwaited() || w.IsBackoff()) && bl.state.WaitsLong(w.Rep) {
+func (bl *Backlog) LeavesBefore(res *record.Reservation, rep *record.Replica, end berth.Time) bool {
+	if res.IsAdvance() || (res.IsAwaited() || res.IsBackoff()) && bl.state.WaitsLong(res.Rep) {
 		end = bl.state.EndAsTold(rep, end)
 	}
-	return end <= w.From
+	return end <= res.From
 }
 
 // passes reports whether a replica may take what is set aside for a beneficiary of its queue. While
 // it rests it may not, as it may not evict.
-func (bl *Backlog) passes(rep *record.Replica, w *record.Reservation) bool {
-	return ofItsQueue(rep, w) && bl.Outranks(rep, w.Rep) && !rep.RestsAt(bl.state.Now) && !bl.exceedsShare(rep, w)
+func (bl *Backlog) passes(rep *record.Replica, res *record.Reservation) bool {
+	return ofItsQueue(rep, res) && bl.Outranks(rep, res.Rep) && !rep.RestsAt(bl.state.Now) && !bl.exceedsShare(rep, res)
 }
 
 // ofItsQueue reports whether what is set aside is for a beneficiary of a replica's queue.
-func ofItsQueue(rep *record.Replica, w *record.Reservation) bool {
-	return rep.Job.Queue == w.Rep.Job.Queue && w.IsAwaitedPlan() && w.Kind.Cause() == berth.CauseVictimsGone
+func ofItsQueue(rep *record.Replica, res *record.Reservation) bool {
+	return rep.Job.Queue == res.Rep.Job.Queue && res.IsAwaitedPlan() && res.Kind.Cause() == berth.CauseVictimsGone
 }
 
 // exceedsShare reports whether a replica would take its queue beyond a fair share in which the
 // beneficiary of that queue leaves it. Others would then reclaim from the replica what was
 // reclaimed from them, their jobs would come back, and so on without an end.
-func (bl *Backlog) exceedsShare(rep *record.Replica, w *record.Reservation) bool {
+func (bl *Backlog) exceedsShare(rep *record.Replica, res *record.Reservation) bool {
 	if len(rep.Entries) == 0 {
 		return false
 	}
-	s, planned := rep.Entries[0].Bucket.Shape, w.Plan.GPUMilli()
+	s, planned := rep.Entries[0].Bucket.Shape, res.Plan.GPUMilli()
 	if bl.state.Compile(s); s.Least.GPUMilli <= planned {
 		return false
 	}
@@ -224,7 +224,7 @@ func (bl *Backlog) exceedsShare(rep *record.Replica, w *record.Reservation) bool
 	}
 	bl.books.TellDemands() // of what is used, without plans: those wait, and count as that
 	bl.earmarkAll(true)
-	for _, either := range []*record.Reservation{w, rep.PlannedReservation()} { // all other plans come true
+	for _, either := range []*record.Reservation{res, rep.PlannedReservation()} { // all other plans come true
 		if either != nil && !either.Unmarked {
 			bl.earmarkFor(either, false)
 			defer bl.earmarkFor(either, true)
@@ -235,23 +235,23 @@ func (bl *Backlog) exceedsShare(rep *record.Replica, w *record.Reservation) bool
 
 // mayTake reports whether a replica may take what is set aside for another. One that has a place to
 // come back to may not: it may have left its own for that very gang, and would be asked to again.
-func (bl *Backlog) mayTake(by record.Taker, rep *record.Replica, w *record.Reservation) bool {
+func (bl *Backlog) mayTake(by record.Taker, rep *record.Replica, res *record.Reservation) bool {
 	switch own := rep.PlannedReservation(); {
 	case by == record.Nobody, own != nil && own.Kind.Cause() == berth.CauseResumed:
 		return false
-	case by == record.ByClaim && ofItsQueue(rep, w):
-		return bl.passes(rep, w)
+	case by == record.ByClaim && ofItsQueue(rep, res):
+		return bl.passes(rep, res)
 	case by == record.ByClaim:
-		return bl.Claims(rep, w.Rep)
+		return bl.Claims(rep, res.Rep)
 	}
-	return bl.Outranks(rep, w.Rep)
+	return bl.Outranks(rep, res.Rep)
 }
 
 // Takers lists the buckets of a gang's queue of which the first entry may take what is set aside
 // for the gang, in policy order. O(buckets of the queue).
-func (bl *Backlog) Takers(w *record.Reservation) (list []*record.Bucket) {
-	for _, b := range bl.books.Queues[w.Rep.Job.Queue].List {
-		if bl.Takes(b.Entries.Min(), w) {
+func (bl *Backlog) Takers(res *record.Reservation) (list []*record.Bucket) {
+	for _, b := range bl.books.Queues[res.Rep.Job.Queue].List {
+		if bl.Takes(b.Entries.Min(), res) {
 			list = append(list, b)
 		}
 	}
@@ -266,8 +266,8 @@ func (bl *Backlog) Untried(b *record.Bucket) bool {
 }
 
 // Takes reports whether an entry that has nothing set aside may take what is for another.
-func (bl *Backlog) Takes(e *record.Entry, w *record.Reservation) bool {
-	return e.Rep.Reserved == nil && bl.mayTake(w.Taker(), e.Rep, w)
+func (bl *Backlog) Takes(e *record.Entry, res *record.Reservation) bool {
+	return e.Rep.Reserved == nil && bl.mayTake(res.Taker(), e.Rep, res)
 }
 
 // Claims reports whether a replica may take what is kept for another by claim.

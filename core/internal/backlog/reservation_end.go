@@ -14,27 +14,27 @@ import (
 // These functions call each other in a circle, and stand together for that.
 
 // EndReservation ends a reservation. What is free on its nodes is so for all.
-func (bl *Backlog) EndReservation(w *record.Reservation) {
-	at, _ := slices.BinarySearchFunc(bl.Reservations, w.Name, record.CompareReservationName)
+func (bl *Backlog) EndReservation(res *record.Reservation) {
+	at, _ := slices.BinarySearchFunc(bl.Reservations, res.Name, record.CompareReservationName)
 	bl.Reservations = slices.Delete(bl.Reservations, at, at+1)
 	bl.agenda.CountReservations(-1)
-	for _, n := range w.Nodes {
-		bl.books.OpenUp(n, w)
+	for _, n := range res.Nodes {
+		bl.books.OpenUp(n, res)
 	}
 	bl.agenda.Grew(bl.state.Now)
 	switch {
-	case w.IsMove():
-		bl.moveEnded(w)
-	case w.IsAwaited():
-		planned := w.IsPlanned()
-		w.MarkEnded()
-		bl.Due.NoteEntries(w.Rep)
+	case res.IsMove():
+		bl.moveEnded(res)
+	case res.IsAwaited():
+		planned := res.IsPlanned()
+		res.MarkEnded()
+		bl.Due.NoteEntries(res.Rep)
 		if planned {
-			bl.endPreemption(w)
+			bl.endPreemption(res)
 		}
 		bl.agenda.ReserveNow(bl.state.Now)
 	default:
-		w.MarkEnded()
+		res.MarkEnded()
 		bl.agenda.Changed(bl.state.Now)
 	}
 	if len(bl.Reservations) == 0 { // nothing is set aside that they could be tried on
@@ -50,14 +50,14 @@ func (bl *Backlog) EndReservation(w *record.Reservation) {
 
 // endPreemption lets victims continue that were asked for a checkpoint in vain: the next pass
 // withdraws the request. A Release that is out stays out, of a whole victim or of a part.
-func (bl *Backlog) endPreemption(w *record.Reservation) {
-	p := w.Plan
-	if bl.books.Earmarked && !w.Unmarked {
-		bl.earmarkFor(w, false)
+func (bl *Backlog) endPreemption(res *record.Reservation) {
+	p := res.Plan
+	if bl.books.Earmarked && !res.Unmarked {
+		bl.earmarkFor(res, false)
 	}
 	bl.agenda.FreedQuota()
 	for _, victim := range p.Victims {
-		if victim.ClearBeneficiary(w.Rep); victim.Stray() {
+		if victim.ClearBeneficiary(res.Rep); victim.Stray() {
 			bl.Remain(victim)
 		}
 	}
@@ -81,16 +81,16 @@ func (bl *Backlog) EndMove(rep *record.Replica) {
 
 // moveEnded sees to a gang that lost its destination. A gang that runs, and was to move for
 // another one, stays.
-func (bl *Backlog) moveEnded(w *record.Reservation) {
-	if bl.books.Earmarked && w.IsPlanned() {
-		bl.earmarkFor(w, false)
+func (bl *Backlog) moveEnded(res *record.Reservation) {
+	if bl.books.Earmarked && res.IsPlanned() {
+		bl.earmarkFor(res, false)
 	}
-	rep := w.Rep
-	w.MarkEnded()
+	rep := res.Rep
+	res.MarkEnded()
 	bl.agenda.NoteHomeless()
 	if rep.Beneficiary != nil && rep.State == berth.ReplicaRunning {
-		if w := rep.Beneficiary.PlannedReservation(); w != nil {
-			bl.EndReservation(w)
+		if res := rep.Beneficiary.PlannedReservation(); res != nil {
+			bl.EndReservation(res)
 		}
 	}
 	bl.agenda.Relook(bl.state.Now)
@@ -100,9 +100,9 @@ func (bl *Backlog) moveEnded(w *record.Reservation) {
 func (bl *Backlog) endPlansOnNodesOf(stays *record.Replica) {
 	for flat := range stays.Members {
 		if m := &stays.Members[flat]; m.State.Holds() {
-			for _, w := range slices.Clone(m.Node.Reservations) {
-				if w.IsPlanned() {
-					bl.EndReservation(w)
+			for _, res := range slices.Clone(m.Node.Reservations) {
+				if res.IsPlanned() {
+					bl.EndReservation(res)
 				}
 			}
 		}
@@ -123,9 +123,9 @@ func (bl *Backlog) Unfresh(e *record.Entry) {
 // gets these nodes now.
 func (bl *Backlog) ClearReservations(nodes []*record.Node) {
 	for _, n := range nodes {
-		for _, w := range slices.Clone(n.Reservations) {
-			if w.GivesWay() {
-				bl.EndReservation(w)
+		for _, res := range slices.Clone(n.Reservations) {
+			if res.GivesWay() {
+				bl.EndReservation(res)
 			}
 		}
 	}

@@ -20,9 +20,9 @@ type Position struct {
 
 // holders lists the reservations of gangs of one size.
 func (bl *Backlog) holders(size due.Size) (list []*record.Reservation) {
-	for _, w := range bl.Reservations {
-		if w.GivesWay() && bl.Due.SizeOf(w.Rep.Job.Shape()) == size {
-			list = append(list, w)
+	for _, res := range bl.Reservations {
+		if res.GivesWay() && bl.Due.SizeOf(res.Rep.Job.Shape()) == size {
+			list = append(list, res)
 		}
 	}
 	return list
@@ -36,8 +36,8 @@ func (bl *Backlog) ReservedGangs(size due.Size) int { return len(bl.holders(size
 func (bl *Backlog) LastReserved(size due.Size, order []*record.Entry) (reserved int, last Position) {
 	holders := bl.holders(size)
 	last.At = -1
-	for _, w := range holders {
-		e := w.Rep.Entries[0]
+	for _, res := range holders {
+		e := res.Rep.Entries[0]
 		at := slices.Index(order, e)
 		if at < 0 {
 			at = len(order)
@@ -62,7 +62,7 @@ func (bl *Backlog) AnyMayReserve(size due.Size) (some bool) {
 	heads.EachQueue(func(q *record.Queue, _ *record.Entry) bool {
 		if may(q) {
 			heads.EachHead(q.Index, func(e *record.Entry) bool {
-				some = slices.ContainsFunc(holders, func(w *record.Reservation) bool { return bl.Outranks(e.Rep, w.Rep) })
+				some = slices.ContainsFunc(holders, func(res *record.Reservation) bool { return bl.Outranks(e.Rep, res.Rep) })
 				return !some
 			})
 		}
@@ -76,11 +76,11 @@ func (bl *Backlog) AnyMayReserve(size due.Size) (some bool) {
 // higher class, and what is of the same queue. What a queue has without its earmarks it does not
 // tell.
 func (bl *Backlog) queuesThatMayOutrank(holders []*record.Reservation) func(*record.Queue) bool {
-	lowest := slices.MinFunc(holders, func(v, w *record.Reservation) int { return cmp.Compare(v.Rep.Job.Spec.Class, w.Rep.Job.Spec.Class) })
+	lowest := slices.MinFunc(holders, func(v, res *record.Reservation) int { return cmp.Compare(v.Rep.Job.Spec.Class, res.Rep.Job.Spec.Class) })
 	var known []quota.QueueIndex
-	for _, w := range bl.Reservations {
-		if w.IsForGang() {
-			known = append(known, w.Rep.Job.Queue)
+	for _, res := range bl.Reservations {
+		if res.IsForGang() {
+			known = append(known, res.Rep.Job.Queue)
 		}
 	}
 	return func(q *record.Queue) bool {

@@ -19,16 +19,16 @@ func (bl *Backlog) RestorePlans(noted []state.Noted) *berth.Error {
 			if set.Saved == nil || !set.Saved.IsPlanned() {
 				continue
 			}
-			w, err := bl.restorePlan(set.Kind(), rep, set.Saved)
-			if err == nil && set.Moves && len(w.Plan.Victims) > 0 {
+			res, err := bl.restorePlan(set.Kind(), rep, set.Saved)
+			if err == nil && set.Moves && len(res.Plan.Victims) > 0 {
 				err = refusal.Of(berth.ErrInvalid, "victims", "a move has none")
 			}
 			if err != nil {
 				return refusal.In(err, set.Field)
 			}
-			*set.At = w
-			bl.AddReservation(w)
-			for _, victim := range w.Plan.Victims {
+			*set.At = res
+			bl.AddReservation(res)
+			for _, victim := range res.Plan.Victims {
 				if !victim.IsVictimOf(rep) {
 					victim.Beneficiary = rep
 				}
@@ -51,12 +51,12 @@ func (bl *Backlog) restorePlan(kind record.ReservationKind, rep *record.Replica,
 	if err != nil {
 		return nil, err
 	}
-	w, err := bl.restoreGangReservation(kind, rep, s)
+	res, err := bl.restoreGangReservation(kind, rep, s)
 	if err != nil {
 		return nil, err
 	}
-	w.Plan = p
-	return w, nil
+	res.Plan = p
+	return res, nil
 }
 
 func (bl *Backlog) restorePreemption(rep *record.Replica, s *record.SavedGangReservation) (*record.Plan, *berth.Error) {

@@ -16,13 +16,13 @@ import (
 // chose them.
 func (bl *Backlog) SaveReservations() []record.SavedReservation {
 	var list []record.SavedReservation
-	for _, w := range bl.Reservations {
-		if !w.IsAdvance() {
+	for _, res := range bl.Reservations {
+		if !res.IsAdvance() {
 			continue
 		}
-		saved := record.SavedReservation{Reservation: *w.Advance}
-		if w.Advance.GPUs > 0 {
-			saved.Nodes = w.NodeIDs()
+		saved := record.SavedReservation{Reservation: *res.Advance}
+		if res.Advance.GPUs > 0 {
+			saved.Nodes = res.NodeIDs()
 		}
 		list = append(list, saved)
 	}
@@ -46,17 +46,17 @@ func (bl *Backlog) restoreReservation(s *record.SavedReservation) *berth.Error {
 	if err := cmp.Or(bl.checkReserved(&s.Reservation), bl.checkReservationQueue(&s.Reservation)); err != nil {
 		return refusal.In(err, "reservation")
 	}
-	w := bl.advanceReservation(s.Reservation)
+	res := bl.advanceReservation(s.Reservation)
 	if s.Reservation.GPUs > 0 {
 		var err *berth.Error
-		if w.Nodes, err = bl.restoreReservationNodes(s.Nodes); err != nil {
+		if res.Nodes, err = bl.restoreReservationNodes(s.Nodes); err != nil {
 			return refusal.In(err, "nodes")
 		}
 	}
-	if !bl.MaySetAside(w.Nodes) {
+	if !bl.MaySetAside(res.Nodes) {
 		return refusal.Of(berth.ErrLimit, "nodes", "there are too many kinds of node")
 	}
-	bl.AddReservation(w)
+	bl.AddReservation(res)
 	return nil
 }
 
@@ -69,13 +69,13 @@ func (bl *Backlog) SaveGangReservations(rep *record.Replica, s *record.SavedRepl
 }
 
 // saveGangReservation saves the place that is set aside for a gang; nil: there is none.
-func (bl *Backlog) saveGangReservation(w *record.Reservation) *record.SavedGangReservation {
-	if w == nil {
+func (bl *Backlog) saveGangReservation(res *record.Reservation) *record.SavedGangReservation {
+	if res == nil {
 		return nil
 	}
-	saved := &record.SavedGangReservation{SpanPart: w.SpanPart, Nodes: w.NodeIDs(), Partial: w.IsPartial()}
-	if w.IsPlanned() {
-		bl.savePlan(w, saved)
+	saved := &record.SavedGangReservation{SpanPart: res.SpanPart, Nodes: res.NodeIDs(), Partial: res.IsPartial()}
+	if res.IsPlanned() {
+		bl.savePlan(res, saved)
 	}
 	return saved
 }
@@ -94,12 +94,12 @@ func (bl *Backlog) RestoreGangReservations(noted []state.Noted) *berth.Error {
 			if set.Saved == nil || set.Saved.IsPlanned() {
 				continue
 			}
-			w, err := bl.restoreGangReservation(set.Kind(), rep, set.Saved)
+			res, err := bl.restoreGangReservation(set.Kind(), rep, set.Saved)
 			if err != nil {
 				return refusal.In(err, set.Field)
 			}
-			*set.At = w
-			bl.AddReservation(w)
+			*set.At = res
+			bl.AddReservation(res)
 		}
 		return nil
 	})
@@ -123,14 +123,14 @@ func (bl *Backlog) restoreExclusive(rep *record.Replica, s *record.SavedReplica)
 	if len(s.Exclusive) == 0 {
 		return nil
 	}
-	w := exclusiveReservation(rep)
-	w.Domains = s.Exclusive
-	w.Nodes = bl.nodesOf(w.Domains)
-	if !bl.MaySetAside(w.Nodes) {
+	res := exclusiveReservation(rep)
+	res.Domains = s.Exclusive
+	res.Nodes = bl.nodesOf(res.Domains)
+	if !bl.MaySetAside(res.Nodes) {
 		return refusal.Of(berth.ErrLimit, "exclusive", "there are too many kinds of node")
 	}
-	rep.Exclusive = w
-	bl.AddReservation(w)
+	rep.Exclusive = res
+	bl.AddReservation(res)
 	return nil
 }
 
@@ -145,9 +145,9 @@ func (bl *Backlog) restoreGangReservation(kind record.ReservationKind, rep *reco
 	case !bl.MaySetAside(nodes):
 		return nil, refusal.Of(berth.ErrLimit, "nodes", "there are too many kinds of node")
 	}
-	w := record.GangReservation(kind, rep)
-	w.SpanPart, w.Nodes = s.SpanPart, nodes
-	return w, nil
+	res := record.GangReservation(kind, rep)
+	res.SpanPart, res.Nodes = s.SpanPart, nodes
+	return res, nil
 }
 
 // restoreReservationNodes finds nodes that are saved in order of name.
@@ -164,11 +164,11 @@ func (bl *Backlog) restoreReservationNodes(ids []berth.NodeID) ([]*record.Node, 
 }
 
 // savePlan saves the beneficiary and the victims of a reservation.
-func (bl *Backlog) savePlan(w *record.Reservation, saved *record.SavedGangReservation) {
-	saved.Cause, saved.OfQueue = w.Kind.Cause(), w.Plan.OfQueue
-	j := w.Rep.Job
+func (bl *Backlog) savePlan(res *record.Reservation, saved *record.SavedGangReservation) {
+	saved.Cause, saved.OfQueue = res.Kind.Cause(), res.Plan.OfQueue
+	j := res.Rep.Job
 	counts := make([]int, len(j.Spec.Groups))
-	for _, m := range w.Plan.Where {
+	for _, m := range res.Plan.Where {
 		saved.Where = append(saved.Where, berth.MemberPlacement{
 			Group: j.Spec.Groups[m.Group].Name, Index: counts[m.Group],
 			Node: bl.state.Nodes[m.Hold.Node].Spec.ID, GPUs: berth.GPUSet(m.Hold.GPUs),
@@ -176,7 +176,7 @@ func (bl *Backlog) savePlan(w *record.Reservation, saved *record.SavedGangReserv
 		})
 		counts[m.Group]++
 	}
-	for _, victim := range w.Plan.Victims {
+	for _, victim := range res.Plan.Victims {
 		saved.Victims = append(saved.Victims, victim.Ref())
 	}
 }

@@ -30,35 +30,35 @@ import (
 // it up. A plan that the start leaves too little for is ended.
 func (bl *Backlog) WithoutEarmark(rep *record.Replica, start func()) {
 	var lifted []*record.Reservation
-	for _, w := range bl.Reservations {
-		if bl.books.Earmarked && w.IsPlanned() && !w.Unmarked && (w == rep.Reserved || bl.passes(rep, w)) {
-			lifted = append(lifted, w)
+	for _, res := range bl.Reservations {
+		if bl.books.Earmarked && res.IsPlanned() && !res.Unmarked && (res == rep.Reserved || bl.passes(rep, res)) {
+			lifted = append(lifted, res)
 		}
 	}
-	for _, w := range lifted {
-		bl.earmarkFor(w, false)
-		w.Unmarked = true
+	for _, res := range lifted {
+		bl.earmarkFor(res, false)
+		res.Unmarked = true
 	}
 	start()
-	for _, w := range lifted {
-		if w.Unmarked = false; w.Rep.Reserved != w { // over, and so without an earmark
+	for _, res := range lifted {
+		if res.Unmarked = false; res.Rep.Reserved != res { // over, and so without an earmark
 			continue
 		}
-		bl.earmarkFor(w, true)
-		if w.Rep != rep && rep.Has(record.MemberBinding) && !bl.bears(w) {
-			bl.EndReservation(w)
+		bl.earmarkFor(res, true)
+		if res.Rep != rep && rep.Has(record.MemberBinding) && !bl.bears(res) {
+			bl.EndReservation(res)
 		}
 	}
 }
 
 // bears reports whether all that is earmarked for a plan keeps the limits on its queue once all are
 // gone that are on their way out.
-func (bl *Backlog) bears(w *record.Reservation) (ok bool) {
+func (bl *Backlog) bears(res *record.Reservation) (ok bool) {
 	ok = true
-	bl.earmarkFor(w, false)
-	for _, charge := range w.Plan.Charges {
-		ok = ok && bl.affordsWithoutLeaving(w.Rep.Job.Queue, charge)
+	bl.earmarkFor(res, false)
+	for _, charge := range res.Plan.Charges {
+		ok = ok && bl.affordsWithoutLeaving(res.Rep.Job.Queue, charge)
 	}
-	bl.earmarkFor(w, true)
+	bl.earmarkFor(res, true)
 	return ok
 }

@@ -9,16 +9,16 @@ import (
 )
 
 // OpenUp takes a reservation off a node.
-func (bk *Books) OpenUp(n *record.Node, w *record.Reservation) {
-	i := slices.Index(n.Reservations, w)
+func (bk *Books) OpenUp(n *record.Node, res *record.Reservation) {
+	i := slices.Index(n.Reservations, res)
 	n.Reservations = slices.Delete(slices.Clone(n.Reservations), i, i+1)
 	bk.Reclass(n)
 	bk.state.NoteOpened(n)
 }
 
 // Enclose adds a reservation to those of a node.
-func (bk *Books) Enclose(n *record.Node, w *record.Reservation) {
-	n.Reservations = record.WithReservation(n.Reservations, w)
+func (bk *Books) Enclose(n *record.Node, res *record.Reservation) {
+	n.Reservations = record.WithReservation(n.Reservations, res)
 	bk.Reclass(n)
 }
 
@@ -32,9 +32,9 @@ func (bk *Books) Reclass(n *record.Node) {
 
 // Rejoin puts a node that left for a moment back into a reservation, unless it is there by
 // its name or place.
-func (bk *Books) Rejoin(w *record.Reservation, n *record.Node) {
-	if !slices.Contains(n.Reservations, w) {
-		w.Add(n)
-		bk.Enclose(n, w)
+func (bk *Books) Rejoin(res *record.Reservation, n *record.Node) {
+	if !slices.Contains(n.Reservations, res) {
+		res.Add(n)
+		bk.Enclose(n, res)
 	}
 }

@@ -352,9 +352,9 @@ func TestAGangWithAPlanDoesNotBid(t *testing.T) {
 	first := m.Wait(roomtest.Job("first", "a", 1, 8))
 	m.Wait(roomtest.Job("second", "a", 1, 8))
 	require.Equal(t, []string{"first"}, bids(m, "a", 8))
-	w := m.Plan(first, []string{"n1"})
+	res := m.Plan(first, []string{"n1"})
 	require.Equal(t, []string{"second"}, bids(m, "a", 8))
-	m.Backlog.EndReservation(w)
+	m.Backlog.EndReservation(res)
 	require.Equal(t, []string{"first"}, bids(m, "a", 8))
 }
 

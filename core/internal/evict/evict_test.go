@@ -71,8 +71,8 @@ func gone(m *roomtest.Machine, victims ...*record.Replica) {
 }
 
 // nodesOf names the nodes of members that are planned, a member each.
-func nodesOf(m *roomtest.Machine, w *record.Reservation) (names []string) {
-	for _, at := range w.Plan.Where {
+func nodesOf(m *roomtest.Machine, res *record.Reservation) (names []string) {
+	for _, at := range res.Plan.Where {
 		names = append(names, string(m.State.Nodes[at.Hold.Node].Spec.ID))
 	}
 	return names
@@ -88,11 +88,11 @@ func TestAGangGetsVictimsAndNodesThatAreSetAsideForIt(t *testing.T) {
 	b1, b2 := m.Run(job("b1", "gives", 1, 4), "n1"), m.Run(job("b2", "gives", 1, 4), "n2")
 	rep := m.Wait(job("o", "owner", 2, 4))
 	require.Equal(t, []string{"b1", "b2"}, pass(m))
-	w := rep.PlannedReservation()
-	require.NotNil(t, w)
-	require.Equal(t, []string{"n1", "n2"}, nodesOf(m, w))
-	require.Equal(t, berth.CauseVictimsGone, w.Kind.Cause())
-	require.Equal(t, []*record.Replica{b1, b2}, w.Plan.Victims)
+	res := rep.PlannedReservation()
+	require.NotNil(t, res)
+	require.Equal(t, []string{"n1", "n2"}, nodesOf(m, res))
+	require.Equal(t, berth.CauseVictimsGone, res.Kind.Cause())
+	require.Equal(t, []*record.Replica{b1, b2}, res.Plan.Victims)
 	require.Same(t, rep, b1.Beneficiary)
 	require.Equal(t, int64(1), m.State.Totals.Preemptions)
 	require.Zero(t, gives.FloorMilli, "jobs of four fill nothing of three")

@@ -59,9 +59,9 @@ func (ev *Evict) imagineAll() *imagination {
 			return im
 		}
 		im.Forget()
-		for _, w := range broken { // others may have counted on that
-			if w.CountsOnNodes() {
-				ev.backlog.EndReservation(w)
+		for _, res := range broken { // others may have counted on that
+			if res.CountsOnNodes() {
+				ev.backlog.EndReservation(res)
 			}
 		}
 		ev.books.TellDemands() // while nothing is imagined
@@ -85,9 +85,9 @@ func (ev *Evict) Imagine() (im *imagination, broken []*record.Reservation) {
 			im.count(p, -1)
 		}
 		ev.books.VanishAll(im.departing)
-		for _, w := range ev.backlog.Reservations {
-			if w.IsPlanned() && !im.putInCharged(w.Rep.Job.Queue, w.Plan.Where, w.Plan.Charges) {
-				broken = append(broken, w)
+		for _, res := range ev.backlog.Reservations {
+			if res.IsPlanned() && !im.putInCharged(res.Rep.Job.Queue, res.Plan.Where, res.Plan.Charges) {
+				broken = append(broken, res)
 			}
 		}
 	})

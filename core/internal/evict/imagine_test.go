@@ -122,12 +122,12 @@ func TestAPlanThatCannotComeTrueAnyMoreEnds(t *testing.T) {
 	b1, b2 := m.Run(job("b1", "borrows", 1, 4), "n1"), m.Run(job("b2", "borrows", 1, 4), "n2")
 	m.Run(job("b3", "borrows", 1, 4), "n3")
 	rep, other := m.Wait(job("o", "owner", 1, 4)), m.Wait(job("other", "owner", 1, 4))
-	w := m.Plan(rep, []string{"n1"}, b1)
+	res := m.Plan(rep, []string{"n1"}, b1)
 	m.Plan(other, []string{"n2"}, b2)
 	require.Equal(t, []string{"b1", "b2"}, pass(m))
 	m.State.Fleet.SetHealthy(m.NodeNamed("n1").Index, 0, false) // and nobody ends what counts on it
 	im, broken := m.Evict.Imagine()
-	require.Equal(t, []*record.Reservation{w}, broken)
+	require.Equal(t, []*record.Reservation{res}, broken)
 	require.Equal(t, 1, m.NodeNamed("n2").Planned)
 	im.Forget()
 

@@ -105,13 +105,13 @@ func (b *Bid) pays() bool { return b.Gain > b.Cost }
 // reserveMoves sets places aside for the gangs that move for a bid, before any job is asked to
 // go. It reports false, and gives all up, if that cannot be.
 func (ev *Evict) reserveMoves(b *Bid) bool {
-	w := b.Rep.Reserved
+	res := b.Rep.Reserved
 	for _, m := range b.Moves {
 		if !ev.search.ReserveMove(m.Rep, m.Where) {
 			ev.giveUp(b)
 			return false
 		}
-		if b.Rep.Reserved != w { // one of those before was the last straw
+		if b.Rep.Reserved != res { // one of those before was the last straw
 			ev.giveUp(b)
 			return false
 		}

@@ -357,7 +357,7 @@ func (ev *Evict) grant(b *Bid) bool {
 		return false
 	}
 	ev.state.Totals.Preemptions++
-	w := b.Rep.Reserved
+	res := b.Rep.Reserved
 	if !ev.reserveMoves(b) {
 		return false
 	}
@@ -365,7 +365,7 @@ func (ev *Evict) grant(b *Bid) bool {
 		ev.books.Queues[f.Queue].RaiseFloor(f.Milli)
 	}
 	for _, victim := range b.victims {
-		w.Plan.AddVictim(b.Rep, victim.Rep)
+		res.Plan.AddVictim(b.Rep, victim.Rep)
 		if b.relocation(victim.Rep) != nil {
 			victim.Rep.Beneficiary = b.Rep
 			ev.life.Stop(victim.Rep, berth.Cause{Code: berth.CauseMoved, Beneficiary: b.Rep.Ref()}, ev.state.GraceOf(victim.Rep))
@@ -386,15 +386,15 @@ func (ev *Evict) makeRoom(b *Bid) *record.Reservation {
 	for _, victim := range victim.Wholes(b.victims) {
 		grace = max(grace, ev.state.GraceOf(victim))
 	}
-	w := ev.search.NewGangReservation(ev.state.NodesFor(rep, b.where), record.KindPreemption, rep, grace)
-	if w == nil {
+	res := ev.search.NewGangReservation(ev.state.NodesFor(rep, b.where), record.KindPreemption, rep, grace)
+	if res == nil {
 		return nil
 	}
-	w.Plan = ev.backlog.NewPlan(b.Rep, b.where)
-	rep.Reserved, b.Bid.RipeAt = w, 0
+	res.Plan = ev.backlog.NewPlan(b.Rep, b.where)
+	rep.Reserved, b.Bid.RipeAt = res, 0
 	ev.backlog.Due.NoteEntries(rep)
-	ev.backlog.AddReservation(w)
-	return w
+	ev.backlog.AddReservation(res)
+	return res
 }
 
 // NextBid is when a pass has to look for victims again.

@@ -151,9 +151,9 @@ func (im *imagination) returnDead(rep, half *record.Replica, dead []berth.Member
 		flat := rep.Job.Flat(dead[i].Ref())
 		m, known := im.evict.backlog.Stood(rep, &dead[i])
 		if !known || half.Members[flat].State != record.MemberAbsent || !im.mayReturn(rep, flat, &m) ||
-			slices.ContainsFunc(m.Node.Reservations, func(w *record.Reservation) bool {
-				waits := w.GivesWay() && !im.evict.backlog.Claims(w.Rep, rep)
-				return !w.IsPlanned() && !waits && !im.evict.backlog.Admits(w, rep, end)
+			slices.ContainsFunc(m.Node.Reservations, func(res *record.Reservation) bool {
+				waits := res.GivesWay() && !im.evict.backlog.Claims(res.Rep, rep)
+				return !res.IsPlanned() && !waits && !im.evict.backlog.Admits(res, rep, end)
 			}) {
 			continue
 		}

@@ -357,7 +357,7 @@ func TestNothingIsLeftOfANodeThatGoes(t *testing.T) {
 	m.State.CloseOrder(other)
 	m.Books.UnbookAll(other, record.MemberUnplaced, record.MemberBinding)
 	m.Life.TakeBack(other, berth.Cause{}, true)
-	w := m.Reserve(m.Wait(whole("waits")), m.State.Now, "n1", "n2")
+	res := m.Reserve(m.Wait(whole("waits")), m.State.Now, "n1", "n2")
 	table := n.Table
 	m.GPUs.RemoveNode(n)
 	m.Backlog.DropEmpty(n.Reservations)
@@ -366,7 +366,7 @@ func TestNothingIsLeftOfANodeThatGoes(t *testing.T) {
 	require.Empty(t, m.GPUs.Repartitions)
 	require.Nil(t, rep.GPUHold)
 	require.Empty(t, m.Upkeep.Watched)
-	require.Equal(t, []berth.NodeID{"n2"}, w.NodeIDs())
+	require.Equal(t, []berth.NodeID{"n2"}, res.NodeIDs())
 	require.Equal(t, 1, table.Nodes)
 	require.Equal(t, 1, m.Agenda.Dividing)
 	require.Equal(t, 1, m.Agenda.Pliable)

@@ -233,8 +233,8 @@ func (gp *GPUs) Abandon(n *record.Node, gpu int) {
 // RemoveNode takes a node on which nothing is held out of the fleet.
 func (gp *GPUs) RemoveNode(n *record.Node) {
 	gp.state.CountAs(n, false)
-	for _, w := range n.Reservations {
-		w.Remove(n)
+	for _, res := range n.Reservations {
+		res.Remove(n)
 	}
 	gp.upkeep.SetDraining(n, false)
 	gp.upkeep.Forget(n)

@@ -116,9 +116,9 @@ func TestAGangOfWhichOthersTookTheRoomRests(t *testing.T) {
 	m := machine(t)
 	victim := m.Run(roomtest.Job("victim", "a", 1, 8), "n1")
 	to := m.Wait(roomtest.Job("to", "a", 1, 8))
-	w := m.Plan(to, []string{"n1"}, victim)
+	res := m.Plan(to, []string{"n1"}, victim)
 	before := to.Entries[0].Bucket
-	m.Backlog.EndDisplaced(w)
+	m.Backlog.EndDisplaced(res)
 	m.Life.RestDisplaced()
 	require.Equal(t, m.State.Now.Add(10*berth.Minute), to.Eviction.Get().RestsUntil)
 	require.NotSame(t, before, to.Entries[0].Bucket)

@@ -296,8 +296,8 @@ func TestACheckpointThatWasAskedForIsNotedThoughTheGangGoesOn(t *testing.T) {
 	m := machine(t)
 	victim := m.Run(saving(roomtest.Job("victim", "a", 1, 8)), "n1")
 	to := m.Wait(roomtest.Job("to", "a", 1, 8))
-	w := m.Plan(to, []string{"n1"}, victim)
-	m.Backlog.EndReservation(w)
+	res := m.Plan(to, []string{"n1"}, victim)
+	m.Backlog.EndReservation(res)
 	require.True(t, victim.Stray())
 	m.Later(berth.Minute)
 	m.NoRefusal(m.Life.CheckpointReported(victim, &berth.OrderReported{Outcome: berth.OutcomeDone}))
@@ -313,9 +313,9 @@ func TestARequestThatNobodyNeedsIsWithdrawn(t *testing.T) {
 	m := machine(t)
 	victim := m.Run(saving(roomtest.Job("victim", "a", 1, 8)), "n1")
 	to := m.Wait(roomtest.Job("to", "a", 1, 8))
-	w := m.Plan(to, []string{"n1"}, victim)
+	res := m.Plan(to, []string{"n1"}, victim)
 	asked := victim.Order.Header().ID
-	m.Backlog.EndReservation(w)
+	m.Backlog.EndReservation(res)
 	require.True(t, m.State.Todo.Has(victim))
 	m.State.HandOver()
 	orders := mend(m)
@@ -351,8 +351,8 @@ func TestAReleaseOfSurplusSaysWhatIsLeftAndNamesTheBeneficiaries(t *testing.T) {
 	gives := m.Run(elastic("gives", 6, 1, 4), "n1", "n1", "n2", "n2", "n3", "n3")
 	one, two := m.Wait(roomtest.Job("one", "a", 1, 4)), m.Wait(roomtest.Job("two", "a", 1, 4))
 	for i, to := range []*record.Replica{one, two} {
-		w := m.Plan(to, []string{"n3"}[:0])
-		w.Plan.AddVictim(to, gives)
+		res := m.Plan(to, []string{"n3"}[:0])
+		res.Plan.AddVictim(to, gives)
 		m.Life.Ask(record.Piece{Rep: gives, Flats: []int{5 - i}}, to)
 	}
 	require.Equal(t, berth.ReplicaRunning, gives.State)
@@ -552,10 +552,10 @@ func TestACheckpointWrittenIsOfALifeThatRuns(t *testing.T) {
 func TestChecksFindAVictimThatItsBeneficiaryDoesNotKnow(t *testing.T) {
 	m := machine(t)
 	victim := m.Run(saving(roomtest.Job("victim", "a", 1, 8)), "n1")
-	w := m.Plan(m.Wait(roomtest.Job("to", "a", 1, 8)), []string{"n1"}, victim)
+	res := m.Plan(m.Wait(roomtest.Job("to", "a", 1, 8)), []string{"n1"}, victim)
 	require.NoError(t, m.Life.CheckVictims())
 	m.Break()
-	w.Plan.Victims = nil
+	res.Plan.Victims = nil
 	require.ErrorContains(t, m.Life.CheckVictims(), "does not know of it")
 	m.State.NoteLeaving(victim, false)
 	require.ErrorContains(t, m.Life.CheckVictims(), "on its way out")

@@ -188,8 +188,8 @@ func (rep *Replica) FillsGap() bool {
 		if !m.State.Holds() {
 			continue
 		}
-		for _, w := range m.Node.Reservations {
-			if w.IsAwaited() && w.Rep != rep {
+		for _, res := range m.Node.Reservations {
+			if res.IsAwaited() && res.Rep != rep {
 				return true
 			}
 		}
@@ -465,8 +465,8 @@ func (rep *Replica) NoteHardwareLoss() {
 
 // PlannedReservation is the reservation of the plan for a replica; nil: there is none.
 func (rep *Replica) PlannedReservation() *Reservation {
-	if w := rep.Reserved; w != nil && w.IsPlanned() {
-		return w
+	if res := rep.Reserved; res != nil && res.IsPlanned() {
+		return res
 	}
 	return nil
 }

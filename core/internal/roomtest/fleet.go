@@ -69,8 +69,8 @@ func (m *Machine) Join(node berth.Node) *record.Node {
 	})
 	n.SetGeometry(state.GeometryOf(&m.State.Config.Policy, node.Pool))
 	m.GPUs.CountPliable(n, 1)
-	for _, w := range around {
-		w.Add(n)
+	for _, res := range around {
+		res.Add(n)
 	}
 	m.State.AddNode(n)
 	if node.Links != nil {

@@ -157,32 +157,32 @@ func (m *Machine) Where(rep *record.Replica, nodes []string, gone ...*record.Rep
 func (m *Machine) Plan(rep *record.Replica, nodes []string, victims ...*record.Replica) *record.Reservation {
 	m.t.Helper()
 	where := m.Where(rep, nodes, victims...)
-	w := m.Search.NewGangReservation(m.State.NodesFor(rep, where), record.KindPreemption, rep, berth.Minute)
-	require.NotNil(m.t, w)
-	w.Plan = m.Backlog.NewPlan(rep, where)
-	rep.Reserved = w
+	res := m.Search.NewGangReservation(m.State.NodesFor(rep, where), record.KindPreemption, rep, berth.Minute)
+	require.NotNil(m.t, res)
+	res.Plan = m.Backlog.NewPlan(rep, where)
+	rep.Reserved = res
 	m.Backlog.Due.NoteEntries(rep)
-	m.Backlog.AddReservation(w)
+	m.Backlog.AddReservation(res)
 	slices.SortFunc(victims, record.CompareReplicas)
 	for _, victim := range victims {
-		w.Plan.AddVictim(rep, victim)
+		res.Plan.AddVictim(rep, victim)
 		m.Life.Ask(record.Piece{Rep: victim}, rep)
 	}
-	return w
+	return res
 }
 
 // Reserve gives a gang that waits nodes of which it is expected to have enough from an instant on.
 func (m *Machine) Reserve(rep *record.Replica, from berth.Time, nodes ...string) *record.Reservation {
 	m.t.Helper()
-	w := record.GangReservation(record.KindPending, rep)
-	w.From, w.Until = from, from.Add(m.State.Config.Policy.ReservationTimeout)
+	res := record.GangReservation(record.KindPending, rep)
+	res.From, res.Until = from, from.Add(m.State.Config.Policy.ReservationTimeout)
 	for _, id := range nodes {
-		w.Add(m.NodeNamed(id))
+		res.Add(m.NodeNamed(id))
 	}
-	rep.Reserved = w
+	rep.Reserved = res
 	m.Backlog.Due.NoteEntries(rep)
-	m.Backlog.AddReservation(w)
-	return w
+	m.Backlog.AddReservation(res)
+	return res
 }
 
 // Started reports that what a Bind was to start runs.

@@ -16,10 +16,10 @@ func TestAPlannedGangStartsWhereItsVictimWas(t *testing.T) {
 	m.Queue("a", 8)
 	runs := m.Run(roomtest.Job("runs", "a", 2, 8), "n1", "n2")
 	waits := m.Wait(roomtest.Job("waits", "a", 1, 8))
-	w := m.Plan(waits, []string{"n1"}, runs)
+	res := m.Plan(waits, []string{"n1"}, runs)
 	require.Equal(t, berth.ReplicaReleasing, runs.State)
 	require.True(t, runs.IsVictimOf(waits))
-	require.Equal(t, []berth.NodeID{"n1"}, w.NodeIDs())
+	require.Equal(t, []berth.NodeID{"n1"}, res.NodeIDs())
 	require.NoError(t, m.Check())
 
 	m.Later(berth.Minute)

@@ -16,8 +16,8 @@ import (
 // for fewer members than are planned there (see tryPlanned). False: there are none.
 func (se *Search) WithReservedNodes(e *record.Entry, r *gang.Request) (*gang.Request, bool) {
 	end := se.state.EndIfPlaced(e.Rep)
-	return se.WithReservedNodesWhere(e.Bucket.Shape.Spec.Groups, r, func(w *record.Reservation) bool {
-		return se.backlog.Admits(w, e.Rep, end) && !(e.Grows && (w.IsSpares() || w == e.Rep.PlannedReservation()))
+	return se.WithReservedNodesWhere(e.Bucket.Shape.Spec.Groups, r, func(res *record.Reservation) bool {
+		return se.backlog.Admits(res, e.Rep, end) && !(e.Grows && (res.IsSpares() || res == e.Rep.PlannedReservation()))
 	})
 }
 
@@ -86,15 +86,15 @@ func (se *Search) mayBackfill(b *record.Bucket) bool {
 	soonest := agenda.Never
 	b.EachHandy(se.state.Now, se.state.Config.Policy.AssumedRuntime, func(e *record.Entry) { soonest = min(soonest, se.state.EndIfPlaced(e.Rep)) })
 	within := se.backlog.WithinGuarantee(first)
-	return slices.ContainsFunc(se.backlog.Reservations, func(w *record.Reservation) bool {
+	return slices.ContainsFunc(se.backlog.Reservations, func(res *record.Reservation) bool {
 		switch {
-		case soonest <= w.From, w.Queue != quota.NoQueue && se.backlog.Below(b.Queue.Index, w.Queue):
+		case soonest <= res.From, res.Queue != quota.NoQueue && se.backlog.Below(b.Queue.Index, res.Queue):
 			return true
-		case w.IsNodeSet(): // the use of hot spares is decided besides
-			return w.IsBurnIn() && first.Job.OnOneNode()
-		case w.IsAdvance(), !within && w.Rep.Job.Queue != first.Job.Queue && w.Rep.Job.Spec.Class >= first.Job.Spec.Class: // as most
+		case res.IsNodeSet(): // the use of hot spares is decided besides
+			return res.IsBurnIn() && first.Job.OnOneNode()
+		case res.IsAdvance(), !within && res.Rep.Job.Queue != first.Job.Queue && res.Rep.Job.Spec.Class >= first.Job.Spec.Class: // as most
 			return false
 		}
-		return (w.IsAwaited() || w.IsBackoff()) && se.backlog.Outranks(first, w.Rep)
+		return (res.IsAwaited() || res.IsBackoff()) && se.backlog.Outranks(first, res.Rep)
 	})
 }

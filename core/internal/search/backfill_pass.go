@@ -17,11 +17,11 @@ func (se *Search) Backfill() {
 	}
 	if se.agenda.BackfillDue && len(se.backlog.Reservations) > 0 {
 		free := se.state.Fleet.Tree().FreeTotal(topology.RootDomain)
-		for _, w := range se.backlog.Reservations {
-			if !w.IsAwaitedPlan() {
+		for _, res := range se.backlog.Reservations {
+			if !res.IsAwaitedPlan() {
 				continue
 			}
-			if e := se.backlog.EntryOf(w); e.Bucket.Shape.GPUs <= free { // it need not be the first of its bucket
+			if e := se.backlog.EntryOf(res); e.Bucket.Shape.GPUs <= free { // it need not be the first of its bucket
 				se.backlog.Freshen(e)
 			}
 		}

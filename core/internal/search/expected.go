@@ -63,22 +63,22 @@ func (se *Search) ExpectedReshape(e *record.Entry) berth.Time {
 
 // fitsFrom is ExpectedStart with what is earmarked for others charged.
 func (se *Search) fitsFrom(rep *record.Replica, s *record.Shape, grows bool) berth.Time {
-	over := func(w *record.Reservation, at berth.Time) bool { return se.overBy(w) <= at }
+	over := func(res *record.Reservation, at berth.Time) bool { return se.overBy(res) <= at }
 	ask := func(at berth.Time) *gang.Request {
 		end := se.state.EndIfStarted(rep, at)
 		if grows {
 			end = se.state.EndIfPlaced(rep)
 		}
-		return se.state.Widen(s.Spec.Groups, &s.Minimum, func(w *record.Reservation) bool {
-			return se.backlog.Admits(w, rep, end) && !(grows && w.IsSpares()) || over(w, at)
+		return se.state.Widen(s.Spec.Groups, &s.Minimum, func(res *record.Reservation) bool {
+			return se.backlog.Admits(res, rep, end) && !(grows && res.IsSpares()) || over(res, at)
 		})
 	}
 	end := se.state.EndIfPlaced(rep)
-	p := planner{search: se, charged: rep, shape: s, at: ask, widest: se.state.Widen(s.Spec.Groups, &s.Minimum, func(w *record.Reservation) bool {
-		return se.backlog.Admits(w, rep, end) || over(w, agenda.Never-1)
+	p := planner{search: se, charged: rep, shape: s, at: ask, widest: se.state.Widen(s.Spec.Groups, &s.Minimum, func(res *record.Reservation) bool {
+		return se.backlog.Admits(res, rep, end) || over(res, agenda.Never-1)
 	})}
-	for _, w := range se.backlog.Reservations {
-		if at := se.overBy(w); at > se.state.Now && at != agenda.Never && !w.IsExclusive() && w.Rep != rep { // those end with their gang
+	for _, res := range se.backlog.Reservations {
+		if at := se.overBy(res); at > se.state.Now && at != agenda.Never && !res.IsExclusive() && res.Rep != rep { // those end with their gang
 			p.aside = append(p.aside, state.Parting{At: at})
 		}
 	}
@@ -88,19 +88,19 @@ func (se *Search) fitsFrom(rep *record.Replica, s *record.Shape, grows bool) ber
 // overBy is when the nodes of a reservation are expected to be nobody's any more: of one made in
 // advance, of the domains of a gang that runs, of burn-in as a whole, and of a gang that waits,
 // when it has started there and ended; never: of another, or not known.
-func (se *Search) overBy(w *record.Reservation) berth.Time {
+func (se *Search) overBy(res *record.Reservation) berth.Time {
 	switch {
-	case w.IsExclusive(), w.IsAwaited() && w.Rep.State == berth.ReplicaRunning: // it lasts as long as its gang runs
-		return se.state.ExpectedEnd(w.Rep)
-	case w.IsAwaited():
-		if length, ends := se.state.Runtime(w.Rep.Job); ends {
-			return max(se.state.ClearFrom(w), se.state.Now).Add(length)
+	case res.IsExclusive(), res.IsAwaited() && res.Rep.State == berth.ReplicaRunning: // it lasts as long as its gang runs
+		return se.state.ExpectedEnd(res.Rep)
+	case res.IsAwaited():
+		if length, ends := se.state.Runtime(res.Rep.Job); ends {
+			return max(se.state.ClearFrom(res), se.state.Now).Add(length)
 		}
-	case w.IsAdvance():
-		return w.Until
-	case w.IsBurnIn():
+	case res.IsAdvance():
+		return res.Until
+	case res.IsBurnIn():
 		last := se.state.Now
-		for _, n := range w.Nodes {
+		for _, n := range res.Nodes {
 			last = max(last, n.Trust.BurnInUntil)
 		}
 		return last

@@ -134,9 +134,9 @@ func (se *Search) keepOwn(rep *record.Replica) {
 	if len(nodes) == 0 {
 		return
 	}
-	if w := se.NewGangReservation(nodes, record.KindPartialMove, rep, se.state.GraceOf(rep)); w != nil {
-		rep.Moving = w
-		se.backlog.AddReservation(w)
+	if res := se.NewGangReservation(nodes, record.KindPartialMove, rep, se.state.GraceOf(rep)); res != nil {
+		rep.Moving = res
+		se.backlog.AddReservation(res)
 	}
 }
 
@@ -149,9 +149,9 @@ func (se *Search) EndPartialResumes() {
 	if _, ready := se.state.Quota.Next(); ready {
 		return // they had no turn yet
 	}
-	for _, w := range slices.Clone(se.backlog.Reservations) {
-		if w.IsPartialResume() {
-			se.backlog.EndReservation(w)
+	for _, res := range slices.Clone(se.backlog.Reservations) {
+		if res.IsPartialResume() {
+			se.backlog.EndReservation(res)
 		}
 	}
 }
@@ -159,19 +159,19 @@ func (se *Search) EndPartialResumes() {
 // ReserveMove sets a place aside for a gang that still holds another, or a part of it, or backs
 // off.
 func (se *Search) ReserveMove(rep *record.Replica, where []gang.Member) bool {
-	w := se.NewGangReservation(se.state.NodesFor(rep, where), record.KindMove, rep, se.state.GraceOf(rep))
-	if w == nil {
+	res := se.NewGangReservation(se.state.NodesFor(rep, where), record.KindMove, rep, se.state.GraceOf(rep))
+	if res == nil {
 		return false
 	}
 	if rep.Reserved != nil { // it grows no further where it is
 		se.backlog.EndReservation(rep.Reserved)
 	}
 	if rep.State == berth.ReplicaPending {
-		w.KeepThrough(se.backlog.UntilRetried(rep))
+		res.KeepThrough(se.backlog.UntilRetried(rep))
 	}
-	w.Plan = se.backlog.NewPlan(rep, where)
-	rep.Moving = w
-	se.backlog.AddReservation(w)
+	res.Plan = se.backlog.NewPlan(rep, where)
+	rep.Moving = res
+	se.backlog.AddReservation(res)
 	se.state.Totals.Moves++
 	return true
 }
@@ -184,7 +184,7 @@ func (se *Search) NewGangReservation(nodes []*record.Node, kind record.Reservati
 		return nil
 	}
 	se.backlog.ClearReservations(nodes)
-	w := record.GangReservation(kind, rep)
-	w.From, w.Until, w.Nodes = se.state.Now, se.state.UntilVictimsGone(grace), nodes
-	return w
+	res := record.GangReservation(kind, rep)
+	res.From, res.Until, res.Nodes = se.state.Now, se.state.UntilVictimsGone(grace), nodes
+	return res
 }

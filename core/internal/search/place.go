@@ -396,9 +396,9 @@ func (se *Search) backfillEntry(e *record.Entry) bool {
 	}
 	se.state.Compile(b.Shape)
 	planned := false
-	if w := e.Rep.PlannedReservation(); e.Grows && w != nil {
+	if res := e.Rep.PlannedReservation(); e.Grows && res != nil {
 		// What was placed since ServeReserved looked may have opened a limit on its queue.
-		if planned = se.tryPlanned(e, len(w.Plan.Where)); e.Rep.Reserved != w {
+		if planned = se.tryPlanned(e, len(res.Plan.Where)); e.Rep.Reserved != res {
 			return true
 		}
 	}
@@ -436,8 +436,8 @@ func (se *Search) tryPlanned(e *record.Entry, members int) (tried bool) {
 	planned.Groups[0].MinMembers = members
 	end := se.state.EndIfPlaced(e.Rep)
 	se.state.Totals.PlacementAttempts++
-	se.try(e, se.state.Widen(e.Bucket.Shape.Spec.Groups, &planned, func(w *record.Reservation) bool {
-		return se.backlog.Admits(w, e.Rep, end) && !w.IsSpares()
+	se.try(e, se.state.Widen(e.Bucket.Shape.Spec.Groups, &planned, func(res *record.Reservation) bool {
+		return se.backlog.Admits(res, e.Rep, end) && !res.IsSpares()
 	}))
 	return true
 }

@@ -122,10 +122,10 @@ func (se *Search) dueEntries(size due.Size, many int) (order []*record.Entry, mo
 		r.Charge(e)
 		order = append(order, e)
 		ahead--
-		switch w := e.Rep.Reserved; {
-		case w == nil:
+		switch res := e.Rep.Reserved; {
+		case res == nil:
 			due++
-		case w.GivesWay():
+		case res.GivesWay():
 			reserved--
 		}
 		if e == e.Bucket.Entries.Min() {
@@ -211,20 +211,20 @@ func (se *Search) reserveFor(e *record.Entry, instead *record.Replica) bool {
 
 // setAside makes the reservation of an entry.
 func (se *Search) setAside(e *record.Entry, at berth.Time, nodes []*record.Node) {
-	w := record.GangReservation(record.KindPending, e.Rep)
-	se.date(w, at)
-	w.Nodes = nodes
-	for _, n := range w.Nodes {
+	res := record.GangReservation(record.KindPending, e.Rep)
+	se.date(res, at)
+	res.Nodes = nodes
+	for _, n := range res.Nodes {
 		se.backlog.EndGangReservationsOn(n) // its former owner plans anew, around this one
 	}
-	e.Rep.Reserved = w
+	e.Rep.Reserved = res
 	se.backlog.Due.NoteEntries(e.Rep)
-	se.backlog.AddReservation(w)
+	se.backlog.AddReservation(res)
 }
 
 // date has a reservation begin at an instant.
-func (se *Search) date(w *record.Reservation, at berth.Time) {
-	w.From, w.Until = at, at.Add(se.state.Config.Policy.ReservationTimeout)
+func (se *Search) date(res *record.Reservation, at berth.Time) {
+	res.From, res.Until = at, at.Add(se.state.Config.Policy.ReservationTimeout)
 }
 
 // renew plans anew for the gangs that have a reservation, in policy order, after something became
@@ -234,16 +234,16 @@ func (se *Search) date(w *record.Reservation, at berth.Time) {
 // could be backfilled there. It keeps its nodes if they are empty by then.
 func (se *Search) renew() {
 	var list []*record.Entry
-	for _, w := range se.backlog.Reservations {
-		if w.GivesWay() && !w.IsPartialResume() {
-			list = append(list, se.backlog.EntryOf(w))
+	for _, res := range se.backlog.Reservations {
+		if res.GivesWay() && !res.IsPartialResume() {
+			list = append(list, se.backlog.EntryOf(res))
 		}
 	}
 	slices.SortFunc(list, record.CompareEntries)
 	for _, e := range list {
-		w := e.Rep.Reserved
+		res := e.Rep.Reserved
 		switch {
-		case w == nil: // one before it was given its nodes
+		case res == nil: // one before it was given its nodes
 			continue
 		case se.backlog.ReservedGangs(se.backlog.Due.SizeOf(e.Bucket.Shape)) > se.state.Config.Policy.ReservedGangs:
 			continue // by now the policy allows fewer
@@ -251,17 +251,17 @@ func (se *Search) renew() {
 			continue // it is no plan that it lacks, and it may not hold nodes for as long as that lasts
 		}
 		before := agenda.Never
-		if w.From > se.state.Now {
-			before = w.From
+		if res.From > se.state.Now {
+			before = res.From
 		}
 		at, nodes, ok := se.planBesideOthers(e, before)
 		switch {
 		case !ok, at >= before, at <= se.state.Now: // at once it would have started
-		case slices.Equal(nodes, w.Nodes), se.emptyBy(w) <= at:
-			se.date(w, at)
+		case slices.Equal(nodes, res.Nodes), se.emptyBy(res) <= at:
+			se.date(res, at)
 			se.agenda.SetAside()
 		case se.backlog.MaySetAside(nodes):
-			se.backlog.EndReservation(w)
+			se.backlog.EndReservation(res)
 			se.setAside(e, at, nodes)
 		}
 	}
@@ -269,10 +269,10 @@ func (se *Search) renew() {
 
 // emptyBy is when nothing is expected to run on the nodes of a reservation any more; never: they
 // are set aside for others too, or more has to be empty.
-func (se *Search) emptyBy(w *record.Reservation) berth.Time {
+func (se *Search) emptyBy(res *record.Reservation) berth.Time {
 	at := se.state.Now
-	for _, n := range w.Nodes {
-		if len(n.Reservations) > 1 || w.Rep.Job.Spec.Topology.Exclusive != "" {
+	for _, n := range res.Nodes {
+		if len(n.Reservations) > 1 || res.Rep.Job.Spec.Topology.Exclusive != "" {
 			return agenda.Never
 		}
 		for _, m := range n.Members {
@@ -300,12 +300,12 @@ func (se *Search) planBesideOthers(e *record.Entry, before berth.Time) (at berth
 		nodes = slices.Compact(nodes)
 		intime := true
 		for _, n := range nodes {
-			for _, w := range n.Reservations {
+			for _, res := range n.Reservations {
 				switch {
-				case w.IsExclusive() && w.Rep != e.Rep: // it is over when its gang is
-					at = max(at, se.state.ExpectedEnd(w.Rep))
-				case !se.backlog.Admits(w, e.Rep, agenda.Never) && !w.IsAwaited():
-					intime = intime && ends && se.backlog.LeavesBefore(w, e.Rep, at.Add(length))
+				case res.IsExclusive() && res.Rep != e.Rep: // it is over when its gang is
+					at = max(at, se.state.ExpectedEnd(res.Rep))
+				case !se.backlog.Admits(res, e.Rep, agenda.Never) && !res.IsAwaited():
+					intime = intime && ends && se.backlog.LeavesBefore(res, e.Rep, at.Add(length))
 				}
 			}
 		}
@@ -322,11 +322,11 @@ func (se *Search) planBesideOthers(e *record.Entry, before berth.Time) (at berth
 // too, and nodes that are to be left no sooner than at an instant.
 func (se *Search) Wherever(e *record.Entry, until berth.Time) *gang.Request {
 	s := e.Bucket.Shape
-	return se.state.Widen(s.Spec.Groups, &s.Minimum, func(w *record.Reservation) bool {
-		if w.IsAwaited() && w.Rep != e.Rep {
-			return !w.IsPlanned() && se.mayEnd(e.Rep, w.Rep)
+	return se.state.Widen(s.Spec.Groups, &s.Minimum, func(res *record.Reservation) bool {
+		if res.IsAwaited() && res.Rep != e.Rep {
+			return !res.IsPlanned() && se.mayEnd(e.Rep, res.Rep)
 		}
-		return se.backlog.Admits(w, e.Rep, agenda.Never) && !w.IsBackoff() || w.IsExclusive() && w.Rep.EndsAt != 0 || w.IsAdvance() && se.backlog.LeavesBefore(w, e.Rep, until)
+		return se.backlog.Admits(res, e.Rep, agenda.Never) && !res.IsBackoff() || res.IsExclusive() && res.Rep.EndsAt != 0 || res.IsAdvance() && se.backlog.LeavesBefore(res, e.Rep, until)
 	})
 }
 
@@ -360,18 +360,18 @@ const vainAtMost = 16
 // holdsOn puts off, and does not end, the reservation of a gang that waits for long, a few times:
 // in the pass that ends it others would take what is free, and the gang might starve. It reports
 // whether it did.
-func (se *Search) holdsOn(w *record.Reservation) bool {
-	if !w.GivesWay() || w.IsPartialResume() || !se.state.WaitsLong(w.Rep) || w.Rep.Reserve.Get().Vain >= vainAtMost {
+func (se *Search) holdsOn(res *record.Reservation) bool {
+	if !res.GivesWay() || res.IsPartialResume() || !se.state.WaitsLong(res.Rep) || res.Rep.Reserve.Get().Vain >= vainAtMost {
 		return false
 	}
-	at := se.emptyBy(w)
+	at := se.emptyBy(res)
 	if at <= se.state.Now || at == agenda.Never {
 		return false
 	}
-	w.Rep.Reserve.Note().Vain++
+	res.Rep.Reserve.Note().Vain++
 	// What is late is expected to be as late again: without a bound the age of the world would
 	// double.
-	se.date(w, min(at, se.state.Now.Add(se.state.Config.Policy.AssumedRuntime)))
+	se.date(res, min(at, se.state.Now.Add(se.state.Config.Policy.AssumedRuntime)))
 	se.agenda.SetAside()
 	return true
 }
@@ -379,20 +379,20 @@ func (se *Search) holdsOn(w *record.Reservation) bool {
 // EndReservations ends what is over.
 func (se *Search) EndReservations() {
 	for i := 0; i < len(se.backlog.Reservations); {
-		w := se.backlog.Reservations[i]
-		if w.Until > se.state.Now || se.holdsOn(w) {
+		res := se.backlog.Reservations[i]
+		if res.Until > se.state.Now || se.holdsOn(res) {
 			i++
 			continue
 		}
-		if w.IsAwaited() {
+		if res.IsAwaited() {
 			se.state.Totals.ReservationsExpired++
-			if w.Rep.State == berth.ReplicaPending {
-				se.planLater(w.Rep)
+			if res.Rep.State == berth.ReplicaPending {
+				se.planLater(res.Rep)
 			}
-			if w.IsPlanned() {
-				se.FailBid(w.Rep)
+			if res.IsPlanned() {
+				se.FailBid(res.Rep)
 			}
 		}
-		se.backlog.EndReservation(w)
+		se.backlog.EndReservation(res)
 	}
 }

@@ -17,9 +17,9 @@ func (se *Search) ServeReserved() {
 	}
 	se.freed = len(se.state.FreedNodes) > 0
 	var list []*record.Entry
-	for _, w := range se.backlog.Reservations {
-		if w.IsAwaited() {
-			list = append(list, se.backlog.EntryOf(w))
+	for _, res := range se.backlog.Reservations {
+		if res.IsAwaited() {
+			list = append(list, se.backlog.EntryOf(res))
 		}
 	}
 	slices.SortFunc(list, record.CompareEntries)
@@ -27,16 +27,16 @@ func (se *Search) ServeReserved() {
 	untried := map[*record.Queue][]*record.Bucket{} // as long as nothing changes
 	for _, e := range list {
 		left := false
-		if w := e.Rep.Reserved; w != nil && se.anyTaker(w, untried) {
+		if res := e.Rep.Reserved; res != nil && se.anyTaker(res, untried) {
 			clear(untried)
-			budget, left = se.serveTakers(w, budget)
+			budget, left = se.serveTakers(res, budget)
 		}
-		switch w := e.Rep.Reserved; {
+		switch res := e.Rep.Reserved; {
 		case left: // they come first, in the next pass
 			se.agenda.LeaveTakers()
-		case w == nil: // one that was placed before took its nodes
-		case w.IsPlanned() && !se.mayServe(e):
-		case w.IsPlanned():
+		case res == nil: // one that was placed before took its nodes
+		case res.IsPlanned() && !se.mayServe(e):
+		case res.IsPlanned():
 			clear(untried)
 			se.backlog.WithoutEarmark(e.Rep, func() { se.serveBeneficiary(e) })
 		default:
@@ -49,26 +49,26 @@ func (se *Search) ServeReserved() {
 
 // anyTaker reports whether serveTakers may have something to try. Where nothing has become free,
 // those are buckets yet to be tried, which are noted by queue as long as nothing changes.
-func (se *Search) anyTaker(w *record.Reservation, untried map[*record.Queue][]*record.Bucket) bool {
+func (se *Search) anyTaker(res *record.Reservation, untried map[*record.Queue][]*record.Bucket) bool {
 	if len(se.state.FreedNodes) > 0 {
 		return true
 	}
-	q := se.books.Queues[w.Rep.Job.Queue]
+	q := se.books.Queues[res.Rep.Job.Queue]
 	list, known := untried[q]
 	if !known {
 		list = slices.DeleteFunc(slices.Clone(q.List), func(b *record.Bucket) bool { return !se.backlog.Untried(b) })
 		untried[q] = list
 	}
-	return slices.ContainsFunc(list, func(b *record.Bucket) bool { return se.backlog.Takes(b.Entries.Min(), w) })
+	return slices.ContainsFunc(list, func(b *record.Bucket) bool { return se.backlog.Takes(b.Entries.Min(), res) })
 }
 
 // serveTakers starts what waits in the queue of a gang and ranks above it, before the gang has its
 // place: what came while its victims stopped would else evict it from there. Other queues reclaim
 // afterwards what is theirs. It returns the rest of the budget of searches, and whether it was too
 // small for some of them, which stay fresh. O(buckets).
-func (se *Search) serveTakers(w *record.Reservation, budget int) (rest int, left bool) {
-	for _, b := range se.backlog.Takers(w) {
-		for b.Entries.Len() > 0 && se.backlog.Takes(b.Entries.Min(), w) && se.mayFitNow(b, w) {
+func (se *Search) serveTakers(res *record.Reservation, budget int) (rest int, left bool) {
+	for _, b := range se.backlog.Takers(res) {
+		for b.Entries.Len() > 0 && se.backlog.Takes(b.Entries.Min(), res) && se.mayFitNow(b, res) {
 			e := b.Entries.Min()
 			if budget == 0 {
 				se.backlog.Freshen(e)
@@ -87,8 +87,8 @@ func (se *Search) serveTakers(w *record.Reservation, budget int) (rest int, left
 
 // mayFitNow reports whether the first of a bucket has not been tried since it came, or since
 // something has become free on nodes that are set aside, or of use to it elsewhere.
-func (se *Search) mayFitNow(b *record.Bucket, w *record.Reservation) bool {
-	return se.backlog.Untried(b) || slices.ContainsFunc(w.Nodes, func(n *record.Node) bool { return n.Freed }) ||
+func (se *Search) mayFitNow(b *record.Bucket, res *record.Reservation) bool {
+	return se.backlog.Untried(b) || slices.ContainsFunc(res.Nodes, func(n *record.Node) bool { return n.Freed }) ||
 		slices.ContainsFunc(se.state.FreedNodes, func(n *record.Node) bool { return se.backlog.Helps(n, b.Shape) })
 }
 
@@ -114,14 +114,14 @@ func (se *Search) tryTaker(e *record.Entry) {
 // member of it fits in. Nodes that are set aside for others meanwhile are none the freer for it:
 // where it may take these by now, it starts as backfill, and an elastic gang with its minimum.
 func (se *Search) mayServe(e *record.Entry) bool {
-	w, s := e.Rep.Reserved, e.Bucket.Shape
+	res, s := e.Rep.Reserved, e.Bucket.Shape
 	se.state.Compile(s)
 	limited := e.Bucket.QuotaSlot >= 0 || s.Least.Product == quota.NoProduct // limits on one of several products are noted nowhere
-	if len(w.Plan.Victims) == 0 || s.LooksAround || se.agenda.QuotaFreed && limited {
+	if len(res.Plan.Victims) == 0 || s.LooksAround || se.agenda.QuotaFreed && limited {
 		return true
 	}
-	if se.books.Hold(w.Plan.Where) {
-		se.books.GiveBack(w.Plan.Where)
+	if se.books.Hold(res.Plan.Where) {
+		se.books.GiveBack(res.Plan.Where)
 		return true
 	}
 	return slices.ContainsFunc(se.state.FreedNodes, func(n *record.Node) bool {
@@ -140,18 +140,18 @@ func (se *Search) tryReserved(e *record.Entry) {
 // serveBeneficiary starts a beneficiary, on its planned nodes or elsewhere, as soon as it fits. A
 // plan that cannot come true any more is given up.
 func (se *Search) serveBeneficiary(e *record.Entry) {
-	w := e.Rep.Reserved
-	p := w.Plan
-	if se.takePlace(e, p, w.Kind.Cause()) {
+	res := e.Rep.Reserved
+	p := res.Plan
+	if se.takePlace(e, p, res.Kind.Cause()) {
 		return
 	}
 	if e.Grows {
 		se.tryPlanned(e, len(p.Where))
 	}
-	if e.Rep.Reserved == w {
+	if e.Rep.Reserved == res {
 		se.tryReserved(e)
 	}
-	if e.Rep.Reserved != w || len(p.Victims) > 0 || se.state.LeavingFrom(w) {
+	if e.Rep.Reserved != res || len(p.Victims) > 0 || se.state.LeavingFrom(res) {
 		return
 	}
 	if se.state.Leaving.Len() > 0 && se.books.Hold(p.Where) { // it is quota that it waits for, which others hold yet
@@ -159,7 +159,7 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 		return
 	}
 	se.FailBid(e.Rep)
-	se.backlog.EndDisplaced(w)
+	se.backlog.EndDisplaced(res)
 }
 
 // takePlace starts the beneficiary of a preemption where it was planned, if all of that is

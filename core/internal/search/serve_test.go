@@ -61,13 +61,13 @@ func TestTheInstantOfAReservationOnlyMovesForward(t *testing.T) {
 	rep := m.Wait(roomtest.Job("large", "a", 2, 8))
 	require.Empty(t, serve(m))
 	from := m.State.Now.Add(2 * berth.Hour)
-	w := m.Reserve(rep, from, "n1", "n2")
+	res := m.Reserve(rep, from, "n1", "n2")
 	require.Empty(t, serve(m))
-	require.Equal(t, from, w.From)
+	require.Equal(t, from, res.From)
 	m.Later(90 * berth.Minute)
 	m.Finished(first)
 	require.Empty(t, serve(m))
-	require.Equal(t, m.State.Now.Add(30*berth.Minute), w.From, "the second is late by 30 minutes, and gets as many again")
+	require.Equal(t, m.State.Now.Add(30*berth.Minute), res.From, "the second is late by 30 minutes, and gets as many again")
 }
 
 // plan is a full fleet with a gang that has the place of a victim planned.

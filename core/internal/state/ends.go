@@ -144,9 +144,9 @@ func (st *State) GoneIn(p record.Piece) berth.Duration {
 
 // ClearFrom is from when nothing that is to go holds anything on the nodes of a reservation, and
 // not before it begins.
-func (st *State) ClearFrom(w *record.Reservation) berth.Time {
-	at := w.From
-	for _, n := range w.Nodes {
+func (st *State) ClearFrom(res *record.Reservation) berth.Time {
+	at := res.From
+	for _, n := range res.Nodes {
 		for _, m := range n.Members {
 			if st.goes(m) {
 				at = max(at, st.GoneBy(m.Rep))

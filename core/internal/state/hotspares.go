@@ -45,7 +45,7 @@ func (st *State) CountAs(n *record.Node, sound bool) {
 // node becomes free.
 func (st *State) MayStandBy(n *record.Node) bool {
 	return len(n.Members) == 0 && n.Sound() &&
-		!slices.ContainsFunc(n.Reservations, func(w *record.Reservation) bool { return !w.GivesWay() || st.MaySpare(w.Rep) }) &&
+		!slices.ContainsFunc(n.Reservations, func(res *record.Reservation) bool { return !res.GivesWay() || st.MaySpare(res.Rep) }) &&
 		!slices.ContainsFunc(n.GPUs, func(r values.Rare[record.GPUState]) bool {
 			g := r.Get()
 			return g.Unknown() || g.Order() != nil || g.GPUHold != nil

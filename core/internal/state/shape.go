@@ -315,7 +315,7 @@ func (st *State) Widen(groups []berth.Group, r *gang.Request, open func(*record.
 	if !st.agenda.AnySetAside() {
 		return r
 	}
-	closed := func(w *record.Reservation) bool { return !open(w) }
+	closed := func(res *record.Reservation) bool { return !open(res) }
 	wider := *r
 	wider.Groups = slices.Clone(r.Groups)
 	for i := range wider.Groups {

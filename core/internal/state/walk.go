@@ -103,8 +103,8 @@ func (st *State) DeferBid(rep *record.Replica, doublings int) berth.Time {
 
 // LeavingFrom reports whether something that is to go holds something on the nodes of a
 // reservation.
-func (st *State) LeavingFrom(w *record.Reservation) bool {
-	return slices.ContainsFunc(w.Nodes, func(n *record.Node) bool {
+func (st *State) LeavingFrom(res *record.Reservation) bool {
+	return slices.ContainsFunc(res.Nodes, func(n *record.Node) bool {
 		return slices.ContainsFunc(n.Members, st.goes)
 	})
 }

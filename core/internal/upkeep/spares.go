@@ -68,7 +68,7 @@ func (u *Upkeep) releaseSpares(p *record.SparePool) {
 		if len(n.Members) > 0 {
 			u.state.Totals.HotSparesUsed++
 			u.leaveSpares(n, record.SpareUsed)
-		} else if !n.Sound() || slices.ContainsFunc(n.Reservations, func(w *record.Reservation) bool { return w.IsAdvance() || w.IsExclusive() }) {
+		} else if !n.Sound() || slices.ContainsFunc(n.Reservations, func(res *record.Reservation) bool { return res.IsAdvance() || res.IsExclusive() }) {
 			u.leaveSpares(n, record.SpareLetGo)
 		}
 	}

@@ -38,11 +38,11 @@ func watched(m *roomtest.Machine) (ids []berth.NodeID) {
 	return ids
 }
 
-func aside(w *record.Reservation) []berth.NodeID {
-	if w == nil {
+func aside(res *record.Reservation) []berth.NodeID {
+	if res == nil {
 		return nil
 	}
-	return w.NodeIDs()
+	return res.NodeIDs()
 }
 
 // Invariant 1: the watched nodes are those in quarantine or in burn-in, in order of name.

@@ -38,8 +38,8 @@ func (r *Replies) NewSearch(v *Victims, e *record.Entry) *Search {
 	v.state.Compile(s)
 	t := &Search{victims: v, Rep: e.Rep, Queue: e.Rep.Job.Queue, Asked: s.Least}
 	open, key := t.open(&s.Spec, v.state.EndIfStarted(e.Rep, v.state.Now)), opening{shape: s}
-	for i, w := range aside {
-		if open(w) {
+	for i, res := range aside {
+		if open(res) {
 			key.open |= 1 << i
 		}
 	}

@@ -122,11 +122,11 @@ func (v *Victims) newSearch(t Search, spec *record.ShapeSpec, r *gang.Request, a
 // open tells what a search may use of what is set aside.
 func (t *Search) open(spec *record.ShapeSpec, until berth.Time) func(*record.Reservation) bool {
 	exclusive := spec.Topology.Exclusive != ""
-	return func(w *record.Reservation) bool {
-		if w.IsPlanned() && w.Rep != t.Rep {
-			return !exclusive && w.Rep.Job.Spec.Topology.Exclusive == ""
+	return func(res *record.Reservation) bool {
+		if res.IsPlanned() && res.Rep != t.Rep {
+			return !exclusive && res.Rep.Job.Spec.Topology.Exclusive == ""
 		}
-		return t.victims.backlog.Admits(w, t.Rep, until) && !(t.grows && w.IsSpares())
+		return t.victims.backlog.Admits(res, t.Rep, until) && !(t.grows && res.IsSpares())
 	}
 }
 
