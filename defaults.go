@@ -1,6 +1,9 @@
 package berth
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Off switches off what a field of a [Policy] is about. In JSON it is "off" for a span and -1 for a
 // number.
@@ -45,6 +48,8 @@ func (p Policy) WithDefaults() Policy {
 	(&filling{zeroIsOff: p.ZeroIsOff}).policy(&p)
 	p.ZeroIsOff = false
 	p.Preemption.Grace = slices.Clone(p.Preemption.Grace)
+	p.Preemption.Queues = slices.Clone(p.Preemption.Queues)
+	slices.SortFunc(p.Preemption.Queues, func(a, b QueuePreemption) int { return cmp.Compare(a.Queue, b.Queue) })
 	p.HotSpares = slices.Clone(p.HotSpares)
 	for i := range p.HotSpares {
 		setOff(&p.HotSpares[i].NodesMilli)
@@ -108,6 +113,7 @@ func (f *filling) policy(p *Policy) {
 
 func (f *filling) preemption(p *Preemption) {
 	setOff(&p.MinRuntime)
+	fillOrOff(f, &p.MaxMinRuntime, Day)
 	fillOrOff(f, &p.MaxRatio, 16)
 	fillOrOff(f, &p.GuaranteeWithin, Day)
 	fill(f, "preemption.checkpointTimeout", &p.CheckpointTimeout, 5*Minute)

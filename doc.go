@@ -429,12 +429,13 @@
 // it has done: for another queue it goes only then, or for a job of a higher class, unless
 // Preemption.StopUnsaved says otherwise.
 //
-// [Preemption] damps preemptions by four means. A job runs for MinRuntime at least, and a
-// victim for a Cooldown longer, twice as long each time. A RateLimit bounds evictions in the
-// fleet, a QueueRateLimit those of each queue; jobs that wait for a rate are served in policy
-// order, at the instant at which the rate lets them. And a Grace bounds how long a class may
-// take to write a checkpoint. Rate limits delay even a queue that takes its guarantee back; a
-// cooldown does not.
+// [Preemption] damps preemptions by four means. A job runs for MinRuntime at least, which the
+// policy says for all queues or for single ones, and a job for itself as far as MaxMinRuntime
+// lets it; a victim runs for a Cooldown longer, twice as long each time. A RateLimit bounds
+// evictions in the fleet, a QueueRateLimit those of each queue; jobs that wait for a rate are
+// served in policy order, at the instant at which the rate lets them. And a Grace bounds how
+// long a class may take to write a checkpoint. Rate limits delay even a queue that takes its
+// guarantee back; a cooldown does not.
 //
 // # Drains and moves
 //

@@ -36,8 +36,8 @@ type Job struct {
 	SameLabels []string `json:"sameLabels,omitempty"`
 	// Service makes the job a service.
 	Service *Service `json:"service,omitempty"`
-	// MinRuntime before the job may be evicted; see also [Preemption]. It does not protect a
-	// surplus.
+	// MinRuntime before the job may be evicted, as far as Preemption.MaxMinRuntime lets it count;
+	// see also [Preemption]. It does not protect a surplus.
 	MinRuntime Duration `json:"minRuntime,omitempty"`
 	// NonPreemptible: the job is never evicted for another, and not moved for another; drains, lost
 	// hardware and its own time limit stop it all the same. It starts only if its GPUs fit into the

@@ -36,6 +36,12 @@ type Preemption struct {
 	// MinRuntime is how long a job runs at least before it is evicted; Job.MinRuntime counts
 	// if it is longer. Default: Off, not at all.
 	MinRuntime Duration `json:"minRuntime,omitempty"`
+	// MaxMinRuntime is the most of a Job.MinRuntime that counts, so that no submitter keeps others
+	// from what they are guaranteed for longer. It does not bind MinRuntime, here or in Queues.
+	// Default 24 hours; Off: no bound.
+	MaxMinRuntime Duration `json:"maxMinRuntime,omitempty"`
+	// Queues says so for single queues.
+	Queues []QueuePreemption `json:"queues,omitempty"`
 	// MaxRatio is how many GPUs a victim, or a segment of one that goes on, may hold at the
 	// most for each GPU that the beneficiary asks for, so that a small job never stops a large
 	// gang. It binds neither a queue that has waited for its guarantee for GuaranteeWithin nor a
@@ -121,6 +127,15 @@ type Grace struct {
 	Timeout Duration `json:"timeout"`
 }
 
+// A QueuePreemption says for how long the jobs of a queue run at least.
+type QueuePreemption struct {
+	// Queue that this holds for, and for all queues below it but those that are named themselves,
+	// and the ones below these. One that does not exist yet counts from when it does.
+	Queue QueueID `json:"queue"`
+	// MinRuntime takes the place of Preemption.MinRuntime; zero: not at all.
+	MinRuntime Duration `json:"minRuntime"`
+}
+
 // checkHysteresis refuses rates, graces and a cooldown that make no sense.
 func (p *Preemption) checkHysteresis() *Error {
 	for _, f := range []struct {
@@ -146,7 +161,35 @@ func (p *Preemption) checkHysteresis() *Error {
 	if err := checkOptional("guaranteeWithin", p.GuaranteeWithin); err != nil {
 		return err
 	}
+	if err := checkOptional("maxMinRuntime", p.MaxMinRuntime); err != nil {
+		return err
+	}
+	if err := p.checkQueues(); err != nil {
+		return err
+	}
 	return checkOptional("cooldown", p.Cooldown)
+}
+
+// checkQueues refuses a queue that comes twice, and what cannot be a span.
+func (p *Preemption) checkQueues() *Error {
+	if len(p.Queues) > limits.MaxQueuePreemptions {
+		return refuse(ErrLimit, "queues", fmt.Sprintf("%d exceed %d", len(p.Queues), limits.MaxQueuePreemptions))
+	}
+	seen := make(map[QueueID]bool, len(p.Queues))
+	for i, q := range p.Queues {
+		field := errtext.Index("queues", i)
+		if err := checkName(string(q.Queue)); err != nil {
+			return err.in(field + ".queue")
+		}
+		if seen[q.Queue] {
+			return refuse(ErrDuplicate, field+".queue", fmt.Sprintf("%s comes twice", errtext.Short(string(q.Queue))))
+		}
+		seen[q.Queue] = true
+		if err := checkSpan(q.MinRuntime); err != nil {
+			return err.in(field + ".minRuntime")
+		}
+	}
+	return nil
 }
 
 func (r RateLimit) check() *Error {

@@ -128,7 +128,7 @@ func inForce(p berth.Policy) berth.Policy {
 		for _, count := range []*int{&p.ReservedGangs, &p.RuntimeSamples, &p.Stretch, &p.Preemption.MaxRatio, &w.WaitMilli} {
 			*count = cmp.Or(*count, berth.Off)
 		}
-		for _, span := range []*berth.Duration{&p.Preemption.Cooldown, &p.Preemption.GuaranteeWithin, &w.Interactive, &w.LatencyCritical, &w.Turn, &w.Queueing} {
+		for _, span := range []*berth.Duration{&p.Preemption.Cooldown, &p.Preemption.GuaranteeWithin, &p.Preemption.MaxMinRuntime, &w.Interactive, &w.LatencyCritical, &w.Turn, &w.Queueing} {
 			*span = cmp.Or(*span, berth.Off)
 		}
 	}

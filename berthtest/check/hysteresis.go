@@ -24,6 +24,7 @@ type calm struct {
 // inForceHysteresis fills in the defaults that the comments of berth.Preemption and
 // berth.GainPolicy state.
 func inForceHysteresis(p berth.Preemption) berth.Preemption {
+	p.MaxMinRuntime = cmp.Or(p.MaxMinRuntime, 24*berth.Hour)
 	p.Cooldown = max(0, cmp.Or(p.Cooldown, 5*berth.Minute))
 	w := &p.Gain
 	w.Interactive = max(0, cmp.Or(w.Interactive, berth.Hour))
@@ -48,7 +49,27 @@ func (c *Checker) grace(rep *replica) berth.Duration {
 // tooYoung reports whether a replica has not run for as long as it may at least, whatever
 // the beneficiary.
 func (c *Checker) tooYoung(rep *replica) bool {
-	return c.now < rep.started.Add(max(rep.job.spec.MinRuntime, c.policy.Preemption.MinRuntime))
+	return c.now < rep.started.Add(c.leastRun(rep))
+}
+
+// leastRun is for how long a replica may run at least: as the policy says for its queue or the
+// nearest one above that is named, or for all; longer if its job says so, up to the policy's bound.
+func (c *Checker) leastRun(rep *replica) berth.Duration {
+	p := &c.policy.Preemption
+	least, named := p.MinRuntime, false
+	for q := rep.job.queue; q != nil && !named; q = q.parent {
+		for _, entry := range p.Queues {
+			if entry.Queue == q.spec.Name {
+				least, named = entry.MinRuntime, true
+				c.saw("ran for the least time of a queue")
+			}
+		}
+	}
+	own := rep.job.spec.MinRuntime
+	if p.MaxMinRuntime >= 0 && own > p.MaxMinRuntime {
+		own = p.MaxMinRuntime
+	}
+	return max(own, least)
 }
 
 // inCooldown reports whether a replica is within its minimum run time or cooldown. A beneficiary
@@ -58,7 +79,7 @@ func (c *Checker) inCooldown(rep *replica) bool {
 	for range min(rep.evicted, 4) - 1 {
 		cooldown *= 2
 	}
-	least := max(rep.job.spec.MinRuntime, c.policy.Preemption.MinRuntime) + cooldown
+	least := c.leastRun(rep) + cooldown
 	return rep.evicted > 0 && c.now < rep.started.Add(least)
 }
 

@@ -97,6 +97,7 @@
 //	       reserved-gangs= reservation-timeout= assumed-runtime= runtime-samples=32
 //	       backfill-budget= half-life=
 //	       preemption=on|reclaim|off min-run= checkpoint-timeout= max-ratio=
+//	       max-min-run=24h|off queue-min-run=QUEUE:1h|QUEUE:0s
 //	       guarantee-within=24h|off stop-unsaved=yes
 //	       grace=batch:10m|interactive:1m cooldown=5m|off rate=3/1h queue-rate=1/1h
 //	       ignore-cost=yes gain-turn=10m|off gain-wait=1.5 gain-interactive=1h|off

@@ -13,7 +13,7 @@ func (a *arguments) preemption() berth.Preemption {
 	p := berth.Preemption{
 		MinRuntime: a.span("min-run"), CheckpointTimeout: a.span("checkpoint-timeout"),
 		MaxRatio: a.integer("max-ratio", 0), Cooldown: a.spanOrOff("cooldown"),
-		GuaranteeWithin: a.spanOrOff("guarantee-within"), StopUnsaved: a.yes("stop-unsaved"),
+		GuaranteeWithin: a.spanOrOff("guarantee-within"), MaxMinRuntime: a.spanOrOff("max-min-run"), StopUnsaved: a.yes("stop-unsaved"),
 		RateLimit: a.rate("rate"), QueueRateLimit: a.rate("queue-rate"),
 		Gain: berth.GainPolicy{
 			IgnoreCost: a.yes("ignore-cost"), Turn: a.spanOrOff("gain-turn"), WaitMilli: int(a.milli("gain-wait", 0)),
@@ -33,6 +33,14 @@ func (a *arguments) preemption() berth.Preemption {
 			a.fail("grace=%s: %v", pair, err)
 		}
 		p.Grace = append(p.Grace, berth.Grace{Class: class, Timeout: timeout})
+	}
+	for _, pair := range a.list("queue-min-run") {
+		name, text, _ := strings.Cut(pair, ":")
+		least, err := parseSpan(text)
+		if err != nil {
+			a.fail("queue-min-run=%s: %v", pair, err)
+		}
+		p.Queues = append(p.Queues, berth.QueuePreemption{Queue: berth.QueueID(name), MinRuntime: least})
 	}
 	return p
 }

@@ -53,7 +53,7 @@ func mayBeOff(p *berth.Policy) (counts []*int, spans []*berth.Duration) {
 	w := &p.Preemption.Gain
 	return []*int{&p.Stretch, &p.ReservedGangs, &p.RuntimeSamples, &p.Preemption.MaxRatio, &w.WaitMilli, &p.Health.Losses},
 		[]*berth.Duration{
-			&p.UsageHalfLife, &p.Preemption.MinRuntime, &p.Preemption.GuaranteeWithin, &p.Preemption.Cooldown,
+			&p.UsageHalfLife, &p.Preemption.MinRuntime, &p.Preemption.GuaranteeWithin, &p.Preemption.MaxMinRuntime, &p.Preemption.Cooldown,
 			&w.Interactive, &w.LatencyCritical, &w.Turn, &w.Queueing, &p.Health.BurnIn,
 		}
 }

@@ -25,7 +25,8 @@ func Policy() berth.Policy {
 		PassBudget: 1000, Locality: berth.LocalityLoose, Stretch: 3, ReserveAfter: berth.Minute, ReservedGangs: 3, ReservationTimeout: berth.Hour,
 		AssumedRuntime: berth.Day, RuntimeSamples: 8, BackfillBudget: 100, UsageHalfLife: berth.Day,
 		Preemption: berth.Preemption{
-			Mode: berth.PreemptionReclaim, MinRuntime: berth.Second, MaxRatio: 8, GuaranteeWithin: berth.Hour, StopUnsaved: true, CheckpointTimeout: berth.Minute,
+			Mode: berth.PreemptionReclaim, MinRuntime: berth.Second, MaxMinRuntime: berth.Hour, MaxRatio: 8, GuaranteeWithin: berth.Hour, StopUnsaved: true, CheckpointTimeout: berth.Minute,
+			Queues:   []berth.QueuePreemption{{Queue: "a", MinRuntime: berth.Minute}, {Queue: "team"}},
 			Grace:    []berth.Grace{{Class: berth.ClassInteractive, Timeout: berth.Second}, {Class: berth.ClassBatch, Timeout: berth.Minute}},
 			Cooldown: berth.Second, RateLimit: berth.RateLimit{Evictions: 5, Per: berth.Hour}, QueueRateLimit: berth.RateLimit{Evictions: 2, Per: berth.Hour},
 			Gain: berth.GainPolicy{IgnoreCost: true, Interactive: berth.Hour, LatencyCritical: berth.Day, Turn: berth.Minute, WaitMilli: 500, Queueing: berth.Minute},

@@ -12,7 +12,7 @@ import (
 
 // Check holds the places against what stands on the nodes on which nothing has changed since.
 func (p *Index) Check() error {
-	if p.minRuntime != p.state.Config.Policy.Preemption.MinRuntime {
+	if p.fresh || !p.protectionInForce().equal(p.protection) {
 		return nil // all of them are worked out anew
 	}
 	if err := p.checkRanks(); err != nil {

@@ -57,8 +57,9 @@ type Index struct {
 	byQueue [][]*tier         // by quota.QueueIndex
 	nodes   []nodePlaces      // by topology.NodeIndex
 	ends    *btree.BTreeG[ending]
-	// minRuntime is the policy's, as of the places.
-	minRuntime berth.Duration
+	// protection is the policy's, as of the places; fresh: there was none yet.
+	protection protection
+	fresh      bool
 	// Looked counts the places that were looked at, Weighed those that were weighed against others
 	// on their nodes, and Rebuilt the nodes of which the places were worked out anew.
 	Looked, Weighed, Rebuilt int
@@ -82,7 +83,7 @@ type Index struct {
 // New returns the index of an empty fleet.
 func New(state *state.State) *Index {
 	return &Index{
-		state: state, tiers: map[tierKey]*tier{}, minRuntime: -1, // so that all nodes are looked at
+		state: state, tiers: map[tierKey]*tier{}, fresh: true, // so that all nodes are looked at
 		ends: btree.NewG(16, func(a, b ending) bool {
 			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.node, b.node)) < 0
 		}),
@@ -133,6 +134,21 @@ type place struct {
 
 const none = math.MaxInt64
 
+// A protection is what of the policy protects what runs.
+type protection struct {
+	least, most berth.Duration
+	queues      []berth.QueuePreemption
+}
+
+func (p *Index) protectionInForce() protection {
+	policy := &p.state.Config.Policy.Preemption
+	return protection{policy.MinRuntime, policy.MaxMinRuntime, policy.Queues}
+}
+
+func (p protection) equal(other protection) bool {
+	return p.least == other.least && p.most == other.most && slices.Equal(p.queues, other.queues)
+}
+
 // A nodePlaces is where the places of a node are.
 type nodePlaces struct {
 	refs  []ref
@@ -161,8 +177,8 @@ type draft struct {
 
 // Refresh brings the places of all nodes up to date on which something has changed.
 func (p *Index) Refresh() {
-	if least := p.state.Config.Policy.Preemption.MinRuntime; least != p.minRuntime {
-		p.minRuntime = least
+	if now := p.protectionInForce(); p.fresh || !now.equal(p.protection) {
+		p.protection, p.fresh = now, false
 		for i := range p.state.Nodes {
 			p.state.NoteChanged(topology.NodeIndex(i))
 		}
@@ -321,7 +337,7 @@ func (p *Index) isEvictable(rep *record.Replica) bool {
 
 // protectedUntil is until when a replica is protected from all.
 func (p *Index) protectedUntil(rep *record.Replica) berth.Time {
-	return rep.Started.Add(max(rep.Job.Spec.MinRuntime, p.minRuntime))
+	return rep.Started.Add(p.state.MinRuntimeOf(rep))
 }
 
 // add adds a member to a place. A gang on several nodes counts on each with what it holds there.

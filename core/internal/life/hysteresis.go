@@ -26,7 +26,7 @@ const (
 // reclaims its guarantee does not wait for the cooldown.
 func (l *Life) ProtectedUntil(rep *record.Replica, withinGuarantee bool) berth.Time {
 	p := &l.state.Config.Policy.Preemption
-	least := max(rep.Job.Spec.MinRuntime, p.MinRuntime)
+	least := l.state.MinRuntimeOf(rep)
 	if rep.Eviction.Get().Evictions > 0 && !withinGuarantee {
 		least += max(0, p.Cooldown) << min(rep.Eviction.Get().Evictions-1, maxDoublings)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/quota"
 )
 
 // graceFor is how long a job of a class has to write a checkpoint.
@@ -26,6 +27,34 @@ func graceFor(p *berth.Preemption, class berth.Class) berth.Duration {
 // GraceOf is how long a replica has to write a checkpoint.
 func (st *State) GraceOf(rep *record.Replica) berth.Duration {
 	return graceFor(&st.Config.Policy.Preemption, rep.Job.Spec.Class)
+}
+
+// MinRuntimeOf is for how long a replica runs at the least before it is evicted for any other.
+// O(1), or O(depth log Queues) where the policy names queues.
+func (st *State) MinRuntimeOf(rep *record.Replica) berth.Duration {
+	p, own := &st.Config.Policy.Preemption, rep.Job.Spec.MinRuntime
+	if p.MaxMinRuntime != berth.Off {
+		own = min(own, p.MaxMinRuntime)
+	}
+	return max(own, st.minRuntimeIn(rep.Job.Queue))
+}
+
+// minRuntimeIn is what the policy says for the nearest queue above one, itself included, that it
+// names, or else for all.
+func (st *State) minRuntimeIn(queue quota.QueueIndex) berth.Duration {
+	p := &st.Config.Policy.Preemption
+	if len(p.Queues) == 0 {
+		return p.MinRuntime
+	}
+	for ; queue > quota.RootQueue; queue = st.Quota.Parent(queue) {
+		at, named := slices.BinarySearchFunc(p.Queues, st.Quota.Name(queue), func(q berth.QueuePreemption, name berth.QueueID) int {
+			return cmp.Compare(q.Queue, name)
+		})
+		if named {
+			return p.Queues[at].MinRuntime
+		}
+	}
+	return p.MinRuntime
 }
 
 // EachNode calls a check for every node.

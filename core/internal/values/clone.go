@@ -17,6 +17,7 @@ func CloneConfig(c berth.Config) berth.Config {
 	c.Fabric.Oversubscription = slices.Clone(c.Fabric.Oversubscription)
 	c.Policy.HotSpares = slices.Clone(c.Policy.HotSpares)
 	c.Policy.Preemption.Grace = slices.Clone(c.Policy.Preemption.Grace)
+	c.Policy.Preemption.Queues = slices.Clone(c.Policy.Preemption.Queues)
 	c.Policy.Geometry = slices.Clone(c.Policy.Geometry)
 	for i := range c.Policy.Geometry {
 		c.Policy.Geometry[i].Layout = slices.Clone(c.Policy.Geometry[i].Layout)
