@@ -32,7 +32,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"moon"}, `no experiment "moon"`},
 		{[]string{"philly"}, "-file is missing: philly_jobs_sia.csv.gz"},
 		{[]string{"philly", "-file", "x", "-gpus", "7"}, "-gpus: 7 is not between"},
-		{[]string{"philly", "-file", "x", "-policies", "best"}, `there is no "best"; there are FIFO, EASY, LAS, cells, berth`},
+		{[]string{"philly", "-file", "x", "-policies", "best"}, `there is no "best"; there are FIFO, EASY, LAS, cells, berth, untold`},
 		{[]string{"cases"}, "-file is missing"},
 		{[]string{"cases", "stray"}, `"stray" is no flag`},
 		{[]string{"optimum", "-unknown"}, "berthbench optimum: there is no flag -unknown; -help lists all\n"},

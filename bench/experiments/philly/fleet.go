@@ -131,13 +131,12 @@ type lifePart struct {
 }
 
 func (b *experiment) playPart(p *policy, w *life.Workload, bar *report.Progress) (lifePart, error) {
-	shares := b.sharesOf(w)
-	scheduler, err := p.make(shares)
+	scheduler, err := p.make(b.sharesOf(w))
 	if err != nil {
 		return lifePart{}, err
 	}
-	if p.name == own {
-		w = byKind(w, shares)
+	if p.untold {
+		w = untold(w)
 	}
 	moved, end := bar.Follow(), berth.Time(0).Add(b.length)
 	options := life.Options{Progress: func(now berth.Time) { moved(min(now, end)) }}
@@ -147,9 +146,6 @@ func (b *experiment) playPart(p *policy, w *life.Workload, bar *report.Progress)
 	book, speed, err := life.Play(scheduler, w, options)
 	if err != nil {
 		return lifePart{}, fmt.Errorf("%s: %w", p.name, err)
-	}
-	if p.name == own {
-		joinKinds(book)
 	}
 	moved(end)
 	return lifePart{book, speed}, nil
@@ -162,21 +158,27 @@ func (b *experiment) sharesOf(w *life.Workload) []life.Share {
 	})
 }
 
-// untold plays the trace under the core as if no job told its run time, and counts how many run for
-// about as long as is assumed, or as the core learns.
-func (b *experiment) untold() (*study.Table, error) {
-	scheduler, err := core.New(berth.Config{Levels: []string{rack}, Policy: berth.Policy{ReservedGangs: berth.Off, Preemption: berth.Preemption{Mode: berth.PreemptionOff}}})
-	if err != nil {
-		return nil, err
-	}
-	w, seen := *b.whole, life.Foresee(scheduler)
+// untold is a workload of which no job tells its run time.
+func untold(of *life.Workload) *life.Workload {
+	w := *of
 	w.Jobs = slices.Clone(w.Jobs)
 	for i := range w.Jobs {
 		e := w.Jobs[i].Event.(berth.JobSubmitted)
 		e.Job.ExpectedRuntime = 0
 		w.Jobs[i].Event = e
 	}
-	if _, _, err := life.Play(seen, &w, life.Options{}); err != nil {
+	return &w
+}
+
+// foreseen plays the trace under the core as if no job told its run time, and counts how many run for
+// about as long as is assumed, or as the core learns.
+func (b *experiment) foreseen() (*study.Table, error) {
+	scheduler, err := core.New(berth.Config{Levels: []string{rack}, Policy: berth.Policy{ReservedGangs: berth.Off, Preemption: berth.Preemption{Mode: berth.PreemptionOff}}})
+	if err != nil {
+		return nil, err
+	}
+	seen := life.Foresee(scheduler)
+	if _, _, err := life.Play(seen, untold(b.whole), life.Options{}); err != nil {
 		return nil, err
 	}
 	t := study.NewTable("Jobs that run for half to twice as long as expected if no job tells its run time, %", "as assumed", "as learned")

@@ -25,9 +25,9 @@ clusters, over three months. Arrivals and run times are as recorded.
   EASY      the same with backfill around a reservation for the first (Lifka 1995)
   LAS       least attained service, with preemption (Tiresias, NSDI 2019)
   cells     virtual private clusters of buddy cells, and opportunists (HiveD, OSDI 2020)
-  berth     the core: for each virtual cluster a queue for each kind of node, which is guaranteed
-            what its share has of these; all of it is lent, and taken back by checkpoint, with
-            reservations and backfill; what runs is moved where that makes room in one piece
+  berth     the core as it comes: a queue for each virtual cluster, with its share guaranteed; all
+            of that is lent, and taken back by checkpoint, with reservations and backfill
+  untold    the same where no job tells how long it will run: what the core learns has to do
 
 Package bench/baseline defines the first four exactly. Each is also played in private: every
 virtual cluster by itself, on the nodes of its share, under the same policy.
@@ -38,8 +38,8 @@ others in nodes of eight, in racks of eight; a rack is an InfiniBand domain. -gp
 which says how long the queues are: the trace asks for 550 GPUs on average in its eight busy
 weeks, and for 1,243 at the most. Shares are ours too: whole nodes, enough for the largest job of
 each virtual cluster, and the rest in proportion to its GPU time. Jobs of up to eight GPUs need
-one node, larger ones whole nodes, of one rack if one has room. Everybody knows how long jobs
-will run. All jobs can write a checkpoint when they are asked, in a minute, and need another to
+one node, larger ones whole nodes, of one rack if one has room. All policies but the last are told
+how long jobs will run, exactly. All jobs can write a checkpoint when they are asked, in a minute, and need another to
 go on.
 
 The wait of a job is from its submission to its first start. Its delay is all the time in which
@@ -185,11 +185,17 @@ func (b *experiment) Play(ctx context.Context) ([][]*run, error) {
 // Verdict asks whether sharing makes somebody wait under berth.
 func (b *experiment) Verdict(out *study.Printer, runs [][]*run) (wrong []string) {
 	for p := range b.policies {
-		if b.policies[p].name != own {
-			continue
-		}
-		if wrong = b.broken(runs[p]); len(wrong) == 0 {
-			out.Note("Under %s no virtual cluster waits longer than its private share would have had it wait.", own)
+		list := b.broken(runs[p])
+		switch name := b.policies[p].name; {
+		case name != own && name != learned:
+		case len(list) == 0:
+			out.Note("Under %s no virtual cluster waits longer than its private share would have had it wait.", name)
+		case name == own:
+			wrong = list
+		default:
+			for _, text := range list {
+				out.Note("Worse off: %s", text)
+			}
 		}
 	}
 	return wrong

@@ -17,23 +17,28 @@ type policy struct {
 	make func([]life.Share) (berth.Scheduler, error)
 	// checker that asserts what the policy promises.
 	checker func(berth.Config) *check.Checker
+	// untold: no job tells how long it will run.
+	untold bool
 }
 
-// own is the core's, and reference the one that others are compared with.
-const own, reference = "berth", "FIFO"
+// own is the core's, learned the core's where no run time is told, and reference the one that others
+// are compared with.
+const own, learned, reference = "berth", "untold", "FIFO"
 
 func policies() []policy {
 	base := func(name string, make func([]life.Share) baseline.Policy, fit baseline.Fit) policy {
 		return policy{name, func(shares []life.Share) (berth.Scheduler, error) {
 			return baseline.New(make(shares), fit), nil
-		}, check.NewForAnyPolicy}
+		}, check.NewForAnyPolicy, false}
 	}
+	asItComes := func([]life.Share) (berth.Scheduler, error) { return core.New(config()) }
 	return []policy{
 		base(reference, func([]life.Share) baseline.Policy { return baseline.FIFO{} }, baseline.BestFit),
 		base("EASY", func([]life.Share) baseline.Policy { return baseline.EASY{} }, baseline.BestFit),
 		base("LAS", func([]life.Share) baseline.Policy { return baseline.NewLAS() }, baseline.BestFit),
 		base("cells", cellsOfShares, baseline.Buddy),
-		{own, func([]life.Share) (berth.Scheduler, error) { return core.New(config()) }, check.New},
+		{own, asItComes, check.New, false},
+		{learned, asItComes, check.New, true},
 	}
 }
 
@@ -56,10 +61,5 @@ func cellsOfShares(shares []life.Share) baseline.Policy {
 	return baseline.NewCells(cells)
 }
 
-// config is the core as it is by default, but that it does not preempt within a queue, which
-// has jobs of one class and priority alone, and moves what runs where that makes room in one piece.
-func config() berth.Config {
-	return berth.Config{Levels: []string{rack}, Policy: berth.Policy{
-		Preemption: berth.Preemption{Mode: berth.PreemptionReclaim}, Defragmentation: berth.Defragmentation{Mode: berth.DefragmentationOn},
-	}}
-}
+// config is the core as it comes.
+func config() berth.Config { return berth.Config{Levels: []string{rack}} }

@@ -24,11 +24,11 @@ func (b *experiment) Report(out *study.Printer, runs [][]*run) error {
 	for p := range b.policies {
 		tables = append(tables, b.sharing(runs[p]))
 	}
-	untold, err := b.untold()
+	foreseen, err := b.foreseen()
 	if err != nil {
 		return err
 	}
-	for _, t := range append(tables, untold) {
+	for _, t := range append(tables, foreseen) {
 		if err := out.Print(t); err != nil {
 			return err
 		}
