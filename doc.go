@@ -211,14 +211,16 @@
 //
 // Package gang places a gang in the lowest topology domain that fits, there in the tightest,
 // and so that it breaks the fewest whole nodes and domains; nodes that are set aside come last,
-// and ties go to the smaller name. A [Topology] says what must hold and what would be good: a level
-// for the gang and for each group, nested segments (the tensor-parallel group on its island),
-// balance, spread, aligned rails, domains for itself. [Locality] is the dial between communication
-// and packing for what is left open. Inside a node that tells its Links, members get the GPUs that
-// reach each other best. Explain tells the [Bandwidth] that a placement is expected to give. A
-// group gets GPUs of one product, unless it sets MixProducts, and a gang one value of each label of
-// nodes in its SameLabels, such as the version of a driver: see [ProductFinding]. A node with
-// taints takes the members alone that tolerate them: see [Taint].
+// and ties go to the smaller name. A [Topology] says what must hold and what would be good: a
+// level for the gang and for each group, nested segments (the tensor-parallel group on its
+// island), balance, spread, aligned rails, domains for itself. [Locality] is the dial between
+// communication and packing for what is left open. Inside a node that tells its Links, members
+// get the GPUs that reach each other best. A gang that needs several nodes gets those of which
+// the NICs carry the most, if these hold all of it. Explain tells the [Bandwidth] that a
+// placement is expected to give. A group gets GPUs of one product, unless it sets MixProducts,
+// and a gang one value of each label of nodes in its SameLabels, such as the version of a
+// driver: see [ProductFinding]. A node with taints takes the members alone that tolerate them:
+// see [Taint].
 //
 // Jobs that ask for the same are one question: once it is answered with no, none of them is
 // looked at again until something changes that could help.

@@ -55,7 +55,9 @@ type Node struct {
 	CPUMilli int64 `json:"cpuMilli,omitempty"`
 	// MemoryMiB is the host memory that members may use.
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`
-	// NICs of the cluster network.
+	// NICs of the cluster network. A gang that needs several nodes goes to those of which the NICs
+	// carry the most together, if these hold all of it: it runs at the pace of the slowest. What a
+	// NIC, a link or a switch carries no more is told with [NodeUpdated].
 	NICs []NIC `json:"nics,omitempty"`
 	// Labels that selectors may ask for.
 	Labels map[string]string `json:"labels,omitempty"`
@@ -107,7 +109,7 @@ type NIC struct {
 	// Rail is the number of the rail the NIC is cabled to; left out where it is on none, or
 	// nobody knows.
 	Rail Ordinal `json:"rail,omitzero"`
-	// MbitPerSecond is the line rate.
+	// MbitPerSecond is the line rate, or what is left of it; 0: none, or not known.
 	MbitPerSecond int64 `json:"mbitPerSecond,omitempty"`
 	// NUMANode as in GPU.
 	NUMANode Ordinal `json:"numaNode,omitzero"`

@@ -173,11 +173,9 @@ func (f *Fleet) choices(r *Request, group int, variants []string) []choice {
 			if slices.ContainsFunc(list, func(c choice) bool { return c.kind == kind }) {
 				continue
 			}
-			c := choice{Group: *g, kind: kind}
-			c.Kinds, c.Classes = nil, g.ofKind(nil, kind)
-			c.Claim.Instances = slices.DeleteFunc(slices.Clone(g.Claim.Instances), func(p ClassProfile) bool {
-				return !slices.Contains(c.Classes, p.Class)
-			})
+			classes := g.ofKind(nil, kind)
+			c := choice{Group: g.Only(func(class topology.NodeClass) bool { return slices.Contains(classes, class) }), kind: kind}
+			c.Kinds = nil
 			list = append(list, c)
 		}
 	}

@@ -100,6 +100,7 @@
 //   - Align: the same GPUs, and so the same rails, on every node. Of all masks the one
 //     that takes the fewest nodes, then the one that leaves the fewest GPUs free on
 //     these, then the lowest.
+//   - Tiers: classes of nodes to be had if these hold all of the gang, before others.
 //   - Kinds: all members on nodes of one kind, such as one product. And for the gang, Variant:
 //     all members with GPUs on nodes that are alike, such as by the version of a driver.
 //

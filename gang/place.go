@@ -67,6 +67,7 @@ type search struct {
 	railCounts []int32
 	solver     solver
 	alike      alike
+	tiers      tiers
 
 	// What the visits of nodes are about, and what they found.
 	scope []int
@@ -116,6 +117,11 @@ func (f *Fleet) Place(r *Request, p *Placement) bool {
 		return false
 	}
 	f.search.solver.reset()
+	return f.placeByTiers(r, p) || f.placeAnyKind(r, p)
+}
+
+// placeAnyKind is Place for a valid request of which all classes count alike.
+func (f *Fleet) placeAnyKind(r *Request, p *Placement) bool {
 	if r.oneWay() {
 		return f.placeAsIs(r, p)
 	}

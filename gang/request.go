@@ -82,6 +82,10 @@ type Group struct {
 	// members of the group go to classes of one number, whichever. See the package comment for
 	// how it is chosen.
 	Kinds []int32
+	// Tiers, unless empty, has a number for each of Classes: the group goes to classes of the least
+	// number if these hold the whole gang with all its members, else to those of the least two, and
+	// so on. Each number takes a search. For claims of whole GPUs.
+	Tiers []int32
 	// Match, unless nil, tells which nodes of these classes will do. It must give
 	// the same answer for the same node as long as a call lasts.
 	Match func(topology.NodeIndex) bool
@@ -114,6 +118,30 @@ type Group struct {
 	// may use a subset of them. For claims of whole GPUs; nodes with more than
 	// MaxRails GPUs are not used. 0: none.
 	RailLevel topology.Level
+}
+
+// Only is the group with those of its classes alone for which a function says so, and with what is
+// said of each of them. It shares nothing of that with the group. O(classes).
+func (g *Group) Only(keep func(topology.NodeClass) bool) Group {
+	one := *g
+	one.Classes, one.Kinds, one.Tiers, one.Claim.Instances = nil, nil, nil, nil
+	for i, class := range g.Classes {
+		if !keep(class) {
+			continue
+		}
+		if one.Classes = append(one.Classes, class); len(g.Kinds) > 0 {
+			one.Kinds = append(one.Kinds, g.Kinds[i])
+		}
+		if len(g.Tiers) > 0 {
+			one.Tiers = append(one.Tiers, g.Tiers[i])
+		}
+	}
+	for _, p := range g.Claim.Instances {
+		if keep(p.Class) {
+			one.Claim.Instances = append(one.Claim.Instances, p)
+		}
+	}
+	return one
 }
 
 // A Placement is where a gang went.
@@ -215,6 +243,12 @@ func (f *Fleet) validateGroup(g *Group) *Error {
 	}
 	if len(g.Kinds) > 0 && len(g.Kinds) != len(g.Classes) {
 		return invalid("kinds", "%d kinds for %d classes", len(g.Kinds), len(g.Classes))
+	}
+	switch {
+	case len(g.Tiers) > 0 && len(g.Tiers) != len(g.Classes):
+		return invalid("tiers", "%d tiers for %d classes", len(g.Tiers), len(g.Classes))
+	case len(g.Tiers) > 0 && g.Claim.GPUs == 0:
+		return invalid("tiers", "members without whole GPUs have none")
 	}
 	if err := f.validateLevels(g.Required, g.Preferred); err != nil {
 		return err

@@ -45,8 +45,8 @@
 //
 //	node NAMES at=spine-0/leaf-0 KEY=...   a node with 8 H100-80GB, 112 cores and 2 TiB unless
 //	                                       gpus, product, gpu-memory, compute, nvlink=yes, cpu,
-//	                                       memory, pool, labels=k:v|k:v, taints=k:v|k, failed=0|3
-//	                                       say otherwise;
+//	                                       memory, pool, labels=k:v|k:v, taints=k:v|k, failed=0|3,
+//	                                       nics=400|400 in Gbit/s say otherwise;
 //	                                       its MIG table and partitioning: table=H100-80GB, max-shares,
 //	                                       mode=whole|mig|mps|time-slice,
 //	                                       instances=3g.40gb@0:4|3g.40gb@4:4

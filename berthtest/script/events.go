@@ -113,6 +113,13 @@ func (a *arguments) node() berth.Node {
 	for range min(a.integer("gpus", 8), berth.MaxGPUs+1) { // one too many is enough to be refused
 		n.GPUs = append(n.GPUs, gpu)
 	}
+	for i, text := range a.list("nics") {
+		gbit, err := strconv.Atoi(text)
+		if err != nil {
+			a.fail("nics=: %q is no number of Gbit/s", text)
+		}
+		n.NICs = append(n.NICs, berth.NIC{Name: "nic" + strconv.Itoa(i), MbitPerSecond: 1000 * int64(gbit)})
+	}
 	for _, text := range a.list("failed") {
 		i, err := strconv.Atoi(text)
 		if err != nil || i < 0 || i >= len(n.GPUs) {

@@ -56,14 +56,8 @@ func (an *Answers) oneProduct(e *record.Entry, r *gang.Request, short *gang.Shor
 
 // ofProduct is a group on nodes of one product.
 func (an *Answers) ofProduct(g *gang.Group, product string) gang.Group {
-	one := *g
+	one := g.Only(func(class topology.NodeClass) bool { return an.state.Classes.List[class].Key.Product == product })
 	one.Kinds = nil
-	one.Classes = slices.DeleteFunc(slices.Clone(g.Classes), func(class topology.NodeClass) bool {
-		return an.state.Classes.List[class].Key.Product != product
-	})
-	one.Claim.Instances = slices.DeleteFunc(slices.Clone(g.Claim.Instances), func(p gang.ClassProfile) bool {
-		return !slices.Contains(one.Classes, p.Class)
-	})
 	return one
 }
 

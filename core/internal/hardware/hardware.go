@@ -24,7 +24,9 @@ type Key struct {
 	compute       berth.ComputeCapability
 	GPUs          int
 	nvlink        bool
-	Table         string
+	// Mbit is what the NICs carry together, in Mbit/s.
+	Mbit  int64
+	Table string
 	// taints as in taintsKey.
 	taints string
 	// Fence names the reservations that a node is in; empty: none.
@@ -34,9 +36,21 @@ type Key struct {
 // KeyOf is the class of a node outside all reservations.
 func KeyOf(n *spec.Node) Key {
 	return Key{
-		pool: n.Pool, GPUs: len(n.GPUs), taints: taintsKey(n.Taints),
+		pool: n.Pool, GPUs: len(n.GPUs), Mbit: mbitOf(n), taints: taintsKey(n.Taints),
 		Product: n.Product, GPUMemory: n.GPUMemoryMiB, compute: n.ComputeCapability, nvlink: n.Clique != "", Table: n.MIGTable,
 	}
+}
+
+// mbitOf is what the NICs of a node carry together; 0 for one without GPUs: where members of the
+// host alone go, rates do not count.
+func mbitOf(n *spec.Node) (sum int64) {
+	if len(n.GPUs) == 0 {
+		return 0
+	}
+	for i := range n.NICs {
+		sum += n.NICs[i].MbitPerSecond
+	}
+	return sum
 }
 
 // MaxShares is how many members may share a GPU of the node.
@@ -75,6 +89,7 @@ func (k Key) compare(l Key) int {
 		cmp.Compare(k.GPUs, l.GPUs),
 		cmp.Compare(k.pool, l.pool),
 		cmp.Compare(k.links(), l.links()),
+		cmp.Compare(k.Mbit, l.Mbit),
 		cmp.Compare(k.Table, l.Table),
 		cmp.Compare(k.taints, l.taints),
 		cmp.Compare(k.Fence, l.Fence),

@@ -121,7 +121,7 @@ func (u *Unplaced) list(p *Packing, nodes []*record.Node) bool {
 func OnNode(request *gang.Request, g int, n *record.Node) *gang.Request {
 	group := request.Groups[g]
 	group.Members, group.MinMembers = 1, 1
-	group.Classes, group.Kinds = []topology.NodeClass{topology.NodeClass(n.Class)}, nil
+	group.Classes, group.Kinds, group.Tiers = []topology.NodeClass{topology.NodeClass(n.Class)}, nil, nil
 	match := group.Match
 	group.Match = func(at topology.NodeIndex) bool { return at == n.Index && (match == nil || match(at)) }
 	return &gang.Request{Groups: []gang.Group{group}, Locality: request.Locality}

@@ -93,13 +93,7 @@ func (se *Search) hasRoom(d topology.DomainIndex, g *gang.Group, without []gang.
 		if slices.Contains(g.Kinds[:i], kind) {
 			continue
 		}
-		one := *g
-		one.Classes = nil
-		for at, class := range g.Classes {
-			if g.Kinds[at] == kind {
-				one.Classes = append(one.Classes, class)
-			}
-		}
+		one := g.Only(func(class topology.NodeClass) bool { return g.Kinds[slices.Index(g.Classes, class)] == kind })
 		if se.roomBesideServices(d, &one, without, g.Members) >= g.Members {
 			return true
 		}

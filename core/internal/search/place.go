@@ -330,18 +330,7 @@ func (se *Search) withoutProduct(groups []gang.Group, product string) (rest []ga
 		if !g.Claim.WantsDevice() {
 			continue
 		}
-		of := func(class topology.NodeClass) bool { return se.state.Classes.List[class].Key.Product == product }
-		classes, kinds := g.Classes, g.Kinds
-		g.Classes, g.Kinds = nil, nil
-		for i, class := range classes {
-			if of(class) {
-				continue
-			}
-			if g.Classes = append(g.Classes, class); len(kinds) > 0 {
-				g.Kinds = append(g.Kinds, kinds[i])
-			}
-		}
-		g.Claim.Instances = slices.DeleteFunc(slices.Clone(g.Claim.Instances), func(p gang.ClassProfile) bool { return of(p.Class) })
+		*g = g.Only(func(class topology.NodeClass) bool { return se.state.Classes.List[class].Key.Product != product })
 		cut = cut || len(g.Classes) < len(groups[i].Classes)
 	}
 	return rest, cut
