@@ -36,8 +36,10 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.books.ForgetLost()
 	c.books.Tick()
 	c.expire()
+	c.life.SpareWithin()
 	c.mend()
 	c.lend()
+	c.evict.BringWithinLimits()
 	c.books.TellCapacity() // less is in use on nodes that take no more work
 	c.rank()
 	c.evict.Relocate()
@@ -61,6 +63,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.search.EndPartialResumes()
 	c.mend() // victims that are stopped at once, and requests that are withdrawn
 	c.lend() // borrowers of what has to leave
+	c.life.SpareWithin()
 	c.agenda.EndPass()
 	c.state.ReopenOpened()
 	return c.state.HandOver(), nil

@@ -370,6 +370,9 @@ func (s *Session) printQueue(q *berth.QueueReport) {
 	if q.WaitingReplicas > 0 {
 		line += fmt.Sprintf(", %d waiting", q.WaitingReplicas)
 	}
+	if q.OverLimitSince != 0 {
+		line += fmt.Sprintf(", over a limit since %v", q.OverLimitSince)
+	}
 	s.print("%s", line)
 }
 
@@ -391,6 +394,7 @@ func (s *Session) totals() error {
 		{"withdrawn", int(t.RequestsWithdrawn)},
 		{"evicted", int(t.ReplicasEvicted)},
 		{"shrunk", int(t.ReplicasShrunk)},
+		{"over a limit", int(t.ReplicasOverLimit)},
 		{"moves", int(t.Moves)},
 		{"repartitions", int(t.Repartitions)},
 		{"repartitions for members", int(t.RepartitionsForMembers)},

@@ -390,10 +390,9 @@ func (l *Life) Hasten(rep *record.Replica) {
 	}
 }
 
-// Stay has a gang go on where it is that was asked to leave, unless its time is over anyway, or it
-// has to give back what it borrows.
+// Stay has a gang go on where it is that was asked to leave, unless it is to be stopped anyway.
 func (l *Life) Stay(rep *record.Replica) {
-	if !rep.Overruns() && !rep.GivesBack() {
+	if !rep.Stops() {
 		l.stay(rep)
 	}
 }

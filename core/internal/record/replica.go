@@ -288,6 +288,18 @@ func (rep *Replica) GivesBack() bool {
 	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == berth.CauseGivenBack
 }
 
+// IsOverLimit reports whether a replica was asked for a checkpoint because a queue is over a limit.
+func (rep *Replica) IsOverLimit() bool {
+	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == berth.CauseOverLimit
+}
+
+// Stops reports whether a replica was asked for a checkpoint because it is to be stopped, wherever
+// it is: no other place is looked for.
+func (rep *Replica) Stops() bool { return rep.Overruns() || rep.GivesBack() || rep.IsOverLimit() }
+
+// Stands reports whether a gang runs, and nothing of it goes, comes or moves.
+func (rep *Replica) Stands() bool { return rep.MayMove() && rep.Moving == nil || rep.Stray() }
+
 // Lends reports whether others may stay on the GPUs of a replica: it runs, is quiet, and nothing
 // ends it or moves it.
 func (rep *Replica) Lends() bool {
