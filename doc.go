@@ -22,6 +22,7 @@
 //
 //   - Start: [core.Example].
 //   - Survive a crash: [journal.ExampleDurable]; by hand, [core.ExampleRestore].
+//   - Have a limit kept that is lowered below what runs: [core.Example_overLimit].
 //   - Preempt batch work for a service: [core.Example_preempt]. Drain a node: [core.Example_drain].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
 //   - Reserve GPUs in advance: [core.Example_reserve].
@@ -288,6 +289,12 @@
 // borrowing limit, as far as others lend. The part of a guarantee that a queue does not lend
 // stays free for it, of what the fleet has: the sound GPUs and the hosts of nodes that take
 // work, and what is in use on the others.
+//
+// A limit that is lowered stops nothing that runs, unless [OverLimit] says so: then the queue is
+// brought within it, by as little as is needed. The surplus of elastic gangs goes first, then gangs
+// of queues that borrow, of the lower class, of the lower priority, and those that began last, each
+// by way of a checkpoint. They are released with [CauseOverLimit], and wait again.
+// QueueReport.OverLimitSince tells of a queue that is over a limit.
 //
 // # Reservations
 //
@@ -564,6 +571,7 @@
 // [journal.ExampleDurable]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Durable
 // [journal.ExampleRecover]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Recover
 // [core.Example_preempt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Preempt
+// [core.Example_overLimit]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-OverLimit
 // [core.Example_drain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Drain
 // [core.Example_metrics]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Metrics
 // [core.Example_divideGPUs]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-DivideGPUs

@@ -465,7 +465,7 @@ func (c *Checker) settled() error {
 			if c.couldMove(rep) {
 				return broken(PromiseL1, "%s is being released because of %q, and no place is kept for it, where it would fit", rep, rep.cause)
 			}
-		case rep.state != berth.ReplicaRunning || !drained || rep.overruns() || isBorrower(&rep.job.spec): // see givenBack
+		case rep.state != berth.ReplicaRunning || !drained || rep.overruns() || rep.isOverLimit() || isBorrower(&rep.job.spec): // see givenBack
 		case rep.asked() && rep.preemption == nil && !c.pressed(rep):
 			return broken(PromiseL1, "%s has to leave its place, and there is no other for it", rep)
 		case rep.order != nil || rep.has(stopping):

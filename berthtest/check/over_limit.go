@@ -10,8 +10,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// This file is about what runs beyond a limit of its queue, as the comment of berth.OverLimit states
-// it. All sums are made anew from what members hold.
+// This file is about what runs beyond a limit of its queue, as the comment of berth.OverLimit
+// states it. All sums are made anew from what members hold.
 
 // ceiling is the most that a queue may use of a resource; false: it is not limited.
 func (q *queue) ceiling(r quota.Resource) (int64, bool) {
@@ -76,29 +76,28 @@ func (rep *replica) isOverLimit() bool {
 	return rep.asked() && rep.order.Header().Cause.Code == berth.CauseOverLimit
 }
 
-// isSettled reports whether a gang runs, and nothing of it goes or comes.
+// isSettled reports whether a gang runs and goes on to, and nothing of it is being started.
 func (rep *replica) isSettled() bool {
-	if rep.state != berth.ReplicaRunning || rep.has(stopping) {
-		return false
-	}
-	return rep.order == nil && rep.preemption == nil || rep.asked() && rep.needless()
+	_, grows := rep.order.(berth.Bind)
+	return rep.state == berth.ReplicaRunning && !grows && (!rep.asked() && rep.preemption == nil || rep.asked() && rep.needless())
 }
 
-// amountOf is what a gang holds of a resource, in members that are to count.
-func (c *Checker) amountOf(rep *replica, r quota.Resource) (sum int64) {
+// amountOf is what a gang holds of a resource; stays: without the members that are being stopped.
+func (c *Checker) amountOf(rep *replica, r quota.Resource, stays bool) (sum int64) {
 	for _, m := range rep.members {
-		if m.node != nil {
+		if m.node != nil && !(stays && m.state == stopping) {
 			sum += c.cost(m)[r]
 		}
 	}
 	return sum
 }
 
-// settledOf is what the gangs below a queue hold of a resource that stand, and count by another rule.
+// settledOf is what the gangs below a queue hold of a resource that stand, and count by another
+// rule.
 func (c *Checker) settledOf(q *queue, r quota.Resource, counts func(*replica) bool) (sum int64) {
 	for rep := range c.replicas() {
 		if rep.job.queue.below(q.spec.Name) && rep.isSettled() && counts(rep) {
-			sum += c.amountOf(rep, r)
+			sum += c.amountOf(rep, r, true)
 		}
 	}
 	return sum
@@ -114,7 +113,7 @@ func (c *Checker) hasToGo(rep *replica) bool {
 		}
 		for _, r := range q.exceeded() {
 			most, _ := q.ceiling(r)
-			if takes := c.amountOf(rep, r); takes > 0 && takes+c.settledOf(q, r, anyReplica) > most {
+			if takes := c.amountOf(rep, r, false); takes > 0 && takes+c.settledOf(q, r, anyReplica) > most {
 				return true
 			}
 		}
@@ -129,15 +128,17 @@ func (c *Checker) overForLong(q *queue) bool {
 }
 
 // stoppable reports whether a gang may be stopped because of a limit.
-func (rep *replica) stoppable() bool { return !rep.job.spec.NonPreemptible && !isBorrower(&rep.job.spec) }
+func (rep *replica) stoppable() bool {
+	return !rep.job.spec.NonPreemptible && !isBorrower(&rep.job.spec)
+}
 
-// comesWithin: a gang that is told to go because of a limit runs and may be stopped, holds something
-// of what a queue uses too much, and that queue has done so for as long as it may.
+// comesWithin: a gang that is told to go because of a limit runs and may be stopped, holds
+// something of what a queue uses too much, and that queue has done so for as long as it may.
 func (c *Checker) comesWithin(rep *replica, h berth.OrderHeader) error {
 	long := false
 	for q := rep.job.queue; q != nil && !long; q = q.parent {
 		long = c.overForLong(q) &&
-			slices.ContainsFunc(q.exceeded(), func(r quota.Resource) bool { return c.amountOf(rep, r) > 0 })
+			slices.ContainsFunc(q.exceeded(), func(r quota.Resource) bool { return c.amountOf(rep, r, false) > 0 })
 	}
 	switch {
 	case !long:
@@ -153,6 +154,9 @@ func (c *Checker) comesWithin(rep *replica, h berth.OrderHeader) error {
 	c.brought = append(c.brought, rep)
 	return nil
 }
+
+// isLeft reports whether a gang may be stopped because of a limit now: no order is out about it.
+func (rep *replica) isLeft() bool { return rep.stoppable() && rep.order == nil && !rep.has(stopping) }
 
 // shrinksWithin: members that go because of a limit while the rest of the gang goes on are whole
 // widest segments and above the minimum.
@@ -186,9 +190,9 @@ func (c *Checker) shrinksWithin(rep *replica, r *berth.Release) error {
 }
 
 // broughtWithin: after a pass no queue that has used more than it may for as long as it may has a
-// gang that stands and could be stopped for that; and of those that were told to go in the pass none
-// could be left out, nor does a whole one go where others have a surplus. Where others go for other
-// causes in the same pass, or go on, that is judged with the next.
+// gang that stands and could be stopped for that; and of those that were told to go in the pass
+// none could be left out, nor does a whole one go where others have a surplus. Where others go for
+// other causes in the same pass, or go on, that is judged with the next.
 func (c *Checker) broughtWithin() error {
 	told := c.brought
 	c.brought = nil
@@ -202,7 +206,7 @@ func (c *Checker) broughtWithin() error {
 		}
 		for _, r := range q.exceeded() {
 			most, _ := q.ceiling(r)
-			if left := c.settledOf(q, r, (*replica).stoppable); left > 0 && c.settledOf(q, r, anyReplica) > most {
+			if left := c.settledOf(q, r, (*replica).isLeft); left > 0 && c.settledOf(q, r, anyReplica) > most {
 				return broken(PromiseLimits, "queue %s uses %d of %d %s since %d, and gangs with %d of it go on", q.spec.Name, q.used[r], most, r, q.overSince, left)
 			}
 		}

@@ -371,7 +371,7 @@ func (s *Session) printQueue(q *berth.QueueReport) {
 		line += fmt.Sprintf(", %d waiting", q.WaitingReplicas)
 	}
 	if q.OverLimitSince != 0 {
-		line += fmt.Sprintf(", over a limit since %v", q.OverLimitSince)
+		line += fmt.Sprintf(", over a limit since %v", berth.Duration(q.OverLimitSince))
 	}
 	s.print("%s", line)
 }

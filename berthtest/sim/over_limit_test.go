@@ -28,7 +28,12 @@ func (g *generator) lowered() (berth.Config, sim.Options, []sim.Arrival) {
 		if g.chance(70) {
 			q.Guarantee, q.Limit = nil, one(g, gpus(0), gpus(1), gpus(2), gpus(4), gpus(8), quota.Amounts{quota.GPUMilliOf("H100"): 1000}, quota.Amounts{quota.CPUMilli: 4000})
 		}
-		list = append(list, sim.Arrival{At: berth.Time(g.Int64N(int64(end) + 1)), Event: berth.QueueSet{Queue: q}})
+		at := berth.Time(g.Int64N(int64(end) + 1))
+		list = append(list, sim.Arrival{At: at, Event: berth.QueueSet{Queue: q}})
+		if g.chance(50) { // and raised soon
+			q.Limit = one(g, nil, gpus(6))
+			list = append(list, sim.Arrival{At: at.Add(one(g, berth.Second, 5*berth.Second, berth.Minute)), Event: berth.QueueSet{Queue: q}})
+		}
 	}
 	for range g.IntN(3) {
 		p := config.Policy

@@ -61,7 +61,7 @@ type Books struct {
 	// OverLimit are the queues that use more than they may, those further down first; of one depth,
 	// in order of name. None, unless Policy.OverLimit.Stop.
 	OverLimit []*record.Queue
-	all           AllShares // scratch
+	all       AllShares // scratch
 	// Turns counts the entries that were put into policy order beyond those that are served.
 	Turns   int
 	waiting []pq.Heap[*record.Entry] // scratch of the policy order, by queue: empty but for one in progress

@@ -13,8 +13,8 @@ import (
 )
 
 // Which queues use more than they may. A start never brings a queue there: a limit that is lowered
-// does, what is seen to run, or a policy that asks for it from now on. So it is looked at after those
-// events alone, and what has come within its limit is left out after each event and pass.
+// does, what is seen to run, or a policy that asks for it from now on. So it is looked at after
+// those events alone, and what has come within its limit is left out after each event and pass.
 
 // NoteOverLimit notes that a queue, or one above it, may use more than it may.
 func (bk *Books) NoteOverLimit(i quota.QueueIndex) {
@@ -69,16 +69,18 @@ func (bk *Books) DropWithinLimit() {
 	})
 }
 
-// Standing is what the gangs below a queue are charged of a resource that run, and of which nothing
-// goes, comes or moves.
+// Standing is what the gangs below a queue are charged of a resource that run and go on to, without
+// the members that are being stopped. What is being started is looked at when it runs.
 func (bk *Books) Standing(i quota.QueueIndex, e *quota.Excess) (sum int64) {
 	for _, q := range bk.Queues {
 		if q == nil || q.Running.Len() == 0 || !bk.state.Quota.Below(q.Index, i) {
 			continue
 		}
 		q.Running.Ascend(func(rep *record.Replica) bool {
-			if rep.Stands() {
-				sum += TakenOf(record.Piece{Rep: rep}, e)
+			for flat := range rep.Members {
+				if m := &rep.Members[flat]; m.State == record.MemberRunning && rep.Stands() {
+					sum += e.Of(rep.ChargeOf(&m.Hold, m.Node))
+				}
 			}
 			return true
 		})
@@ -92,8 +94,8 @@ func TakenOf(p record.Piece, e *quota.Excess) (sum int64) {
 	return sum
 }
 
-// HasToGo reports whether a gang that is on its way out has to go on the account of a limit: a queue
-// above it would be over it if the gang stood.
+// HasToGo reports whether a gang that is on its way out has to go on the account of a limit: a
+// queue above it would be over it if the gang stood.
 func (bk *Books) HasToGo(rep *record.Replica) bool {
 	var buffer [4]quota.Excess
 	for i := rep.Job.Queue; i > quota.RootQueue; i = bk.state.Quota.Parent(i) {

@@ -297,8 +297,12 @@ func (rep *Replica) IsOverLimit() bool {
 // it is: no other place is looked for.
 func (rep *Replica) Stops() bool { return rep.Overruns() || rep.GivesBack() || rep.IsOverLimit() }
 
-// Stands reports whether a gang runs, and nothing of it goes, comes or moves.
-func (rep *Replica) Stands() bool { return rep.MayMove() && rep.Moving == nil || rep.Stray() }
+// Stands reports whether a gang runs and goes on to, and nothing of it is being started. Some of it
+// may be on its way out.
+func (rep *Replica) Stands() bool {
+	_, grows := rep.Order.(berth.Bind)
+	return rep.State == berth.ReplicaRunning && rep.Beneficiary == nil && !rep.Leaves && !grows
+}
 
 // Lends reports whether others may stay on the GPUs of a replica: it runs, is quiet, and nothing
 // ends it or moves it.

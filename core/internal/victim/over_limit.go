@@ -12,10 +12,10 @@ import (
 // What goes so that a queue is within its limits again.
 //
 // The law. Let q be a queue that uses more of resources r than it may, M(r), and S(r) what those
-// gangs below it are charged that stand: they run, and nothing of them goes, comes or moves. What
-// does not stand is looked at again when it does. X(r) = S(r) - M(r) is too much, as far as what may
-// be stopped holds so much. The chosen pieces P hold X(r) or more of each r, and none of them could
-// be left out. They are taken in the order
+// gangs below it are charged that run and go on to, in members that do. A gang of which members are
+// being started is looked at when these run. X(r) = S(r) - M(r) is too much, as far as what
+// may be stopped holds so much. The chosen pieces P hold X(r) or more of each r, and none of them
+// could be left out. They are taken in the order
 //
 //	units of surplus before whole gangs; of leaves that use more GPUs than their guarantee before
 //	others; the lower class, the lower priority; those that hold no more than is still too much;
@@ -27,11 +27,11 @@ import (
 // The case: 4 jobs of 8 GPUs run in a queue; its limit is lowered to 8 (script 450). The three that
 // began last are asked for checkpoints, and wait.
 //
-// Rejected: the search for victims of a beneficiary (Search). Nothing has to come free in one place,
-// so that to hold a GPU is all that matters, and amounts add up: the order of victims says it all,
-// in one walk, and an operator can tell beforehand which jobs it will be. That search asks for a
-// place with each set it tries, weighs costs that none is here to gain by, and gives up on thousands
-// of victims.
+// Rejected: the search for victims of a beneficiary (Search). Nothing has to come free in one
+// place, so that to hold a GPU is all that matters, and amounts add up: the order of victims says
+// it all, in one walk, and an operator can tell beforehand which jobs it will be. That search asks
+// for a place with each set it tries, weighs costs that none is here to gain by, and gives up on
+// thousands of victims.
 
 // An overLimit is what a queue uses too much.
 type overLimit struct {
@@ -74,7 +74,7 @@ func (o *overLimit) candidates() (units, wholes []record.Piece) {
 		}
 		o.uses[q.Index] = v.state.Quota.Used(q.Index, quota.GPUMilli)
 		q.Running.Ascend(func(rep *record.Replica) bool {
-			if rep.Stands() && !rep.Stray() && !rep.Job.Spec.NonPreemptible && !rep.Job.Borrows() {
+			if rep.MayMove() && !rep.Job.Spec.NonPreemptible && !rep.Job.Borrows() {
 				wholes = append(wholes, record.Piece{Rep: rep})
 			}
 			return true
