@@ -91,6 +91,9 @@ const (
 	CauseMemberFailed CauseCode = "member-failed"
 	// CauseGangTimeout: the job was pending for longer than its gang timeout.
 	CauseGangTimeout CauseCode = "gang-timeout"
+	// CauseMaxRequeues: the gang came back to the queue for one cause more often than
+	// Job.MaxRequeues lets it.
+	CauseMaxRequeues CauseCode = "max-requeues"
 	// CauseMaxRuntime: the job ran for as long as it may.
 	CauseMaxRuntime CauseCode = "max-runtime"
 	// CauseGivenBack: a GPU that it borrowed goes back to its holder, which is busy again, or that

@@ -124,6 +124,9 @@ func (c *Checker) afterPass() error {
 	}
 	clear(c.touched)
 	for _, rep := range c.limited.sorted() {
+		if rep.overCap() {
+			return broken(PromiseTimeouts, "%s came back to the queue more often than it may, and was not dropped", rep)
+		}
 		if c.now >= rep.pendingSince.Add(rep.job.spec.GangTimeout) {
 			return broken(PromiseTimeouts, "%s is pending since %d, longer than its gang timeout of %s, and was not dropped", rep, rep.pendingSince, rep.job.spec.GangTimeout)
 		}

@@ -68,6 +68,7 @@
 //	                                       tolerates=
 //	unreserve ID
 //	job NAMES queue= KEY=...               tenant, class, priority, timeout, runtime, max-runtime,
+//	                                       max-requeues=member-failed:3|preempted:9,
 //	                                       non-preemptible=yes, program, required, preferred, exclusive=rack, same-labels=driver|cuda;
 //	                                       those of one group; or
 //	                                       group=NAME:MEMBERS:KEY=VALUE,KEY=VALUE once a group

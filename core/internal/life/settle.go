@@ -44,6 +44,10 @@ func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
 		}
 	case berth.ReplicaPending:
 		backoff := rep.State != berth.ReplicaReleasing || rep.Release.Get().Backoff
+		if rep.State == berth.ReplicaReleasing {
+			cause = rep.Release.Get().Cause
+		}
+		rep.CountRequeue(cause.Code)
 		l.books.UnbookAll(rep, record.MemberLeft, record.MemberFailed, record.MemberLost)
 		l.requeue(rep, backoff)
 	case record.ReplicaGone:

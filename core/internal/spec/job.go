@@ -28,6 +28,7 @@ type Job struct {
 	Program         string
 	Checkpoint      berth.Checkpoint
 	GangTimeout     berth.Duration
+	MaxRequeues     []berth.RequeueCap
 	Lend            *berth.Lend
 }
 
@@ -66,7 +67,7 @@ func JobOf(j *berth.Job, asked *Asked) Job {
 	return Job{
 		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority, Asked: asked, Service: values.Copied(j.Service),
 		MinRuntime: j.MinRuntime, MaxRuntime: j.MaxRuntime, ExpectedRuntime: j.ExpectedRuntime, Program: j.Program, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
-		Lend: values.Copied(j.Lend),
+		MaxRequeues: slices.Clone(j.MaxRequeues), Lend: values.Copied(j.Lend),
 	}
 }
 
@@ -76,7 +77,7 @@ func (j *Job) Full() berth.Job {
 		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority,
 		Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels, NonPreemptible: j.NonPreemptible, Service: j.Service,
 		MinRuntime: j.MinRuntime, MaxRuntime: j.MaxRuntime, ExpectedRuntime: j.ExpectedRuntime, Program: j.Program, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
-		Lend: j.Lend,
+		MaxRequeues: j.MaxRequeues, Lend: j.Lend,
 	}
 }
 
