@@ -23,6 +23,7 @@
 //   - Start: [core.Example].
 //   - Survive a crash: [journal.ExampleDurable]; by hand, [core.ExampleRestore].
 //   - Have a limit kept that is lowered below what runs: [core.Example_overLimit].
+//   - Drop a job that fails again and again: [core.Example_maxRequeues].
 //   - Preempt batch work for a service: [core.Example_preempt]. Drain a node: [core.Example_drain].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
 //   - Reserve GPUs in advance: [core.Example_reserve].
@@ -338,6 +339,10 @@
 // has ended. Totals.JobsOverrun counts these jobs, and Explain tells until when a gang may run. A
 // job is expected to run for no longer, until it has run for longer than it said.
 //
+// Job.MaxRequeues caps how often a gang comes back to the queue, cause by cause: three times because
+// its members died, say, and never because it was preempted. The next time the core drops the job,
+// with [CauseMaxRequeues]. Explain counts (ReplicaExplanation.Requeues).
+//
 // # Idle GPUs
 //
 // A service that waits for users, or a notebook, holds GPUs that do nothing. A job with a [Lend]
@@ -572,6 +577,7 @@
 // [journal.ExampleRecover]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Recover
 // [core.Example_preempt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Preempt
 // [core.Example_overLimit]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-OverLimit
+// [core.Example_maxRequeues]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-MaxRequeues
 // [core.Example_drain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Drain
 // [core.Example_metrics]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Metrics
 // [core.Example_divideGPUs]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-DivideGPUs

@@ -115,6 +115,28 @@ func Example_overLimit() {
 	// second waits: queue research uses 8 GPUs of its limit of 8 GPUs; the job asks for 8 GPUs
 }
 
+// A job whose members die may come back to the queue once. What else brings it back is not counted.
+func Example_maxRequeues() {
+	sched := newExample()
+	job := training("llm", 1)
+	job.Job.MaxRequeues = []berth.RequeueCap{{Cause: berth.CauseMemberFailed, Requeues: 1}}
+	mustApply(sched, morning, job)
+	now := morning
+	for life := range berth.Incarnation(2) {
+		pass(sched, now)
+		mustApply(sched, now, berth.MemberFailed{Job: "llm", Incarnation: life + 1, Members: []berth.MemberRef{{}}})
+		now = now.Add(berth.Minute)
+	}
+	pass(sched, now)
+	_, known := sched.Job("llm")
+	fmt.Println("it is known:", known)
+	// Output:
+	// 0s: bind llm n1[0-7] (fits)
+	// 1m0s: bind llm n1[0-7] (resumed)
+	// 2m0s: drop llm (max-requeues)
+	// it is known: false
+}
+
 // A service leaves its GPUs idle, and lends them. A job of its queue runs over one of them until
 // the service is busy again: it has half of the two minutes that the service grants to write a
 // checkpoint, and is stopped.

@@ -175,6 +175,9 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 		if r.GiveBackBy != 0 {
 			s.print("  gives back by %s", clock(r.GiveBackBy))
 		}
+		for _, c := range r.Requeues {
+			s.print("  came back because of %s: %d times", c.Cause, c.Times)
+		}
 		if r.Departure != nil {
 			s.print("  %s", departure(r.Departure))
 		}
