@@ -339,9 +339,9 @@
 // has ended. Totals.JobsOverrun counts these jobs, and Explain tells until when a gang may run. A
 // job is expected to run for no longer, until it has run for longer than it said.
 //
-// Job.MaxRequeues caps how often a gang comes back to the queue, cause by cause: three times because
-// its members died, say, and never because it was preempted. The next time the core drops the job,
-// with [CauseMaxRequeues]. Explain counts (ReplicaExplanation.Requeues).
+// Job.MaxRequeues caps how often a gang comes back to the queue, cause by cause: three times
+// because its members died, say, and never because it was preempted. The next time the core drops
+// the job, with [CauseMaxRequeues]. Explain counts (ReplicaExplanation.Requeues).
 //
 // # Idle GPUs
 //

@@ -83,10 +83,14 @@ func checkNonPreemptible(j *berth.Job) *berth.Error {
 	return nil
 }
 
-// comesBack are the causes for which a gang comes back to the queue.
-var comesBack = [...]berth.CauseCode{
-	berth.CauseBindFailed, berth.CauseBindExpired, berth.CauseHardwareLost, berth.CauseMemberFailed, berth.CausePreempted, berth.CauseReclaimed,
-	berth.CauseDrained, berth.CauseMoved, berth.CauseGivenBack, berth.CauseOverLimit, berth.CauseRepartitionFailed,
+// comesBackFor reports whether a cause is one for which a gang comes back to the queue.
+func comesBackFor(cause berth.CauseCode) bool {
+	switch cause {
+	case berth.CauseBindFailed, berth.CauseBindExpired, berth.CauseHardwareLost, berth.CauseMemberFailed, berth.CausePreempted, berth.CauseReclaimed,
+		berth.CauseDrained, berth.CauseMoved, berth.CauseGivenBack, berth.CauseOverLimit, berth.CauseRepartitionFailed:
+		return true
+	}
+	return false
 }
 
 // checkRequeues refuses caps for no cause by which a gang comes back, or for one twice.
@@ -97,7 +101,7 @@ func checkRequeues(caps []berth.RequeueCap) *berth.Error {
 	for i, c := range caps {
 		at := errtext.Index("", i)
 		switch {
-		case !slices.Contains(comesBack[:], c.Cause):
+		case !comesBackFor(c.Cause):
 			return refusal.Of(berth.ErrInvalid, at+".cause", fmt.Sprintf("%q is none for which a gang comes back to the queue", errtext.Short(c.Cause)))
 		case slices.ContainsFunc(caps[:i], func(other berth.RequeueCap) bool { return other.Cause == c.Cause }):
 			return refusal.Of(berth.ErrDuplicate, at+".cause", fmt.Sprintf("%q has a cap already", c.Cause))

@@ -38,7 +38,8 @@ func TestAQueueComesWithinItsLimitByAsLittleAsIsNeeded(t *testing.T) {
 	}))
 }
 
-// Queues that borrow give before others, ranks count within that, and what may not be stopped stays.
+// Queues that borrow give before others, ranks count within that, and what may not be stopped
+// stays.
 func TestWhatGoesForALimitGoesByRank(t *testing.T) {
 	m := machine(t, 3)
 	m.SetQueue(quota.Queue{Name: "org"})
