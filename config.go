@@ -91,10 +91,11 @@ type Limits struct {
 // defaults written out, to change a field of.
 //
 // Default and off are written one way in all fields: 0 is the default, and [Off] is off. Where the
-// default is off (UsageHalfLife, Health.Losses, Health.BurnIn, Preemption.MinRuntime) both are the
-// same; so they are for a RateLimit and for HotSpares.NodesMilli. A mode has the word "off", and a
-// list (HotSpares, Geometry) is off for a pool without an entry. A timeout, a budget or another
-// field whose comment does not name Off cannot be off, and refuses it.
+// default is off (UsageHalfLife, OverLimit.After, Health.Losses, Health.BurnIn,
+// Preemption.MinRuntime) both are the same; so they are for a RateLimit and for
+// HotSpares.NodesMilli. A mode has the word "off", and a list (HotSpares, Geometry) is off for a
+// pool without an entry. A timeout, a budget or another field whose comment does not name Off
+// cannot be off, and refuses it.
 type Policy struct {
 	// ZeroIsOff says that no field is left to its default: 0 is off, as Off is, and a field that
 	// cannot be off refuses it. It does not reach into the entries of lists (Preemption.Grace,
@@ -180,6 +181,10 @@ type Policy struct {
 	// Defragmentation says whether running gangs are moved for one that waits.
 	Defragmentation Defragmentation `json:"defragmentation,omitzero"`
 
+	// OverLimit says what becomes of jobs that run beyond a limit of their queue. By default they
+	// run on.
+	OverLimit OverLimit `json:"overLimit,omitzero"`
+
 	// Lending says when GPUs that are held count as idle, so that jobs which may be lent are.
 	Lending Lending `json:"lending,omitzero"`
 
@@ -234,6 +239,25 @@ type Lending struct {
 	// QuietFor is how long a replica has to be quiet before its GPUs are lent; default one minute;
 	// Off: they are lent at once.
 	QuietFor Duration `json:"quietFor,omitempty"`
+}
+
+// An OverLimit says what becomes of what runs beyond a limit of its queue, or of one above it:
+// quota.Queue.Limit, or the guarantee and quota.Queue.BorrowingLimit together, for GPUs, for those
+// of a product or for the host. No start exceeds a limit; but one may be lowered below what is in
+// use, and what runs already may be told. With the zero value that runs on.
+type OverLimit struct {
+	// Stop has the queue brought within its limit, by as little as is needed: first by the surplus
+	// of elastic gangs; then by whole gangs. Those of queues that use more GPUs than their
+	// guarantee go before others; then the lower class, the lower priority, those that hold no more
+	// than is still too much, and the latest start. Each is asked for a checkpoint if it writes
+	// any, has the grace of its class for that (see Preemption), is stopped with [CauseOverLimit],
+	// and waits again. A limit that is raised meanwhile, or a job that ends, has requests withdrawn
+	// that are not needed any more ([Withdraw]). MinRuntime, cooldowns and rate limits protect
+	// none: a limit is an order, and no job gains by it. Not stopped are jobs with
+	// Job.NonPreemptible, and borrowers of a GPU.
+	Stop bool `json:"stop,omitempty"`
+	// After is for how long a queue may be over a limit before that. Default: Off, not at all.
+	After Duration `json:"after,omitempty"`
 }
 
 func (l *Lending) check() *Error {
@@ -377,6 +401,7 @@ func (p *Policy) checkSpans() *Error {
 		{"usageHalfLife", unlessOff(p.UsageHalfLife)},
 		{"preemption.minRuntime", unlessOff(p.Preemption.MinRuntime)},
 		{"preemption.checkpointTimeout", p.Preemption.CheckpointTimeout},
+		{"overLimit.after", unlessOff(p.OverLimit.After)},
 	} {
 		if err := checkSpan(f.value); err != nil {
 			return err.in(f.name)

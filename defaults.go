@@ -104,6 +104,7 @@ func (f *filling) policy(p *Policy) {
 	fill(f, "backfillBudget", &p.BackfillBudget, 200)
 	fill(f, "repartitionTimeout", &p.RepartitionTimeout, 5*Minute)
 	setOff(&p.UsageHalfLife)
+	setOff(&p.OverLimit.After)
 	f.preemption(&p.Preemption)
 	fillOrOff(f, &p.Lending.QuietMilli, 50)
 	fillOrOff(f, &p.Lending.QuietFor, Minute)

@@ -22,6 +22,8 @@
 //
 //   - Start: [core.Example].
 //   - Survive a crash: [journal.ExampleDurable]; by hand, [core.ExampleRestore].
+//   - Have a limit kept that is lowered below what runs: [core.Example_overLimit].
+//   - Drop a job that fails again and again: [core.Example_maxRequeues].
 //   - Preempt batch work for a service: [core.Example_preempt]. Drain a node: [core.Example_drain].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
 //   - Reserve GPUs in advance: [core.Example_reserve].
@@ -291,6 +293,12 @@
 // stays free for it, of what the fleet has: the sound GPUs and the hosts of nodes that take
 // work, and what is in use on the others.
 //
+// A limit that is lowered stops nothing that runs, unless [OverLimit] says so: then the queue is
+// brought within it, by as little as is needed. The surplus of elastic gangs goes first, then gangs
+// of queues that borrow, of the lower class, of the lower priority, and those that began last, each
+// by way of a checkpoint. They are released with [CauseOverLimit], and wait again.
+// QueueReport.OverLimitSince tells of a queue that is over a limit.
+//
 // # Reservations
 //
 // A gang that has waited for Policy.ReserveAfter may get a reservation once its turn has come, or
@@ -332,6 +340,10 @@
 // gang is released with [CauseMaxRuntime], after a last checkpoint if it writes any, and the job
 // has ended. Totals.JobsOverrun counts these jobs, and Explain tells until when a gang may run. A
 // job is expected to run for no longer, until it has run for longer than it said.
+//
+// Job.MaxRequeues caps how often a gang comes back to the queue, cause by cause: three times
+// because its members died, say, and never because it was preempted. The next time the core drops
+// the job, with [CauseMaxRequeues]. Explain counts (ReplicaExplanation.Requeues).
 //
 // # Idle GPUs
 //
@@ -567,6 +579,8 @@
 // [journal.ExampleDurable]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Durable
 // [journal.ExampleRecover]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Recover
 // [core.Example_preempt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Preempt
+// [core.Example_overLimit]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-OverLimit
+// [core.Example_maxRequeues]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-MaxRequeues
 // [core.Example_drain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Drain
 // [core.Example_metrics]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Metrics
 // [core.Example_divideGPUs]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-DivideGPUs

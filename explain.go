@@ -34,6 +34,9 @@ type ReplicaExplanation struct {
 	// RunsUntil is when it has run for as long as Job.MaxRuntime lets it, and is stopped; zero: it
 	// does not run, or has no limit.
 	RunsUntil Time `json:"runsUntil,omitempty"`
+	// Requeues counts how often it came back to the queue, for the causes of Job.MaxRequeues for
+	// which it did, in order of cause.
+	Requeues []RequeueCount `json:"requeues,omitempty"`
 	// Members that hold something.
 	Members []MemberPlacement `json:"members,omitempty"`
 	// Bandwidth that the placement is expected to give; nil while it has none.

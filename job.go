@@ -69,6 +69,12 @@ type Job struct {
 	// GangTimeout is how long the gang may be pending before the core drops the
 	// job and says why; zero: for ever. Not for services.
 	GangTimeout Duration `json:"gangTimeout,omitempty"`
+	// MaxRequeues caps how often the gang may come back to the queue, cause by cause: up to 16
+	// causes, each once. When it comes back once more for one of them, the core drops the job in
+	// the next pass, with [CauseMaxRequeues]. So a job that crashes by itself ends, and one that
+	// was preempted or lost hardware comes back as often as that happens. Counted is from the
+	// submission on, whatever lies between. Not for services.
+	MaxRequeues []RequeueCap `json:"maxRequeues,omitempty"`
 	// Lend says that other jobs may use the GPUs that members hold whole while these are idle;
 	// nil: they may not. See [Lend].
 	Lend *Lend `json:"lend,omitempty"`
@@ -89,6 +95,22 @@ type Lend struct {
 	// MemoryMiB is the memory of each GPU that the job itself uses: 1 or more. The rest is lent.
 	// Nothing is lent of a GPU with no more memory than that.
 	MemoryMiB int64 `json:"memoryMiB"`
+}
+
+// A RequeueCap is how often a gang may come back to the queue for one cause.
+type RequeueCap struct {
+	// Cause is one for which gangs come back: [CauseBindFailed], [CauseBindExpired],
+	// [CauseHardwareLost], [CauseMemberFailed], [CausePreempted], [CauseReclaimed], [CauseDrained],
+	// [CauseMoved], [CauseGivenBack], [CauseOverLimit] or [CauseRepartitionFailed].
+	Cause CauseCode `json:"cause"`
+	// Requeues is how often; 0: never.
+	Requeues int `json:"requeues"`
+}
+
+// A RequeueCount is how often a gang has come back to the queue for one cause.
+type RequeueCount struct {
+	Cause CauseCode `json:"cause"`
+	Times int       `json:"times"`
 }
 
 // A Service is the part of a job that makes it one.

@@ -91,11 +91,16 @@ const (
 	CauseMemberFailed CauseCode = "member-failed"
 	// CauseGangTimeout: the job was pending for longer than its gang timeout.
 	CauseGangTimeout CauseCode = "gang-timeout"
+	// CauseMaxRequeues: the gang came back to the queue for one cause more often than
+	// Job.MaxRequeues lets it.
+	CauseMaxRequeues CauseCode = "max-requeues"
 	// CauseMaxRuntime: the job ran for as long as it may.
 	CauseMaxRuntime CauseCode = "max-runtime"
 	// CauseGivenBack: a GPU that it borrowed goes back to its holder, which is busy again, or that
 	// the holder does not hold or lend any more.
 	CauseGivenBack CauseCode = "given-back"
+	// CauseOverLimit: its queue, or one above it, uses more than its limit: see [OverLimit].
+	CauseOverLimit CauseCode = "over-limit"
 	// CauseMode: a member is to use a GPU in another mode than it is in.
 	CauseMode CauseCode = "mode"
 	// CauseGeometry: the wait of a member has cost more than the change does.

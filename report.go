@@ -136,6 +136,9 @@ type QueueReport struct {
 	GuaranteedMilli int64  `json:"guaranteedMilli,omitempty"`
 	LimitMilli      *int64 `json:"limitMilli,omitempty"`
 	WaitingReplicas int    `json:"waitingReplicas,omitempty"`
+	// OverLimitSince is since when the queue uses more of something than it may, where the policy
+	// has what runs beyond a limit stopped; zero: it does not. See OverLimit.
+	OverLimitSince Time `json:"overLimitSince,omitempty"`
 }
 
 // Totals count what happened since the core was made.
@@ -168,6 +171,8 @@ type Totals struct {
 	// ReplicasGivenBack counts how often a borrower was stopped because its lender wanted its GPUs
 	// back, or lost them.
 	ReplicasGivenBack int64 `json:"replicasGivenBack,omitempty"`
+	// ReplicasOverLimit counts how often a replica was stopped because its queue was over a limit.
+	ReplicasOverLimit int64 `json:"replicasOverLimit,omitempty"`
 	// Moves counts how often a place was kept for a gang that had to leave its own.
 	Moves int64 `json:"moves"`
 	// OrdersExpired counts orders that were not reported in time, ReplicasPresumedDead those

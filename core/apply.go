@@ -30,6 +30,7 @@ func (c *Core) Apply(now berth.Time, e berth.Event) error {
 		err.Event = kindOf(e)
 		return err
 	}
+	c.life.SpareWithin()
 	c.life.SettleLoans()
 	return nil
 }
@@ -137,6 +138,7 @@ func (c *Core) policyChanged(e berth.PolicyChanged) *berth.Error {
 		c.upkeep.SetSpares(policy.HotSpares)
 	}
 	c.backlog.CallOff()
+	c.books.NoteAllOverLimit()
 	c.agenda.Stir(c.state.Now)
 	return nil
 }

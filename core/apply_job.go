@@ -43,6 +43,9 @@ func (c *Core) queueSet(e berth.QueueSet) *berth.Error {
 		c.books.Ledger.Follow(c.state.Quota, i) // its guarantee may have changed
 	}
 	c.agenda.QuotaChanged(c.state.Now)
+	if !c.books.Restoring {
+		c.books.NoteOverLimit(i)
+	}
 	return nil
 }
 
@@ -156,6 +159,7 @@ func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 		held = held[len(r.Members):]
 	}
 	c.addReplicas(j, j.Spec.Gangs()-len(e.Running))
+	c.books.NoteOverLimit(j.Queue)
 	return nil
 }
 

@@ -120,7 +120,7 @@ func (c *Core) NextWake() (berth.Time, bool) {
 	for _, res := range c.backlog.Reservations {
 		at = min(at, res.Until)
 	}
-	at = min(at, c.nextChange())
+	at = min(at, c.nextChange(), c.evict.NextOverLimit())
 	if at > c.state.Now { // last, since it looks at every queue
 		at = min(at, c.evict.NextBid())
 	}

@@ -76,7 +76,8 @@
 //     expires.
 //  3. mend (core): replicas that need an order whatever else happens. Members are repaired or
 //     released, requests for a checkpoint withdrawn. Then lend (core): what is held and idle is
-//     lent, and borrowers are told to give back.
+//     lent, and borrowers are told to give back; and BringWithinLimits (evict): what queues use
+//     beyond their limits is stopped, if the policy says so.
 //  4. TellCapacity (books): the quota tree learns what the fleet has.
 //  5. rank (core): the profiles of instances are weighed by what is in demand.
 //  6. Relocate (evict): another place for gangs that have to leave theirs; and lend again, for

@@ -91,6 +91,52 @@ func Example_limit() {
 	// it is known: false overrun: 1
 }
 
+// The limit of a queue is lowered below what runs there. The job that began last is asked for a
+// checkpoint, is stopped once that is written, and waits until the limit is raised.
+func Example_overLimit() {
+	sched := newExample()
+	policy := sched.Config().Policy
+	policy.OverLimit.Stop = true
+	mustApply(sched, morning, berth.PolicyChanged{Policy: policy}, training("first", 1), training("second", 1))
+	pass(sched, morning)
+	mustApply(sched, morning, berth.QueueSet{Queue: quota.Queue{Name: "research", Limit: quota.GPUs(8)}})
+	pass(sched, morning.Add(berth.Minute))
+	pass(sched, morning.Add(2*berth.Minute))
+	e, err := sched.Explain("second")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("second waits:", e.Replicas[0].Reason.Text)
+	// Output:
+	// 0s: bind first n1[0-7] (fits)
+	// 0s: bind second n2[0-7] (fits)
+	// 1m0s: requestCheckpoint second (over-limit)
+	// 2m0s: release second (over-limit)
+	// second waits: queue research uses 8 GPUs of its limit of 8 GPUs; the job asks for 8 GPUs
+}
+
+// A job whose members die may come back to the queue once. What else brings it back is not counted.
+func Example_maxRequeues() {
+	sched := newExample()
+	job := training("llm", 1)
+	job.Job.MaxRequeues = []berth.RequeueCap{{Cause: berth.CauseMemberFailed, Requeues: 1}}
+	mustApply(sched, morning, job)
+	now := morning
+	for life := range berth.Incarnation(2) {
+		pass(sched, now)
+		mustApply(sched, now, berth.MemberFailed{Job: "llm", Incarnation: life + 1, Members: []berth.MemberRef{{}}})
+		now = now.Add(berth.Minute)
+	}
+	pass(sched, now)
+	_, known := sched.Job("llm")
+	fmt.Println("it is known:", known)
+	// Output:
+	// 0s: bind llm n1[0-7] (fits)
+	// 1m0s: bind llm n1[0-7] (resumed)
+	// 2m0s: drop llm (max-requeues)
+	// it is known: false
+}
+
 // A service leaves its GPUs idle, and lends them. A job of its queue runs over one of them until
 // the service is busy again: it has half of the two minutes that the service grants to write a
 // checkpoint, and is stopped.

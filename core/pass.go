@@ -36,8 +36,10 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.books.ForgetLost()
 	c.books.Tick()
 	c.expire()
+	c.life.SpareWithin()
 	c.mend()
 	c.lend()
+	c.evict.BringWithinLimits()
 	c.books.TellCapacity() // less is in use on nodes that take no more work
 	c.rank()
 	c.evict.Relocate()
@@ -61,6 +63,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.search.EndPartialResumes()
 	c.mend() // victims that are stopped at once, and requests that are withdrawn
 	c.lend() // borrowers of what has to leave
+	c.life.SpareWithin()
 	c.agenda.EndPass()
 	c.state.ReopenOpened()
 	return c.state.HandOver(), nil
@@ -128,8 +131,13 @@ func (c *Core) lend() {
 	}
 }
 
-// giveUp drops a job that was pending for longer than its gang timeout.
+// giveUp drops a job that was pending for longer than its gang timeout, or came back to the queue
+// for one cause more often than it may.
 func (c *Core) giveUp(rep *record.Replica, reasons map[*record.Shape]string) {
+	if over, times, is := rep.OverCap(); is {
+		c.drop(rep, berth.Cause{Code: berth.CauseMaxRequeues, Detail: fmt.Sprintf("%s, %d times; it may come back %d times", over.Cause, times, over.Requeues)})
+		return
+	}
 	waited := c.state.Now.Sub(rep.PendingSince)
 	why := "pending for " + waited.String()
 	if rep.Entries != nil {
@@ -139,7 +147,12 @@ func (c *Core) giveUp(rep *record.Replica, reasons map[*record.Shape]string) {
 		}
 		why += ": " + reasons[s]
 	}
-	c.state.Emit(berth.Drop{OrderHeader: c.state.Order(rep, 0, berth.Cause{Code: berth.CauseGangTimeout, Detail: why})})
+	c.drop(rep, berth.Cause{Code: berth.CauseGangTimeout, Detail: why})
+}
+
+// drop gives a job up that waits.
+func (c *Core) drop(rep *record.Replica, cause berth.Cause) {
+	c.state.Emit(berth.Drop{OrderHeader: c.state.Order(rep, 0, cause)})
 	c.state.Totals.JobsDropped++
 	c.life.Forget(rep)
 }

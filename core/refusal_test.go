@@ -121,6 +121,7 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"Xid for a broken reason", berth.XidReported{Node: "n1", Xid: 79, Reason: "\n"}, berth.ErrInvalid, "reason"},
 		{"losses without number", berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Losses: -2}}}, berth.ErrInvalid, "policy.health.losses"},
 		{"a burn-in that never ends", berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{BurnIn: 1 << 60}}}, berth.ErrLimit, "policy.health.burnIn"},
+		{"negative time over a limit", berth.PolicyChanged{Policy: berth.Policy{OverLimit: berth.OverLimit{After: -2}}}, berth.ErrInvalid, "policy.overLimit.after"},
 		{"negative quarantine", berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Quarantine: -1}}}, berth.ErrInvalid, "policy.health.quarantine"},
 		{"more spares than nodes", berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{NodesMilli: 1001}}}}, berth.ErrInvalid, "policy.hotSpares[0].nodesMilli"},
 		{"spares of a pool twice", berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{Pool: "p"}, {Pool: "p"}}}}, berth.ErrDuplicate, "policy.hotSpares[1].pool"},

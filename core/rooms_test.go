@@ -87,7 +87,7 @@ var roomRules = map[string]roomRule{
 		},
 	},
 	"books": {
-		as: map[string]string{"Ledger": "UsePart", "Lost": "LostMembers"},
+		as: map[string]string{"Ledger": "UsePart", "Lost": "LostMembers", "OverLimit": "UsePart"},
 		derived: map[string]string{
 			"Placement":  "scratch",
 			"Capacities": "from the nodes", "untold": "told at the end of Restore", "left": "scratch",

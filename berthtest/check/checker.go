@@ -70,6 +70,9 @@ type Checker struct {
 	enlarged  bool
 	outranked []outranked
 
+	// brought are the gangs that the pass has told to go because of a limit.
+	brought []*replica
+
 	cases map[string]int
 }
 
@@ -168,9 +171,11 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Order) error {
 	}
 	c.begin()
 	c.beginEvictions()
+	c.brought = nil
 	clear(c.lodgers)
 	c.enlarged, c.losses, c.outranked = false, nil, nil
 	c.expire()
+	c.noteOverLimit()
 	c.noteLoans()
 	c.endVainStarts()
 	for _, a := range actions {

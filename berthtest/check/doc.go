@@ -68,6 +68,10 @@
 // policy wants or as there are idle nodes for, that they are sound, trusted and spread, and that
 // only gangs that lost hardware are placed there.
 //
+// Of queues that use more than they may, where the policy has them brought within their limits, it
+// asserts that gangs are told to go in time, if they may be stopped, that none of those could be
+// left out, and that one goes on if the limit is kept without (over_limit.go).
+//
 // Of gangs on nodes that are being drained it asserts that a place is reserved for each unless
 // the deadline leaves no more time, that their checkpoints may take until then and no longer, and
 // that they continue where they are when they need not leave, and only then. Of every reserved

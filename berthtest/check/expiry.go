@@ -105,7 +105,7 @@ func (c *Checker) releaseAgain(rep *replica) {
 
 // afterPass asserts what holds after every batch of orders.
 func (c *Checker) afterPass() error {
-	for _, check := range []func() error{c.allBound, c.afterSilence, c.keepsRates, c.strays, c.keepsLimits, c.givenBack} {
+	for _, check := range []func() error{c.allBound, c.afterSilence, c.keepsRates, c.strays, c.keepsLimits, c.givenBack, c.broughtWithin} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -124,6 +124,9 @@ func (c *Checker) afterPass() error {
 	}
 	clear(c.touched)
 	for _, rep := range c.limited.sorted() {
+		if rep.overCap() {
+			return broken(PromiseTimeouts, "%s came back to the queue more often than it may, and was not dropped", rep)
+		}
 		if c.now >= rep.pendingSince.Add(rep.job.spec.GangTimeout) {
 			return broken(PromiseTimeouts, "%s is pending since %d, longer than its gang timeout of %s, and was not dropped", rep, rep.pendingSince, rep.job.spec.GangTimeout)
 		}

@@ -52,6 +52,8 @@ type replica struct {
 	left berth.CauseCode
 	// hastened: it has to leave before the deadline of the latest request.
 	hastened bool
+	// requeued counts how often it came back to the queue, by cause.
+	requeued map[berth.CauseCode]int
 	// stays: it was asked to leave a node, and need not any more.
 	stays bool
 	// gone: forgotten when released. backoff: pending only after a backoff.

@@ -77,6 +77,7 @@ func (c *Checker) settle(rep *replica, cause berth.CauseCode) {
 			c.due.add(rep)
 		default:
 			c.freeAll(rep, broke, lost)
+			c.comesBackFor(rep, cause)
 			c.pend(rep, true)
 		}
 	case berth.ReplicaReleasing:
@@ -88,6 +89,7 @@ func (c *Checker) settle(rep *replica, cause berth.CauseCode) {
 		case rep.gone:
 			c.forget(rep)
 		default:
+			c.comesBackFor(rep, rep.cause)
 			c.pend(rep, rep.backoff)
 		}
 	}

@@ -160,6 +160,9 @@ func (rep *replica) needless() bool {
 	if rep.givesBack() {
 		return false
 	}
+	if rep.isOverLimit() {
+		return rep.hastened || rep.stays
+	}
 	return rep.hastened || !rep.overruns() && (rep.stays || !drained)
 }
 
@@ -174,6 +177,9 @@ func (rep *replica) reasonToGo() string {
 	if rep.givesBack() {
 		return "its lender"
 	}
+	if rep.isOverLimit() {
+		return "a limit"
+	}
 	return "a node that is being drained"
 }
 
@@ -186,7 +192,7 @@ func (c *Checker) mayGoOn(rep *replica, err error) error {
 		c.unlessEnded(rep.preemption, err)
 	case rep.needless():
 	case rep.quiet.by != 0 && rep.order.Header().Deadline > rep.quiet.by: // it is asked anew, with less time
-	case rep.overruns() || rep.givesBack() || c.pressed(rep):
+	case rep.overruns() || rep.givesBack() || rep.isOverLimit() || c.pressed(rep):
 		return err
 	case c.passed && kept && before.Moving:
 		c.trespasses = append(c.trespasses, trespass{key, nil, err})
@@ -459,7 +465,7 @@ func (c *Checker) settled() error {
 			if c.couldMove(rep) {
 				return broken(PromiseL1, "%s is being released because of %q, and no place is kept for it, where it would fit", rep, rep.cause)
 			}
-		case rep.state != berth.ReplicaRunning || !drained || rep.overruns() || isBorrower(&rep.job.spec): // see givenBack
+		case rep.state != berth.ReplicaRunning || !drained || rep.overruns() || rep.isOverLimit() || isBorrower(&rep.job.spec): // see givenBack
 		case rep.asked() && rep.preemption == nil && !c.pressed(rep):
 			return broken(PromiseL1, "%s has to leave its place, and there is no other for it", rep)
 		case rep.order != nil || rep.has(stopping):

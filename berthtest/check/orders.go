@@ -314,10 +314,16 @@ func (c *Checker) release(rep *replica, r berth.Release) error {
 	return nil
 }
 
-// drop: a gang is given up when it was pending for its gang timeout, not before.
+// drop: a gang is given up when it was pending for its gang timeout, not before, or when it came
+// back to the queue for one cause more often than it may.
 func (c *Checker) drop(rep *replica, d berth.Drop) error {
 	timeout := rep.job.spec.GangTimeout
-	switch {
+	switch over := rep.overCap(); {
+	case over && rep.state == berth.ReplicaPending:
+		if d.Cause.Code != berth.CauseMaxRequeues || d.Deadline != 0 {
+			return broken(PromiseCauses, "order %d drops %s because of %q, which came back too often", d.ID, rep, d.Cause.Code)
+		}
+		c.saw("dropped as it came back too often")
 	case rep.state != berth.ReplicaPending:
 		return broken(PromiseTimeouts, "order %d drops %s, which is %s", d.ID, rep, rep.state)
 	case timeout == 0 || c.now < rep.pendingSince.Add(timeout):

@@ -18,6 +18,8 @@ type queue struct {
 	jobs     int
 	// full is when as many of it may be evicted at once as the policy ever lets.
 	full berth.Time
+	// overSince is since when it uses more than it may; 0: it does not.
+	overSince berth.Time
 }
 
 func (c *Checker) queueSet(e berth.QueueSet) error {

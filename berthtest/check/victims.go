@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/internal/protocol"
 )
@@ -54,6 +56,9 @@ func evicts(code berth.CauseCode) bool {
 // or to move.
 func hasBeneficiary(code berth.CauseCode) bool { return evicts(code) || code == berth.CauseMoved }
 
+// ownCauses are those of a gang that is told to go on its own account.
+var ownCauses = []berth.CauseCode{berth.CauseDrained, berth.CauseMaxRuntime, berth.CauseGivenBack, berth.CauseOverLimit}
+
 // asked reports whether a checkpoint was requested of a replica.
 func (rep *replica) asked() bool {
 	_, asked := rep.order.(berth.RequestCheckpoint)
@@ -72,7 +77,7 @@ func (rep *replica) doing() string {
 func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	grace, told := c.grace(rep), c.toldTo(r.Cause.Code)
 	switch r.Cause.Code {
-	case berth.CauseDrained:
+	case berth.CauseDrained, berth.CauseOverLimit:
 		grace = c.graceOf(rep)
 	case berth.CauseMaxRuntime:
 		grace = c.left(rep)
@@ -114,6 +119,8 @@ func (c *Checker) toldTo(cause berth.CauseCode) func(*replica, berth.OrderHeader
 		return c.mustEnd
 	case berth.CauseGivenBack:
 		return c.mustGiveBack
+	case berth.CauseOverLimit:
+		return c.comesWithin
 	}
 	return c.mayBeEvicted
 }
@@ -195,7 +202,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 		}
 	}
 	switch {
-	case !hasBeneficiary(r.Cause.Code) && r.Cause.Code != berth.CauseDrained && r.Cause.Code != berth.CauseMaxRuntime && r.Cause.Code != berth.CauseGivenBack:
+	case !hasBeneficiary(r.Cause.Code) && !slices.Contains(ownCauses, r.Cause.Code):
 		return nil
 	case c.silent.has(rep) && c.stray.has(rep):
 		return broken(PromiseS6, "order %d stops %s, whose place %s needs no longer", r.ID, rep, rep.reasonToGo())
@@ -206,6 +213,8 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 		return nil // it was reported, or stays
 	case len(r.SurplusEvictions) > 0:
 		return c.shrink(rep, r)
+	case r.Cause.Code == berth.CauseOverLimit && len(r.Remaining) > 0:
+		return c.shrinksWithin(rep, r)
 	case rep.job.spec.Checkpoint.Supported && !c.hasNoTime(rep, r.Cause.Code):
 		return broken(PromiseS6, "order %d stops %s because of %q, which was not asked for a checkpoint", r.ID, rep, r.Cause.Code)
 	default:

@@ -58,9 +58,12 @@ func departure(d *berth.Departure) string {
 		line += " for " + replicas([]berth.ReplicaRef{d.Cause.Beneficiary})
 	}
 	line += "): "
-	if len(d.To) > 0 {
+	switch {
+	case len(d.To) > 0:
 		line += "to " + ranges(d.To)
-	} else {
+	case d.Cause.Code == berth.CauseOverLimit:
+		line += "it waits again then"
+	default:
 		line += "no destination yet"
 	}
 	if d.Deadline != 0 {

@@ -68,6 +68,7 @@
 //	                                       tolerates=
 //	unreserve ID
 //	job NAMES queue= KEY=...               tenant, class, priority, timeout, runtime, max-runtime,
+//	                                       max-requeues=member-failed:3|preempted:9,
 //	                                       non-preemptible=yes, program, required, preferred, exclusive=rack, same-labels=driver|cuda;
 //	                                       those of one group; or
 //	                                       group=NAME:MEMBERS:KEY=VALUE,KEY=VALUE once a group
@@ -103,6 +104,7 @@
 //	       ignore-cost=yes gain-turn=10m|off gain-wait=1.5 gain-interactive=1h|off
 //	       gain-latency-critical=24h|off gain-queueing=5m|off
 //	       defragmentation=propose|on|off max-moves=8
+//	       stop-over-limit=yes over-limit-after=10m
 //	       quiet=50|off quiet-for=1m|off
 //	       losses=3 within=24h quarantine=1h burn-in=30m
 //	       hot-spares=POOL:20|POOL:10      of the nodes of a pool, in thousandths

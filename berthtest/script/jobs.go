@@ -54,6 +54,14 @@ func (a *arguments) job() berth.Job {
 		},
 	}
 	j.SameLabels = a.list("same-labels")
+	for _, text := range a.list("max-requeues") {
+		cause, digits, _ := strings.Cut(text, ":")
+		requeues, err := strconv.Atoi(digits)
+		if err != nil {
+			a.fail("max-requeues=%s is not of the form member-failed:3", text)
+		}
+		j.MaxRequeues = append(j.MaxRequeues, berth.RequeueCap{Cause: berth.CauseCode(cause), Requeues: requeues})
+	}
 	if _, ok := a.lookup("checkpoint"); ok {
 		j.Checkpoint = berth.Checkpoint{Supported: true, Cost: a.span("checkpoint")}
 	}

@@ -175,6 +175,9 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 		if r.GiveBackBy != 0 {
 			s.print("  gives back by %s", clock(r.GiveBackBy))
 		}
+		for _, c := range r.Requeues {
+			s.print("  came back because of %s: %d times", c.Cause, c.Times)
+		}
 		if r.Departure != nil {
 			s.print("  %s", departure(r.Departure))
 		}
@@ -370,6 +373,9 @@ func (s *Session) printQueue(q *berth.QueueReport) {
 	if q.WaitingReplicas > 0 {
 		line += fmt.Sprintf(", %d waiting", q.WaitingReplicas)
 	}
+	if q.OverLimitSince != 0 {
+		line += fmt.Sprintf(", over a limit since %v", berth.Duration(q.OverLimitSince))
+	}
 	s.print("%s", line)
 }
 
@@ -391,6 +397,7 @@ func (s *Session) totals() error {
 		{"withdrawn", int(t.RequestsWithdrawn)},
 		{"evicted", int(t.ReplicasEvicted)},
 		{"shrunk", int(t.ReplicasShrunk)},
+		{"over a limit", int(t.ReplicasOverLimit)},
 		{"moves", int(t.Moves)},
 		{"repartitions", int(t.Repartitions)},
 		{"repartitions for members", int(t.RepartitionsForMembers)},

@@ -17,7 +17,9 @@ const (
 	// MaxFuture is the last instant that the core may expect something at.
 	MaxFuture   = MaxInstant << 1
 	MaxAttempts = 1 << 30
-	MaxOrdinal  = 1 << 16
+	// MaxRequeueCaps is the most causes for which a job may cap how often it comes back.
+	MaxRequeueCaps = 16
+	MaxOrdinal     = 1 << 16
 	// MaxSpan is in milliseconds: 278 years, which the standard library's durations hold.
 	MaxSpan = 1 << 43
 	// MaxKinds bounds the kinds of node that a caller can make. Nodes that are set aside

@@ -22,7 +22,8 @@ func Job() berth.Job {
 		},
 		Topology: berth.Topology{Required: "spine", Preferred: "leaf", Exclusive: "leaf"}, SameLabels: []string{"zone"},
 		MinRuntime: berth.Minute, MaxRuntime: 2 * berth.Hour, ExpectedRuntime: berth.Hour, Program: "nlp/pretrain", GangTimeout: berth.Day,
-		Checkpoint: berth.Checkpoint{Supported: true, Interval: berth.Hour, Cost: berth.Minute, RestartCost: berth.Second},
+		MaxRequeues: []berth.RequeueCap{{Cause: berth.CauseMemberFailed, Requeues: 3}},
+		Checkpoint:  berth.Checkpoint{Supported: true, Interval: berth.Hour, Cost: berth.Minute, RestartCost: berth.Second},
 	}
 }
 

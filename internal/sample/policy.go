@@ -32,6 +32,7 @@ func Policy() berth.Policy {
 			Gain: berth.GainPolicy{IgnoreCost: true, Interactive: berth.Hour, LatencyCritical: berth.Day, Turn: berth.Minute, WaitMilli: 500, Queueing: berth.Minute},
 		},
 		Defragmentation: berth.Defragmentation{Mode: berth.DefragmentationOn, MaxMoves: 4},
+		OverLimit:       berth.OverLimit{Stop: true, After: berth.Minute},
 		Lending:         berth.Lending{QuietMilli: 100, QuietFor: 30 * berth.Second},
 		Health:          berth.Health{Losses: 2, Within: berth.Day, Quarantine: berth.Hour, BurnIn: berth.Minute},
 		HotSpares:       []berth.HotSpares{{Pool: "spare", NodesMilli: 100}, {NodesMilli: 50}},

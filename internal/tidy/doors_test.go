@@ -23,7 +23,7 @@ var doors = map[string]doorsOf{
 			"RetainProduct", "Set", "SetCapacity", "SetHalfLife", "SetNext", "SetPast",
 		},
 		asks: []string{
-			"Active", "Asks", "Below", "Capacity", "Check", "CheckProduct", "Config", "Covered", "Fits", "Guaranteed", "HalfLife", "NonPreemptible",
+			"Active", "Asks", "Below", "Capacity", "Check", "CheckProduct", "Config", "Covered", "Exceeded", "Fits", "Guaranteed", "HalfLife", "NonPreemptible",
 			"InTheWay", "Leaf", "Len", "LimitOf", "Lookup", "Name", "Next", "Now", "Parent", "Past",
 			"Positions", "Product", "Queues", "Used", "WithheldBy", "Within",
 		},

@@ -45,6 +45,9 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 		if j.MaxRuntime != 0 {
 			return refusal.Of(berth.ErrUnsupported, "maxRuntime", "a service has none")
 		}
+		if len(j.MaxRequeues) > 0 {
+			return refusal.Of(berth.ErrUnsupported, "maxRequeues", "a service has none")
+		}
 	}
 	if err := ad.checkGangTopology(&j.Topology); err != nil {
 		return refusal.In(err, "topology")
@@ -57,6 +60,9 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 	}
 	if err := checkNonPreemptible(j); err != nil {
 		return err
+	}
+	if err := checkRequeues(j.MaxRequeues); err != nil {
+		return refusal.In(err, "maxRequeues")
 	}
 	return refusal.In(checkSameLabels(j), "sameLabels")
 }
@@ -72,6 +78,35 @@ func checkNonPreemptible(j *berth.Job) *berth.Error {
 			return refusal.Of(berth.ErrUnsupported, "nonPreemptible", "an elastic gang has members that others may take")
 		case g.Claim.Borrow != nil:
 			return refusal.Of(berth.ErrUnsupported, "nonPreemptible", "a borrower gives back when it has to")
+		}
+	}
+	return nil
+}
+
+// comesBackFor reports whether a cause is one for which a gang comes back to the queue.
+func comesBackFor(cause berth.CauseCode) bool {
+	switch cause {
+	case berth.CauseBindFailed, berth.CauseBindExpired, berth.CauseHardwareLost, berth.CauseMemberFailed, berth.CausePreempted, berth.CauseReclaimed,
+		berth.CauseDrained, berth.CauseMoved, berth.CauseGivenBack, berth.CauseOverLimit, berth.CauseRepartitionFailed:
+		return true
+	}
+	return false
+}
+
+// checkRequeues refuses caps for no cause by which a gang comes back, or for one twice.
+func checkRequeues(caps []berth.RequeueCap) *berth.Error {
+	if len(caps) > limits.MaxRequeueCaps {
+		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("%d causes; the most is %d", len(caps), limits.MaxRequeueCaps))
+	}
+	for i, c := range caps {
+		at := errtext.Index("", i)
+		switch {
+		case !comesBackFor(c.Cause):
+			return refusal.Of(berth.ErrInvalid, at+".cause", fmt.Sprintf("%q is none for which a gang comes back to the queue", errtext.Short(c.Cause)))
+		case slices.ContainsFunc(caps[:i], func(other berth.RequeueCap) bool { return other.Cause == c.Cause }):
+			return refusal.Of(berth.ErrDuplicate, at+".cause", fmt.Sprintf("%q has a cap already", c.Cause))
+		case c.Requeues < 0 || c.Requeues > limits.MaxOrdinal:
+			return refusal.Of(berth.ErrInvalid, at+".requeues", fmt.Sprintf("%d is outside 0..%d", c.Requeues, limits.MaxOrdinal))
 		}
 	}
 	return nil

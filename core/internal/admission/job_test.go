@@ -71,6 +71,17 @@ func TestJobsThatMakeNoSenseAreRefused(t *testing.T) {
 		"a pool without name":  {berth.ErrInvalid, "groups[0].selector.pools[0]", func(j *berth.Job) { j.Groups[0].Selector.Pools = []string{""} }},
 		"a name of no text":    {berth.ErrInvalid, "groups[0].name", func(j *berth.Job) { j.Groups[0].Name = "\x00" }},
 		"groups without names": {berth.ErrInvalid, "groups[0].name", func(j *berth.Job) { j.Groups = append(j.Groups, j.Groups[0]) }},
+		"a cap on a start":     {berth.ErrInvalid, "maxRequeues[0].cause", func(j *berth.Job) { j.MaxRequeues = []berth.RequeueCap{{Cause: berth.CauseFits}} }},
+		"a cap below none": {berth.ErrInvalid, "maxRequeues[0].requeues", func(j *berth.Job) {
+			j.MaxRequeues = []berth.RequeueCap{{Cause: berth.CauseDrained, Requeues: -1}}
+		}},
+		"two caps on a cause": {berth.ErrDuplicate, "maxRequeues[1].cause", func(j *berth.Job) {
+			j.MaxRequeues = []berth.RequeueCap{{Cause: berth.CauseDrained}, {Cause: berth.CauseDrained}}
+		}},
+		"too many caps": {berth.ErrLimit, "maxRequeues", func(j *berth.Job) { j.MaxRequeues = make([]berth.RequeueCap, 17) }},
+		"a service with a cap": {berth.ErrUnsupported, "maxRequeues", func(j *berth.Job) {
+			j.Service, j.MaxRequeues = &berth.Service{}, []berth.RequeueCap{{Cause: berth.CauseDrained}}
+		}},
 		"a label without name": {berth.ErrInvalid, "sameLabels[0]", func(j *berth.Job) { j.SameLabels = []string{""} }},
 		"groups of one name": {berth.ErrDuplicate, "groups[1].name", func(j *berth.Job) {
 			j.Groups[0].Name = "g"

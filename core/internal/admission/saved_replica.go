@@ -27,7 +27,7 @@ func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 	}
 	// Turns are not saved: Stalled and the like say what they mean.
 	saved.StalledAt, saved.HopelessAt, saved.LookPart.Turn = 0, 0, 0
-	saved.Stood, saved.Avoid = slices.Clone(saved.Stood), slices.Clone(saved.Avoid)
+	saved.Stood, saved.Avoid, saved.Requeued = slices.Clone(saved.Stood), slices.Clone(saved.Avoid), slices.Clone(saved.Requeued)
 	for flat := range rep.Members {
 		if state := rep.Members[flat].State; state != record.MemberAbsent {
 			saved.Members = append(saved.Members, ad.saveMember(rep, flat))
@@ -146,7 +146,24 @@ func (ad *Admission) checkReplica(j *record.Job, s *record.SavedReplica) *berth.
 	case ad.state.Replicas+s.Alike >= ad.state.Config.Limits.Replicas:
 		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("there are more than %d replicas, see Limits.Replicas", ad.state.Config.Limits.Replicas))
 	}
-	return cmp.Or(s.LifePart.Check(ad.state.Now), s.RetryPart.Check(s.State), s.EvictionPart.Check(ad.state.Now))
+	return cmp.Or(s.LifePart.Check(ad.state.Now), s.RetryPart.Check(s.State), checkRequeued(j, s), s.EvictionPart.Check(ad.state.Now))
+}
+
+// checkRequeued refuses counts of what the job does not cap, and one beyond its cap of a replica
+// that does not wait to be dropped.
+func checkRequeued(j *record.Job, s *record.SavedReplica) *berth.Error {
+	for i, counted := range s.Requeued {
+		at := slices.IndexFunc(j.Spec.MaxRequeues, func(c berth.RequeueCap) bool { return c.Cause == counted.Cause })
+		switch {
+		case at < 0 || i > 0 && s.Requeued[i-1].Cause >= counted.Cause:
+			return refusal.Of(berth.ErrInvalid, "requeued", "counts a cause that the job does not cap, or is out of order")
+		case counted.Times < 1 || counted.Times > limits.MaxAttempts:
+			return record.RefuseCounter()
+		case counted.Times > j.Spec.MaxRequeues[at].Requeues && s.State != berth.ReplicaPending:
+			return refusal.Of(berth.ErrInvalid, "requeued", "is more than the job may come back, and it does not wait to be dropped")
+		}
+	}
+	return nil
 }
 
 // restoreEnd restores when a replica is expected to end.

@@ -87,6 +87,7 @@ func (an *Answers) explainReplica(rep *record.Replica, position int, reasons map
 			out.RunsUntil = end
 		}
 	}
+	out.Requeues = slices.Clone(rep.Retry.Get().Requeued)
 	out.Bandwidth = an.bandwidth(rep)
 	out.BlastRadius = an.sharedBlastRadius(rep)
 	if rep.Order != nil {
@@ -97,7 +98,12 @@ func (an *Answers) explainReplica(rep *record.Replica, position int, reasons map
 	}
 	out.Departure = an.departure(rep)
 	an.explainLoans(rep, &out)
-	switch {
+	switch over, _, isOver := rep.OverCap(); {
+	case isOver:
+		out.Reason = &berth.Reason{
+			Code: berth.ReasonTurn, Text: fmt.Sprintf("it came back to the queue because of %q once more than it may", over.Cause),
+			Remedy: "none: the next pass drops it",
+		}
 	case rep.Retry.Get().ReadyAt != 0:
 		out.Reason = an.explainBackoff(rep)
 	case rep.Entries != nil:

@@ -151,6 +151,7 @@ func (an *Answers) reportQueue(name berth.QueueID) berth.QueueReport {
 	q := berth.QueueReport{
 		Queue: name, UsedMilli: an.state.Quota.Used(i, quota.GPUMilli),
 		GuaranteedMilli: an.state.Quota.Guaranteed(i, quota.GPUMilli), WaitingReplicas: an.books.Queues[i].Waiting,
+		OverLimitSince: an.books.Queues[i].OverLimitSince,
 	}
 	if limit, limited := an.state.Quota.LimitOf(i, quota.GPUMilli); limited {
 		q.LimitMilli = &limit

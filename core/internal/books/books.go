@@ -25,7 +25,9 @@ import (
 //  2. What a queue uses is the sum of what its members hold.
 //  3. Earmarks are charged only while a pass looks for victims and moves, and never after it.
 //  4. The sizes of a queue count the gangs without a surplus that run there, by their charge.
-//  5. Capacities has what the nodes add to the fleet: of one that takes no more work, what is in
+//  5. OverLimit has the queues that exceed a limit, each with the instant since when, if the policy
+//     has what runs beyond a limit stopped.
+//  6. Capacities has what the nodes add to the fleet: of one that takes no more work, what is in
 //     use there.
 type Books struct {
 	catalogue *catalogue.Catalogue
@@ -56,7 +58,10 @@ type Books struct {
 	Touched       []*record.Queue
 	over, Keeping int
 	demandVersion int
-	all           AllShares // scratch
+	// OverLimit are the queues that use more than they may, those further down first; of one depth,
+	// in order of name. None, unless Policy.OverLimit.Stop.
+	OverLimit []*record.Queue
+	all       AllShares // scratch
 	// Turns counts the entries that were put into policy order beyond those that are served.
 	Turns   int
 	waiting []pq.Heap[*record.Entry] // scratch of the policy order, by queue: empty but for one in progress

@@ -172,7 +172,7 @@ func (bk *Books) RemoveQueue(i quota.QueueIndex, name berth.QueueID) error {
 		return err
 	}
 	bk.CountKeeper(bk.Queues[i], false)
-	bk.Queues[i] = nil
+	bk.Queues[i] = nil // it used nothing, and so was over no limit
 	return nil
 }
 

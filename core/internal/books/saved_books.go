@@ -32,7 +32,7 @@ func (bk *Books) SaveQueues() []quota.Queue {
 
 // SaveUse saves what is remembered of use.
 func (bk *Books) SaveUse() record.UsePart {
-	var s record.UsePart
+	s := record.UsePart{OverLimit: bk.saveOverLimit()}
 	if bk.state.Config.Policy.UsageHalfLife > 0 {
 		past := bk.state.Quota.Past()
 		s.Past = &past
@@ -59,6 +59,9 @@ func (bk *Books) RestoreUse(s *record.UsePart) *berth.Error {
 		if err := bk.state.Quota.SetPast(*s.Past); err != nil {
 			return refusal.Of(berth.ErrInvalid, "past", err.Error())
 		}
+	}
+	if err := bk.restoreOverLimit(s.OverLimit); err != nil {
+		return err
 	}
 	return bk.restoreLedger(s.Ledger)
 }

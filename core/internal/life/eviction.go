@@ -104,6 +104,10 @@ func (l *Life) evict(victim *record.Replica, cause berth.Cause) {
 		l.state.Totals.ReplicasGivenBack++
 		l.TakeBack(victim, cause, false)
 		return
+	case berth.CauseOverLimit:
+		l.state.Totals.ReplicasOverLimit++
+		l.TakeBack(victim, cause, false)
+		return
 	}
 	l.state.Totals.ReplicasEvicted++
 	if victim.Beneficiary != nil {

@@ -44,6 +44,10 @@ func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
 		}
 	case berth.ReplicaPending:
 		backoff := rep.State != berth.ReplicaReleasing || rep.Release.Get().Backoff
+		if rep.State == berth.ReplicaReleasing {
+			cause = rep.Release.Get().Cause
+		}
+		rep.CountRequeue(cause.Code)
 		l.books.UnbookAll(rep, record.MemberLeft, record.MemberFailed, record.MemberLost)
 		l.requeue(rep, backoff)
 	case record.ReplicaGone:
@@ -390,10 +394,9 @@ func (l *Life) Hasten(rep *record.Replica) {
 	}
 }
 
-// Stay has a gang go on where it is that was asked to leave, unless its time is over anyway, or it
-// has to give back what it borrows.
+// Stay has a gang go on where it is that was asked to leave, unless it is to be stopped anyway.
 func (l *Life) Stay(rep *record.Replica) {
-	if !rep.Overruns() && !rep.GivesBack() {
+	if !rep.Stops() {
 		l.stay(rep)
 	}
 }

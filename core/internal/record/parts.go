@@ -58,11 +58,14 @@ type RetryPart struct {
 	// Avoid lists the nodes on which members failed to start since the replica last ran: the newest
 	// maxAvoid of them. It goes there again only if it fits nowhere else.
 	Avoid []berth.NodeID `json:"avoid,omitempty"`
+	// Requeued counts how often it came back to the queue for the causes that its job caps, in
+	// order of cause.
+	Requeued []berth.RequeueCount `json:"requeued,omitempty"`
 }
 
 // Nothing reports whether a replica has been through nothing.
 func (p RetryPart) Nothing() bool {
-	return p.ReadyAt == 0 && !p.LostHardware && !p.LostOfSegments && !p.Backfilled && p.Attempts == 0 && p.Repairs == 0 && p.Crashes == 0 && len(p.Stood)+len(p.Avoid) == 0
+	return p.ReadyAt == 0 && !p.LostHardware && !p.LostOfSegments && !p.Backfilled && p.Attempts == 0 && p.Repairs == 0 && p.Crashes == 0 && len(p.Stood)+len(p.Avoid)+len(p.Requeued) == 0
 }
 
 // A ReleasePart is the Release that a replica is given, and what comes after it.

@@ -121,6 +121,9 @@ type Queue struct {
 	Over, Keeps, Touched bool
 	// Evictions that it suffered.
 	Evictions meter.Meter
+	// OverLimitSince is since when it uses more than it may; 0: it does not, or the policy does not
+	// ask.
+	OverLimitSince berth.Time
 	// FloorMilli is what it kept when it last gave GPUs for a guarantee so that less than before
 	// fills its own; 0: nothing, or something has ended by itself since. See package quota.
 	FloorMilli int64

@@ -122,7 +122,8 @@ var recordRules = []recordRule{
 			"Over": "from the tree", "Keeps": "from the tree", "Touched": "shares are counted from nothing",
 			"ranking": "from the entries, when somebody asks", "top": "bounds the entries: it saves looks",
 			"bottom": "bounds what runs: it saves looks", "sorted": "false: the list is sorted when it matters",
-			"FloorMilli": "saved with the leaf's name, see SavedFloor",
+			"OverLimitSince": "saved with the queue's name, see SavedOverLimit",
+			"FloorMilli":     "saved with the leaf's name, see SavedFloor",
 		},
 	},
 	{

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
@@ -235,8 +236,37 @@ func (rep *Replica) EachHold(use func(*gang.Hold, *Node)) {
 	}
 }
 
+// CountRequeue counts that a replica comes back to the queue for a cause, if its job caps that.
+func (rep *Replica) CountRequeue(cause berth.CauseCode) {
+	if !slices.ContainsFunc(rep.Job.Spec.MaxRequeues, func(c berth.RequeueCap) bool { return c.Cause == cause }) {
+		return
+	}
+	counts := slices.Clone(rep.Retry.Get().Requeued)
+	at, some := slices.BinarySearchFunc(counts, cause, func(c berth.RequeueCount, cause berth.CauseCode) int { return cmp.Compare(c.Cause, cause) })
+	if !some {
+		counts = slices.Insert(counts, at, berth.RequeueCount{Cause: cause})
+	}
+	counts[at].Times = min(counts[at].Times+1, limits.MaxAttempts)
+	rep.Retry.Note().Requeued = counts
+}
+
+// OverCap is the cap that a replica has exceeded by coming back to the queue so often; false: none.
+func (rep *Replica) OverCap() (over berth.RequeueCap, times int, is bool) {
+	for _, c := range rep.Job.Spec.MaxRequeues {
+		for _, counted := range rep.Retry.Get().Requeued {
+			if counted.Cause == c.Cause && counted.Times > c.Requeues {
+				return c, counted.Times, true
+			}
+		}
+	}
+	return berth.RequeueCap{}, 0, false
+}
+
 // DropAt is the instant at which a pending replica is given up.
 func (rep *Replica) DropAt() (berth.Time, bool) {
+	if _, _, over := rep.OverCap(); over {
+		return rep.PendingSince, true
+	}
 	timeout := rep.Job.Spec.GangTimeout
 	return rep.PendingSince.Add(timeout), timeout > 0
 }
@@ -286,6 +316,22 @@ func (rep *Replica) Overruns() bool {
 // GivesBack reports whether a borrower was asked for a checkpoint because its GPUs are given back.
 func (rep *Replica) GivesBack() bool {
 	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == berth.CauseGivenBack
+}
+
+// IsOverLimit reports whether a replica was asked for a checkpoint because a queue is over a limit.
+func (rep *Replica) IsOverLimit() bool {
+	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == berth.CauseOverLimit
+}
+
+// Stops reports whether a replica was asked for a checkpoint because it is to be stopped, wherever
+// it is: no other place is looked for.
+func (rep *Replica) Stops() bool { return rep.Overruns() || rep.GivesBack() || rep.IsOverLimit() }
+
+// Stands reports whether a gang runs and goes on to, and nothing of it is being started. Some of it
+// may be on its way out.
+func (rep *Replica) Stands() bool {
+	_, grows := rep.Order.(berth.Bind)
+	return rep.State == berth.ReplicaRunning && rep.Beneficiary == nil && !rep.Leaves && !grows
 }
 
 // Lends reports whether others may stay on the GPUs of a replica: it runs, is quiet, and nothing

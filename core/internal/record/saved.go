@@ -22,6 +22,14 @@ import (
 type UsePart struct {
 	Past   *quota.Past        `json:"past,omitempty"`
 	Ledger *quota.LedgerState `json:"ledger,omitempty"`
+	// OverLimit has the queues that use more than they may, if the policy asks.
+	OverLimit []SavedOverLimit `json:"overLimit,omitempty"`
+}
+
+// A SavedOverLimit is since when a queue uses more than it may.
+type SavedOverLimit struct {
+	Queue berth.QueueID `json:"queue"`
+	Since berth.Time    `json:"since"`
 }
 
 // A SavedGPU is what the description of a GPU does not have.

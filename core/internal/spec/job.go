@@ -38,11 +38,13 @@ type Asked struct {
 	SameLabels []string `json:",omitempty"`
 	// NonPreemptible: it fits into the guarantee of its queue, or waits.
 	NonPreemptible bool `json:",omitempty"`
+	// MaxRequeues is no part of a request, but jobs of one kind have the same.
+	MaxRequeues []berth.RequeueCap `json:",omitempty"`
 }
 
 // AskedBy is what a job asks for. It shares memory with the job.
 func AskedBy(j *berth.Job) Asked {
-	return Asked{Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels, NonPreemptible: j.NonPreemptible}
+	return Asked{Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels, NonPreemptible: j.NonPreemptible, MaxRequeues: j.MaxRequeues}
 }
 
 // Simple reports whether groups are all that is asked for.
@@ -50,13 +52,14 @@ func (a *Asked) Simple() bool {
 	t := &a.Topology
 	whole := t.Required == "" && t.Preferred == "" && t.Exclusive == ""
 	parted := len(t.Segments) > 0 || t.Balance != "" || t.Spread != "" || t.MaxSkew != 0 || t.RailAligned
-	return whole && !parted && len(a.SameLabels) == 0 && !a.NonPreemptible
+	return whole && !parted && len(a.SameLabels) == 0 && !a.NonPreemptible && len(a.MaxRequeues) == 0
 }
 
 // Clone returns a copy that shares no memory that the caller could change.
 func (a *Asked) Clone() Asked {
 	c := *a
 	c.Groups, c.Topology, c.SameLabels = values.CloneGroups(a.Groups), values.CloneTopology(a.Topology), slices.Clone(a.SameLabels)
+	c.MaxRequeues = slices.Clone(a.MaxRequeues)
 	return c
 }
 
@@ -76,7 +79,7 @@ func (j *Job) Full() berth.Job {
 		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority,
 		Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels, NonPreemptible: j.NonPreemptible, Service: j.Service,
 		MinRuntime: j.MinRuntime, MaxRuntime: j.MaxRuntime, ExpectedRuntime: j.ExpectedRuntime, Program: j.Program, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
-		Lend: j.Lend,
+		MaxRequeues: j.MaxRequeues, Lend: j.Lend,
 	}
 }
 

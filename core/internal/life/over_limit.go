@@ -1,0 +1,44 @@
+package life
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/books"
+	"github.com/berth-sched/berth/core/internal/record"
+)
+
+// BringWithin stops a part of a gang because a queue uses more than it may.
+func (l *Life) BringWithin(p record.Piece, cause berth.Cause) {
+	if !p.Whole() {
+		l.shrink(p, nil, cause)
+		return
+	}
+	if p.Rep.Reserved != nil { // it grows no further
+		l.backlog.EndReservation(p.Rep.Reserved)
+	}
+	by, _ := p.Rep.DrainedBy()
+	l.Depart(p.Rep, cause, by)
+}
+
+// SpareWithin brings up to date which queues use more than they may, and has gangs go on that were
+// asked to leave on that account and need not any more: the last victims first.
+func (l *Life) SpareWithin() {
+	if len(l.books.OverLimit) == 0 {
+		return // nobody is asked: what is asked is in use until it is gone
+	}
+	var asked []*record.Replica
+	l.state.Leaving.Ascend(func(rep *record.Replica) bool {
+		if rep.IsOverLimit() {
+			asked = append(asked, rep)
+		}
+		return true
+	})
+	l.books.DropWithinLimit()
+	slices.SortFunc(asked, books.CompareVictims)
+	for _, rep := range slices.Backward(asked) {
+		if !l.books.HasToGo(rep) {
+			l.stay(rep)
+		}
+	}
+}
