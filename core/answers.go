@@ -47,6 +47,6 @@ func (c *Core) Lost() []berth.Loss {
 // have no report, and are never among them.
 func (c *Core) Outstanding() []berth.Order { return c.gpus.Outstanding() }
 
-// Report describes the fleet as it is now. Cost: O(nodes + queues + waiting work by queue and
-// request). Of requests that differ it looks at those alone that no easier one stands for.
+// Report describes the fleet as it is now. Cost: O(nodes + members that hold something + queues +
+// waiting work by queue and request). Of requests that differ it looks at those alone that no easier one stands for.
 func (c *Core) Report() berth.FleetReport { return c.answer.Report() }

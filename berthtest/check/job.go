@@ -86,6 +86,8 @@ type replica struct {
 	letIn bool
 	// quiet is how busy it is, or by when it gives back.
 	quiet quiet
+	// idle says since when it leaves idle what it holds.
+	idle idleness
 	// avoided has the nodes where a member of it ever failed to start.
 	avoided map[berth.NodeID]bool
 }

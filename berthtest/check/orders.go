@@ -20,6 +20,9 @@ func (c *Checker) ordered(a berth.Order) error {
 	if w, ok := a.(berth.Withdraw); ok {
 		return c.withdrawn(w)
 	}
+	if w, ok := a.(berth.WarnIdle); ok {
+		return c.warned(w)
+	}
 	if err := c.endStart(a); err != nil {
 		return err
 	}

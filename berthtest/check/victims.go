@@ -72,7 +72,7 @@ func (rep *replica) doing() string {
 func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	grace, told := c.grace(rep), c.toldTo(r.Cause.Code)
 	switch r.Cause.Code {
-	case berth.CauseDrained:
+	case berth.CauseDrained, berth.CauseIdle:
 		grace = c.graceOf(rep)
 	case berth.CauseMaxRuntime:
 		grace = c.left(rep)
@@ -97,7 +97,7 @@ func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	c.saw("checkpoint requested")
 	c.open(rep, r)
 	rep.hastened = false
-	if !rep.overruns() { // it is no victim
+	if !rep.ends() { // it is no victim
 		c.signal(rep, protocol.SignalAsk)
 	}
 	return nil
@@ -112,6 +112,8 @@ func (c *Checker) toldTo(cause berth.CauseCode) func(*replica, berth.OrderHeader
 		return c.mustMove
 	case berth.CauseMaxRuntime:
 		return c.mustEnd
+	case berth.CauseIdle:
+		return c.mustEndIdle
 	case berth.CauseGivenBack:
 		return c.mustGiveBack
 	}
@@ -195,7 +197,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 		}
 	}
 	switch {
-	case !hasBeneficiary(r.Cause.Code) && r.Cause.Code != berth.CauseDrained && r.Cause.Code != berth.CauseMaxRuntime && r.Cause.Code != berth.CauseGivenBack:
+	case !hasBeneficiary(r.Cause.Code) && r.Cause.Code != berth.CauseDrained && r.Cause.Code != berth.CauseMaxRuntime && r.Cause.Code != berth.CauseIdle && r.Cause.Code != berth.CauseGivenBack:
 		return nil
 	case c.silent.has(rep) && c.stray.has(rep):
 		return broken(PromiseS6, "order %d stops %s, whose place %s needs no longer", r.ID, rep, rep.reasonToGo())

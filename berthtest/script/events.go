@@ -168,6 +168,7 @@ func (a *arguments) policy() berth.Policy {
 		Preemption:         a.preemption(),
 		Defragmentation:    a.defragmentation(),
 		Lending:            a.lending(),
+		Idle:               a.idle(),
 		Health:             a.health(),
 		HotSpares:          a.hotSpares(),
 	}

@@ -74,6 +74,17 @@ func (a *arguments) lending() berth.Lending {
 	return l
 }
 
+// idle says when jobs leave GPUs idle, and what becomes of them, as in idle-action=stop.
+func (a *arguments) idle() berth.IdlePolicy {
+	p := berth.IdlePolicy{QuietMilli: a.integer("idle-quiet", 0), QuietFor: a.spanOrOff("idle-for"), Grace: a.spanOrOff("idle-grace")}
+	if text, ok := a.lookup("idle-action"); ok {
+		if err := p.Action.UnmarshalText([]byte(text)); err != nil {
+			a.fail("idle-action=%s: %v", text, err)
+		}
+	}
+	return p
+}
+
 // reportActivity tells how busy a replica is, in thousandths.
 func reportActivity(s *Session, a *arguments) ([]berth.Event, error) {
 	id, replica, err := parseReplica(a.word(0))

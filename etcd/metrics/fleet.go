@@ -117,6 +117,7 @@ func (f *fleet) showReplicas(to show, r *berth.FleetReport) {
 	to.counter(f.jobs, float64(r.Totals.JobsCancelled), "cancelled")
 	to.counter(f.jobs, float64(r.Totals.JobsDropped), "dropped")
 	to.counter(f.jobs, float64(r.Totals.JobsOverrun), "overrun")
+	to.counter(f.jobs, float64(r.Totals.JobsIdle), "idle")
 }
 
 func (f *fleet) showQueues(to show, queues []berth.QueueReport) {

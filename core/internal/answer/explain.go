@@ -95,6 +95,7 @@ func (an *Answers) explainReplica(rep *record.Replica, position int, reasons map
 	if to := beneficiaryOf(rep); to != nil {
 		out.Beneficiary = to.Ref()
 	}
+	out.Idleness = an.life.Idleness(rep)
 	out.Departure = an.departure(rep)
 	an.explainLoans(rep, &out)
 	switch {

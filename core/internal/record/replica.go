@@ -26,7 +26,7 @@ type Replica struct {
 	Reserve  values.Rare[ReservePart]
 	Look     values.Rare[LookPart]
 	Eviction values.Rare[EvictionPart]
-	Lending  values.Rare[LendingPart]
+	Idle     values.Rare[IdlePart]
 	// EndsAt is when it is expected to hold nothing any more; zero: never, or it holds
 	// nothing.
 	EndsAt berth.Time
@@ -279,20 +279,29 @@ func (rep *Replica) NeedsOrder() bool {
 }
 
 // Overruns reports whether a replica was asked for its last checkpoint before its time limit.
-func (rep *Replica) Overruns() bool {
-	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == berth.CauseMaxRuntime
-}
+func (rep *Replica) Overruns() bool { return rep.leavesFor(berth.CauseMaxRuntime) }
 
 // GivesBack reports whether a borrower was asked for a checkpoint because its GPUs are given back.
-func (rep *Replica) GivesBack() bool {
-	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == berth.CauseGivenBack
+func (rep *Replica) GivesBack() bool { return rep.leavesFor(berth.CauseGivenBack) }
+
+// Ends reports whether a replica was asked for its last checkpoint: its job is over then.
+func (rep *Replica) Ends() bool { return rep.Overruns() || rep.leavesFor(berth.CauseIdle) }
+
+func (rep *Replica) leavesFor(cause berth.CauseCode) bool {
+	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == cause
 }
 
 // Lends reports whether others may stay on the GPUs of a replica: it runs, is quiet, and nothing
 // ends it or moves it.
 func (rep *Replica) Lends() bool {
-	return rep.Job.Spec.Lend != nil && rep.Lending.Get().QuietSince != 0 && rep.State == berth.ReplicaRunning &&
+	return rep.Job.Spec.Lend != nil && rep.Idle.Get().QuietSince != 0 && rep.State == berth.ReplicaRunning &&
 		!rep.Asked() && !rep.Leaves && rep.Beneficiary == nil
+}
+
+// IsIdle reports whether a replica has been quiet for as long as a policy says by an instant.
+func (rep *Replica) IsIdle(p *berth.IdlePolicy, now berth.Time) bool {
+	since := rep.Idle.Get().IdleSince
+	return since != 0 && since.Add(p.QuietFor) <= now
 }
 
 // IsWhole reports whether a hold is of whole GPUs.

@@ -48,7 +48,7 @@ func (se *Search) LetStay(found []Relocation) bool {
 func (se *Search) Uprooted() []*record.Replica {
 	var list []*record.Replica
 	se.state.Leaving.Ascend(func(rep *record.Replica) bool {
-		if (rep.Moving == nil || rep.Moving.IsPartial()) && (rep.Leaves && !rep.Overruns() && !rep.GivesBack() || rep.Resumes()) && rep.SoughtAt != se.agenda.MoveTurn {
+		if (rep.Moving == nil || rep.Moving.IsPartial()) && (rep.Leaves && !rep.Ends() && !rep.GivesBack() || rep.Resumes()) && rep.SoughtAt != se.agenda.MoveTurn {
 			list = append(list, rep)
 		}
 		return true
