@@ -191,7 +191,7 @@ type QueueReport struct {
 	GuaranteedMilli int64  `json:"guaranteedMilli,omitempty"`
 	LimitMilli      *int64 `json:"limitMilli,omitempty"`
 	WaitingReplicas int    `json:"waitingReplicas,omitempty"`
-	// Activity of the queue and those below it.
+	// Activity of the queue and those below it: of what is held, which is UsedMilli.
 	Activity ActivityCount `json:"activity,omitzero"`
 }
 
