@@ -91,10 +91,11 @@ type Limits struct {
 // defaults written out, to change a field of.
 //
 // Default and off are written one way in all fields: 0 is the default, and [Off] is off. Where the
-// default is off (UsageHalfLife, Idle.QuietFor, Health.Losses, Health.BurnIn, Preemption.MinRuntime)
-// both are the same; so they are for a RateLimit and for HotSpares.NodesMilli. A mode has the word "off", and a
-// list (HotSpares, Geometry) is off for a pool without an entry. A timeout, a budget or another
-// field whose comment does not name Off cannot be off, and refuses it.
+// default is off (UsageHalfLife, Idle.QuietFor, Health.Losses, Health.BurnIn,
+// Preemption.MinRuntime) both are the same; so they are for a RateLimit and for
+// HotSpares.NodesMilli. A mode has the word "off", and a list (HotSpares, Geometry) is off for a
+// pool without an entry. A timeout, a budget or another field whose comment does not name Off
+// cannot be off, and refuses it.
 type Policy struct {
 	// ZeroIsOff says that no field is left to its default: 0 is off, as Off is, and a field that
 	// cannot be off refuses it. It does not reach into the entries of lists (Preemption.Grace,

@@ -6,9 +6,9 @@ import (
 	"github.com/berth-sched/berth/internal/enum"
 )
 
-// An IdlePolicy says when a replica hoards what it holds, and what becomes of it. A replica is quiet
-// while its last [ActivityReported] says no more than QuietMilli. One that holds GPUs, runs and has
-// been quiet for QuietFor is idle: Report and Explain name it, and a pass warns it with a
+// An IdlePolicy says when a replica hoards what it holds, and what becomes of it. A replica is
+// quiet while its last [ActivityReported] says no more than QuietMilli. One that holds GPUs, runs
+// and has been quiet for QuietFor is idle: Report and Explain name it, and a pass warns it with a
 // [WarnIdle], once. One that is still idle after Grace more is dealt with as Action says. A report
 // of more than QuietMilli ends all of that at once, without an order: the next time it begins anew.
 //
@@ -41,8 +41,9 @@ const (
 	IdleWarn IdleAction = iota
 	// IdleStop: its job ends, as at its time limit (Job.MaxRuntime). A gang that writes checkpoints
 	// is asked for a last one first ([RequestCheckpoint]) and stopped once that is reported, or the
-	// time for it is over, whatever it tells of its activity meanwhile: to write one is activity. The
-	// cause is [CauseIdle]. One with an order out, or members to stop, is asked once that is over.
+	// time for it is over, whatever it tells of its activity meanwhile: to write one is activity.
+	// The cause is [CauseIdle]. One with an order out, or members to stop, is asked once that is
+	// over.
 	IdleStop
 )
 

@@ -282,8 +282,8 @@ type SurplusEviction struct {
 
 // RequestCheckpoint asks a running gang to write a checkpoint, because it will have to leave
 // its place: to Cause.Beneficiary, because the place is being drained, because it has run for
-// as long as it may, because it is idle, or because what it borrowed is given back. It goes on until
-// it is released, and is not given further members meanwhile.
+// as long as it may, because it is idle, or because what it borrowed is given back. It goes on
+// until it is released, and is not given further members meanwhile.
 //
 // Report Done when the checkpoint is written, Failed when there will be none. In either case,
 // and when the deadline passes without a report, a Release follows, unless a Withdraw comes

@@ -112,8 +112,9 @@ type ProductCount struct {
 	GPUCount
 }
 
-// An ActivityCount says how much of GPUs is held, and how much of that is in use, as [ActivityReported]
-// told: in thousandths of a GPU. Borrowers count in none of it, as the GPUs are their lenders'.
+// An ActivityCount says how much of GPUs is held, and how much of that is in use, as
+// [ActivityReported] told: in thousandths of a GPU. Borrowers count in none of it, as the GPUs are
+// their lenders'.
 type ActivityCount struct {
 	// HeldMilli is held by members, whatever the state of the GPU. ToldMilli is the part of it that
 	// is held by replicas of which an activity was told in their present life; of the rest nothing

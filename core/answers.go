@@ -48,5 +48,6 @@ func (c *Core) Lost() []berth.Loss {
 func (c *Core) Outstanding() []berth.Order { return c.gpus.Outstanding() }
 
 // Report describes the fleet as it is now. Cost: O(nodes + members that hold something + queues +
-// waiting work by queue and request). Of requests that differ it looks at those alone that no easier one stands for.
+// waiting work by queue and request). Of requests that differ it looks at those alone that no
+// easier one stands for.
 func (c *Core) Report() berth.FleetReport { return c.answer.Report() }

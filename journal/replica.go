@@ -25,7 +25,8 @@ type Replica struct {
 	core *core.Core
 	at   Position
 	in   Reader // what a record is decoded with
-	// repeat has what no report ends, Drops, Withdraws and warnings, of passes since the last State record.
+	// repeat has what no report ends, Drops, Withdraws and warnings, of passes since the last State
+	// record.
 	repeat []berth.Order
 	// records, and their bytes, since the snapshot.
 	records, bytes int
@@ -67,8 +68,8 @@ func (r *Replica) Follow(record []byte) error {
 	return nil
 }
 
-// submittedAgain forgets that the former job of a name was dropped, or warned: its owner has another
-// one now.
+// submittedAgain forgets that the former job of a name was dropped, or warned: its owner has
+// another one now.
 func (r *Replica) submittedAgain(e berth.Event) {
 	var id berth.JobID
 	switch e := e.(type) {

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// This file is about GPUs that are held and left idle, as the comment of IdlePolicy states it: who is
-// warned, and when, and who ends. It keeps its own account of activity.
+// This file is about GPUs that are held and left idle, as the comment of IdlePolicy states it:
+// which replicas are warned, and when, and which jobs end. It keeps its own account of activity.
 
 // idles is what is known of what is left idle.
 type idles struct {
@@ -27,7 +27,8 @@ func newIdles() idles {
 	return idles{quietOnes: set{}, toWarn: map[*replica]berth.Time{}, toEnd: map[*replica]bool{}}
 }
 
-// An idleness says since when a replica is quiet, when it was warned, and when it is to end; 0: not.
+// An idleness says since when a replica is quiet, when it was warned, and when it is to end; 0:
+// not.
 type idleness struct{ since, warned, at berth.Time }
 
 // noteIdleness notes whether a replica is quiet, by what it told last.
@@ -61,7 +62,7 @@ func (c *Checker) awaitEnd(rep *replica) {
 	}
 }
 
-// beginIdle notes whom a pass has to warn, and may end.
+// beginIdle notes which replicas a pass has to warn, and may end.
 func (c *Checker) beginIdle() {
 	clear(c.toWarn)
 	clear(c.toEnd)
@@ -109,8 +110,8 @@ func (c *Checker) warned(w berth.WarnIdle) error {
 	return nil
 }
 
-// mustEndIdle: a gang that is told to end because it is idle was warned in time, and has nothing else
-// going on.
+// mustEndIdle: a gang that is told to end because it is idle was warned in time, and has nothing
+// else going on.
 func (c *Checker) mustEndIdle(rep *replica, h berth.OrderHeader) error {
 	_, due := c.toEnd[rep]
 	switch {
@@ -152,8 +153,8 @@ func (c *Checker) keepsIdle() error {
 	return nil
 }
 
-// againstActivity holds what a report says of activity, and of who is idle, against the checker's own
-// counts.
+// againstActivity holds what a report says of activity, and of what is idle, against the checker's
+// own counts.
 func (c *Checker) againstActivity(r *berth.FleetReport) error {
 	var fleet berth.ActivityCount
 	queues, tenants, pools := map[berth.QueueID]berth.ActivityCount{}, map[berth.TenantID]berth.ActivityCount{}, map[string]berth.ActivityCount{}

@@ -12,8 +12,8 @@ import (
 
 // This file is the part of the zoo that is about jobs that leave idle what they hold.
 
-// idle has a job run that tells that it does nothing, and so much time pass. What is idle for an hour
-// is warned, and ended ten minutes later.
+// idle has a job run that tells that it does nothing, and so much time pass. What is idle for an
+// hour is warned, and ended ten minutes later.
 func (z *zoo) idle(after berth.Duration, change ...func(*berth.Job)) {
 	z.tell(berth.PolicyChanged{Policy: berth.Policy{Idle: berth.IdlePolicy{QuietFor: berth.Hour, Action: berth.IdleStop}}})
 	z.running("a", 1, change...)
@@ -178,8 +178,8 @@ var idles = []animal{
 	}},
 }
 
-// A job that is warned in time, asked in time, tells that it is busy while it writes, and is stopped, is
-// as it should be.
+// A job that is warned in time, asked in time, tells that it is busy while it writes, and is
+// stopped, is as it should be.
 func TestAnIdleJobThatEndsPasses(t *testing.T) {
 	z := newZoo(t)
 	z.warned(10*berth.Minute, writes)

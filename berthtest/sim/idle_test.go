@@ -44,8 +44,8 @@ func (g *generator) idlePolicy() berth.IdlePolicy {
 	}
 }
 
-// Whatever happens to jobs that leave idle what they hold, they are warned once and, where the policy
-// says so, end in time; none else is; and no other promise is broken.
+// Whatever happens to jobs that leave idle what they hold, they are warned once and, where the
+// policy says so, end in time; none else is; and no other promise is broken.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	swarm(t, drawn.Seeds(10), (*generator).idling,

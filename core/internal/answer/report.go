@@ -23,7 +23,8 @@ func countNode(count *berth.NodeCount, n *record.Node) {
 }
 
 // Report describes the fleet as it is now. Cost: O(nodes + members that hold something + queues +
-// waiting work by queue and request). Of requests that differ it looks at those alone that no easier one stands for.
+// waiting work by queue and request). Of requests that differ it looks at those alone that no
+// easier one stands for.
 func (an *Answers) Report() berth.FleetReport {
 	r := berth.FleetReport{Now: an.state.Now, Totals: *an.state.Totals}
 	needs := &needs{answers: an, at: map[spot][]need{}}

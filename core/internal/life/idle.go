@@ -5,76 +5,8 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/refusal"
-	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/internal/decimal"
-	"github.com/berth-sched/berth/internal/limits"
 )
-
-// What is held and left idle: its job is warned, and ended.
-//
-// The law. A replica r is quiet at t if it runs, holds GPUs of its own, and the last report of its
-// present life says so. Let s be when that began. The first pass at or after s + QuietFor warns it,
-// at w. The first pass at or after w + Grace ends its job, if the policy says so, the job may be
-// ended and r has nothing else going on; else it is looked at again after ReleaseTimeout. A report
-// that r is busy forgets s and w. A request for a last checkpoint stands, whatever is reported
-// then: to write one is activity.
-//
-// The case: a notebook that was left open over the weekend (script 400).
-//
-// Rejected: to end a service, which an autoscaler would only start again; to lend what is idle of a
-// job that does not lend, as nobody knows how much of the memory of its GPUs it uses; a clock that
-// runs on while a report is missing, as a reporter that died would then end jobs: what was told
-// holds until the next report, and of a life of which nothing was told nothing is known.
-
-// weighIdleness notes whether a replica is quiet, and has it looked at when it has been for long
-// enough.
-func (l *Life) weighIdleness(rep *record.Replica) {
-	p := rep.Idle.Get()
-	switch {
-	case !l.leavesIdle(rep):
-		p.IdleSince, p.WarnedAt = 0, 0
-	case p.IdleSince == 0:
-		p.IdleSince = max(l.state.Now, 1) // 0 is none
-	}
-	rep.Idle.Set(p)
-	l.awaitIdle(rep)
-}
-
-// leavesIdle reports whether a replica is quiet.
-func (l *Life) leavesIdle(rep *record.Replica) bool {
-	p := &l.state.Config.Policy.Idle
-	return p.QuietFor > 0 && isQuiet(rep, p.QuietMilli) && rep.State == berth.ReplicaRunning && rep.Job.ClaimsGPUs()
-}
-
-// awaitIdle has a replica that is quiet be looked at when it is to be warned, or ended.
-func (l *Life) awaitIdle(rep *record.Replica) {
-	switch p := rep.Idle.Get(); {
-	case p.WarnedAt == 0 || !l.endsIdle(rep):
-		l.state.SetIdleAt(rep, l.warnsAt(rep))
-	case p.IdleAt == 0 && !rep.Ends():
-		l.state.SetIdleAt(rep, l.endsAt(rep))
-	}
-}
-
-// warnsAt is when a replica is to be warned; 0: it is not quiet, or was warned.
-func (l *Life) warnsAt(rep *record.Replica) berth.Time {
-	if p := rep.Idle.Get(); p.IdleSince != 0 && p.WarnedAt == 0 {
-		return p.IdleSince.Add(l.state.Config.Policy.Idle.QuietFor)
-	}
-	return 0
-}
-
-// endsAt is when the job of a replica that was warned is to be ended.
-func (l *Life) endsAt(rep *record.Replica) berth.Time {
-	return rep.Idle.Get().WarnedAt.Add(max(l.state.Config.Policy.Idle.Grace, 0))
-}
-
-// endsIdle reports whether the job of a replica is ended if it is idle for too long.
-func (l *Life) endsIdle(rep *record.Replica) bool {
-	spec := &rep.Job.Spec
-	return l.state.Config.Policy.Idle.Action == berth.IdleStop && spec.Service == nil && !spec.NonPreemptible && spec.Lend == nil
-}
 
 // IdleDue warns a replica that was quiet for long enough, or ends its job.
 func (l *Life) IdleDue(rep *record.Replica) {
@@ -101,53 +33,4 @@ func (l *Life) IdleDue(rep *record.Replica) {
 		by, _ := rep.DrainedBy()
 		l.Depart(rep, cause, by)
 	}
-}
-
-// Idleness tells what comes of it that a replica leaves idle what it holds; nil: it does not.
-func (l *Life) Idleness(rep *record.Replica) *berth.Idleness {
-	if !rep.IsIdle(&l.state.Config.Policy.Idle, l.state.Now) {
-		return nil
-	}
-	p := rep.Idle.Get()
-	out := &berth.Idleness{Since: p.IdleSince, ActiveMilli: int(rep.ActiveMilli), Warned: p.WarnedAt}
-	if p.WarnedAt != 0 {
-		out.Until = p.IdleAt
-	}
-	return out
-}
-
-// RestoreIdle takes back since when replicas are quiet, and when they were warned.
-func (l *Life) RestoreIdle(noted []state.Noted) *berth.Error {
-	return l.state.EachNoted(noted, func(rep *record.Replica, _ *record.SavedReplica) *berth.Error {
-		l.state.RestoreIdleAt(rep)
-		if field := l.idleAmiss(rep); field != "" {
-			return refusal.Of(berth.ErrInvalid, field, fmt.Sprintf("does not go with the rest: %+v, active %d", rep.Idle.Get(), rep.ActiveMilli))
-		}
-		return nil
-	})
-}
-
-// idleAmiss names what is noted of a replica that cannot be so; empty: all of it can.
-func (l *Life) idleAmiss(rep *record.Replica) string {
-	p, now := rep.Idle.Get(), max(l.state.Now, 1)
-	ends := p.WarnedAt != 0 && l.endsIdle(rep)
-	switch {
-	case p.IdleSince < 0 || p.IdleSince > now || (p.IdleSince != 0) != l.leavesIdle(rep):
-		return "idleSince"
-	case p.WarnedAt < 0 || p.WarnedAt > now || p.WarnedAt != 0 && !rep.IsIdle(&l.state.Config.Policy.Idle, p.WarnedAt):
-		return "warnedAt"
-	case !ends && p.IdleAt != l.warnsAt(rep), ends && p.IdleAt < l.endsAt(rep) && (p.IdleAt != 0 || !rep.Ends()), p.IdleAt > limits.MaxFuture:
-		return "idleAt"
-	}
-	return ""
-}
-
-// CheckIdle checks that what is quiet is looked at when it is to be warned, or ended.
-func (l *Life) CheckIdle() error {
-	return l.state.EachReplica(func(rep *record.Replica) error {
-		if field := l.idleAmiss(rep); field != "" {
-			return fmt.Errorf("its %s is wrong: %+v, active %d", field, rep.Idle.Get(), rep.ActiveMilli)
-		}
-		return nil
-	})
 }

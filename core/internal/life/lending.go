@@ -59,12 +59,6 @@ func (l *Life) WeighActivities(idleAnew bool) {
 	})
 }
 
-// isQuiet reports whether a replica is quiet, by what was reported last: up to an activity, in
-// thousandths; below 0: none is.
-func isQuiet(rep *record.Replica, most int) bool {
-	return most >= 0 && rep.Idle.Get().Reported && int(rep.ActiveMilli) <= most
-}
-
 // weighActivity notes whether a replica that lends is quiet, and has it looked at when it has been
 // for long enough.
 func (l *Life) weighActivity(rep *record.Replica) {
