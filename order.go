@@ -95,6 +95,8 @@ const (
 	CauseMaxRuntime CauseCode = "max-runtime"
 	// CauseIdle: it holds GPUs that it has left idle for too long. See [IdlePolicy].
 	CauseIdle CauseCode = "idle"
+	// CauseIdleSurplus: the same, and its gang goes on without what it has above its minimum.
+	CauseIdleSurplus CauseCode = "idle-surplus"
 	// CauseGivenBack: a GPU that it borrowed goes back to its holder, which is busy again, or that
 	// the holder does not hold or lend any more.
 	CauseGivenBack CauseCode = "given-back"

@@ -158,7 +158,8 @@ type Idleness struct {
 	ActiveMilli int  `json:"activeMilli,omitempty"`
 	// Warned is when it was warned; zero: the next pass will.
 	Warned Time `json:"warned,omitempty"`
-	// Until is when Policy.Idle.Action is due; zero: nothing is to be done, or it is under way.
+	// Until is when Policy.Idle.Action is due; zero: nothing is to be done, or it is done, or under
+	// way.
 	Until Time `json:"until,omitempty"`
 }
 

@@ -139,7 +139,7 @@ func (c *Checker) policyChanged(e berth.PolicyChanged) {
 	for rep := range c.replicas() {
 		c.noteActivity(rep)
 		if idle != c.policy.Idle {
-			rep.idle.warned, rep.idle.at = 0, 0
+			rep.idle = idleness{since: rep.idle.since}
 			c.noteIdleness(rep)
 		}
 	}

@@ -27,9 +27,12 @@ func newIdles() idles {
 	return idles{quietOnes: set{}, toWarn: map[*replica]berth.Time{}, toEnd: map[*replica]bool{}}
 }
 
-// An idleness says since when a replica is quiet, when it was warned, and when it is to end; 0:
-// not.
-type idleness struct{ since, warned, at berth.Time }
+// An idleness says since when a replica is quiet, when it was warned, and when something is due; 0:
+// not. It stays as it is: it is to give up its surplus.
+type idleness struct {
+	since, warned, at berth.Time
+	stays             bool
+}
 
 // noteIdleness notes whether a replica is quiet, by what it told last.
 func (c *Checker) noteIdleness(rep *replica) {
@@ -49,15 +52,20 @@ func (c *Checker) isIdle(rep *replica) bool {
 	return rep.idle.since != 0 && c.now.Sub(rep.idle.since) >= c.policy.Idle.QuietFor
 }
 
-// mayEndIdle reports whether the job of a replica may be ended because it is idle.
-func (c *Checker) mayEndIdle(rep *replica) bool {
-	j := &rep.job.spec
-	return c.policy.Idle.Action == berth.IdleStop && j.Service == nil && !j.NonPreemptible && j.Lend == nil
+// dealsWith is what is done to a replica if it is idle for too long.
+func (c *Checker) dealsWith(rep *replica) berth.IdleAction {
+	j, action := &rep.job.spec, c.policy.Idle.Action
+	spared := j.NonPreemptible || j.Lend != nil || action == berth.IdleStop && j.Service != nil ||
+		action == berth.IdleShrink && (!rep.elastic() || j.Topology.Exclusive != "")
+	if spared {
+		return berth.IdleWarn
+	}
+	return action
 }
 
-// awaitEnd has a replica that was warned end when its grace is over.
+// awaitEnd has a replica that was warned, and was asked to end, end when its grace is over.
 func (c *Checker) awaitEnd(rep *replica) {
-	if rep.idle.at == 0 && rep.idle.warned != 0 && c.mayEndIdle(rep) && (!rep.ends() || rep.hastened) {
+	if rep.idle.at == 0 && rep.idle.warned != 0 && c.dealsWith(rep) == berth.IdleStop {
 		rep.idle.at = rep.idle.warned.Add(max(c.policy.Idle.Grace, 0))
 	}
 }
@@ -70,7 +78,7 @@ func (c *Checker) beginIdle() {
 		ends := rep.idle.at != 0 && rep.idle.at <= c.now
 		if rep.idle.warned == 0 && c.isIdle(rep) {
 			c.toWarn[rep] = rep.idle.since
-			ends = c.policy.Idle.Grace <= 0 && c.mayEndIdle(rep) && !rep.ends()
+			ends = c.policy.Idle.Grace <= 0 && c.dealsWith(rep) != berth.IdleWarn && !rep.ends()
 		}
 		if ends {
 			c.toEnd[rep] = rep.order == nil && !rep.has(stopping) && rep.preemption == nil
@@ -85,9 +93,9 @@ func (c *Checker) warned(w berth.WarnIdle) error {
 		return err
 	}
 	since, due := c.toWarn[rep]
-	until, action := berth.Time(0), berth.IdleWarn
-	if c.mayEndIdle(rep) {
-		until, action = max(c.now, 1).Add(max(c.policy.Idle.Grace, 0)), berth.IdleStop
+	until, action := berth.Time(0), c.dealsWith(rep)
+	if action != berth.IdleWarn {
+		until = max(c.now, 1).Add(max(c.policy.Idle.Grace, 0))
 	}
 	switch {
 	case !due:
@@ -104,8 +112,13 @@ func (c *Checker) warned(w berth.WarnIdle) error {
 	c.saw("warned while " + rep.doing())
 	delete(c.toWarn, rep)
 	if rep.idle.since != 0 {
-		rep.idle.warned = max(c.now, 1)
-		c.awaitEnd(rep)
+		rep.idle.warned, rep.idle.stays = max(c.now, 1), action == berth.IdleShrink
+		if !rep.ends() || rep.hastened {
+			rep.idle.at = until
+		}
+		if rep.idle.stays {
+			c.endPreemption(rep.key()) // it grows no more
+		}
 	}
 	return nil
 }
@@ -126,6 +139,76 @@ func (c *Checker) mustEndIdle(rep *replica, h berth.OrderHeader) error {
 	return nil
 }
 
+// givesUpSurplus: a gang that is idle and was warned gives up what it has above its minimum, all of
+// it.
+func (c *Checker) givesUpSurplus(rep *replica, r *berth.Release) error {
+	if err := c.mustEndIdle(rep, r.OrderHeader); err != nil {
+		return err
+	}
+	if rep.order != nil || !rep.idle.stays {
+		return broken(PromiseOrders, "order %d stops a part of %s, whose order is out, or which keeps what it has", r.ID, rep)
+	}
+	v := victim{replica: rep}
+	for _, p := range r.Members {
+		flat := rep.job.flat(p.Ref())
+		if flat < 0 || rep.members[flat].state != running {
+			return broken(PromiseOrders, "order %d takes %s%v, which does not run", r.ID, rep, p.Ref())
+		}
+		v.members = append(v.members, rep.members[flat])
+	}
+	if part := v.brokenSegment(); part != nil {
+		return broken(PromiseS8, "order %d takes %s, and leaves others of its segment", r.ID, part)
+	}
+	for _, m := range v.members {
+		m.state = stopping
+	}
+	if short := rep.short(running); short != "" {
+		return broken(PromiseS2, "order %d takes a part of %s, and leaves %s", r.ID, rep, short)
+	}
+	if m := rep.spareUnit(); m != nil {
+		return broken(PromiseIdle, "order %d leaves %s above its minimum", r.ID, m)
+	}
+	rep.cause, rep.first, rep.released = berth.CauseIdleSurplus, berth.ReplicaRef{}, 0
+	c.due.add(rep)
+	c.touched.add(rep)
+	c.signal(rep, protocol.SignalShrink)
+	c.saw("gives up its surplus as it is idle")
+	return nil
+}
+
+// spareUnit finds a member of a unit that a gang could go on without; nil: there is none.
+func (rep *replica) spareUnit() *member {
+	for g := range rep.job.spec.Groups {
+		group := &rep.job.spec.Groups[g]
+		size := 1
+		if len(group.Topology.Segments) > 0 {
+			size = group.Topology.Segments[0].Size
+		}
+		var units [][]*member
+		runs, whole := 0, 0
+		for own := range slices.Chunk(rep.members[rep.job.offsets[g]:rep.job.offsets[g+1]], size) {
+			unit := slices.DeleteFunc(slices.Clone(own), func(m *member) bool { return m.state != running })
+			if units, runs = append(units, unit), runs+len(unit); len(unit) == size {
+				whole += size
+			}
+		}
+		counts, most := runs, 0 // of a gang with too few whole units, all members count
+		if whole >= minimum(group) {
+			counts, most = whole, size
+		}
+		for _, unit := range units {
+			gone := len(unit)
+			if gone < most {
+				gone = 0 // it counts for nothing
+			}
+			if len(unit) > 0 && minimum(group) < group.Members && counts-gone >= minimum(group) {
+				return unit[0]
+			}
+		}
+	}
+	return nil
+}
+
 // endsForGood ends the job of a gang for good.
 func (c *Checker) endsForGood(rep *replica) {
 	rep.job.cancelled = true
@@ -143,6 +226,9 @@ func (c *Checker) keepsIdle() error {
 	for _, rep := range inOrder(maps.Keys(c.toEnd)) {
 		switch {
 		case rep.state != berth.ReplicaRunning:
+		case c.toEnd[rep] && rep.idle.stays && rep.spareUnit() == nil:
+			c.saw("idle without a surplus")
+			rep.idle.at = 0
 		case c.toEnd[rep]:
 			return broken(PromiseIdle, "%s was warned at %d, is to end at %d, and was not told", rep, rep.idle.warned, rep.idle.at)
 		default:
@@ -203,6 +289,9 @@ func (c *Checker) againstActivity(r *berth.FleetReport) error {
 		want := berth.IdleReport{
 			Job: rep.job.spec.ID, Replica: rep.number, Queue: rep.job.queue.spec.Name, Tenant: rep.job.spec.Tenant, GPUMilli: idle[rep],
 			Idleness: berth.Idleness{Since: rep.idle.since, ActiveMilli: int(rep.activeMilli), Warned: rep.idle.warned, Until: rep.idle.at},
+		}
+		if rep.idle.stays && rep.spareUnit() == nil { // nobody knows whether it was looked at
+			want.Until = r.Idle[i].Until
 		}
 		if r.Idle[i] != want {
 			return broken(PromiseIdle, "the report has %+v as idle; it is %+v", r.Idle[i], want)

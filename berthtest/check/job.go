@@ -265,7 +265,7 @@ func (rep *replica) short(states ...memberState) string {
 
 // grows reports whether a replica wants further members and may get them.
 func (rep *replica) grows() bool {
-	return rep.state == berth.ReplicaRunning && rep.order == nil && rep.has(absent) && !rep.has(stopping)
+	return rep.state == berth.ReplicaRunning && rep.order == nil && rep.has(absent) && !rep.has(stopping) && !rep.idle.stays
 }
 
 // waits reports whether a replica stands in its queue.

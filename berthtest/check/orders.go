@@ -284,6 +284,11 @@ func (c *Checker) release(rep *replica, r berth.Release) error {
 			return err
 		}
 	}
+	if r.Cause.Code == berth.CauseIdleSurplus && rep.state == berth.ReplicaRunning && !c.due.has(rep) {
+		if err := c.givesUpSurplus(rep, &r); err != nil {
+			return err
+		}
+	}
 	if err := c.evict(rep, &r); err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func idleness(i *berth.Idleness) string {
 		text += ", warned at " + clock(i.Warned)
 	}
 	if i.Until != 0 {
-		text += ", ends at " + clock(i.Until)
+		text += ", due at " + clock(i.Until)
 	}
 	return text
 }

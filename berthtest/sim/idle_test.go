@@ -40,7 +40,7 @@ func (g *generator) idling() (berth.Config, sim.Options, []sim.Arrival) {
 func (g *generator) idlePolicy() berth.IdlePolicy {
 	return berth.IdlePolicy{
 		QuietMilli: one(g, 0, 100, 300, 1, berth.Off), QuietFor: one(g, 1, 20*berth.Second, berth.Minute, 3*berth.Minute, 0),
-		Grace: one(g, berth.Off, 1, 20*berth.Second, 2*berth.Minute), Action: one(g, berth.IdleStop, berth.IdleStop, berth.IdleStop, berth.IdleWarn),
+		Grace: one(g, berth.Off, 1, 20*berth.Second, 2*berth.Minute), Action: one(g, berth.IdleStop, berth.IdleStop, berth.IdleShrink, berth.IdleShrink, berth.IdleWarn),
 	}
 }
 
@@ -50,6 +50,6 @@ func TestIdle(t *testing.T) {
 	t.Parallel()
 	swarm(t, drawn.Seeds(10), (*generator).idling,
 		"warned while running", "warned while asked", "told to end as it is idle", "was idle for too long, and running", "was idle for too long, and asked",
-		"idle with something else going on", "release because idle",
+		"idle with something else going on", "release because idle", "gives up its surplus as it is idle",
 	)
 }

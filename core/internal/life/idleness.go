@@ -14,9 +14,10 @@ import (
 //
 // The law. A replica r is quiet at t if it runs, holds GPUs of its own, and the last report of its
 // present life says so. Let s be when that began. The first pass at or after s + QuietFor warns it,
-// at w. The first pass at or after w + Grace ends its job, if the policy says so, the job may be
-// ended and r has nothing else going on; else it is looked at again after ReleaseTimeout. A report
-// that r is busy forgets s and w. A request for a last checkpoint stands, whatever is reported
+// at w. The first pass at or after w + Grace ends its job, or takes its surplus, as the policy says,
+// if r has nothing else going on; else it is looked at again after ReleaseTimeout. A gang that is to
+// give up its surplus gets no more from w on, as it would get back then what it gives. A report that
+// r is busy forgets s and w. A request for a last checkpoint stands, whatever is reported
 // then: to write one is activity.
 //
 // The case: a notebook that was left open over the weekend (script 400).
@@ -29,15 +30,29 @@ import (
 // weighIdleness notes whether a replica is quiet, and has it looked at when it has been for long
 // enough.
 func (l *Life) weighIdleness(rep *record.Replica) {
+	if !l.leavesIdle(rep) {
+		l.forgetWarning(rep)
+	}
 	p := rep.Idle.Get()
 	switch {
 	case !l.leavesIdle(rep):
-		p.IdleSince, p.WarnedAt = 0, 0
+		p.IdleSince = 0
 	case p.IdleSince == 0:
 		p.IdleSince = max(l.state.Now, 1) // 0 is none
 	}
-	rep.Idle.Set(p)
-	l.awaitIdle(rep)
+	if rep.Idle.Set(p); p.WarnedAt == 0 {
+		l.state.SetIdleAt(rep, l.warnsAt(rep))
+	}
+}
+
+// forgetWarning has a replica be as it was before it was warned.
+func (l *Life) forgetWarning(rep *record.Replica) {
+	p := rep.Idle.Get()
+	stayed := p.Stays
+	p.WarnedAt, p.Stays = 0, false
+	if rep.Idle.Set(p); stayed {
+		l.backlog.Await(rep)
+	}
 }
 
 // isQuiet reports whether a replica is quiet, by what was reported last: up to an activity, in
@@ -52,13 +67,11 @@ func (l *Life) leavesIdle(rep *record.Replica) bool {
 	return p.QuietFor > 0 && isQuiet(rep, p.QuietMilli) && rep.State == berth.ReplicaRunning && rep.Job.ClaimsGPUs()
 }
 
-// awaitIdle has a replica that is quiet be looked at when it is to be warned, or ended.
+// awaitIdle has a replica that was warned, and is not asked to end any more, be looked at when it is
+// to end.
 func (l *Life) awaitIdle(rep *record.Replica) {
-	switch p := rep.Idle.Get(); {
-	case p.WarnedAt == 0 || !l.endsIdle(rep):
-		l.state.SetIdleAt(rep, l.warnsAt(rep))
-	case p.IdleAt == 0 && !rep.Ends():
-		l.state.SetIdleAt(rep, l.endsAt(rep))
+	if p := rep.Idle.Get(); p.WarnedAt != 0 && p.IdleAt == 0 && !p.Stays && l.dealsWith(rep) {
+		l.state.SetIdleAt(rep, l.actsAt(rep))
 	}
 }
 
@@ -70,15 +83,24 @@ func (l *Life) warnsAt(rep *record.Replica) berth.Time {
 	return 0
 }
 
-// endsAt is when the job of a replica that was warned is to be ended.
-func (l *Life) endsAt(rep *record.Replica) berth.Time {
+// actsAt is when something is due about a replica that was warned.
+func (l *Life) actsAt(rep *record.Replica) berth.Time {
 	return rep.Idle.Get().WarnedAt.Add(max(l.state.Config.Policy.Idle.Grace, 0))
 }
 
-// endsIdle reports whether the job of a replica is ended if it is idle for too long.
-func (l *Life) endsIdle(rep *record.Replica) bool {
+// dealsWith reports whether something is done to a replica if it is idle for too long.
+func (l *Life) dealsWith(rep *record.Replica) bool {
 	spec := &rep.Job.Spec
-	return l.state.Config.Policy.Idle.Action == berth.IdleStop && spec.Service == nil && !spec.NonPreemptible && spec.Lend == nil
+	if spec.NonPreemptible || spec.Lend != nil {
+		return false
+	}
+	switch l.state.Config.Policy.Idle.Action {
+	case berth.IdleStop:
+		return spec.Service == nil
+	case berth.IdleShrink: // nobody else may stand where a gang has the domain for itself
+		return rep.Job.IsElastic() && spec.Topology.Exclusive == ""
+	}
+	return false
 }
 
 // Idleness tells what comes of it that a replica leaves idle what it holds; nil: it does not.
@@ -107,14 +129,18 @@ func (l *Life) RestoreIdle(noted []state.Noted) *berth.Error {
 
 // idleAmiss names what is noted of a replica that cannot be so; empty: all of it can.
 func (l *Life) idleAmiss(rep *record.Replica) string {
-	p, now := rep.Idle.Get(), max(l.state.Now, 1)
-	ends := p.WarnedAt != 0 && l.endsIdle(rep)
+	p, policy, now := rep.Idle.Get(), &l.state.Config.Policy.Idle, max(l.state.Now, 1)
+	deals := p.WarnedAt != 0 && l.dealsWith(rep)
 	switch {
 	case p.IdleSince < 0 || p.IdleSince > now || (p.IdleSince != 0) != l.leavesIdle(rep):
 		return "idleSince"
-	case p.WarnedAt < 0 || p.WarnedAt > now || p.WarnedAt != 0 && !rep.IsIdle(&l.state.Config.Policy.Idle, p.WarnedAt):
+	case p.WarnedAt < 0 || p.WarnedAt > now || p.WarnedAt != 0 && !rep.IsIdle(policy, p.WarnedAt):
 		return "warnedAt"
-	case !ends && p.IdleAt != l.warnsAt(rep), ends && p.IdleAt < l.endsAt(rep) && (p.IdleAt != 0 || !rep.Ends()), p.IdleAt > limits.MaxFuture:
+	case p.Stays != (deals && policy.Action == berth.IdleShrink):
+		return "idleStays"
+	case !deals && p.IdleAt != l.warnsAt(rep), p.IdleAt > limits.MaxFuture:
+		return "idleAt"
+	case deals && p.IdleAt < l.actsAt(rep) && (p.IdleAt != 0 || !p.Stays && !rep.Ends()):
 		return "idleAt"
 	}
 	return ""

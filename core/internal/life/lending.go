@@ -51,8 +51,7 @@ func (l *Life) WeighActivities(idleAnew bool) {
 	_ = l.state.EachReplica(func(rep *record.Replica) error {
 		l.weighActivity(rep)
 		if p := rep.Idle.Get(); idleAnew && p.Reported {
-			p.WarnedAt = 0
-			rep.Idle.Set(p)
+			l.forgetWarning(rep)
 			l.weighIdleness(rep)
 		}
 		return nil

@@ -144,10 +144,12 @@ type IdlePart struct {
 	LendAt berth.Time `json:"lendAt,omitempty"`
 	// IdleSince is since when the reports say that it is quiet, by the policy of what is idle; 0:
 	// they do not. WarnedAt is when it was warned; 0: it was not. IdleAt is when to look at it: to
-	// warn it, or to end its job; 0: not at all.
+	// warn it, or to act; 0: not at all.
 	IdleSince berth.Time `json:"idleSince,omitempty"`
 	WarnedAt  berth.Time `json:"warnedAt,omitempty"`
 	IdleAt    berth.Time `json:"idleAt,omitempty"`
+	// Stays: it was warned, and is given no further members: it is to give up its surplus.
+	Stays bool `json:"idleStays,omitempty"`
 }
 
 // Nothing reports whether no activity was told, and there is nothing to give back.

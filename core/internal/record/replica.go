@@ -403,7 +403,7 @@ func (rep *Replica) MayArrive() bool {
 // MayGrow reports whether a running replica has nothing else going on, so that
 // it may get the members that it is short of.
 func (rep *Replica) MayGrow() bool {
-	return rep.State == berth.ReplicaRunning && rep.Order == nil && !rep.Has(MemberStopping)
+	return rep.State == berth.ReplicaRunning && rep.Order == nil && !rep.Has(MemberStopping) && !rep.Idle.Get().Stays
 }
 
 // maxAvoid bounds the nodes that a replica avoids because members failed there.
