@@ -360,14 +360,14 @@
 // # Idle jobs
 //
 // Other jobs hold GPUs that they leave idle, and do not say that these may be lent. [IdlePolicy]
-// finds them by the same reports: a replica that holds GPUs and has been quiet for QuietFor is idle.
-// Report lists those (FleetReport.Idle), Explain and Core.Job tell it of each, and a [WarnIdle] goes
-// out once. After Grace more nothing happens; or an elastic gang gives up what it has above its
-// minimum, with [CauseIdleSurplus]; or the job ends with [CauseIdle], as at its time limit: after a
-// last checkpoint if it writes any. It does not start again by itself, as it would be idle again;
-// Totals.JobsIdle counts it. One that is busy meanwhile goes on, and gets no order. Jobs with a
-// [Lend], and those that are never evicted, are named and warned alone; so are services where jobs
-// end, as an autoscaler would start them again.
+// finds them by the same reports: a replica that holds GPUs and has been quiet for QuietFor is
+// idle. Report lists those (FleetReport.Idle), Explain and Core.Job tell it of each, and a
+// [WarnIdle] goes out once. After Grace more nothing happens; or an elastic gang gives up what it
+// has above its minimum, with [CauseIdleSurplus]; or the job ends with [CauseIdle], as at its time
+// limit: after a last checkpoint if it writes any. It does not start again by itself, as it would
+// be idle again; Totals.JobsIdle counts it. One that is busy meanwhile goes on, and gets no order.
+// Jobs with a [Lend], and those that are never evicted, are named and warned alone; so are services
+// where jobs end, as an autoscaler would start them again.
 //
 // Report has what is held and what is in use side by side, for the fleet and by queue, tenant and
 // pool ([ActivityCount]). GPUs of replicas of which nothing was told are held, and neither idle nor

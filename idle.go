@@ -14,8 +14,9 @@ import (
 //
 // A replica of which no report came in its present life is not quiet, nor is one before it is known
 // to run. A borrower never is: the GPU is its lender's. Some are named and warned, and nothing is
-// done to them: a job that is never evicted (Job.NonPreemptible), and one that lends (Job.Lend). To lend what is idle is no Action, as only the job
-// knows how much of the memory of its GPUs it uses: see [Lending].
+// done to them: a job that is never evicted (Job.NonPreemptible), and one that lends (Job.Lend). To
+// lend what is idle is no Action, as only the job knows how much of the memory of its GPUs it uses:
+// see [Lending].
 //
 // When the policy changes, replicas that are quiet by the new one are so from when they were by the
 // old, or from now; and those that are idle are warned anew.
@@ -39,14 +40,14 @@ const (
 	// IdleWarn: nothing. It is named, and was warned.
 	IdleWarn IdleAction = iota
 	// IdleShrink: a gang with members above its minimum gives these up, by whole segments, with
-	// [CauseIdleSurplus], and gets none from its warning on until it is busy again. Nothing is done to
-	// others, nor to a gang that has domains for itself (Topology.Exclusive).
+	// [CauseIdleSurplus], and gets none from its warning on until it is busy again. Nothing is done
+	// to others, nor to a gang that has domains for itself (Topology.Exclusive).
 	IdleShrink
 	// IdleStop: its job ends, as at its time limit (Job.MaxRuntime). A gang that writes checkpoints
 	// is asked for a last one first ([RequestCheckpoint]) and stopped once that is reported, or the
 	// time for it is over, whatever it tells of its activity meanwhile: to write one is activity.
 	// The cause is [CauseIdle]. One with an order out, or members to stop, is asked once that is
-	// over.
+	// over. A service is left alone: an autoscaler would only start it again.
 	IdleStop
 )
 

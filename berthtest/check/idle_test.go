@@ -71,6 +71,27 @@ func (z *zoo) reported(change func(*berth.FleetReport)) error {
 	return z.c.AgainstReport(r)
 }
 
+// stretchedIdle has a gang of three run that could go on with one, be idle, warned and due.
+func (z *zoo) stretchedIdle() {
+	z.tell(berth.PolicyChanged{Policy: berth.Policy{Idle: berth.IdlePolicy{QuietFor: berth.Hour, Action: berth.IdleShrink}}})
+	z.submit("a", 1, func(j *berth.Job) { j.Groups[0].Members, j.Groups[0].MinMembers = 3, 1 })
+	b := z.bind("a", on(0, "n1", 0), on(1, "n1", 1), on(2, "n2", 0))
+	z.pass(b)
+	z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
+	z.active(0, berth.Hour)
+	w := z.warning()
+	w.Action = berth.IdleShrink
+	z.pass(w)
+	z.now = z.now.Add(10 * berth.Minute)
+}
+
+// givesUp stops members of the gang as it is idle.
+func (z *zoo) givesUp(members ...berth.MemberPlacement) berth.Release {
+	r := z.release("a", berth.CauseIdleSurplus, members...)
+	r.Remaining = []berth.GroupSize{{Members: 3 - len(members)}}
+	return r
+}
+
 var idles = []animal{
 	{check.PromiseIdle, "a job is warned too early", func(z *zoo) error {
 		z.idle(berth.Hour - 1)
@@ -160,6 +181,27 @@ var idles = []animal{
 		again := z.bind("a", on(0, "n1", 0))
 		again.Incarnation = 2
 		return z.try(again)
+	}},
+	{check.PromiseIdle, "an idle gang keeps its surplus", func(z *zoo) error {
+		z.stretchedIdle()
+		return z.try()
+	}},
+	{check.PromiseIdle, "an idle gang keeps a part of its surplus", func(z *zoo) error {
+		z.stretchedIdle()
+		return z.try(z.givesUp(on(2, "n2", 0)))
+	}},
+	{check.PromiseS2, "an idle gang gives up more than its surplus", func(z *zoo) error {
+		z.stretchedIdle()
+		return z.try(z.givesUp(z.bound["a"]...))
+	}},
+	{check.PromiseOrders, "an idle gang grows", func(z *zoo) error {
+		z.stretchedIdle()
+		r := z.givesUp(on(1, "n1", 1), on(2, "n2", 0))
+		z.pass(r)
+		z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
+		grow := z.bind("a", on(1, "n1", 1))
+		grow.Cause.Code, grow.Incarnation = berth.CauseGrows, 1
+		return z.try(grow)
 	}},
 	{check.PromiseS3, "the report counts more as active", func(z *zoo) error {
 		return z.reported(func(r *berth.FleetReport) { r.Activity.ActiveMilli++ })

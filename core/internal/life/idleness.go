@@ -14,11 +14,11 @@ import (
 //
 // The law. A replica r is quiet at t if it runs, holds GPUs of its own, and the last report of its
 // present life says so. Let s be when that began. The first pass at or after s + QuietFor warns it,
-// at w. The first pass at or after w + Grace ends its job, or takes its surplus, as the policy says,
-// if r has nothing else going on; else it is looked at again after ReleaseTimeout. A gang that is to
-// give up its surplus gets no more from w on, as it would get back then what it gives. A report that
-// r is busy forgets s and w. A request for a last checkpoint stands, whatever is reported
-// then: to write one is activity.
+// at w. The first pass at or after w + Grace ends its job, or takes its surplus, as the policy
+// says, if r has nothing else going on; else it is looked at again after ReleaseTimeout. A gang
+// that is to give up its surplus gets no more from w on, as it would get back then what it gives. A
+// report that r is busy forgets s and w. A request for a last checkpoint stands, whatever is
+// reported then: to write one is activity.
 //
 // The case: a notebook that was left open over the weekend (script 400).
 //
@@ -67,8 +67,8 @@ func (l *Life) leavesIdle(rep *record.Replica) bool {
 	return p.QuietFor > 0 && isQuiet(rep, p.QuietMilli) && rep.State == berth.ReplicaRunning && rep.Job.ClaimsGPUs()
 }
 
-// awaitIdle has a replica that was warned, and is not asked to end any more, be looked at when it is
-// to end.
+// awaitIdle has a replica that was warned, and is not asked to end any more, be looked at when it
+// is to end.
 func (l *Life) awaitIdle(rep *record.Replica) {
 	if p := rep.Idle.Get(); p.WarnedAt != 0 && p.IdleAt == 0 && !p.Stays && l.dealsWith(rep) {
 		l.state.SetIdleAt(rep, l.actsAt(rep))
