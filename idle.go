@@ -12,11 +12,12 @@ import (
 // [WarnIdle], once. One that is still idle after Grace more is dealt with as Action says. A report
 // of more than QuietMilli ends all of that at once, without an order: the next time it begins anew.
 //
-// A replica of which no report came in its present life is not quiet, nor is one before it is known
-// to run. A borrower never is: the GPU is its lender's. Some are named and warned, and nothing is
-// done to them: a job that is never evicted (Job.NonPreemptible), and one that lends (Job.Lend). To
-// lend what is idle is no Action, as only the job knows how much of the memory of its GPUs it uses:
-// see [Lending].
+// What was told holds until the next report: for a job of which the measurements have failed, tell
+// 1000. A replica of which no report came in its present life is not quiet, nor is one before it is
+// known to run. A borrower never is: the GPU is its lender's. Some are named and warned, and
+// nothing is done to them: a job that is never evicted (Job.NonPreemptible), and one that lends
+// (Job.Lend). To lend what is idle is no Action, as only the job knows how much of the memory of
+// its GPUs it uses: see [Lending].
 //
 // When the policy changes, replicas that are quiet by the new one are so from when they were by the
 // old, or from now; and those that are idle are warned anew.

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-sched/berth/internal/limits"
 )
 
-// What is held and left idle: its job is warned, and ended.
+// What is held and left idle: it is warned, and its job ended.
 //
 // The law. A replica r is quiet at t if it runs, holds GPUs of its own, and the last report of its
 // present life says so. Let s be when that began. The first pass at or after s + QuietFor warns it,
@@ -23,9 +23,8 @@ import (
 // The case: a notebook that was left open over the weekend (script 400).
 //
 // Rejected: to end a service, which an autoscaler would only start again; to lend what is idle of a
-// job that does not lend, as nobody knows how much of the memory of its GPUs it uses; a clock that
-// runs on while a report is missing, as a reporter that died would then end jobs: what was told
-// holds until the next report, and of a life of which nothing was told nothing is known.
+// job that does not lend, as nobody knows how much of the memory of its GPUs it uses; to have a
+// report be over after some time, as the ledger and lending hold it until the next one.
 
 // weighIdleness notes whether a replica is quiet, and has it looked at when it has been for long
 // enough.
