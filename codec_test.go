@@ -22,6 +22,7 @@ func sampleOrders() []berth.Order {
 		berth.RequestCheckpoint{OrderHeader: order, Members: members},
 		berth.Withdraw{OrderHeader: order, Request: 3},
 		berth.Drop{OrderHeader: order},
+		berth.WarnIdle{OrderHeader: order, Since: 4, ActiveMilli: 20, Until: 9, Action: berth.IdleStop},
 	}
 }
 

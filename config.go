@@ -91,7 +91,7 @@ type Limits struct {
 // defaults written out, to change a field of.
 //
 // Default and off are written one way in all fields: 0 is the default, and [Off] is off. Where the
-// default is off (UsageHalfLife, OverLimit.After, Health.Losses, Health.BurnIn,
+// default is off (UsageHalfLife, OverLimit.After, Idle.QuietFor, Health.Losses, Health.BurnIn,
 // Preemption.MinRuntime) both are the same; so they are for a RateLimit and for
 // HotSpares.NodesMilli. A mode has the word "off", and a list (HotSpares, Geometry) is off for a
 // pool without an entry. A timeout, a budget or another field whose comment does not name Off
@@ -187,6 +187,9 @@ type Policy struct {
 
 	// Lending says when GPUs that are held count as idle, so that jobs which may be lent are.
 	Lending Lending `json:"lending,omitzero"`
+	// Idle says when jobs hoard GPUs that they leave idle, and what becomes of them. It is off by
+	// default.
+	Idle IdlePolicy `json:"idle,omitzero"`
 
 	// Health says how hardware that failed is trusted again.
 	Health Health `json:"health,omitzero"`
@@ -375,6 +378,9 @@ func (p *Policy) check() *Error {
 	}
 	if err := p.Lending.check(); err != nil {
 		return err.in("lending")
+	}
+	if err := p.Idle.check(); err != nil {
+		return err.in("idle")
 	}
 	if err := p.Health.check(); err != nil {
 		return err.in("health")

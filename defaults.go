@@ -108,6 +108,9 @@ func (f *filling) policy(p *Policy) {
 	f.preemption(&p.Preemption)
 	fillOrOff(f, &p.Lending.QuietMilli, 50)
 	fillOrOff(f, &p.Lending.QuietFor, Minute)
+	fillOrOff(f, &p.Idle.QuietMilli, 50)
+	setOff(&p.Idle.QuietFor)
+	fillOrOff(f, &p.Idle.Grace, 10*Minute)
 	fill(f, "defragmentation.maxMoves", &p.Defragmentation.MaxMoves, 8)
 	f.health(&p.Health)
 }

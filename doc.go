@@ -27,7 +27,8 @@
 //   - Preempt batch work for a service: [core.Example_preempt]. Drain a node: [core.Example_drain].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
 //   - Reserve GPUs in advance: [core.Example_reserve].
-//   - Run background jobs over GPUs that are held and idle: [core.Example_lend].
+//   - Run background jobs over GPUs that are held and idle: [core.Example_lend]. Find the jobs that
+//     leave theirs idle, warn them and end them: [core.Example_idle].
 //   - Have run times learned: [core.Example_runTimes]. End jobs at a limit: [core.Example_limit].
 //   - Ask why a job waits: [core.ExampleCore_Explain], [core.ExampleCore_StartPlan].
 //   - Adopt what runs already: [core.Example_adopt].
@@ -64,9 +65,10 @@
 //     pass before you carry out its orders, since the last [Scheduler.Snapshot]. After a
 //     restart: core.Restore, repeat the log, clean up [Scheduler.Lost], report what you find
 //     before the first pass, and carry out [Scheduler.Outstanding] again, member by member: a
-//     member that runs under that Bind or is gone already is done. [Drop] and [Withdraw] have
-//     no report, so hand them on before the next snapshot. Durable of package journal does all of
-//     it. Or start anew and tell what runs with [JobObserved]; Core.Diff tells the differences.
+//     member that runs under that Bind or is gone already is done. [Drop], [Withdraw] and
+//     [WarnIdle] have no report, so hand them on before the next snapshot. Durable of package
+//     journal does all of it. Or start anew and tell what runs with [JobObserved]; Core.Diff tells
+//     the differences.
 //
 // # The loop
 //
@@ -92,7 +94,7 @@
 //		for _, order := range orders {
 //			switch o := order.(type) {
 //			case berth.Bind:
-//				go start(o) // ends, like all but the last two, by sending an OrderReported to events
+//				go start(o) // ends, like all but the last three, by sending an OrderReported to events
 //			case berth.Release:
 //				go stop(o) // the members that it names; with Remaining, the others go on
 //			case berth.RequestCheckpoint:
@@ -103,6 +105,8 @@
 //				forget(o.Request) // the gang keeps its place after all
 //			case berth.Drop:
 //				tell(o.Job, o.Cause) // the core gave the job up
+//			case berth.WarnIdle:
+//				tell(o.Job, o.Cause) // it holds GPUs and leaves them idle
 //			}
 //		}
 //	}
@@ -367,6 +371,22 @@
 // or pauses, and keep it to its memory (MemberPlacement.ShareMemoryMiB): no order does that. A
 // fatal fault of a borrower takes its own gang alone, as in time slices.
 //
+// # Idle jobs
+//
+// Other jobs hold GPUs that they leave idle, and do not say that these may be lent. [IdlePolicy]
+// finds them by the same reports: a replica that holds GPUs and has been quiet for QuietFor is
+// idle. Report lists those (FleetReport.Idle), Explain and Core.Job tell it of each, and a
+// [WarnIdle] goes out once. After Grace more nothing happens; or an elastic gang gives up what it
+// has above its minimum, with [CauseIdleSurplus]; or the job ends with [CauseIdle], as at its time
+// limit: after a last checkpoint if it writes any. It does not start again by itself, as it would
+// be idle again; Totals.JobsIdle counts it. One that is busy meanwhile goes on, and gets no order.
+// Jobs with a [Lend], and those that are never evicted, are named and warned alone; so are services
+// where jobs end, as an autoscaler would start them again.
+//
+// Report has what is held and what is in use side by side, for the fleet and by queue, tenant and
+// pool ([ActivityCount]). GPUs of replicas of which nothing was told are held, and neither idle nor
+// in use.
+//
 // # Preemption
 //
 // Preemption is on unless Preemption.Mode says otherwise. A job that fits nowhere may take the
@@ -552,6 +572,7 @@
 //   - withdraw: to take a request for a checkpoint back ([Withdraw]).
 //   - lender, borrower of a GPU: the job that holds it and leaves it idle, and the one that runs
 //     over it meanwhile ([Lend], [Borrow]). A queue that borrows is another thing ([Preemption]).
+//   - quiet, idle: to say that its GPUs hardly work, and to have done so for long ([IdlePolicy]).
 //   - reservation: nodes set aside, for a gang that waits or in advance ([Reservation]).
 //   - backfill: a job on reserved nodes that ends in time ([Policy]).
 //   - GPU hold: a GPU that takes no new members until it is empty ([Geometry]).
@@ -585,6 +606,7 @@
 // [core.Example_metrics]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Metrics
 // [core.Example_divideGPUs]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-DivideGPUs
 // [core.Example_lend]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Lend
+// [core.Example_idle]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Idle
 // [core.Example_reserve]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Reserve
 // [core.Example_runTimes]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-RunTimes
 // [core.ExampleCore_Explain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.Explain

@@ -369,9 +369,10 @@ func (OrderReported) event() {}
 
 // ActivityReported tells how busy the GPUs of a replica are, as measured: the part of the
 // time in which they work, such as SM activity, in thousandths. It holds until the next
-// report, or the end of that life. It counts in the ledger, and says whether the GPUs of a job that
-// lends are idle: see [Lending]. So tell the activity of the streaming multiprocessors (SM_ACTIVE
-// of DCGM) rather than "GPU utilization", which is the time in which any kernel runs.
+// report, or the end of that life. It counts in the ledger, and says whether the GPUs of a job are
+// idle: see [IdlePolicy] and, of one that lends, [Lending]. So tell the activity of the streaming
+// multiprocessors (SM_ACTIVE of DCGM) rather than "GPU utilization", which is the time in which any
+// kernel runs.
 type ActivityReported struct {
 	Job         JobID       `json:"job"`
 	Replica     int         `json:"replica,omitempty"`

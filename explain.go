@@ -54,6 +54,8 @@ type ReplicaExplanation struct {
 	Borrowers []ReplicaRef `json:"borrowers,omitempty"`
 	// GiveBackBy is by when a borrower is stopped that has to give back; zero: it has not.
 	GiveBackBy Time `json:"giveBackBy,omitempty"`
+	// Idleness is set if it leaves idle what it holds: see [IdlePolicy].
+	Idleness *Idleness `json:"idleness,omitempty"`
 	// Departure is set if it has to leave its place for another.
 	Departure *Departure `json:"departure,omitempty"`
 	// Position among those of its queue that wait, from 1, in the order of service; zero:

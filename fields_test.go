@@ -35,6 +35,7 @@ func written() []any {
 		berth.RequestCheckpoint{},
 		berth.Withdraw{},
 		berth.Drop{},
+		berth.WarnIdle{},
 		berth.Job{},
 		berth.Node{},
 		quota.Queue{},

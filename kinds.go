@@ -54,6 +54,7 @@ var orderKinds = sum[Order]{"order", func(known types) []variant[Order] {
 		variantOf[RequestCheckpoint, Order](known),
 		variantOf[Withdraw, Order](known),
 		variantOf[Drop, Order](known),
+		variantOf[WarnIdle, Order](known),
 	}
 }(types{strict.Readings{}, strict.Writings{}})}
 

@@ -96,6 +96,10 @@ const (
 	CauseMaxRequeues CauseCode = "max-requeues"
 	// CauseMaxRuntime: the job ran for as long as it may.
 	CauseMaxRuntime CauseCode = "max-runtime"
+	// CauseIdle: it holds GPUs that it has left idle for too long. See [IdlePolicy].
+	CauseIdle CauseCode = "idle"
+	// CauseIdleSurplus: the same, and its gang goes on without what it has above its minimum.
+	CauseIdleSurplus CauseCode = "idle-surplus"
 	// CauseGivenBack: a GPU that it borrowed goes back to its holder, which is busy again, or that
 	// the holder does not hold or lend any more.
 	CauseGivenBack CauseCode = "given-back"
@@ -285,8 +289,8 @@ type SurplusEviction struct {
 
 // RequestCheckpoint asks a running gang to write a checkpoint, because it will have to leave
 // its place: to Cause.Beneficiary, because the place is being drained, because it has run for
-// as long as it may, or because what it borrowed is given back. It goes on until it is released,
-// and is not given further members meanwhile.
+// as long as it may, because it is idle, or because what it borrowed is given back. It goes on
+// until it is released, and is not given further members meanwhile.
 //
 // Report Done when the checkpoint is written, Failed when there will be none. In either case,
 // and when the deadline passes without a report, a Release follows, unless a Withdraw comes
@@ -325,3 +329,22 @@ type Drop struct {
 func (Drop) Kind() string { return "drop" }
 
 func (Drop) order() {}
+
+// WarnIdle tells that a replica has been idle for as long as [IdlePolicy] says: the embedder should
+// tell its owner. It is given once until the replica is busy again. No report is expected, and the
+// replica may have another order out.
+type WarnIdle struct {
+	OrderHeader
+	// Since is when the reports began to say so, and ActiveMilli what the last one said, in
+	// thousandths.
+	Since       Time `json:"since"`
+	ActiveMilli int  `json:"activeMilli,omitempty"`
+	// Until is when Action is due, unless it is busy before; zero: nothing will be done.
+	Until  Time       `json:"until,omitempty"`
+	Action IdleAction `json:"action,omitzero"`
+}
+
+// Kind is "warnIdle".
+func (WarnIdle) Kind() string { return "warnIdle" }
+
+func (WarnIdle) order() {}

@@ -25,6 +25,12 @@ type FleetReport struct {
 	Waiting WaitingCount `json:"waiting"`
 	// Queues in order of name, without the root.
 	Queues []QueueReport `json:"queues,omitempty"`
+	// Activity of the whole fleet; and of each tenant and pool that holds GPUs, in order of name.
+	Activity ActivityCount `json:"activity,omitzero"`
+	Tenants  []TenantCount `json:"tenants,omitempty"`
+	Pools    []PoolCount   `json:"pools,omitempty"`
+	// Idle has the replicas that leave idle what they hold, by job and number: see [IdlePolicy].
+	Idle []IdleReport `json:"idle,omitempty"`
 	// NodesByFreeGPUs[k] counts the schedulable nodes with exactly k whole free GPUs.
 	NodesByFreeGPUs []int `json:"nodesByFreeGPUs,omitempty"`
 	// Reservations in force: those made in advance by ID, then those of gangs in
@@ -106,6 +112,57 @@ type ProductCount struct {
 	GPUCount
 }
 
+// An ActivityCount says how much of GPUs is held, and how much of that is in use, as
+// [ActivityReported] told: in thousandths of a GPU. Borrowers count in none of it, as the GPUs are
+// their lenders'.
+type ActivityCount struct {
+	// HeldMilli is held by members, whatever the state of the GPU. ToldMilli is the part of it that
+	// is held by replicas of which an activity was told in their present life; of the rest nothing
+	// is known.
+	HeldMilli int64 `json:"heldMilli"`
+	ToldMilli int64 `json:"toldMilli,omitempty"`
+	// ActiveMilli is what was told of ToldMilli: so ActiveMilli of ToldMilli is in use.
+	ActiveMilli int64 `json:"activeMilli,omitempty"`
+	// IdleMilli is the part of ToldMilli that is held by replicas in FleetReport.Idle.
+	IdleMilli int64 `json:"idleMilli,omitempty"`
+}
+
+// A TenantCount is the [ActivityCount] of one tenant; empty: of the jobs that name none.
+type TenantCount struct {
+	Tenant TenantID `json:"tenant,omitempty"`
+	ActivityCount
+}
+
+// A PoolCount is the [ActivityCount] of one pool; empty: of the nodes that name none.
+type PoolCount struct {
+	Pool string `json:"pool,omitempty"`
+	ActivityCount
+}
+
+// An IdleReport describes a replica that leaves idle what it holds.
+type IdleReport struct {
+	Job     JobID    `json:"job"`
+	Replica int      `json:"replica,omitempty"`
+	Queue   QueueID  `json:"queue"`
+	Tenant  TenantID `json:"tenant,omitempty"`
+	// GPUMilli is what it holds, in thousandths of a GPU.
+	GPUMilli int64 `json:"gpuMilli"`
+	Idleness
+}
+
+// An Idleness says since when a replica leaves idle what it holds, and what comes of that.
+type Idleness struct {
+	// Since is when the reports of its activity began to say so, and ActiveMilli what the last one
+	// said, in thousandths.
+	Since       Time `json:"since"`
+	ActiveMilli int  `json:"activeMilli,omitempty"`
+	// Warned is when it was warned; zero: the next pass will.
+	Warned Time `json:"warned,omitempty"`
+	// Until is when Policy.Idle.Action is due; zero: nothing is to be done, or it is done, or under
+	// way.
+	Until Time `json:"until,omitempty"`
+}
+
 // A ReplicaCount counts replicas by state.
 type ReplicaCount struct {
 	Pending   int `json:"pending"`
@@ -139,19 +196,22 @@ type QueueReport struct {
 	// OverLimitSince is since when the queue uses more of something than it may, where the policy
 	// has what runs beyond a limit stopped; zero: it does not. See OverLimit.
 	OverLimitSince Time `json:"overLimitSince,omitempty"`
+	// Activity of the queue and those below it: of what is held, which is UsedMilli.
+	Activity ActivityCount `json:"activity,omitzero"`
 }
 
 // Totals count what happened since the core was made.
 type Totals struct {
 	// JobsAdmitted counts jobs that were submitted or observed, ReplicasStarted the times when
 	// a gang began to run, JobsDropped the jobs that the core gave up, JobsOverrun those that it
-	// stopped at their time limit.
+	// stopped at their time limit, JobsIdle those that it stopped as they were idle.
 	JobsAdmitted    int64 `json:"jobsAdmitted"`
 	ReplicasStarted int64 `json:"replicasStarted"`
 	JobsFinished    int64 `json:"jobsFinished"`
 	JobsCancelled   int64 `json:"jobsCancelled"`
 	JobsDropped     int64 `json:"jobsDropped"`
 	JobsOverrun     int64 `json:"jobsOverrun,omitempty"`
+	JobsIdle        int64 `json:"jobsIdle,omitempty"`
 	Binds           int64 `json:"binds"`
 	BindsFailed     int64 `json:"bindsFailed"`
 	Releases        int64 `json:"releases"`
@@ -328,6 +388,8 @@ type ReplicaStatus struct {
 	Starting []MemberPlacement `json:"starting,omitempty"`
 	Running  []MemberPlacement `json:"running,omitempty"`
 	Stopping []MemberPlacement `json:"stopping,omitempty"`
+	// Idleness is set if it leaves idle what it holds: see [IdlePolicy].
+	Idleness *Idleness `json:"idleness,omitempty"`
 }
 
 // A NodeStatus is what the core knows of a node.

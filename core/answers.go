@@ -43,10 +43,11 @@ func (c *Core) Lost() []berth.Loss {
 // are over since it was given, as the core counts on them no more: hardware took them, and others
 // may have their places by now; their GPU did not become what they need; or they were reported
 // dead. If none is left, there is nothing to start, and any report will do. What another order
-// names and is gone since needs neither a stop nor a checkpoint. [berth.Drop] and [berth.Withdraw]
-// have no report, and are never among them.
+// names and is gone since needs neither a stop nor a checkpoint. [berth.Drop], [berth.Withdraw]
+// and [berth.WarnIdle] have no report, and are never among them.
 func (c *Core) Outstanding() []berth.Order { return c.gpus.Outstanding() }
 
-// Report describes the fleet as it is now. Cost: O(nodes + queues + waiting work by queue and
-// request). Of requests that differ it looks at those alone that no easier one stands for.
+// Report describes the fleet as it is now. Cost: O(nodes + members that hold something + queues +
+// waiting work by queue and request). Of requests that differ it looks at those alone that no
+// easier one stands for.
 func (c *Core) Report() berth.FleetReport { return c.answer.Report() }

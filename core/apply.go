@@ -125,12 +125,12 @@ func (c *Core) policyChanged(e berth.PolicyChanged) *berth.Error {
 	if policy.UsageHalfLife != c.state.Config.Policy.UsageHalfLife {
 		c.books.SetHalfLife(int64(policy.UsageHalfLife))
 	}
-	lending := policy.Lending != c.state.Config.Policy.Lending
+	before := c.state.Config.Policy
 	spares := slices.Equal(policy.HotSpares, c.state.Config.Policy.HotSpares)
 	c.state.SetPolicy(policy)
 	c.agenda.PolicyChanged(c.state.Now)
-	if lending {
-		c.life.WeighActivities()
+	if policy.Lending != before.Lending || policy.Idle != before.Idle {
+		c.life.WeighActivities(policy.Idle != before.Idle)
 	}
 	c.gpus.Regeometry()
 	c.upkeep.Reconsider()

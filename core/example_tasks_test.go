@@ -170,6 +170,41 @@ func Example_lend() {
 	// 1h0m1s: release tune (given-back)
 }
 
+// A notebook holds two GPUs and leaves them idle. It is named in the report and warned after two
+// hours, and its job ends half an hour later, as it is still idle then.
+func Example_idle() {
+	sched := newExample()
+	policy := berth.DefaultPolicy()
+	policy.Idle = berth.IdlePolicy{QuietMilli: 50, QuietFor: 2 * berth.Hour, Grace: 30 * berth.Minute, Action: berth.IdleStop}
+	notebook := berth.Job{
+		ID: "notebook", Queue: "research", Tenant: "acme", Checkpoint: berth.Checkpoint{Supported: true},
+		Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(2)}},
+	}
+	mustApply(sched, morning, berth.PolicyChanged{Policy: policy}, berth.JobSubmitted{Job: notebook})
+	pass(sched, morning)
+	mustApply(sched, morning, berth.ActivityReported{Job: "notebook", Incarnation: 1, ActiveMilli: 10})
+
+	warned := morning.Add(2 * berth.Hour)
+	pass(sched, warned)
+	report := sched.Report()
+	for _, i := range report.Idle {
+		fmt.Println(i.Job, "of", i.Tenant, "holds", i.GPUMilli, "until", i.Until.Sub(morning))
+	}
+	fmt.Printf("held: %d, told: %d, active: %d\n", report.Activity.HeldMilli, report.Activity.ToldMilli, report.Activity.ActiveMilli)
+
+	pass(sched, warned.Add(30*berth.Minute)) // the checkpoint is written at once
+	pass(sched, warned.Add(31*berth.Minute))
+	fmt.Println("ended:", sched.Report().Totals.JobsIdle)
+	// Output:
+	// 0s: bind notebook n1[0-1] (fits)
+	// 2h0m0s: warnIdle notebook (idle)
+	// notebook of acme holds 2000 until 2h30m0s
+	// held: 2000, told: 2000, active: 20
+	// 2h30m0s: requestCheckpoint notebook (idle)
+	// 2h31m0s: release notebook (idle)
+	// ended: 1
+}
+
 // A node is drained: its gang is asked for a checkpoint, stopped, and started again in the place
 // that was kept for it meanwhile.
 func Example_drain() {

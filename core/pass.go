@@ -109,6 +109,8 @@ func (c *Core) expire() {
 			c.life.LimitDue(t.Rep)
 		case record.TimerLending:
 			c.life.LendingDue(t.Rep)
+		case record.TimerIdle:
+			c.life.IdleDue(t.Rep)
 		case record.TimerDeadline:
 			c.expireOrder(t.Rep)
 		case record.TimerRepartition:

@@ -239,6 +239,7 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		func() *berth.Error { return c.backlog.RestorePlans(noted) },
 		func() *berth.Error { return c.life.RestoreStrays(noted) },
 		func() *berth.Error { return c.life.RestoreLending(noted) },
+		func() *berth.Error { return c.life.RestoreIdle(noted) },
 		func() *berth.Error { c.backlog.RestoreBlocked(s.Jobs); return nil },
 		func() *berth.Error { return c.state.RestoreFreed(s.Nodes) },
 		func() *berth.Error { return c.backlog.RestoreStalled(noted) },

@@ -303,10 +303,10 @@ func (d *Durable) fail(err error) error {
 // no pass, and nothing is written.
 //
 // The first call also gives again what a former process was given: all orders that are outstanding,
-// in the order of their IDs with those of the pass, and each Drop and Withdraw since the last
-// snapshot, as nobody knows whether they were handed on; not the Drop of a job that was submitted
-// again since. What was applied until then, such as reports of programs that have ended meanwhile,
-// comes before: orders that it ends are not given again.
+// in the order of their IDs with those of the pass, and each Drop, Withdraw and WarnIdle since the
+// last snapshot, as nobody knows whether they were handed on; not the Drop of a job that was
+// submitted again since, nor its warning. What was applied until then, such as reports of programs
+// that have ended meanwhile, comes before: orders that it ends are not given again.
 //
 // Orders count as handed on when Schedule is called again. A snapshot is saved then, if one is due;
 // one for which there is no room is put off.

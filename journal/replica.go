@@ -25,7 +25,8 @@ type Replica struct {
 	core *core.Core
 	at   Position
 	in   Reader // what a record is decoded with
-	// repeat has what no report ends, Drops and Withdraws, of passes since the last State record.
+	// repeat has what no report ends, Drops, Withdraws and warnings, of passes since the last State
+	// record.
 	repeat []berth.Order
 	// records, and their bytes, since the snapshot.
 	records, bytes int
@@ -67,7 +68,8 @@ func (r *Replica) Follow(record []byte) error {
 	return nil
 }
 
-// submittedAgain forgets that the former job of a name was dropped: its owner has another one now.
+// submittedAgain forgets that the former job of a name was dropped, or warned: its owner has
+// another one now.
 func (r *Replica) submittedAgain(e berth.Event) {
 	var id berth.JobID
 	switch e := e.(type) {
@@ -79,8 +81,8 @@ func (r *Replica) submittedAgain(e berth.Event) {
 		return
 	}
 	r.repeat = slices.DeleteFunc(r.repeat, func(order berth.Order) bool {
-		drop, ok := order.(berth.Drop)
-		return ok && drop.Job == id
+		_, withdraw := order.(berth.Withdraw)
+		return !withdraw && order.Header().Job == id
 	})
 }
 
@@ -112,7 +114,7 @@ func (r *Replica) pass(e *Entry) error {
 	}
 	for _, order := range orders {
 		switch order.(type) {
-		case berth.Drop, berth.Withdraw:
+		case berth.Drop, berth.Withdraw, berth.WarnIdle:
 			r.repeat = append(r.repeat, order)
 		}
 	}

@@ -438,7 +438,7 @@ func (b *book) release(now berth.Time, a *berth.Release) {
 	switch a.Cause.Code {
 	case berth.CauseReclaimed, berth.CausePreempted, berth.CauseDrained, berth.CauseMoved, berth.CauseOverLimit:
 		r.evicted = true
-	case berth.CauseScaledDown, berth.CauseCancelled, berth.CauseMaxRuntime:
+	case berth.CauseScaledDown, berth.CauseCancelled, berth.CauseMaxRuntime, berth.CauseIdle:
 		if !r.gone && j.fewer > 0 {
 			j.fewer--
 		}

@@ -111,8 +111,9 @@ func (c *Checker) activityReported(e berth.ActivityReported) error {
 	}
 	c.saw("activity reported")
 	before := rep.activeMilli
-	rep.activeMilli, rep.quiet.told = int64(e.ActiveMilli), rep.quiet.told || rep.job.spec.Lend != nil
+	rep.activeMilli, rep.quiet.told = int64(e.ActiveMilli), true
 	c.noteActivity(rep)
+	c.noteIdleness(rep)
 	for _, m := range rep.members {
 		if m.node == nil || c.books == nil {
 			continue

@@ -60,6 +60,7 @@ type Checker struct {
 	ownGain, ownPolicy bool
 	spared
 	loans
+	idles
 	// gone has the nodes that were lost.
 	gone    map[berth.NodeID]*memory
 	lengths lengths
@@ -103,6 +104,7 @@ func New(config berth.Config) *Checker {
 		ownGain:   config.Gain != nil,
 		spared:    newSpared(),
 		loans:     loans{borrowers: set{}},
+		idles:     newIdles(),
 		gone:      map[berth.NodeID]*memory{},
 		lengths:   newLengths(),
 		cases:     map[string]int{},
@@ -154,7 +156,9 @@ func inForce(p berth.Policy) berth.Policy {
 	p.UsageHalfLife, p.Preemption.MinRuntime = max(0, p.UsageHalfLife), max(0, p.Preemption.MinRuntime)
 	if p.ZeroIsOff {
 		p.Lending.QuietMilli, p.Lending.QuietFor = cmp.Or(p.Lending.QuietMilli, berth.Off), cmp.Or(p.Lending.QuietFor, berth.Off)
+		p.Idle.QuietMilli, p.Idle.Grace = cmp.Or(p.Idle.QuietMilli, berth.Off), cmp.Or(p.Idle.Grace, berth.Off)
 	}
+	p.Idle.QuietMilli, p.Idle.QuietFor, p.Idle.Grace = cmp.Or(p.Idle.QuietMilli, 50), max(0, p.Idle.QuietFor), cmp.Or(p.Idle.Grace, 10*berth.Minute)
 	p.Lending.QuietMilli = cmp.Or(p.Lending.QuietMilli, 50)
 	p.Lending.QuietFor = cmp.Or(p.Lending.QuietFor, berth.Minute)
 	p.Health.Losses, p.Health.BurnIn = max(0, p.Health.Losses), max(0, p.Health.BurnIn)
@@ -174,6 +178,7 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Order) error {
 	c.brought = nil
 	clear(c.lodgers)
 	c.enlarged, c.losses, c.outranked = false, nil, nil
+	c.beginIdle()
 	c.expire()
 	c.noteOverLimit()
 	c.noteLoans()

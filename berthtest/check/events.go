@@ -135,9 +135,14 @@ func (c *Checker) policyChanged(e berth.PolicyChanged) {
 	for _, n := range c.nodes {
 		before[n] = c.geometry(n).Kind
 	}
+	idle := c.policy.Idle
 	c.policy = inForce(e.Policy)
 	for rep := range c.replicas() {
 		c.noteActivity(rep)
+		if idle != c.policy.Idle {
+			rep.idle = idleness{since: rep.idle.since}
+			c.noteIdleness(rep)
+		}
 	}
 	c.lengths.forget(c.policy.RuntimeSamples)
 	c.reconsider()

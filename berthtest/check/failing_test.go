@@ -97,14 +97,14 @@ var failing = []animal{
 		z.repaired()
 		r := z.report(0)
 		r.Nodes.InBurnIn = 1
-		return z.c.AgainstReport(r)
+		return z.against(r)
 	}},
 	{check.PromiseHealth, "a burn-in is reported that ends too early", func(z *zoo) error {
 		z.repaired()
 		r := z.report(0)
 		r.Nodes.InBurnIn = 1
 		r.Health = []berth.HealthReport{{Node: "n1", BurnInUntil: 1000}}
-		return z.c.AgainstReport(r)
+		return z.against(r)
 	}},
 	{check.PromiseSelectors, "a GPU is used that an Xid condemned", func(z *zoo) error {
 		z.submit("a", 1)
@@ -122,13 +122,13 @@ var failing = []animal{
 	}},
 	{check.PromiseHotSpares, "too few are wanted", func(z *zoo) error {
 		z.keeps(334)
-		return z.c.AgainstReport(z.sparing(0, 1, "n1"))
+		return z.against(z.sparing(0, 1, "n1"))
 	}},
 	{check.PromiseHotSpares, "too many are kept", func(z *zoo) error {
 		z.keeps(300)
-		require.NoError(z.t, z.c.AgainstReport(z.sparing(0, 1)))
+		require.NoError(z.t, z.against(z.sparing(0, 1)))
 		z.pass()
-		return z.c.AgainstReport(z.sparing(0, 1, "n1", "n3"))
+		return z.against(z.sparing(0, 1, "n1", "n3"))
 	}},
 	{check.PromiseHotSpares, "a spare has a failed GPU", func(z *zoo) error {
 		z.keeps(500)
@@ -140,33 +140,33 @@ var failing = []animal{
 			r.Products[0].GPUCount = r.GPUs
 			return r
 		}
-		require.NoError(z.t, z.c.AgainstReport(r()))
+		require.NoError(z.t, z.against(r()))
 		z.pass()
-		return z.c.AgainstReport(r("n1"))
+		return z.against(r("n1"))
 	}},
 	{check.PromiseHotSpares, "no spare is chosen, and a node is idle", func(z *zoo) error {
 		z.keeps(300)
 		z.pass()
-		require.NoError(z.t, z.c.AgainstReport(z.sparing(0, 1)))
+		require.NoError(z.t, z.against(z.sparing(0, 1)))
 		return z.c.Served()
 	}},
 	{check.PromiseHotSpares, "the second spare is in the leaf of the first", func(z *zoo) error {
 		z.keeps(300)
-		require.NoError(z.t, z.c.AgainstReport(z.sparing(0, 1)))
+		require.NoError(z.t, z.against(z.sparing(0, 1)))
 		z.pass()
-		require.NoError(z.t, z.c.AgainstReport(z.sparing(0, 1, "n1")))
+		require.NoError(z.t, z.against(z.sparing(0, 1, "n1")))
 		z.keeps(600)
-		require.NoError(z.t, z.c.AgainstReport(z.sparing(0, 2, "n1")))
+		require.NoError(z.t, z.against(z.sparing(0, 2, "n1")))
 		z.pass()
-		return z.c.AgainstReport(z.sparing(0, 2, "n1", "n2"))
+		return z.against(z.sparing(0, 2, "n1", "n2"))
 	}},
 	{check.PromiseHotSpares, "a gang that has lost nothing is placed on a spare", func(z *zoo) error {
 		z.keeps(300)
 		z.pass()
-		require.NoError(z.t, z.c.AgainstReport(z.sparing(0, 1, "n1")))
+		require.NoError(z.t, z.against(z.sparing(0, 1, "n1")))
 		z.submit("a", 1)
 		z.pass(z.bind("a", on(0, "n1", 0)))
-		return z.c.AgainstReport(z.heldOn(1, "n1"))
+		return z.against(z.heldOn(1, "n1"))
 	}},
 	{check.PromiseHotSpares, "a gang that has run since is placed on a spare", func(z *zoo) error {
 		z.keeps(300)
@@ -180,11 +180,11 @@ var failing = []animal{
 		z.tell(berth.MemberFailed{Job: "a", Incarnation: 2, Members: []berth.MemberRef{{}}})
 		z.now += 1000_000
 		z.pass()
-		require.NoError(z.t, z.c.AgainstReport(z.sparing(1, 1, "n1")))
+		require.NoError(z.t, z.against(z.sparing(1, 1, "n1")))
 		again := z.bind("a", on(0, "n1", 0))
 		again.Incarnation = 3
 		z.pass(again)
-		return z.c.AgainstReport(z.heldOn(1, "n1"))
+		return z.against(z.heldOn(1, "n1"))
 	}},
 }
 
@@ -201,13 +201,13 @@ func TestWhatIsRightAboutFailures(t *testing.T) {
 	z.tell(berth.GPURepaired{Node: "n1", GPU: 0})
 	r := z.sparing(1, 1, "n3")
 	r.Nodes.InBurnIn, r.Health = 1, []berth.HealthReport{{Node: "n1", BurnInUntil: berth.Time(berth.Minute)}}
-	require.NoError(t, z.c.AgainstReport(r))
+	require.NoError(t, z.against(r))
 	b := z.bind("a", on(0, "n3", 0))
 	b.Incarnation = 2
 	z.pass(b) // on the spare, as it was struck
 	r = z.heldOn(1, "n3")
 	r.Nodes.InBurnIn, r.Health = 1, []berth.HealthReport{{Node: "n1", BurnInUntil: berth.Time(berth.Minute)}}
-	require.NoError(t, z.c.AgainstReport(r))
+	require.NoError(t, z.against(r))
 	z.submit("b", 1)
 	z.pass(z.bind("b", on(0, "n1", 0)))
 	z.back("n2", "x")

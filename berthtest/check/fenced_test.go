@@ -42,7 +42,7 @@ func (z *zoo) waited(change ...func(*berth.Job)) {
 	z.submit("b", 1, change...)
 	z.pass()
 	z.now = berth.Time(5 * berth.Minute)
-	require.NoError(z.t, z.c.AgainstReport(z.report(2)))
+	require.NoError(z.t, z.against(z.report(2)))
 }
 
 // shorter has a job end within a span.
@@ -190,124 +190,124 @@ var fenced = []animal{
 		z.reserve("r", func(r *berth.Reservation) { r.GPUs = 3 })
 		z.submit("a", 1)
 		picked := berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n1", "n2"}}
-		require.NoError(z.t, z.c.AgainstReport(z.report(1, picked)))
+		require.NoError(z.t, z.against(z.report(1, picked)))
 		return z.try(z.bind("a", on(0, "n2", 0)))
 	}},
 	{check.PromiseReservations, "the core picks too much", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.GPUs = 2 })
-		return z.c.AgainstReport(z.report(0, berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n1", "n2"}}))
+		return z.against(z.report(0, berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n1", "n2"}}))
 	}},
 	{check.PromiseReservations, "the core picks from two leaves", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.GPUs, r.Required = 4, "leaf" })
-		return z.c.AgainstReport(z.report(0, berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n2", "n3"}}))
+		return z.against(z.report(0, berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n2", "n3"}}))
 	}},
 	{check.PromiseReservations, "a reservation leaves out a node that joined", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.Domain = []string{"x"} })
-		return z.c.AgainstReport(z.report(0, berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n1"}}))
+		return z.against(z.report(0, berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n1"}}))
 	}},
 	{check.PromiseReservations, "a reservation is forgotten", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.Domain = []string{"x"} })
-		return z.c.AgainstReport(z.report(0))
+		return z.against(z.report(0))
 	}},
 	{check.PromiseReservations, "a reservation stays that was removed", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.Domain = []string{"y"} })
 		z.tell(berth.ReservationRemoved{Reservation: "r"})
-		return z.c.AgainstReport(z.report(0, berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n3"}}))
+		return z.against(z.report(0, berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n3"}}))
 	}},
 	{check.PromiseReservations, "a gang's reservation is run into", func(z *zoo) error {
 		z.waited(shorter(10 * berth.Minute))
 		z.pass()
 		held := reserved("a", z.now.Add(9*berth.Minute), "n1", "n2", "n3")
-		require.NoError(z.t, z.c.AgainstReport(z.report(2, held)))
+		require.NoError(z.t, z.against(z.report(2, held)))
 		z.pass(z.bind("b", on(0, "n1", 0)))
 		r := z.report(1, held)
 		r.Replicas.Binding, r.NodesByFreeGPUs = 1, []int{0, 1, 2}
 		r.GPUs = berth.GPUCount{AllMilli: 6000, HeldMilli: 1000, FreeMilli: 5000}
 		r.Products[0].GPUCount = r.GPUs
 		r.Queues[1].UsedMilli, r.Queues[2].UsedMilli = 1000, 1000
-		return z.c.AgainstReport(r)
+		return z.against(r)
 	}},
 	{check.PromiseReservations, "a gang is reserved for before its turn", func(z *zoo) error {
 		z.submit("a", 6, shorter(berth.Hour))
 		z.now = berth.Time(2*berth.Hour) - 1
 		z.pass()
-		return z.c.AgainstReport(z.report(1, reserved("a", z.now, "n1")))
+		return z.against(z.report(1, reserved("a", z.now, "n1")))
 	}},
 	{check.PromiseReservations, "a gang is reserved for too early", func(z *zoo) error {
 		z.submit("a", 6, shorter(berth.Minute))
 		z.now = berth.Time(5*berth.Minute) - 1
 		z.pass()
-		return z.c.AgainstReport(z.report(1, reserved("a", z.now, "n1")))
+		return z.against(z.report(1, reserved("a", z.now, "n1")))
 	}},
 	{check.PromiseReservations, "too many gangs are reserved for", func(z *zoo) error {
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{ReservedGangs: 1}})
 		z.waited()
 		z.submit("c", 1)
 		z.now = berth.Time(10 * berth.Minute)
-		require.NoError(z.t, z.c.AgainstReport(z.report(3)))
+		require.NoError(z.t, z.against(z.report(3)))
 		z.pass()
-		return z.c.AgainstReport(z.report(3, reserved("a", z.now, "n1"), reserved("b", z.now, "n2"), reserved("c", z.now, "n3")))
+		return z.against(z.report(3, reserved("a", z.now, "n1"), reserved("b", z.now, "n2"), reserved("c", z.now, "n3")))
 	}},
 	{check.PromiseReservations, "too many large gangs are reserved for", func(z *zoo) error {
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{ReservedGangs: 1}})
 		z.waited(func(j *berth.Job) { j.Groups[0].Members = 3 })
 		z.pass()
-		return z.c.AgainstReport(z.report(2, reserved("a", z.now, "n1", "n2"), reserved("b", z.now, "n1", "n3")))
+		return z.against(z.report(2, reserved("a", z.now, "n1", "n2"), reserved("b", z.now, "n1", "n3")))
 	}},
 	{check.PromiseReservations, "a gang of equal rank passes a reservation", func(z *zoo) error {
 		z.waited(func(j *berth.Job) { j.Class, j.Priority = berth.ClassBatch, 0 })
 		z.pass()
 		held := reserved("a", z.now, "n1")
-		require.NoError(z.t, z.c.AgainstReport(z.report(2, held)))
+		require.NoError(z.t, z.against(z.report(2, held)))
 		z.pass(z.bind("b", on(0, "n1", 0)))
 		r := z.report(1, held)
 		r.Replicas.Binding, r.NodesByFreeGPUs = 1, []int{0, 1, 2}
 		r.GPUs = berth.GPUCount{AllMilli: 6000, HeldMilli: 1000, FreeMilli: 5000}
 		r.Products[0].GPUCount = r.GPUs
 		r.Queues[1].UsedMilli, r.Queues[2].UsedMilli = 1000, 1000
-		return z.c.AgainstReport(r)
+		return z.against(r)
 	}},
 	{check.PromiseReservations, "a gang is reserved for though none may be", func(z *zoo) error {
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{ReservedGangs: -1}})
 		z.waited()
 		z.pass()
-		return z.c.AgainstReport(z.report(2, reserved("a", z.now, "n1")))
+		return z.against(z.report(2, reserved("a", z.now, "n1")))
 	}},
 	{check.PromiseReservations, "a gang's reservation is put off", func(z *zoo) error {
 		z.waited()
 		z.pass()
 		held := reserved("a", z.now, "n1")
-		require.NoError(z.t, z.c.AgainstReport(z.report(2, held)))
+		require.NoError(z.t, z.against(z.report(2, held)))
 		z.pass()
 		held.From++
-		return z.c.AgainstReport(z.report(2, held))
+		return z.against(z.report(2, held))
 	}},
 	{check.PromiseReservations, "a gang's reservation lasts longer than it may", func(z *zoo) error {
 		z.waited()
 		z.pass()
 		held := reserved("a", z.now, "n1")
 		held.Until++
-		return z.c.AgainstReport(z.report(2, held))
+		return z.against(z.report(2, held))
 	}},
 	{check.PromiseReservations, "a gang that is gone keeps its reservation", func(z *zoo) error {
 		z.waited()
 		z.pass()
 		held := reserved("a", z.now, "n1")
-		require.NoError(z.t, z.c.AgainstReport(z.report(2, held)))
+		require.NoError(z.t, z.against(z.report(2, held)))
 		z.tell(berth.JobCancelled{Job: "a"})
-		return z.c.AgainstReport(z.report(1, held))
+		return z.against(z.report(1, held))
 	}},
 	{check.PromiseReservations, "a reservation keeps a node that takes no work", func(z *zoo) error {
 		z.waited()
 		z.pass()
 		held := reserved("a", z.now, "n1")
-		require.NoError(z.t, z.c.AgainstReport(z.report(2, held)))
+		require.NoError(z.t, z.against(z.report(2, held)))
 		z.tell(berth.NodeCordoned{Node: "n1"})
 		r := z.report(2, held)
 		r.Nodes.Cordoned, r.NodesByFreeGPUs = 1, []int{0, 0, 2}
 		r.GPUs = berth.GPUCount{AllMilli: 6000, FreeMilli: 4000, OutOfServiceMilli: 2000}
 		r.Products[0].GPUCount = r.GPUs
-		return z.c.AgainstReport(r)
+		return z.against(r)
 	}},
 	{check.PromiseEvents, "a reservation of the past is accepted", func(z *zoo) error {
 		z.now = 200_000

@@ -58,7 +58,7 @@ func TestWhatIsRightPasses(t *testing.T) {
 	require.Empty(t, z.c.States())
 	require.NoError(t, z.c.Quiescent(z.now))
 
-	require.NoError(t, z.c.AgainstReport(berth.FleetReport{
+	require.NoError(t, z.against(berth.FleetReport{
 		Nodes: berth.NodeCount{All: 2}, NodesByFreeGPUs: []int{0, 0, 2},
 		GPUs:     berth.GPUCount{AllMilli: 4000, FreeMilli: 4000},
 		Products: []berth.ProductCount{{Product: "H100", GPUCount: berth.GPUCount{AllMilli: 4000, FreeMilli: 4000}}},
@@ -108,7 +108,7 @@ func TestReservedGangsRightly(t *testing.T) {
 		z.waited(shorter(test.runtime))
 		z.pass()
 		held := reserved("a", z.now.Add(9*berth.Minute), "n1", "n2", "n3")
-		require.NoError(t, z.c.AgainstReport(z.report(2, held)))
+		require.NoError(t, z.against(z.report(2, held)))
 		require.Equal(t, 1, z.c.Cases()["gang reserved"])
 		if test.ended {
 			require.NoError(t, z.c.Served(), "b is kept out")
@@ -124,7 +124,7 @@ func TestReservedGangsRightly(t *testing.T) {
 		r.GPUs = berth.GPUCount{AllMilli: 6000, HeldMilli: 1000, FreeMilli: 5000}
 		r.Products[0].GPUCount = r.GPUs
 		r.Queues[1].UsedMilli, r.Queues[2].UsedMilli = 1000, 1000
-		require.NoError(t, z.c.AgainstReport(r))
+		require.NoError(t, z.against(r))
 	}
 }
 

@@ -23,7 +23,7 @@ func (z *zoo) small(guarantee int64, queue berth.QueueID) {
 	z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 	z.used = append(z.used, "own")
 	z.singles(queue, "vwxyz")
-	require.NoError(z.t, z.c.AgainstReport(z.growing()))
+	require.NoError(z.t, z.against(z.growing()))
 }
 
 // growing is the report of the fleet in which the gang lacks members, and nothing else waits.
@@ -49,7 +49,7 @@ func (z *zoo) stopFor(members int, victims ...berth.JobID) (stops []berth.Order,
 	z.pass(stops...)
 	r := z.growing(z.wider(members, "n3"))
 	r.Replicas.Running, r.Replicas.Releasing = 6-len(victims), len(victims)
-	return stops, z.c.AgainstReport(r)
+	return stops, z.against(r)
 }
 
 var grows = []animal{
@@ -85,7 +85,7 @@ var grows = []animal{
 	{check.PromiseReservations, "nodes are set aside for a gang that runs, and nobody goes for it", func(z *zoo) error {
 		z.small(4, "other")
 		z.pass()
-		return z.c.AgainstReport(z.growing(z.wider(1, "n3")))
+		return z.against(z.growing(z.wider(1, "n3")))
 	}},
 	{check.PromiseL1, "a gang stays small, and its queue is owed more", func(z *zoo) error {
 		z.small(4, "other")
@@ -110,7 +110,7 @@ func (z *zoo) widened(victims int) {
 			r.Queues[i].WaitingReplicas = victims
 		}
 	}
-	require.NoError(z.t, z.c.AgainstReport(r))
+	require.NoError(z.t, z.against(r))
 }
 
 // TestGrowingPasses has a gang get two members where room was made; at its guarantee it may stay

@@ -21,7 +21,7 @@ func (z *zoo) again() {
 	r := z.asked()
 	kept := z.room("high", "n3")
 	z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
-	require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 1, kept)))
+	require.NoError(z.t, z.against(z.seen("a1", 1, 1, kept)))
 	stop := z.stop("z", berth.CausePreempted, "high")
 	z.pass(stop)
 	z.tell(berth.OrderReported{Order: stop.ID, Outcome: berth.OutcomeDone})
@@ -31,7 +31,7 @@ func (z *zoo) again() {
 	z.pass(b)
 	z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 	z.submit("higher", 1, in("a1"), ahead)
-	require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0)))
+	require.NoError(z.t, z.against(z.seen("a1", 1, 0)))
 }
 
 // lives changes the life that an order is to.
@@ -44,13 +44,13 @@ var unrest = []animal{
 	{check.PromiseGain, "a gang that loses more than is gained is evicted", func(z *zoo) error {
 		z.full(func(j *berth.Job) { j.Checkpoint.RestartCost = 5 * berth.Minute })
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
-		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3")))
+		return z.against(z.seen("a1", 1, 0, z.room("high", "n3")))
 	}},
 	{check.PromiseGain, "somebody is evicted a millisecond before it is worth it", func(z *zoo) error {
 		z.full(func(j *berth.Job) { j.Checkpoint.RestartCost = 6 * berth.Minute })
 		z.now = berth.Time(berth.Minute)
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
-		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3")))
+		return z.against(z.seen("a1", 1, 0, z.room("high", "n3")))
 	}},
 	{check.PromiseS6, "somebody is evicted again before its cooldown is over", func(z *zoo) error {
 		z.again()
@@ -61,7 +61,7 @@ var unrest = []animal{
 		z.full()
 		z.submit("also", 1, in("a1"), ahead)
 		z.calm(berth.Preemption{RateLimit: berth.RateLimit{Evictions: 1, Per: berth.Minute}})
-		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 2, 0)))
+		require.NoError(z.t, z.against(z.seen("a1", 2, 0)))
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
 		z.now = berth.Time(berth.Minute) - 1
 		return z.try(z.ask("y", berth.CausePreempted, "also"))
@@ -70,14 +70,14 @@ var unrest = []animal{
 		z.full()
 		z.submit("also", 1, in("a1"), ahead)
 		z.calm(berth.Preemption{QueueRateLimit: berth.RateLimit{Evictions: 1, Per: berth.Minute}})
-		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 2, 0)))
+		require.NoError(z.t, z.against(z.seen("a1", 2, 0)))
 		return z.try(z.ask("y", berth.CausePreempted, "also"), z.ask("z", berth.CausePreempted, "high"))
 	}},
 	{check.PromiseRates, "many are evicted for one before it is full", func(z *zoo) error {
 		z.full()
 		z.submit("wide", 3, in("a1"), ahead)
 		z.calm(berth.Preemption{RateLimit: berth.RateLimit{Evictions: 2, Per: berth.Minute}})
-		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 2, 0)))
+		require.NoError(z.t, z.against(z.seen("a1", 2, 0)))
 		z.pass(z.ask("u", berth.CausePreempted, "high"))
 		z.now = berth.Time(30*berth.Second) - 1
 		return z.try(z.ask("x", berth.CausePreempted, "wide"), z.ask("y", berth.CausePreempted, "wide"), z.ask("z", berth.CausePreempted, "wide"))
@@ -108,7 +108,7 @@ func TestHysteresisPasses(t *testing.T) {
 			z.full(func(j *berth.Job) { j.Checkpoint.RestartCost = 6 * berth.Minute })
 			z.now = berth.Time(berth.Minute) + 1
 			z.pass(z.ask("z", berth.CausePreempted, "high"))
-			require.NoError(t, z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3"))))
+			require.NoError(t, z.against(z.seen("a1", 1, 0, z.room("high", "n3"))))
 			require.Positive(t, z.c.Cases()["worth what is lost by its wait alone"])
 		},
 		"when its cooldown is over": func(z *zoo) {
@@ -120,7 +120,7 @@ func TestHysteresisPasses(t *testing.T) {
 			z.full()
 			z.submit("wide", 3, in("a1"), ahead)
 			z.calm(berth.Preemption{RateLimit: berth.RateLimit{Evictions: 2, Per: berth.Minute}})
-			require.NoError(t, z.c.AgainstReport(z.seen("a1", 2, 0)))
+			require.NoError(t, z.against(z.seen("a1", 2, 0)))
 			z.pass(z.ask("u", berth.CausePreempted, "high"))
 			z.now = berth.Time(30 * berth.Second)
 			z.pass(z.ask("x", berth.CausePreempted, "wide"), z.ask("y", berth.CausePreempted, "wide"), z.ask("z", berth.CausePreempted, "wide"))

@@ -88,6 +88,8 @@ type replica struct {
 	letIn bool
 	// quiet is how busy it is, or by when it gives back.
 	quiet quiet
+	// idle says since when it leaves idle what it holds.
+	idle idleness
 	// avoided has the nodes where a member of it ever failed to start.
 	avoided map[berth.NodeID]bool
 }
@@ -265,7 +267,7 @@ func (rep *replica) short(states ...memberState) string {
 
 // grows reports whether a replica wants further members and may get them.
 func (rep *replica) grows() bool {
-	return rep.state == berth.ReplicaRunning && rep.order == nil && rep.has(absent) && !rep.has(stopping)
+	return rep.state == berth.ReplicaRunning && rep.order == nil && rep.has(absent) && !rep.has(stopping) && !rep.idle.stays
 }
 
 // waits reports whether a replica stands in its queue.

@@ -68,7 +68,7 @@ func (z *zoo) look(waiting map[berth.QueueID]int) {
 		r.Queues[i].WaitingReplicas = waiting[r.Queues[i].Queue]
 	}
 	slices.SortFunc(r.Queues, func(a, b berth.QueueReport) int { return cmp.Compare(a.Queue, b.Queue) })
-	require.NoError(z.t, z.c.AgainstReport(r))
+	require.NoError(z.t, z.against(r))
 }
 
 // turns has a job wait in a1 and one in b1, and starts that of b1.

@@ -107,6 +107,7 @@ func (c *Checker) run(rep *replica) {
 		}
 		rep.resumes = false
 		c.beginLimit(rep)
+		c.noteIdleness(rep)
 	}
 	if rep.has(stopping) {
 		c.due.add(rep)
@@ -142,6 +143,7 @@ func (c *Checker) takeBack(rep *replica, cause berth.CauseCode, gone bool) {
 		rep.crashes = 0
 	}
 	rep.state, rep.cause, rep.released = berth.ReplicaReleasing, cause, 0
+	c.noteIdleness(rep)
 	rep.struck = rep.struck || cause == berth.CauseDrained
 	c.settle(rep, cause)
 }
@@ -164,6 +166,7 @@ func (c *Checker) pend(rep *replica, backoff bool) {
 	}
 	rep.state, rep.members, rep.pendingSince, rep.activeMilli = berth.ReplicaPending, nil, c.now, 0
 	rep.quiet = quiet{}
+	c.noteIdleness(rep)
 	c.borrowers.remove(rep)
 	rep.backoff, rep.observed, rep.resumes, rep.released = false, false, false, 0
 	if backoff {
@@ -198,6 +201,7 @@ func (c *Checker) forget(rep *replica) {
 	c.shareAgain(rep)
 	c.limited.remove(rep)
 	c.borrowers.remove(rep)
+	c.quietOnes.remove(rep)
 	c.touched.remove(rep)
 	rep.leavePreemption()
 	c.endPreemption(rep.key())

@@ -2,7 +2,6 @@ package check
 
 import (
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/internal/protocol"
 )
 
 // This file is about gangs that have run for as long as they may, as the comment of Job.MaxRuntime
@@ -29,6 +28,11 @@ func (rep *replica) overruns() bool {
 	return rep.asked() && rep.order.Header().Cause.Code == berth.CauseMaxRuntime
 }
 
+// ends reports whether a gang was asked for its last checkpoint.
+func (rep *replica) ends() bool {
+	return rep.overruns() || rep.asked() && rep.order.Header().Cause.Code == berth.CauseIdle
+}
+
 // mustEnd: a gang that is asked for its last checkpoint runs, and has just the time for that left.
 func (c *Checker) mustEnd(rep *replica, h berth.OrderHeader) error {
 	switch {
@@ -52,13 +56,16 @@ func (c *Checker) left(rep *replica) berth.Duration {
 
 // stop stops a gang that was told to go.
 func (c *Checker) stop(rep *replica, cause berth.CauseCode) {
-	if cause == berth.CauseMaxRuntime {
+	switch cause {
+	case berth.CauseMaxRuntime:
 		c.saw("ran for as long as it may, and " + rep.doing())
 		c.learn(rep)
-		rep.job.cancelled = true
-		c.signal(rep, protocol.SignalCancel)
+		c.endsForGood(rep)
+	case berth.CauseIdle:
+		c.saw("was idle for too long, and " + rep.doing())
+		c.endsForGood(rep)
 	}
-	c.takeBack(rep, cause, cause == berth.CauseMaxRuntime)
+	c.takeBack(rep, cause, cause == berth.CauseMaxRuntime || cause == berth.CauseIdle)
 }
 
 // expireLimits stops the gangs at their time limit: those of which no order expires before, or all.

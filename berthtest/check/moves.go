@@ -55,6 +55,7 @@ func (c *Checker) hasten(rep *replica) {
 	by, drained := rep.drainedBy()
 	if drained && by > c.now && rep.asked() && rep.preemption == nil && !rep.needless() && rep.order.Header().Deadline > by {
 		rep.hastened = true
+		c.awaitEnd(rep)
 		c.saw("a drain was hastened")
 	}
 }
@@ -163,7 +164,7 @@ func (rep *replica) needless() bool {
 	if rep.isOverLimit() {
 		return rep.hastened || rep.stays
 	}
-	return rep.hastened || !rep.overruns() && (rep.stays || !drained)
+	return rep.hastened || !rep.ends() && (rep.stays || !drained)
 }
 
 // reasonToGo says why a replica has to go.
@@ -171,8 +172,8 @@ func (rep *replica) reasonToGo() string {
 	if rep.preemption != nil {
 		return rep.preemption.beneficiary.String()
 	}
-	if rep.overruns() {
-		return "its limit"
+	if rep.ends() {
+		return "its end"
 	}
 	if rep.givesBack() {
 		return "its lender"
@@ -192,7 +193,7 @@ func (c *Checker) mayGoOn(rep *replica, err error) error {
 		c.unlessEnded(rep.preemption, err)
 	case rep.needless():
 	case rep.quiet.by != 0 && rep.order.Header().Deadline > rep.quiet.by: // it is asked anew, with less time
-	case rep.overruns() || rep.givesBack() || rep.isOverLimit() || c.pressed(rep):
+	case rep.ends() || rep.givesBack() || rep.isOverLimit() || c.pressed(rep):
 		return err
 	case c.passed && kept && before.Moving:
 		c.trespasses = append(c.trespasses, trespass{key, nil, err})
@@ -465,7 +466,7 @@ func (c *Checker) settled() error {
 			if c.couldMove(rep) {
 				return broken(PromiseL1, "%s is being released because of %q, and no place is kept for it, where it would fit", rep, rep.cause)
 			}
-		case rep.state != berth.ReplicaRunning || !drained || rep.overruns() || rep.isOverLimit() || isBorrower(&rep.job.spec): // see givenBack
+		case rep.state != berth.ReplicaRunning || !drained || rep.ends() || rep.isOverLimit() || isBorrower(&rep.job.spec): // see givenBack
 		case rep.asked() && rep.preemption == nil && !c.pressed(rep):
 			return broken(PromiseL1, "%s has to leave its place, and there is no other for it", rep)
 		case rep.order != nil || rep.has(stopping):

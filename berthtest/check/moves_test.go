@@ -32,7 +32,7 @@ func (z *zoo) leaves(by berth.Time, list ...berth.ReservationReport) berth.Fleet
 }
 
 // shown shows a report that is right.
-func (z *zoo) shown(r berth.FleetReport) { require.NoError(z.t, z.c.AgainstReport(r)) }
+func (z *zoo) shown(r berth.FleetReport) { require.NoError(z.t, z.against(r)) }
 
 // kept is the report of a place that is kept from now on.
 func (z *zoo) kept(id berth.JobID, nodes ...berth.NodeID) berth.ReservationReport {
@@ -82,7 +82,7 @@ func (z *zoo) owed() {
 	z.tenants(promised(3), plain)
 	z.singles("b1", "wxy", writes)
 	z.submit("back", 1, in("a1"))
-	require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0)))
+	require.NoError(z.t, z.against(z.seen("a1", 1, 0)))
 }
 
 const soon = berth.Time(berth.Minute)
@@ -115,7 +115,7 @@ var leaving = []animal{
 	{check.PromiseS7, "somebody has to leave for nowhere", func(z *zoo) error {
 		z.leaver(0, writes)
 		z.pass(z.asksToLeave(0))
-		return z.c.AgainstReport(z.leaves(0))
+		return z.against(z.leaves(0))
 	}},
 	{check.PromiseS7, "somebody has to leave for a place that is too small", func(z *zoo) error {
 		z.running("a", 3, writes)
@@ -127,7 +127,7 @@ var leaving = []animal{
 		z.shown(r)
 		z.pass(z.asksToLeave(0))
 		r.Reservations = []berth.ReservationReport{z.kept("a", "n3")}
-		return z.c.AgainstReport(r)
+		return z.against(r)
 	}},
 	{check.PromiseS7, "a gang that has no more time is let go on", func(z *zoo) error {
 		z.leaver(soon, writes)
@@ -197,7 +197,7 @@ var leaving = []animal{
 	{check.PromiseS6, "a gang moves for one that is owed nothing, and moves are only proposed", func(z *zoo) error {
 		z.full()
 		z.pass(z.ask("z", berth.CauseMoved, "high"))
-		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3"), z.kept("z", "n1")))
+		return z.against(z.seen("a1", 1, 0, z.room("high", "n3"), z.kept("z", "n1")))
 	}},
 	{check.PromiseS6, "a gang moves for a guarantee, and moves are off", func(z *zoo) error {
 		z.owed()
@@ -207,7 +207,7 @@ var leaving = []animal{
 	{check.PromiseS7, "a gang moves for a guarantee, and there is room beside it", func(z *zoo) error {
 		z.owed()
 		z.pass(z.ask("y", berth.CauseMoved, "back"))
-		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("back", "n2"), z.kept("y", "n3")))
+		return z.against(z.seen("a1", 1, 0, z.room("back", "n2"), z.kept("y", "n3")))
 	}},
 	{check.PromiseIncarnations, "a former life has to leave", func(z *zoo) error {
 		z.leaver(0, writes)
@@ -218,32 +218,32 @@ var leaving = []animal{
 	{check.PromiseReservations, "a place is kept for one that stays", func(z *zoo) error {
 		z.leaver(0, writes)
 		z.pass()
-		return z.c.AgainstReport(z.leaves(0, z.kept("a", "n3")))
+		return z.against(z.leaves(0, z.kept("a", "n3")))
 	}},
 	{check.PromiseReservations, "a place is kept where nothing may go", func(z *zoo) error {
 		z.leaver(0, writes)
 		z.pass(z.asksToLeave(0))
-		return z.c.AgainstReport(z.leaves(0, z.kept("a", "n1")))
+		return z.against(z.leaves(0, z.kept("a", "n1")))
 	}},
 	{check.PromiseReservations, "a place is kept for too long", func(z *zoo) error {
 		z.leaver(0, writes)
 		z.pass(z.asksToLeave(0))
 		kept := z.kept("a", "n3")
 		kept.Until++
-		return z.c.AgainstReport(z.leaves(0, kept))
+		return z.against(z.leaves(0, kept))
 	}},
 	{check.PromiseReservations, "a place that is kept becomes another", func(z *zoo) error {
 		_, kept := z.leavesForN3(0)
 		z.now++
 		z.pass()
 		kept.Nodes = []berth.NodeID{"n2"}
-		return z.c.AgainstReport(z.leaves(0, kept))
+		return z.against(z.leaves(0, kept))
 	}},
 	{check.PromiseReservations, "a request is withdrawn, and the place kept", func(z *zoo) error {
 		r, kept := z.leavesForN3(0)
 		z.now++
 		z.pass(z.takeBack("a", r.ID))
-		return z.c.AgainstReport(z.leaves(0, kept))
+		return z.against(z.leaves(0, kept))
 	}},
 	{check.PromiseReservations, "somebody of a higher rank takes the place that is kept", func(z *zoo) error {
 		_, kept := z.leavesForN3(0)
@@ -257,24 +257,24 @@ var leaving = []animal{
 		r.GPUs.HeldMilli, r.GPUs.FreeMilli = 2000, 3000
 		r.Products[0].GPUCount = r.GPUs
 		r.Queues[1].UsedMilli, r.Queues[2].UsedMilli = 2000, 2000
-		return z.c.AgainstReport(r)
+		return z.against(r)
 	}},
 	{check.PromiseS3, "the report knows of no drain", func(z *zoo) error {
 		z.leaver(0)
 		r := z.leaves(0)
 		r.Draining = nil
-		return z.c.AgainstReport(r)
+		return z.against(r)
 	}},
 	{check.PromiseS3, "the report says that a node is empty that is not", func(z *zoo) error {
 		z.leaver(0)
 		r := z.leaves(0)
 		r.Draining[0].MembersLeft, r.Draining[0].Replicas = 0, nil
-		return z.c.AgainstReport(r)
+		return z.against(r)
 	}},
 	{check.PromiseS3, "the report drains a node for ever", func(z *zoo) error {
 		z.leaver(0)
 		z.tell(berth.NodeCordoned{Node: "n1"})
-		return z.c.AgainstReport(z.leaves(0))
+		return z.against(z.leaves(0))
 	}},
 	{check.PromiseL1, "a gang that would fit elsewhere stays on a node that is being drained", func(z *zoo) error {
 		z.leaver(0)

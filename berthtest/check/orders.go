@@ -20,6 +20,9 @@ func (c *Checker) ordered(a berth.Order) error {
 	if w, ok := a.(berth.Withdraw); ok {
 		return c.withdrawn(w)
 	}
+	if w, ok := a.(berth.WarnIdle); ok {
+		return c.warned(w)
+	}
 	if err := c.endStart(a); err != nil {
 		return err
 	}
@@ -278,6 +281,11 @@ func (c *Checker) release(rep *replica, r berth.Release) error {
 	}
 	if r.Cause.Code == berth.CauseHardwareLost && rep.state == berth.ReplicaRunning && !c.due.has(rep) {
 		if err := c.giveUp(rep, &r); err != nil {
+			return err
+		}
+	}
+	if r.Cause.Code == berth.CauseIdleSurplus && rep.state == berth.ReplicaRunning && !c.due.has(rep) {
+		if err := c.givesUpSurplus(rep, &r); err != nil {
 			return err
 		}
 	}

@@ -22,6 +22,9 @@ func (c *Checker) AgainstReport(r berth.FleetReport) error {
 	if err := c.againstQueues(r); err != nil {
 		return err
 	}
+	if err := c.againstActivity(&r); err != nil {
+		return err
+	}
 	if c.ownPolicy {
 		return nil // its reservations, and their gangs, are its own affair
 	}

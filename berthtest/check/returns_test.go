@@ -58,24 +58,24 @@ var returning = []animal{
 	{check.PromiseReservations, "the place of a gang is not kept of which all members died", func(z *zoo) error {
 		z.dies(berth.FaultUnset, berth.Hour)
 		z.pass()
-		return z.c.AgainstReport(z.dead())
+		return z.against(z.dead())
 	}},
 	{check.PromiseReservations, "a part of the place of a gang is kept of which all members died", func(z *zoo) error {
 		z.dies(berth.FaultUnset, berth.Hour)
 		z.pass()
-		return z.c.AgainstReport(z.dead(z.keptThrough("n1", "n3")))
+		return z.against(z.dead(z.keptThrough("n1", "n3")))
 	}},
 	{check.PromiseReservations, "a place is kept for longer than the backoff", func(z *zoo) error {
 		z.dies(berth.FaultUnset, berth.Hour)
 		z.pass()
 		kept := z.keptThrough("n1", "n2")
 		kept.Until++
-		return z.c.AgainstReport(z.dead(kept))
+		return z.against(z.dead(kept))
 	}},
 	{check.PromiseReservations, "a place is kept for a job that is at fault", func(z *zoo) error {
 		z.dies(berth.FaultJob, berth.Hour)
 		z.pass()
-		return z.c.AgainstReport(z.dead(z.keptThrough("n1", "n2")))
+		return z.against(z.dead(z.keptThrough("n1", "n2")))
 	}},
 	{check.PromiseReservations, "a place is kept for a gang that crashes in a loop", func(z *zoo) error {
 		at := z.dies(berth.FaultUnset, berth.Minute)
@@ -88,7 +88,7 @@ var returning = []animal{
 		z.tell(berth.MemberFailed{Job: "a", Incarnation: 2, Members: []berth.MemberRef{{Index: 0}, {Index: 1}, {Index: 2}}})
 		z.shown(z.dead())
 		z.pass()
-		return z.c.AgainstReport(z.dead(z.keptThrough("n1", "n2")))
+		return z.against(z.dead(z.keptThrough("n1", "n2")))
 	}},
 	{check.PromiseBackoffs, "a gang that crashes in a loop backs off as after the first time", func(z *zoo) error {
 		at := z.dies(berth.FaultJob, berth.Minute)
@@ -123,7 +123,7 @@ var returning = []animal{
 		r.GPUs.HeldMilli, r.GPUs.FreeMilli, r.NodesByFreeGPUs = 1000, 5000, []int{0, 1, 2}
 		r.Products[0].GPUCount = r.GPUs
 		r.Replicas.Binding, r.Queues[1].UsedMilli, r.Queues[2].UsedMilli = 1, 1000, 1000
-		return z.c.AgainstReport(r)
+		return z.against(r)
 	}},
 }
 

@@ -22,7 +22,7 @@ func (z *zoo) stretched(least int, change ...func(*berth.Job)) {
 	z.used = append(z.used, "a1", "a1", "a1", "a1")
 	z.singles("a1", "yz", writes)
 	z.submit("high", 2, in("a1"), ahead)
-	require.NoError(z.t, z.c.AgainstReport(z.gangs(1, 3, 0)))
+	require.NoError(z.t, z.against(z.gangs(1, 3, 0)))
 }
 
 // shrink stops the last members of the gang for another.
@@ -48,7 +48,7 @@ var shrinks = []animal{
 	{check.PromiseS8, "a gang gives a part of a segment", func(z *zoo) error {
 		z.stretched(2, pairs)
 		z.submit("small", 1, in("a1"), ahead)
-		require.NoError(z.t, z.c.AgainstReport(z.gangs(2, 3, 0)))
+		require.NoError(z.t, z.against(z.gangs(2, 3, 0)))
 		return z.try(z.shrink("small", last2[1]))
 	}},
 	{check.PromiseS7, "a gang shrinks for one that runs", func(z *zoo) error {
@@ -97,18 +97,18 @@ var shrinks = []animal{
 	{check.PromiseS7, "a gang gives more than is needed", func(z *zoo) error {
 		z.stretched(1)
 		z.pass(z.shrink("high", append(last2[:2:2], on(1, "n1", 1))...))
-		return z.c.AgainstReport(z.gangs(1, 3, 0, z.roomFor("high", "n1", "n2")))
+		return z.against(z.gangs(1, 3, 0, z.roomFor("high", "n1", "n2")))
 	}},
 	{check.PromiseS7, "a gang ends where another could have shrunk", func(z *zoo) error {
 		z.stretched(2)
 		z.pass(z.ask("y", berth.CausePreempted, "high"), z.ask("z", berth.CausePreempted, "high"))
-		return z.c.AgainstReport(z.gangs(1, 3, 0, z.room("high", "n3")))
+		return z.against(z.gangs(1, 3, 0, z.room("high", "n3")))
 	}},
 	{check.PromiseS7, "a gang ends that could have shrunk", func(z *zoo) error {
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Gain: berth.GainPolicy{IgnoreCost: true}}}})
 		z.stretched(2)
 		z.pass(z.ask("wide", berth.CausePreempted, "high"))
-		return z.c.AgainstReport(z.gangs(1, 3, 0, z.room("high", "n2")))
+		return z.against(z.gangs(1, 3, 0, z.room("high", "n2")))
 	}},
 	{check.PromiseOrders, "what was told to stop is not asked again", func(z *zoo) error {
 		z.stretched(2)
@@ -132,7 +132,7 @@ func TestShrinkingPasses(t *testing.T) {
 	z.stretched(2, pairs)
 	r := z.shrink("high", last2...)
 	z.pass(r)
-	require.NoError(t, z.c.AgainstReport(z.gangs(1, 3, 0, z.roomFor("high", "n2"))))
+	require.NoError(t, z.against(z.gangs(1, 3, 0, z.roomFor("high", "n2"))))
 	z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Index: 2}}})
 	z.now = r.Deadline
 	again := z.shrink("high", last2[0])

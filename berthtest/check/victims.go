@@ -57,7 +57,7 @@ func evicts(code berth.CauseCode) bool {
 func hasBeneficiary(code berth.CauseCode) bool { return evicts(code) || code == berth.CauseMoved }
 
 // ownCauses are those of a gang that is told to go on its own account.
-var ownCauses = []berth.CauseCode{berth.CauseDrained, berth.CauseMaxRuntime, berth.CauseGivenBack, berth.CauseOverLimit}
+var ownCauses = []berth.CauseCode{berth.CauseDrained, berth.CauseMaxRuntime, berth.CauseIdle, berth.CauseGivenBack, berth.CauseOverLimit}
 
 // asked reports whether a checkpoint was requested of a replica.
 func (rep *replica) asked() bool {
@@ -77,7 +77,7 @@ func (rep *replica) doing() string {
 func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	grace, told := c.grace(rep), c.toldTo(r.Cause.Code)
 	switch r.Cause.Code {
-	case berth.CauseDrained, berth.CauseOverLimit:
+	case berth.CauseDrained, berth.CauseIdle, berth.CauseOverLimit:
 		grace = c.graceOf(rep)
 	case berth.CauseMaxRuntime:
 		grace = c.left(rep)
@@ -102,7 +102,7 @@ func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	c.saw("checkpoint requested")
 	c.open(rep, r)
 	rep.hastened = false
-	if !rep.overruns() { // it is no victim
+	if !rep.ends() { // it is no victim
 		c.signal(rep, protocol.SignalAsk)
 	}
 	return nil
@@ -117,6 +117,8 @@ func (c *Checker) toldTo(cause berth.CauseCode) func(*replica, berth.OrderHeader
 		return c.mustMove
 	case berth.CauseMaxRuntime:
 		return c.mustEnd
+	case berth.CauseIdle:
+		return c.mustEndIdle
 	case berth.CauseGivenBack:
 		return c.mustGiveBack
 	case berth.CauseOverLimit:

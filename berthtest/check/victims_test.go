@@ -122,7 +122,7 @@ func (z *zoo) full(change ...func(*berth.Job)) {
 	z.tenants(plain, plain)
 	z.singles("a1", "uvwxyz", append([]func(*berth.Job){writes}, change...)...)
 	z.submit("high", 1, in("a1"), ahead)
-	require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0)))
+	require.NoError(z.t, z.against(z.seen("a1", 1, 0)))
 }
 
 // asked has one of the six be asked for a checkpoint, and returns the request.
@@ -130,7 +130,7 @@ func (z *zoo) asked() berth.RequestCheckpoint {
 	z.full()
 	r := z.ask("z", berth.CausePreempted, "high")
 	z.pass(r)
-	require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3"))))
+	require.NoError(z.t, z.against(z.seen("a1", 1, 0, z.room("high", "n3"))))
 	return r
 }
 
@@ -140,7 +140,7 @@ func (z *zoo) lent(a, b func(*quota.Queue), change ...func(*berth.Job)) {
 	z.singles("b1", "wxyz", change...)
 	z.singles("a1", "uv")
 	z.submit("back", 1, in("a1"))
-	require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0)))
+	require.NoError(z.t, z.against(z.seen("a1", 1, 0)))
 }
 
 var evictions = []animal{
@@ -229,33 +229,33 @@ var evictions = []animal{
 	{check.PromiseS7, "a beneficiary has no reservation", func(z *zoo) error {
 		z.full()
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
-		return z.c.AgainstReport(z.seen("a1", 1, 0))
+		return z.against(z.seen("a1", 1, 0))
 	}},
 	{check.PromiseS7, "a beneficiary has a reservation that is too short", func(z *zoo) error {
 		z.full()
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
 		r := z.room("high", "n3")
 		r.Until--
-		return z.c.AgainstReport(z.seen("a1", 1, 0, r))
+		return z.against(z.seen("a1", 1, 0, r))
 	}},
 	{check.PromiseS7, "the victims are too few", func(z *zoo) error {
 		z.full()
 		z.submit("wide", 2, in("a1"), ahead)
-		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 2, 0)))
+		require.NoError(z.t, z.against(z.seen("a1", 2, 0)))
 		z.pass(z.ask("z", berth.CausePreempted, "wide"))
-		return z.c.AgainstReport(z.seen("a1", 2, 0, z.room("wide", "n2", "n3")))
+		return z.against(z.seen("a1", 2, 0, z.room("wide", "n2", "n3")))
 	}},
 	{check.PromiseS7, "the victims stand elsewhere", func(z *zoo) error {
 		z.full()
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
-		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n1")))
+		return z.against(z.seen("a1", 1, 0, z.room("high", "n1")))
 	}},
 	{check.PromiseS7, "one of the victims is too many", func(z *zoo) error {
 		z.full()
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Gain: berth.GainPolicy{IgnoreCost: true}}}})
-		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0)))
+		require.NoError(z.t, z.against(z.seen("a1", 1, 0)))
 		z.pass(z.ask("y", berth.CausePreempted, "high"), z.ask("z", berth.CausePreempted, "high"))
-		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3")))
+		return z.against(z.seen("a1", 1, 0, z.room("high", "n3")))
 	}},
 	{check.PromiseS7, "a small job stops a large gang", func(z *zoo) error {
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{MaxRatio: 1}}})
@@ -263,17 +263,17 @@ var evictions = []animal{
 		z.duo("a1", "n1")
 		z.singles("a1", "wxyz", writes)
 		z.submit("high", 1, in("a1"), ahead)
-		require.NoError(z.t, z.c.AgainstReport(z.gangs(1, 5, 0)))
+		require.NoError(z.t, z.against(z.gangs(1, 5, 0)))
 		stop := z.stop("duo", berth.CausePreempted, "high")
 		stop.Members = append(stop.Members, on(1, "n1", 1))
 		z.pass(stop)
-		return z.c.AgainstReport(z.gangs(1, 4, 1, z.room("high", "n1")))
+		return z.against(z.gangs(1, 4, 1, z.room("high", "n1")))
 	}},
 	{check.PromiseS7, "a request is withdrawn that is needed", func(z *zoo) error {
 		r := z.asked()
 		kept := z.room("high", "n3")
 		z.pass(z.takeBack("z", r.ID))
-		return z.c.AgainstReport(z.seen("a1", 1, 0, kept))
+		return z.against(z.seen("a1", 1, 0, kept))
 	}},
 	{check.PromiseS7, "a request is not withdrawn that nobody needs", func(z *zoo) error {
 		z.asked()
@@ -285,7 +285,7 @@ var evictions = []animal{
 		z.tell(berth.NodeCordoned{Node: "n1"})
 		r := z.seen("a1", 1, 0)
 		r.Nodes.Cordoned, r.NodesByFreeGPUs = 1, []int{2}
-		require.NoError(z.t, z.c.AgainstReport(r))
+		require.NoError(z.t, z.against(r))
 		return z.try()
 	}},
 	{check.PromiseS7, "a gang that does not answer goes on", func(z *zoo) error {
@@ -293,7 +293,7 @@ var evictions = []animal{
 		kept := z.room("high", "n3")
 		z.now = r.Deadline
 		z.pass()
-		return z.c.AgainstReport(z.seen("a1", 1, 0, kept))
+		return z.against(z.seen("a1", 1, 0, kept))
 	}},
 	{check.PromiseS7, "a gang starts elsewhere than where room was made", func(z *zoo) error {
 		z.asked()
@@ -302,7 +302,7 @@ var evictions = []animal{
 		r.GPUs.HeldMilli, r.GPUs.FreeMilli, r.NodesByFreeGPUs, r.Replicas.Running = 5000, 1000, []int{2, 1}, 5
 		r.Products[0].GPUCount = r.GPUs
 		r.Queues[0].UsedMilli, r.Queues[1].UsedMilli = 5000, 5000
-		require.NoError(z.t, z.c.AgainstReport(r))
+		require.NoError(z.t, z.against(r))
 		b := z.bind("high", on(0, "n1", 0))
 		b.Cause.Code = berth.CauseVictimsGone
 		return z.try(b)
@@ -311,40 +311,40 @@ var evictions = []animal{
 		r := z.asked()
 		kept := z.room("high", "n3")
 		z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
-		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 1, kept)))
+		require.NoError(z.t, z.against(z.seen("a1", 1, 1, kept)))
 		stop := z.stop("z", berth.CausePreempted, "high")
 		z.pass(stop)
 		z.used = z.used[:5]
 		z.tell(berth.OrderReported{Order: stop.ID, Outcome: berth.OutcomeDone})
-		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 2, 0, kept)))
+		require.NoError(z.t, z.against(z.seen("a1", 2, 0, kept)))
 		b := z.bind("z", on(0, "n3", 1))
 		b.Incarnation = 2
 		z.pass(b)
 		z.used = append(z.used, "a1")
 		report := z.seen("a1", 1, 0, kept)
 		report.Replicas.Running, report.Replicas.Binding = 5, 1
-		return z.c.AgainstReport(report)
+		return z.against(report)
 	}},
 	{check.PromiseReservations, "a gang that gave back takes its place again by its class", func(z *zoo) error {
 		z.lent(promised(2), plain, serving)
 		z.queue("a", "", promised(3))
-		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0)))
+		require.NoError(z.t, z.against(z.seen("a1", 1, 0)))
 		kept, stop := z.room("back", "n2"), z.stop("z", berth.CauseReclaimed, "back")
 		z.pass(stop)
-		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 1, kept)))
+		require.NoError(z.t, z.against(z.seen("a1", 1, 1, kept)))
 		z.used = z.used[1:]
 		z.tell(berth.OrderReported{Order: stop.ID, Outcome: berth.OutcomeDone})
 		report := z.seen("a1", 1, 0, kept)
 		report.NodesByFreeGPUs, report.Replicas.Pending, report.Waiting.Capacity = []int{2, 1}, 2, 2
 		report.Queues[slices.IndexFunc(report.Queues, func(q berth.QueueReport) bool { return q.Queue == "b1" })].WaitingReplicas = 1
-		require.NoError(z.t, z.c.AgainstReport(report))
+		require.NoError(z.t, z.against(report))
 		b := z.bind("z", z.places["z"])
 		b.Incarnation = 2
 		z.pass(b)
 		z.used = append(z.used, "b1")
 		report = z.seen("a1", 1, 0, kept)
 		report.Replicas.Running, report.Replicas.Binding = 5, 1
-		return z.c.AgainstReport(report)
+		return z.against(report)
 	}},
 	{check.PromiseCauses, "no beneficiary is named", func(z *zoo) error {
 		z.full()
@@ -454,7 +454,7 @@ var evictions = []animal{
 		z.singles("b1", "yz")
 		z.singles("a1", "uv")
 		z.submit("back", 1, in("a1"))
-		require.NoError(z.t, z.c.AgainstReport(z.gangs(1, 5, 0)))
+		require.NoError(z.t, z.against(z.gangs(1, 5, 0)))
 		stop := z.stop("duo", berth.CauseReclaimed, "back")
 		stop.Members = append(stop.Members, on(1, "n1", 1))
 		return z.try(stop)
@@ -472,22 +472,22 @@ var evictions = []animal{
 		z.lent(promised(3), promised(3))
 		z.calm(berth.Preemption{})
 		z.pass(z.stop("z", berth.CauseReclaimed, "back"))
-		return z.c.AgainstReport(z.seen("a1", 1, 1, z.room("back", "n2")))
+		return z.against(z.seen("a1", 1, 1, z.room("back", "n2")))
 	}},
 	{check.PromiseS4, "own and lent victims are mixed", func(z *zoo) error {
 		z.lent(promised(3), plain)
 		z.submit("wide", 2, in("a1"), ahead)
-		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 2, 0)))
+		require.NoError(z.t, z.against(z.seen("a1", 2, 0)))
 		z.pass(z.stop("v", berth.CausePreempted, "wide"), z.stop("z", berth.CauseReclaimed, "wide"))
-		return z.c.AgainstReport(z.seen("a1", 2, 2, z.room("wide", "n2", "n3")))
+		return z.against(z.seen("a1", 2, 2, z.room("wide", "n2", "n3")))
 	}},
 	{check.PromiseS4, "a queue takes back more than its share", func(z *zoo) error {
 		z.lent(promised(1), plain, func(j *berth.Job) {})
 		z.queue("b", "", promised(3))
 		z.submit("more", 2, in("a1"))
-		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 2, 0)))
+		require.NoError(z.t, z.against(z.seen("a1", 2, 0)))
 		z.pass(z.stop("z", berth.CauseReclaimed, "more"))
-		return z.c.AgainstReport(z.seen("a1", 2, 1, z.room("more", "n2")))
+		return z.against(z.seen("a1", 2, 1, z.room("more", "n2")))
 	}},
 }
 
@@ -500,10 +500,10 @@ func TestEvictsRightly(t *testing.T) {
 			z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
 			stop := z.stop("z", berth.CausePreempted, "high")
 			z.pass(stop)
-			require.NoError(t, z.c.AgainstReport(z.seen("a1", 1, 1, kept)))
+			require.NoError(t, z.against(z.seen("a1", 1, 1, kept)))
 			z.used = z.used[:5]
 			z.tell(berth.OrderReported{Order: stop.ID, Outcome: berth.OutcomeDone})
-			require.NoError(t, z.c.AgainstReport(z.seen("a1", 2, 0, kept)))
+			require.NoError(t, z.against(z.seen("a1", 2, 0, kept)))
 			b := z.bind("high", on(0, "n3", 1))
 			b.Cause.Code = berth.CauseVictimsGone
 			z.pass(b)
@@ -514,7 +514,7 @@ func TestEvictsRightly(t *testing.T) {
 			kept := z.room("high", "n3")
 			z.now = r.Deadline
 			z.pass(z.stop("z", berth.CausePreempted, "high"))
-			require.NoError(t, z.c.AgainstReport(z.seen("a1", 1, 1, kept)))
+			require.NoError(t, z.against(z.seen("a1", 1, 1, kept)))
 			return []string{"request expired"}
 		},
 		"a gang that did not answer goes on when nobody needs its place": func(z *zoo) []string {
@@ -522,14 +522,14 @@ func TestEvictsRightly(t *testing.T) {
 			z.tell(berth.JobCancelled{Job: "high"})
 			z.now = r.Deadline
 			z.pass()
-			require.NoError(t, z.c.AgainstReport(z.seen("a1", 0, 0)))
+			require.NoError(t, z.against(z.seen("a1", 0, 0)))
 			return []string{"request expired in vain", "room made for one that was cancelled"}
 		},
 		"a victim that is one no more is told": func(z *zoo) []string {
 			r := z.asked()
 			z.tell(berth.JobCancelled{Job: "high"})
 			z.pass(z.takeBack("z", r.ID))
-			require.NoError(t, z.c.AgainstReport(z.seen("a1", 0, 0)))
+			require.NoError(t, z.against(z.seen("a1", 0, 0)))
 			require.NoError(t, z.c.Rejected(z.now, berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone}, refusal("orderReported", berth.ErrStale)))
 			return []string{"request withdrawn", "stale report of a request that was withdrawn"}
 		},
@@ -544,7 +544,7 @@ func TestEvictsRightly(t *testing.T) {
 		"what was lent is taken back": func(z *zoo) []string {
 			z.lent(promised(3), promised(3))
 			z.pass(z.stop("z", berth.CauseReclaimed, "back"))
-			require.NoError(t, z.c.AgainstReport(z.seen("a1", 1, 1, z.room("back", "n2"))))
+			require.NoError(t, z.against(z.seen("a1", 1, 1, z.room("back", "n2"))))
 			return []string{
 				"reclaimed", "stopped without a checkpoint", "what is taken back leaves the guarantees",
 				"what is taken back is for a queue within its share", "none of the victims could be spared",

@@ -39,6 +39,9 @@ const (
 	// PromiseLoans: a borrower stands over a GPU alone that is held by a job of its trust domain,
 	// which lends it and leaves it idle, with memory for both, and gives it back in time.
 	PromiseLoans Promise = "loans"
+	// PromiseIdle: a replica is warned, and its job ended, when it has left its GPUs idle for as
+	// long as the policy says, and none else is.
+	PromiseIdle Promise = "idle"
 	// PromiseOrders are numbered in sequence, of the instant of their pass, about
 	// something that exists.
 	PromiseOrders Promise = "orders"

@@ -249,7 +249,7 @@ var animals = []animal{
 	}},
 	{check.PromiseS3, "the report forgets what a queue uses", func(z *zoo) error {
 		z.running("a", 2)
-		return z.c.AgainstReport(berth.FleetReport{
+		return z.against(berth.FleetReport{
 			Nodes: berth.NodeCount{All: 3}, NodesByFreeGPUs: []int{1, 0, 2},
 			GPUs:     berth.GPUCount{AllMilli: 6000, HeldMilli: 2000, FreeMilli: 4000},
 			Products: []berth.ProductCount{{Product: "H100", GPUCount: berth.GPUCount{AllMilli: 6000, HeldMilli: 2000, FreeMilli: 4000}}},
@@ -259,7 +259,7 @@ var animals = []animal{
 	}},
 	{check.PromiseS3, "the report counts held GPUs as free", func(z *zoo) error {
 		z.running("a", 2)
-		return z.c.AgainstReport(berth.FleetReport{
+		return z.against(berth.FleetReport{
 			Nodes: berth.NodeCount{All: 3}, NodesByFreeGPUs: []int{0, 0, 3}, GPUs: berth.GPUCount{AllMilli: 6000, FreeMilli: 6000},
 			Products: []berth.ProductCount{{Product: "H100", GPUCount: berth.GPUCount{AllMilli: 6000, FreeMilli: 6000}}},
 		})
@@ -521,7 +521,7 @@ func refusal(event string, kind error) error {
 // TestZoo: the checker catches every animal, and says which promise it breaks.
 func TestZoo(t *testing.T) {
 	caught := map[check.Promise]bool{}
-	for _, a := range slices.Concat(animals, fenced, lending, evictions, shrinks, failing, unrest, leaving, handed, returning, uniform, grows, limits, loans, overLimit) {
+	for _, a := range slices.Concat(animals, fenced, lending, evictions, shrinks, failing, unrest, leaving, handed, returning, uniform, grows, limits, loans, overLimit, idles) {
 		t.Run(string(a.promise)+" "+a.name, func(t *testing.T) {
 			var v *check.Violation
 			require.ErrorAs(t, a.do(newZoo(t)), &v)

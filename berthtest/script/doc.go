@@ -106,6 +106,7 @@
 //	       defragmentation=propose|on|off max-moves=8
 //	       stop-over-limit=yes over-limit-after=10m
 //	       quiet=50|off quiet-for=1m|off
+//	       idle-quiet=50|off idle-for=2h idle-grace=10m|off idle-action=warn|shrink|stop
 //	       losses=3 within=24h quarantine=1h burn-in=30m
 //	       hot-spares=POOL:20|POOL:10      of the nodes of a pool, in thousandths
 //	       repartition-timeout= geometry=POOL:fixed|adaptive|per-claim:KEY=VALUE,KEY=VALUE

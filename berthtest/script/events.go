@@ -176,6 +176,7 @@ func (a *arguments) policy() berth.Policy {
 		Defragmentation:    a.defragmentation(),
 		OverLimit:          berth.OverLimit{Stop: a.yes("stop-over-limit"), After: a.span("over-limit-after")},
 		Lending:            a.lending(),
+		Idle:               a.idle(),
 		Health:             a.health(),
 		HotSpares:          a.hotSpares(),
 	}

@@ -73,13 +73,26 @@ func (a *arguments) rate(key string) berth.RateLimit {
 
 // lending says when GPUs that are held count as idle.
 func (a *arguments) lending() berth.Lending {
-	l := berth.Lending{QuietFor: a.spanOrOff("quiet-for")}
-	if text, ok := a.lookup("quiet"); ok && text == "off" {
-		l.QuietMilli = berth.Off
-	} else {
-		l.QuietMilli = a.integer("quiet", 0)
+	return berth.Lending{QuietMilli: a.integerOrOff("quiet"), QuietFor: a.spanOrOff("quiet-for")}
+}
+
+// integerOrOff reads a number, or off as -1.
+func (a *arguments) integerOrOff(key string) int {
+	if text, ok := a.lookup(key); ok && text == "off" {
+		return berth.Off
 	}
-	return l
+	return a.integer(key, 0)
+}
+
+// idle says when jobs leave GPUs idle, and what becomes of them, as in idle-action=stop.
+func (a *arguments) idle() berth.IdlePolicy {
+	p := berth.IdlePolicy{QuietMilli: a.integerOrOff("idle-quiet"), QuietFor: a.spanOrOff("idle-for"), Grace: a.spanOrOff("idle-grace")}
+	if text, ok := a.lookup("idle-action"); ok {
+		if err := p.Action.UnmarshalText([]byte(text)); err != nil {
+			a.fail("idle-action=%s: %v", text, err)
+		}
+	}
+	return p
 }
 
 // reportActivity tells how busy a replica is, in thousandths.

@@ -80,11 +80,25 @@ func describe(order berth.Order) string {
 		b.WriteString(": " + places(a.Members) + remaining(&a))
 	case berth.Withdraw:
 		fmt.Fprintf(&b, ": #%d", a.Request)
+	case berth.WarnIdle:
+		b.WriteString(": " + idleness(&berth.Idleness{Since: a.Since, ActiveMilli: a.ActiveMilli, Until: a.Until}))
 	}
 	if h.Deadline != 0 {
 		b.WriteString(" by " + clock(h.Deadline))
 	}
 	return b.String()
+}
+
+// idleness prints since when a replica leaves idle what it holds, and what comes of that.
+func idleness(i *berth.Idleness) string {
+	text := fmt.Sprintf("%s%% active since %s", decimal.Milli(100*int64(i.ActiveMilli)), clock(i.Since))
+	if i.Warned != 0 {
+		text += ", warned at " + clock(i.Warned)
+	}
+	if i.Until != 0 {
+		text += ", due at " + clock(i.Until)
+	}
+	return text
 }
 
 // remaining prints the members that a shrunken gang continues with, and the beneficiaries of its
@@ -174,6 +188,9 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 		}
 		if r.GiveBackBy != 0 {
 			s.print("  gives back by %s", clock(r.GiveBackBy))
+		}
+		if r.Idleness != nil {
+			s.print("  is idle: %s", idleness(r.Idleness))
 		}
 		for _, c := range r.Requeues {
 			s.print("  came back because of %s: %d times", c.Cause, c.Times)
@@ -332,7 +349,35 @@ func (s *Session) fleet() error {
 	for i := range r.Queues {
 		s.printQueue(&r.Queues[i])
 	}
+	s.printActivity(&r)
 	return nil
+}
+
+// printActivity prints what is held and what is in use, once some activity was told.
+func (s *Session) printActivity(r *berth.FleetReport) {
+	if r.Activity.ToldMilli == 0 {
+		return
+	}
+	show := func(what string, a *berth.ActivityCount) {
+		line := fmt.Sprintf("%s: %s of %s told gpus active", what, decimal.Milli(a.ActiveMilli), decimal.Milli(a.ToldMilli))
+		if a.IdleMilli > 0 {
+			line += ", idle " + decimal.Milli(a.IdleMilli)
+		}
+		s.print("%s, of %s held", line, decimal.Milli(a.HeldMilli))
+	}
+	for i := range r.Queues {
+		show("use by queue "+string(r.Queues[i].Queue), &r.Queues[i].Activity)
+	}
+	for i := range r.Tenants {
+		show("use by tenant "+cmp.Or(string(r.Tenants[i].Tenant), "none"), &r.Tenants[i].ActivityCount)
+	}
+	for i := range r.Pools {
+		show("use in pool "+cmp.Or(r.Pools[i].Pool, "none"), &r.Pools[i].ActivityCount)
+	}
+	for i := range r.Idle {
+		o := &r.Idle[i]
+		s.print("idle: %s/%d of queue %s, %s, %s", o.Job, o.Replica, o.Queue, gpusHeld(o.GPUMilli), idleness(&o.Idleness))
+	}
 }
 
 func count(c *berth.GPUCount) string {
@@ -388,6 +433,7 @@ func (s *Session) totals() error {
 		{"cancelled", int(t.JobsCancelled)},
 		{"dropped", int(t.JobsDropped)},
 		{"overrun", int(t.JobsOverrun)},
+		{"idle", int(t.JobsIdle)},
 	})
 	s.printCounts("orders", []counted{
 		{"binds", int(t.Binds)},

@@ -190,6 +190,8 @@ func (s *Simulation) carryOut(a berth.Order) {
 	h := a.Header()
 	delay := s.options.StopDelay
 	switch a := a.(type) {
+	case berth.WarnIdle:
+		return
 	case berth.Drop:
 		s.executor.endJob(h.Job)
 		return
@@ -203,7 +205,7 @@ func (s *Simulation) carryOut(a berth.Order) {
 		s.withdraw(a)
 		return
 	case berth.Release:
-		if j := s.executor.jobs[h.Job]; j != nil && h.Cause.Code == berth.CauseMaxRuntime {
+		if j := s.executor.jobs[h.Job]; j != nil && (h.Cause.Code == berth.CauseMaxRuntime || h.Cause.Code == berth.CauseIdle) {
 			j.cancelled = true // it does not come back
 		}
 	case berth.Bind:

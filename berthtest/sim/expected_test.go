@@ -121,7 +121,7 @@ func (x *punctual) take(o berth.Order) {
 	h := o.Header()
 	at, outcome := h.Deadline, berth.OutcomeDone
 	switch o := o.(type) {
-	case berth.Drop, berth.Withdraw:
+	case berth.Drop, berth.Withdraw, berth.WarnIdle:
 		return
 	case berth.Bind:
 		ref := berth.ReplicaRef{Job: h.Job, Replica: h.Replica}

@@ -110,7 +110,7 @@ func rest(t *testing.T, sched *core.Core, at berth.Time) string {
 		orders += encode(t, list)
 		for _, a := range list {
 			switch a.(type) {
-			case berth.Drop, berth.Withdraw:
+			case berth.Drop, berth.Withdraw, berth.WarnIdle:
 			default:
 				err := sched.Apply(at, berth.OrderReported{Order: a.Header().ID, Outcome: berth.OutcomeDone})
 				if err != nil {

@@ -27,7 +27,7 @@ func (x *executor) understands(a berth.Order) error {
 			return fmt.Errorf("order %d, a repartition, is about GPU %d of node %q", a.ID, a.GPU, a.Node)
 		}
 		return nil
-	case berth.RequestCheckpoint, berth.Withdraw, berth.Drop:
+	case berth.RequestCheckpoint, berth.Withdraw, berth.Drop, berth.WarnIdle:
 		needs = false
 	default:
 		return fmt.Errorf("an order is a %T", a)

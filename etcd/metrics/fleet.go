@@ -10,7 +10,7 @@ import (
 type fleet struct {
 	gpus, stranded, nodes, replicas, waiting, jobs *prometheus.Desc
 	time                                           *prometheus.Desc
-	used, guaranteed, limit, queued                *prometheus.Desc
+	used, guaranteed, limit, queued, told          *prometheus.Desc
 	leads, head, behind, compared                  *prometheus.Desc
 }
 
@@ -30,6 +30,7 @@ func newFleet(in prometheus.Labels) fleet {
 		guaranteed: desc("queue_gpus_guaranteed", "GPUs that a queue is guaranteed.", "queue"),
 		limit:      desc("queue_gpus_limit", "GPUs that a queue may use at most; a queue without a limit has none.", "queue"),
 		queued:     desc("queue_waiting_replicas", "Replicas of a queue that wait for a place.", "queue"),
+		told:       desc("queue_gpus_told", "GPUs that a queue and those below it hold and of which activity was reported: active, or idle as the policy says. kind=all is both, and the rest.", "queue", "kind"),
 		leads:      desc("leads", "1: this process leads."),
 		head:       desc("journal_head_records", "The number of the last record of the log."),
 		behind:     desc("journal_behind_records", "Records of the log that this process has not followed yet."),
@@ -39,7 +40,7 @@ func newFleet(in prometheus.Labels) fleet {
 
 func (f *fleet) all() []*prometheus.Desc {
 	return []*prometheus.Desc{
-		f.gpus, f.stranded, f.nodes, f.replicas, f.waiting, f.jobs, f.time, f.used, f.guaranteed, f.limit, f.queued,
+		f.gpus, f.stranded, f.nodes, f.replicas, f.waiting, f.jobs, f.time, f.used, f.guaranteed, f.limit, f.queued, f.told,
 		f.leads, f.head, f.behind, f.compared,
 	}
 }
@@ -117,6 +118,7 @@ func (f *fleet) showReplicas(to show, r *berth.FleetReport) {
 	to.counter(f.jobs, float64(r.Totals.JobsCancelled), "cancelled")
 	to.counter(f.jobs, float64(r.Totals.JobsDropped), "dropped")
 	to.counter(f.jobs, float64(r.Totals.JobsOverrun), "overrun")
+	to.counter(f.jobs, float64(r.Totals.JobsIdle), "idle")
 }
 
 func (f *fleet) showQueues(to show, queues []berth.QueueReport) {
@@ -128,6 +130,9 @@ func (f *fleet) showQueues(to show, queues []berth.QueueReport) {
 			to.gauge(f.limit, milli(*q.LimitMilli), name)
 		}
 		to.gauge(f.queued, float64(q.WaitingReplicas), name)
+		to.gauge(f.told, milli(q.Activity.ToldMilli), name, "all")
+		to.gauge(f.told, milli(q.Activity.ActiveMilli), name, "active")
+		to.gauge(f.told, milli(q.Activity.IdleMilli), name, "idle")
 	}
 }
 

@@ -26,6 +26,8 @@ func describe(order berth.Order) string {
 		return fmt.Sprintf("withdraw the checkpoint request to %s%s", h.Job, because(h.Cause))
 	case berth.Repartition:
 		return fmt.Sprintf("put GPU %d in mode %s%s%s", a.GPU, a.Mode, steps(&a), because(h.Cause))
+	case berth.WarnIdle:
+		return fmt.Sprintf("warn %s%s", h.Job, because(h.Cause))
 	case berth.Drop:
 		return fmt.Sprintf("give %s up%s", h.Job, because(h.Cause))
 	}

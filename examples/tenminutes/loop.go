@@ -82,9 +82,9 @@ func (o *orchestrator) carryOut(order berth.Order) {
 		o.say("checkpoint", h.Job, h.Cause, nil)
 	case berth.Repartition:
 		o.say("divide a GPU for", h.Job, h.Cause, nil)
-	case berth.Withdraw, berth.Drop:
+	case berth.Withdraw, berth.Drop, berth.WarnIdle:
 		o.say(order.Kind(), h.Job, h.Cause, nil)
-		return // these two have no report
+		return // these have no report
 	}
 	o.tell(berth.OrderReported{Order: h.ID, Outcome: berth.OutcomeDone})
 }

@@ -34,6 +34,7 @@ func Policy() berth.Policy {
 		Defragmentation: berth.Defragmentation{Mode: berth.DefragmentationOn, MaxMoves: 4},
 		OverLimit:       berth.OverLimit{Stop: true, After: berth.Minute},
 		Lending:         berth.Lending{QuietMilli: 100, QuietFor: 30 * berth.Second},
+		Idle:            berth.IdlePolicy{QuietMilli: 20, QuietFor: berth.Hour, Grace: berth.Minute, Action: berth.IdleStop},
 		Health:          berth.Health{Losses: 2, Within: berth.Day, Quarantine: berth.Hour, BurnIn: berth.Minute},
 		HotSpares:       []berth.HotSpares{{Pool: "spare", NodesMilli: 100}, {NodesMilli: 50}},
 

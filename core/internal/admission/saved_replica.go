@@ -20,7 +20,7 @@ import (
 func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 	saved := record.SavedReplica{
 		LifePart: rep.LifePart, RetryPart: rep.Retry.Get(), ReleasePart: rep.Release.Get(),
-		ReservePart: rep.Reserve.Get(), LookPart: rep.Look.Get(), EvictionPart: rep.Eviction.Get(), LendingPart: rep.Lending.Get(),
+		ReservePart: rep.Reserve.Get(), LookPart: rep.Look.Get(), EvictionPart: rep.Eviction.Get(), IdlePart: rep.Idle.Get(),
 		Sought: rep.SoughtAt == ad.agenda.MoveTurn, Stalled: ad.backlog.Due.Stalled(rep), Hopeless: ad.backlog.Due.CannotPlan(rep),
 		Looked: rep.Look.Get().Turn == ad.agenda.ReshapeTurn,
 		EndsAt: rep.EndsAt, Leaves: rep.Leaves, Active: int64(rep.ActiveMilli), FailedBids: int(rep.FailedBids), BidsAt: rep.BidsAt, GPUHold: rep.SaveGPUHold(),
@@ -71,7 +71,7 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 	rep.Reserve.Set(s.ReservePart)
 	rep.Look.Set(s.LookPart)
 	rep.Eviction.Set(s.EvictionPart)
-	rep.Lending.Set(s.LendingPart)
+	rep.Idle.Set(s.IdlePart)
 	rep.ActiveMilli, rep.FailedBids, rep.BidsAt = int16(min(max(s.Active, 0), 1000)), int32(s.FailedBids), s.BidsAt
 	if rep.State != berth.ReplicaPending {
 		rep.Members = make([]record.Member, j.Members())

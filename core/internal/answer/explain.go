@@ -96,6 +96,7 @@ func (an *Answers) explainReplica(rep *record.Replica, position int, reasons map
 	if to := beneficiaryOf(rep); to != nil {
 		out.Beneficiary = to.Ref()
 	}
+	out.Idleness = an.life.Idleness(rep)
 	out.Departure = an.departure(rep)
 	an.explainLoans(rep, &out)
 	switch over, _, isOver := rep.OverCap(); {

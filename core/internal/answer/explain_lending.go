@@ -13,7 +13,7 @@ import (
 // explainLoans adds to an explanation what of a replica is lent, its borrowers, and by when a
 // borrower has to give back.
 func (an *Answers) explainLoans(rep *record.Replica, out *berth.ReplicaExplanation) {
-	out.GiveBackBy = rep.Lending.Get().GiveBackBy
+	out.GiveBackBy = rep.Idle.Get().GiveBackBy
 	if rep.Job.Spec.Lend == nil {
 		return
 	}

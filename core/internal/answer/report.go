@@ -22,8 +22,9 @@ func countNode(count *berth.NodeCount, n *record.Node) {
 	}
 }
 
-// Report describes the fleet as it is now. Cost: O(nodes + queues + waiting work by queue and
-// request). Of requests that differ it looks at those alone that no easier one stands for.
+// Report describes the fleet as it is now. Cost: O(nodes + members that hold something + queues +
+// waiting work by queue and request). Of requests that differ it looks at those alone that no
+// easier one stands for.
 func (an *Answers) Report() berth.FleetReport {
 	r := berth.FleetReport{Now: an.state.Now, Totals: *an.state.Totals}
 	needs := &needs{answers: an, at: map[spot][]need{}}
@@ -68,6 +69,7 @@ func (an *Answers) Report() berth.FleetReport {
 	for _, name := range an.state.Quota.Queues() {
 		r.Queues = append(r.Queues, an.reportQueue(name))
 	}
+	an.reportActivity(&r)
 	return r
 }
 

@@ -36,7 +36,7 @@ func (an *Answers) reportDraining() []berth.DrainReport {
 func (an *Answers) departure(rep *record.Replica) *berth.Departure {
 	d := &berth.Departure{}
 	switch by, from := rep.DrainedBy(); {
-	case rep.Release.Get().Gone, rep.Overruns(), rep.Job.Borrows() && !rep.GivesBack():
+	case rep.Release.Get().Gone, rep.Ends(), rep.Job.Borrows() && !rep.GivesBack():
 		return nil
 	case rep.Leaves, rep.Moving != nil && rep.Asked():
 		h := rep.Order.Header()

@@ -46,7 +46,7 @@ func TestAReportCountsEveryGPUOnce(t *testing.T) {
 	require.Equal(t, berth.WaitingCount{Ready: 1}, r.Waiting)
 	limit := int64(3000)
 	require.Contains(t, r.Queues, berth.QueueReport{Queue: "b", GuaranteedMilli: 2000, LimitMilli: &limit})
-	require.Contains(t, r.Queues, berth.QueueReport{Queue: "a", GuaranteedMilli: 16_000, UsedMilli: 6300 + one, WaitingReplicas: 1})
+	require.Contains(t, r.Queues, berth.QueueReport{Queue: "a", GuaranteedMilli: 16_000, UsedMilli: 6300 + one, WaitingReplicas: 1, Activity: berth.ActivityCount{HeldMilli: 6300 + one}})
 }
 
 // sevenths is a GPU in seven instances of the smallest profile.

@@ -56,7 +56,7 @@ func (an *Answers) replicaStatus(rep *record.Replica) berth.ReplicaStatus {
 		Stopping: an.state.Placements(rep, record.MemberStopping),
 	}
 	if rep.State == berth.ReplicaRunning {
-		s.Since = rep.Started
+		s.Since, s.Idleness = rep.Started, an.life.Idleness(rep)
 	}
 	if rep.Order != nil {
 		s.Order = rep.Order.Header().ID

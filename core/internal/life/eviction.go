@@ -100,6 +100,10 @@ func (l *Life) evict(victim *record.Replica, cause berth.Cause) {
 	case berth.CauseMaxRuntime:
 		l.overrun(victim, cause)
 		return
+	case berth.CauseIdle:
+		l.state.Totals.JobsIdle++
+		l.endJob(victim, cause)
+		return
 	case berth.CauseGivenBack:
 		l.state.Totals.ReplicasGivenBack++
 		l.TakeBack(victim, cause, false)
@@ -197,6 +201,11 @@ func (l *Life) LimitDue(rep *record.Replica) {
 func (l *Life) overrun(rep *record.Replica, cause berth.Cause) {
 	l.state.Totals.JobsOverrun++
 	l.state.LearnFrom(rep)
+	l.endJob(rep, cause)
+}
+
+// endJob stops the gang of a job that shall not come back.
+func (l *Life) endJob(rep *record.Replica, cause berth.Cause) {
 	rep.Job.Cancelled = true
 	l.TakeBack(rep, cause, true)
 }

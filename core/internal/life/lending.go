@@ -30,51 +30,50 @@ import (
 // date after each event and within each pass, where something was noted (SettleLoans), so that by
 // counts from the event itself. Orders are for a pass (LendingDue).
 
-// ActivityReported notes how busy a replica is that may lend.
+// ActivityReported notes how busy a replica is.
 func (l *Life) ActivityReported(e berth.ActivityReported) *berth.Error {
 	if err := l.books.ActivityReported(e); err != nil {
 		return err
 	}
 	rep, err := l.books.KnownLife(e.Job, e.Replica, e.Incarnation)
-	if err != nil || rep.Job.Spec.Lend == nil {
+	if err != nil {
 		return err
 	}
-	p := rep.Lending.Get()
-	p.Reported = true
-	rep.Lending.Set(p)
+	rep.Idle.Note().Reported = true
 	l.weighActivity(rep)
+	l.weighIdleness(rep)
 	return nil
 }
 
-// WeighActivities looks at what was reported by the policy as it is now.
-func (l *Life) WeighActivities() {
+// WeighActivities looks at what was reported by the policy as it is now, which may be another of
+// what is idle.
+func (l *Life) WeighActivities(idleAnew bool) {
 	_ = l.state.EachReplica(func(rep *record.Replica) error {
-		if rep.Job.Spec.Lend != nil {
-			l.weighActivity(rep)
+		l.weighActivity(rep)
+		if p := rep.Idle.Get(); idleAnew && p.Reported {
+			l.forgetWarning(rep)
+			l.weighIdleness(rep)
 		}
 		return nil
 	})
 }
 
-// isQuiet reports whether a replica is quiet, by what was reported last.
-func (l *Life) isQuiet(rep *record.Replica) bool {
-	quiet := l.state.Config.Policy.Lending.QuietMilli
-	return quiet >= 0 && rep.Lending.Get().Reported && int(rep.ActiveMilli) <= quiet
-}
-
-// weighActivity notes whether a replica is quiet, and has it looked at when it has been for long
-// enough.
+// weighActivity notes whether a replica that lends is quiet, and has it looked at when it has been
+// for long enough.
 func (l *Life) weighActivity(rep *record.Replica) {
-	p, at := rep.Lending.Get(), berth.Time(0)
+	if rep.Job.Spec.Lend == nil {
+		return
+	}
+	p, at := rep.Idle.Get(), berth.Time(0)
 	switch {
-	case !l.isQuiet(rep):
+	case !isQuiet(rep, l.state.Config.Policy.Lending.QuietMilli):
 		p.QuietSince, p.Lent = 0, false
 	case p.QuietSince == 0:
 		p.QuietSince = max(l.state.Now, 1) // 0 is none
 	default:
 		p.Lent = p.Lent && l.lendsFrom(p.QuietSince) <= l.state.Now // the policy may ask for longer
 	}
-	if rep.Lending.Set(p); p.QuietSince != 0 && !p.Lent {
+	if rep.Idle.Set(p); p.QuietSince != 0 && !p.Lent {
 		at = l.lendsFrom(p.QuietSince)
 	}
 	l.state.SetLendAt(rep, at)
@@ -116,7 +115,7 @@ func (l *Life) settleLender(rep *record.Replica) {
 
 // lentMiB is how much of the memory of each GPU a member lends to newcomers; 0: nothing.
 func lentMiB(rep *record.Replica, m *record.Member) int64 {
-	if !rep.Lending.Get().Lent || !m.Lends(rep) {
+	if !rep.Idle.Get().Lent || !m.Lends(rep) {
 		return 0
 	}
 	return max(0, m.Node.Spec.GPUMemoryMiB-rep.Job.Spec.Lend.MemoryMiB)
@@ -148,13 +147,13 @@ func (l *Life) stands(rep *record.Replica) (within berth.Duration, ok bool) {
 
 // settleBorrower notes by when a borrower has to give back what it has, if it may not stay.
 func (l *Life) settleBorrower(rep *record.Replica) {
-	p := rep.Lending.Get()
+	p := rep.Idle.Get()
 	if !rep.Holds() || rep.State == berth.ReplicaReleasing {
 		return
 	}
 	if within, ok := l.stands(rep); ok && !rep.GivesBack() {
 		p.Within, p.GiveBackBy = within, 0
-		rep.Lending.Set(p)
+		rep.Idle.Set(p)
 		l.state.SetLendAt(rep, 0)
 		return
 	}
@@ -164,7 +163,7 @@ func (l *Life) settleBorrower(rep *record.Replica) {
 	if by, _ := rep.DrainedBy(); by > l.state.Now {
 		p.GiveBackBy = min(p.GiveBackBy, by)
 	}
-	if rep.Lending.Set(p); p.LendAt == 0 && !l.isGoneBy(rep, p.GiveBackBy) {
+	if rep.Idle.Set(p); p.LendAt == 0 && !l.isGoneBy(rep, p.GiveBackBy) {
 		l.state.SetLendAt(rep, max(l.state.Now, 1))
 	}
 }
@@ -179,13 +178,13 @@ func (l *Life) isGoneBy(rep *record.Replica, by berth.Time) bool {
 func (l *Life) LendingDue(rep *record.Replica) {
 	l.state.SetLendAt(rep, 0)
 	if rep.Job.Spec.Lend != nil {
-		p := rep.Lending.Get()
+		p := rep.Idle.Get()
 		p.Lent = true
-		rep.Lending.Set(p)
+		rep.Idle.Set(p)
 		l.state.NoteLending(rep)
 		return
 	}
-	by := rep.Lending.Get().GiveBackBy
+	by := rep.Idle.Get().GiveBackBy
 	if !rep.Holds() || rep.State == berth.ReplicaReleasing || l.isGoneBy(rep, by) {
 		return
 	}
@@ -221,7 +220,7 @@ func (l *Life) whyGivenBack(rep *record.Replica) string {
 		switch lender, at := l.books.LenderOf(m); {
 		case lender == nil:
 			return fmt.Sprintf("nobody holds the GPU on %s any more that it borrowed", m.Node.Spec.ID)
-		case lender.Lending.Get().QuietSince == 0:
+		case lender.Idle.Get().QuietSince == 0:
 			return fmt.Sprintf("%v is busy, or not known to be quiet", lender.Ref())
 		case !at.Lends(lender):
 			return fmt.Sprintf("%v has to leave", lender.Ref())
@@ -250,7 +249,7 @@ func (l *Life) RestoreLending(noted []state.Noted) *berth.Error {
 // lendingAmiss names what is noted of a replica that lends or borrows and cannot be so; empty: all
 // of it can.
 func (l *Life) lendingAmiss(rep *record.Replica) (field, why string) {
-	p, due := rep.Lending.Get(), berth.Time(0)
+	p, due := rep.Idle.Get(), berth.Time(0)
 	if p.QuietSince != 0 && !p.Lent {
 		due = l.lendsFrom(p.QuietSince)
 	}
@@ -259,8 +258,8 @@ func (l *Life) lendingAmiss(rep *record.Replica) (field, why string) {
 		field string
 		ok    bool
 	}{
-		{"activityReported", !p.Reported || lends && holds},
-		{"quietSince", p.QuietSince >= 0 && p.QuietSince <= max(l.state.Now, 1) && (p.QuietSince != 0) == (lends && l.isQuiet(rep))},
+		{"activityReported", !p.Reported || holds},
+		{"quietSince", p.QuietSince >= 0 && p.QuietSince <= max(l.state.Now, 1) && (p.QuietSince != 0) == (lends && isQuiet(rep, l.state.Config.Policy.Lending.QuietMilli))},
 		{"lent", !p.Lent || p.QuietSince != 0 && l.lendsFrom(p.QuietSince) <= l.state.Now},
 		{"borrowedWithin", p.Within >= 0 && p.Within <= limits.MaxSpan && (p.Within == 0 || rep.Job.Borrows() && holds)},
 		{"giveBackBy", p.GiveBackBy >= 0 && p.GiveBackBy <= limits.MaxFuture && (p.GiveBackBy == 0 || rep.Job.Borrows() && holds)},
@@ -302,7 +301,7 @@ func (l *Life) CheckLending() error {
 		}
 		within, ok := l.stands(rep)
 		ok = ok && !rep.GivesBack()
-		switch p := rep.Lending.Get(); {
+		switch p := rep.Idle.Get(); {
 		case ok && (p.GiveBackBy != 0 || p.Within != within):
 			return fmt.Errorf("it may stay, and has %+v", p)
 		case !ok && (p.GiveBackBy == 0 || p.LendAt == 0 && !l.isGoneBy(rep, p.GiveBackBy)):

@@ -115,6 +115,7 @@ func (l *Life) run(rep *record.Replica, on record.ReplicaSignal, since berth.Tim
 		l.become(rep, on)
 		rep.Started, rep.FailedBids = since, 0
 		l.awaitLimit(rep)
+		l.weighIdleness(rep)
 		retry := rep.Retry.Get()
 		retry.LostHardware, retry.Attempts, retry.Repairs, retry.Avoid = false, 0, 0, nil
 		rep.Retry.Set(retry)
@@ -214,6 +215,7 @@ func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
 	rep.Retry.Set(retry)
 	l.become(rep, record.ReplicaStopped)
 	l.state.SetLimit(rep, 0)
+	l.weighIdleness(rep)
 	rep.Leaves = false
 	l.NoteLeaving(rep)
 	l.agenda.Relook(l.state.Now) // what it leaves may be a place for others
@@ -290,7 +292,8 @@ func (l *Life) holdsNothing(rep *record.Replica) {
 	l.vacated(rep)
 	rep.ActiveMilli = 0
 	l.state.SetLendAt(rep, 0)
-	rep.Lending.Set(record.LendingPart{})
+	l.state.SetIdleAt(rep, 0)
+	rep.Idle.Set(record.IdlePart{})
 	retry := rep.Retry.Get()
 	retry.Backfilled = false
 	rep.Retry.Set(retry)
@@ -404,6 +407,7 @@ func (l *Life) Stay(rep *record.Replica) {
 func (l *Life) stay(rep *record.Replica) {
 	if rep.Leaves {
 		rep.Leaves = false
+		l.awaitIdle(rep)
 		l.backlog.Remain(rep)
 	}
 }

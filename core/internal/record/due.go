@@ -30,6 +30,8 @@ const (
 	TimerGang
 	// TimerLending: the replica was quiet for long enough, or has to give back what it borrows.
 	TimerLending
+	// TimerIdle: the replica is to be warned, or was idle for too long.
+	TimerIdle
 	// TimerRepartition: an order about a GPU expires.
 	TimerRepartition
 )

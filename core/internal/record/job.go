@@ -52,6 +52,17 @@ func (j *Job) TrustDomain() catalogue.TrustDomain {
 // Borrows reports whether members of a job stand over GPUs that others lend.
 func (j *Job) Borrows() bool { return j.Shape().Borrows }
 
+// ClaimsGPUs reports whether some members of a job hold GPUs, or parts of one, that are not lent by
+// another.
+func (j *Job) ClaimsGPUs() bool {
+	for i := range j.Spec.Groups {
+		if c := &j.Spec.Groups[i].Claim; c.GPUs > 0 || c.Share != nil || c.MIG != "" || c.MinInstance != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // IsElastic reports whether some group of a job may run with less than all of it.
 func (j *Job) IsElastic() bool {
 	for i := range j.Spec.Groups { // by reference: it is asked often, and a group is large

@@ -129,12 +129,13 @@ type EvictionPart struct {
 	LimitAt berth.Time `json:"limitAt,omitempty"`
 }
 
-// A LendingPart is how long the GPUs of a replica that lends have been idle; or, of a borrower, by
-// when it is to give back what it has.
-type LendingPart struct {
-	// Reported: an activity was reported in this life. QuietSince is since when the reports say
-	// that it is quiet; 0: they do not.
-	Reported   bool       `json:"activityReported,omitempty"`
+// An IdlePart is how long the GPUs of a replica have been idle, and what comes of that; or, of a
+// borrower, by when it is to give back what it has.
+type IdlePart struct {
+	// Reported: an activity was reported in this life.
+	Reported bool `json:"activityReported,omitempty"`
+	// QuietSince is since when the reports say that a replica that lends is quiet, by the policy of
+	// lending; 0: they do not.
 	QuietSince berth.Time `json:"quietSince,omitempty"`
 	// Lent: it has been quiet for long enough, and its GPUs are lent as far as it lends.
 	Lent bool `json:"lent,omitempty"`
@@ -144,10 +145,18 @@ type LendingPart struct {
 	GiveBackBy berth.Time     `json:"giveBackBy,omitempty"`
 	// LendAt is when to look at it: to lend its GPUs, or to have it give back; 0: not at all.
 	LendAt berth.Time `json:"lendAt,omitempty"`
+	// IdleSince is since when the reports say that it is quiet, by the policy of what is idle; 0:
+	// they do not. WarnedAt is when it was warned; 0: it was not. IdleAt is when to look at it: to
+	// warn it, or to act; 0: not at all.
+	IdleSince berth.Time `json:"idleSince,omitempty"`
+	WarnedAt  berth.Time `json:"warnedAt,omitempty"`
+	IdleAt    berth.Time `json:"idleAt,omitempty"`
+	// Stays: it was warned, and is given no further members: it is to give up its surplus.
+	Stays bool `json:"idleStays,omitempty"`
 }
 
-// Nothing reports whether a replica lends nothing, and has nothing to give back.
-func (p LendingPart) Nothing() bool { return p == LendingPart{} }
+// Nothing reports whether no activity was told, and there is nothing to give back.
+func (p IdlePart) Nothing() bool { return p == IdlePart{} }
 
 // Nothing reports whether there was no eviction, and is neither a checkpoint nor a limit.
 func (p EvictionPart) Nothing() bool { return p == EvictionPart{} }

@@ -27,7 +27,7 @@ type Replica struct {
 	Reserve  values.Rare[ReservePart]
 	Look     values.Rare[LookPart]
 	Eviction values.Rare[EvictionPart]
-	Lending  values.Rare[LendingPart]
+	Idle     values.Rare[IdlePart]
 	// EndsAt is when it is expected to hold nothing any more; zero: never, or it holds
 	// nothing.
 	EndsAt berth.Time
@@ -309,23 +309,26 @@ func (rep *Replica) NeedsOrder() bool {
 }
 
 // Overruns reports whether a replica was asked for its last checkpoint before its time limit.
-func (rep *Replica) Overruns() bool {
-	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == berth.CauseMaxRuntime
-}
+func (rep *Replica) Overruns() bool { return rep.leavesFor(berth.CauseMaxRuntime) }
 
 // GivesBack reports whether a borrower was asked for a checkpoint because its GPUs are given back.
-func (rep *Replica) GivesBack() bool {
-	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == berth.CauseGivenBack
+func (rep *Replica) GivesBack() bool { return rep.leavesFor(berth.CauseGivenBack) }
+
+// Ends reports whether a replica was asked for its last checkpoint: its job is over then.
+func (rep *Replica) Ends() bool { return rep.Overruns() || rep.leavesFor(berth.CauseIdle) }
+
+func (rep *Replica) leavesFor(cause berth.CauseCode) bool {
+	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == cause
 }
 
 // IsOverLimit reports whether a replica was asked for a checkpoint because a queue is over a limit.
 func (rep *Replica) IsOverLimit() bool {
-	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == berth.CauseOverLimit
+	return rep.leavesFor(berth.CauseOverLimit)
 }
 
 // Stops reports whether a replica was asked for a checkpoint because it is to be stopped, wherever
 // it is: no other place is looked for.
-func (rep *Replica) Stops() bool { return rep.Overruns() || rep.GivesBack() || rep.IsOverLimit() }
+func (rep *Replica) Stops() bool { return rep.Ends() || rep.GivesBack() || rep.IsOverLimit() }
 
 // Stands reports whether a gang runs and goes on to, and nothing of it is being started. Some of it
 // may be on its way out.
@@ -337,8 +340,14 @@ func (rep *Replica) Stands() bool {
 // Lends reports whether others may stay on the GPUs of a replica: it runs, is quiet, and nothing
 // ends it or moves it.
 func (rep *Replica) Lends() bool {
-	return rep.Job.Spec.Lend != nil && rep.Lending.Get().QuietSince != 0 && rep.State == berth.ReplicaRunning &&
+	return rep.Job.Spec.Lend != nil && rep.Idle.Get().QuietSince != 0 && rep.State == berth.ReplicaRunning &&
 		!rep.Asked() && !rep.Leaves && rep.Beneficiary == nil
+}
+
+// IsIdle reports whether a replica has been quiet for as long as a policy says by an instant.
+func (rep *Replica) IsIdle(p *berth.IdlePolicy, now berth.Time) bool {
+	since := rep.Idle.Get().IdleSince
+	return since != 0 && since.Add(p.QuietFor) <= now
 }
 
 // IsWhole reports whether a hold is of whole GPUs.
@@ -440,7 +449,7 @@ func (rep *Replica) MayArrive() bool {
 // MayGrow reports whether a running replica has nothing else going on, so that
 // it may get the members that it is short of.
 func (rep *Replica) MayGrow() bool {
-	return rep.State == berth.ReplicaRunning && rep.Order == nil && !rep.Has(MemberStopping)
+	return rep.State == berth.ReplicaRunning && rep.Order == nil && !rep.Has(MemberStopping) && !rep.Idle.Get().Stays
 }
 
 // maxAvoid bounds the nodes that a replica avoids because members failed there.

@@ -126,7 +126,7 @@ type SavedReplica struct {
 	// Looked: nothing has changed since its Turn.
 	Looked bool `json:"looked,omitempty"`
 	EvictionPart
-	LendingPart
+	IdlePart
 	Bids       []SavedBid `json:"bids,omitempty"`
 	BidsAt     berth.Time `json:"bidAt,omitempty"`
 	FailedBids int        `json:"failedBids,omitempty"`
@@ -155,7 +155,7 @@ type SavedMember struct {
 // bucket: it may be one of a batch.
 func (s *SavedReplica) Plain() bool {
 	noted := s.LifePart != LifePart{Number: s.Number, Incarnation: s.Incarnation, Created: s.Created, PendingSince: s.Created} ||
-		!s.RetryPart.Nothing() || !s.ReleasePart.Nothing() || !s.EvictionPart.Nothing() || !s.ReservePart.Nothing() || !s.LookPart.Nothing() || !s.LendingPart.Nothing() ||
+		!s.RetryPart.Nothing() || !s.ReleasePart.Nothing() || !s.EvictionPart.Nothing() || !s.ReservePart.Nothing() || !s.LookPart.Nothing() || !s.IdlePart.Nothing() ||
 		s.Sought || s.Stalled || s.Hopeless || s.Looked || len(s.Bids) > 0 || s.BidsAt != 0 || s.FailedBids != 0
 	holds := len(s.Members) > 0 || s.Order != nil || s.EndsAt != 0 || s.Reserved != nil || s.Moving != nil || s.Leaves ||
 		s.Active != 0 || len(s.Exclusive) > 0 || s.GPUHold != nil

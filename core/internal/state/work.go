@@ -75,15 +75,28 @@ func (st *State) NextLending() (*record.Replica, bool) { return st.Lending.Delet
 // SetLendAt has a replica be looked at at an instant that lends, or is to give back; 0: not any
 // more.
 func (st *State) SetLendAt(rep *record.Replica, at berth.Time) {
-	p := rep.Lending.Get()
+	p := rep.Idle.Get()
 	st.retime(record.Timer{At: p.LendAt, Kind: record.TimerLending, Rep: rep}, at)
 	p.LendAt = at
-	rep.Lending.Set(p)
+	rep.Idle.Set(p)
 }
 
 // RestoreLendAt has a replica be looked at as was saved.
 func (st *State) RestoreLendAt(rep *record.Replica) {
-	st.retime(record.Timer{Kind: record.TimerLending, Rep: rep}, rep.Lending.Get().LendAt)
+	st.retime(record.Timer{Kind: record.TimerLending, Rep: rep}, rep.Idle.Get().LendAt)
+}
+
+// SetIdleAt has a replica be looked at at an instant that is idle; 0: not any more.
+func (st *State) SetIdleAt(rep *record.Replica, at berth.Time) {
+	p := rep.Idle.Get()
+	st.retime(record.Timer{At: p.IdleAt, Kind: record.TimerIdle, Rep: rep}, at)
+	p.IdleAt = at
+	rep.Idle.Set(p)
+}
+
+// RestoreIdleAt has a replica be looked at as was saved.
+func (st *State) RestoreIdleAt(rep *record.Replica) {
+	st.retime(record.Timer{Kind: record.TimerIdle, Rep: rep}, rep.Idle.Get().IdleAt)
 }
 
 // retime has a timer fall due at another instant; 0 is never, before and after.

@@ -43,7 +43,7 @@ func (t *Search) giver(rep *record.Replica) *giver {
 	g := &giver{}
 	t.givers[rep] = g
 	for group := range rep.Job.Spec.Groups {
-		s := surplusOf(rep, group)
+		s := &surplus{Surplus: record.SurplusOf(rep, group)}
 		t.victims.arrange(s, rep, t.Request)
 		g.surpluses = append(g.surpluses, s)
 	}
@@ -56,7 +56,7 @@ func (t *Search) surpluses(rep *record.Replica) []*surplus {
 	if !rep.Job.IsElastic() || rep.Imagined || rep.Beneficiary != nil || rep.Asked() || rep.Exclusive != nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(t.giver(rep).surpluses), func(s *surplus) bool { return len(s.extras()) == 0 })
+	return slices.DeleteFunc(slices.Clone(t.giver(rep).surpluses), func(s *surplus) bool { return len(s.Extras()) == 0 })
 }
 
 // pieces lists what a replica is made of: what it has above its minimum, as far as it may go
@@ -68,7 +68,7 @@ func (t *Search) pieces(rep *record.Replica) []record.Piece {
 	var list []record.Piece
 	extra := map[int]bool{}
 	for _, s := range t.giver(rep).surpluses {
-		for _, unit := range s.extras() {
+		for _, unit := range s.Extras() {
 			list = append(list, record.Piece{Rep: rep, Flats: unit})
 			for _, flat := range unit {
 				extra[flat] = true
@@ -89,7 +89,7 @@ func (t *Search) pieces(rep *record.Replica) []record.Piece {
 func (t *Search) addUnits(rep *record.Replica, s *surplus, source int) {
 	g := t.giver(rep)
 	busy := rep.Order != nil || rep.Reserved != nil || rep.Has(record.MemberStopping)
-	for _, unit := range s.units {
+	for _, unit := range s.Units {
 		g.units = append(g.units, len(t.Offers))
 		p := record.Piece{Rep: rep, Flats: unit}
 		t.add(Offer{Piece: p, pieces: []record.Piece{p}, surplus: s, source: source, Busy: busy})

@@ -15,7 +15,7 @@ import (
 func (t *Search) consider(victim *record.Replica, source int) {
 	anySize := t.anySize(victim)
 	for _, s := range t.surpluses(victim) {
-		if anySize || !t.TooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
+		if anySize || !t.TooLarge(record.Piece{Rep: victim, Flats: s.Units[0]}) {
 			t.addUnits(victim, s, source)
 		}
 	}

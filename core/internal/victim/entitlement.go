@@ -238,7 +238,7 @@ func (t *Search) allowances() []preempt.Allowance {
 			}
 			at = s.allowance
 			most := &list[at-1].GPUMilli
-			*most = max(*most, t.Candidates[i].GPUMilli/int64(len(y.Flats))*int64(s.amount()))
+			*most = max(*most, t.Candidates[i].GPUMilli/int64(len(y.Flats))*int64(s.Amount()))
 		} else if q := y.Rep.Job.Queue; len(t.entitlements) > 0 && len(y.pieces) > 1 {
 			list = append(list, preempt.Allowance{GPUMilli: math.MaxInt64, Above: at})
 			at = len(list)
@@ -328,8 +328,8 @@ func (t *Search) noteTaken(chosen []int) (minimums bool) {
 	for _, i := range chosen {
 		y := &t.Offers[i]
 		if s := y.surplus; s != nil {
-			s.taken += s.counts(y.Flats)
-			minimums = minimums && s.taken <= s.most
+			s.taken += s.Counts(y.Flats)
+			minimums = minimums && s.taken <= s.Most
 			if slices.Contains(whole, y.Rep) {
 				continue
 			}

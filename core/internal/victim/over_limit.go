@@ -86,9 +86,9 @@ func (o *overLimit) candidates() (units, wholes []record.Piece) {
 			continue
 		}
 		for group := range p.Rep.Job.Spec.Groups {
-			s := surplusOf(p.Rep, group)
-			slices.SortStableFunc(s.units, func(a, b []int) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(b[0], a[0])) })
-			for _, unit := range s.extras() {
+			s := record.SurplusOf(p.Rep, group)
+			slices.SortStableFunc(s.Units, func(a, b []int) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(b[0], a[0])) })
+			for _, unit := range s.Extras() {
 				units = append(units, record.Piece{Rep: p.Rep, Flats: unit})
 			}
 		}

@@ -19,77 +19,12 @@ func Wholes(list []record.Piece) []*record.Replica {
 	return reps
 }
 
-// A surplus is what a group of a gang that runs has above its minimum: units of which any may
-// go, but only so many members in all. Of a group with segments those are the surplus first that
-// have lost members: while the whole ones are the minimum by themselves, the members of a torn one
-// count for nothing.
+// A surplus is what a victim search knows of the surplus of a group.
 type surplus struct {
-	// units that run, those first that go first.
-	units [][]int
-	// most members may go and leave the minimum, of units that have free members or more; those of
-	// smaller ones may all go.
-	most, free int
+	record.Surplus
 	// allowance is the place of its bound among the allowances of a search, from 1 on; 0: it has
 	// none yet. taken is how many members the search would take.
 	allowance, taken int
-}
-
-// surplusOf finds what a group has above its minimum.
-func surplusOf(rep *record.Replica, group int) *surplus {
-	g := &rep.Job.Spec.Groups[group]
-	s := &surplus{most: -record.Least(g)}
-	if record.Least(g) == g.Members {
-		return s
-	}
-	whole := 0
-	first, end := rep.Job.Offset(group), rep.Job.Offset(group+1)
-	for ; first < end; first += record.UnitOf(g) {
-		var unit []int
-		for flat := first; flat < first+record.UnitOf(g); flat++ {
-			if m := &rep.Members[flat]; m.State == record.MemberRunning && !m.Imagined {
-				unit = append(unit, flat)
-			}
-		}
-		if len(unit) > 0 {
-			s.most += len(unit)
-			s.units = append(s.units, unit)
-		}
-		if len(unit) == record.UnitOf(g) {
-			whole += len(unit)
-		}
-	}
-	if whole >= record.Least(g) {
-		s.most, s.free = whole-record.Least(g), record.UnitOf(g)
-	}
-	return s
-}
-
-// counts is how many members of a unit count for what may go.
-func (s *surplus) counts(unit []int) int {
-	if len(unit) < s.free {
-		return 0
-	}
-	return len(unit)
-}
-
-// amount is how many members may go in all.
-func (s *surplus) amount() int {
-	n := s.most
-	for _, unit := range s.units {
-		n += len(unit) - s.counts(unit)
-	}
-	return n
-}
-
-// extras are the first units, as many as may go together.
-func (s *surplus) extras() [][]int {
-	left := s.most
-	for i, unit := range s.units {
-		if left -= s.counts(unit); left < 0 {
-			return s.units[:i]
-		}
-	}
-	return s.units
 }
 
 // MergeParts joins the pieces of each replica into one, in order of job and number. It sorts the
@@ -117,7 +52,7 @@ func MergeParts(list []record.Piece) []record.Piece {
 func (v *Victims) arrange(s *surplus, rep *record.Replica, r *gang.Request) {
 	room := map[*record.Node]int64{}
 	of := func(unit []int) *record.Node { return rep.Members[unit[0]].Node }
-	for _, unit := range s.units {
+	for _, unit := range s.Units {
 		n := of(unit)
 		if _, known := room[n]; !known {
 			usable := slices.ContainsFunc(r.Groups, func(g gang.Group) bool { return n.Suits(&g) })
@@ -130,7 +65,7 @@ func (v *Victims) arrange(s *surplus, rep *record.Replica, r *gang.Request) {
 			room[n] += record.Piece{Rep: rep, Flats: unit}.GPUMilli()
 		}
 	}
-	slices.SortStableFunc(s.units, func(a, b []int) int {
+	slices.SortStableFunc(s.Units, func(a, b []int) int {
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(room[of(b)], room[of(a)]), record.CompareNodes(of(b), of(a)), cmp.Compare(b[0], a[0]))
 	})
 }

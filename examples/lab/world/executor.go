@@ -125,7 +125,7 @@ func (e *executor) ordered(now berth.Time, orders []berth.Order, c *core.Core) {
 		case berth.Withdraw:
 			delete(e.orders, order.Request)
 			continue
-		default: // a Drop has no report
+		default: // a Drop or a warning has no report
 			continue
 		}
 		e.orders[h.ID] = order
