@@ -91,6 +91,8 @@ const (
 	CauseMemberFailed CauseCode = "member-failed"
 	// CauseGangTimeout: the job was pending for longer than its gang timeout.
 	CauseGangTimeout CauseCode = "gang-timeout"
+	// CauseDependency: a job that had to complete first ended otherwise.
+	CauseDependency CauseCode = "dependency"
 	// CauseMaxRuntime: the job ran for as long as it may.
 	CauseMaxRuntime CauseCode = "max-runtime"
 	// CauseGivenBack: a GPU that it borrowed goes back to its holder, which is busy again, or that

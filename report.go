@@ -125,6 +125,8 @@ type WaitingCount struct {
 	Capacity int `json:"capacity"`
 	Quota    int `json:"quota"`
 	Backoff  int `json:"backoff"`
+	// Gated: it is not time yet, or other jobs have to end first. See [Dependency].
+	Gated int `json:"gated,omitempty"`
 }
 
 // A QueueReport describes a queue.

@@ -30,6 +30,7 @@ func (c *Core) Apply(now berth.Time, e berth.Event) error {
 		err.Event = kindOf(e)
 		return err
 	}
+	c.life.SettleGates()
 	c.life.SettleLoans()
 	return nil
 }

@@ -36,6 +36,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.books.ForgetLost()
 	c.books.Tick()
 	c.expire()
+	c.life.SettleGates()
 	c.mend()
 	c.lend()
 	c.books.TellCapacity() // less is in use on nodes that take no more work
@@ -61,6 +62,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.search.EndPartialResumes()
 	c.mend() // victims that are stopped at once, and requests that are withdrawn
 	c.lend() // borrowers of what has to leave
+	c.life.SettleGates()
 	c.agenda.EndPass()
 	c.state.ReopenOpened()
 	return c.state.HandOver(), nil
@@ -102,6 +104,10 @@ func (c *Core) expire() {
 				reasons = map[*record.Shape]string{}
 			}
 			c.giveUp(t.Rep, reasons)
+		case record.TimerGate:
+			if why, broken := c.life.GateDue(t.Rep.Job); broken {
+				c.drop(t.Rep, berth.Cause{Code: berth.CauseDependency, Detail: why})
+			}
 		case record.TimerLimit:
 			c.life.LimitDue(t.Rep)
 		case record.TimerLending:
@@ -139,7 +145,12 @@ func (c *Core) giveUp(rep *record.Replica, reasons map[*record.Shape]string) {
 		}
 		why += ": " + reasons[s]
 	}
-	c.state.Emit(berth.Drop{OrderHeader: c.state.Order(rep, 0, berth.Cause{Code: berth.CauseGangTimeout, Detail: why})})
+	c.drop(rep, berth.Cause{Code: berth.CauseGangTimeout, Detail: why})
+}
+
+// drop gives a job up that waits, and says so.
+func (c *Core) drop(rep *record.Replica, cause berth.Cause) {
+	c.state.Emit(berth.Drop{OrderHeader: c.state.Order(rep, 0, cause)})
 	c.state.Totals.JobsDropped++
 	c.life.Forget(rep)
 }

@@ -19,6 +19,7 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 	if err := c.happened(event); err != nil {
 		return err
 	}
+	c.openGates()
 	c.spareDrained()
 	c.noteLoans()
 	return c.followsProtocol()
@@ -307,6 +308,9 @@ func (c *Checker) jobSubmitted(e berth.JobSubmitted) error {
 	if err != nil {
 		return err
 	}
+	if j.gate, err = c.gateOf(j); err != nil {
+		return err
+	}
 	for range j.wanted() {
 		c.pend(c.newReplica(j), false)
 	}
@@ -317,6 +321,11 @@ func (c *Checker) jobObserved(e berth.JobObserved) error {
 	j, err := c.newJob(e.Job)
 	if err != nil {
 		return err
+	}
+	if len(e.Running) == 0 {
+		if j.gate, err = c.gateOf(j); err != nil {
+			return err
+		}
 	}
 	j.observed = true
 	for range j.wanted() {

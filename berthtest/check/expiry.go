@@ -13,6 +13,7 @@ import (
 // are void, backoffs end.
 func (c *Checker) expire() {
 	c.trustAgain()
+	c.beginTimes()
 	for id, r := range c.booked {
 		if r.spec.Until <= c.now {
 			c.saw("advance reservation ended by itself")
@@ -105,7 +106,7 @@ func (c *Checker) releaseAgain(rep *replica) {
 
 // afterPass asserts what holds after every batch of orders.
 func (c *Checker) afterPass() error {
-	for _, check := range []func() error{c.allBound, c.afterSilence, c.keepsRates, c.strays, c.keepsLimits, c.givenBack} {
+	for _, check := range []func() error{c.allBound, c.afterSilence, c.keepsRates, c.strays, c.keepsLimits, c.givenBack, c.noneBroken} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/internal/protocol"
 	"github.com/berth-sched/berth/mig"
@@ -10,6 +11,9 @@ import (
 func (c *Checker) ordered(a berth.Order) error {
 	if err := c.header(a); err != nil {
 		return err
+	}
+	if _, drops := a.(berth.Drop); !drops {
+		c.openGates()
 	}
 	if err := namesBeneficiary(a.Header()); err != nil {
 		return err
@@ -91,7 +95,7 @@ func (c *Checker) bind(rep *replica, b berth.Bind) error {
 	if err := c.dueBy(b.OrderHeader, timeout); err != nil {
 		return err
 	}
-	if err := c.mayBind(rep, &b); err != nil {
+	if err := cmp.Or(atGate(rep, b), c.mayBind(rep, &b)); err != nil {
 		return err
 	}
 	if err := c.itsTurn(rep, b); err != nil {
@@ -317,14 +321,23 @@ func (c *Checker) release(rep *replica, r berth.Release) error {
 // drop: a gang is given up when it was pending for its gang timeout, not before.
 func (c *Checker) drop(rep *replica, d berth.Drop) error {
 	timeout := rep.job.spec.GangTimeout
+	gated := d.Cause.Code == berth.CauseDependency
+	if gated {
+		if err := dropBroken(rep, d); err != nil {
+			return err
+		}
+	}
 	switch {
 	case rep.state != berth.ReplicaPending:
 		return broken(PromiseTimeouts, "order %d drops %s, which is %s", d.ID, rep, rep.state)
-	case timeout == 0 || c.now < rep.pendingSince.Add(timeout):
+	case gated:
+		c.saw("dropped for a job that it follows")
+	case rep.job.gate != nil || timeout == 0 || c.now < rep.pendingSince.Add(timeout):
 		return broken(PromiseTimeouts, "order %d drops %s, pending since %d, with a gang timeout of %s", d.ID, rep, rep.pendingSince, timeout)
 	case d.Cause.Code != berth.CauseGangTimeout:
 		return broken(PromiseCauses, "order %d drops %s because of %q", d.ID, rep, d.Cause.Code)
-	case d.Deadline != 0:
+	}
+	if d.Deadline != 0 {
 		return broken(PromiseDeadlines, "order %d is a drop, and is due by %d", d.ID, d.Deadline)
 	}
 	c.saw("dropped")

@@ -68,7 +68,8 @@
 //	                                       tolerates=
 //	unreserve ID
 //	job NAMES queue= KEY=...               tenant, class, priority, timeout, runtime, max-runtime,
-//	                                       non-preemptible=yes, program, required, preferred, exclusive=rack, same-labels=driver|cuda;
+//	                                       non-preemptible=yes, program, required, preferred, exclusive=rack, same-labels=driver|cuda,
+//	                                       begin=8h, after=prep|check:any, array=sweep:4;
 //	                                       those of one group; or
 //	                                       group=NAME:MEMBERS:KEY=VALUE,KEY=VALUE once a group
 //	                                       A group: members, min, gpus, share, share-memory, mode,

@@ -98,6 +98,8 @@ func (an *Answers) explainReplica(rep *record.Replica, position int, reasons map
 	out.Departure = an.departure(rep)
 	an.explainLoans(rep, &out)
 	switch {
+	case rep.Job.Gate != nil:
+		out.Reason = an.explainGate(rep)
 	case rep.Retry.Get().ReadyAt != 0:
 		out.Reason = an.explainBackoff(rep)
 	case rep.Entries != nil:

@@ -30,6 +30,8 @@ const (
 	TimerGang
 	// TimerLending: the replica was quiet for long enough, or has to give back what it borrows.
 	TimerLending
+	// TimerGate: the begin time of the replica's job has come, or its gate can never open.
+	TimerGate
 	// TimerRepartition: an order about a GPU expires.
 	TimerRepartition
 )

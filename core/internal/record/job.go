@@ -71,6 +71,7 @@ type Job struct {
 	Batches  []*Batch               // by number
 	Queue    quota.QueueIndex
 	Live     int32 // replicas, those in batches too
+	Gate     *Gate // nil: it is open
 	JobPart
 }
 

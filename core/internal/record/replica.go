@@ -238,7 +238,7 @@ func (rep *Replica) EachHold(use func(*gang.Hold, *Node)) {
 // DropAt is the instant at which a pending replica is given up.
 func (rep *Replica) DropAt() (berth.Time, bool) {
 	timeout := rep.Job.Spec.GangTimeout
-	return rep.PendingSince.Add(timeout), timeout > 0
+	return rep.PendingSince.Add(timeout), timeout > 0 && rep.Job.Gate == nil
 }
 
 // RunsUntil is the instant at which a replica that runs has run for as long as it may.
@@ -388,7 +388,7 @@ func (rep *Replica) MayArrive() bool {
 	case berth.ReplicaReleasing:
 		return !rep.Release.Get().Gone
 	}
-	return rep.State == berth.ReplicaPending && rep.Entries == nil
+	return rep.State == berth.ReplicaPending && rep.Entries == nil && rep.Job.Gate == nil
 }
 
 // MayGrow reports whether a running replica has nothing else going on, so that

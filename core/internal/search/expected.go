@@ -25,6 +25,9 @@ func (se *Search) ExpectedStart(rep *record.Replica, s *record.Shape, grows bool
 	if at == agenda.Never {
 		return at
 	}
+	if gates := rep.Job.Spec.Gates; gates != nil && rep.Job.Gate != nil {
+		at = max(at, gates.Begin)
+	}
 	return max(at, rep.Retry.Get().ReadyAt)
 }
 

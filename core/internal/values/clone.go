@@ -45,7 +45,7 @@ func CloneNode(n *berth.Node) berth.Node {
 func CloneJob(j *berth.Job) berth.Job {
 	c := *j
 	c.Groups, c.Topology = CloneGroups(j.Groups), CloneTopology(j.Topology)
-	c.SameLabels = slices.Clone(j.SameLabels)
+	c.SameLabels, c.After, c.Array = slices.Clone(j.SameLabels), slices.Clone(j.After), Copied(j.Array)
 	c.Service, c.Lend = Copied(j.Service), Copied(j.Lend)
 	return c
 }
