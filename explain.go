@@ -220,8 +220,8 @@ const (
 	// ReasonBackoff: a Bind failed, or members died, and the core waits before it tries again.
 	// Reservation is the place that is kept for the gang meanwhile.
 	ReasonBackoff ReasonCode = "backoff"
-	// ReasonBegin: the begin time of the job, which is in Until, has not come. ReasonDependency: the
-	// jobs in After have not ended. ReasonArray: all slots of its array are taken. See Dependency.
+	// ReasonBegin: the begin time of the job, which is in Until, has not come. ReasonDependency:
+	// the jobs in After have not ended. ReasonArray: all slots of its array are taken.
 	ReasonBegin      ReasonCode = "begin"
 	ReasonDependency ReasonCode = "dependency"
 	ReasonArray      ReasonCode = "array"

@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/internal/protocol"
 	"github.com/berth-sched/berth/mig"

@@ -121,7 +121,7 @@ var stories = []string{
 	"212-labels-of-one-value", "232-a-spare-for-a-gang-that-backs-off", "242-burn-in-behind-many",
 	"254-a-repair-leaves-what-is-not-lent", "270-instances-of-one-product", "282-rather-there",
 	"312-growth-ends-a-round-of-bids", "341-a-special-pool-repels-what-does-not-name-it",
-	"366-a-lender-is-preempted",
+	"366-a-lender-is-preempted", "424-gates-together",
 }
 
 // notHandedOut are places of answers that no story reaches, and why.

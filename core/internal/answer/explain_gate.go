@@ -32,7 +32,7 @@ func (an *Answers) explainGate(rep *record.Replica) *berth.Reason {
 		reason.Remedy = "nothing but time"
 		if also := awaited(g); also != "" {
 			reason.Text += ", and waits for the end of " + also
-			reason.Remedy += ", and the end of " + also
+			reason.Remedy = "time, and the end of " + also
 		} else {
 			an.expect(rep, j.Shape(), false, 0, agenda.Never, reason)
 		}
@@ -43,32 +43,33 @@ func (an *Answers) explainGate(rep *record.Replica) *berth.Reason {
 	default:
 		a := an.state.ArrayOf(j)
 		reason.Code = berth.ReasonArray
-		reason.Text = fmt.Sprintf("array %s has a width of %d, and as many of its jobs have their slots; for the next one %s", j.Spec.Gates.Array.Name, a.Width, waiting(a.Ready.Len()))
+		reason.Text = fmt.Sprintf("array %s has a width of %d, and all of its slots are taken; jobs that wait for one: %d", j.Spec.Gates.Array.Name, a.Width, a.Ready.Len())
 		reason.Remedy = "the end of a job of the array"
 	}
 	return reason
 }
 
-// waiting says how many jobs wait.
-func waiting(jobs int) string {
-	if jobs == 1 {
-		return "it waits alone"
-	}
-	return fmt.Sprintf("%d jobs wait", jobs)
-}
-
 // awaited names the jobs that a gate awaits, the first of them; empty: there are none.
 func awaited(g *record.Gate) string {
+	switch many := len(g.Awaits); {
+	case many == 0:
+		return ""
+	case many == 1:
+		return "job " + string(g.Awaits[0])
+	case many > namedInTexts:
+		return fmt.Sprintf("jobs %s and %d more", list(g.Awaits[:namedInTexts]), many-namedInTexts)
+	default:
+		return fmt.Sprintf("jobs %s and %s", list(g.Awaits[:many-1]), g.Awaits[many-1])
+	}
+}
+
+func list(ids []berth.JobID) string {
 	text := ""
-	for i, id := range g.Awaits {
-		switch {
-		case i == namedInTexts:
-			return fmt.Sprintf("%s and %d more", text, len(g.Awaits)-i)
-		case i == 0:
-			text = fmt.Sprintf("job %s", id)
-		default:
-			text += fmt.Sprintf(", %s", id)
+	for _, id := range ids {
+		if text != "" {
+			text += ", "
 		}
+		text += string(id)
 	}
 	return text
 }

@@ -73,11 +73,14 @@ func (l *Life) CheckLife() error {
 func (l *Life) CheckGates() error {
 	gated, awaited := 0, 0
 	open, known := map[*record.Array]int{}, map[*record.Array]int{}
+	var arrays []*record.Array
 	if err := l.state.EachReplica(func(rep *record.Replica) error {
 		j := rep.Job
 		a := l.state.ArrayOf(j)
 		_, some := j.ArrayName()
-		known[a]++
+		if known[a]++; a != nil && known[a] == 1 {
+			arrays = append(arrays, a)
+		}
 		switch {
 		case some != (a != nil) || some && j.Spec.Gates.Array.Width != a.Width:
 			return fmt.Errorf("its array is not known, or of another width")
@@ -100,13 +103,14 @@ func (l *Life) CheckGates() error {
 	}); err != nil {
 		return err
 	}
-	for _, a := range l.state.Arrays {
+	for _, a := range arrays {
 		if a.Open != open[a] || a.Jobs != known[a] || a.Ready.Len() > 0 && a.Open < a.Width {
 			return fmt.Errorf("an array has %d jobs with slots, counted %d, of %d, and %d are ready", open[a], a.Open, a.Width, a.Ready.Len())
 		}
 	}
 	return state.Agree(
 		state.Tally{What: "jobs at gates", Is: l.Gated, Expected: gated},
+		state.Tally{What: "arrays", Is: len(l.state.Arrays), Expected: len(arrays)},
 		state.Tally{What: "followers", Is: l.state.Followers.Len(), Expected: awaited},
 	)
 }

@@ -8,9 +8,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
-// Gates open once an event is told, and once a pass has seen to all that is due: so of several jobs
-// that may take a slot of an array the one of the highest rank has it, whichever came first there.
-
 // enterGate enters a job where what opens its gate finds it. O(After x log jobs).
 func (l *Life) enterGate(j *record.Job) {
 	l.Gated++
@@ -45,29 +42,6 @@ func (l *Life) leaveGate(j *record.Job) {
 	}
 }
 
-// SettleGates opens the gates at which nothing is left to wait for.
-func (l *Life) SettleGates() {
-	for _, a := range l.mayFill {
-		for next, some := a.Ready.Min(); some && a.Open < a.Width; next, some = a.Ready.Min() {
-			l.openGate(next)
-		}
-	}
-	for _, j := range l.ready {
-		l.openGate(j)
-	}
-	l.mayFill, l.ready = nil, nil
-}
-
-// openGate has a job be as one that was submitted now.
-func (l *Life) openGate(j *record.Job) {
-	l.leaveGate(j)
-	l.SkipGate(j)
-	rep := j.Replicas.At(0)
-	rep.Created = l.state.Now
-	l.NoteArrival(j)
-	l.Pend(rep)
-}
-
 // SkipGate has a job that no gate keeps take its slot.
 func (l *Life) SkipGate(j *record.Job) {
 	j.Gate = nil
@@ -100,8 +74,8 @@ func (l *Life) changeGate(j *record.Job, change func()) {
 	l.enterGate(j)
 }
 
-// endAtGates has those go on, or end, that wait for the end of a job: its followers, and the next of
-// its array. O(followers x log jobs).
+// endAtGates tells the gates of others of the end of a job: its followers, and the next of its
+// array. O(followers x log jobs).
 func (l *Life) endAtGates(j *record.Job) {
 	if j.Gate != nil {
 		l.leaveGate(j)

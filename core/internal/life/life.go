@@ -43,8 +43,8 @@ type Life struct {
 	Stretching int
 	// Gated counts the jobs at gates.
 	Gated int
-	// mayFill are arrays of which a slot is free, or a job ready, and ready jobs of no array at whose
-	// gates nothing is left to wait for, since gates were settled last.
+	// Since gates were last settled, mayFill have got a free slot or a job that is ready for one,
+	// and ready are jobs of no array that have nothing left to wait for.
 	mayFill []*record.Array
 	ready   []*record.Job
 	// evictions of the whole fleet.

@@ -19,15 +19,15 @@ import (
 // time goes on, what ended stays so, and the slot is kept. So a gate that is open needs no record,
 // and a job has none then (scripts 420 to 429).
 //
-// Rejected: a state of replicas of its own, as each table of states and each reader of reports would
-// have to know it for what is pending anyway; a gate that is asked again at each start, as then an
-// eviction could have a job wait for its array, whose slot another took.
+// Rejected: a state of replicas of its own, as each table of states and each reader of reports
+// would have to know it for what is pending anyway; a gate that is asked again at each start, as
+// then a job that was evicted would wait for a slot of its array that another took.
 type Gate struct {
 	// Begun: the begin time has come, or there is none.
 	Begun bool `json:"begun,omitempty"`
 	// Awaits are the jobs of After that have not ended, in that order.
 	Awaits []berth.JobID `json:"awaits,omitempty"`
-	// Broken is one that did not complete, and had to, as was known at BrokenAt: the next pass drops
+	// Broken is one that had to complete and did not, as was known at BrokenAt: the next pass drops
 	// the job, which awaits no other then. Empty: there is none.
 	Broken   berth.JobID `json:"broken,omitempty"`
 	BrokenAt berth.Time  `json:"brokenAt,omitempty"`
