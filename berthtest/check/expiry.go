@@ -15,7 +15,9 @@ func (c *Checker) expire() {
 	c.trustAgain()
 	c.beginTimes()
 	for id, r := range c.booked {
-		if r.spec.Until <= c.now {
+		if r.spec.Until <= c.now && r.recur(c.now) {
+			c.saw("advance reservation came back")
+		} else if r.spec.Until <= c.now {
 			c.saw("advance reservation ended by itself")
 			delete(c.booked, id)
 		}

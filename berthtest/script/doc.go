@@ -65,7 +65,7 @@
 //	reserve ID from=10h until=12h queue= nodes=n1..n4|n9 because maintenance
 //	                                       instead of nodes: domain=spine-0/leaf-1, or gpus=64
 //	                                       with required=, pool=, product=, labels=,
-//	                                       tolerates=
+//	                                       tolerates=; every=24h: it comes back
 //	unreserve ID
 //	job NAMES queue= KEY=...               tenant, class, priority, timeout, runtime, max-runtime,
 //	                                       non-preemptible=yes, program, required, preferred, exclusive=rack, same-labels=driver|cuda,
