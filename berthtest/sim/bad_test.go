@@ -31,6 +31,8 @@ func badReservations() []berth.Event {
 		func(r *berth.Reservation) { r.GPUs, r.Domain = 0, []string{"a0", "b0", "c0", "d0"} },
 		func(r *berth.Reservation) { r.Until = r.From },
 		func(r *berth.Reservation) { r.From, r.Until = -10, -5 },
+		func(r *berth.Reservation) { r.Every = -1 },
+		func(r *berth.Reservation) { r.Every = r.Until.Sub(r.From) },
 		func(r *berth.Reservation) { r.Queue = "nobody" },
 		func(r *berth.Reservation) { r.Required = "galaxy" },
 		func(r *berth.Reservation) { r.Selector.Products = []string{""} },

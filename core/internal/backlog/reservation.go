@@ -109,7 +109,7 @@ func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 	if old == nil && bl.advances() >= bl.state.Config.Limits.Reservations {
 		return refusal.Of(berth.ErrLimit, "reservation", fmt.Sprintf("there are %d reservations, see Limits.Reservations", bl.state.Config.Limits.Reservations))
 	}
-	res := bl.advanceReservation(bl.occurrence(cloneReservation(&r)))
+	res := bl.advanceReservation(values.OccurrenceAt(bl.state.Now, cloneReservation(&r)))
 	if r.GPUs > 0 {
 		nodes, err := bl.pickNodes(&r, old)
 		if err != nil {
@@ -142,19 +142,10 @@ func (bl *Backlog) Recur(res *record.Reservation) bool {
 	if !res.IsAdvance() || res.Advance.Every == 0 {
 		return false
 	}
-	next := bl.advanceReservation(bl.occurrence(*res.Advance))
+	next := bl.advanceReservation(values.OccurrenceAt(bl.state.Now, *res.Advance))
 	next.Nodes = slices.Clone(res.Nodes)
 	bl.replaceAdvance(res, next)
 	return true
-}
-
-// occurrence is a reservation as of the occurrence that is not over: the present one, or the next.
-func (bl *Backlog) occurrence(r berth.Reservation) berth.Reservation {
-	if late := bl.state.Now.Sub(r.Until); r.Every > 0 && late >= 0 {
-		ahead := r.Every * (late/r.Every + 1)
-		r.From, r.Until = r.From.Add(ahead), r.Until.Add(ahead)
-	}
-	return r
 }
 
 // ReservationRemoved gives the nodes of an advance reservation back, whether or not it has begun.
