@@ -168,15 +168,15 @@
 // had to complete before did not, is given up by a [Drop] with [CauseDependency].
 //
 // Members that are stopped leave their GPUs to the next when the embedder reports that they are
-// gone, and not before. So what has to be done between two jobs is done first: reset the GPUs, wipe
-// their memory, check their health, and report the [Release] as done after that, or JobFinished
-// where members ended by themselves. Until then all of it is held and charged as before. A job that
-// is expected to start there waits so long, by the deadline of the Release at most, after which
-// it is given anew, Policy.ReleaseAttempts times: choose Policy.ReleaseTimeout for the longest reset.
-// A reset that failed is a [GPUFailed], so that the GPU is given to nobody: the member that held it
-// is lost with it, and what else it held is free at once, so tell it when that is reset, too. What
-// died by itself is free at once as well: where GPUs have to be reset after that, tell [NodeCordoned]
-// before [MemberFailed], and [NodeUncordoned] after it.
+// gone, and not before. So what has to be done between two jobs is done first: reset the GPUs,
+// wipe their memory, check their health, and report the [Release] as done after that, or
+// JobFinished where members ended by themselves. Until then all of it is held and charged as
+// before. A Release that is not reported by its deadline is given anew, Policy.ReleaseAttempts
+// times: choose Policy.ReleaseTimeout for the longest reset. A reset that failed is a [GPUFailed],
+// so that the GPU is given to nobody: the member that held it is lost with it, and what else it
+// held is free at once, so tell it when that is reset, too. What died by itself is free at once as
+// well: where GPUs have to be reset after that, tell [NodeCordoned] before [MemberFailed], and
+// [NodeUncordoned] once they are.
 //
 // # What each report does
 //
@@ -333,9 +333,9 @@
 // start: two gangs that want the same last GPUs never have a part each.
 //
 // [ReservationSet] sets nodes aside in advance: a rack for maintenance, or 64 GPUs for a queue from
-// ten to twelve, once or every so often (Reservation.Every). A job is not placed there if it could run into it by Job.ExpectedRuntime or,
-// where the job does not say, Policy.AssumedRuntime. Running jobs are not stopped:
-// [Scheduler.Report] names the conflicts.
+// ten to twelve, once or every so often (Reservation.Every). A job is not placed there if it could
+// run into it by Job.ExpectedRuntime or, where the job does not say, Policy.AssumedRuntime. Running
+// jobs are not stopped: [Scheduler.Report] names the conflicts.
 //
 // Everywhere else the expected run time is learned: from the jobs of the same Job.Program that
 // finished, or else from those of as many GPUs, or from all (see Policy.RuntimeSamples). A job
