@@ -337,7 +337,7 @@ func partsOf(j *record.Job) []part {
 	for rep := range j.Replicas.All() {
 		list = append(list, part{rep: rep, from: rep.Number, many: 1})
 	}
-	for _, t := range j.Batches {
+	for _, t := range j.Batches() {
 		list = append(list, part{batch: t, from: t.Next, many: t.Len()})
 	}
 	slices.SortFunc(list, func(a, b part) int { return cmp.Compare(a.from, b.from) })

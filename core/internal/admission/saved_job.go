@@ -27,7 +27,7 @@ func (ad *Admission) saveJob(j *record.Job) record.SavedJob {
 	for rep := range j.Replicas.All() {
 		saved.Replicas = append(saved.Replicas, ad.saveReplica(rep))
 	}
-	for _, t := range j.Batches {
+	for _, t := range j.Batches() {
 		like := ad.saveReplica(t.Like(t.Next))
 		like.Alike = t.Len() - 1
 		saved.Replicas = append(saved.Replicas, like)

@@ -30,7 +30,7 @@ func (an *Answers) Explain(id berth.JobID) (berth.Explanation, error) {
 			out.Positions = an.queuePositions(j.Queue)
 		}
 	}
-	for _, t := range j.Batches {
+	for _, t := range j.Batches() {
 		out.Replicas = append(out.Replicas, an.explainBatch(t, reasons, positions[t.Head.Rep]))
 	}
 	out.Replicas = joinExplanations(out.Replicas)

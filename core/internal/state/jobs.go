@@ -124,8 +124,8 @@ func (st *State) addReplica(j *record.Job, life record.LifePart) *record.Replica
 func (st *State) NewBatch(head *record.Replica, many int) {
 	j, next := head.Job, head.Number+1
 	t := &record.Batch{Job: j, Next: next, End: next + many, Created: head.Created, Incarnation: head.Incarnation}
-	at, _ := slices.BinarySearchFunc(j.Batches, next, func(t *record.Batch, next int) int { return cmp.Compare(t.Next, next) })
-	j.Batches = slices.Insert(j.Batches, at, t)
+	at, _ := slices.BinarySearchFunc(j.Batches(), next, func(t *record.Batch, next int) int { return cmp.Compare(t.Next, next) })
+	j.SetBatches(slices.Insert(j.Batches(), at, t))
 	j.Live += int32(many)
 	st.Replicas += many
 }
@@ -151,8 +151,8 @@ func (st *State) SplitBatch(t *record.Batch, many int) *record.Batch {
 	rest := *t
 	t.End = t.Next + many
 	rest.Next = t.End
-	at := slices.Index(t.Job.Batches, t)
-	t.Job.Batches = slices.Insert(t.Job.Batches, at+1, &rest)
+	at := slices.Index(t.Job.Batches(), t)
+	t.Job.SetBatches(slices.Insert(t.Job.Batches(), at+1, &rest))
 	return &rest
 }
 
@@ -165,7 +165,7 @@ func (st *State) forgetIn(t *record.Batch, many int) {
 // dropEmpty forgets a batch that has nobody left.
 func (st *State) dropEmpty(t *record.Batch) {
 	if t.Len() == 0 {
-		t.Job.Batches = slices.DeleteFunc(t.Job.Batches, func(u *record.Batch) bool { return u == t })
+		t.Job.SetBatches(slices.DeleteFunc(t.Job.Batches(), func(u *record.Batch) bool { return u == t }))
 	}
 }
 
