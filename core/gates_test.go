@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -97,4 +98,30 @@ func TestGatesOpenTogether(t *testing.T) {
 	require.Equal(t, 99, sched.Report().Waiting.Gated)
 	require.NotEmpty(t, orders)
 	require.NoError(t, sched.Check())
+}
+
+// A gate that no core would have saved is refused, with the job and the field.
+func TestAGateOfNoCoreIsRefused(t *testing.T) {
+	snapshot, err := gatedCore(t, 3).Snapshot()
+	require.NoError(t, err)
+	for name, c := range map[string]struct{ from, to, field string }{
+		"of a job that asks for none":   {`,"begin":86400000}`, `}`, "jobs[0].gate"},
+		"open, and kept":                {`"gate":{"begun":true,"awaits":["first"]}`, `"gate":{"begun":true}`, "jobs[1].gate"},
+		"for another than it asks for":  {`"awaits":["first"]`, `"awaits":["000000"]`, "jobs[1].gate.awaits[0]"},
+		"for one twice":                 {`"awaits":["first"]`, `"awaits":["first","first"]`, "jobs[1].gate.awaits[1]"},
+		"broken by one that may end so": {`"awaits":["first"]`, `"broken":"first"`, "jobs[1].gate.broken"},
+		"broken, at an instant to come": {`"awaits":["first"]`, `"brokenAt":9`, "jobs[1].gate.brokenAt"},
+		"not begun, and may begin":      {`{"begun":true,"awaits"`, `{"awaits"`, "jobs[1].gate.begun"},
+		"for a slot that is free":       {`"array":{"name":"sweep","width":1}`, `"array":{"name":"sweep","width":2}`, "jobs[2].gate"},
+		"of a job that has completed":   {`"gate":{"begun":true,"awaits":["first"]}`, `"completed":true,"gate":{"begun":true,"awaits":["first"]}`, "jobs[1].gate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.ReplaceAll(string(snapshot), c.from, c.to)
+			require.NotEqual(t, string(snapshot), text)
+			_, err := core.Restore([]byte(text))
+			var refusal *berth.Error
+			require.ErrorAs(t, err, &refusal)
+			require.Equal(t, c.field, refusal.Field, refusal)
+		})
+	}
 }
