@@ -29,6 +29,8 @@
 //   - Reserve GPUs in advance: [core.Example_reserve].
 //   - Run background jobs over GPUs that are held and idle: [core.Example_lend]. Find the jobs that
 //     leave theirs idle, warn them and end them: [core.Example_idle].
+//   - Begin jobs later, or one after the other: [core.Example_dependencies]. Run a few of many at a
+//     time: [core.Example_array].
 //   - Have run times learned: [core.Example_runTimes]. End jobs at a limit: [core.Example_limit].
 //   - Ask why a job waits: [core.ExampleCore_Explain], [core.ExampleCore_StartPlan].
 //   - Adopt what runs already: [core.Example_adopt].
@@ -164,6 +166,23 @@
 // Running. A replica that is released for good is forgotten instead of becoming pending. Each
 // time a replica leaves Pending its [Incarnation] goes up by one; reports about a former life
 // are stale.
+//
+// A job may wait before its gate until an instant (Job.Begin), for the ends of other jobs
+// (Job.After), and for a slot of its array (Job.Array), which runs no more jobs at once than its
+// width. Until then it is pending, and in the order of service not at all; its turn and its gang
+// timeout count from there. [Dependency] has the rules. A job that can never start, as one that
+// had to complete before did not, is given up by a [Drop] with [CauseDependency].
+//
+// Members that are stopped leave their GPUs to the next when the embedder reports that they are
+// gone, and not before. So what has to be done between two jobs is done first: reset the GPUs,
+// wipe their memory, check their health, and report the [Release] as done after that, or
+// JobFinished where members ended by themselves. Until then all of it is held and charged as
+// before. A Release that is not reported by its deadline is given anew, Policy.ReleaseAttempts
+// times: choose Policy.ReleaseTimeout for the longest reset. A reset that failed is a [GPUFailed],
+// so that the GPU is given to nobody: the member that held it is lost with it, and what else it
+// held is free at once, so tell it when that is reset, too. What died by itself is free at once as
+// well: where GPUs have to be reset after that, tell [NodeCordoned] before [MemberFailed], and
+// [NodeUncordoned] once they are.
 //
 // # What each report does
 //
@@ -328,9 +347,9 @@
 // start: two gangs that want the same last GPUs never have a part each.
 //
 // [ReservationSet] sets nodes aside in advance: a rack for maintenance, or 64 GPUs for a queue from
-// ten to twelve. A job is not placed there if it could run into it by Job.ExpectedRuntime or,
-// where the job does not say, Policy.AssumedRuntime. Running jobs are not stopped:
-// [Scheduler.Report] names the conflicts.
+// ten to twelve, once or every so often (Reservation.Every). A job is not placed there if it could
+// run into it by Job.ExpectedRuntime or, where the job does not say, Policy.AssumedRuntime. Running
+// jobs are not stopped: [Scheduler.Report] names the conflicts.
 //
 // Everywhere else the expected run time is learned: from the jobs of the same Job.Program that
 // finished, or else from those of as many GPUs, or from all (see Policy.RuntimeSamples). A job
@@ -579,6 +598,8 @@
 //   - geometry, repartition: how GPUs may divide, and the order that divides one ([Repartition]).
 //   - cordon, drain: to keep new members off a node, and to empty it ([NodeDraining]).
 //   - defragmentation, move: joining free pieces, and one step of it ([Defragmentation]).
+//   - gate: what a job waits for before it has its place in the order of service ([Dependency]).
+//   - array: jobs of which so many run at once ([Array]).
 //   - quarantine, burn-in: no work, and low-cost work, for hardware that failed ([Health]).
 //   - hot spare: an idle node kept for gangs that lose hardware ([HotSpares]).
 //   - blast radius: what one fault takes down ([BlastRadius]).
@@ -611,6 +632,8 @@
 // [core.Example_runTimes]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-RunTimes
 // [core.ExampleCore_Explain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.Explain
 // [core.ExampleCore_StartPlan]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.StartPlan
+// [core.Example_dependencies]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Dependencies
+// [core.Example_array]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Array
 // [core.Example_limit]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Limit
 // [core.Example_adopt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Adopt
 // [journal.ExampleReplay]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Replay

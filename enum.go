@@ -30,6 +30,32 @@ func (c Class) MarshalText() ([]byte, error) { return enum.Marshal(classNames, c
 // *[Error].
 func (c *Class) UnmarshalText(b []byte) error { return enum.Unmarshal(classNames, c, b, invalidText) }
 
+// A DependencyKind says which ends of a job count for one that depends on it.
+type DependencyKind uint8
+
+const (
+	// DependencyOK: the job completes. If it ends otherwise, the one that depends on it is dropped.
+	DependencyOK DependencyKind = iota
+	// DependencyAny: the job ends, well or badly.
+	DependencyAny
+)
+
+const dependencyKindNames enum.Names = "DependencyKind: ok|any"
+
+// String is the word for it, as in JSON.
+func (k DependencyKind) String() string { return enum.Text(dependencyKindNames, k) }
+
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
+func (k DependencyKind) MarshalText() ([]byte, error) {
+	return enum.Marshal(dependencyKindNames, k, invalidText)
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
+func (k *DependencyKind) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(dependencyKindNames, k, b, invalidText)
+}
+
 // A ShareMode says how members share one GPU.
 type ShareMode uint8
 

@@ -109,6 +109,8 @@ type Reason struct {
 	// Until is when the core looks at it again by itself; zero: when something
 	// changes that could help.
 	Until Time `json:"until,omitempty"`
+	// After lists the jobs that have to end first, in the order in which the job lists them.
+	After []JobID `json:"after,omitempty"`
 	// Levels tells what was tried at each level of the topology, the narrowest first,
 	// and what the domains there lacked.
 	Levels []LevelFinding `json:"levels,omitempty"`
@@ -223,6 +225,11 @@ const (
 	// ReasonBackoff: a Bind failed, or members died, and the core waits before it tries again.
 	// Reservation is the place that is kept for the gang meanwhile.
 	ReasonBackoff ReasonCode = "backoff"
+	// ReasonBegin: the begin time of the job, which is in Until, has not come. ReasonDependency:
+	// the jobs in After have not ended. ReasonArray: all slots of its array are taken.
+	ReasonBegin      ReasonCode = "begin"
+	ReasonDependency ReasonCode = "dependency"
+	ReasonArray      ReasonCode = "array"
 	// ReasonQuota: a limit of the queue, or of one above it, is in the way.
 	ReasonQuota ReasonCode = "quota"
 	// ReasonNoNodes: no node that takes work qualifies.

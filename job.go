@@ -75,9 +75,63 @@ type Job struct {
 	// was preempted or lost hardware comes back as often as that happens. Counted is from the
 	// submission on, whatever lies between. Not for services.
 	MaxRequeues []RequeueCap `json:"maxRequeues,omitempty"`
+	// Begin is the instant before which the job does not start; zero, or one that is past: it may
+	// start at once. See [Dependency] for what a job with a Begin, an After or an Array waits for.
+	Begin Time `json:"begin,omitempty"`
+	// After lists up to 1024 jobs, each once, that have to end before the job starts.
+	After []Dependency `json:"after,omitempty"`
+	// Array is that of which the job is one; nil: it is of none.
+	Array *Array `json:"array,omitempty"`
 	// Lend says that other jobs may use the GPUs that members hold whole while these are idle;
 	// nil: they may not. See [Lend].
 	Lend *Lend `json:"lend,omitempty"`
+}
+
+// A Dependency is a job that has to end before another starts.
+//
+// A job with a Begin, an After or an Array is gated: until Begin has come, each job of After has
+// ended, and its array has a slot for it, the job is pending and has no place in the order of
+// service. It is not tried, gets no reservation, makes no room, counts for no share of its queue
+// and costs a pass nothing; Explain says what it waits for. From the moment at which nothing of
+// that is left it is as a job that was submitted then: its turn and its GangTimeout count from
+// there, so that nobody gains rank by submitting early. A gate opens once: a job that was started
+// and comes back to the queue waits for none of it again. A job that is observed running is past
+// it. Services have none of the three: JobScaled is their way to begin later.
+//
+// The predecessor is known to the core when the dependent is submitted, else that is refused with
+// [ErrUnknown]: the core forgets jobs that ended, and so no jobs can wait for each other in a
+// circle. It is no service, as those end only when they are cancelled. A job that has ended before
+// is left out of After by the embedder, which was told of its end.
+//
+// A predecessor has ended when the core forgets it, which is when nothing of it holds anything any
+// more. It completed if JobFinished told so, without Failed. Any other end is for DependencyOK one
+// that can never come right: the cancellation of the predecessor, its time limit, its own Drop. The
+// next pass then gives the dependent up, by a [Drop] with [CauseDependency], and with it, in turn,
+// those that depend on that.
+type Dependency struct {
+	Job JobID `json:"job"`
+	// Kind says which ends count; zero: the job completes.
+	Kind DependencyKind `json:"kind,omitzero"`
+}
+
+// An Array has jobs run no more than so many at once. All jobs of the queue that name it are of
+// it, whatever they ask for. It is there as long as the core knows one of them.
+//
+// The jobs of an array are jobs: each has a name, a priority, a state and an end of its own. (An
+// array as one job of many tasks would be a second kind of replica, one that ends, beside those of
+// services, which do not.)
+//
+// An array has Width slots. A job takes one when it is otherwise ready to start, and has it until
+// the core forgets the job: also while it waits for capacity, or again after an eviction. So jobs
+// of an array are best alike in what they ask for. A slot that comes free goes to the one that is
+// ready and of the highest class, then the highest priority, then the first turn, then the smaller
+// ID. Jobs that were observed running have a slot each, however many they are.
+type Array struct {
+	// Name of the array in its queue.
+	Name string `json:"name"`
+	// Width is how many of its jobs may run at once: 1 to 65536. All that are known at a time
+	// have one width; a job with another is refused with [ErrConflict].
+	Width int `json:"width"`
 }
 
 // A Lend is the consent of a job to have background jobs run on its GPUs while it leaves them

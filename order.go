@@ -94,6 +94,8 @@ const (
 	// CauseMaxRequeues: the gang came back to the queue for one cause more often than
 	// Job.MaxRequeues lets it.
 	CauseMaxRequeues CauseCode = "max-requeues"
+	// CauseDependency: a job that had to complete first ended otherwise.
+	CauseDependency CauseCode = "dependency"
 	// CauseMaxRuntime: the job ran for as long as it may.
 	CauseMaxRuntime CauseCode = "max-runtime"
 	// CauseIdle: it holds GPUs that it has left idle for too long. See [IdlePolicy].

@@ -63,8 +63,10 @@ type ReservationReport struct {
 	Members int `json:"members,omitempty"`
 	// From is when it starts; for a gang, when it is expected to.
 	From Time `json:"from"`
-	// Until is when it ends by itself.
-	Until Time `json:"until"`
+	// Until is when it ends by itself, and Every how long after From it begins again; zero: it does
+	// not.
+	Until Time     `json:"until"`
+	Every Duration `json:"every,omitempty"`
 	// Nodes in order of name.
 	Nodes []NodeID `json:"nodes"`
 	// Conflicts are the jobs that may not be there at From and are, or are expected to
@@ -182,6 +184,8 @@ type WaitingCount struct {
 	Capacity int `json:"capacity"`
 	Quota    int `json:"quota"`
 	Backoff  int `json:"backoff"`
+	// Gated: it is not time yet, or other jobs have to end first. See [Dependency].
+	Gated int `json:"gated,omitempty"`
 }
 
 // A QueueReport describes a queue.

@@ -7,6 +7,15 @@ type Reservation struct {
 	// From and Until bound the time. At Until the reservation ends by itself.
 	From  Time `json:"from"`
 	Until Time `json:"until"`
+	// Every is how long after From the reservation begins again, with the same span: 24h for each
+	// night, 168h for each week. Zero: it does not. It is longer than the span, and the reservation
+	// comes back until it is removed. From and Until are then those of any occurrence, also of one
+	// that is past, and the core goes by the one that is not over. A job is placed there only if it
+	// ends before that one begins, and when it is over, the next pass goes by the one after it: so
+	// the nodes are open to what is over before that. The nodes of one by number of GPUs stay the
+	// same ones. The calendar is the embedder's: an instant that moves with daylight saving time is
+	// told anew by [ReservationSet].
+	Every Duration `json:"every,omitempty"`
 	// Queue that may use the nodes at any time, with the queues below it; empty: none, as for
 	// maintenance.
 	Queue QueueID `json:"queue,omitempty"`

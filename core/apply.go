@@ -31,6 +31,7 @@ func (c *Core) Apply(now berth.Time, e berth.Event) error {
 		return err
 	}
 	c.life.SpareWithin()
+	c.life.SettleGates()
 	c.life.SettleLoans()
 	return nil
 }

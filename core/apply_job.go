@@ -94,6 +94,9 @@ func (c *Core) jobSubmitted(e berth.JobSubmitted) *berth.Error {
 	if err == nil {
 		err = c.roomFor(j.Spec.Gangs())
 	}
+	if err == nil {
+		j.Gate, err = c.state.NewGate(j)
+	}
 	if err != nil {
 		return refusal.In(err, "job")
 	}
@@ -112,12 +115,10 @@ func (c *Core) roomFor(more int) *berth.Error {
 }
 
 // addReplicas gives a job so many replicas, which wait, with the lowest numbers that are not in
-// use. The cost does not depend on how many they are. A queue in which nothing waited has a larger
-// share now, and others a smaller one. One with jobs that wait has its whole share already, as a
-// rule; to compute that at each submission would cost too much.
+// use. The cost does not depend on how many they are.
 func (c *Core) addReplicas(j *record.Job, many int) {
-	if c.books.Queues[j.Queue].WaitingMilli == 0 {
-		c.agenda.Reshare(c.state.Now)
+	if j.Gate == nil {
+		c.life.NoteArrival(j)
 	}
 	var first [1][2]int // there is no more for a new job
 	for _, numbers := range j.Vacancies(first[:0], many) {
@@ -129,6 +130,9 @@ func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 	j, err := c.admission.NewJob(&e.Job)
 	if err == nil {
 		err = c.roomFor(j.Spec.Gangs())
+	}
+	if err == nil && len(e.Running) == 0 {
+		j.Gate, err = c.state.NewGate(j)
 	}
 	if err != nil {
 		return refusal.In(err, "job")
@@ -153,6 +157,9 @@ func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 	}
 	c.books.Admit(j)
 	c.scoring.Submitted(j)
+	if j.Gate == nil {
+		c.life.SkipGate(j)
+	}
 	for i := range e.Running {
 		r := &e.Running[i]
 		c.adopt(j, r, held[:len(r.Members)])
@@ -334,7 +341,7 @@ func partsOf(j *record.Job) []part {
 	for rep := range j.Replicas.All() {
 		list = append(list, part{rep: rep, from: rep.Number, many: 1})
 	}
-	for _, t := range j.Batches {
+	for _, t := range j.Batches() {
 		list = append(list, part{batch: t, from: t.Next, many: t.Len()})
 	}
 	slices.SortFunc(list, func(a, b part) int { return cmp.Compare(a.from, b.from) })

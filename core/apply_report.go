@@ -231,7 +231,7 @@ func (c *Core) jobFinished(e berth.JobFinished) *berth.Error {
 	if !e.Failed {
 		c.state.LearnFrom(rep)
 	}
-	j.Cancelled = true
+	j.Cancelled, j.Completed = true, !e.Failed
 	if rep.State == berth.ReplicaReleasing {
 		rep.Release.Note().Gone = true // its Release goes on
 		c.backlog.EndMove(rep)

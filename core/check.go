@@ -53,7 +53,7 @@ func (c *Core) Check() error {
 		c.books.CheckHolds, c.books.CheckCharges, c.books.CheckCapacities, c.books.CheckSizes, c.books.CheckContenders, c.books.CheckLedger, c.books.CheckOverLimit,
 		c.backlog.CheckWaiting, c.backlog.CheckQueues, c.backlog.CheckDue, c.backlog.CheckReservations, c.checkPlaces,
 		c.upkeep.CheckTrust, c.upkeep.CheckSpares, c.upkeep.CheckLosses,
-		c.life.CheckLife, c.life.CheckVictims, c.life.CheckLending, c.life.CheckIdle,
+		c.life.CheckLife, c.life.CheckGates, c.life.CheckVictims, c.life.CheckLending, c.life.CheckIdle,
 		c.gpus.CheckGPUs, c.gpus.CheckGPUHolds, c.gpus.CheckCatalogue, c.victims.CheckEvictable,
 		c.scoring.Check, c.checkAgenda,
 	} {
@@ -91,6 +91,9 @@ func (c *Core) checkOrders() error {
 		}
 		if at := rep.Idle.Get().IdleAt; at != 0 && !due(record.Timer{At: at, Kind: record.TimerIdle, Rep: rep}) {
 			return fmt.Errorf("what it leaves idle is not in the timers")
+		}
+		if t, some := rep.Job.GateTimer(); some && !due(t) {
+			return fmt.Errorf("its gate is not in the timers")
 		}
 		if at, limited := rep.DropAt(); limited && rep.State == berth.ReplicaPending && !due(record.Timer{At: at, Kind: record.TimerGang, Rep: rep}) {
 			return fmt.Errorf("its gang timeout is not in the timers")

@@ -137,6 +137,54 @@ func Example_maxRequeues() {
 	// it is known: false
 }
 
+// A job begins at noon, another follows it, and a third follows that if it completes. The first
+// fails: so the third is given up, and the second, which goes on in any case, is started.
+func Example_dependencies() {
+	sched := newExample()
+	noon := morning.Add(3 * berth.Hour)
+	train, report, publish := training("train", 1), training("report", 1), training("publish", 1)
+	train.Job.Begin = noon
+	report.Job.After = []berth.Dependency{{Job: "train", Kind: berth.DependencyAny}}
+	publish.Job.After = []berth.Dependency{{Job: "train"}, {Job: "report"}}
+	mustApply(sched, morning, train, report, publish)
+	pass(sched, morning)
+	for _, id := range []berth.JobID{"train", "publish"} {
+		e, err := sched.Explain(id)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(id, "waits:", e.Replicas[0].Reason.Text)
+	}
+	at, _ := sched.NextWake()
+	pass(sched, at)
+	mustApply(sched, noon.Add(berth.Hour), berth.JobFinished{Job: "train", Incarnation: 1, Failed: true})
+	pass(sched, noon.Add(berth.Hour))
+	// Output:
+	// train waits: it is not to begin for another 3h0m0s
+	// publish waits: it waits for the end of jobs train and report
+	// 3h0m0s: bind train n1[0-7] (fits)
+	// 4h0m0s: drop publish (dependency)
+	// 4h0m0s: bind report n1[0-7] (fits)
+}
+
+// Of the jobs of an array two run at a time, though there is room for all.
+func Example_array() {
+	sched := newExample()
+	for _, id := range []berth.JobID{"sweep-1", "sweep-2", "sweep-3", "sweep-4"} {
+		job := training(id, 1)
+		job.Job.Groups[0].Claim = berth.WholeGPUs(1)
+		job.Job.Array = &berth.Array{Name: "sweep", Width: 2}
+		mustApply(sched, morning, job)
+	}
+	pass(sched, morning)
+	mustApply(sched, morning.Add(berth.Hour), berth.JobFinished{Job: "sweep-1", Incarnation: 1})
+	pass(sched, morning.Add(berth.Hour))
+	// Output:
+	// 0s: bind sweep-1 n1[0] (fits)
+	// 0s: bind sweep-2 n1[1] (fits)
+	// 1h0m0s: bind sweep-3 n1[0] (fits)
+}
+
 // A service leaves its GPUs idle, and lends them. A job of its queue runs over one of them until
 // the service is busy again: it has half of the two minutes that the service grants to write a
 // checkpoint, and is stopped.

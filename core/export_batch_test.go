@@ -3,8 +3,8 @@ package core
 // RevealAll makes records of all replicas that are a number as yet.
 func RevealAll(c *Core) {
 	for _, j := range c.state.Jobs {
-		for len(j.Batches) > 0 {
-			c.backlog.Reveal(j.Batches[0])
+		for len(j.Batches()) > 0 {
+			c.backlog.Reveal(j.Batches()[0])
 		}
 	}
 }
@@ -13,7 +13,7 @@ func RevealAll(c *Core) {
 func Records(c *Core) int {
 	n := c.state.Replicas
 	for _, j := range c.state.Jobs {
-		for _, t := range j.Batches {
+		for _, t := range j.Batches() {
 			n -= t.Len()
 		}
 	}

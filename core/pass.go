@@ -37,6 +37,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.books.Tick()
 	c.expire()
 	c.life.SpareWithin()
+	c.life.SettleGates()
 	c.mend()
 	c.lend()
 	c.evict.BringWithinLimits()
@@ -64,6 +65,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.mend() // victims that are stopped at once, and requests that are withdrawn
 	c.lend() // borrowers of what has to leave
 	c.life.SpareWithin()
+	c.life.SettleGates()
 	c.agenda.EndPass()
 	c.state.ReopenOpened()
 	return c.state.HandOver(), nil
@@ -105,6 +107,10 @@ func (c *Core) expire() {
 				reasons = map[*record.Shape]string{}
 			}
 			c.giveUp(t.Rep, reasons)
+		case record.TimerGate:
+			if why, broken := c.life.GateDue(t.Rep.Job); broken {
+				c.drop(t.Rep, berth.Cause{Code: berth.CauseDependency, Detail: why})
+			}
 		case record.TimerLimit:
 			c.life.LimitDue(t.Rep)
 		case record.TimerLending:
@@ -152,7 +158,7 @@ func (c *Core) giveUp(rep *record.Replica, reasons map[*record.Shape]string) {
 	c.drop(rep, berth.Cause{Code: berth.CauseGangTimeout, Detail: why})
 }
 
-// drop gives a job up that waits.
+// drop gives a job up that waits, and says so.
 func (c *Core) drop(rep *record.Replica, cause berth.Cause) {
 	c.state.Emit(berth.Drop{OrderHeader: c.state.Order(rep, 0, cause)})
 	c.state.Totals.JobsDropped++

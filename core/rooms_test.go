@@ -75,8 +75,9 @@ var roomRules = map[string]roomRule{
 			"Lending":    "empty between events and passes",
 			"Backoffs":   "counts timers",
 			"Timers":     "from the deadlines of orders, the backoffs and the gang timeouts",
-			"out":        "nil between passes",
-			"changed":    "counted from all nodes", "isChanged": "counted from all nodes",
+			"Followers":  "from the gates of jobs", "Arrays": "from the jobs and their gates",
+			"out":     "nil between passes",
+			"changed": "counted from all nodes", "isChanged": "counted from all nodes",
 		},
 	},
 	"scoring": {
@@ -120,8 +121,11 @@ var roomRules = map[string]roomRule{
 		"BurnIn":  "from the nodes in burn-in",
 	}},
 	"life": {
-		as:      map[string]string{"evictions": "RatesPart"},
-		derived: map[string]string{"States": "counts replicas", "Stretching": "counts replicas"},
+		as: map[string]string{"evictions": "RatesPart"},
+		derived: map[string]string{
+			"States": "counts replicas", "Stretching": "counts replicas",
+			"Gated": "counts jobs", "mayFill": "empty between events and passes", "ready": "empty between events and passes",
+		},
 	},
 	"gpus": {derived: map[string]string{
 		"Repartitions": "indexes the orders that the GPUs of nodes are saved with",

@@ -8,16 +8,16 @@ import (
 
 // This file is about classes of nodes that a gang should have, and others that will do.
 //
-// The law. Let t(c) be the tier of a class c in Group.Tiers, and R(k) a request in which each group
-// has only its classes of tiers up to k, and all of its members or none. Place gives what R(k) gives
-// for the least k for which that is a placement, and else what the request gives without tiers.
+// The law. Let t(c) be the tier of a class c in Group.Tiers, and R(k) a request in which each
+// group has only its classes of tiers up to k, and all of its members or none. Place gives what R(k)
+// gives for the least k for which that is a placement, and else what the request gives without tiers.
 //
 // The case: 64 GPUs on nodes of which some have NICs of a quarter of the rate. A gang runs at the
 // pace of the slowest NIC among its nodes, so that one such node costs as much as eight.
 //
 // Rejected: to weigh tiers against distance, as the number of GPUs left over is. A domain more or
-// less is a hop; a rate counts on every hop. Also rejected: to prefer nodes of a low tier one by one,
-// as a mixture is worth no more than its slowest node.
+// less is a hop; a rate counts on every hop. Also rejected: to prefer nodes of a low tier one by
+// one, as a mixture is worth no more than its slowest node.
 
 // tiers is the scratch of a search by tiers.
 type tiers struct {

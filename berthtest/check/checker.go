@@ -189,6 +189,7 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Order) error {
 		}
 		c.noteLoans()
 	}
+	c.openGates()
 	if err := c.afterPass(); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 	if err := c.happened(event); err != nil {
 		return err
 	}
+	c.openGates()
 	c.spareDrained()
 	c.noteOverLimit()
 	c.noteLoans()
@@ -313,6 +314,9 @@ func (c *Checker) jobSubmitted(e berth.JobSubmitted) error {
 	if err != nil {
 		return err
 	}
+	if j.gate, err = c.gateOf(j); err != nil {
+		return err
+	}
 	for range j.wanted() {
 		c.pend(c.newReplica(j), false)
 	}
@@ -323,6 +327,11 @@ func (c *Checker) jobObserved(e berth.JobObserved) error {
 	j, err := c.newJob(e.Job)
 	if err != nil {
 		return err
+	}
+	if len(e.Running) == 0 {
+		if j.gate, err = c.gateOf(j); err != nil {
+			return err
+		}
 	}
 	j.observed = true
 	for range j.wanted() {

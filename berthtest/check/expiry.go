@@ -13,8 +13,11 @@ import (
 // are void, backoffs end.
 func (c *Checker) expire() {
 	c.trustAgain()
+	c.beginTimes()
 	for id, r := range c.booked {
-		if r.spec.Until <= c.now {
+		if r.spec.Until <= c.now && r.recur(c.now) {
+			c.saw("advance reservation came back")
+		} else if r.spec.Until <= c.now {
 			c.saw("advance reservation ended by itself")
 			delete(c.booked, id)
 		}
@@ -105,7 +108,7 @@ func (c *Checker) releaseAgain(rep *replica) {
 
 // afterPass asserts what holds after every batch of orders.
 func (c *Checker) afterPass() error {
-	for _, check := range []func() error{c.allBound, c.afterSilence, c.keepsRates, c.strays, c.keepsLimits, c.keepsIdle, c.givenBack, c.broughtWithin} {
+	for _, check := range []func() error{c.allBound, c.afterSilence, c.keepsRates, c.strays, c.keepsLimits, c.keepsIdle, c.givenBack, c.broughtWithin, c.noneBroken} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -13,6 +13,10 @@ type job struct {
 	offsets   []int // flat index of each group's first member
 	replicas  map[int]*replica
 	cancelled bool
+	// completed: it was told that it finished well. gate is what it waits for before it is tried;
+	// nil: nothing.
+	completed bool
+	gate      *gate
 	// former is the highest life of the replicas that are forgotten.
 	former berth.Incarnation
 	// length is how long it was expected to run when it came; 0: as the policy assumes.
@@ -155,6 +159,9 @@ func (c *Checker) newJob(spec berth.Job) (*job, error) {
 		total += spec.Groups[i].Members
 	}
 	j.offsets = append(j.offsets, total)
+	if err := c.oneWidth(j); err != nil {
+		return nil, err
+	}
 	q.jobs++
 	c.jobs[spec.ID] = j
 	return j, nil
@@ -272,5 +279,5 @@ func (rep *replica) grows() bool {
 
 // waits reports whether a replica stands in its queue.
 func (rep *replica) waits() bool {
-	return rep.readyAt == 0 && (rep.state == berth.ReplicaPending || rep.grows())
+	return rep.readyAt == 0 && rep.job.gate == nil && (rep.state == berth.ReplicaPending || rep.grows())
 }

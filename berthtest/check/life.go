@@ -176,7 +176,7 @@ func (c *Checker) pend(rep *replica, backoff bool) {
 			c.kept[rep.key()] = rep.keptUntil
 		}
 	}
-	if rep.job.spec.GangTimeout > 0 {
+	if rep.job.spec.GangTimeout > 0 && rep.job.gate == nil {
 		c.limited.add(rep)
 	}
 }
@@ -217,6 +217,7 @@ func (c *Checker) forget(rep *replica) {
 func (c *Checker) forgetJob(j *job) {
 	j.queue.jobs--
 	delete(c.jobs, j.spec.ID)
+	c.endForOthers(j)
 }
 
 // open makes an order one that is out.

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"cmp"
+
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/internal/protocol"
 	"github.com/berth-sched/berth/mig"
@@ -10,6 +12,9 @@ import (
 func (c *Checker) ordered(a berth.Order) error {
 	if err := c.header(a); err != nil {
 		return err
+	}
+	if _, drops := a.(berth.Drop); !drops {
+		c.openGates()
 	}
 	if err := namesBeneficiary(a.Header()); err != nil {
 		return err
@@ -94,7 +99,7 @@ func (c *Checker) bind(rep *replica, b berth.Bind) error {
 	if err := c.dueBy(b.OrderHeader, timeout); err != nil {
 		return err
 	}
-	if err := c.mayBind(rep, &b); err != nil {
+	if err := cmp.Or(atGate(rep, b), c.mayBind(rep, &b)); err != nil {
 		return err
 	}
 	if err := c.itsTurn(rep, b); err != nil {
@@ -326,6 +331,12 @@ func (c *Checker) release(rep *replica, r berth.Release) error {
 // back to the queue for one cause more often than it may.
 func (c *Checker) drop(rep *replica, d berth.Drop) error {
 	timeout := rep.job.spec.GangTimeout
+	gated := d.Cause.Code == berth.CauseDependency
+	if gated {
+		if err := dropBroken(rep, d); err != nil {
+			return err
+		}
+	}
 	switch over := rep.overCap(); {
 	case over && rep.state == berth.ReplicaPending:
 		if d.Cause.Code != berth.CauseMaxRequeues || d.Deadline != 0 {
@@ -334,11 +345,14 @@ func (c *Checker) drop(rep *replica, d berth.Drop) error {
 		c.saw("dropped as it came back too often")
 	case rep.state != berth.ReplicaPending:
 		return broken(PromiseTimeouts, "order %d drops %s, which is %s", d.ID, rep, rep.state)
-	case timeout == 0 || c.now < rep.pendingSince.Add(timeout):
+	case gated:
+		c.saw("dropped for a job that it follows")
+	case rep.job.gate != nil || timeout == 0 || c.now < rep.pendingSince.Add(timeout):
 		return broken(PromiseTimeouts, "order %d drops %s, pending since %d, with a gang timeout of %s", d.ID, rep, rep.pendingSince, timeout)
 	case d.Cause.Code != berth.CauseGangTimeout:
 		return broken(PromiseCauses, "order %d drops %s because of %q", d.ID, rep, d.Cause.Code)
-	case d.Deadline != 0:
+	}
+	if d.Deadline != 0 {
 		return broken(PromiseDeadlines, "order %d is a drop, and is due by %d", d.ID, d.Deadline)
 	}
 	c.saw("dropped")

@@ -244,11 +244,14 @@ func (c *Checker) againstDivided(list []berth.PartitionedCount) error {
 }
 
 func (c *Checker) againstQueues(r berth.FleetReport) error {
-	states, backoff, waiting := c.States(), 0, map[berth.QueueID]int{}
+	states, backoff, gated, waiting := c.States(), 0, 0, map[berth.QueueID]int{}
 	total := 0
 	for rep := range c.replicas() {
 		if rep.readyAt != 0 {
 			backoff++
+		}
+		if rep.job.gate != nil {
+			gated++
 		}
 		if rep.waits() {
 			waiting[rep.job.queue.spec.Name]++
@@ -283,6 +286,7 @@ func (c *Checker) againstQueues(r berth.FleetReport) error {
 		}},
 		[2]any{r.Waiting.Ready + r.Waiting.Capacity + r.Waiting.Quota, total},
 		[2]any{r.Waiting.Backoff, backoff},
+		[2]any{r.Waiting.Gated, gated},
 	)
 }
 

@@ -181,7 +181,7 @@ func (c *Checker) jobFinished(e berth.JobFinished) error {
 	if !e.Failed {
 		c.learn(rep)
 	}
-	rep.job.cancelled = true
+	rep.job.cancelled, rep.job.completed = true, !e.Failed
 	c.signal(rep, protocol.SignalFinish)
 	if rep.state == berth.ReplicaReleasing {
 		rep.gone = true

@@ -142,7 +142,7 @@ func (c *Checker) againstAdvance(r berth.ReservationReport) error {
 	if own == nil {
 		return broken(PromiseReservations, "the report lists reservation %s, which is not known", r.ID)
 	}
-	if r.From != own.spec.From || r.Until != own.spec.Until {
+	if r.From != own.spec.From || r.Until != own.spec.Until || r.Every != own.spec.Every {
 		return broken(PromiseReservations, "the report has reservation %s last from %d until %d, not from %d until %d", r.ID, r.From, r.Until, own.spec.From, own.spec.Until)
 	}
 	if own.spec.GPUs > 0 {

@@ -32,7 +32,7 @@ func (c *Checker) reservationSet(e berth.ReservationSet) error {
 	switch {
 	case r.ID == "" || ways != 1 || r.GPUs < 0 || len(r.Domain) > len(c.levels):
 		return broken(PromiseEvents, "reservation %q was accepted, which does not say what it is about", r.ID)
-	case r.Until <= r.From || r.Until <= c.now:
+	case r.Until <= r.From || r.Until <= c.now && r.Every == 0 || r.Every != 0 && r.Every <= r.Until.Sub(r.From):
 		return broken(PromiseEvents, "reservation %s was accepted at %d, which is from %d until %d", r.ID, c.now, r.From, r.Until)
 	case r.Queue != "" && c.queues[r.Queue] == nil:
 		return broken(PromiseEvents, "reservation %s was accepted for queue %s, which is not known", r.ID, r.Queue)
@@ -41,8 +41,19 @@ func (c *Checker) reservationSet(e berth.ReservationSet) error {
 		c.saw("advance reservation changed")
 	}
 	c.saw("advance reservation made")
-	c.booked[r.ID] = &reservation{spec: *r}
+	own := &reservation{spec: *r}
+	own.recur(c.now)
+	c.booked[r.ID] = own
 	return nil
+}
+
+// recur has a reservation that is over begin again and again, until it is not over. It reports
+// whether it comes back at all.
+func (r *reservation) recur(now berth.Time) bool {
+	for r.spec.Every > 0 && r.spec.Until <= now {
+		r.spec.From, r.spec.Until = r.spec.From.Add(r.spec.Every), r.spec.Until.Add(r.spec.Every)
+	}
+	return r.spec.Until > now
 }
 
 func (c *Checker) reservationRemoved(e berth.ReservationRemoved) error {

@@ -89,6 +89,9 @@ const (
 	PromiseHotSpares Promise = "spares"
 	// PromiseBackoffs are waited for.
 	PromiseBackoffs Promise = "backoffs"
+	// PromiseGates: no job is tried before its begin time, the ends of those that it follows, or
+	// beyond the width of its array.
+	PromiseGates Promise = "gates"
 	// PromiseTimeouts drop a gang when they are over, and not before.
 	PromiseTimeouts Promise = "timeouts"
 	// PromiseEvents that cannot be are refused.

@@ -95,6 +95,16 @@ func (z *zoo) order(id berth.JobID, timeout berth.Duration, cause berth.CauseCod
 	return o
 }
 
+// follows has a job follow another.
+func follows(id berth.JobID, kind berth.DependencyKind) func(*berth.Job) {
+	return func(j *berth.Job) { j.After = append(j.After, berth.Dependency{Job: id, Kind: kind}) }
+}
+
+// ofSweep has a job be of an array.
+func ofSweep(width int) func(*berth.Job) {
+	return func(j *berth.Job) { j.Array = &berth.Array{Name: "sweep", Width: width} }
+}
+
 func (z *zoo) bind(id berth.JobID, members ...berth.MemberPlacement) berth.Bind {
 	z.bound[id] = members
 	return berth.Bind{OrderHeader: z.order(id, 2*berth.Minute, berth.CauseFits), Members: members, Claims: z.claims[id]}
@@ -470,6 +480,49 @@ var animals = []animal{
 		again := z.bind("a", on(0, "n2", 0))
 		again.Incarnation = 2
 		return z.try(again)
+	}},
+	{check.PromiseGates, "a job starts before its begin time", func(z *zoo) error {
+		z.submit("a", 1, func(j *berth.Job) { j.Begin = 10 })
+		z.now = 9
+		return z.try(z.bind("a", on(0, "n1", 0)))
+	}},
+	{check.PromiseGates, "a job starts before one that it follows has ended", func(z *zoo) error {
+		z.running("a", 1)
+		z.submit("b", 1, follows("a", berth.DependencyAny))
+		return z.try(z.bind("b", on(0, "n2", 0)))
+	}},
+	{check.PromiseGates, "an array is wider than it is", func(z *zoo) error {
+		z.running("a", 1, ofSweep(1))
+		z.submit("b", 1, ofSweep(1))
+		return z.try(z.bind("b", on(0, "n2", 0)))
+	}},
+	{check.PromiseGates, "an array has two widths", func(z *zoo) error {
+		z.submit("a", 1, ofSweep(1))
+		return z.c.Applied(z.now, berth.JobSubmitted{Job: job("b", 1, ofSweep(2))})
+	}},
+	{check.PromiseGates, "a job follows one that is not known", func(z *zoo) error {
+		return z.c.Applied(z.now, berth.JobSubmitted{Job: job("a", 1, follows("b", berth.DependencyOK))})
+	}},
+	{check.PromiseGates, "a job that can never start is kept", func(z *zoo) error {
+		z.submit("a", 1)
+		z.submit("b", 1, follows("a", berth.DependencyOK))
+		z.tell(berth.JobCancelled{Job: "a"})
+		return z.try()
+	}},
+	{check.PromiseGates, "a job is dropped for one that it follows in any case", func(z *zoo) error {
+		z.submit("a", 1)
+		z.submit("b", 1, follows("a", berth.DependencyAny))
+		z.tell(berth.JobCancelled{Job: "a"})
+		drop := berth.Drop{OrderHeader: z.order("b", 0, berth.CauseDependency)}
+		drop.Deadline = 0
+		return z.try(drop)
+	}},
+	{check.PromiseTimeouts, "a timeout counts before the begin time", func(z *zoo) error {
+		z.submit("a", 1, func(j *berth.Job) { j.Begin, j.GangTimeout = 2000, berth.Second })
+		z.now = 1000
+		drop := berth.Drop{OrderHeader: z.order("a", 0, berth.CauseGangTimeout)}
+		drop.Deadline = 0
+		return z.try(drop)
 	}},
 	{check.PromiseTimeouts, "a gang is dropped too early", func(z *zoo) error {
 		z.submit("a", 1, func(j *berth.Job) { j.GangTimeout = berth.Second })

@@ -65,11 +65,12 @@
 //	reserve ID from=10h until=12h queue= nodes=n1..n4|n9 because maintenance
 //	                                       instead of nodes: domain=spine-0/leaf-1, or gpus=64
 //	                                       with required=, pool=, product=, labels=,
-//	                                       tolerates=
+//	                                       tolerates=; every=24h: it comes back
 //	unreserve ID
 //	job NAMES queue= KEY=...               tenant, class, priority, timeout, runtime, max-runtime,
 //	                                       max-requeues=member-failed:3|preempted:9,
-//	                                       non-preemptible=yes, program, required, preferred, exclusive=rack, same-labels=driver|cuda;
+//	                                       non-preemptible=yes, program, required, preferred, exclusive=rack, same-labels=driver|cuda,
+//	                                       begin=8h, after=prep|check:any, array=sweep:4;
 //	                                       those of one group; or
 //	                                       group=NAME:MEMBERS:KEY=VALUE,KEY=VALUE once a group
 //	                                       A group: members, min, gpus, share, share-memory, mode,

@@ -121,7 +121,7 @@ var stories = []string{
 	"212-labels-of-one-value", "232-a-spare-for-a-gang-that-backs-off", "242-burn-in-behind-many",
 	"254-a-repair-leaves-what-is-not-lent", "270-instances-of-one-product", "282-rather-there",
 	"312-growth-ends-a-round-of-bids", "341-a-special-pool-repels-what-does-not-name-it",
-	"366-a-lender-is-preempted", "402-some-are-warned-and-nothing-is-done-to-them", "460-comes-back-so-often-and-no-more",
+	"366-a-lender-is-preempted", "402-some-are-warned-and-nothing-is-done-to-them", "460-comes-back-so-often-and-no-more", "424-gates-together",
 }
 
 // notHandedOut are places of answers that no story reaches, and why.
@@ -149,6 +149,7 @@ var notHandedOut = map[string]string{
 	"StartPlan.Reason.Reservation.Members":                     asExplain,
 	"StartPlan.Reason.Reservation.From":                        asExplain,
 	"StartPlan.Reason.Reservation.Until":                       asExplain,
+	"StartPlan.Reason.Reservation.Every":                       asExplain,
 	"StartPlan.Reason.Reservation.Nodes[]":                     asExplain,
 	"StartPlan.Reason.Reservation.Conflicts[]":                 asExplain,
 }

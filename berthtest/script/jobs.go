@@ -53,7 +53,7 @@ func (a *arguments) job() berth.Job {
 			Required: a.text("required"), Preferred: a.text("preferred"), Exclusive: a.text("exclusive"),
 		},
 	}
-	j.SameLabels = a.list("same-labels")
+	j.SameLabels, j.Begin, j.After, j.Array = a.list("same-labels"), berth.Time(a.span("begin")), a.after(), a.array()
 	for _, text := range a.list("max-requeues") {
 		cause, digits, _ := strings.Cut(text, ":")
 		requeues, err := strconv.Atoi(digits)
@@ -79,6 +79,35 @@ func (a *arguments) job() berth.Job {
 		j.Groups = append(j.Groups, a.namedGroup(text))
 	}
 	return j
+}
+
+// after reads prep|check:any.
+func (a *arguments) after() (list []berth.Dependency) {
+	for _, text := range a.list("after") {
+		d := berth.Dependency{}
+		id, kind, told := strings.Cut(text, ":")
+		if d.Job = berth.JobID(id); told {
+			if err := d.Kind.UnmarshalText([]byte(kind)); err != nil {
+				a.fail("after=%s: %v", text, err)
+			}
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// array reads sweep:4.
+func (a *arguments) array() *berth.Array {
+	text := a.text("array")
+	if text == "" {
+		return nil
+	}
+	name, width, _ := strings.Cut(text, ":")
+	n, err := strconv.Atoi(width)
+	if err != nil {
+		a.fail("array=%s is not of the form name:width", text)
+	}
+	return &berth.Array{Name: name, Width: n}
 }
 
 // namedGroup reads workers:8:gpus=8,cpu=4.

@@ -344,7 +344,7 @@ func (s *Session) fleet() error {
 		{"releasing", r.Replicas.Releasing},
 	})
 	s.printCounts("waiting", []counted{
-		{"ready", r.Waiting.Ready}, {"capacity", r.Waiting.Capacity}, {"quota", r.Waiting.Quota}, {"backoff", r.Waiting.Backoff},
+		{"ready", r.Waiting.Ready}, {"capacity", r.Waiting.Capacity}, {"quota", r.Waiting.Quota}, {"backoff", r.Waiting.Backoff}, {"gated", r.Waiting.Gated},
 	})
 	for i := range r.Queues {
 		s.printQueue(&r.Queues[i])

@@ -113,6 +113,7 @@ func (f *fleet) showReplicas(to show, r *berth.FleetReport) {
 	to.gauge(f.waiting, float64(r.Waiting.Capacity), "capacity")
 	to.gauge(f.waiting, float64(r.Waiting.Quota), "quota")
 	to.gauge(f.waiting, float64(r.Waiting.Backoff), "backoff")
+	to.gauge(f.waiting, float64(r.Waiting.Gated), "gated")
 	to.counter(f.jobs, float64(r.Totals.JobsAdmitted), "admitted")
 	to.counter(f.jobs, float64(r.Totals.JobsFinished), "finished")
 	to.counter(f.jobs, float64(r.Totals.JobsCancelled), "cancelled")

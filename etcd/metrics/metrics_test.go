@@ -94,6 +94,7 @@ berth_queue_gpus_limit{pool="a",queue="q"} 8
 # TYPE berth_waiting_replicas gauge
 berth_waiting_replicas{for="backoff",pool="a"} 0
 berth_waiting_replicas{for="capacity",pool="a"} 0
+berth_waiting_replicas{for="gated",pool="a"} 0
 berth_waiting_replicas{for="quota",pool="a"} 1
 berth_waiting_replicas{for="turn",pool="a"} 0
 `), "berth_gpu_seconds_total", "berth_gpus", "berth_journal_behind_records", "berth_orders_total", "berth_preemptions_total",

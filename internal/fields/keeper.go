@@ -23,6 +23,8 @@ func Keepers() map[string]Keeper {
 		"berth.GPU":             {"core/internal/spec/node_check.go: func checkGPU", "core/internal/spec/node.go: func NodeOf"},
 		"berth.NIC":             {Check: "core/internal/spec/node_check.go: func checkNIC"},
 		"berth.Job":             {admission + "func (ad *Admission) checkJob", "core/internal/spec/job.go: func JobOf"},
+		"berth.Array":           {Check: "core/internal/admission/gates.go: func checkGates"},
+		"berth.Dependency":      {Check: "core/internal/admission/gates.go: func checkAfter"},
 		"berth.Checkpoint":      {Check: admission + "func checkTimes"},
 		"berth.Group":           {admission + "func (ad *Admission) checkGroup", clone + "func CloneGroups"},
 		"berth.Topology":        {admission + "func (ad *Admission) checkTopology", clone + "func CloneTopology"},

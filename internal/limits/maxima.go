@@ -48,6 +48,9 @@ const (
 // MaxSameLabels bounds the labels that are to have one value over a gang.
 const MaxSameLabels = 8
 
+// MaxDependencies bounds the jobs that one job waits for.
+const MaxDependencies = 1024
+
 // MaxTaints bounds the taints of a node, and the tolerations of a selector: each is compared with
 // each.
 const MaxTaints = 64

@@ -36,6 +36,9 @@ func Jobs() []berth.Job {
 	service.Service = &berth.Service{Replicas: 3}
 	service.NonPreemptible = true
 	service.Lend = &berth.Lend{Within: berth.Minute, MemoryMiB: 8192}
+	gated := one("gated", berth.Group{Members: 1, Claim: berth.WholeGPUs(1)})
+	gated.Begin, gated.Array = berth.Time(berth.Hour), &berth.Array{Name: "sweep", Width: 4}
+	gated.After = []berth.Dependency{{Job: "runs"}, {Job: "binds", Kind: berth.DependencyAny}} // of Prepare
 	return []berth.Job{
 		Job(),
 		one("aligned", berth.Group{Members: 2, Claim: berth.WholeGPUs(8), Topology: berth.Topology{RailAligned: true}}),
@@ -44,6 +47,7 @@ func Jobs() []berth.Job {
 		one("divided", berth.Group{Members: 1, Claim: berth.Claim{MIG: "1g.10gb"}}),
 		one("least", berth.Group{Members: 1, Claim: berth.Claim{MinInstance: &berth.MinInstance{MinSMs: 10, MinMemoryMiB: 1024}}}),
 		service,
+		gated,
 		one("borrows", berth.Group{Members: 1, Claim: berth.BorrowedGPU(4096)}),
 	}
 }

@@ -170,8 +170,8 @@ func untold(of *life.Workload) *life.Workload {
 	return &w
 }
 
-// foreseen plays the trace under the core as if no job told its run time, and counts how many run for
-// about as long as is assumed, or as the core learns.
+// foreseen plays the trace under the core as if no job told its run time, and counts how many run
+// for about as long as is assumed, or as the core learns.
 func (b *experiment) foreseen() (*study.Table, error) {
 	scheduler, err := core.New(berth.Config{Levels: []string{rack}, Policy: berth.Policy{ReservedGangs: berth.Off, Preemption: berth.Preemption{Mode: berth.PreemptionOff}}})
 	if err != nil {

@@ -21,8 +21,8 @@ type policy struct {
 	untold bool
 }
 
-// own is the core's, learned the core's where no run time is told, and reference the one that others
-// are compared with.
+// own is the core's, learned the core's where no run time is told, and reference the one that
+// others are compared with.
 const own, learned, reference = "berth", "untold", "FIFO"
 
 func policies() []policy {

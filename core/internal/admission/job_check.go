@@ -49,6 +49,9 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 			return refusal.Of(berth.ErrUnsupported, "maxRequeues", "a service has none")
 		}
 	}
+	if err := checkGates(j); err != nil {
+		return err
+	}
 	if err := ad.checkGangTopology(&j.Topology); err != nil {
 		return refusal.In(err, "topology")
 	}
@@ -432,6 +435,9 @@ func (ad *Admission) newJob(spec *berth.Job, patternOf func(*berth.Job) *record.
 	}
 	j := record.NewJob(spec, patternOf(spec), q)
 	j.Spec.Queue = ad.state.Quota.Name(q) // one string for all jobs of the queue
+	if err := ad.state.CheckWidth(j); err != nil {
+		return nil, err
+	}
 	j.Learned = ad.state.Learned(j)
 	j.Later = ad.state.Later(j)
 	return j, nil

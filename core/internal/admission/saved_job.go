@@ -23,11 +23,11 @@ func (ad *Admission) SaveJobs() []record.SavedJob {
 }
 
 func (ad *Admission) saveJob(j *record.Job) record.SavedJob {
-	saved := record.SavedJob{Job: j.Spec.Full(), JobPart: j.JobPart, Replicas: make([]record.SavedReplica, 0, 1)}
+	saved := record.SavedJob{Job: j.Spec.Full(), JobPart: j.JobPart, Gate: j.Gate.Clone(), Replicas: make([]record.SavedReplica, 0, 1)}
 	for rep := range j.Replicas.All() {
 		saved.Replicas = append(saved.Replicas, ad.saveReplica(rep))
 	}
-	for _, t := range j.Batches {
+	for _, t := range j.Batches() {
 		like := ad.saveReplica(t.Like(t.Next))
 		like.Alike = t.Len() - 1
 		saved.Replicas = append(saved.Replicas, like)
@@ -89,6 +89,10 @@ func (ad *Admission) restoreJob(s *record.SavedJob, patternOf func(*berth.Job) *
 	if s.Job.Service != nil && s.Learned != 0 {
 		return refusal.Of(berth.ErrInvalid, "learned", "is set for a service, which is expected to run for ever")
 	}
+	if s.Gate != nil && (s.Job.Service != nil || j.Spec.Gates == nil || len(s.Replicas) != 1 || !s.Replicas[0].Plain() || s.Cancelled || s.Completed) {
+		return refusal.Of(berth.ErrInvalid, "gate", "is set for a job that waits for nothing before its start, or that does not just wait")
+	}
+	j.Gate = s.Gate.Clone()
 	ad.books.Admit(j)
 	j.JobPart = s.JobPart
 	if j.Spec.Service != nil {

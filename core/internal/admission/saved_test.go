@@ -196,7 +196,7 @@ func TestReplicasThatWaitAlikeAreSavedTogether(t *testing.T) {
 	m.Break()
 	j := m.State.Jobs["service"]
 	for range 2 {
-		rep := m.State.Reveal(j.Batches[0])
+		rep := m.State.Reveal(j.Batches()[0])
 		rep.Entries = append(rep.Entries, j.Replicas.At(0).Entries...)
 	}
 	require.Equal(t, was, m.Admission.SaveJobs())
@@ -216,7 +216,7 @@ func TestReplicasThatWaitAlikeAreSavedTogether(t *testing.T) {
 		numbers = append(numbers, s.Number)
 	}
 	require.IsIncreasing(t, numbers, "records and numbers, in one order")
-	require.Len(t, twin.State.Jobs["service"].Batches, 1)
+	require.Len(t, twin.State.Jobs["service"].Batches(), 1)
 }
 
 // tampered changes the first replica.

@@ -83,11 +83,13 @@ func (an *Answers) givenNext() berth.Time {
 // long as it does. Each doubling of those that stand before it counts the same: many of them are
 // served beside each other. Before one with a reservation none is. O(queues).
 func (an *Answers) forecast(rep *record.Replica, position int, earliest berth.Time) berth.Forecast {
-	now := an.state.Now
-	ready, waited := max(0, earliest.Sub(now)), berth.Duration(0)
-	if rep.State == berth.ReplicaPending { // and does not grow
-		waited = now.Sub(rep.PendingSince)
+	from, waited := an.state.Now, berth.Duration(0)
+	if rep.Job.Gate != nil { // until then it does not wait among others
+		from = max(from, rep.Job.Spec.Gates.Begin)
+	} else if rep.State == berth.ReplicaPending { // and does not grow
+		waited = from.Sub(rep.PendingSince)
 	}
+	ready := max(0, earliest.Sub(from))
 	doublings := int64(0)
 	if rep.Reserved == nil && position > 0 {
 		doublings = int64(bits.Len(uint(position)) - 1)
@@ -96,8 +98,8 @@ func (an *Answers) forecast(rep *record.Replica, position int, earliest berth.Ti
 	drain := scaled(length, an.books.AskedMilli(), an.books.Capacities[quota.GPUMilli])
 	return berth.Forecast{
 		Earliest: earliest,
-		Middle:   now.Add(scaled(ready, 2+doublings, 2)).Add(scaled(waited, doublings, 6)).Add(scaled(drain, doublings, 14)),
-		Late:     now.Add(scaled(ready, 16+3*doublings, 4)).Add(scaled(waited, 4+5*doublings, 10)).Add(scaled(drain, 2*doublings, 5)),
+		Middle:   from.Add(scaled(ready, 2+doublings, 2)).Add(scaled(waited, doublings, 6)).Add(scaled(drain, doublings, 14)),
+		Late:     from.Add(scaled(ready, 16+3*doublings, 4)).Add(scaled(waited, 4+5*doublings, 10)).Add(scaled(drain, 2*doublings, 5)),
 	}
 }
 

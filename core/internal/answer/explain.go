@@ -30,7 +30,7 @@ func (an *Answers) Explain(id berth.JobID) (berth.Explanation, error) {
 			out.Positions = an.queuePositions(j.Queue)
 		}
 	}
-	for _, t := range j.Batches {
+	for _, t := range j.Batches() {
 		out.Replicas = append(out.Replicas, an.explainBatch(t, reasons, positions[t.Head.Rep]))
 	}
 	out.Replicas = joinExplanations(out.Replicas)
@@ -105,6 +105,8 @@ func (an *Answers) explainReplica(rep *record.Replica, position int, reasons map
 			Code: berth.ReasonTurn, Text: fmt.Sprintf("it came back to the queue because of %q once more than it may", over.Cause),
 			Remedy: "none: the next pass drops it",
 		}
+	case rep.Job.Gate != nil:
+		out.Reason = an.explainGate(rep)
 	case rep.Retry.Get().ReadyAt != 0:
 		out.Reason = an.explainBackoff(rep)
 	case rep.Entries != nil:

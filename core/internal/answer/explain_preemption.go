@@ -237,6 +237,9 @@ func (an *Answers) StartPlan(rep *record.Replica) berth.StartPlan {
 	switch {
 	case rep.State != berth.ReplicaPending:
 		return berth.StartPlan{Text: fmt.Sprintf("it does not wait: it is %s", rep.State)}
+	case rep.Job.Gate != nil:
+		reason := an.explainGate(rep)
+		return berth.StartPlan{Reason: reason, Text: reason.Text}
 	case rep.Entries == nil:
 		return berth.StartPlan{Text: fmt.Sprintf("it failed, and backs off for another %v whatever is free", rep.Retry.Get().ReadyAt.Sub(an.state.Now))}
 	}

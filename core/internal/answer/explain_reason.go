@@ -164,16 +164,26 @@ func (an *Answers) describeReservation(res *record.Reservation) string {
 	switch {
 	case res.IsNodeSet():
 		return an.describeNodeSet(res)
-	case res.IsAdvance() && res.From <= an.state.Now:
-		return fmt.Sprintf("reservation %s, for another %v", res.Advance.ID, res.Until.Sub(an.state.Now))
 	case res.IsAdvance():
-		return fmt.Sprintf("reservation %s, which begins in %v and lasts %v", res.Advance.ID, res.From.Sub(an.state.Now), res.Until.Sub(res.From))
+		return fmt.Sprintf("reservation %s, ", res.Advance.ID) + an.whenInForce(res)
 	case res.IsMove():
 		return fmt.Sprintf("%s for job %s, which moves there", count(len(res.Nodes), "node"), res.Rep.Job.Spec.ID)
 	case res.IsAwaited():
 		return fmt.Sprintf("%s for job %s, which is expected to start in %v", count(len(res.Nodes), "node"), res.Rep.Job.Spec.ID, max(an.state.ClearFrom(res).Sub(an.state.Now), 0))
 	}
 	return fmt.Sprintf("%s in the exclusive domain of job %s", count(len(res.Nodes), "node"), res.Rep.Job.Spec.ID)
+}
+
+// whenInForce says when a reservation that was made in advance is in force.
+func (an *Answers) whenInForce(res *record.Reservation) string {
+	again := ""
+	if every := res.Advance.Every; every > 0 {
+		again = fmt.Sprintf(", every %v", every)
+	}
+	if res.From <= an.state.Now {
+		return fmt.Sprintf("for another %v", res.Until.Sub(an.state.Now)) + again
+	}
+	return fmt.Sprintf("which begins in %v and lasts %v", res.From.Sub(an.state.Now), res.Until.Sub(res.From)) + again
 }
 
 func noNodes(e *record.Entry, group int) berth.Reason {

@@ -129,7 +129,7 @@ func (an *Answers) reportReplicas(r *berth.FleetReport, needs *needs) {
 	r.Replicas.Binding, r.Replicas.Running = states[berth.ReplicaBinding], states[berth.ReplicaRunning]
 	r.Replicas.Repairing, r.Replicas.Releasing = states[berth.ReplicaRepairing], states[berth.ReplicaReleasing]
 	r.Replicas.Pending = an.state.Replicas - r.Replicas.Binding - r.Replicas.Running - r.Replicas.Repairing - r.Replicas.Releasing
-	r.Waiting.Backoff = an.state.Backoffs
+	r.Waiting.Backoff, r.Waiting.Gated = an.state.Backoffs, an.life.Gated
 	for _, q := range an.books.Queues {
 		if q == nil {
 			continue

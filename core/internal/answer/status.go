@@ -21,7 +21,7 @@ func (an *Answers) Job(id berth.JobID) (berth.JobStatus, bool) {
 	for rep := range j.Replicas.All() {
 		s.Replicas = append(s.Replicas, an.replicaStatus(rep))
 	}
-	for _, t := range j.Batches {
+	for _, t := range j.Batches() {
 		life := t.Life(t.Next)
 		s.Replicas = append(s.Replicas, berth.ReplicaStatus{Replica: t.Next, Alike: t.Len() - 1, Incarnation: life.Incarnation, Since: life.PendingSince})
 	}

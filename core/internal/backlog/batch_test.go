@@ -93,7 +93,7 @@ func TestThoseOfAFreshBatchThatAreSkippedAreFreshNoLonger(t *testing.T) {
 
 	m.Backlog.EndReservation(other.Reserved)
 	require.Empty(t, m.Backlog.Fresh)
-	require.False(t, m.State.Jobs["serves"].Batches[1].Fresh, "nothing is set aside")
+	require.False(t, m.State.Jobs["serves"].Batches()[1].Fresh, "nothing is set aside")
 }
 
 // While one has a plan, the next of its batch bids: for that it becomes a record.

@@ -44,7 +44,7 @@ func (bl *Backlog) CheckWaiting() error {
 func (bl *Backlog) checkWaits(rep *record.Replica) error {
 	want := 0
 	switch {
-	case rep.Retry.Get().ReadyAt != 0:
+	case rep.Retry.Get().ReadyAt != 0 || rep.Job.Gate != nil:
 	case rep.State == berth.ReplicaPending:
 		want = 1
 	case rep.MayGrow():

@@ -32,11 +32,11 @@ func (bl *Backlog) EnsureQueue(i quota.QueueIndex) {
 }
 
 // Await enters a replica into the pending index if it is pending, or if it runs
-// short and has nothing else going on; unless it is backing off or stands there
+// short and has nothing else going on; unless it is backing off, waits at a gate or stands there
 // already.
 func (bl *Backlog) Await(rep *record.Replica) {
 	switch {
-	case rep.Entries != nil || rep.Retry.Get().ReadyAt != 0:
+	case rep.Entries != nil || rep.Retry.Get().ReadyAt != 0 || rep.Job.Gate != nil:
 		return
 	case rep.State == berth.ReplicaPending:
 		s := bl.state.WaitingShape(rep)

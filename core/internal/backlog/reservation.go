@@ -21,7 +21,7 @@ import (
 
 // check refuses a reservation that makes no sense.
 func (bl *Backlog) checkReservation(r *berth.Reservation) *berth.Error {
-	if r.Until <= bl.state.Now {
+	if r.Until <= bl.state.Now && r.Every == 0 {
 		return refusal.Of(berth.ErrInvalid, "until", fmt.Sprintf("%v has passed: it is %v", r.Until, bl.state.Now))
 	}
 	if err := bl.checkReservationQueue(r); err != nil {
@@ -47,6 +47,12 @@ func (bl *Backlog) checkReserved(r *berth.Reservation) *berth.Error {
 	}
 	if r.Until <= r.From {
 		return refusal.Of(berth.ErrInvalid, "until", fmt.Sprintf("%v is not after from, %v", r.Until, r.From))
+	}
+	if err := refusal.Span(r.Every); err != nil {
+		return refusal.In(err, "every")
+	}
+	if r.Every != 0 && r.From.Add(r.Every) <= r.Until {
+		return refusal.Of(berth.ErrInvalid, "every", fmt.Sprintf("%v is not longer than it lasts, from %v until %v", r.Every, r.From, r.Until))
 	}
 	ways := 0
 	for _, used := range []bool{len(r.Nodes) > 0, len(r.Domain) > 0, r.GPUs != 0} {
@@ -103,7 +109,7 @@ func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 	if old == nil && bl.advances() >= bl.state.Config.Limits.Reservations {
 		return refusal.Of(berth.ErrLimit, "reservation", fmt.Sprintf("there are %d reservations, see Limits.Reservations", bl.state.Config.Limits.Reservations))
 	}
-	res := bl.advanceReservation(cloneReservation(&r))
+	res := bl.advanceReservation(values.OccurrenceAt(bl.state.Now, cloneReservation(&r)))
 	if r.GPUs > 0 {
 		nodes, err := bl.pickNodes(&r, old)
 		if err != nil {
@@ -114,6 +120,12 @@ func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 	if !bl.MaySetAside(res.Nodes) {
 		return refusal.Of(berth.ErrLimit, "reservation", fmt.Sprintf("the fleet has %d kinds of node already, with those set aside", limits.MaxKinds))
 	}
+	bl.replaceAdvance(old, res)
+	return nil
+}
+
+// replaceAdvance has an advance reservation take the place of another; nil: there is none.
+func (bl *Backlog) replaceAdvance(old, res *record.Reservation) {
 	if old != nil {
 		bl.EndReservation(old)
 	}
@@ -121,7 +133,19 @@ func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 		bl.EndGangReservationsOn(n) // its former owner plans anew, around this one
 	}
 	bl.AddReservation(res)
-	return nil
+}
+
+// Recur has a reservation that is over come back, if it does: its next occurrence takes its place,
+// on the same nodes. No other need exist, as a job that is kept off until one begins is kept off
+// those after it.
+func (bl *Backlog) Recur(res *record.Reservation) bool {
+	if !res.IsAdvance() || res.Advance.Every == 0 {
+		return false
+	}
+	next := bl.advanceReservation(values.OccurrenceAt(bl.state.Now, *res.Advance))
+	next.Nodes = slices.Clone(res.Nodes)
+	bl.replaceAdvance(res, next)
+	return true
 }
 
 // ReservationRemoved gives the nodes of an advance reservation back, whether or not it has begun.

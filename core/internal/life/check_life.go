@@ -69,6 +69,52 @@ func (l *Life) CheckLife() error {
 	)
 }
 
+// CheckGates checks that jobs at gates stand where what opens these finds them.
+func (l *Life) CheckGates() error {
+	gated, awaited := 0, 0
+	open, known := map[*record.Array]int{}, map[*record.Array]int{}
+	var arrays []*record.Array
+	if err := l.state.EachReplica(func(rep *record.Replica) error {
+		j := rep.Job
+		a := l.state.ArrayOf(j)
+		_, some := j.ArrayName()
+		if known[a]++; a != nil && known[a] == 1 {
+			arrays = append(arrays, a)
+		}
+		switch {
+		case some != (a != nil) || some && j.Spec.Gates.Array.Width != a.Width:
+			return fmt.Errorf("its array is not known, or of another width")
+		case j.Gate == nil:
+			open[a]++
+			return nil
+		case j.Spec.Gates == nil || rep.State != berth.ReplicaPending || rep.Incarnation != 0 || a == nil && j.Gate.IsReady():
+			return fmt.Errorf("it is at a gate, and has none, or was past it")
+		case a != nil && a.Ready.Has(j) != j.Gate.IsReady():
+			return fmt.Errorf("it is ready: %v, and not so in its array", j.Gate.IsReady())
+		}
+		gated++
+		awaited += len(j.Gate.Awaits)
+		for _, id := range j.Gate.Awaits {
+			if l.state.Jobs[id] == nil || !l.state.Followers.Has(record.Follower{Of: id, Job: j}) {
+				return fmt.Errorf("it awaits the end of job %s, which does not know of it", id)
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, a := range arrays {
+		if a.Open != open[a] || a.Jobs != known[a] || a.Ready.Len() > 0 && a.Open < a.Width {
+			return fmt.Errorf("an array has %d jobs with slots, counted %d, of %d, and %d are ready", open[a], a.Open, a.Width, a.Ready.Len())
+		}
+	}
+	return state.Agree(
+		state.Tally{What: "jobs at gates", Is: l.Gated, Expected: gated},
+		state.Tally{What: "arrays", Is: len(l.state.Arrays), Expected: len(arrays)},
+		state.Tally{What: "followers", Is: l.state.Followers.Len(), Expected: awaited},
+	)
+}
+
 // CheckVictims checks what goes with replicas that are on their way out, in whole or in part.
 func (l *Life) CheckVictims() error {
 	leaving := 0

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/backlog"
 	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/meter"
+	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
 )
 
@@ -26,6 +27,9 @@ import (
 //     that, while the rest of it is being stopped.
 //  6. A gang that runs and may not for ever has an instant at which that is looked at, unless it
 //     was asked for its last checkpoint: then the request is out until its end, at the latest.
+//  7. A job at a gate has never run, waits in no bucket, and stands where what opens the gate finds
+//     it. No array has both a free slot and a job that is ready, and those with a slot are its jobs
+//     without a gate.
 type Life struct {
 	agenda  *agenda.Agenda
 	state   *state.State
@@ -37,6 +41,12 @@ type Life struct {
 	States [berth.ReplicaReleasing + 1]int
 	// Stretching counts the replicas that run and may have more than their minimum.
 	Stretching int
+	// Gated counts the jobs at gates.
+	Gated int
+	// Since gates were last settled, mayFill have got a free slot or a job that is ready for one,
+	// and ready are jobs of no array that have nothing left to wait for.
+	mayFill []*record.Array
+	ready   []*record.Job
 	// evictions of the whole fleet.
 	evictions meter.Meter
 }

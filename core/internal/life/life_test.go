@@ -246,7 +246,7 @@ func TestAJobThatIsForgottenLeavesItsHighestIncarnation(t *testing.T) {
 	spec.Service = &berth.Service{Replicas: 3}
 	rep := m.Wait(spec)
 	require.EqualValues(t, 3, rep.Job.Live)
-	batch := rep.Job.Batches[0]
+	batch := rep.Job.Batches()[0]
 	batch.Incarnation = 7
 	m.Life.ForgetBatch(batch, 1)
 	require.EqualValues(t, 1, rep.Job.Live)

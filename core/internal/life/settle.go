@@ -277,6 +277,10 @@ func (l *Life) PendBatch(rep *record.Replica, behind int) {
 // Pend has a replica that is Pending wait as of now.
 func (l *Life) Pend(rep *record.Replica) {
 	rep.PendingSince = l.state.Now
+	if rep.Job.Gate != nil {
+		l.enterGate(rep.Job)
+		return
+	}
 	if at, limited := rep.DropAt(); limited {
 		l.state.SetTimer(record.Timer{At: at, Kind: record.TimerGang, Rep: rep})
 	}
@@ -317,6 +321,9 @@ func (l *Life) Forget(rep *record.Replica) {
 	l.backlog.EndMove(rep)
 	l.LeavePending(rep)
 	j := rep.Job
+	if j.Spec.Service == nil {
+		l.endAtGates(j)
+	}
 	j.Former = max(j.Former, rep.Incarnation)
 	l.States[rep.State]--
 	rep.Become(record.ReplicaEnded)

@@ -50,7 +50,7 @@ func (t *Batch) Like(number int) *Replica {
 
 // BatchOf is the batch that has a number; nil: none has. O(log batches).
 func (j *Job) BatchOf(number int) *Batch {
-	at, found := slices.BinarySearchFunc(j.Batches, number, func(t *Batch, number int) int {
+	at, found := slices.BinarySearchFunc(j.Batches(), number, func(t *Batch, number int) int {
 		if t.Next <= number && number < t.End {
 			return 0
 		}
@@ -59,7 +59,7 @@ func (j *Job) BatchOf(number int) *Batch {
 	if !found {
 		return nil
 	}
-	return j.Batches[at]
+	return j.Batches()[at]
 }
 
 // Replica is the replica with a number, or what it would be if it were a record; nil: the job has
@@ -77,7 +77,7 @@ func (j *Job) Replica(number int) *Replica {
 // Vacancies appends the lowest numbers that are not in use to a list, as ranges from a number to
 // another that is outside. O(records + batches).
 func (j *Job) Vacancies(ranges [][2]int, many int) [][2]int {
-	batches := j.Batches
+	batches := j.Batches()
 	for number := 0; many > 0; {
 		switch {
 		case j.Replicas.At(number) != nil:

@@ -32,6 +32,8 @@ const (
 	TimerLending
 	// TimerIdle: the replica is to be warned, or was idle for too long.
 	TimerIdle
+	// TimerGate: the begin time of the replica's job has come, or its gate can never open.
+	TimerGate
 	// TimerRepartition: an order about a GPU expires.
 	TimerRepartition
 )

@@ -79,15 +79,31 @@ type Job struct {
 	Spec     spec.Job
 	Pattern  *Pattern
 	Replicas roster.Roster[Replica] // those that are in no batch
-	Batches  []*Batch               // by number
+	batches  *[]*Batch              // by number; nil: none, as few jobs have any
 	Queue    quota.QueueIndex
 	Live     int32 // replicas, those in batches too
+	Gate     *Gate // nil: it is open
 	JobPart
 }
 
 // NewJob is a record of a job of a pattern, in a queue. It shares no memory with the description.
 func NewJob(j *berth.Job, p *Pattern, q quota.QueueIndex) *Job {
 	return &Job{Spec: spec.JobOf(j, &p.Asked), Pattern: p, Queue: q}
+}
+
+// Batches are those of a job, by number.
+func (j *Job) Batches() []*Batch {
+	if j.batches == nil {
+		return nil
+	}
+	return *j.batches
+}
+
+// SetBatches changes which batches a job has.
+func (j *Job) SetBatches(list []*Batch) {
+	if j.batches = nil; len(list) > 0 {
+		j.batches = &list
+	}
 }
 
 // Length is how long each replica is expected to run; 0: as the policy assumes. It does not count

@@ -189,6 +189,8 @@ type StartPart struct {
 type JobPart struct {
 	// Cancelled: every replica is on its way out.
 	Cancelled bool `json:"cancelled,omitempty"`
+	// Completed: it was told that the job finished, and did not fail.
+	Completed bool `json:"completed,omitempty"`
 	// Former is the highest incarnation of the replicas that are forgotten. Those
 	// that come go on from there, because they may get the number of one that went.
 	Former berth.Incarnation `json:"former,omitempty"`

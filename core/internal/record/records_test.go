@@ -51,7 +51,7 @@ var recordRules = []recordRule{
 	},
 	{
 		record: Job{}, saved: SavedJob{},
-		as: map[string]string{"Spec": "Job", "Replicas": "Replicas", "Batches": "Replicas"},
+		as: map[string]string{"Spec": "Job", "Replicas": "Replicas", "batches": "Replicas", "Gate": "Gate"},
 		derived: map[string]string{
 			"Queue":   "from its name in the description",
 			"Pattern": "interned from the description",

@@ -268,7 +268,7 @@ func (rep *Replica) DropAt() (berth.Time, bool) {
 		return rep.PendingSince, true
 	}
 	timeout := rep.Job.Spec.GangTimeout
-	return rep.PendingSince.Add(timeout), timeout > 0
+	return rep.PendingSince.Add(timeout), timeout > 0 && rep.Job.Gate == nil
 }
 
 // RunsUntil is the instant at which a replica that runs has run for as long as it may.
@@ -443,7 +443,7 @@ func (rep *Replica) MayArrive() bool {
 	case berth.ReplicaReleasing:
 		return !rep.Release.Get().Gone
 	}
-	return rep.State == berth.ReplicaPending && rep.Entries == nil
+	return rep.State == berth.ReplicaPending && rep.Entries == nil && rep.Job.Gate == nil
 }
 
 // MayGrow reports whether a running replica has nothing else going on, so that

@@ -59,6 +59,7 @@ type SavedGPUHold struct {
 type SavedJob struct {
 	Job berth.Job `json:"job"`
 	JobPart
+	Gate     *Gate          `json:"gate,omitempty"`
 	Replicas []SavedReplica `json:"replicas"`
 }
 

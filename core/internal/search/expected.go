@@ -6,6 +6,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/gpus"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 )
 
@@ -24,6 +25,9 @@ func (se *Search) ExpectedStart(rep *record.Replica, s *record.Shape, grows bool
 	se.backlog.Earmark(false)
 	if at == agenda.Never {
 		return at
+	}
+	if gates := rep.Job.Spec.Gates; gates != nil && rep.Job.Gate != nil {
+		at = max(at, gates.Begin)
 	}
 	return max(at, rep.Retry.Get().ReadyAt)
 }
@@ -63,7 +67,9 @@ func (se *Search) ExpectedReshape(e *record.Entry) berth.Time {
 
 // fitsFrom is ExpectedStart with what is earmarked for others charged.
 func (se *Search) fitsFrom(rep *record.Replica, s *record.Shape, grows bool) berth.Time {
-	over := func(res *record.Reservation, at berth.Time) bool { return se.overBy(res) <= at }
+	over := func(res *record.Reservation, at berth.Time) bool {
+		return se.overBy(res) <= at && se.leavesBeforeNext(res, rep, at)
+	}
 	ask := func(at berth.Time) *gang.Request {
 		end := se.state.EndIfStarted(rep, at)
 		if grows {
@@ -75,7 +81,7 @@ func (se *Search) fitsFrom(rep *record.Replica, s *record.Shape, grows bool) ber
 	}
 	end := se.state.EndIfPlaced(rep)
 	p := planner{search: se, charged: rep, shape: s, at: ask, widest: se.state.Widen(s.Spec.Groups, &s.Minimum, func(res *record.Reservation) bool {
-		return se.backlog.Admits(res, rep, end) || over(res, agenda.Never-1)
+		return se.backlog.Admits(res, rep, end) || se.overBy(res) < agenda.Never && se.leavesBeforeNext(res, rep, res.Until)
 	})}
 	for _, res := range se.backlog.Reservations {
 		if at := se.overBy(res); at > se.state.Now && at != agenda.Never && !res.IsExclusive() && res.Rep != rep { // those end with their gang
@@ -83,6 +89,16 @@ func (se *Search) fitsFrom(rep *record.Replica, s *record.Shape, grows bool) ber
 		}
 	}
 	return p.first()
+}
+
+// leavesBeforeNext reports whether a replica that starts at an instant, when a reservation is over,
+// is expected to end before the next occurrence of that, if it comes back.
+func (se *Search) leavesBeforeNext(res *record.Reservation, rep *record.Replica, at berth.Time) bool {
+	if !res.IsAdvance() || res.Advance.Every == 0 {
+		return true
+	}
+	next := values.OccurrenceAt(at, *res.Advance)
+	return se.state.EndAsTold(rep, se.state.EndIfStarted(rep, at)) <= next.From
 }
 
 // overBy is when the nodes of a reservation are expected to be nobody's any more: of one made in

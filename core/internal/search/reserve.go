@@ -393,6 +393,8 @@ func (se *Search) EndReservations() {
 				se.FailBid(res.Rep)
 			}
 		}
-		se.backlog.EndReservation(res)
+		if !se.backlog.Recur(res) {
+			se.backlog.EndReservation(res)
+		}
 	}
 }

@@ -6,6 +6,7 @@
 package spec
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -29,6 +30,23 @@ type Job struct {
 	Checkpoint      berth.Checkpoint
 	GangTimeout     berth.Duration
 	Lend            *berth.Lend
+	Gates           *Gates
+}
+
+// Gates are what a job waits for before it has its place in the order of service: see
+// berth.Dependency.
+type Gates struct {
+	Begin berth.Time
+	After []berth.Dependency
+	Array *berth.Array
+}
+
+// gatesOf are those of a job; nil: it has none. They share no memory with the job.
+func gatesOf(j *berth.Job) *Gates {
+	if j.Begin == 0 && len(j.After) == 0 && j.Array == nil {
+		return nil
+	}
+	return &Gates{Begin: j.Begin, After: slices.Clone(j.After), Array: values.Copied(j.Array)}
 }
 
 // Asked is what jobs ask for.
@@ -69,17 +87,18 @@ func JobOf(j *berth.Job, asked *Asked) Job {
 	return Job{
 		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority, Asked: asked, Service: values.Copied(j.Service),
 		MinRuntime: j.MinRuntime, MaxRuntime: j.MaxRuntime, ExpectedRuntime: j.ExpectedRuntime, Program: j.Program, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
-		Lend: values.Copied(j.Lend),
+		Lend: values.Copied(j.Lend), Gates: gatesOf(j),
 	}
 }
 
 // Full is the job in the words of the contract. It shares memory with what the core keeps.
 func (j *Job) Full() berth.Job {
+	gates := cmp.Or(j.Gates, &Gates{})
 	return berth.Job{
 		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority,
 		Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels, NonPreemptible: j.NonPreemptible, Service: j.Service,
 		MinRuntime: j.MinRuntime, MaxRuntime: j.MaxRuntime, ExpectedRuntime: j.ExpectedRuntime, Program: j.Program, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
-		MaxRequeues: j.MaxRequeues, Lend: j.Lend,
+		MaxRequeues: j.MaxRequeues, Lend: j.Lend, Begin: gates.Begin, After: gates.After, Array: gates.Array,
 	}
 }
 

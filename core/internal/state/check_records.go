@@ -56,7 +56,7 @@ func (st *State) CheckJobs() error {
 			live++
 		}
 		end := 0
-		for _, t := range j.Batches {
+		for _, t := range j.Batches() {
 			if t.Job != j || t.Next < end || t.End <= t.Next || j.Replicas.First(t.Next, t.End) < t.End {
 				return fmt.Errorf("job %s: the batch %d..%d is empty, out of order, or has records", id, t.Next, t.End-1)
 			}

@@ -24,6 +24,7 @@ func (st *State) Admit(j *record.Job) {
 	j.Pattern.Users++
 	j.Shape().Users++
 	st.Totals.JobsAdmitted++
+	st.countInArray(j, 1)
 }
 
 // shapeOfPattern is the shape of the gang of a job, the first of its pattern: the one that the
@@ -123,8 +124,8 @@ func (st *State) addReplica(j *record.Job, life record.LifePart) *record.Replica
 func (st *State) NewBatch(head *record.Replica, many int) {
 	j, next := head.Job, head.Number+1
 	t := &record.Batch{Job: j, Next: next, End: next + many, Created: head.Created, Incarnation: head.Incarnation}
-	at, _ := slices.BinarySearchFunc(j.Batches, next, func(t *record.Batch, next int) int { return cmp.Compare(t.Next, next) })
-	j.Batches = slices.Insert(j.Batches, at, t)
+	at, _ := slices.BinarySearchFunc(j.Batches(), next, func(t *record.Batch, next int) int { return cmp.Compare(t.Next, next) })
+	j.SetBatches(slices.Insert(j.Batches(), at, t))
 	j.Live += int32(many)
 	st.Replicas += many
 }
@@ -150,8 +151,8 @@ func (st *State) SplitBatch(t *record.Batch, many int) *record.Batch {
 	rest := *t
 	t.End = t.Next + many
 	rest.Next = t.End
-	at := slices.Index(t.Job.Batches, t)
-	t.Job.Batches = slices.Insert(t.Job.Batches, at+1, &rest)
+	at := slices.Index(t.Job.Batches(), t)
+	t.Job.SetBatches(slices.Insert(t.Job.Batches(), at+1, &rest))
 	return &rest
 }
 
@@ -164,7 +165,7 @@ func (st *State) forgetIn(t *record.Batch, many int) {
 // dropEmpty forgets a batch that has nobody left.
 func (st *State) dropEmpty(t *record.Batch) {
 	if t.Len() == 0 {
-		t.Job.Batches = slices.DeleteFunc(t.Job.Batches, func(u *record.Batch) bool { return u == t })
+		t.Job.SetBatches(slices.DeleteFunc(t.Job.Batches(), func(u *record.Batch) bool { return u == t }))
 	}
 }
 
@@ -180,6 +181,7 @@ func (st *State) RemoveReplica(rep *record.Replica) {
 // Dismiss forgets a job without replicas.
 func (st *State) Dismiss(j *record.Job) {
 	delete(st.Jobs, j.Spec.ID)
+	st.countInArray(j, -1)
 	if j.Pattern.Users--; j.Pattern.Users == 0 {
 		delete(st.Patterns, j.Pattern.Key)
 		if !slices.Contains(st.forgotten[:], j.Pattern) {

@@ -254,12 +254,12 @@ func (st *State) Kinds(g *berth.Group, classes []topology.NodeClass) []int32 {
 	return kinds
 }
 
-// maxTiers is how many rates of NICs are told apart for one gang, each of which takes a search; those
-// below count as one.
+// maxTiers is how many rates of NICs are told apart for one gang, each of which takes a search;
+// those below count as one.
 const maxTiers = 4
 
-// tiers numbers what the NICs of some classes carry, the most first, for a group of a gang that needs
-// several nodes: such a gang runs at the pace of the slowest. Nil: there is nothing to choose.
+// tiers numbers what the NICs of some classes carry, the most first, for a group of a gang that
+// needs several nodes: such a gang runs at the pace of the slowest. Nil: there is nothing to choose.
 func (st *State) tiers(groups []berth.Group, g *berth.Group, classes []topology.NodeClass) []int32 {
 	if g.Claim.GPUs == 0 || len(classes) < 2 {
 		return nil
@@ -270,7 +270,7 @@ func (st *State) tiers(groups []berth.Group, g *berth.Group, classes []topology.
 	}
 	rates := make([]int64, 0, len(classes))
 	for _, class := range classes {
-		key := &st.Classes.List[class].Key
+		key := st.Classes.List[class].Key
 		most = max(most, key.GPUs)
 		if !slices.Contains(rates, key.Mbit) {
 			rates = append(rates, key.Mbit)

@@ -47,6 +47,7 @@ func CloneJob(j *berth.Job) berth.Job {
 	c := *j
 	c.Groups, c.Topology = CloneGroups(j.Groups), CloneTopology(j.Topology)
 	c.SameLabels, c.MaxRequeues = slices.Clone(j.SameLabels), slices.Clone(j.MaxRequeues)
+	c.After, c.Array = slices.Clone(j.After), Copied(j.Array)
 	c.Service, c.Lend = Copied(j.Service), Copied(j.Lend)
 	return c
 }

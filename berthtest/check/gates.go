@@ -1,0 +1,147 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+// This file is what keeps jobs from being tried at all: begin times, the ends of other jobs, and
+// the widths of arrays. It looks at all jobs each time, and keeps no index of them.
+
+// A gate is what a job waits for yet.
+type gate struct {
+	// begun: its begin time has come. left are the jobs that have not ended, with what counts as an
+	// end. broken: one of them did not complete, and had to.
+	begun  bool
+	left   map[berth.JobID]berth.DependencyKind
+	broken bool
+}
+
+// gateOf is the gate of a job that has just come; nil: nothing keeps it.
+func (c *Checker) gateOf(j *job) (*gate, error) {
+	spec := &j.spec
+	if spec.Begin == 0 && len(spec.After) == 0 && spec.Array == nil {
+		return nil, nil
+	}
+	if spec.Service != nil {
+		return nil, broken(PromiseGates, "service %s was accepted with a begin time, jobs to follow or an array", spec.ID)
+	}
+	g := &gate{begun: spec.Begin <= c.now, left: map[berth.JobID]berth.DependencyKind{}}
+	for _, d := range spec.After {
+		if before := c.jobs[d.Job]; before == nil || before == j || before.spec.Service != nil {
+			return nil, broken(PromiseGates, "job %s was accepted, which follows job %s: that is not known, or a service", spec.ID, d.Job)
+		}
+		g.left[d.Job] = d.Kind
+	}
+	return g, nil
+}
+
+// sameArray reports whether two jobs are of one array.
+func sameArray(a, b *job) bool {
+	return a.spec.Array != nil && b.spec.Array != nil && a.queue == b.queue && a.spec.Array.Name == b.spec.Array.Name
+}
+
+// slotFree reports whether a job may start beside those of its array that have slots.
+func (c *Checker) slotFree(j *job) bool {
+	if j.spec.Array == nil {
+		return true
+	}
+	taken := 0
+	for _, other := range c.jobs {
+		if other.gate == nil && sameArray(other, j) {
+			taken++
+		}
+	}
+	return taken < j.spec.Array.Width
+}
+
+// oneWidth: the jobs of an array that are known have one width.
+func (c *Checker) oneWidth(j *job) error {
+	for _, other := range c.jobs {
+		if sameArray(other, j) && other.spec.Array.Width != j.spec.Array.Width {
+			return broken(PromiseGates, "job %s was accepted with a width of %d, and job %s of its array has one of %d", j.spec.ID, j.spec.Array.Width, other.spec.ID, other.spec.Array.Width)
+		}
+	}
+	return nil
+}
+
+// beginTimes notes whose begin time has come.
+func (c *Checker) beginTimes() {
+	for _, j := range c.jobs {
+		if j.gate != nil && !j.gate.begun && j.spec.Begin <= c.now {
+			j.gate.begun = true
+			c.saw("a begin time came")
+		}
+	}
+}
+
+// endForOthers notes at the gates of others that a job has ended.
+func (c *Checker) endForOthers(ended *job) {
+	for _, j := range c.jobs {
+		if j.gate == nil {
+			continue
+		}
+		kind, follows := j.gate.left[ended.spec.ID]
+		switch delete(j.gate.left, ended.spec.ID); {
+		case !follows:
+		case ended.completed:
+			c.saw("followed a job that completed")
+		case kind == berth.DependencyAny:
+			c.saw("followed a job that did not complete")
+		default:
+			j.gate.broken = true
+		}
+	}
+}
+
+// openGates has the jobs wait from now on that have nothing to wait for before: where an array
+// has fewer slots than jobs that are ready, those of the highest rank.
+func (c *Checker) openGates() {
+	var ready []*replica
+	for _, j := range c.jobs {
+		if g := j.gate; g != nil && g.begun && len(g.left) == 0 && !g.broken {
+			ready = append(ready, j.replicas[0])
+		}
+	}
+	turn := func(rep *replica) berth.Time { return rep.created.Add(rep.job.later) }
+	slices.SortFunc(ready, func(a, b *replica) int {
+		return cmp.Or(compareRank(b, a), cmp.Compare(turn(a), turn(b)), byName(a, b))
+	})
+	for _, rep := range ready {
+		if !c.slotFree(rep.job) {
+			c.saw("kept back by the width of an array")
+			continue
+		}
+		rep.job.gate = nil
+		rep.created = c.now
+		c.pend(rep, false)
+	}
+}
+
+// noneBroken: what can never start is dropped by the next pass.
+func (c *Checker) noneBroken() error {
+	for rep := range c.replicas() {
+		if g := rep.job.gate; g != nil && g.broken {
+			return broken(PromiseGates, "%s follows a job that did not complete, and was not dropped", rep)
+		}
+	}
+	return nil
+}
+
+// dropBroken: a job is dropped for what it follows if that ended, and did not complete.
+func dropBroken(rep *replica, d berth.Drop) error {
+	if g := rep.job.gate; g == nil || !g.broken {
+		return broken(PromiseGates, "order %d drops %s for a job that it follows, and none of these ended otherwise than it may", d.ID, rep)
+	}
+	return nil
+}
+
+// atGate: nothing is started that waits at a gate.
+func atGate(rep *replica, b berth.Bind) error {
+	if rep.job.gate != nil {
+		return broken(PromiseGates, "order %d starts %s, whose begin time, predecessors or array keep it", b.ID, rep)
+	}
+	return nil
+}

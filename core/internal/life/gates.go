@@ -1,0 +1,113 @@
+package life
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+)
+
+// enterGate enters a job where what opens its gate finds it. O(After x log jobs).
+func (l *Life) enterGate(j *record.Job) {
+	l.Gated++
+	if t, some := j.GateTimer(); some {
+		l.state.SetTimer(t)
+	}
+	for _, id := range j.Gate.Awaits {
+		l.state.Follow(id, j)
+	}
+	if !j.Gate.IsReady() {
+		return
+	}
+	if a := l.state.ArrayOf(j); a != nil {
+		a.Ready.ReplaceOrInsert(j)
+		l.mayFill = append(l.mayFill, a)
+	} else {
+		l.ready = append(l.ready, j)
+	}
+}
+
+// leaveGate undoes enterGate.
+func (l *Life) leaveGate(j *record.Job) {
+	l.Gated--
+	if t, some := j.GateTimer(); some {
+		l.state.StopTimer(t)
+	}
+	for _, id := range j.Gate.Awaits {
+		l.state.Unfollow(id, j)
+	}
+	if a := l.state.ArrayOf(j); a != nil {
+		a.Ready.Delete(j)
+	}
+}
+
+// SkipGate has a job that no gate keeps take its slot.
+func (l *Life) SkipGate(j *record.Job) {
+	j.Gate = nil
+	if a := l.state.ArrayOf(j); a != nil {
+		a.Open++
+	}
+}
+
+// NoteArrival notes that a job is about to wait. A queue in which nothing waited has a larger share
+// now, and others a smaller one. One with jobs that wait has its whole share already, as a rule; to
+// compute that at each submission would cost too much.
+func (l *Life) NoteArrival(j *record.Job) {
+	if l.books.Queues[j.Queue].WaitingMilli == 0 {
+		l.agenda.Reshare(l.state.Now)
+	}
+}
+
+// GateDue handles the timer of a gate. If it can never open, it says why.
+func (l *Life) GateDue(j *record.Job) (why string, broken bool) {
+	if id := j.Gate.Broken; id != "" {
+		return fmt.Sprintf("job %s ended, and did not complete", id), true
+	}
+	l.changeGate(j, func() { j.Gate.Begun = true })
+	return "", false
+}
+
+func (l *Life) changeGate(j *record.Job, change func()) {
+	l.leaveGate(j)
+	change()
+	l.enterGate(j)
+}
+
+// endAtGates tells the gates of others of the end of a job: its followers, and the next of its
+// array. O(followers x log jobs).
+func (l *Life) endAtGates(j *record.Job) {
+	if j.Gate != nil {
+		l.leaveGate(j)
+	} else if a := l.state.ArrayOf(j); a != nil {
+		a.Open--
+		l.mayFill = append(l.mayFill, a)
+	}
+	for _, f := range l.state.FollowersOf(j.Spec.ID) {
+		l.changeGate(f, func() { l.endAwaited(f, j) })
+	}
+}
+
+// endAwaited notes at the gate of a follower that a job has ended.
+func (l *Life) endAwaited(f, j *record.Job) {
+	is := func(d berth.Dependency) bool { return d.Job == j.Spec.ID }
+	after := f.Spec.Gates.After[slices.IndexFunc(f.Spec.Gates.After, is)]
+	if j.Completed || after.Kind == berth.DependencyAny {
+		f.Gate.Awaits = slices.DeleteFunc(f.Gate.Awaits, func(id berth.JobID) bool { return id == j.Spec.ID })
+	} else {
+		f.Gate.Awaits, f.Gate.Broken, f.Gate.BrokenAt = nil, j.Spec.ID, l.state.Now
+	}
+}
+
+// RestoreGates enters jobs where what opens their gates finds them.
+func (l *Life) RestoreGates(jobs []record.SavedJob) {
+	for i := range jobs {
+		j := l.state.Jobs[jobs[i].Job.ID]
+		if j.Gate != nil {
+			l.enterGate(j)
+		} else {
+			l.SkipGate(j)
+		}
+	}
+	l.mayFill, l.ready = nil, nil // what could open was refused
+}

@@ -1,0 +1,85 @@
+package life_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/roomtest"
+)
+
+// atGate has a job of an array of one wait at its gate, which has begun unless it begins later.
+func atGate(m *roomtest.Machine, id berth.JobID, change func(*berth.Job)) *record.Replica {
+	spec := roomtest.Job(id, "a", 1, 1)
+	change(&spec)
+	j, err := m.Admission.NewJob(&spec)
+	m.NoRefusal(err)
+	j.Gate, err = m.State.NewGate(j)
+	m.NoRefusal(err)
+	m.Books.Admit(j)
+	rep := m.State.NewReplicaAt(j, 0)
+	m.Life.Pend(rep)
+	m.Life.SettleGates()
+	return rep
+}
+
+// Invariant 7: a slot is one job's until the job is forgotten, and goes to the highest rank then.
+func TestASlotGoesToTheHighestRank(t *testing.T) {
+	m := machine(t)
+	of := func(priority int32) func(*berth.Job) {
+		return func(j *berth.Job) { j.Priority, j.Array = priority, &berth.Array{Name: "sweep", Width: 1} }
+	}
+	first, low, high := atGate(m, "first", of(0)), atGate(m, "low", of(1)), atGate(m, "the high", of(2))
+	require.Nil(t, first.Job.Gate)
+	require.NotNil(t, first.Entries)
+	require.Equal(t, 2, m.Life.Gated)
+	m.Life.Forget(first)
+	require.Equal(t, 2, m.Life.Gated, "gates open together")
+	m.Life.SettleGates()
+	require.Nil(t, high.Job.Gate)
+	require.NotNil(t, low.Job.Gate)
+	require.Nil(t, low.Entries)
+	m.Life.Forget(low) // its end frees no slot
+	m.Life.SettleGates()
+	m.Life.Forget(high)
+	require.Zero(t, m.Life.Gated)
+	require.Empty(t, m.State.Arrays)
+}
+
+// Invariant 7: each predecessor is awaited, and one that does not complete breaks the gate.
+func TestAGateBreaksForGood(t *testing.T) {
+	m := machine(t)
+	a, b := m.Wait(roomtest.Job("a", "a", 1, 1)), m.Wait(roomtest.Job("b", "a", 1, 1))
+	after := []berth.Dependency{{Job: "a", Kind: berth.DependencyAny}, {Job: "b"}}
+	rep := atGate(m, "c", func(j *berth.Job) { j.After = after })
+	require.Equal(t, []berth.JobID{"a", "b"}, rep.Job.Gate.Awaits)
+	m.Life.Forget(a)
+	require.Equal(t, []berth.JobID{"b"}, rep.Job.Gate.Awaits)
+	m.Life.Forget(b)
+	require.Equal(t, berth.JobID("b"), rep.Job.Gate.Broken)
+	timer, due := m.State.DueTimer()
+	require.True(t, due)
+	require.Equal(t, record.TimerGate, timer.Kind)
+	why, broken := m.Life.GateDue(rep.Job)
+	require.True(t, broken)
+	require.Equal(t, "job b ended, and did not complete", why)
+	m.State.SetTimer(timer)
+}
+
+// A begin time comes, and the job waits as if it had been submitted then.
+func TestAJobCountsFromItsBeginTime(t *testing.T) {
+	m := machine(t)
+	rep := atGate(m, "later", func(j *berth.Job) { j.Begin = m.State.Now.Add(berth.Hour) })
+	require.Nil(t, rep.Entries)
+	m.Later(berth.Hour)
+	timer, due := m.State.DueTimer()
+	require.True(t, due)
+	_, broken := m.Life.GateDue(timer.Rep.Job)
+	require.False(t, broken)
+	m.Life.SettleGates()
+	require.NotNil(t, rep.Entries)
+	require.Equal(t, m.State.Now, rep.Created)
+	require.Equal(t, m.State.Now, rep.PendingSince)
+}

@@ -1,0 +1,113 @@
+package record
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/google/btree"
+
+	"github.com/berth-sched/berth"
+)
+
+// A Gate keeps the replica of a job that waits out of the backlog until the job may start: what
+// stands in no index of what waits costs no pass anything. The law: a job j is in the backlog only
+// once
+//
+//	now >= begin(j)  and  each p in after(j) has ended as j asks  and  open(array(j)) < width(j)
+//
+// held in turn at some instants since it came, the last of them when it took its slot: for good, as
+// time goes on, what ended stays so, and the slot is kept. So a gate that is open needs no record,
+// and a job has none then (scripts 420 to 429).
+//
+// Rejected: a state of replicas of its own, as each table of states and each reader of reports
+// would have to know it for what is pending anyway; a gate that is asked again at each start, as
+// then a job that was evicted would wait for a slot of its array that another took.
+type Gate struct {
+	// Begun: the begin time has come, or there is none.
+	Begun bool `json:"begun,omitempty"`
+	// Awaits are the jobs of After that have not ended, in that order.
+	Awaits []berth.JobID `json:"awaits,omitempty"`
+	// Broken is one that had to complete and did not, as was known at BrokenAt: the next pass drops
+	// the job, which awaits no other then. Empty: there is none.
+	Broken   berth.JobID `json:"broken,omitempty"`
+	BrokenAt berth.Time  `json:"brokenAt,omitempty"`
+}
+
+// Clone is a copy that shares no memory; nil of nil.
+func (g *Gate) Clone() *Gate {
+	if g == nil {
+		return nil
+	}
+	c := *g
+	c.Awaits = slices.Clone(g.Awaits)
+	return &c
+}
+
+// IsReady reports whether a slot of the array is all that may be left.
+func (g *Gate) IsReady() bool { return g.Begun && len(g.Awaits) == 0 && g.Broken == "" }
+
+// GateTimer is when a pass has to look at the gate of a job; false: when another job ends.
+func (j *Job) GateTimer() (Timer, bool) {
+	t := Timer{Kind: TimerGate, Rep: j.Replicas.At(0)}
+	switch g := j.Gate; {
+	case g == nil:
+		return t, false
+	case g.Broken != "":
+		t.At = g.BrokenAt
+	case !g.Begun:
+		t.At = j.Spec.Gates.Begin
+	default:
+		return t, false
+	}
+	return t, true
+}
+
+// A Follower is a job that awaits the end of another.
+type Follower struct {
+	Of  berth.JobID
+	Job *Job
+}
+
+// Less orders followers by the job that they await, and then by their own ID. A follower that is
+// no job comes first.
+func (f Follower) Less(g Follower) bool {
+	switch {
+	case f.Of != g.Of:
+		return f.Of < g.Of
+	case f.Job == nil || g.Job == nil:
+		return f.Job == nil && g.Job != nil
+	}
+	return f.Job.Spec.ID < g.Job.Spec.ID
+}
+
+// An ArrayName names an array.
+type ArrayName struct {
+	Queue berth.QueueID
+	Name  string
+}
+
+// An Array is the jobs of an array that are known.
+type Array struct {
+	Width int
+	// Jobs counts them, Open those with a slot.
+	Jobs, Open int
+	// Ready are those that wait for a slot alone, in the order in which they get it.
+	Ready *btree.BTreeG[*Job]
+}
+
+// NewArray has no jobs yet.
+func NewArray(width int) *Array { return &Array{Width: width, Ready: btree.NewG(16, lessReady)} }
+
+// lessReady orders jobs by rank, turn and ID.
+func lessReady(a, b *Job) bool {
+	x, y := a.Replicas.At(0), b.Replicas.At(0)
+	return cmp.Or(CompareRank(y, x), cmp.Compare(x.Turn(), y.Turn()), cmp.Compare(a.Spec.ID, b.Spec.ID)) < 0
+}
+
+// ArrayName is the name of the array of a job; false: it is of none.
+func (j *Job) ArrayName() (ArrayName, bool) {
+	if j.Spec.Gates == nil || j.Spec.Gates.Array == nil {
+		return ArrayName{}, false
+	}
+	return ArrayName{j.Spec.Queue, j.Spec.Gates.Array.Name}, true
+}
