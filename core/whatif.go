@@ -51,6 +51,7 @@ func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, events ...
 		twin.state.SetClock(now)
 		twin.books.Tick()
 		twin.expire()
+		twin.life.SpareWithin()
 		twin.life.SettleGates()
 		twin.life.SettleLoans()
 	}

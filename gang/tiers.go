@@ -9,8 +9,9 @@ import (
 // This file is about classes of nodes that a gang should have, and others that will do.
 //
 // The law. Let t(c) be the tier of a class c in Group.Tiers, and R(k) a request in which each
-// group has only its classes of tiers up to k, and all of its members or none. Place gives what R(k)
-// gives for the least k for which that is a placement, and else what the request gives without tiers.
+// group has only its classes of tiers up to k, and all of its members or none. Place gives what
+// R(k) gives for the least k for which that is a placement, and else what the request gives without
+// tiers.
 //
 // The case: 64 GPUs on nodes of which some have NICs of a quarter of the rate. A gang runs at the
 // pace of the slowest NIC among its nodes, so that one such node costs as much as eight.
