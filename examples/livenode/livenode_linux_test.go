@@ -545,6 +545,7 @@ func TestKilled(t *testing.T) {
 	b.until("it serves", func() bool { _, err := b.status(t.Context()); return err == nil })
 	b.submits(counts("stays", 6), counts("leaves", 2))
 	b.becomes("stays", "running")
+	b.becomes("leaves", "running") // what is only being started is no victim
 	b.output("leaves", "^step 2$")
 	pid := b.job("stays").PID
 	b.submits(urgent(counts("urgent", 2)))
