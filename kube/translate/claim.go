@@ -97,7 +97,7 @@ func heldBy(o *resourcev1.ResourceClaim) (all []deviceKey) {
 		return nil
 	}
 	for _, r := range o.Status.Allocation.Devices.Results {
-		if r.Driver == driver && (r.AdminAccess == nil || !*r.AdminAccess) {
+		if r.Driver == Driver && (r.AdminAccess == nil || !*r.AdminAccess) {
 			all = append(all, deviceKey{r.Pool, r.Device})
 		}
 	}
@@ -287,7 +287,7 @@ func (a *ask) read(o *Options, cl *resourcev1.ResourceClaim, findings *list) {
 		case kind == WholeGPU && profile == "":
 			a.gpus += int(count)
 		case profile == "":
-			findings.block(field, "an instance of no profile: add the selector device.attributes[%q].profile == \"1g.10gb\"", driver)
+			findings.block(field, "an instance of no profile: add the selector device.attributes[%q].profile == \"1g.10gb\"", Driver)
 		case count != 1 || a.profile != "":
 			findings.block(field, "a pod with several instances is not placed")
 		default:
@@ -355,7 +355,7 @@ type Device struct{ Request, Pool, Name string }
 // Is reports whether an allocation of the API has just these devices.
 func (a *Allocation) Is(of *resourcev1.AllocationResult) bool {
 	return slices.EqualFunc(a.Devices, of.Devices.Results, func(d Device, r resourcev1.DeviceRequestAllocationResult) bool {
-		return r.Driver == driver && d == Device{r.Request, r.Pool, r.Device}
+		return r.Driver == Driver && d == Device{r.Request, r.Pool, r.Device}
 	})
 }
 

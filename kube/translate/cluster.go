@@ -104,7 +104,7 @@ func (c *Cluster) Upsert(object metav1.Object) []berth.Event {
 			c.dirtyNodes[o.Name] = true
 		}
 	case *resourcev1.ResourceSlice:
-		if o.Spec.Driver == driver {
+		if o.Spec.Driver == Driver {
 			c.upsertSlice(o)
 		}
 	case *resourcev1.ResourceClaim:

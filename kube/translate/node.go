@@ -15,7 +15,8 @@ import (
 	"github.com/berth-sched/berth/nvmlsrc/dra"
 )
 
-const driver = dra.Driver
+// Driver is the one whose devices are placed.
+const Driver = dra.Driver
 
 // A node is what is known of a node by its name: the object, the slices, and what is on it.
 type node struct {

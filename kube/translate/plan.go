@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-sched/berth"
@@ -123,8 +122,8 @@ func (c *Cluster) seatFor(g *gang, m *berth.MemberPlacement, taken map[deviceKey
 				}
 				d := devices[0]
 				devices = devices[1:]
-				if taken[d] {
-					return Seat{}, fmt.Errorf("translate: the device %v was given twice", d)
+				if holders := c.held[d]; taken[d] || len(holders) > 1 || len(holders) == 1 && holders[0] != key {
+					return Seat{}, fmt.Errorf("translate: the device %v is held by %v, or was given twice", d, holders)
 				}
 				taken[d] = true
 				a.Devices = append(a.Devices, Device{r.Name, d.pool, d.name})
@@ -195,10 +194,10 @@ func (c *Cluster) Seats(job berth.JobID, members []berth.MemberRef) []Seat {
 
 // State of a seat, as the last objects have it.
 type State struct {
-	// Gone: the pod is gone, or has ended, and its claims hold nothing.
-	Gone bool
-	// Gated: the pod waits at its gate. Bound: it is on its node.
-	Gated, Bound bool
+	// Gone: the pod is gone, or has ended. Gated: it waits at its gate. Bound: it is on its node.
+	Gone, Gated, Bound bool
+	// Held: claims of it hold devices.
+	Held bool
 	// Answer to the request for a checkpoint; empty: there is none.
 	Answer string
 }
@@ -207,10 +206,11 @@ type State struct {
 func (c *Cluster) StateOf(s *Seat) State {
 	p := c.pods[s.Pod]
 	there := p != nil && p.object.UID == s.UID
+	held := c.holds(&seat{Seat: *s})
 	if !there || p.over() {
-		return State{Gone: !c.holds(&seat{Seat: *s})}
+		return State{Gone: true, Held: held}
 	}
-	state := State{Gated: p.gated(), Bound: p.object.Spec.NodeName == s.Node, Answer: p.object.Annotations[AnswerAnnotation]}
+	state := State{Held: held, Gated: p.gated(), Bound: p.object.Spec.NodeName == s.Node, Answer: p.object.Annotations[AnswerAnnotation]}
 	if state.Answer == "" && p.gang.by == byGroup && c.groups[p.gang.Key] != nil {
 		state.Answer = c.groups[p.gang.Key].Annotations[AnswerAnnotation]
 	}
@@ -302,13 +302,4 @@ func (c *Cluster) Unfinished() []Plan {
 		}
 	}
 	return all
-}
-
-// Claim is a claim as it was seen last.
-func (c *Cluster) Claim(key Key) (*resourcev1.ResourceClaim, bool) {
-	cl := c.claims[key]
-	if cl == nil {
-		return nil, false
-	}
-	return cl.object, true
 }
