@@ -1,8 +1,12 @@
 package rig
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,21 +14,46 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
 
 	"github.com/berth-sched/berth/kube/translate"
 )
 
-// Guard is the taint that keeps claims of others off the devices: the scheduler of the cluster does
-// not allocate them, and what is allocated stays.
-func Guard() *resourcev1.DeviceTaintRule {
-	driver := translate.Driver
-	return &resourcev1.DeviceTaintRule{
-		ObjectMeta: metav1.ObjectMeta{Name: "berth-guard"},
-		Spec: resourcev1.DeviceTaintRuleSpec{
-			DeviceSelector: &resourcev1.DeviceTaintSelector{Driver: &driver},
-			Taint:          resourcev1.DeviceTaint{Key: translate.GuardTaint, Effect: resourcev1.DeviceTaintEffectNoSchedule},
-		},
+// Apply creates the objects of a file of YAML, as kubectl create does.
+func (r *Rig) Apply(ctx context.Context, file fs.FS, name string) error {
+	text, err := fs.ReadFile(file, name)
+	if err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
+	client, err := dynamic.NewForConfig(r.Config)
+	if err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
+	groups, err := restmapper.GetAPIGroupResources(r.Client.Discovery())
+	if err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	for {
+		var o unstructured.Unstructured
+		if err := documents.Decode(&o); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("rig: %s: %w", name, err)
+		}
+		kind := o.GroupVersionKind()
+		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			return fmt.Errorf("rig: %s: %w", name, err)
+		}
+		if _, err := client.Resource(mapping.Resource).Namespace(o.GetNamespace()).Create(ctx, &o, metav1.CreateOptions{FieldValidation: "Strict"}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("rig: %s: %s %s: %w", name, kind.Kind, o.GetName(), err)
+		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,10 +16,13 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/berth-sched/berth/kube/carry"
 	"github.com/berth-sched/berth/kube/internal/fixture"
 	"github.com/berth-sched/berth/kube/internal/loop"
+	"github.com/berth-sched/berth/kube/manifests"
 	"github.com/berth-sched/berth/kube/rig"
 	"github.com/berth-sched/berth/kube/translate"
 )
@@ -45,11 +50,12 @@ func run(t *testing.T, r *rig.Rig, options translate.Options) {
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
+	client := asBerth(t, r)
 	ready, over := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(over)
-		err := loop.Run(ctx, r.Client, types.NamespacedName{}, loop.Options{
-			Cluster: cluster, Carrier: &carry.Carrier{API: carry.Kube{Client: r.Client}, Now: time.Now, Parallel: 16},
+		err := loop.Run(ctx, client, options.ConfigMap, loop.Options{
+			Cluster: cluster, Carrier: &carry.Carrier{API: carry.Kube{Client: client}, Now: time.Now, Parallel: 16},
 			Now: loop.Clock(), Log: log, Explained: 10,
 		}, func() { close(ready) }, nil)
 		if ctx.Err() == nil {
@@ -63,6 +69,32 @@ func run(t *testing.T, r *rig.Rig, options translate.Options) {
 	case <-time.After(time.Minute):
 		t.Fatal("the engine is not ready")
 	}
+}
+
+// furnish makes what each cluster of these tests has: the manifests, two namespaces, the classes of
+// devices, and nodes.
+func furnish(t *testing.T, r *rig.Rig, fleet ...metav1.Object) {
+	for _, file := range []string{"rbac.yaml", "guard.yaml", "deployment.yaml"} {
+		require.NoError(t, r.Apply(t.Context(), manifests.Files, file))
+	}
+	var objects []metav1.Object
+	for _, name := range []string{"team", "else"} {
+		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	for _, c := range rig.Classes() {
+		objects = append(objects, c)
+	}
+	require.NoError(t, r.Create(t.Context(), append(objects, fleet...)...))
+}
+
+// asBerth is a client with the rights that the manifests give.
+func asBerth(t *testing.T, r *rig.Rig) kubernetes.Interface {
+	config := rest.CopyConfig(r.Config)
+	config.Impersonate.UserName = "system:serviceaccount:berth-system:berth-kube"
+	config.Impersonate.Groups = []string{"system:serviceaccounts", "system:authenticated"}
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return client
 }
 
 // eventually waits until a condition holds.
@@ -129,12 +161,8 @@ type bindings struct{ node map[string]string }
 func TestTheStockSchedulerBindsWhatTheCoreChose(t *testing.T) {
 	r := start(t, rig.Options{Gates: []string{"GenericWorkload=true"}, Scheduler: true, Controllers: true})
 	ctx := t.Context()
-	objects := []metav1.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, rig.Guard()}
-	for _, c := range rig.Classes() {
-		objects = append(objects, c)
-	}
-	require.NoError(t, r.Create(ctx, append(objects, fixture.Fleet(4, 2, 8)...)...))
-	run(t, r, translate.Options{Levels: translate.KueueLevels()[1:]})
+	furnish(t, r, fixture.Fleet(4, 2, 8)...)
+	run(t, r, translate.Options{Levels: translate.KueueLevels()[1:], ConfigMap: types.NamespacedName{Namespace: "berth-system", Name: "berth"}})
 
 	began := time.Now()
 	require.NoError(t, r.Create(ctx, template("team", "train", 4, 4, "cloud.provider.com/topology-rack")...))
@@ -168,4 +196,30 @@ func TestTheStockSchedulerBindsWhatTheCoreChose(t *testing.T) {
 		eventually(t, time.Minute, "the third is bound", func() bool { now.read(t, r, "team"); return now.node["third-0"] != "" })
 		require.Len(t, taken(t, r), 24)
 	})
+}
+
+// TestTheGuardKeepsClaimsOfOthersOff has a pod of somebody else ask for a GPU: the scheduler of the
+// cluster gives it none, and a claim that tolerates the guard is refused.
+func TestTheGuardKeepsClaimsOfOthersOff(t *testing.T) {
+	r := start(t, rig.Options{Scheduler: true, Controllers: true})
+	furnish(t, r, fixture.Fleet(1, 1, 8)...)
+	ctx := t.Context()
+	require.NoError(t, r.Create(ctx, fixture.Claim("else", "plain", 1), fixture.Pod("else", "plain", "plain")))
+	for _, operator := range []resourcev1.DeviceToleration{{Operator: resourcev1.DeviceTolerationOpExists}, {Key: translate.GuardTaint, Operator: resourcev1.DeviceTolerationOpExists}} {
+		claim := fixture.Claim("else", "sly", 1)
+		claim.Spec.Devices.Requests[0].Exactly.Tolerations = []resourcev1.DeviceToleration{operator}
+		eventually(t, 30*time.Second, "the policy is in force", func() bool {
+			err := r.Create(ctx, claim)
+			if err == nil {
+				require.NoError(t, r.Client.ResourceV1().ResourceClaims("else").Delete(ctx, "sly", metav1.DeleteOptions{}))
+			}
+			return err != nil && strings.Contains(err.Error(), "must not tolerate")
+		})
+	}
+	eventually(t, 30*time.Second, "the scheduler finds no device", func() bool {
+		p, err := r.Client.CoreV1().Pods("else").Get(ctx, "plain", metav1.GetOptions{})
+		require.NoError(t, err)
+		return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Reason == corev1.PodReasonUnschedulable })
+	})
+	require.Empty(t, taken(t, r))
 }
