@@ -234,7 +234,15 @@ func (r *Rig) start(ctx context.Context, bin string) error {
 		}
 	}
 	if r.o.Kubelets {
-		return r.run("kwok", filepath.Join(bin, "kwok"), "--kubeconfig", r.Kubeconfig, "--manage-all-nodes=true", "--node-lease-duration-seconds=120")
+		kwok := filepath.Join(bin, "kwok")
+		stages, err := exec.CommandContext(ctx, kwok, "stages").Output()
+		if err == nil {
+			err = os.WriteFile(at("stages.yaml"), stages, 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("rig: kwok: %w", err)
+		}
+		return r.run("kwok", kwok, "--kubeconfig", r.Kubeconfig, "--config", at("stages.yaml"), "--manage-all-nodes=true", "--node-lease-duration-seconds=120")
 	}
 	return nil
 }

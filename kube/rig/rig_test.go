@@ -223,3 +223,23 @@ func TestTheGuardKeepsClaimsOfOthersOff(t *testing.T) {
 	})
 	require.Empty(t, taken(t, r))
 }
+
+// TestPodsRunAndEndWithKWOK has KWOK in place of kubelets: pods run, and go when they are deleted.
+func TestPodsRunAndEndWithKWOK(t *testing.T) {
+	r := start(t, rig.Options{Scheduler: true, Controllers: true, Kubelets: true})
+	furnish(t, r, fixture.Fleet(2, 1, 8)...)
+	run(t, r, translate.Options{Levels: translate.KueueLevels()[1:]})
+	ctx := t.Context()
+	require.NoError(t, r.Create(ctx, fixture.Claim("team", "one", 8), fixture.Gated("team", "one", "", "one")))
+	pod := func() *corev1.Pod {
+		p, err := r.Client.CoreV1().Pods("team").Get(ctx, "one", metav1.GetOptions{})
+		if err != nil {
+			return nil
+		}
+		return p
+	}
+	eventually(t, time.Minute, "it runs", func() bool { p := pod(); return p != nil && p.Status.Phase == corev1.PodRunning })
+	require.Len(t, taken(t, r), 8)
+	require.NoError(t, r.Client.CoreV1().Pods("team").Delete(ctx, "one", metav1.DeleteOptions{}))
+	eventually(t, time.Minute, "it is gone, and its devices are free", func() bool { return pod() == nil && len(taken(t, r)) == 0 })
+}

@@ -456,3 +456,16 @@ func TestARestartFindsWhatRunsAndFinishesWhatWasAllocated(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkPartitionable is what a node costs when it is first seen: 8 GPUs that divide.
+func BenchmarkPartitionable(b *testing.B) {
+	slices := fixture.Partitionable("n0", 8)
+	b.ReportAllocs()
+	for b.Loop() {
+		w := newWorld(b, translate.Options{Levels: []translate.Level{}})
+		for _, s := range slices {
+			w.cluster.Upsert(s)
+		}
+		w.cluster.Upsert(fixture.Node("n0"))
+	}
+}
