@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
@@ -108,18 +109,9 @@ func (r *Rig) create(ctx context.Context, o metav1.Object) error {
 	case *corev1.Namespace:
 		_, err = r.Client.CoreV1().Namespaces().Create(ctx, o, one)
 	case *corev1.Node:
-		status := o.Status
-		made, err := r.Client.CoreV1().Nodes().Create(ctx, o, one)
-		if err != nil {
-			return err
+		if _, err = r.Client.CoreV1().Nodes().Create(ctx, o, one); err == nil { // the server adds the taint of a node without a kubelet
+			_, err = r.Client.CoreV1().Nodes().Patch(ctx, o.Name, types.MergePatchType, []byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{})
 		}
-		made.Spec.Taints = nil
-		if made, err = r.Client.CoreV1().Nodes().Update(ctx, made, metav1.UpdateOptions{}); err != nil {
-			return err
-		}
-		made.Status = status
-		_, err = r.Client.CoreV1().Nodes().UpdateStatus(ctx, made, metav1.UpdateOptions{})
-		return err
 	case *corev1.Pod:
 		_, err = r.Client.CoreV1().Pods(o.Namespace).Create(ctx, o, one)
 	case *corev1.ConfigMap:

@@ -60,6 +60,7 @@ type Rig struct {
 
 	o       Options
 	dir     string
+	port    int
 	running []*exec.Cmd
 	own     bool
 }
@@ -257,19 +258,33 @@ func (r *Rig) files(port int) error {
 	for name, text := range map[string]string{
 		"key.pem":    string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})),
 		"tokens.csv": token + ",admin,admin,system:masters\n",
-		"kubeconfig": fmt.Sprintf(`apiVersion: v1
-kind: Config
-current-context: rig
-contexts: [{name: rig, context: {cluster: rig, user: admin}}]
-clusters: [{name: rig, cluster: {server: "https://127.0.0.1:%d", insecure-skip-tls-verify: true}}]
-users: [{name: admin, user: {token: %s}}]
-`, port, token),
+		"kubeconfig": r.kubeconfig(port, ""),
 	} {
 		if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("rig: %w", err)
 		}
 	}
+	r.port = port
 	return nil
+}
+
+func (r *Rig) kubeconfig(port int, as string) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: rig
+contexts: [{name: rig, context: {cluster: rig, user: admin}}]
+clusters: [{name: rig, cluster: {server: "https://127.0.0.1:%d", insecure-skip-tls-verify: true}}]
+users: [{name: admin, user: {token: %s%s}}]
+`, port, token, as)
+}
+
+// KubeconfigAs writes a kubeconfig with the rights of another user, and names the file.
+func (r *Rig) KubeconfigAs(user string) (string, error) {
+	file := filepath.Join(r.dir, "kubeconfig-as")
+	if err := os.WriteFile(file, []byte(r.kubeconfig(r.port, `, as: "`+user+`"`)), 0o600); err != nil {
+		return "", fmt.Errorf("rig: %w", err)
+	}
+	return file, nil
 }
 
 // run starts a component, with a log of its own.

@@ -2,7 +2,6 @@ package rig_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -110,20 +109,6 @@ func eventually(t *testing.T, within time.Duration, what string, is func() bool)
 	}
 }
 
-// template is a gang whose pods have claims of a template.
-func template(namespace, name string, pods, gpus int, topology string) []metav1.Object {
-	tpl := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	tpl.Spec.Spec = fixture.Claim(namespace, name, gpus).Spec
-	all := []metav1.Object{tpl, fixture.PodGroup(namespace, name, pods, topology)}
-	for i := range pods {
-		p := fixture.Gated(namespace, fmt.Sprintf("%s-%d", name, i), name)
-		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpus", ResourceClaimTemplateName: &tpl.Name}}
-		p.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpus"}}
-		all = append(all, p)
-	}
-	return all
-}
-
 // taken lists who holds which device, and fails if two do.
 func taken(t *testing.T, r *rig.Rig) map[string]string {
 	claims, err := r.Client.ResourceV1().ResourceClaims("").List(t.Context(), metav1.ListOptions{})
@@ -165,7 +150,7 @@ func TestTheStockSchedulerBindsWhatTheCoreChose(t *testing.T) {
 	run(t, r, translate.Options{Levels: translate.KueueLevels()[1:], ConfigMap: types.NamespacedName{Namespace: "berth-system", Name: "berth"}})
 
 	began := time.Now()
-	require.NoError(t, r.Create(ctx, template("team", "train", 4, 4, "cloud.provider.com/topology-rack")...))
+	require.NoError(t, r.Create(ctx, fixture.TemplateGang("team", "train", 4, 4, "cloud.provider.com/topology-rack")...))
 	var now bindings
 	eventually(t, time.Minute, "four pods are bound", func() bool { now.read(t, r, "team"); return len(now.node) == 4 })
 	t.Logf("four pods with four GPUs each, from the first object to the last bound: %v", time.Since(began))
@@ -177,9 +162,9 @@ func TestTheStockSchedulerBindsWhatTheCoreChose(t *testing.T) {
 	require.Len(t, taken(t, r), 16)
 
 	t.Run("and another gang in the other rack, with the rest waiting", func(t *testing.T) {
-		require.NoError(t, r.Create(ctx, template("team", "second", 2, 8, "cloud.provider.com/topology-rack")...))
+		require.NoError(t, r.Create(ctx, fixture.TemplateGang("team", "second", 2, 8, "cloud.provider.com/topology-rack")...))
 		eventually(t, time.Minute, "two more are bound", func() bool { now.read(t, r, "team"); return len(now.node) == 6 })
-		require.NoError(t, r.Create(ctx, template("team", "third", 1, 8, "")...))
+		require.NoError(t, r.Create(ctx, fixture.TemplateGang("team", "third", 1, 8, "")...))
 		require.Len(t, taken(t, r), 32)
 		eventually(t, time.Minute, "the third is told why it waits", func() bool {
 			g, err := r.Client.SchedulingV1beta1().PodGroups("team").Get(ctx, "third", metav1.GetOptions{})

@@ -229,6 +229,9 @@ func (c *Cluster) beginHolders() {
 		}
 		c.holders[key], c.holderOf[h.id] = h, key
 		c.node(h.node).seats++
+		for i := range h.members {
+			c.inMode(&h.members[i])
+		}
 		c.tell(berth.JobObserved{Job: job, Running: []berth.ObservedReplica{{
 			Incarnation: 1, Started: berth.TimeOf(since.Time), Members: slices.Clone(h.members),
 		}}})

@@ -236,7 +236,8 @@ func (c *Cluster) describeJob(g *gang, pods []*pod, least int, findings *list) (
 		about, labels = merged(about, group.Annotations), merged(labels, group.Labels)
 		class, priority = cmp.Or(group.Spec.PriorityClassName, class), cmp.Or(group.Spec.Priority, priority)
 		c.describeGroup(group, &job, findings)
-	} else if key := about[TopologyAnnotation]; key != "" {
+	}
+	if key := about[TopologyAnnotation]; key != "" {
 		c.require(key, "metadata.annotations", &job, findings)
 	}
 	job.Queue = berth.QueueID(cmp.Or(labels[QueueLabel], g.key.Namespace))
@@ -476,6 +477,9 @@ func (c *Cluster) observe(g *gang) {
 		}
 	}
 	c.take(g, seats)
+	for i := range running.Members {
+		c.inMode(&running.Members[i])
+	}
 	c.tell(berth.JobObserved{Job: job, Running: []berth.ObservedReplica{running}})
 }
 

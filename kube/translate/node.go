@@ -33,8 +33,9 @@ type node struct {
 	unusable []bool // GPUs with a taint
 
 	told   *berth.Node
-	cordon string // reason that was told; empty: it is open
-	seats  int    // members that hold something there, and holders
+	modes  map[int]berth.GPUMode // of GPUs, as the core has them; a GPU that is not in it is whole
+	cordon string                // reason that was told; empty: it is open
+	seats  int                   // members that hold something there, and holders
 }
 
 // named is a device of a GPU.
@@ -46,7 +47,7 @@ type named struct {
 func (c *Cluster) node(name string) *node {
 	n := c.nodes[name]
 	if n == nil {
-		n = &node{name: name, slices: map[string]*resourcev1.ResourceSlice{}, pods: map[Key]*pod{}}
+		n = &node{name: name, slices: map[string]*resourcev1.ResourceSlice{}, pods: map[Key]*pod{}, modes: map[int]berth.GPUMode{}}
 		c.nodes[name] = n
 	}
 	return n
@@ -324,6 +325,10 @@ func (c *Cluster) tellNode(n *node) {
 	switch {
 	case n.told == nil:
 		c.tell(berth.NodeJoined{Node: want})
+		clear(n.modes)
+		for i := range want.GPUs {
+			n.modes[i] = want.GPUs[i].Mode
+		}
 		for key := range c.waitingGangs { // each by itself
 			c.dirtyGangs[key] = true
 		}

@@ -27,8 +27,9 @@ const (
 	GangLabel = domain + "gang"
 	// SizeAnnotation is the number of pods of a gang by label.
 	SizeAnnotation = domain + "gang-size"
-	// TopologyAnnotation is the key of the node label that all pods of a gang by label agree in.
-	// A PodGroup says so by schedulingConstraints.
+	// TopologyAnnotation of a PodGroup, or of pods, is the key of the node label that all pods of
+	// the gang agree in. A PodGroup says so by schedulingConstraints too, which an API server drops
+	// without the gate TopologyAwareWorkloadScheduling.
 	TopologyAnnotation = domain + "topology"
 	// CheckpointAnnotation of a PodGroup or a pod is a [berth.Checkpoint] as JSON, such as
 	// {"supported":true,"cost":"1m0s"}.

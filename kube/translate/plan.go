@@ -166,6 +166,24 @@ func (c *Cluster) Start(b *berth.Bind, plan *Plan) []berth.Event {
 	return c.settle()
 }
 
+// Repartitioned says in which mode the core has a GPU from now on.
+func (c *Cluster) Repartitioned(o *berth.Repartition) { c.node(string(o.Node)).modes[o.GPU] = o.Mode }
+
+// inMode tells that the GPUs of a member that is observed are in the mode that it needs, where the
+// core may think otherwise.
+func (c *Cluster) inMode(m *berth.MemberPlacement) {
+	n, mode := c.node(string(m.Node)), berth.GPUModeWhole
+	if m.Instance != (mig.Placement{}) {
+		mode = berth.GPUModeMIG
+	}
+	for _, gpu := range m.GPUs.Indexes() {
+		if was := n.modes[gpu]; was != mode && (was != berth.GPUModeUnset || mode != berth.GPUModeWhole) {
+			c.tell(berth.GPUPartitioned{Node: m.Node, GPU: gpu, Mode: mode})
+			n.modes[gpu] = mode
+		}
+	}
+}
+
 // Ended says that members hold nothing any more and are not expected to: a Bind that was undone, or
 // a Release that is done.
 func (c *Cluster) Ended(job berth.JobID, members []berth.MemberRef) []berth.Event {

@@ -400,9 +400,13 @@ func TestInstancesArePlacedByTheLattice(t *testing.T) {
 	}
 	w.see(objects...)
 	held := map[string]bool{}
+	var now []metav1.Object
 	for range 6 {
 		plans, others := w.pass()
 		for _, o := range others {
+			if r, is := o.(berth.Repartition); is {
+				w.cluster.Repartitioned(&r)
+			}
 			w.apply([]berth.Event{berth.OrderReported{Order: o.Header().ID, Outcome: berth.OutcomeDone}})
 		}
 		for _, plan := range plans {
@@ -410,11 +414,17 @@ func TestInstancesArePlacedByTheLattice(t *testing.T) {
 			require.False(t, held[d.Name])
 			require.Contains(t, d.Name, "-mig-")
 			held[d.Name] = true
-			w.carryOut(plan, objects...)
+			now = append(now, w.carryOut(plan, objects...)...)
 		}
 	}
 	require.Len(t, held, 3)
 	require.Empty(t, w.refused)
+
+	t.Run("and found again after a restart", func(t *testing.T) {
+		again := newWorld(t, translate.Options{Levels: []translate.Level{}}, append(first, now...)...)
+		require.Empty(t, again.refused)
+		require.Equal(t, 3, again.core.Report().Replicas.Running)
+	})
 }
 
 func TestARestartFindsWhatRunsAndFinishesWhatWasAllocated(t *testing.T) {

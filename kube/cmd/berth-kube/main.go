@@ -35,6 +35,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/etcd/metrics"
+	"github.com/berth-sched/berth/journal"
 	"github.com/berth-sched/berth/kube/carry"
 	"github.com/berth-sched/berth/kube/internal/loop"
 	"github.com/berth-sched/berth/kube/translate"
@@ -42,10 +43,10 @@ import (
 
 // settings are what the flags say.
 type settings struct {
-	kubeconfig, namespace, configMap, levels, classes, address, name string
-	elect, text                                                      bool
-	qps                                                              float64
-	parallel, explained                                              int
+	kubeconfig, namespace, configMap, levels, classes, address, name, journal string
+	elect, text                                                               bool
+	qps                                                                       float64
+	parallel, explained                                                       int
 }
 
 func main() {
@@ -58,6 +59,7 @@ func main() {
 	flag.StringVar(&s.classes, "classes", "", "classes of jobs by PriorityClass, NAME=batch|interactive|latency-critical, separated by commas")
 	flag.StringVar(&s.address, "address", ":8080", "`address` of /healthz, /readyz and /metrics")
 	flag.StringVar(&s.name, "name", host, "`name` of this process in the election")
+	flag.StringVar(&s.journal, "journal", "", "`file` to which all is written that the core is told and orders, to be replayed; empty: none")
 	flag.BoolVar(&s.elect, "leader-elect", true, "wait for the lease; without it nobody else may run")
 	flag.BoolVar(&s.text, "text", false, "log as text instead of JSON")
 	flag.Float64Var(&s.qps, "qps", 200, "requests a second to the API server")
@@ -183,9 +185,20 @@ func (p *process) lead(ctx context.Context) error {
 	defer broadcaster.Shutdown()
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: p.client.CoreV1().Events("")})
 	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "berth-kube"})
+	var writer *journal.Writer
+	if p.s.journal != "" {
+		file, err := os.Create(p.s.journal)
+		if err != nil {
+			return fmt.Errorf("journal: %w", err)
+		}
+		defer file.Close()
+		if writer, err = journal.NewWriter(file, cluster.Config()); err != nil {
+			return err
+		}
+	}
 	findings := map[string]bool{}
 	return loop.Run(ctx, p.client, p.options.ConfigMap, loop.Options{
-		Cluster: cluster, Now: loop.Clock(), Log: p.log, Explained: p.s.explained,
+		Cluster: cluster, Now: loop.Clock(), Log: p.log, Explained: p.s.explained, Journal: writer,
 		Carrier: &carry.Carrier{API: carry.Kube{Client: p.client}, Now: time.Now, Parallel: p.s.parallel, May: p.leads.Load},
 		Said: func(o translate.Object, uid string, warning bool, reason, text string) {
 			kind, version := corev1.EventTypeNormal, map[string]string{"Pod": "v1", "PodGroup": "scheduling.k8s.io/v1beta1", "ResourceClaim": "resource.k8s.io/v1"}[o.Kind]

@@ -20,6 +20,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/journal"
 	"github.com/berth-sched/berth/kube/carry"
 	"github.com/berth-sched/berth/kube/translate"
 )
@@ -51,6 +52,8 @@ type Options struct {
 	Said func(object translate.Object, uid string, warning bool, reason, text string)
 	// Passed is told of each pass; nil: nobody.
 	Passed func(of *core.Core, orders []berth.Order, took time.Duration)
+	// Journal gets all that the core is told and orders, to be replayed; nil: nobody.
+	Journal *journal.Writer
 	// Explained is how many conditions are written a second at most; 0: none.
 	Explained int
 }
@@ -126,7 +129,11 @@ func (e *Engine) apply(event berth.Event) {
 		}
 	}
 	e.changed = true
-	switch err := e.core.Apply(now, event); {
+	err := e.core.Apply(now, event)
+	if e.o.Journal != nil {
+		e.o.Journal.Applied(now, event, err)
+	}
+	switch {
 	case err == nil:
 	case errors.Is(err, berth.ErrStale):
 		e.o.Log.Debug("stale", "event", event.Kind(), "error", err)
@@ -151,6 +158,12 @@ func (e *Engine) Turn() (time.Duration, error) {
 		orders, err := e.core.Schedule(now)
 		if err != nil {
 			return 0, err
+		}
+		if j := e.o.Journal; j != nil {
+			j.Scheduled(now, orders)
+			if err := j.Flush(); err != nil {
+				return 0, err
+			}
 		}
 		for _, o := range orders {
 			e.begin(o, now)
@@ -208,6 +221,7 @@ func (e *Engine) begin(o berth.Order, now berth.Time) {
 			e.work(h.Job, entry, func(ctx context.Context) carry.Result { return e.o.Carrier.Request(ctx, entry.seats, nil) })
 		}
 	case berth.Repartition: // the driver makes instances as claims are prepared
+		e.o.Cluster.Repartitioned(&o)
 		e.done(h.ID, berth.OutcomeDone, nil, "")
 	case berth.Drop:
 		e.say(h.Job, true, "Dropped", cause(h.Cause))
