@@ -269,7 +269,7 @@ func (c *Carrier) allocate(ctx context.Context, plan *translate.Plan, s *transla
 	})
 }
 
-// allocation is what the scheduler of the cluster would have written: complete, so that it keeps it.
+// allocation is what the scheduler of the cluster would have written: complete, so that it stays.
 func (c *Carrier) allocation(o *resourcev1.ResourceClaim, s *translate.Seat, a *translate.Allocation) *resourcev1.AllocationResult {
 	now := metav1.NewTime(c.Now())
 	r := &resourcev1.AllocationResult{AllocationTimestamp: &now, NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{only(s.Node)}}}
@@ -363,14 +363,14 @@ func (c *Carrier) undoSeat(ctx context.Context, s *translate.Seat, holder string
 	return nil
 }
 
-// Undo deallocates claims that this program, or a former process, was allocating for pods that wait.
+// Undo deallocates claims that this process, or a former one, was allocating for pods that wait.
 func (c *Carrier) Undo(ctx context.Context, claims []translate.Key) Result {
 	var w written
 	err := c.each(ctx, len(claims), func(i int) error { return c.deallocate(ctx, claims[i], "", &w) })
 	return Result{Err: err, Undone: err == nil, Written: w.all}
 }
 
-// deallocate takes the devices of a claim away, and its mark; empty: whoever's.
+// deallocate takes the devices of a claim away, and its mark; empty: any mark.
 func (c *Carrier) deallocate(ctx context.Context, key translate.Key, holder string, w *written) error {
 	err := c.try(ctx, func() error {
 		o, err := c.API.Claim(ctx, key)

@@ -1,10 +1,10 @@
-// Package carry carries out orders of a core on a Kubernetes cluster: a Bind as the plan that package
-// translate makes of it, a Release as the deletion of pods, a request for a checkpoint as an
-// annotation.
+// Package carry carries out orders of a core on a Kubernetes cluster: a Bind as the plan that
+// package translate makes of it, a Release as the deletion of pods, a request for a checkpoint as
+// an annotation.
 //
 // # A Bind, write by write
 //
-//  1. The intent, on the PodGroup or the first pod: who is to go where.
+//  1. The intent, on the PodGroup or the first pod: which pod goes to which node.
 //  2. Each claim: the finalizer and the mark of the job, then the allocation, with its node, its
 //     instant, and the pod that it is reserved for. The API server checks none of this.
 //  3. When all claims are allocated, each pod: narrowed to its node, marked, and without the gate,

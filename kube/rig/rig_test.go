@@ -109,7 +109,7 @@ func eventually(t *testing.T, within time.Duration, what string, is func() bool)
 	}
 }
 
-// taken lists who holds which device, and fails if two do.
+// taken lists the claim that holds each device, and fails if two do.
 func taken(t *testing.T, r *rig.Rig) map[string]string {
 	claims, err := r.Client.ResourceV1().ResourceClaims("").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)

@@ -64,7 +64,7 @@ type Cluster struct {
 	events       []berth.Event
 }
 
-// New makes a Cluster of which nothing has been seen. It refuses options that contradict themselves.
+// New makes a Cluster of which nothing was seen. It refuses options that contradict themselves.
 func New(options Options) (*Cluster, error) {
 	if err := options.check(); err != nil {
 		return nil, err
@@ -90,10 +90,10 @@ func (c *Cluster) Config() berth.Config {
 	return config
 }
 
-// Upsert takes an object as it is now and returns the events that follow, none before Synced. Kinds:
-// *Node, *Pod and *ConfigMap of core/v1, *ResourceSlice, *ResourceClaim and *DeviceTaintRule of
-// resource.k8s.io/v1, *PodGroup of scheduling.k8s.io/v1beta1; others are passed over. Cost: what
-// depends on the object, which for a pod is its gang and its node.
+// Upsert takes an object as it is now and returns the events that follow, none before Synced.
+// Kinds: *Node, *Pod and *ConfigMap of core/v1, *ResourceSlice, *ResourceClaim and
+// *DeviceTaintRule of resource.k8s.io/v1, *PodGroup of scheduling.k8s.io/v1beta1; others are passed
+// over. Cost: what depends on the object, which for a pod is its gang and its node.
 func (c *Cluster) Upsert(object metav1.Object) []berth.Event {
 	key := keyOf(object)
 	switch o := object.(type) {

@@ -213,14 +213,13 @@ func (c *Cluster) sizeOf(g *gang, findings *list) int {
 		}
 		return int(o.Spec.SchedulingPolicy.Gang.MinCount)
 	case byLabel:
-		for _, p := range g.inOrder() {
-			n, err := strconv.Atoi(p.object.Annotations[SizeAnnotation])
-			if err != nil || n < 1 {
-				findings.block("metadata.annotations", "the pod %s does not say of how many pods its gang is: %s", p.key.Name, SizeAnnotation)
-				return 0
-			}
-			return n
+		first := g.inOrder()[0]
+		n, err := strconv.Atoi(first.object.Annotations[SizeAnnotation])
+		if err != nil || n < 1 {
+			findings.block("metadata.annotations", "the pod %s does not say of how many pods its gang is: %s", first.key.Name, SizeAnnotation)
+			return 0
 		}
+		return n
 	}
 	return 1
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/berth-sched/berth/kube/translate"
 )
 
-// drawObjects draws a cluster: nodes of which some divide, gangs, some of which are elastic, pods by
-// themselves, claims of others, pods that use the hosts.
+// drawObjects draws a cluster: nodes of which some divide, gangs, some of which are elastic, pods
+// by themselves, claims of others, pods that use the hosts.
 func drawObjects(t *rapid.T) (objects []metav1.Object, elastic bool) {
 	nodes := rapid.IntRange(1, 4).Draw(t, "nodes")
 	for i := range nodes {

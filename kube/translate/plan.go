@@ -13,7 +13,7 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// A Plan is what the cluster is to be like when a Bind is carried out: who may go where, with what.
+// A Plan is what the cluster is to be like when a Bind is carried out: pods, nodes and devices.
 // It names objects by UID, so that another object of the same name is not taken for them.
 type Plan struct {
 	Job         berth.JobID

@@ -281,7 +281,7 @@ func TestANodeIsCordonedTaintedAndLost(t *testing.T) {
 	require.Empty(t, w.refused)
 }
 
-func TestANodeWhoseObjectGoesUnderPodsStaysUntilTheyAreGone(t *testing.T) {
+func TestANodeStaysUntilItsPodsAreGone(t *testing.T) {
 	first := fixture.Fleet(1, 1, 8)
 	w := newWorld(t, translate.Options{}, first...)
 	gang := fixture.Gang("team", "t", 1, 8, "")

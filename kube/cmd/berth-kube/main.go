@@ -1,6 +1,6 @@
 // Command berth-kube decides for a Kubernetes cluster which pods start, when, and with which GPUs:
-// pods with the scheduling gate berth-sched.github.io/gate. It runs in the cluster or beside it, two
-// or three at a time, of which one leads. See the README of this module.
+// pods with the scheduling gate berth-sched.github.io/gate. It runs in the cluster or beside it,
+// two or three at a time, of which one leads. See the README of this module.
 package main
 
 import (

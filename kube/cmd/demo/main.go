@@ -1,6 +1,6 @@
-// Command demo shows what berth-kube does on a stock Kubernetes: it starts one on this machine, with
-// KWOK in place of kubelets, plays a story on it, checks what it sees by its own arithmetic, and
-// prints a table. Its exit status says whether all of it was so.
+// Command demo shows what berth-kube does on a stock Kubernetes: it starts one on this machine,
+// with KWOK in place of kubelets, plays a story on it, checks what it sees by its own arithmetic,
+// and prints a table. Its exit status says whether all of it was so.
 //
 //	go run ./cmd/demo
 //
@@ -47,7 +47,6 @@ type demo struct {
 	config  string
 	log     *os.File
 	rows    []row
-	short   bool
 }
 
 // A row is a line of the table.

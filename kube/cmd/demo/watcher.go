@@ -25,8 +25,8 @@ import (
 	"github.com/berth-sched/berth/kube/translate"
 )
 
-// A watcher sees claims and pods as they change, and checks them by arithmetic of its own. It also is
-// the job controller: it answers requests for checkpoints, and makes pods of batch gangs anew.
+// A watcher sees claims and pods as they change, and checks them by arithmetic of its own. It is
+// also the job controller: it answers requests for checkpoints, and makes pods of batch gangs anew.
 type watcher struct {
 	client kubernetes.Interface
 	cancel context.CancelFunc

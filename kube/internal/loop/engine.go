@@ -64,7 +64,7 @@ type Engine struct {
 	core *core.Core
 
 	orders map[berth.OrderID]*order
-	// lines are the works of each job that are to be done one after another; the first is being done.
+	// lines are the works of each job, to be done one after another; the first is being done.
 	lines    map[berth.JobID][]func()
 	undoing  map[translate.Key]bool
 	finished map[berth.JobID]bool // of former processes

@@ -133,9 +133,8 @@ func TestAGangIsBoundToWhatTheCoreChose(t *testing.T) {
 		require.Equal(t, string(m.Node), p.Spec.NodeName)
 		require.Equal(t, m.GPUs.Len(), len(pretend.Objects[*resourcev1.ResourceClaim](w.server, pretend.Claims, "ResourceClaim")[m.Index].Status.Allocation.Devices.Results))
 	}
-	g := pretend.Objects[*schedulingv1beta1.PodGroup](w.server, pretend.PodGroups, "PodGroup")[0]
 	w.run(15)
-	g = pretend.Objects[*schedulingv1beta1.PodGroup](w.server, pretend.PodGroups, "PodGroup")[0]
+	g := pretend.Objects[*schedulingv1beta1.PodGroup](w.server, pretend.PodGroups, "PodGroup")[0]
 	require.Len(t, g.Status.Conditions, 1)
 	require.Equal(t, "Running", g.Status.Conditions[0].Reason)
 	require.Empty(t, w.server.Deleted)

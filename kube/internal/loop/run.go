@@ -50,8 +50,8 @@ func Clock() func() berth.Time {
 }
 
 // Run watches a cluster and runs an engine for it until the context ends. Options.Go is set by it.
-// Ready is called once all that was there is told; then and when a turn is over, turned is called by
-// the goroutine that owns the engine; either may be nil.
+// Ready is called once all that was there is told. When a turn is over, turned is called by the
+// goroutine that owns the engine. Either may be nil.
 func Run(ctx context.Context, client kubernetes.Interface, config types.NamespacedName, o Options, ready func(), turned func(*Engine)) error {
 	q := &queue{news: make(chan struct{}, 1)}
 	o.Go = func(f func() func()) { go func() { q.push(f()) }() }

@@ -1,5 +1,5 @@
-// Package pretend has an API server to test against: client-go's fake clientset, made to refuse what
-// a real one refuses (a resourceVersion that is not the last one, another UID, a change of an
+// Package pretend has an API server to test against: client-go's fake clientset, made to refuse
+// what a real one refuses (a resourceVersion that is not the last one, another UID, a change of an
 // allocation, a change of a gated pod that is not allowed), and to fail at a chosen write. A Turn
 // stands in for scheduler, kubelet and controllers. Of each state it is checked that no device is
 // held twice, by arithmetic of its own.
@@ -335,8 +335,8 @@ func (s *Server) merged(was, now runtime.Object, part string) (runtime.Object, e
 	return now, nil
 }
 
-// check looks for what must not be: a device that two claims hold, or one twice; a pod past its gate
-// of which a claim has nothing, or on another node than its claim.
+// check looks for what must not be: a device that two claims hold, or one twice; a pod past its
+// gate of which a claim has nothing, or on another node than its claim.
 func (s *Server) check() {
 	holder := map[string]string{}
 	claims := map[string]*resourcev1.ResourceClaim{}
@@ -368,9 +368,9 @@ func (s *Server) check() {
 	}
 }
 
-// Turn stands in for the scheduler, which binds pods to where their claims are, and for kubelets and
-// controllers, which end pods that are deleted and free their claims. It reports whether anything
-// was done.
+// Turn stands in for the scheduler, which binds pods to where their claims are, and for kubelets
+// and controllers, which end pods that are deleted and free their claims. It reports whether
+// anything was done.
 func (s *Server) Turn() bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()

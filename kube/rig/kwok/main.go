@@ -1,5 +1,5 @@
-// Command kwok is KWOK, which pretends to be the kubelets of nodes. It changes nothing of it, and is
-// here so that it is built with the modules of the rig. With the argument stages it prints the
+// Command kwok is KWOK, which pretends to be the kubelets of nodes. It changes nothing of it, and
+// is here so that it is built with the modules of the rig. With the argument stages it prints the
 // stages of nodes that are ready and of pods that run until they are deleted.
 package main
 
