@@ -223,6 +223,8 @@ func (e *Engine) begin(o berth.Order, now berth.Time) {
 	case berth.Repartition: // the driver makes instances as claims are prepared
 		e.o.Cluster.Repartitioned(&o)
 		e.done(h.ID, berth.OutcomeDone, nil, "")
+	case berth.WarnIdle:
+		e.say(h.Job, true, "Idle", cause(h.Cause))
 	case berth.Drop:
 		e.say(h.Job, true, "Dropped", cause(h.Cause))
 		e.o.Cluster.Dropped(h.Job)
