@@ -330,11 +330,9 @@ func (rep *Replica) IsOverLimit() bool {
 // it is: no other place is looked for.
 func (rep *Replica) Stops() bool { return rep.Ends() || rep.GivesBack() || rep.IsOverLimit() }
 
-// Stands reports whether a gang runs and goes on to, and nothing of it is being started. Some of it
-// may be on its way out.
+// Stands reports whether a gang runs and goes on to. Some of it may be on its way out.
 func (rep *Replica) Stands() bool {
-	_, grows := rep.Order.(berth.Bind)
-	return rep.State == berth.ReplicaRunning && rep.Beneficiary == nil && !rep.Leaves && !grows
+	return rep.State == berth.ReplicaRunning && rep.Beneficiary == nil && !rep.Leaves
 }
 
 // Lends reports whether others may stay on the GPUs of a replica: it runs, is quiet, and nothing
