@@ -315,7 +315,10 @@ func (rep *Replica) Overruns() bool { return rep.leavesFor(berth.CauseMaxRuntime
 func (rep *Replica) GivesBack() bool { return rep.leavesFor(berth.CauseGivenBack) }
 
 // Ends reports whether a replica was asked for its last checkpoint: its job is over then.
-func (rep *Replica) Ends() bool { return rep.Overruns() || rep.leavesFor(berth.CauseIdle) }
+func (rep *Replica) Ends() bool { return rep.Overruns() || rep.EndsIdle() }
+
+// EndsIdle reports whether a replica was asked for its last checkpoint because it is idle.
+func (rep *Replica) EndsIdle() bool { return rep.leavesFor(berth.CauseIdle) }
 
 func (rep *Replica) leavesFor(cause berth.CauseCode) bool {
 	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == cause
