@@ -49,10 +49,13 @@ type overLimit struct {
 
 // OverLimit chooses what goes so that a queue is within its limits, in order of job and number.
 // Where less may go than is too much, all of that goes. O(running gangs of the queue, times the
-// logarithm of these).
+// logarithm of these), O(queues) where all of these are never preempted.
 func (v *Victims) OverLimit(q quota.QueueIndex) []record.Piece {
 	o := &overLimit{victims: v, queue: q, list: v.state.Quota.Exceeded(nil, q), uses: map[quota.QueueIndex]int64{}}
 	units, wholes := o.candidates()
+	if len(wholes) == 0 {
+		return nil // so little is asked of a queue that stays over its limit
+	}
 	o.measure(wholes)
 	o.takeSome(units)
 	o.takeSome(wholes)
@@ -71,7 +74,7 @@ func (v *Victims) OverLimit(q quota.QueueIndex) []record.Piece {
 func (o *overLimit) candidates() (units, wholes []record.Piece) {
 	v := o.victims
 	for _, q := range v.books.Queues {
-		if q == nil || q.Running.Len() == 0 || !v.state.Quota.Below(q.Index, o.queue) {
+		if q == nil || q.Running.Len() == q.NonPreemptible.Len() || !v.state.Quota.Below(q.Index, o.queue) {
 			continue
 		}
 		o.uses[q.Index] = v.state.Quota.Used(q.Index, quota.GPUMilli)
