@@ -135,20 +135,24 @@ func BookedOn(h *gang.Hold, n *Node) quota.ProductIndex {
 // ChargeOf is what a hold costs its queue. A share costs its part of a GPU, an instance
 // the part of the memory slices that it has, and a GPU that is borrowed nothing.
 func ChargeOf(h *gang.Hold, n *Node) quota.Charge {
-	milli := int64(1000) * int64(berth.GPUSet(h.GPUs).Len())
-	switch {
-	case h.Share.Over:
-		milli = 0
-	case h.Share.GPUMilli > 0:
-		milli = int64(h.Share.GPUMilli)
-	case h.Instance != (mig.Placement{}):
-		milli = n.Table.Milli(h.Instance)
-	}
-	charge := quota.Charge{GPUMilli: milli, Host: h.Host, Product: n.Product}
-	if milli == 0 {
+	charge := quota.Charge{GPUMilli: GPUMilliOf(h, n), Host: h.Host, Product: n.Product}
+	if charge.GPUMilli == 0 {
 		charge.Product = quota.NoProduct
 	}
 	return charge
+}
+
+// GPUMilliOf is what it is charged of GPUs.
+func GPUMilliOf(h *gang.Hold, n *Node) int64 {
+	switch {
+	case h.Share.Over:
+		return 0
+	case h.Share.GPUMilli > 0:
+		return int64(h.Share.GPUMilli)
+	case h.Instance != (mig.Placement{}):
+		return n.Table.Milli(h.Instance)
+	}
+	return 1000 * int64(berth.GPUSet(h.GPUs).Len())
 }
 
 // OrderLeft is the order that is out; of a Bind, without the members that were lost, or died,
