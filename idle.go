@@ -11,6 +11,7 @@ import (
 // and has been quiet for QuietFor is idle: Report and Explain name it, and a pass warns it with a
 // [WarnIdle], once. One that is still idle after Grace more is dealt with as Action says. A report
 // of more than QuietMilli ends all of that at once, without an order: the next time it begins anew.
+// But a request for a last checkpoint stands, as to write one is activity.
 //
 // What was told holds until the next report: for a job of which the measurements have failed, tell
 // 1000. A replica of which no report came in its present life is not quiet, nor is one before it is
@@ -20,7 +21,8 @@ import (
 // its GPUs it uses: see [Lending].
 //
 // When the policy changes, replicas that are quiet by the new one are so from when they were by the
-// old, or from now; and those that are idle are warned anew.
+// old, or from now; those that are idle are warned anew, and requests for last checkpoints that were
+// given by the old one are withdrawn.
 type IdlePolicy struct {
 	// QuietMilli is the activity up to which a replica is quiet: in thousandths, below 1000.
 	// Default 50; Off: none is.

@@ -142,6 +142,10 @@ func (c *Checker) policyChanged(e berth.PolicyChanged) {
 		c.noteActivity(rep)
 		if idle != c.policy.Idle {
 			rep.idle = idleness{since: rep.idle.since}
+			if rep.asked() && rep.order.Header().Cause.Code == berth.CauseIdle {
+				rep.hastened = true
+				c.saw("was to end as it is idle, and the policy changed")
+			}
 			c.noteIdleness(rep)
 		}
 	}

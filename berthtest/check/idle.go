@@ -78,7 +78,7 @@ func (c *Checker) beginIdle() {
 		ends := rep.idle.at != 0 && rep.idle.at <= c.now
 		if rep.idle.warned == 0 && c.isIdle(rep) {
 			c.toWarn[rep] = rep.idle.since
-			ends = c.policy.Idle.Grace <= 0 && c.dealsWith(rep) != berth.IdleWarn && !rep.ends()
+			ends = c.policy.Idle.Grace <= 0 && c.dealsWith(rep) != berth.IdleWarn && (!rep.ends() || rep.hastened)
 		}
 		if ends {
 			c.toEnd[rep] = rep.order == nil && !rep.has(stopping) && rep.preemption == nil

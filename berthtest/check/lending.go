@@ -193,10 +193,10 @@ func (c *Checker) withinLimits(members []*member) error {
 		members[0].rep, x.at.spec.Name, x.at.used[x.resource], x.most, x.resource, keptFor(x.at.children, x.resource))
 }
 
-// fixedWithin: what is never preempted of a queue holds no more than its guarantee, as far as
-// orders have placed it.
+// fixedWithin: what is never preempted of a queue holds no more GPUs than its guarantee, where
+// another comes that holds some.
 func (c *Checker) fixedWithin(rep *replica) error {
-	if !rep.job.spec.NonPreemptible {
+	if !rep.job.spec.NonPreemptible || c.amountOf(rep, quota.GPUMilli, false) == 0 {
 		return nil
 	}
 	c.saw("placed for good")

@@ -76,10 +76,9 @@ func (rep *replica) isOverLimit() bool {
 	return rep.asked() && rep.order.Header().Cause.Code == berth.CauseOverLimit
 }
 
-// isSettled reports whether a gang runs and goes on to, and nothing of it is being started.
-func (rep *replica) isSettled() bool {
-	_, grows := rep.order.(berth.Bind)
-	return rep.state == berth.ReplicaRunning && !grows && (!rep.asked() && rep.preemption == nil || rep.asked() && rep.needless())
+// standsNow reports whether a gang runs and goes on to. Some of it may be on its way.
+func (rep *replica) standsNow() bool {
+	return rep.state == berth.ReplicaRunning && (!rep.asked() && rep.preemption == nil || rep.asked() && rep.needless())
 }
 
 // amountOf is what a gang holds of a resource; stays: without the members that are being stopped.
@@ -92,11 +91,16 @@ func (c *Checker) amountOf(rep *replica, r quota.Resource, stays bool) (sum int6
 	return sum
 }
 
-// settledOf is what the gangs below a queue hold of a resource that stand, and count by another
+// isSettled reports whether a gang runs and has nothing else going on.
+func (rep *replica) isSettled() bool {
+	return rep.standsNow() && rep.order == nil && !rep.has(stopping)
+}
+
+// standingOf is what the gangs below a queue hold of a resource that stand, and count by another
 // rule.
-func (c *Checker) settledOf(q *queue, r quota.Resource, counts func(*replica) bool) (sum int64) {
+func (c *Checker) standingOf(q *queue, r quota.Resource, counts func(*replica) bool) (sum int64) {
 	for rep := range c.replicas() {
-		if rep.job.queue.below(q.spec.Name) && rep.isSettled() && counts(rep) {
+		if rep.job.queue.below(q.spec.Name) && rep.standsNow() && counts(rep) {
 			sum += c.amountOf(rep, r, true)
 		}
 	}
@@ -113,7 +117,7 @@ func (c *Checker) hasToGo(rep *replica) bool {
 		}
 		for _, r := range q.exceeded() {
 			most, _ := q.ceiling(r)
-			if takes := c.amountOf(rep, r, false); takes > 0 && takes+c.settledOf(q, r, anyReplica) > most {
+			if takes := c.amountOf(rep, r, false); takes > 0 && takes+c.standingOf(q, r, anyReplica) > most {
 				return true
 			}
 		}
@@ -156,7 +160,7 @@ func (c *Checker) comesWithin(rep *replica, h berth.OrderHeader) error {
 }
 
 // isLeft reports whether a gang may be stopped because of a limit now: no order is out about it.
-func (rep *replica) isLeft() bool { return rep.stoppable() && rep.order == nil && !rep.has(stopping) }
+func (rep *replica) isLeft() bool { return rep.stoppable() && rep.isSettled() }
 
 // shrinksWithin: members that go because of a limit while the rest of the gang goes on are whole
 // widest segments and above the minimum.
@@ -206,7 +210,7 @@ func (c *Checker) broughtWithin() error {
 		}
 		for _, r := range q.exceeded() {
 			most, _ := q.ceiling(r)
-			if left := c.settledOf(q, r, (*replica).isLeft); left > 0 && c.settledOf(q, r, anyReplica) > most {
+			if left := c.standingOf(q, r, (*replica).isLeft); left > 0 && c.standingOf(q, r, (*replica).isSettled) > most {
 				return broken(PromiseLimits, "queue %s uses %d of %d %s since %d, and gangs with %d of it go on", q.spec.Name, q.used[r], most, r, q.overSince, left)
 			}
 		}

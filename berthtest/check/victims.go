@@ -142,6 +142,9 @@ func (c *Checker) withdrawn(w berth.Withdraw) error {
 	case w.Incarnation != rep.incarnation:
 		return broken(PromiseIncarnations, "order %d is to incarnation %d of %s, which is in incarnation %d", w.ID, w.Incarnation, rep, rep.incarnation)
 	}
+	if rep.isOverLimit() {
+		c.noteOverLimit() // others may have been told to go since the pass began
+	}
 	if err := c.mayGoOn(rep, broken(PromiseS7, "order %d withdraws the request of %s, whose place %s still needs", w.ID, rep, rep.reasonToGo())); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 // lowered is another world, in which limits are lowered below what runs, and kept.
 func (g *generator) lowered() (berth.Config, sim.Options, []sim.Arrival) {
-	draw := one(g, (*generator).world, (*generator).contended, (*generator).drained, (*generator).moving, (*generator).firm, (*generator).limited)
+	draw := one(g, (*generator).world, (*generator).contended, (*generator).drained, (*generator).moving, (*generator).firm, (*generator).limited, (*generator).lending)
 	config, options, list := draw(g)
 	config.Policy.OverLimit = berth.OverLimit{Stop: g.chance(85), After: one(g, 0, 0, 20*berth.Second, berth.Minute, 10*berth.Minute)}
 	end, queues := list[len(list)-1].At, []quota.Queue(nil)
@@ -44,6 +44,33 @@ func (g *generator) lowered() (berth.Config, sim.Options, []sim.Arrival) {
 	return config, options, list
 }
 
+// together is a world in which limits are lowered, jobs are idle, lend, are never preempted for a
+// time of their queue, and come back only so often.
+func (g *generator) together() (berth.Config, sim.Options, []sim.Arrival) {
+	config, options, list := g.lowered()
+	config.Policy.Idle = g.idlePolicy()
+	preemption := &config.Policy.Preemption
+	preemption.MaxMinRuntime = one(g, 0, berth.Off, berth.Second, berth.Minute)
+	g.list = nil
+	for i := range list {
+		switch e := list[i].Event.(type) {
+		case berth.PolicyChanged:
+			e.Policy.Idle = one(g, config.Policy.Idle, g.idlePolicy())
+			list[i].Event = e
+		case berth.JobSubmitted:
+			g.tellsActivity(e.Job.ID, 1, list[i].At)
+		}
+	}
+	eachJob(list, func(j *berth.Job) {
+		if j.Service == nil && g.chance(40) {
+			j.MaxRequeues = []berth.RequeueCap{{Cause: berth.CauseOverLimit, Requeues: g.IntN(3)}}
+		}
+	})
+	g.list = append(g.list, list...)
+	g.sort()
+	return config, options, g.list
+}
+
 // Whatever else happens, what runs beyond a limit goes where the policy says so, no more of it than
 // that, and no other promise is broken.
 func TestOverLimit(t *testing.T) {
@@ -51,5 +78,15 @@ func TestOverLimit(t *testing.T) {
 	swarm(t, drawn.Seeds(10), (*generator).lowered,
 		"stopped because of a limit", "shrinks within a limit", "within its limit before it was stopped", "release because over-limit",
 		"over a limit, and nothing that may be stopped is left to be told",
+	)
+}
+
+// What is idle, lends, is over a limit, is never preempted, or came back too often may all be so at
+// once: each is dealt with as if it were the only one.
+func TestOverLimitAndIdle(t *testing.T) {
+	t.Parallel()
+	swarm(t, drawn.Seeds(10), (*generator).together,
+		"stopped because of a limit", "within its limit before it was stopped", "told to end as it is idle", "warned while asked",
+		"was to end as it is idle, and the policy changed", "drop because max-requeues",
 	)
 }

@@ -58,27 +58,28 @@ func (an *Answers) reportActivity(r *berth.FleetReport) {
 // countActivity counts what members hold of one node.
 func (an *Answers) countActivity(a *activity, n *record.Node) {
 	var last *record.Job
-	var pool, tenant *berth.ActivityCount
+	var pool, tenant *berth.ActivityCount // of the last job
 	for _, at := range n.Members {
 		rep := at.Rep
-		held := record.ChargeOf(&rep.Members[at.Index].Hold, n).GPUMilli
+		held := record.GPUMilliOf(&rep.Members[at.Index].Hold, n)
 		if held == 0 {
 			continue
 		}
 		count := berth.ActivityCount{HeldMilli: held}
-		if rep.Idle.Get().Reported {
+		if p := rep.Idle.Get(); p.Reported {
 			count.ToldMilli, count.ActiveMilli = held, held*int64(rep.ActiveMilli)/1000
-		}
-		if rep.IsIdle(&an.state.Config.Policy.Idle, an.state.Now) {
-			count.IdleMilli = held
-			a.idle = append(a.idle, rep)
+			if rep.IsIdle(&an.state.Config.Policy.Idle, an.state.Now) {
+				count.IdleMilli = held
+				a.idle = append(a.idle, rep)
+			}
 		}
 		if last == nil {
 			pool = counted(a.pools, n.Spec.Pool)
 		}
-		if last != rep.Job {
-			last, tenant = rep.Job, counted(a.tenants, rep.Job.Spec.Tenant)
+		if last == nil || last != rep.Job && last.Spec.Tenant != rep.Job.Spec.Tenant {
+			tenant = counted(a.tenants, rep.Job.Spec.Tenant)
 		}
+		last = rep.Job
 		addActivity(pool, &count)
 		addActivity(tenant, &count)
 		addActivity(&a.queues[rep.Job.Queue], &count)
@@ -97,7 +98,7 @@ func (an *Answers) reportIdle(rep *record.Replica) berth.IdleReport {
 	out := berth.IdleReport{Job: rep.Job.Spec.ID, Replica: rep.Number, Queue: rep.Job.Spec.Queue, Tenant: rep.Job.Spec.Tenant, Idleness: *an.life.Idleness(rep)}
 	for flat := range rep.Members {
 		if m := &rep.Members[flat]; m.State.Holds() {
-			out.GPUMilli += record.ChargeOf(&m.Hold, m.Node).GPUMilli
+			out.GPUMilli += record.GPUMilliOf(&m.Hold, m.Node)
 		}
 	}
 	return out

@@ -69,16 +69,19 @@ func (bk *Books) DropWithinLimit() {
 	})
 }
 
-// Standing is what the gangs below a queue are charged of a resource that run and go on to, without
-// the members that are being stopped. What is being started is looked at when it runs.
-func (bk *Books) Standing(i quota.QueueIndex, e *quota.Excess) (sum int64) {
+// Standing is what the gangs below a queue that count are charged of a resource, for the members
+// that run.
+func (bk *Books) Standing(i quota.QueueIndex, e *quota.Excess, counts func(*record.Replica) bool) (sum int64) {
 	for _, q := range bk.Queues {
 		if q == nil || q.Running.Len() == 0 || !bk.state.Quota.Below(q.Index, i) {
 			continue
 		}
 		q.Running.Ascend(func(rep *record.Replica) bool {
+			if !counts(rep) {
+				return true
+			}
 			for flat := range rep.Members {
-				if m := &rep.Members[flat]; m.State == record.MemberRunning && rep.Stands() {
+				if m := &rep.Members[flat]; m.State == record.MemberRunning {
 					sum += e.Of(rep.ChargeOf(&m.Hold, m.Node))
 				}
 			}
@@ -95,7 +98,8 @@ func TakenOf(p record.Piece, e *quota.Excess) (sum int64) {
 }
 
 // HasToGo reports whether a gang that is on its way out has to go on the account of a limit: a
-// queue above it would be over it if the gang stood.
+// queue above it would be over it if the gang stood, beside all others that do, also those of which
+// members are being started or stopped.
 func (bk *Books) HasToGo(rep *record.Replica) bool {
 	var buffer [4]quota.Excess
 	for i := rep.Job.Queue; i > quota.RootQueue; i = bk.state.Quota.Parent(i) {
@@ -103,7 +107,7 @@ func (bk *Books) HasToGo(rep *record.Replica) bool {
 			continue
 		}
 		for _, e := range bk.state.Quota.Exceeded(buffer[:0], i) {
-			if of := TakenOf(record.Piece{Rep: rep}, &e); of > 0 && bk.Standing(i, &e)+of > e.Most {
+			if of := TakenOf(record.Piece{Rep: rep}, &e); of > 0 && bk.Standing(i, &e, (*record.Replica).Stands)+of > e.Most {
 				return true
 			}
 		}

@@ -18,7 +18,8 @@ import (
 // says, if r has nothing else going on; else it is looked at again after ReleaseTimeout. A gang
 // that is to give up its surplus gets no more from w on, as it would get back then what it gives. A
 // report that r is busy forgets s and w. A request for a last checkpoint stands, whatever is
-// reported then: to write one is activity.
+// reported then: to write one is activity. Another policy begins anew: with what is left of the old
+// one, that request is taken back (script 482).
 //
 // The case: a notebook that was left open over the weekend (script 400).
 //

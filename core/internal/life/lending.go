@@ -52,6 +52,9 @@ func (l *Life) WeighActivities(idleAnew bool) {
 		l.weighActivity(rep)
 		if p := rep.Idle.Get(); idleAnew && p.Reported {
 			l.forgetWarning(rep)
+			if rep.EndsIdle() {
+				l.stay(rep)
+			}
 			l.weighIdleness(rep)
 		}
 		return nil

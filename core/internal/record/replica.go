@@ -135,20 +135,24 @@ func BookedOn(h *gang.Hold, n *Node) quota.ProductIndex {
 // ChargeOf is what a hold costs its queue. A share costs its part of a GPU, an instance
 // the part of the memory slices that it has, and a GPU that is borrowed nothing.
 func ChargeOf(h *gang.Hold, n *Node) quota.Charge {
-	milli := int64(1000) * int64(berth.GPUSet(h.GPUs).Len())
-	switch {
-	case h.Share.Over:
-		milli = 0
-	case h.Share.GPUMilli > 0:
-		milli = int64(h.Share.GPUMilli)
-	case h.Instance != (mig.Placement{}):
-		milli = n.Table.Milli(h.Instance)
-	}
-	charge := quota.Charge{GPUMilli: milli, Host: h.Host, Product: n.Product}
-	if milli == 0 {
+	charge := quota.Charge{GPUMilli: GPUMilliOf(h, n), Host: h.Host, Product: n.Product}
+	if charge.GPUMilli == 0 {
 		charge.Product = quota.NoProduct
 	}
 	return charge
+}
+
+// GPUMilliOf is what it is charged of GPUs.
+func GPUMilliOf(h *gang.Hold, n *Node) int64 {
+	switch {
+	case h.Share.Over:
+		return 0
+	case h.Share.GPUMilli > 0:
+		return int64(h.Share.GPUMilli)
+	case h.Instance != (mig.Placement{}):
+		return n.Table.Milli(h.Instance)
+	}
+	return 1000 * int64(berth.GPUSet(h.GPUs).Len())
 }
 
 // OrderLeft is the order that is out; of a Bind, without the members that were lost, or died,
@@ -315,7 +319,10 @@ func (rep *Replica) Overruns() bool { return rep.leavesFor(berth.CauseMaxRuntime
 func (rep *Replica) GivesBack() bool { return rep.leavesFor(berth.CauseGivenBack) }
 
 // Ends reports whether a replica was asked for its last checkpoint: its job is over then.
-func (rep *Replica) Ends() bool { return rep.Overruns() || rep.leavesFor(berth.CauseIdle) }
+func (rep *Replica) Ends() bool { return rep.Overruns() || rep.EndsIdle() }
+
+// EndsIdle reports whether a replica was asked for its last checkpoint because it is idle.
+func (rep *Replica) EndsIdle() bool { return rep.leavesFor(berth.CauseIdle) }
 
 func (rep *Replica) leavesFor(cause berth.CauseCode) bool {
 	return rep.Leaves && rep.Asked() && rep.Order.Header().Cause.Code == cause
@@ -330,11 +337,9 @@ func (rep *Replica) IsOverLimit() bool {
 // it is: no other place is looked for.
 func (rep *Replica) Stops() bool { return rep.Ends() || rep.GivesBack() || rep.IsOverLimit() }
 
-// Stands reports whether a gang runs and goes on to, and nothing of it is being started. Some of it
-// may be on its way out.
+// Stands reports whether a gang runs and goes on to. Some of it may be on its way out.
 func (rep *Replica) Stands() bool {
-	_, grows := rep.Order.(berth.Bind)
-	return rep.State == berth.ReplicaRunning && rep.Beneficiary == nil && !rep.Leaves && !grows
+	return rep.State == berth.ReplicaRunning && rep.Beneficiary == nil && !rep.Leaves
 }
 
 // Lends reports whether others may stay on the GPUs of a replica: it runs, is quiet, and nothing

@@ -12,8 +12,8 @@ import (
 // What goes so that a queue is within its limits again.
 //
 // The law. Let q be a queue that uses more of resources r than it may, M(r), and S(r) what those
-// gangs below it are charged that run and go on to, in members that do. A gang of which members are
-// being started is looked at when these run. X(r) = S(r) - M(r) is too much, as far as what
+// gangs below it are charged that run, with nothing else going on. A gang of which members are being
+// started or stopped is looked at when that is over: until then nobody goes in its stead. X(r) = S(r) - M(r) is too much, as far as what
 // may be stopped holds so much. The chosen pieces P hold X(r) or more of each r, and none of them
 // could be left out. They are taken in the order
 //
@@ -25,7 +25,9 @@ import (
 // needed beside the others is left out, the one taken last first.
 //
 // The case: 4 jobs of 8 GPUs run in a queue; its limit is lowered to 8 (script 450). The three that
-// began last are asked for checkpoints, and wait.
+// began last are asked for checkpoints, and wait. And one queue gives up the surplus of a gang while
+// the one above it is still over its own limit: the rest of that gang goes next, and no other queue
+// gives what it is guaranteed (script 481).
 //
 // Rejected: the search for victims of a beneficiary (Search). Nothing has to come free in one
 // place, so that to hold a GPU is all that matters, and amounts add up: the order of victims says
@@ -47,10 +49,13 @@ type overLimit struct {
 
 // OverLimit chooses what goes so that a queue is within its limits, in order of job and number.
 // Where less may go than is too much, all of that goes. O(running gangs of the queue, times the
-// logarithm of these).
+// logarithm of these), O(queues) where all of these are never preempted.
 func (v *Victims) OverLimit(q quota.QueueIndex) []record.Piece {
 	o := &overLimit{victims: v, queue: q, list: v.state.Quota.Exceeded(nil, q), uses: map[quota.QueueIndex]int64{}}
 	units, wholes := o.candidates()
+	if len(wholes) == 0 {
+		return nil // so little is asked of a queue that stays over its limit
+	}
 	o.measure(wholes)
 	o.takeSome(units)
 	o.takeSome(wholes)
@@ -69,7 +74,7 @@ func (v *Victims) OverLimit(q quota.QueueIndex) []record.Piece {
 func (o *overLimit) candidates() (units, wholes []record.Piece) {
 	v := o.victims
 	for _, q := range v.books.Queues {
-		if q == nil || q.Running.Len() == 0 || !v.state.Quota.Below(q.Index, o.queue) {
+		if q == nil || q.Running.Len() == q.NonPreemptible.Len() || !v.state.Quota.Below(q.Index, o.queue) {
 			continue
 		}
 		o.uses[q.Index] = v.state.Quota.Used(q.Index, quota.GPUMilli)
@@ -103,7 +108,7 @@ func (o *overLimit) measure(wholes []record.Piece) {
 		for _, p := range wholes {
 			most += books.TakenOf(p, e)
 		}
-		o.left = append(o.left, min(o.victims.books.Standing(o.queue, e)-e.Most, most))
+		o.left = append(o.left, min(o.victims.books.Standing(o.queue, e, (*record.Replica).MayMove)-e.Most, most))
 	}
 }
 
