@@ -153,7 +153,7 @@ func (m *Machine) Check() error {
 		m.Books.CheckHolds, m.Books.CheckCharges, m.Books.CheckCapacities, m.Books.CheckSizes, m.Books.CheckContenders, m.Books.CheckLedger,
 		m.Backlog.CheckWaiting, m.Backlog.CheckQueues, m.Backlog.CheckDue, m.Backlog.CheckReservations,
 		m.Upkeep.CheckTrust, m.Upkeep.CheckSpares, m.Upkeep.CheckLosses,
-		m.Life.CheckLife, m.Life.CheckVictims,
+		m.Life.CheckLife, m.Life.CheckGates, m.Life.CheckVictims, m.Life.CheckLending, m.Life.CheckIdle,
 		m.GPUs.CheckGPUs, m.GPUs.CheckGPUHolds, m.GPUs.CheckCatalogue, m.Victims.CheckEvictable,
 		m.Scoring.Check, m.Agenda.Valid,
 	} {
