@@ -226,15 +226,22 @@ func (c *Carrier) intend(ctx context.Context, plan *translate.Plan, w *written) 
 // allocate gives a claim its devices.
 func (c *Carrier) allocate(ctx context.Context, plan *translate.Plan, s *translate.Seat, a *translate.Allocation, w *written) error {
 	key := translate.Key{Namespace: s.Pod.Namespace, Name: a.Claim}
+	marked := false
 	return c.try(ctx, func() error {
 		o, err := c.API.Claim(ctx, key)
+		mark := ""
+		if err == nil {
+			mark = o.Annotations[translate.HolderAnnotation]
+		}
 		switch {
 		case err != nil:
 			return err
+		case marked && mark != plan.Holder():
+			return fmt.Errorf("%w: claim %v was taken back", ErrTaken, key)
 		case o.UID != a.UID || o.DeletionTimestamp != nil:
 			return ErrGone
 		case o.Status.Allocation != nil:
-			if a.Is(o.Status.Allocation) && o.Annotations[translate.HolderAnnotation] != "" {
+			if a.Is(o.Status.Allocation) && (mark == plan.Holder() || mark != "" && plan.Order == 0) {
 				return nil
 			}
 			return fmt.Errorf("%w: claim %v has devices", ErrTaken, key)
@@ -242,18 +249,19 @@ func (c *Carrier) allocate(ctx context.Context, plan *translate.Plan, s *transla
 		default:
 			return fmt.Errorf("%w: claim %v is reserved", ErrTaken, key)
 		}
-		if o.Annotations[translate.HolderAnnotation] != plan.Holder() || !slices.Contains(o.Finalizers, resourcev1.Finalizer) {
-			marked := o.DeepCopy()
-			if marked.Annotations == nil {
-				marked.Annotations = map[string]string{}
+		if mark != plan.Holder() || !slices.Contains(o.Finalizers, resourcev1.Finalizer) {
+			ours := o.DeepCopy()
+			if ours.Annotations == nil {
+				ours.Annotations = map[string]string{}
 			}
-			marked.Annotations[translate.HolderAnnotation] = plan.Holder()
-			if !slices.Contains(marked.Finalizers, resourcev1.Finalizer) {
-				marked.Finalizers = append(marked.Finalizers, resourcev1.Finalizer)
+			ours.Annotations[translate.HolderAnnotation] = plan.Holder()
+			if !slices.Contains(ours.Finalizers, resourcev1.Finalizer) {
+				ours.Finalizers = append(ours.Finalizers, resourcev1.Finalizer)
 			}
-			if o, err = c.API.UpdateClaim(ctx, marked); err != nil {
+			if o, err = c.API.UpdateClaim(ctx, ours); err != nil {
 				return err
 			}
+			marked = true
 			w.add(o)
 		}
 		if c.May != nil && !c.May() {

@@ -261,6 +261,7 @@ func (c *Cluster) Refused(e berth.Event, err error) {
 func (c *Cluster) refusedJob(id berth.JobID) Object {
 	if g := c.jobs[id]; g != nil {
 		c.forget(g)
+		delete(c.dirtyGangs, g.key) // until something changes about it
 		return g.key.object()
 	}
 	if key, is := c.holderOf[id]; is {

@@ -213,6 +213,9 @@ func (c *Cluster) sizeOf(g *gang, findings *list) int {
 		}
 		return int(o.Spec.SchedulingPolicy.Gang.MinCount)
 	case byLabel:
+		if len(g.pods) == 0 {
+			return 0
+		}
 		first := g.inOrder()[0]
 		n, err := strconv.Atoi(first.object.Annotations[SizeAnnotation])
 		if err != nil || n < 1 {

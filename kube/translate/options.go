@@ -42,7 +42,7 @@ const (
 const (
 	// IntentAnnotation of a PodGroup, or of the first pod of a gang without one, is an [Intent].
 	IntentAnnotation = domain + "intent"
-	// MemberAnnotation of a pod whose gate was removed names its job and its incarnation.
+	// MemberAnnotation of a pod whose gate was removed names its job, incarnation and term.
 	MemberAnnotation = domain + "member"
 	// HolderAnnotation of a claim that this program is allocating, or has allocated, is the same.
 	HolderAnnotation = domain + "holder"
@@ -86,6 +86,9 @@ type Options struct {
 	// ConfigMap has the queues, as a JSON list of [quota.Queue] with the key "queues", and a
 	// [berth.Policy] with the key "policy". Without a name there is none.
 	ConfigMap types.NamespacedName
+	// Term is a text that no other process has, so that what one writes is told from what another
+	// does that leads at the same time, or leads no more.
+	Term string
 	// Policy holds until the ConfigMap has one. Its Geometry is overwritten: instances come and
 	// go with their claims.
 	Policy berth.Policy

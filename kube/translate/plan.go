@@ -19,6 +19,8 @@ type Plan struct {
 	Job         berth.JobID
 	Order       berth.OrderID
 	Incarnation berth.Incarnation
+	// Term of the process: see Options.
+	Term string
 	// Source has the intent: a PodGroup, or the first pod.
 	Source Object
 	UID    types.UID
@@ -42,13 +44,14 @@ type Intent struct {
 	Job         berth.JobID       `json:"job"`
 	Order       berth.OrderID     `json:"order"`
 	Incarnation berth.Incarnation `json:"incarnation"`
+	Term        string            `json:"term,omitempty"`
 	// Nodes by the UID of the pod.
 	Nodes map[types.UID]string `json:"nodes"`
 }
 
 // Intent is that of the plan.
 func (p *Plan) Intent() Intent {
-	in := Intent{p.Job, p.Order, p.Incarnation, map[types.UID]string{}}
+	in := Intent{p.Job, p.Order, p.Incarnation, p.Term, map[types.UID]string{}}
 	for _, s := range p.Seats {
 		in.Nodes[s.UID] = s.Node
 	}
@@ -64,10 +67,12 @@ func (in Intent) Text() string {
 	return string(b)
 }
 
-// Holder is the text of HolderAnnotation and MemberAnnotation: the job and the incarnation.
-func (p *Plan) Holder() string { return Intent{Job: p.Job, Incarnation: p.Incarnation}.holder() }
+// Holder is the text of HolderAnnotation and MemberAnnotation: job, incarnation and term.
+func (p *Plan) Holder() string {
+	return Intent{Job: p.Job, Incarnation: p.Incarnation, Term: p.Term}.holder()
+}
 
-func (in Intent) holder() string { return fmt.Sprintf("%s#%d", in.Job, in.Incarnation) }
+func (in Intent) holder() string { return fmt.Sprintf("%s#%d/%s", in.Job, in.Incarnation, in.Term) }
 
 // A Leftover is what a former process began and did not get so far that it can be finished.
 type Leftover struct {
@@ -84,7 +89,7 @@ func (c *Cluster) Plan(b *berth.Bind) (Plan, error) {
 		return Plan{}, fmt.Errorf("translate: job %s is not that of a gang", b.Job)
 	}
 	source, uid := c.sourceOf(g)
-	plan := Plan{Job: b.Job, Order: b.ID, Incarnation: b.Incarnation, Source: source, UID: uid}
+	plan := Plan{Job: b.Job, Order: b.ID, Incarnation: b.Incarnation, Term: c.options.Term, Source: source, UID: uid}
 	taken := map[deviceKey]bool{}
 	for i := range b.Members {
 		m := &b.Members[i]
@@ -308,7 +313,7 @@ func (c *Cluster) Unfinished() []Plan {
 	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
 		g := c.jobs[id]
 		source, uid := c.sourceOf(g)
-		plan := Plan{Job: id, Incarnation: g.told.incarnation, Source: source, UID: uid}
+		plan := Plan{Job: id, Incarnation: g.told.incarnation, Term: c.options.Term, Source: source, UID: uid}
 		for _, ref := range g.told.refs() {
 			s := g.told.seats[ref]
 			if p := c.pods[s.Pod]; g.told.order == 0 && p != nil && p.object.UID == s.UID && p.gated() {

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -81,7 +82,7 @@ func main() {
 }
 
 func run(ctx context.Context, s *settings, log *slog.Logger) error {
-	options := translate.Options{ConfigMap: types.NamespacedName{Namespace: s.namespace, Name: s.configMap}}
+	options := translate.Options{ConfigMap: types.NamespacedName{Namespace: s.namespace, Name: s.configMap}, Term: rand.Text()}
 	if s.configMap == "" {
 		options.ConfigMap = types.NamespacedName{}
 	}

@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,12 +27,17 @@ import (
 
 // A world is a server, and an engine as a process that may be killed.
 type world struct {
-	t       testing.TB
-	server  *pretend.Server
-	engine  *loop.Engine
-	options translate.Options
-	now     berth.Time
-	said    []string
+	t      testing.TB
+	server *pretend.Server
+	engine *loop.Engine
+	// successor leads in place of engine, which does not know it.
+	successor *loop.Engine
+	options   translate.Options
+	now       berth.Time
+	said      []string
+	terms     int
+	// before is called before each write; nil: nothing is.
+	before func()
 	// dead: the process was killed in the middle of something.
 	dead bool
 }
@@ -44,13 +50,52 @@ func newWorld(t testing.TB, objects ...metav1.Object) *world {
 	return w
 }
 
+// stoppable is an API of which a write can be kept waiting.
+type stoppable struct {
+	carry.API
+	w *world
+}
+
+func (s stoppable) stop() {
+	if s.w.before != nil {
+		s.w.before()
+	}
+}
+
+func (s stoppable) PatchPod(ctx context.Context, key translate.Key, patch []byte) (*corev1.Pod, error) {
+	s.stop()
+	return s.API.PatchPod(ctx, key, patch)
+}
+
+func (s stoppable) UpdateClaim(ctx context.Context, claim *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
+	s.stop()
+	return s.API.UpdateClaim(ctx, claim)
+}
+
+func (s stoppable) UpdateClaimStatus(ctx context.Context, claim *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
+	s.stop()
+	return s.API.UpdateClaimStatus(ctx, claim)
+}
+
+func (s stoppable) PatchPodGroup(ctx context.Context, key translate.Key, patch []byte) (*schedulingv1beta1.PodGroup, error) {
+	s.stop()
+	return s.API.PatchPodGroup(ctx, key, patch)
+}
+
+func (s stoppable) UpdatePodGroupStatus(ctx context.Context, group *schedulingv1beta1.PodGroup) (*schedulingv1beta1.PodGroup, error) {
+	s.stop()
+	return s.API.UpdatePodGroupStatus(ctx, group)
+}
+
 // start starts a process.
 func (w *world) start() {
+	w.terms++
+	w.options.Term = fmt.Sprint("term", w.terms)
 	cluster, err := translate.New(w.options)
 	require.NoError(w.t, err)
 	w.dead = false
 	carrier := &carry.Carrier{
-		API: carry.Kube{Client: w.server.Client}, Now: func() time.Time { return w.now.Std() }, Pause: time.Nanosecond,
+		API: stoppable{carry.Kube{Client: w.server.Client}, w}, Now: func() time.Time { return w.now.Std() }, Pause: time.Nanosecond,
 		May: func() bool { return !w.dead },
 	}
 	w.engine, err = loop.New(loop.Options{
@@ -194,6 +239,44 @@ func TestKilledBetweenAnyTwoWrites(t *testing.T) {
 				check(last)
 			})
 		}
+	}
+}
+
+// TestAFormerLeaderDoesNoHarm stops a process before each write of a gang's binding, has another
+// one lead and place the gang, and lets the former one go on, which still believes that it leads.
+func TestAFormerLeaderDoesNoHarm(t *testing.T) {
+	for at := 1; ; at++ {
+		w := newWorld(t, fixture.Fleet(4, 2, 8)...)
+		w.start()
+		w.run(2)
+		for _, o := range fixture.Gang("team", "train", 3, 4, "cloud.provider.com/topology-rack") {
+			w.server.Add(o)
+		}
+		writes, met := 0, false
+		w.before = func() {
+			if writes++; met || writes != at {
+				return
+			}
+			met = true
+			former := w.engine
+			w.server.Add(fixture.Claim("team", "small", 1)) // so that the new one chooses otherwise
+			w.server.Add(fixture.Gated("team", "small", "", "small"))
+			w.start()
+			w.run(3)
+			w.successor, w.engine = w.engine, former
+		}
+		w.run(1)
+		if !met {
+			require.Equal(t, 1+3*2+3, at-1)
+			return
+		}
+		w.engine = w.successor
+		w.start() // a third one begins from what there is
+		w.run(60)
+		bound, past := w.bound("train")
+		require.Equal(t, []int{3, 3}, []int{bound, past}, "stopped before write %d", at)
+		require.Empty(t, w.server.Broken)
+		require.Empty(t, w.server.Deleted)
 	}
 }
 
