@@ -208,8 +208,8 @@ func (ReservationRemoved) Kind() string { return "reservationRemoved" }
 
 func (ReservationRemoved) event() {}
 
-// QueueSet creates a queue or changes its quota. What runs beyond a limit that is lowered is stopped
-// if the policy says so (see [OverLimit]), and runs on otherwise.
+// QueueSet creates a queue or changes its quota. What runs beyond a limit that is lowered is
+// stopped if the policy says so (see [OverLimit]), and runs on otherwise.
 type QueueSet struct {
 	Queue quota.Queue `json:"queue"`
 }

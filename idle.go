@@ -20,9 +20,9 @@ import (
 // (Job.Lend). To lend what is idle is no Action, as only the job knows how much of the memory of
 // its GPUs it uses: see [Lending].
 //
-// When the policy changes, replicas that are quiet by the new one are so from when they were by the
-// old, or from now; those that are idle are warned anew, and requests for last checkpoints that were
-// given by the old one are withdrawn.
+// When the policy changes, replicas that are quiet by the new one are so from when they were by
+// the old, or from now; those that are idle are warned anew, and requests for last checkpoints
+// that were given by the old one are withdrawn.
 type IdlePolicy struct {
 	// QuietMilli is the activity up to which a replica is quiet: in thousandths, below 1000.
 	// Default 50; Off: none is.

@@ -54,8 +54,8 @@ type replica struct {
 	returning
 	// left is the cause for which it last left its place, if one may be kept for it since.
 	left berth.CauseCode
-	// hastened: it has to leave before the deadline of the latest request, or another policy of what
-	// is idle is in force than that for which it was asked. The request is taken back.
+	// hastened: it has to leave before the deadline of the latest request, or another policy of
+	// what is idle is in force than that for which it was asked. The request is taken back.
 	hastened bool
 	// requeued counts how often it came back to the queue, by cause.
 	requeued map[berth.CauseCode]int

@@ -259,7 +259,8 @@ func (st *State) Kinds(g *berth.Group, classes []topology.NodeClass) []int32 {
 const maxTiers = 4
 
 // tiers numbers what the NICs of some classes carry, the most first, for a group of a gang that
-// needs several nodes: such a gang runs at the pace of the slowest. Nil: there is nothing to choose.
+// needs several nodes: such a gang runs at the pace of the slowest. Nil: there is nothing to
+// choose.
 func (st *State) tiers(groups []berth.Group, g *berth.Group, classes []topology.NodeClass) []int32 {
 	if g.Claim.GPUs == 0 || len(classes) < 2 {
 		return nil

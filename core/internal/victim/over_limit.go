@@ -12,10 +12,10 @@ import (
 // What goes so that a queue is within its limits again.
 //
 // The law. Let q be a queue that uses more of resources r than it may, M(r), and S(r) what those
-// gangs below it are charged that run, with nothing else going on. A gang of which members are being
-// started or stopped is looked at when that is over: until then nobody goes in its stead. X(r) = S(r) - M(r) is too much, as far as what
-// may be stopped holds so much. The chosen pieces P hold X(r) or more of each r, and none of them
-// could be left out. They are taken in the order
+// gangs below it are charged that run, with nothing else going on. A gang of which members are
+// being started or stopped is looked at when that is over: until then nobody goes in its stead.
+// X(r) = S(r) - M(r) is too much, as far as what may be stopped holds so much. The chosen pieces P
+// hold X(r) or more of each r, and none of them could be left out. They are taken in the order
 //
 //	units of surplus before whole gangs; of leaves that use more GPUs than their guarantee before
 //	others; the lower class, the lower priority; those that hold no more than is still too much;
@@ -24,10 +24,10 @@ import (
 // but of those that hold more than is still too much, the smallest first. At last each that is not
 // needed beside the others is left out, the one taken last first.
 //
-// The case: 4 jobs of 8 GPUs run in a queue; its limit is lowered to 8 (script 450). The three that
-// began last are asked for checkpoints, and wait. And one queue gives up the surplus of a gang while
-// the one above it is still over its own limit: the rest of that gang goes next, and no other queue
-// gives what it is guaranteed (script 481).
+// The case: 4 jobs of 8 GPUs run in a queue; its limit is lowered to 8 (script 450). The three
+// that began last are asked for checkpoints, and wait. And one queue gives up the surplus of a
+// gang while the one above it is still over its own limit: the rest of that gang goes next, and no
+// other queue gives what it is guaranteed (script 481).
 //
 // Rejected: the search for victims of a beneficiary (Search). Nothing has to come free in one
 // place, so that to hold a GPU is all that matters, and amounts add up: the order of victims says
