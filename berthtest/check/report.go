@@ -22,11 +22,11 @@ func (c *Checker) AgainstReport(r berth.FleetReport) error {
 	if err := c.againstQueues(r); err != nil {
 		return err
 	}
+	if c.ownPolicy {
+		return nil // its reservations, and their gangs, are its own affair, and it need not listen to activity
+	}
 	if err := c.againstActivity(&r); err != nil {
 		return err
-	}
-	if c.ownPolicy {
-		return nil // its reservations, and their gangs, are its own affair
 	}
 	if err := c.againstDraining(r.Draining); err != nil {
 		return err
