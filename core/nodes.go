@@ -77,7 +77,7 @@ func (c *Core) checkKinds(key hardware.Key, old *record.Node) *berth.Error {
 		}
 	}
 	if c.state.Classes.CountWith(key, class) > limits.MaxKinds {
-		return refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has %d kinds of node already (pool, product, memory, number of GPUs, taints)", limits.MaxKinds))
+		return refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has %d kinds of node already (pool, product, memory, number of GPUs, rate of NICs, taints)", limits.MaxKinds))
 	}
 	return nil
 }

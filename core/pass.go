@@ -307,6 +307,6 @@ func (c *Core) rebindSome(rep *record.Replica, g int, spec *record.ShapeSpec) bo
 		return true
 	}
 	end := c.state.EndIfPlaced(rep)
-	wider, some := c.search.WithReservedNodesWhere(spec.Groups, elsewhere, func(res *record.Reservation) bool { return c.backlog.Admits(res, rep, end) })
+	wider, some := c.search.WithReservedNodesWhere(spec, elsewhere, func(res *record.Reservation) bool { return c.backlog.Admits(res, rep, end) })
 	return some && c.search.PlaceRequest(rep, wider, g) == search.Fits
 }

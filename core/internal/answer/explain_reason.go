@@ -86,7 +86,7 @@ func (an *Answers) capacityReason(e *record.Entry) berth.Reason {
 	request, _ := an.search.WithReservedNodes(e, &s.Minimum)
 	reason, short := an.shortOf(e, request)
 	if len(an.backlog.Reservations) > 0 && short {
-		all := an.state.Widen(s.Spec.Groups, request, func(*record.Reservation) bool { return true })
+		all := an.state.Widen(&s.Spec, request, func(*record.Reservation) bool { return true })
 		if other, still := an.shortOf(e, all); !still {
 			reason = an.reservedReason(e)
 		} else if reason.Code == berth.ReasonNoNodes || reason.Code == berth.ReasonTooLarge {
@@ -315,7 +315,7 @@ func (an *Answers) fragmentReason(request *gang.Request, short *gang.Shortfall, 
 func (an *Answers) reservedRemedy(e *record.Entry, end berth.Time) string {
 	s := e.Bucket.Shape
 	enough := func(open func(*record.Reservation) bool) bool {
-		_, short := an.shortOf(e, an.state.Widen(s.Spec.Groups, &s.Minimum, func(res *record.Reservation) bool { return an.backlog.Admits(res, e.Rep, end) || open(res) }))
+		_, short := an.shortOf(e, an.state.Widen(&s.Spec, &s.Minimum, func(res *record.Reservation) bool { return an.backlog.Admits(res, e.Rep, end) || open(res) }))
 		return !short
 	}
 	var ways string

@@ -61,6 +61,9 @@ type ShapeSpec struct {
 	Like       berth.NodeID `json:",omitempty"`
 	// NonPreemptible: it fits into the guarantee of its queue, or waits.
 	NonPreemptible bool `json:",omitempty"`
+	// Gang is how many GPUs all of a gang asks for, for further members of a running one; what no
+	// node has is one number.
+	Gang int `json:",omitempty"`
 	// Within and Only restrict where further members of a running gang may go.
 	Within topology.DomainIndex
 	Only   berth.NodeID `json:",omitempty"`

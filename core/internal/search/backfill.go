@@ -3,7 +3,6 @@ package search
 import (
 	"slices"
 
-	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
@@ -16,14 +15,14 @@ import (
 // for fewer members than are planned there (see tryPlanned). False: there are none.
 func (se *Search) WithReservedNodes(e *record.Entry, r *gang.Request) (*gang.Request, bool) {
 	end := se.state.EndIfPlaced(e.Rep)
-	return se.WithReservedNodesWhere(e.Bucket.Shape.Spec.Groups, r, func(res *record.Reservation) bool {
+	return se.WithReservedNodesWhere(&e.Bucket.Shape.Spec, r, func(res *record.Reservation) bool {
 		return se.backlog.Admits(res, e.Rep, end) && !(e.Grows && (res.IsSpares() || res == e.Rep.PlannedReservation()))
 	})
 }
 
 // WithReservedNodesWhere is WithReservedNodes of the reservations that are open to it.
-func (se *Search) WithReservedNodesWhere(groups []berth.Group, r *gang.Request, open func(*record.Reservation) bool) (*gang.Request, bool) {
-	wider := se.state.Widen(groups, r, open)
+func (se *Search) WithReservedNodesWhere(spec *record.ShapeSpec, r *gang.Request, open func(*record.Reservation) bool) (*gang.Request, bool) {
+	wider := se.state.Widen(spec, r, open)
 	for i := range wider.Groups {
 		if len(wider.Groups[i].Classes) > len(r.Groups[i].Classes) {
 			return wider, true

@@ -75,12 +75,12 @@ func (se *Search) fitsFrom(rep *record.Replica, s *record.Shape, grows bool) ber
 		if grows {
 			end = se.state.EndIfPlaced(rep)
 		}
-		return se.state.Widen(s.Spec.Groups, &s.Minimum, func(res *record.Reservation) bool {
+		return se.state.Widen(&s.Spec, &s.Minimum, func(res *record.Reservation) bool {
 			return se.backlog.Admits(res, rep, end) && !(grows && res.IsSpares()) || over(res, at)
 		})
 	}
 	end := se.state.EndIfPlaced(rep)
-	p := planner{search: se, charged: rep, shape: s, at: ask, widest: se.state.Widen(s.Spec.Groups, &s.Minimum, func(res *record.Reservation) bool {
+	p := planner{search: se, charged: rep, shape: s, at: ask, widest: se.state.Widen(&s.Spec, &s.Minimum, func(res *record.Reservation) bool {
 		return se.backlog.Admits(res, rep, end) || se.overBy(res) < agenda.Never && se.leavesBeforeNext(res, rep, res.Until)
 	})}
 	for _, res := range se.backlog.Reservations {

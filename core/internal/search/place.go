@@ -425,7 +425,7 @@ func (se *Search) tryPlanned(e *record.Entry, members int) (tried bool) {
 	planned.Groups[0].MinMembers = members
 	end := se.state.EndIfPlaced(e.Rep)
 	se.state.Totals.PlacementAttempts++
-	se.try(e, se.state.Widen(e.Bucket.Shape.Spec.Groups, &planned, func(res *record.Reservation) bool {
+	se.try(e, se.state.Widen(&e.Bucket.Shape.Spec, &planned, func(res *record.Reservation) bool {
 		return se.backlog.Admits(res, e.Rep, end) && !res.IsSpares()
 	}))
 	return true

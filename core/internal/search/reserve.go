@@ -322,7 +322,7 @@ func (se *Search) planBesideOthers(e *record.Entry, before berth.Time) (at berth
 // too, and nodes that are to be left no sooner than at an instant.
 func (se *Search) Wherever(e *record.Entry, until berth.Time) *gang.Request {
 	s := e.Bucket.Shape
-	return se.state.Widen(s.Spec.Groups, &s.Minimum, func(res *record.Reservation) bool {
+	return se.state.Widen(&s.Spec, &s.Minimum, func(res *record.Reservation) bool {
 		if res.IsAwaited() && res.Rep != e.Rep {
 			return !res.IsPlanned() && se.mayEnd(e.Rep, res.Rep)
 		}

@@ -67,6 +67,6 @@ func (st *State) canBeWhole(own []record.Member, segments []berth.Segment, of *r
 	g := &spec.Groups[0]
 	g.Members, g.MinMembers, g.Topology = len(own), 0, berth.Topology{}
 	request := st.Request(&spec)
-	short, isShort := st.Fleet.Diagnose(st.Widen(spec.Groups, &request, func(res *record.Reservation) bool { return !res.IsSpares() }))
+	short, isShort := st.Fleet.Diagnose(st.Widen(&spec, &request, func(res *record.Reservation) bool { return !res.IsSpares() }))
 	return !isShort || short.IfIdle >= len(own)
 }

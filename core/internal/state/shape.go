@@ -133,8 +133,8 @@ func (st *State) Compile(s *record.Shape) {
 		s.Minimum.Groups[i].Members = s.Minimum.Groups[i].MinMembers
 	}
 	anywhere := func(*record.Reservation) bool { return true }
-	s.Charge = st.ChargeFor(st.Widen(s.Spec.Groups, &s.Request, anywhere))
-	s.Least = st.ChargeFor(st.Widen(s.Spec.Groups, &s.Minimum, anywhere))
+	s.Charge = st.ChargeFor(st.Widen(&s.Spec, &s.Request, anywhere))
+	s.Least = st.ChargeFor(st.Widen(&s.Spec, &s.Minimum, anywhere))
 	s.Charge.NonPreemptible, s.Least.NonPreemptible = s.Spec.NonPreemptible, s.Spec.NonPreemptible
 	s.Spans = st.spansNodes(s)
 	s.Ease = demand.EaseOf(s.Minimum.Groups)
@@ -176,7 +176,7 @@ func (st *State) Request(spec *record.ShapeSpec) gang.Request {
 		classes := st.Classes.Matching(g, nil)
 		r.Groups = append(r.Groups, gang.Group{
 			Members: g.Members, MinMembers: record.Least(g), Claim: st.claim(spec.TrustDomain, &g.Claim, classes),
-			Classes: classes, Kinds: st.Kinds(g, classes), Tiers: st.tiers(spec.Groups, g, classes),
+			Classes: classes, Kinds: st.Kinds(g, classes), Tiers: st.tiers(spec, g, classes),
 			Match: st.matcher(spec, g), Tag: g, Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
 			Balance: level(g.Topology.Balance), Spread: level(g.Topology.Spread), MaxSkew: g.Topology.MaxSkew,
 		})
@@ -254,40 +254,6 @@ func (st *State) Kinds(g *berth.Group, classes []topology.NodeClass) []int32 {
 	return kinds
 }
 
-// maxTiers is how many rates of NICs are told apart for one gang, each of which takes a search;
-// those below count as one.
-const maxTiers = 4
-
-// tiers numbers what the NICs of some classes carry, the most first, for a group of a gang that
-// needs several nodes: such a gang runs at the pace of the slowest. Nil: there is nothing to
-// choose.
-func (st *State) tiers(groups []berth.Group, g *berth.Group, classes []topology.NodeClass) []int32 {
-	if g.Claim.GPUs == 0 || len(classes) < 2 {
-		return nil
-	}
-	asked, most := 0, 0
-	for i := range groups {
-		asked += groups[i].Members * groups[i].Claim.GPUs
-	}
-	rates := make([]int64, 0, len(classes))
-	for _, class := range classes {
-		key := st.Classes.List[class].Key
-		most = max(most, key.GPUs)
-		if !slices.Contains(rates, key.Mbit) {
-			rates = append(rates, key.Mbit)
-		}
-	}
-	if len(rates) == 1 || asked <= most {
-		return nil
-	}
-	slices.SortFunc(rates, func(a, b int64) int { return cmp.Compare(b, a) })
-	tiers := make([]int32, len(classes))
-	for i, class := range classes {
-		tiers[i] = int32(min(slices.Index(rates, st.Classes.List[class].Key.Mbit), maxTiers-1))
-	}
-	return tiers
-}
-
 // variant tells nodes apart by the labels that have one value over a gang; nil where there is
 // nothing to tell: none are named, all is on one node, or the values are given.
 func (st *State) variant(spec *record.ShapeSpec) func(topology.NodeIndex) string {
@@ -345,10 +311,11 @@ func (st *State) ChargeFor(r *gang.Request) quota.Charge {
 }
 
 // Widen is a request with the nodes that are set aside by open reservations alone.
-func (st *State) Widen(groups []berth.Group, r *gang.Request, open func(*record.Reservation) bool) *gang.Request {
+func (st *State) Widen(spec *record.ShapeSpec, r *gang.Request, open func(*record.Reservation) bool) *gang.Request {
 	if !st.agenda.AnySetAside() {
 		return r
 	}
+	groups := spec.Groups
 	closed := func(res *record.Reservation) bool { return !open(res) }
 	wider := *r
 	wider.Groups = slices.Clone(r.Groups)
@@ -357,7 +324,7 @@ func (st *State) Widen(groups []berth.Group, r *gang.Request, open func(*record.
 			return !slices.ContainsFunc(list, closed)
 		})
 		wider.Groups[i].Kinds = st.Kinds(&groups[i], wider.Groups[i].Classes)
-		wider.Groups[i].Tiers = st.tiers(groups, &groups[i], wider.Groups[i].Classes)
+		wider.Groups[i].Tiers = st.tiers(spec, &groups[i], wider.Groups[i].Classes)
 		wider.Groups[i].Claim.Instances = st.instances(&groups[i].Claim, wider.Groups[i].Classes)
 	}
 	return &wider

@@ -41,6 +41,7 @@ func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 // segments and their number, and where the rest of the gang lets them be.
 func (st *State) further(rep *record.Replica, group int) (spec record.ShapeSpec, b boundary) {
 	spec = record.ShapeSpec{Groups: []berth.Group{rep.Job.Spec.Groups[group]}, NonPreemptible: rep.Job.Spec.NonPreemptible}
+	spec.Gang = min(gpusOf(rep.Job.Spec.Groups), berth.MaxGPUs+1)
 	if rep.Job.Spec.Topology.Exclusive != "" {
 		spec.Topology.Exclusive = rep.Job.Spec.Topology.Exclusive
 		spec.Of, spec.OfReplica = rep.Job.Spec.ID, rep.Number

@@ -46,7 +46,7 @@ func (r *Replies) NewSearch(v *Victims, e *record.Entry) *Search {
 	if key.open == 0 {
 		t.Request = &s.Minimum
 	} else if t.Request = r.requests[key]; t.Request == nil {
-		t.Request = v.state.Widen(s.Spec.Groups, &s.Minimum, open)
+		t.Request = v.state.Widen(&s.Spec, &s.Minimum, open)
 		if r.requests == nil {
 			r.requests = map[opening]*gang.Request{}
 		}

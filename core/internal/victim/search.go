@@ -115,7 +115,7 @@ func (v *Victims) NewSearchToGrow(e *record.Entry, members int, avoid []berth.No
 // takes no spares.
 func (v *Victims) newSearch(t Search, spec *record.ShapeSpec, r *gang.Request, avoid []berth.NodeID, until berth.Time) *Search {
 	t.victims, t.Queue = v, t.Rep.Job.Queue
-	t.Request = v.search.Avoiding(avoid, v.state.Widen(spec.Groups, r, t.open(spec, until)))
+	t.Request = v.search.Avoiding(avoid, v.state.Widen(spec, r, t.open(spec, until)))
 	return &t
 }
 
