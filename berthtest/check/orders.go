@@ -105,6 +105,9 @@ func (c *Checker) bind(rep *replica, b berth.Bind) error {
 	if err := c.itsTurn(rep, b); err != nil {
 		return err
 	}
+	if err := c.fastEnough(rep, &b); err != nil {
+		return err
+	}
 	c.enter(rep)
 	if b.Incarnation != rep.incarnation {
 		return broken(PromiseIncarnations, "order %d binds incarnation %d of %s, which is in incarnation %d", b.ID, b.Incarnation, rep, rep.incarnation)

@@ -92,6 +92,8 @@ const (
 	// PromiseGates: no job is tried before its begin time, the ends of those that it follows, or
 	// beyond the width of its array.
 	PromiseGates Promise = "gates"
+	// PromiseNICs: a gang that needs several nodes has none with slow NICs if faster ones hold it.
+	PromiseNICs Promise = "nics"
 	// PromiseTimeouts drop a gang when they are over, and not before.
 	PromiseTimeouts Promise = "timeouts"
 	// PromiseEvents that cannot be are refused.

@@ -517,6 +517,17 @@ var animals = []animal{
 		drop.Deadline = 0
 		return z.try(drop)
 	}},
+	{check.PromiseNICs, "a gang goes to slow NICs beside fast ones", func(z *zoo) error {
+		for _, name := range []berth.NodeID{"f1", "f2"} {
+			gpu := berth.GPU{Product: "H100", MemoryMiB: 1000}
+			z.tell(berth.NodeJoined{Node: berth.Node{
+				ID: name, Domains: []string{"y"}, GPUs: []berth.GPU{gpu, gpu},
+				NICs: []berth.NIC{{Name: "nic", MbitPerSecond: 400_000}},
+			}})
+		}
+		z.submit("a", 2, func(j *berth.Job) { j.Groups[0].Claim.GPUs = 2 })
+		return z.try(z.bind("a", on(0, "n1", 0, 1), on(1, "f1", 0, 1)))
+	}},
 	{check.PromiseTimeouts, "a timeout counts before the begin time", func(z *zoo) error {
 		z.submit("a", 1, func(j *berth.Job) { j.Begin, j.GangTimeout = 2000, berth.Second })
 		z.now = 1000

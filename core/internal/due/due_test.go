@@ -363,10 +363,12 @@ func TestAGangWithAPlanDoesNotBid(t *testing.T) {
 func TestAGangThatGrowsBidsIfItComesBeforeAWholeOne(t *testing.T) {
 	for priority, want := range map[int32][]string{1: {"grows", "whole"}, -1: {"whole"}} {
 		m := machine(t)
-		grows := roomtest.Job("grows", "a", 2, 8)
+		grows := roomtest.Job("grows", "a", 2, 0)
+		grows.Groups[0].Claim = berth.SharedGPU(berth.ShareMPS, 500) // of whole GPUs it would prefer other nodes
 		grows.Groups[0].MinMembers, grows.Priority = 1, priority
 		rep := m.Run(grows, "n1")
-		alike := roomtest.Job("whole", "a", 1, 8)
+		alike := roomtest.Job("whole", "a", 1, 0)
+		alike.Groups[0].Claim = grows.Groups[0].Claim
 		alike.Groups[0].Selector.Products = []string{"H100"} // as the gang that grows has to have them
 		require.Same(t, rep.Entries[0].Bucket, m.Wait(alike).Entries[0].Bucket)
 		require.Equal(t, want, bids(m, "a", 8))

@@ -14,7 +14,8 @@ import (
 const maxTiers = 4
 
 // tiers numbers what the NICs of some classes carry, the most first, for a group of a gang that
-// needs several nodes: such a gang runs at the pace of the slowest. Nil: there is nothing to choose.
+// needs several nodes: such a gang runs at the pace of the slowest. Nil: there is nothing to
+// choose.
 //
 // Where there are more rates than maxTiers, those count as one that are nearest to each other by
 // their ratio: a fleet in which each node tells what it measured has slow nodes nevertheless
@@ -46,7 +47,7 @@ func (st *State) tiers(spec *record.ShapeSpec, g *berth.Group, classes []topolog
 	return tiers
 }
 
-// needsSeveral reports whether a gang needs several nodes, of which none has more than so many GPUs.
+// needsSeveral reports whether a gang needs several nodes, where none has more than so many GPUs.
 func needsSeveral(spec *record.ShapeSpec, most int) bool {
 	return max(spec.Gang, gpusOf(spec.Groups)) > most || slices.ContainsFunc(spec.Groups, func(g berth.Group) bool {
 		return g.Topology.Spread != "" && g.Members > 1 && g.Claim.GPUs > 0
