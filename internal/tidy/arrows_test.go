@@ -46,7 +46,7 @@ func mayImport(from, path string) string {
 // own folder.
 func mayImportUpper(from, target string) string {
 	folder, _, _ := strings.Cut(target, "/")
-	if within(from, folder) || within(from, "bench") || within(from, "examples") || within(from, "etcd") {
+	if within(from, folder) || within(from, "bench") || within(from, "examples") || within(from, "etcd") || within(from, "kube") {
 		return ""
 	}
 	return fmt.Sprintf("imports %s, which is for bench and examples alone", target)

@@ -108,7 +108,7 @@ func siblings(path string) ([]string, bool) {
 // upper are the folders that stand on the root. What is in bench and examples may
 // import all of them and everything below; nothing else may import them. The module in etcd may
 // import what examples may.
-var upper = []string{"bench", "berthtest", "etcd", "examples", "journal", "nvmlsrc"}
+var upper = []string{"bench", "berthtest", "etcd", "examples", "journal", "kube", "nvmlsrc"}
 
 // forTests are packages that nothing but tests and CI may use; they import what they like.
 var forTests = set("bench/study/studytest", "core/internal/roomtest", "internal/api", "internal/drawn", "internal/fields", "internal/hostile", "internal/sample", "internal/sizes")
