@@ -66,6 +66,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.lend() // borrowers of what has to leave
 	c.life.SpareWithin()
 	c.life.SettleGates()
+	c.life.SettleLoans() // of gangs that stay after all
 	c.agenda.EndPass()
 	c.state.ReopenOpened()
 	return c.state.HandOver(), nil

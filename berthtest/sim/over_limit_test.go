@@ -87,6 +87,5 @@ func TestOverLimitAndIdle(t *testing.T) {
 	t.Parallel()
 	swarm(t, drawn.Seeds(10), (*generator).together,
 		"stopped because of a limit", "within its limit before it was stopped", "told to end as it is idle", "warned while asked",
-		"was to end as it is idle, and the policy changed", "drop because max-requeues",
 	)
 }
