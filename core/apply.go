@@ -30,9 +30,7 @@ func (c *Core) Apply(now berth.Time, e berth.Event) error {
 		err.Event = kindOf(e)
 		return err
 	}
-	c.life.SpareWithin()
-	c.life.SettleGates()
-	c.life.SettleLoans()
+	c.settle()
 	return nil
 }
 

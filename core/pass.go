@@ -64,12 +64,18 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.search.EndPartialResumes()
 	c.mend() // victims that are stopped at once, and requests that are withdrawn
 	c.lend() // borrowers of what has to leave
-	c.life.SpareWithin()
-	c.life.SettleGates()
-	c.life.SettleLoans() // of gangs that stay after all
+	c.settle()
 	c.agenda.EndPass()
 	c.state.ReopenOpened()
 	return c.state.HandOver(), nil
+}
+
+// settle sees to what follows of events, and of what fell due, by itself: gangs stay that need not
+// go because of a limit any more, gates open, and what is lent is given back.
+func (c *Core) settle() {
+	c.life.SpareWithin()
+	c.life.SettleGates()
+	c.life.SettleLoans()
 }
 
 // checkInstant refuses an instant before the latest one, and one beyond all that the core takes.

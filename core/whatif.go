@@ -51,9 +51,7 @@ func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, events ...
 		twin.state.SetClock(now)
 		twin.books.Tick()
 		twin.expire()
-		twin.life.SpareWithin()
-		twin.life.SettleGates()
-		twin.life.SettleLoans()
+		twin.settle()
 	}
 	var rep *record.Replica
 	if j := twin.state.Jobs[id]; j != nil {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/internal/protocol"
 )
 
 // This file is about segments that have lost members to failed hardware and can never be whole
@@ -42,10 +41,7 @@ func (c *Checker) giveUp(rep *replica, r *berth.Release) error {
 	case len(left) == 0:
 		return broken(PromiseS6, "order %d stops members of %s for lost hardware, and each of its segments is whole or could be", r.ID, rep)
 	}
-	rep.cause, rep.first, rep.released = berth.CauseHardwareLost, berth.ReplicaRef{}, 0
-	c.due.add(rep)
-	c.touched.add(rep)
-	c.signal(rep, protocol.SignalShrink)
+	c.shrunk(rep, berth.Cause{Code: berth.CauseHardwareLost})
 	c.saw("gives up a segment")
 	return nil
 }

@@ -67,7 +67,7 @@ func (c *Checker) oneWidth(j *job) error {
 	return nil
 }
 
-// beginTimes notes whose begin time has come.
+// beginTimes notes the jobs that may begin by now.
 func (c *Checker) beginTimes() {
 	for _, j := range c.jobs {
 		if j.gate != nil && !j.gate.begun && j.spec.Begin <= c.now {

@@ -148,30 +148,13 @@ func (c *Checker) givesUpSurplus(rep *replica, r *berth.Release) error {
 	if rep.order != nil || !rep.idle.stays {
 		return broken(PromiseOrders, "order %d stops a part of %s, whose order is out, or which keeps what it has", r.ID, rep)
 	}
-	v := victim{replica: rep}
-	for _, p := range r.Members {
-		flat := rep.job.flat(p.Ref())
-		if flat < 0 || rep.members[flat].state != running {
-			return broken(PromiseOrders, "order %d takes %s%v, which does not run", r.ID, rep, p.Ref())
-		}
-		v.members = append(v.members, rep.members[flat])
-	}
-	if part := v.brokenSegment(); part != nil {
-		return broken(PromiseS8, "order %d takes %s, and leaves others of its segment", r.ID, part)
-	}
-	for _, m := range v.members {
-		m.state = stopping
-	}
-	if short := rep.short(running); short != "" {
-		return broken(PromiseS2, "order %d takes a part of %s, and leaves %s", r.ID, rep, short)
+	if err := rep.letGo(r); err != nil {
+		return err
 	}
 	if m := rep.spareUnit(); m != nil {
 		return broken(PromiseIdle, "order %d leaves %s above its minimum", r.ID, m)
 	}
-	rep.cause, rep.first, rep.released = berth.CauseIdleSurplus, berth.ReplicaRef{}, 0
-	c.due.add(rep)
-	c.touched.add(rep)
-	c.signal(rep, protocol.SignalShrink)
+	c.shrunk(rep, berth.Cause{Code: berth.CauseIdleSurplus})
 	c.saw("gives up its surplus as it is idle")
 	return nil
 }

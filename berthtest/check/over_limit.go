@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/internal/protocol"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -168,27 +167,10 @@ func (c *Checker) shrinksWithin(rep *replica, r *berth.Release) error {
 	if err := c.comesWithin(rep, r.OrderHeader); err != nil {
 		return err
 	}
-	v := victim{replica: rep}
-	for i := range r.Members {
-		flat := rep.job.flat(r.Members[i].Ref())
-		if flat < 0 || rep.members[flat].state != running {
-			return broken(PromiseOrders, "order %d stops %s%v, which does not run", r.ID, rep, r.Members[i].Ref())
-		}
-		v.members = append(v.members, rep.members[flat])
+	if err := rep.letGo(r); err != nil {
+		return err
 	}
-	if part := v.brokenSegment(); part != nil {
-		return broken(PromiseS8, "order %d stops %s because of a limit, and leaves others of its segment", r.ID, part)
-	}
-	for _, m := range v.members {
-		m.state = stopping
-	}
-	if short := rep.short(running); short != "" {
-		return broken(PromiseS2, "order %d stops a part of %s, and leaves %s", r.ID, rep, short)
-	}
-	rep.cause, rep.first, rep.released = r.Cause.Code, berth.ReplicaRef{}, 0
-	c.due.add(rep)
-	c.touched.add(rep)
-	c.signal(rep, protocol.SignalShrink)
+	c.shrunk(rep, berth.Cause{Code: r.Cause.Code})
 	c.saw("shrinks within a limit")
 	return nil
 }

@@ -50,10 +50,7 @@ func (c *Checker) shrink(rep *replica, r *berth.Release) error {
 	if short := rep.short(running); short != "" {
 		return broken(PromiseS2, "order %d evicts a part of %s, and leaves %s", r.ID, rep, short)
 	}
-	rep.cause, rep.first, rep.released = r.Cause.Code, r.Cause.Beneficiary, 0
-	c.due.add(rep)
-	c.touched.add(rep)
-	c.signal(rep, protocol.SignalShrink)
+	c.shrunk(rep, r.Cause)
 	if c.saw("shrinks"); len(r.SurplusEvictions) > 1 {
 		c.saw("shrinks for several")
 	}
@@ -221,4 +218,35 @@ func (v victim) surplus(g *berth.Group) (list []victim) {
 		list = append(list, unit)
 	}
 	return list
+}
+
+// letGo has members go for no other gang, while the rest goes on: they run, are whole widest
+// segments, and leave the minimum.
+func (rep *replica) letGo(r *berth.Release) error {
+	v := victim{replica: rep}
+	for i := range r.Members {
+		flat := rep.job.flat(r.Members[i].Ref())
+		if flat < 0 || rep.members[flat].state != running {
+			return broken(PromiseOrders, "order %d stops %s%v, which does not run", r.ID, rep, r.Members[i].Ref())
+		}
+		v.members = append(v.members, rep.members[flat])
+	}
+	if part := v.brokenSegment(); part != nil {
+		return broken(PromiseS8, "order %d stops %s, and leaves others of its segment", r.ID, part)
+	}
+	for _, m := range v.members {
+		m.state = stopping
+	}
+	if short := rep.short(running); short != "" {
+		return broken(PromiseS2, "order %d stops a part of %s, and leaves %s", r.ID, rep, short)
+	}
+	return nil
+}
+
+// shrunk notes that members of a gang were told to go, because of a cause.
+func (c *Checker) shrunk(rep *replica, cause berth.Cause) {
+	rep.cause, rep.first, rep.released = cause.Code, cause.Beneficiary, 0
+	c.due.add(rep)
+	c.touched.add(rep)
+	c.signal(rep, protocol.SignalShrink)
 }

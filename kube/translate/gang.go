@@ -78,7 +78,7 @@ type told struct {
 	job berth.Job
 	// slots are the pods of the members, in the order of groups and indexes; nil: there is none.
 	slots []slot
-	// incarnation of the life whose seats these are.
+	// incarnation of the life that has these seats.
 	incarnation berth.Incarnation
 	order       berth.OrderID
 	seats       map[berth.MemberRef]*seat

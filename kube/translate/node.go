@@ -15,7 +15,7 @@ import (
 	"github.com/berth-sched/berth/nvmlsrc/dra"
 )
 
-// Driver is the one whose devices are placed.
+// Driver is that of the devices that are placed.
 const Driver = dra.Driver
 
 // A node is what is known of a node by its name: the object, the slices, and what is on it.

@@ -42,7 +42,7 @@ const (
 const (
 	// IntentAnnotation of a PodGroup, or of the first pod of a gang without one, is an [Intent].
 	IntentAnnotation = domain + "intent"
-	// MemberAnnotation of a pod whose gate was removed names its job, incarnation and term.
+	// MemberAnnotation of a pod without its gate names its job, incarnation and term.
 	MemberAnnotation = domain + "member"
 	// HolderAnnotation of a claim that this program is allocating, or has allocated, is the same.
 	HolderAnnotation = domain + "holder"

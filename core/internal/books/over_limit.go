@@ -18,24 +18,27 @@ import (
 
 // NoteOverLimit notes that a queue, or one above it, may use more than it may.
 func (bk *Books) NoteOverLimit(i quota.QueueIndex) {
-	if !bk.state.Config.Policy.OverLimit.Stop {
-		return
-	}
 	for ; i > quota.RootQueue; i = bk.state.Quota.Parent(i) {
-		if q := bk.Queues[i]; q.OverLimitSince == 0 && bk.isOverLimit(q) {
-			q.OverLimitSince = max(bk.state.Now, 1) // 0 is none
-			bk.OverLimit = append(bk.OverLimit, q)
+		bk.noteIfOver(bk.Queues[i])
+	}
+	bk.sortOverLimit()
+}
+
+// NoteAllOverLimit is NoteOverLimit for all queues, by the policy as it is now. O(queues, and the
+// logarithm of those over a limit).
+func (bk *Books) NoteAllOverLimit() {
+	for _, q := range bk.Queues {
+		if q != nil && q.Index != quota.RootQueue {
+			bk.noteIfOver(q)
 		}
 	}
 	bk.sortOverLimit()
 }
 
-// NoteAllOverLimit is NoteOverLimit for all queues, by the policy as it is now.
-func (bk *Books) NoteAllOverLimit() {
-	for _, q := range bk.Queues {
-		if q != nil {
-			bk.NoteOverLimit(q.Index)
-		}
+func (bk *Books) noteIfOver(q *record.Queue) {
+	if bk.state.Config.Policy.OverLimit.Stop && q.OverLimitSince == 0 && bk.isOverLimit(q) {
+		q.OverLimitSince = max(bk.state.Now, 1) // 0 is none
+		bk.OverLimit = append(bk.OverLimit, q)
 	}
 }
 

@@ -1,7 +1,6 @@
 package life
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -61,7 +60,7 @@ func (l *Life) takeSurplus(rep *record.Replica, cause berth.Cause) {
 	var flats []int
 	for g := range rep.Job.Spec.Groups {
 		s := record.SurplusOf(rep, g)
-		slices.SortFunc(s.Units, func(a, b []int) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(b[0], a[0])) })
+		s.InTurn()
 		flats = append(flats, slices.Concat(s.Extras()...)...)
 	}
 	if slices.Sort(flats); len(flats) > 0 {

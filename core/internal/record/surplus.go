@@ -1,5 +1,10 @@
 package record
 
+import (
+	"cmp"
+	"slices"
+)
+
 // A Surplus is what a group of a gang that runs has above its minimum: units of which any may
 // go, but only so many members in all. Of a group with segments those are the surplus first that
 // have lost members: while the whole ones are the minimum by themselves, the members of a torn one
@@ -57,6 +62,12 @@ func (s *Surplus) Amount() int {
 		n += len(unit) - s.Counts(unit)
 	}
 	return n
+}
+
+// InTurn puts the units in the order in which they go for no other gang: those that lack
+// members first, and of units that are alike the later ones.
+func (s *Surplus) InTurn() {
+	slices.SortFunc(s.Units, func(a, b []int) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(b[0], a[0])) })
 }
 
 // Extras are the first units, as many as may go together.

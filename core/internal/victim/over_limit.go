@@ -92,7 +92,7 @@ func (o *overLimit) candidates() (units, wholes []record.Piece) {
 		}
 		for group := range p.Rep.Job.Spec.Groups {
 			s := record.SurplusOf(p.Rep, group)
-			slices.SortStableFunc(s.Units, func(a, b []int) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(b[0], a[0])) })
+			s.InTurn()
 			for _, unit := range s.Extras() {
 				units = append(units, record.Piece{Rep: p.Rep, Flats: unit})
 			}

@@ -191,7 +191,7 @@ func (w *watcher) there(prefix string) (n int) {
 	return n
 }
 
-// retire chooses batch gangs that run, by name, whose pods are not made anew.
+// retire chooses batch gangs that run, by name: their pods are not made anew.
 func (w *watcher) retire(n int) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
