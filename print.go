@@ -66,11 +66,22 @@ func (r ReplicaExplanation) String() string {
 	}
 	if w := r.Reason; w != nil {
 		fmt.Fprintf(&b, "\n    waits: %v\n    would help: %s", w, w.Remedy)
+		for _, a := range w.Alternatives {
+			fmt.Fprintf(&b, "\n    %v", a)
+		}
 		if !w.ExpectedStart.IsZero() {
 			fmt.Fprintf(&b, "\n    is expected to start at %v", w.ExpectedStart)
 		}
 	}
 	return b.String()
+}
+
+// String is which alternative it is, and why that does not start.
+func (a AlternativeFinding) String() string {
+	if a.Alternative == 0 {
+		return fmt.Sprintf("as its own groups: %s; would help: %s", a.Text, a.Remedy)
+	}
+	return fmt.Sprintf("as alternative %d: %s; would help: %s", a.Alternative, a.Text, a.Remedy)
 }
 
 // String is the fleet in a few lines, and one for each queue and each node that drains.

@@ -243,17 +243,25 @@ func (an *Answers) StartPlan(rep *record.Replica) berth.StartPlan {
 	case rep.Entries == nil:
 		return berth.StartPlan{Text: fmt.Sprintf("it failed, and backs off for another %v whatever is free", rep.Retry.Get().ReadyAt.Sub(an.state.Now))}
 	}
+	for _, e := range rep.Entries {
+		if choice, fits := an.fitsNow(e); fits {
+			return berth.StartPlan{Fits: true, Alternative: e.Part, Choice: choice, Text: "nothing is in its way: the next pass is expected to start it"}
+		}
+	}
 	e := rep.Entries[0]
-	if choice, fits := an.fitsNow(e); fits {
-		return berth.StartPlan{Fits: true, Choice: choice, Text: "nothing is in its way: the next pass is expected to start it"}
+	if rep.Job.HasAlternatives() {
+		e = an.explained(rep)
+		defer rep.Job.Become(e.Assume())
 	}
 	reason := an.Reason(e)
 	if reason.Code == berth.ReasonTurn { // no pass has tried it yet
 		reason = an.capacityReason(e)
 	}
 	gone, b, both := an.explainVictims(e, &reason)
-	an.expect(rep, e.Bucket.Shape, e.Grows, an.positions(rep.Job)[rep], gone, &reason)
-	t := berth.StartPlan{Reason: &reason}
+	position := an.positions(rep.Job)[rep]
+	an.expect(rep, e.Bucket.Shape, e.Grows, position, gone, &reason)
+	an.addAlternatives(e, position, &reason)
+	t := berth.StartPlan{Alternative: e.Part, Reason: &reason}
 	if b == nil {
 		b = both
 	}

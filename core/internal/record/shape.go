@@ -84,6 +84,39 @@ type Pattern struct {
 	Offsets []int  // flat index of each group's first member; one more: the total
 	Users   int    // jobs
 	claims  []berth.GroupClaim
+	// Options are the patterns of what a job may run as, and At is which of them this one is. The
+	// first is that of the job, which has the key and the users, and those of its alternatives are
+	// known by it alone; nil: there are none.
+	Options []*Pattern
+	At      int
+}
+
+// Many is how many options there are: one, if the job has no alternatives.
+func (p *Pattern) Many() int { return max(1, len(p.Options)) }
+
+// Option is one of so many options; 0: the pattern of the job's own gang.
+func (p *Pattern) Option(at int) *Pattern {
+	if p.Options == nil {
+		return p
+	}
+	return p.Options[at]
+}
+
+// NewPattern is the pattern of what is asked for, which it keeps, with those of the alternatives.
+func NewPattern(key string, asked spec.Asked) *Pattern {
+	p := &Pattern{Key: key, Asked: asked, Offsets: OffsetsOf(asked.Groups)}
+	if len(asked.Alternatives) == 0 {
+		return p
+	}
+	p.Options = append(p.Options, p)
+	for i := range asked.Alternatives {
+		as := asked.As(&asked.Alternatives[i])
+		p.Options = append(p.Options, &Pattern{Asked: as, Offsets: OffsetsOf(as.Groups), At: i + 1})
+	}
+	for _, o := range p.Options {
+		o.Options = p.Options
+	}
+	return p
 }
 
 // Claims is what the members of each group ask for, for the Binds of the jobs. It shares no
@@ -160,12 +193,13 @@ func (s *Shape) IsSingle() bool {
 	return s.Borrows || len(s.Minimum.Groups) == 1 && s.Minimum.Groups[0].Members == 1 && s.GPUs < 2
 }
 
-// FirstWish is the first entry of a shape that GPUs may be repartitioned for; nil: none.
+// FirstWish is the first entry of a shape that GPUs may be repartitioned for; nil: none. They are
+// for what a job asks for itself, and not for its alternatives: one look at a time is noted.
 func (s *Shape) FirstWish() *Entry {
 	var first *Entry
 	for _, b := range s.Buckets {
-		e := b.Entries.Min()
-		if !e.Grows && b.QuotaSlot < 0 && (first == nil || CompareEntries(e, first) < 0) {
+		e := b.firstOwn()
+		if e != nil && !e.Grows && b.QuotaSlot < 0 && (first == nil || CompareEntries(e, first) < 0) {
 			first = e
 		}
 	}

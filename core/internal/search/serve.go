@@ -41,7 +41,11 @@ func (se *Search) ServeReserved() {
 			se.backlog.WithoutEarmark(e.Rep, func() { se.serveBeneficiary(e) })
 		default:
 			clear(untried)
-			se.tryReserved(e)
+			for _, option := range e.Rep.Entries[:e.Part+1] { // of those that fit, the first
+				if e.Rep.Reserved != nil {
+					se.tryReserved(option)
+				}
+			}
 		}
 		se.agenda.Tried(e.Rep.Reserved != nil && !left)
 	}
@@ -76,7 +80,7 @@ func (se *Search) serveTakers(res *record.Reservation, budget int) (rest int, le
 				break
 			}
 			budget--
-			se.backlog.WithoutEarmark(e.Rep, func() { se.tryTaker(e) })
+			se.backlog.Try(e, func() { se.tryTaker(e) })
 			if b.Entries.Len() > 0 && b.Entries.Min() == e {
 				break
 			}
