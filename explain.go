@@ -152,12 +152,20 @@ type Reason struct {
 	GPUHold *GPURef `json:"gpuHold,omitempty"`
 }
 
-// String is Text and, if it says something, Preemption: the sentence to show to the job's owner.
+// String is Text, with Preemption if that says something, and with the texts of Alternatives: the
+// sentence to show to the job's owner.
 func (r Reason) String() string {
-	if r.Preemption == "" {
-		return r.Text
+	text := r.Text
+	if len(r.Alternatives) > 0 {
+		text = as(r.Alternative) + ": " + text
 	}
-	return r.Text + "; " + r.Preemption
+	if r.Preemption != "" {
+		text += "; " + r.Preemption
+	}
+	for i := range r.Alternatives {
+		text += "; " + as(r.Alternatives[i].Alternative) + ": " + r.Alternatives[i].Text
+	}
+	return text
 }
 
 // A Protection is what a queue keeps of its guarantee where a job of another queue could have its

@@ -49,6 +49,9 @@ func (r ReplicaExplanation) String() string {
 	if r.Incarnation > 0 {
 		fmt.Fprintf(&b, ", incarnation %d", r.Incarnation)
 	}
+	if r.Alternative > 0 {
+		fmt.Fprintf(&b, ", as alternative %d", r.Alternative)
+	}
 	if !r.ExpectedEnd.IsZero() {
 		fmt.Fprintf(&b, ", until %v as expected", r.ExpectedEnd)
 	}
@@ -67,7 +70,7 @@ func (r ReplicaExplanation) String() string {
 	if w := r.Reason; w != nil {
 		fmt.Fprintf(&b, "\n    waits: %v\n    would help: %s", w, w.Remedy)
 		for _, a := range w.Alternatives {
-			fmt.Fprintf(&b, "\n    %v", a)
+			b.WriteString("; " + as(a.Alternative) + ": " + a.Remedy)
 		}
 		if !w.ExpectedStart.IsZero() {
 			fmt.Fprintf(&b, "\n    is expected to start at %v", w.ExpectedStart)
@@ -76,12 +79,12 @@ func (r ReplicaExplanation) String() string {
 	return b.String()
 }
 
-// String is which alternative it is, and why that does not start.
-func (a AlternativeFinding) String() string {
-	if a.Alternative == 0 {
-		return fmt.Sprintf("as its own groups: %s; would help: %s", a.Text, a.Remedy)
+// as names what a job with alternatives may run as.
+func as(alternative int) string {
+	if alternative == 0 {
+		return "as its own gang"
 	}
-	return fmt.Sprintf("as alternative %d: %s; would help: %s", a.Alternative, a.Text, a.Remedy)
+	return fmt.Sprintf("as alternative %d", alternative)
 }
 
 // String is the fleet in a few lines, and one for each queue and each node that drains.

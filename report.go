@@ -53,6 +53,8 @@ type ReservationReport struct {
 	ID      ReservationID `json:"id,omitempty"`
 	Job     JobID         `json:"job,omitempty"`
 	Replica int           `json:"replica,omitempty"`
+	// Alternative of the job that it is for, from 1; 0: the job's own Groups.
+	Alternative int `json:"alternative,omitempty"`
 	// Moving: it is the place that is kept for a gang that backs off, or has to leave another, and
 	// has not yet, or waits to be tried again. It starts there when that is over.
 	Moving bool `json:"moving,omitempty"`

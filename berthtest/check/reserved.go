@@ -194,7 +194,7 @@ func (c *Checker) adopt(own *reservation, nodes []berth.NodeID) error {
 // one; it stands as it was made, or better, until it ends, and no gang is placed there
 // that would be in the way and does not rank above it.
 func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error {
-	if err := c.againstPreemptions(gangs); err != nil {
+	if err := cmp.Or(c.becomeReserved(gangs), c.againstPreemptions(gangs)); err != nil {
 		return err
 	}
 	count, large := 0, 0
@@ -252,19 +252,20 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 	return nil
 }
 
-// needsSeveralNodes reports whether a gang has more GPUs than any node.
+// needsSeveralNodes reports whether a gang needs more GPUs than any node has, as one of its
+// alternatives.
 func (c *Checker) needsSeveralNodes(key gangKey) bool {
-	j, need, most := c.jobs[key.job], 0, 0
-	if j == nil {
-		return false
-	}
-	for i := range j.spec.Groups {
-		need += minimum(&j.spec.Groups[i]) * j.spec.Groups[i].Claim.GPUs
-	}
+	rep, most := c.find(key), 0
 	for _, n := range c.nodes {
 		most = max(most, len(n.gpus))
 	}
-	return need > most
+	return rep != nil && rep.any(func() bool {
+		need := 0
+		for i := range rep.job.spec.Groups {
+			need += minimum(&rep.job.spec.Groups[i]) * rep.job.spec.Groups[i].Claim.GPUs
+		}
+		return need > most
+	})
 }
 
 func (c *Checker) againstGang(key gangKey, gangs map[gangKey]berth.ReservationReport, count, large int) error {
