@@ -230,7 +230,7 @@ func (s *Session) printReason(r *berth.Reason) {
 	s.print("  would help: %s", r.Remedy)
 	for i := range r.Alternatives {
 		a := &r.Alternatives[i]
-		s.print("  or as alternative %d: %s: %s", a.Alternative, a.Code, a.Text)
+		s.print("  or %s: %s: %s", asWhat(a.Alternative), a.Code, a.Text)
 		s.print("    would help: %s", a.Remedy)
 		s.expected("    ", a.ExpectedStart)
 	}
