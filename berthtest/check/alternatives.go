@@ -78,6 +78,9 @@ func (c *Checker) startsAs(rep *replica, b *berth.Bind) error {
 	case c.passed && b.Cause.Code != berth.CauseFits:
 		return broken(PromiseAlternatives, "order %d starts %s as alternative %d because of %q; its place was kept for %d", b.ID, rep, b.Alternative, b.Cause.Code, j.at)
 	default:
+		if rep.incarnation > 0 {
+			c.saw("resumed as another alternative")
+		}
 		j.become(b.Alternative)
 		rep.stood = nil // as what it was before
 	}
@@ -118,10 +121,11 @@ func (c *Checker) becomeReserved(gangs map[gangKey]berth.ReservationReport) erro
 		case !rep.job.has(r.Alternative):
 			return broken(PromiseAlternatives, "%s has a place for alternative %d of %d", key, r.Alternative, len(rep.job.spec.Alternatives))
 		case r.Alternative == rep.job.at:
-		case rep.state != berth.ReplicaPending || len(rep.stood) > 0:
+		case rep.state != berth.ReplicaPending || rep.readyAt != 0:
 			return broken(PromiseAlternatives, "%s has a place for alternative %d, and is %s as %d", key, r.Alternative, rep.state, rep.job.at)
 		default:
 			rep.job.become(r.Alternative)
+			rep.stood = nil
 			c.saw("a place is kept for another alternative than before")
 		}
 	}

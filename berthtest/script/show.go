@@ -230,7 +230,11 @@ func (s *Session) printReason(r *berth.Reason) {
 	s.print("  would help: %s", r.Remedy)
 	for i := range r.Alternatives {
 		a := &r.Alternatives[i]
-		s.print("  or %s: %s: %s", asWhat(a.Alternative), a.Code, a.Text)
+		what := "its own gang"
+		if a.Alternative > 0 {
+			what = fmt.Sprintf("alternative %d", a.Alternative)
+		}
+		s.print("  or as %s: %s: %s", what, a.Code, a.Text)
 		s.print("    would help: %s", a.Remedy)
 		s.expected("    ", a.ExpectedStart)
 	}

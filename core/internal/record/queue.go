@@ -36,11 +36,11 @@ func (e *Entry) Base() int {
 }
 
 // Assume makes the job of an entry what it waits for there, and returns what it was: whoever looks
-// whether the entry fits puts that back, unless it does.
+// whether the entry fits puts that back, unless it does. One that waits no longer changes nothing.
 func (e *Entry) Assume() (was int) {
 	j := e.Rep.Job
 	was = j.Alternative()
-	if !e.Grows && was != e.Part {
+	if !e.Grows && was != e.Part && e.Slot >= 0 {
 		j.Become(e.Part)
 	}
 	return was
