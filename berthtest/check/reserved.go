@@ -294,7 +294,7 @@ func (c *Checker) againstGang(key gangKey, gangs map[gangKey]berth.ReservationRe
 	case large > c.policy.ReservedGangs || count > 2*c.policy.ReservedGangs:
 		return broken(PromiseReservations, "%s got a reservation as one of %d gangs, %d of them of several nodes; the policy says %d",
 			key, count, large, c.policy.ReservedGangs)
-	case c.now < rep.pendingSince.Add(c.policy.ReserveAfter):
+	case !had && c.now < rep.pendingSince.Add(c.policy.ReserveAfter): // one that it has is planned anew under any policy
 		return broken(PromiseReservations, "%s got a reservation at %d, and is pending since %d", key, c.now, rep.pendingSince)
 	case rep.job.spec.Class == berth.ClassBatch && rep.job.spec.Priority <= 0 && rep.incarnation == 0 && c.now < rep.created.Add(min(rep.job.later, c.policy.AssumedRuntime/2)):
 		return broken(PromiseReservations, "%s got a reservation at %d, and its turn is %d later than %d", key, c.now, rep.job.later, rep.created)

@@ -38,14 +38,14 @@ func (se *Search) ServeReserved() {
 		case res.IsPlanned() && !se.mayServe(e):
 		case res.IsPlanned():
 			clear(untried)
-			se.backlog.WithoutEarmark(e.Rep, func() { se.serveBeneficiary(e) })
+			se.backlog.WithoutEarmark(e.Rep, func() {
+				if se.serveBeneficiary(e); e.Rep.Job.HasAlternatives() {
+					se.tryOptions(e.Rep)
+				}
+			})
 		default:
 			clear(untried)
-			for _, option := range e.Rep.Entries[:e.Part+1] { // of those that fit, the first
-				if e.Rep.Reserved != nil {
-					se.tryReserved(option)
-				}
-			}
+			se.tryOptions(e.Rep)
 		}
 		se.agenda.Tried(e.Rep.Reserved != nil && !left)
 	}
@@ -131,6 +131,16 @@ func (se *Search) mayServe(e *record.Entry) bool {
 	return slices.ContainsFunc(se.state.FreedNodes, func(n *record.Node) bool {
 		return slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool { return se.state.Fleet.Fits(n.Index, &g.Claim) > 0 })
 	})
+}
+
+// tryOptions places a gang that has a reservation as the first of what its job may run as that fits,
+// whichever the place is for.
+func (se *Search) tryOptions(rep *record.Replica) {
+	for _, e := range rep.Entries {
+		if rep.Reserved != nil {
+			se.tryReserved(e)
+		}
+	}
 }
 
 // tryReserved places a gang that has a reservation, if it fits.
