@@ -61,11 +61,10 @@ func (k *DependencyKind) UnmarshalText(b []byte) error {
 type Choice uint8
 
 const (
-	// ChooseFirst: the first, in the order in which the job lists them, that fits once what runs has
-	// ended.
+	// ChooseFirst: the first, in the order of the list, that fits once all that runs has ended.
 	ChooseFirst Choice = iota
-	// ChooseSoonest: the one that is expected to start the soonest, by the ends that are expected of
-	// what runs. Of those that start at one instant that is the first.
+	// ChooseSoonest: the one that is expected to start the soonest, by the expected ends of what
+	// runs; of those that start at one instant, the first.
 	ChooseSoonest
 )
 

@@ -37,8 +37,8 @@ type ReplicaExplanation struct {
 	// Requeues counts how often it came back to the queue, for the causes of Job.MaxRequeues for
 	// which it did, in order of cause.
 	Requeues []RequeueCount `json:"requeues,omitempty"`
-	// Alternative of the job that it is started, runs or is stopped as: of Job.Alternatives, from 1;
-	// 0: its own Groups, or it is pending.
+	// Alternative is what it is started, runs or is stopped as, of Job.Alternatives, from 1; 0: its
+	// own Groups, or it is pending.
 	Alternative int `json:"alternative,omitempty"`
 	// Members that hold something.
 	Members []MemberPlacement `json:"members,omitempty"`
@@ -305,8 +305,8 @@ type Victim struct {
 type StartPlan struct {
 	// Fits: nothing. The next pass is expected to start it.
 	Fits bool `json:"fits,omitempty"`
-	// Alternative of the job that the plan is for, from 1; 0: its own Groups. That is the first that
-	// fits or, where none does, the one that Reason is about.
+	// Alternative of the job that the plan is for, from 1; 0: its own Groups. The plan is for the
+	// first that fits or, where none does, for the one that Reason is about.
 	Alternative int `json:"alternative,omitempty"`
 	// Moves of others that would make room, and what they cost and gain, in GPU-milliseconds:
 	// see Policy.Defragmentation. Moves for a guarantee go with the victims, at any cost.

@@ -387,8 +387,8 @@ type ReplicaStatus struct {
 	// Since is when the replica became pending, or came to run; for what is neither, when it
 	// last became pending.
 	Since Time `json:"since"`
-	// Alternative of the job that it is started, runs or is stopped as: of Job.Alternatives, from 1;
-	// 0: its own Groups, or it is pending.
+	// Alternative is what it is started, runs or is stopped as, of Job.Alternatives, from 1; 0: its
+	// own Groups, or it is pending.
 	Alternative int `json:"alternative,omitempty"`
 	// Order that is out; zero: none is.
 	Order OrderID `json:"order,omitempty"`

@@ -98,8 +98,7 @@ var alternatives = []animal{
 	}},
 }
 
-// What is right about alternatives is not caught: a job starts as the first that fits, runs as that,
-// and waits as all of them again.
+// Nothing is caught that is right about alternatives: a job starts as the first that fits.
 func TestAlternativesThatAreRight(t *testing.T) {
 	z := newZoo(t)
 	z.submit("a", 2, nowhere, orElse(2))

@@ -247,7 +247,9 @@ func (c *Checker) asks(rep *replica) (low, high int64) {
 // that are not set aside for anybody, or nil.
 func (c *Checker) anyCouldStart(list []*replica) *replica {
 	open := func(n *node) bool { return !c.inReservation(n) }
-	at := slices.IndexFunc(list, func(rep *replica) bool { return rep.state == berth.ReplicaPending && rep.any(func() bool { return c.couldStartOn(rep, open) }) })
+	at := slices.IndexFunc(list, func(rep *replica) bool {
+		return rep.state == berth.ReplicaPending && rep.any(func() bool { return c.couldStartOn(rep, open) })
+	})
 	if at < 0 {
 		return nil
 	}

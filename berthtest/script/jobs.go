@@ -114,8 +114,8 @@ func (a *arguments) array() *berth.Array {
 	return &berth.Array{Name: name, Width: n}
 }
 
-// alternative reads driver:1:cpu=4+workers:8:gpus=8 or, of a single group without a name, :8:gpus=8,
-// where the levels are those of the gang.
+// alternative reads driver:1:cpu=4+workers:8:gpus=8 or, of a single group without a name,
+// :8:gpus=8, where the levels are those of the gang.
 func (a *arguments) alternative(text string) (as berth.Alternative) {
 	for group := range strings.SplitSeq(text, "+") {
 		as.Groups = append(as.Groups, a.groupOf("or", group, &as.Topology))

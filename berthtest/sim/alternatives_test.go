@@ -34,7 +34,7 @@ func (g *generator) optional() (berth.Config, sim.Options, []sim.Arrival) {
 	return config, options, list
 }
 
-// giveAlternatives gives a job up to three alternatives, which are what others of its class ask for.
+// giveAlternatives gives a job up to three alternatives: the gangs of others of its class.
 func (g *generator) giveAlternatives(j *berth.Job, gangs []berth.Job) {
 	if !mayBeOption(j) || g.chance(20) {
 		return

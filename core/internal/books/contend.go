@@ -30,8 +30,8 @@ func (bk *Books) RecountQueue(i quota.QueueIndex) {
 	bk.touch(bk.Queues[i])
 }
 
-// CountDemand counts what entries of a bucket wait for, or wait for no longer: entries that wait for
-// what their jobs ask for, and for nothing else beside.
+// CountDemand counts what entries of a bucket wait for, or wait for no longer: of jobs without
+// alternatives.
 func (bk *Books) CountDemand(b *record.Bucket, entries int64) {
 	bk.state.Compile(b.Shape)
 	b.Queue.WaitingMilli += entries * b.Shape.Charge.GPUMilli

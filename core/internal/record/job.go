@@ -77,9 +77,9 @@ func (j *Job) IsElastic() bool {
 // each of them.
 //
 // A job with alternatives is one of them at a time: Spec.Groups, Spec.Topology and Pattern are of
-// that one, so that nobody who asks what a gang needs has to know of alternatives. What holds
-// anything, or has its place kept, is what stands there. What waits is that of which the core looks
-// whether it fits (Entry.Assume), and else what it was last.
+// that one, so that the code that asks for the needs of a gang knows no alternatives. A gang that
+// holds anything, or has a place kept, is the one that stands there. While the core looks whether a
+// waiting gang fits as one, the job is that one (Entry.Assume), and else the last that it was.
 type Job struct {
 	Spec     spec.Job
 	Pattern  *Pattern

@@ -23,8 +23,8 @@ func (e *Entry) Many() int {
 	return 1 + e.Batch.Len()
 }
 
-// IsAlternative reports whether an entry is a job that waits as one of its alternatives. It waits as
-// its own gang too, and counts as that.
+// IsAlternative reports whether an entry is a job that waits as one of its alternatives. It waits
+// as its own gang too, and counts as that.
 func (e *Entry) IsAlternative() bool { return !e.Grows && e.Part > 0 }
 
 // Base is the group of the gang that the first group of the request of an entry is.
@@ -35,8 +35,9 @@ func (e *Entry) Base() int {
 	return 0
 }
 
-// Assume makes the job of an entry what it waits for there, and returns what it was: whoever looks
-// whether the entry fits puts that back, unless it does. One that waits no longer changes nothing.
+// Assume makes the job of an entry what it waits for there, and returns what it was. The caller
+// looks whether the entry fits, and puts that back unless it does. An entry that waits no longer
+// changes nothing.
 func (e *Entry) Assume() (was int) {
 	j := e.Rep.Job
 	was = j.Alternative()

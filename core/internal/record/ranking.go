@@ -7,8 +7,9 @@ import (
 )
 
 // Before counts the entries of a queue that are served before one: each of them once, whatever is
-// in the batch behind it, and of a job with alternatives the one of its own gang alone. A queue of which nobody asks pays nothing for that. The first time
-// O(entries x log entries), then as Ranking.
+// in the batch behind it, and of a job with alternatives the one of its own gang alone. A queue of
+// which nobody asks pays nothing for that. The first time O(entries x log entries), then as
+// Ranking.
 func (q *Queue) Before(e *Entry) int {
 	if q.ranking == nil {
 		var all []*Entry

@@ -133,7 +133,7 @@ func (se *Search) mayServe(e *record.Entry) bool {
 	})
 }
 
-// tryOptions places a gang that has a reservation as the first of what its job may run as that fits,
+// tryOptions places a gang that has a reservation as the first of its job's options that fits,
 // whichever the place is for.
 func (se *Search) tryOptions(rep *record.Replica) {
 	for _, e := range rep.Entries {

@@ -105,7 +105,8 @@ func JobOf(j *berth.Job, asked *Asked) Job {
 	}
 }
 
-// Full is the job, as one of its alternatives, in the words of the contract. It shares memory with what the core keeps.
+// Full is the job, as one of its alternatives, in the words of the contract. It shares memory with
+// what the core keeps.
 func (j *Job) Full() berth.Job {
 	gates := cmp.Or(j.Gates, &Gates{})
 	return berth.Job{
