@@ -259,7 +259,7 @@ func TestActivity(t *testing.T) {
 	})
 }
 
-// How busy each process keeps a GPU is told to those who ask, from the second reading on: of whole
+// How busy each process keeps a GPU is told if it is asked, from the second reading on: of whole
 // GPUs, which are as busy as all of their processes.
 func TestActivityOfProcesses(t *testing.T) {
 	p := hgx()
