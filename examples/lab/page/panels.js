@@ -53,10 +53,11 @@ export function jobDetail(answer, picture, act) {
   const out = [el('h3', {}, el('i', { class: 'swatch', style: { '--job': hue(e.job) } }), e.job,
     el('small', {}, ` ${first ? states[first.state] : 'has no replicas'}`)),
   el('p', { class: 'quiet' }, `${job ? job.asks + ', ' : ''}queue ${e.queue}, ${e.class}`)];
-  if (waiting) why(waiting, answer, out, marked);
-  else if (first) out.push(placed(first));
   const loan = loans(e, job, picture);
-  if (loan.length) out.push(el('dl', {}, ...loan));
+  if (waiting) {
+    why(waiting, answer, out, marked);
+    if (loan.length) out.push(el('dl', {}, ...loan));
+  } else if (first) out.push(placed(first, loan));
   const buttons = [el('button', { type: 'button', click: () => act(`cancel ${e.job}`) }, 'Cancel the job')];
   const runs = e.replicas.find((r) => r.state === 'running');
   if (runs) {
@@ -96,7 +97,7 @@ function why(r, answer, out, marked) {
   }
 }
 
-function placed(r) {
+function placed(r, loan) {
   const nodes = [...new Set((r.members || []).map((m) => m.node))];
   return el('dl', {},
     ...fact('On', nodes.length > 12 ? `${nodes.slice(0, 12).join(' ')} and ${nodes.length - 12} more nodes` : nodes.join(' ')),
@@ -105,7 +106,7 @@ function placed(r) {
     ...(r.beneficiary ? fact('Is being evicted for', replica(r.beneficiary.job, r.beneficiary.replica)) : []),
     ...(r.departure ? fact('Has to leave', r.departure.to?.length ? `for ${r.departure.to.join(' ')}` : 'and has no other place yet') : []),
     ...(r.bandwidth?.allReduceMBps ? fact('All-reduce', `${r.bandwidth.allReduceMBps / 1000} GB/s of ${r.bandwidth.bestMBps / 1000}`) : []),
-    ...(r.incarnation > 1 ? fact('Lives', `${r.incarnation}: it was started ${r.incarnation} times`) : []));
+    ...(r.incarnation > 1 ? fact('Lives', `${r.incarnation}: it was started ${r.incarnation} times`) : []), ...loan);
 }
 
 // loans says what a job lends, to whom, and what it borrows.

@@ -114,7 +114,12 @@ func (v *visitor) loans() error {
 		// A holder that is busy gets its GPU back by way of a checkpoint, as the log tells.
 		"window.cell = document.querySelector('#picture .gpu.lent').dataset; press('#picture .gpu.lent')", "?says('Have chat')", "says('Have chat').click()",
 		"?text('#detail').includes('to be given back') && document.querySelectorAll('#picture .gives-back').length === 1", "?/requestCheckpoint .*given-back/.test(text('#log'))",
-		"set('#slider', 3660000)", "?/release .*given-back/.test(text('#log')) && document.querySelectorAll('#picture .gpu.lent').length === 9")
+		"set('#slider', 3660000)", "?/release .*given-back/.test(text('#log')) && document.querySelectorAll('#picture .gpu.lent').length === 9",
+		// Side by side with a policy that lends nothing.
+		"press('#compare')", "set('#versus-form [name=a]', ''); set('#versus-form [name=b]', 'quiet=off'); press('#versus-form button')", "?q('.outcome')",
+		"window.cells = (t) => [...document.querySelectorAll('.outcome tr')].find((r) => r.innerText.startsWith(t)).innerText.split('\\t').slice(1)",
+		"?parseFloat(cells('Of that, lent')[0]) > 30 && parseFloat(cells('Of that, lent')[1]) === 0 && +cells('Finished')[0] > +cells('Finished')[1]",
+		"press('#versus form[method=dialog] button')")
 }
 
 func (v *visitor) stories() error {
