@@ -26,11 +26,12 @@ func (o *orchestrator) tellActivity() {
 	}
 }
 
-// tellBusy tells the core how busy a job is, if it has to know.
+// tellBusy tells the core how busy a job is, if it has to know. One of which nothing was told is not
+// quiet to the core.
 func (o *orchestrator) tellBusy(l *life, milli int) {
 	quietMilli := o.core.Config().Policy.Lending.QuietMilli
 	quiet, wasQuiet := milli <= quietMilli, l.told && l.active <= quietMilli
-	if l.bind != 0 || l.told && quiet == wasQuiet && max(milli-l.active, l.active-milli) < worthTelling {
+	if l.bind != 0 || quiet == wasQuiet && max(milli-l.active, l.active-milli) < worthTelling {
 		return
 	}
 	if wasQuiet && !quiet {

@@ -94,18 +94,25 @@ func TestALoanIsMeasured(t *testing.T) {
 	b := start(t)
 	b.submits(lends("web", berth.Minute), borrows("night"))
 	b.output("web", "^step 3$")
-	b.keepsBusy("web", 0)
+	b.keepsBusy("web", 30)
 	b.output("night", "^step 3$")
 	b.until("the GPU is measured while both run", func() bool {
 		s, err := b.status(t.Context())
-		return err == nil && len(s.GPUs[0].Holders) == 2 && s.GPUs[0].Reading != nil && *s.GPUs[0].Reading.ActiveMilli == busyMilli
+		return err == nil && len(s.GPUs[0].Holders) == 2 && s.GPUs[0].Reading != nil && *s.GPUs[0].Reading.ActiveMilli == busyMilli+30
 	})
 	time.Sleep(3 * nvmlsrc.MinInterval) // some readings more
 	require.EqualValues(t, 1, b.job("night").Incarnation)
 	require.Equal(t, "running", b.job("night").State, "the GPU is busy, and its lender is not")
-	b.keepsBusy("web", 60)
+	b.keepsBusy("web", 60) // a change that is not told elsewhere
 	b.becomes("night", "pending")
 	require.Equal(t, "running", b.job("web").State)
+}
+
+// TestIdleFromItsStart: a job that never did anything lends too.
+func TestIdleFromItsStart(t *testing.T) {
+	b := start(t)
+	b.submits(lends("web", berth.Minute, "-serves", "/no/such/file"), borrows("night"))
+	b.becomes("night", "running")
 }
 
 // TestALoanWithoutMeasurement: where the driver cannot tell processes apart, what a lender has not
