@@ -26,8 +26,8 @@ func (o *orchestrator) tellActivity() {
 	}
 }
 
-// tellBusy tells the core how busy a job is, if it has to know. One of which nothing was told is not
-// quiet to the core.
+// tellBusy tells the core how busy a job is, if it has to know. To the core a job of which nothing
+// was told is not quiet.
 func (o *orchestrator) tellBusy(l *life, milli int) {
 	quietMilli := o.core.Config().Policy.Lending.QuietMilli
 	quiet, wasQuiet := milli <= quietMilli, l.told && l.active <= quietMilli

@@ -62,8 +62,8 @@ type Part struct {
 	Instance string `json:"instance,omitempty"`
 	// Phase is starting, running or stopping.
 	Phase string `json:"phase"`
-	// Idle: the holder lends the GPU, and leaves it idle. Borrowed: it is a part of a borrower, which
-	// stands over the holder; GivesBack: and has to go.
+	// Idle: the holder lends the GPU, and leaves it idle. Borrowed: it is a part of a borrower,
+	// which stands over the holder; GivesBack: and has to go.
 	Idle      bool `json:"idle,omitempty"`
 	Borrowed  bool `json:"borrowed,omitempty"`
 	GivesBack bool `json:"givesBack,omitempty"`

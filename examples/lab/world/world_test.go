@@ -160,8 +160,8 @@ func TestJournalReplays(t *testing.T) {
 }
 
 // Two policies meet the same events, also those of a scenario that reports its orders by number.
-// What is lent is drawn in two layers, and counted: a service falls idle, a job runs over it, and goes
-// when it is busy again, also where another policy drives the same events.
+// What is lent is drawn in two layers, and counted: a service falls idle, a job runs over it, and
+// goes when it is busy again, also where another policy drives the same events.
 func TestLoans(t *testing.T) {
 	const text = `node n1 gpus=2 gpu-memory=80GiB
 queue q
