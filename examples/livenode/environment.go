@@ -41,9 +41,11 @@ counts within some 20 ms, and until the file is gone. When it is busy again the 
 asked for a checkpoint, has half of the time of -lend for it, and the other half to end; then
 it waits for the next GPU that is idle.
 
-Nothing pauses the borrower meanwhile: both run, in turns of the driver's time slices. So a
-GPU that is lent has to be in compute mode "default", and each program has to keep to its
-memory itself (torch.cuda.set_per_process_memory_fraction). By processes the driver tells from
+Nothing pauses the borrower meanwhile: both run, in turns of the driver's time slices, so that
+the first requests take longer until it is gone. A GPU that is lent has to be in compute mode
+"default", as it is without MPS, and each program has to keep to its memory itself
+(torch.cuda.set_per_process_memory_fraction), as each would run out of what the other takes.
+A fatal error of one does not touch the other. By processes the driver tells from
 Maxwell on, of GPUs that are not in MIG mode. Where it does not, the work of the borrower is
 taken for that of the lender, and ends the loan: there the lender has to write BERTH_ACTIVITY.
 `

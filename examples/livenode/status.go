@@ -259,8 +259,8 @@ func (o *orchestrator) jobStatus(one *record) JobStatus {
 	if r.Beneficiary.Job != "" {
 		j.Why = "is preempted for " + string(r.Beneficiary.Job)
 	}
-	if loan := o.loan(e.Job, r); loan != "" {
-		j.Why = loan
+	if j.Why == "" {
+		j.Why = o.loan(e.Job, r)
 	}
 	if r.Reason != nil {
 		j.Why = o.shortReason(one, r.Reason)

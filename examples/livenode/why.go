@@ -41,7 +41,7 @@ func (o *orchestrator) why(name string) (string, error) {
 	if l := o.lives[e.Job]; l != nil && l.switched != 0 {
 		line("it had its GPUs to itself again %v after it was last found busy", l.switched)
 	}
-	if r.BlastRadius != nil {
+	if r.BlastRadius != nil && one.Lend == nil && one.Borrow == nil {
 		line("it shares its GPU: a fatal fault of one job stops all of them")
 	}
 	if r.Reason != nil {
