@@ -45,9 +45,11 @@ Nothing pauses the borrower meanwhile: both run, in turns of the driver's time s
 the first requests take longer until it is gone. A GPU that is lent has to be in compute mode
 "default", as it is without MPS, and each program has to keep to its memory itself
 (torch.cuda.set_per_process_memory_fraction), as each would run out of what the other takes.
-A fatal error of one does not touch the other. By processes the driver tells from
-Maxwell on, of GPUs that are not in MIG mode. Where it does not, the work of the borrower is
-taken for that of the lender, and ends the loan: there the lender has to write BERTH_ACTIVITY.
+A fatal error of one does not touch the other.
+
+The driver tells the work of one process from that of another since Maxwell, on GPUs that are
+not in MIG mode. Where it does not, the work of the borrower is taken for that of the lender,
+and ends the loan: there the lender has to write BERTH_ACTIVITY.
 `
 
 const (
