@@ -100,6 +100,11 @@ func (l *Life) CheckGates() error {
 			}
 		}
 	}
+	for _, lane := range l.state.Lanes {
+		if lane.Ready.Len() != lanes[lane] {
+			return fmt.Errorf("%d jobs are ready in a lane, and %d of them wait", lane.Ready.Len(), lanes[lane])
+		}
+	}
 	for _, s := range l.state.Slots {
 		if is := counts[s]; is == nil || s.Jobs != is.Jobs || s.Open != is.Open || s.OpenMilli != is.OpenMilli || s.Ready != is.Ready {
 			return fmt.Errorf("slots %v count %d jobs, %d open with %d and %d ready: they are %v", s.Key, s.Jobs, s.Open, s.OpenMilli, s.Ready, is)
@@ -115,15 +120,11 @@ func (l *Life) CheckGates() error {
 
 // checkGate checks the gate of one job, and notes its lane.
 func (l *Life) checkGate(j *record.Job, lanes map[*record.Lane]int) error {
-	lane := l.state.Lanes[j.LaneKey()]
-	lined := lane != nil && lane.Ready.Has(j)
 	if j.Gate == nil {
-		if lined {
-			return errors.New("it waits for slots that it has")
-		}
 		return nil
 	}
-	rep := j.Replicas.At(0)
+	rep, lane := j.Replicas.At(0), l.state.Lanes[j.LaneKey()]
+	lined := lane != nil && lane.Ready.Has(j)
 	switch {
 	case rep.State != berth.ReplicaPending || rep.Incarnation != 0:
 		return errors.New("it is at a gate, and was past it")

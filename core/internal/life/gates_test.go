@@ -45,7 +45,7 @@ func TestASlotGoesToTheHighestRank(t *testing.T) {
 	m.Life.SettleGates()
 	m.Life.Forget(high)
 	require.Zero(t, m.Life.Gated)
-	require.Empty(t, m.State.Arrays)
+	require.Empty(t, m.State.Slots)
 }
 
 // Invariant 7: each predecessor is awaited, and one that does not complete breaks the gate.
