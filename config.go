@@ -181,8 +181,8 @@ type Policy struct {
 	// Defragmentation says whether running gangs are moved for one that waits.
 	Defragmentation Defragmentation `json:"defragmentation,omitzero"`
 
-	// Caps says how many jobs of a queue, and of each user in it, compete at a time; a queue that has
-	// no entry, nor one above it, has no cap.
+	// Caps says how many jobs of a queue, and of each user in it, compete at a time; a queue that
+	// has no entry, nor one above it, has no cap.
 	Caps []QueueCaps `json:"caps,omitempty"`
 
 	// OverLimit says what becomes of jobs that run beyond a limit of their queue. By default they

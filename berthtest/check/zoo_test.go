@@ -516,10 +516,10 @@ var animals = []animal{
 	}},
 	{check.PromiseGates, "more jobs of a user compete than the cap", func(z *zoo) error {
 		z.caps(berth.QueueCaps{Queue: "q", MaxJobsPerUser: 1})
-		z.running("a", 1)
-		z.running("b", 1, ofUser("ada"))
+		z.running("a", 1, ofUser("ada"))
+		z.submit("b", 1, ofUser("bob"))
 		z.submit("c", 1, ofUser("ada"))
-		return z.try(z.bind("c", on(0, "n2", 0)))
+		return z.try(z.bind("b", on(0, "n2", 0)), z.bind("c", on(0, "n2", 1)))
 	}},
 	{check.PromiseGates, "the jobs of a user claim more GPUs than the cap", func(z *zoo) error {
 		z.caps(berth.QueueCaps{Queue: "q", MaxGPUMilliPerUser: 2000})

@@ -74,12 +74,17 @@ func (l *Life) CheckLife() error {
 func (l *Life) CheckGates() error {
 	gated, awaited := 0, 0
 	counts := map[*record.Slots]*record.Slots{}
-	lanes := map[*record.Lane]int{}
+	lanes := map[*record.Lane]bool{}
+	var slots []*record.Slots
 	for _, j := range l.state.JobsInOrder() {
-		if err := l.checkGate(j, lanes); err != nil {
-			return fmt.Errorf("job %s: %w", j.Spec.ID, err)
-		}
 		if j.Gate != nil {
+			lane, err := l.checkGate(j)
+			if err != nil {
+				return fmt.Errorf("job %s: %w", j.Spec.ID, err)
+			}
+			if lane != nil {
+				lanes[lane] = true
+			}
 			gated++
 			awaited += len(j.Gate.Awaits)
 		}
@@ -88,7 +93,7 @@ func (l *Life) CheckGates() error {
 				return fmt.Errorf("job %s: some of its slots are not known", j.Spec.ID)
 			}
 			if counts[s] == nil {
-				counts[s] = &record.Slots{}
+				counts[s], slots = &record.Slots{}, append(slots, s)
 			}
 			counts[s].Jobs++
 			switch {
@@ -100,13 +105,8 @@ func (l *Life) CheckGates() error {
 			}
 		}
 	}
-	for _, lane := range l.state.Lanes {
-		if lane.Ready.Len() != lanes[lane] {
-			return fmt.Errorf("%d jobs are ready in a lane, and %d of them wait", lane.Ready.Len(), lanes[lane])
-		}
-	}
-	for _, s := range l.state.Slots {
-		if is := counts[s]; is == nil || s.Jobs != is.Jobs || s.Open != is.Open || s.OpenMilli != is.OpenMilli || s.Ready != is.Ready {
+	for _, s := range slots {
+		if is := counts[s]; s.Jobs != is.Jobs || s.Open != is.Open || s.OpenMilli != is.OpenMilli || s.Ready != is.Ready {
 			return fmt.Errorf("slots %v count %d jobs, %d open with %d and %d ready: they are %v", s.Key, s.Jobs, s.Open, s.OpenMilli, s.Ready, is)
 		}
 	}
@@ -118,30 +118,27 @@ func (l *Life) CheckGates() error {
 	)
 }
 
-// checkGate checks the gate of one job, and notes its lane.
-func (l *Life) checkGate(j *record.Job, lanes map[*record.Lane]int) error {
-	if j.Gate == nil {
-		return nil
-	}
+// checkGate checks the gate of one job, and returns its lane; nil: it is in none.
+func (l *Life) checkGate(j *record.Job) (*record.Lane, error) {
 	rep, lane := j.Replicas.At(0), l.state.Lanes[j.LaneKey()]
 	lined := lane != nil && lane.Ready.Has(j)
 	switch {
 	case rep.State != berth.ReplicaPending || rep.Incarnation != 0:
-		return errors.New("it is at a gate, and was past it")
+		return nil, errors.New("it is at a gate, and was past it")
 	case j.Gate.IsReady() != lined:
-		return fmt.Errorf("it is ready: %v, and not so among those that wait for slots", j.Gate.IsReady())
+		return nil, fmt.Errorf("it is ready: %v, and not so among those that wait for slots", j.Gate.IsReady())
 	case lined && lane.First == j && lane.HasRoom():
-		return errors.New("it could have all of its slots, and waits for them")
-	}
-	if lined {
-		lanes[lane]++
+		return nil, errors.New("it could have all of its slots, and waits for them")
 	}
 	for _, id := range j.Gate.Awaits {
 		if l.state.Jobs[id] == nil || !l.state.Followers.Has(record.Follower{Of: id, Job: j}) {
-			return fmt.Errorf("it awaits the end of job %s, which does not know of it", id)
+			return nil, fmt.Errorf("it awaits the end of job %s, which does not know of it", id)
 		}
 	}
-	return nil
+	if !lined {
+		return nil, nil
+	}
+	return lane, nil
 }
 
 // CheckVictims checks what goes with replicas that are on their way out, in whole or in part.

@@ -6,8 +6,6 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/refusal"
-	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // enterGate enters a job where what opens its gate finds it. O(After x log jobs).
@@ -98,41 +96,5 @@ func (l *Life) endAwaited(f, j *record.Job) {
 		f.Gate.Awaits = slices.DeleteFunc(f.Gate.Awaits, func(id berth.JobID) bool { return id == j.Spec.ID })
 	} else {
 		f.Gate.Awaits, f.Gate.Broken, f.Gate.BrokenAt = nil, j.Spec.ID, l.state.Now
-	}
-}
-
-// RestoreGates enters jobs where what opens their gates finds them. It refuses gates that would be
-// open.
-func (l *Life) RestoreGates(jobs []record.SavedJob) *berth.Error {
-	numbers := map[*record.Job]int{}
-	for i := range jobs {
-		j := l.state.Jobs[jobs[i].Job.ID]
-		if numbers[j] = i; j.Gate != nil {
-			l.enterGate(j)
-		} else {
-			l.SkipGate(j)
-		}
-	}
-	open, why := l.nextToOpen(), "waits for slots, and they are free"
-	if len(l.ready) > 0 {
-		open, why = l.ready[0], "has nothing left to wait for"
-	}
-	if open != nil {
-		return refusal.Of(berth.ErrInvalid, errtext.Index("jobs", numbers[open])+".gate", why)
-	}
-	l.joined = nil
-	return nil
-}
-
-// ChangeCaps has other caps of the policy count. No job loses a slot by it.
-func (l *Life) ChangeCaps() {
-	l.state.RecountSlots()
-	for _, j := range l.state.JobsInOrder() {
-		switch {
-		case j.Gate == nil:
-			l.SkipGate(j)
-		case j.Gate.IsReady():
-			l.line(j)
-		}
 	}
 }

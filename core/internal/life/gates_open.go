@@ -1,6 +1,11 @@
 package life
 
-import "github.com/berth-sched/berth/core/internal/record"
+import (
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/internal/errtext"
+)
 
 // Gates open once an event is told, and once a pass has seen to all that is due: so of several jobs
 // that may take a slot the one of the highest rank has it, whichever came first there.
@@ -17,8 +22,8 @@ func (l *Life) SettleGates() {
 }
 
 // nextToOpen is the job that is offered slots before all others that could have theirs; nil: there
-// is none. A gate that opens takes slots and frees none, so what came free since the gates were last
-// settled is all that has to be looked at. O(lanes of that), however many jobs wait in them.
+// is none. A gate that opens takes slots and frees none, so all that has to be looked at is what
+// came free since the gates were last settled. O(lanes of that), however many jobs wait in them.
 func (l *Life) nextToOpen() (next *record.Job) {
 	consider := func(lane *record.Lane) (found bool) {
 		found = lane.First != nil && lane.HasRoom()
@@ -44,4 +49,40 @@ func (l *Life) openGate(j *record.Job) {
 	rep.Created = l.state.Now
 	l.NoteArrival(j)
 	l.Pend(rep)
+}
+
+// RestoreGates enters jobs where what opens their gates finds them. It refuses gates that would be
+// open.
+func (l *Life) RestoreGates(jobs []record.SavedJob) *berth.Error {
+	numbers := map[*record.Job]int{}
+	for i := range jobs {
+		j := l.state.Jobs[jobs[i].Job.ID]
+		if numbers[j] = i; j.Gate != nil {
+			l.enterGate(j)
+		} else {
+			l.SkipGate(j)
+		}
+	}
+	open, why := l.nextToOpen(), "waits for slots, and they are free"
+	if len(l.ready) > 0 {
+		open, why = l.ready[0], "has nothing left to wait for"
+	}
+	if open != nil {
+		return refusal.Of(berth.ErrInvalid, errtext.Index("jobs", numbers[open])+".gate", why)
+	}
+	l.joined = nil
+	return nil
+}
+
+// ChangeCaps has other caps of the policy count. No job loses a slot by it.
+func (l *Life) ChangeCaps() {
+	l.state.RecountSlots()
+	for _, j := range l.state.JobsInOrder() {
+		switch {
+		case j.Gate == nil:
+			l.SkipGate(j)
+		case j.Gate.IsReady():
+			l.line(j)
+		}
+	}
 }

@@ -12,10 +12,10 @@ import (
 //
 //	now >= begin(j)  and  each p in after(j) has ended as j asks  and  each s in slots(j) has room
 //
-// held in turn at some instants since it came, the last of them when it took its slots: for good, as
-// time goes on, what ended stays so, and slots are kept. So a gate that is open needs no record,
+// held in turn at some instants since it came, the last of them when it took its slots: for good,
+// as time goes on, what ended stays so, and slots are kept. So a gate that is open needs no record,
 // and a job has none then (scripts 420 to 429). Slots are those of its array, and those of the caps
-// of its queue and of the queues above (slots.go).
+// of its queue and of the queues above (slots.go, scripts 466 to 468).
 //
 // Rejected: a state of replicas of its own, as each table of states and each reader of reports
 // would have to know it for what is pending anyway; a gate that is asked again at each start, as

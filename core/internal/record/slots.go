@@ -8,8 +8,8 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// A SlotsKey names slots: those of an array in its queue, those of the jobs of a queue and all below
-// it, or those of one user there.
+// A SlotsKey names slots: those of an array in its queue, those of the jobs of a queue and all
+// below it, or those of one user there.
 type SlotsKey struct {
 	Queue berth.QueueID
 	Kind  SlotsKind
@@ -33,7 +33,7 @@ type Slots struct {
 	// MaxJobs and MaxMilli, in thousandths of a GPU, are how much may be open; 0: any.
 	MaxJobs  int
 	MaxMilli int64
-	// Jobs counts those that are known, Open those past their gates, and OpenMilli what these claim.
+	// Jobs counts those that are known, Open those past their gates, OpenMilli what these claim.
 	Jobs, Open int
 	OpenMilli  int64
 	// Lanes of jobs that wait for these slots, or for others beside them.

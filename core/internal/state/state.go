@@ -80,8 +80,8 @@ type State struct {
 	// matter for that.
 	Lending *btree.BTreeG[*record.Replica]
 	Timers  *btree.BTreeG[record.Timer]
-	// Followers are the jobs at gates that await the end of others. Slots are those that a known job
-	// needs, Lanes those in which one waits for its slots.
+	// Followers are the jobs at gates that await the end of others. Slots are those that a known
+	// job needs, Lanes those in which one waits for its slots.
 	Followers *btree.BTreeG[record.Follower]
 	Slots     map[record.SlotsKey]*record.Slots
 	Lanes     map[record.LaneKey]*record.Lane
