@@ -141,7 +141,8 @@ func newTiny() (*tiny, error) {
 	w := &tiny{core: sched, checker: check.New(config), jobs: map[string]int{}}
 	for _, e := range []berth.Event{
 		tinyNode("a"), tinyNode("b"),
-		berth.QueueSet{Queue: quota.Queue{Name: "research"}}, berth.QueueSet{Queue: quota.Queue{Name: "prod", Guarantee: quota.GPUs(2)}},
+		berth.QueueSet{Queue: quota.Queue{Name: "research"}},
+		berth.QueueSet{Queue: quota.Queue{Name: "prod", Guarantee: quota.GPUs(2)}},
 	} {
 		if _, err := w.tell(e); err != nil {
 			return nil, err
