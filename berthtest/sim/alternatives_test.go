@@ -11,7 +11,7 @@ import (
 
 // optional is another world, in which most jobs may run as what others ask for, too.
 func (g *generator) optional() (berth.Config, sim.Options, []sim.Arrival) {
-	draw := one(g, (*generator).world, (*generator).contended, (*generator).drained, (*generator).moving, (*generator).limited)
+	draw := one(g, (*generator).world, (*generator).contended, (*generator).drained, (*generator).moving, (*generator).limited, (*generator).gated, (*generator).crowded)
 	config, options, list := draw(g)
 	var gangs []berth.Job // in the order in which they come
 	eachJob(list, func(j *berth.Job) { gangs = append(gangs, *j) })

@@ -29,7 +29,7 @@ func (st *State) Admit(j *record.Job) {
 		own.Option(at).Shape.Users++
 	}
 	st.Totals.JobsAdmitted++
-	st.countInArray(j, 1)
+	st.countInSlots(j, 1)
 }
 
 // giveShape gives a pattern the shape of the gang of a job, the first that has it: the one that the
@@ -193,7 +193,7 @@ func (st *State) RemoveReplica(rep *record.Replica) {
 // Dismiss forgets a job without replicas.
 func (st *State) Dismiss(j *record.Job) {
 	delete(st.Jobs, j.Spec.ID)
-	st.countInArray(j, -1)
+	st.countInSlots(j, -1)
 	own := j.Pattern.Option(0)
 	if own.Users--; own.Users == 0 {
 		delete(st.Patterns, own.Key)
