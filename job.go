@@ -114,9 +114,9 @@ type Job struct {
 // embedder could submit them. Such jobs start twice in one pass, count twice in the share of their
 // queue, and wait for each other's cancellation on GPUs that are set aside twice.
 //
-// Gangs of services, elastic gangs and borrowers have no alternatives, and no GPU is repartitioned
-// or held for any but a job's own Groups: a claim for an instance fits the others where one is
-// free, or a GPU that may be divided is empty.
+// Services, elastic gangs and borrowers have no alternatives, and no GPU is repartitioned or held
+// for any but a job's own Groups: a claim for an instance in an alternative waits for one that is
+// there.
 type Alternative struct {
 	// Groups make up the gang, as Job.Groups do.
 	Groups []Group `json:"groups"`

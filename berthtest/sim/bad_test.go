@@ -217,11 +217,6 @@ func badJobs() []berth.Event {
 		func(j *berth.Job) {
 			j.SameLabels, j.Groups[0].Claim = []string{"driver"}, berth.Claim{CPUMilli: 1}
 		},
-		func(j *berth.Job) { j.Choose = berth.ChooseSoonest },
-		func(j *berth.Job) { j.Alternatives = make([]berth.Alternative, 8) },
-		func(j *berth.Job) {
-			j.Alternatives = []berth.Alternative{{Groups: []berth.Group{{Members: 2, MinMembers: 1, Claim: berth.WholeGPUs(1)}}}}
-		},
 		func(j *berth.Job) { j.GangTimeout = -1 },
 		func(j *berth.Job) { j.Service = &berth.Service{Replicas: -1} },
 		func(j *berth.Job) { j.Service, j.GangTimeout = &berth.Service{}, berth.Minute },
