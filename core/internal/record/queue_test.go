@@ -27,7 +27,7 @@ func TestBucketsAreServedInTheOrderOfTheirFirstEntries(t *testing.T) {
 		}
 		many := len(q.List)
 		entry := func(b *record.Bucket, step int) {
-			rep := &record.Replica{Job: &record.Job{Spec: spec.Job{ID: berth.JobID(fmt.Sprint(step)), Priority: int32(random.IntN(2))}}}
+			rep := &record.Replica{Job: &record.Job{Pattern: &record.Pattern{}, Spec: spec.Job{ID: berth.JobID(fmt.Sprint(step)), Priority: int32(random.IntN(2))}}}
 			rep.Created = berth.Time(random.IntN(3))
 			b.Add(&record.Entry{Rep: rep, Bucket: b})
 		}
