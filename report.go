@@ -67,10 +67,12 @@ type ReservationReport struct {
 	// not.
 	Until Time     `json:"until"`
 	Every Duration `json:"every,omitempty"`
+	// Clear: the nodes are cleared for it (Reservation.Clear).
+	Clear bool `json:"clear,omitempty"`
 	// Nodes in order of name.
 	Nodes []NodeID `json:"nodes"`
 	// Conflicts are the jobs that may not be there at From and are, or are expected to
-	// be.
+	// be. If the nodes are cleared, these are the jobs that have to leave and are still there.
 	Conflicts []JobID `json:"conflicts,omitempty"`
 }
 

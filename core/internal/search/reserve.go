@@ -396,5 +396,13 @@ func (se *Search) EndReservations() {
 		if !se.backlog.Recur(res) {
 			se.backlog.EndReservation(res)
 		}
+		se.life.DrainsAnew(res)
+	}
+}
+
+// BeginDrains has gangs leave the nodes that reservations begin to clear.
+func (se *Search) BeginDrains() {
+	for _, res := range se.backlog.BeginDrains() {
+		se.life.DrainsAnew(res)
 	}
 }
