@@ -137,7 +137,7 @@ func (c *Core) policyChanged(e berth.PolicyChanged) *berth.Error {
 		c.upkeep.SetSpares(policy.HotSpares)
 	}
 	c.backlog.CallOff()
-	for _, res := range c.backlog.Reservations {
+	for _, res := range slices.Clone(c.backlog.Reservations) {
 		c.life.DrainsAnew(res) // there may be less time
 	}
 	c.books.NoteAllOverLimit()

@@ -18,6 +18,8 @@ type node struct {
 	drains  bool
 	drainBy berth.Time
 	reason  string
+	// clearedFor are the reservations for which it is cleared.
+	clearedFor []*reservation
 	failed  berth.GPUSet
 	gpus    []gpu
 	// CPU and memory of the host that members hold.
