@@ -91,7 +91,7 @@ func (st *State) ClosedFrom(res *record.Reservation) berth.Time {
 	switch {
 	case res.Draining:
 		return agenda.BeforeAll
-	case res.IsAdvance():
+	case res.Advance != nil:
 		return st.ClosesAt(res.Advance)
 	}
 	return res.From
@@ -100,7 +100,7 @@ func (st *State) ClosedFrom(res *record.Reservation) berth.Time {
 // NextDrain is when the nodes of a reservation are to be cleared; never: they are already, or not
 // at all.
 func (st *State) NextDrain(res *record.Reservation) berth.Time {
-	if !res.IsAdvance() || !res.Advance.Clear || res.Draining {
+	if res.Advance == nil || !res.Advance.Clear || res.Draining {
 		return agenda.Never
 	}
 	return st.ClosesAt(res.Advance)
