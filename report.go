@@ -349,7 +349,8 @@ type DrainReport struct {
 	Replicas    []ReplicaRef `json:"replicas,omitempty"`
 }
 
-// A Departure is of a replica that has to leave its place, or has left it, for another.
+// A Departure is of a replica that has to leave its place, or has left it, for another; or that
+// will have to, as a reservation is to clear its nodes while it is expected to be there.
 type Departure struct {
 	// Cause why it has to go; of one that has left, that of the Bind to come.
 	Cause Cause `json:"cause"`

@@ -31,13 +31,14 @@ type Reservation struct {
 	// domain that they are in.
 	Selector Selector `json:"selector,omitzero"`
 	Required string   `json:"required,omitempty"`
-	// Clear has the jobs leave that run on the nodes when it begins and are not of its queue, as if
-	// these were drained (see [NodeDraining]) with a deadline of Policy.ReleaseTimeout before From.
-	// That begins once there is but the longest time left that any class has for a checkpoint
-	// (Preemption.CheckpointTimeout, Preemption.Grace). From then on a job leaves as soon as a place
-	// elsewhere is kept for it, and at the latest when it has just its own time left. So the nodes
-	// are empty at From, if orders are reported in time. A job is placed there only if it is expected
-	// to end before all that. False: what runs there at From runs on.
+	// Clear has the nodes empty at From of all that is not of Queue: as if they were drained by
+	// Policy.ReleaseTimeout before From (see [NodeDraining]), gangs leave for another place that is
+	// kept for them or, without one, wait. That begins when there is just the time left that a
+	// checkpoint may take in any class (Preemption.CheckpointTimeout, Preemption.Grace). A job is
+	// placed there only if it is expected to end before that, and not before From. A reservation
+	// that is told later leaves its jobs what time is left or, if it has begun, their whole time.
+	// If it is removed or changed, gangs that were asked to leave and need not any more go on.
+	// False: what runs there at From runs on.
 	Clear bool `json:"clear,omitempty"`
 	// Reason is for people.
 	Reason string `json:"reason,omitempty"`

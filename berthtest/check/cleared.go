@@ -28,8 +28,8 @@ func (c *Checker) letsIn(r *reservation, rep *replica) bool {
 	return rep.job.queue.below(r.spec.Queue) || !r.clears && c.leavesAsTold(rep, c.closesAt(&r.spec))
 }
 
-// beginClearing: a reservation clears its nodes if it is to by now. One that has begun goes on until
-// it is over or told anew.
+// beginClearing: a reservation clears its nodes if it is to by now. One that has begun goes on
+// until it is over or told anew.
 func (c *Checker) beginClearing(r *reservation) {
 	if r.spec.Clear && !r.clears && c.closesAt(&r.spec) <= c.now {
 		r.clears = true
@@ -37,8 +37,8 @@ func (c *Checker) beginClearing(r *reservation) {
 	}
 }
 
-// noteClearing notes which reservations clear each node, and has gangs go on, or be asked anew, that
-// were asked to leave some.
+// noteClearing notes which reservations clear each node, and has gangs go on, or be asked anew,
+// that were asked to leave some.
 func (c *Checker) noteClearing() {
 	cleared := c.clearing
 	c.clearing = false

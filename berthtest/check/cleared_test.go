@@ -12,8 +12,8 @@ import (
 // This file is the part of the zoo that is about advance reservations that clear their nodes.
 
 const (
-	// begins is when a reservation of this file begins, closes when it begins to clear its nodes, and
-	// empty by when these have to be left.
+	// begins is when a reservation of this file begins, closes when it begins to clear its nodes,
+	// and empty by when these have to be left.
 	begins = berth.Time(berth.Hour)
 	closes = begins - berth.Time(6*berth.Minute)
 	empty  = begins - berth.Time(berth.Minute)
@@ -29,7 +29,8 @@ func (z *zoo) window(change ...func(*berth.Reservation)) {
 	})
 }
 
-// inTheWay has a job of one GPU run on n1, which is to be cleared, and a pass come when that begins.
+// inTheWay has a job of one GPU run on n1, which is to be cleared, and a pass come when that
+// begins.
 func (z *zoo) inTheWay(change ...func(*berth.Job)) {
 	z.running("a", 1, change...)
 	z.window()

@@ -20,8 +20,8 @@ type node struct {
 	reason  string
 	// clearedFor are the reservations for which it is cleared.
 	clearedFor []*reservation
-	failed  berth.GPUSet
-	gpus    []gpu
+	failed     berth.GPUSet
+	gpus       []gpu
 	// CPU and memory of the host that members hold.
 	cpu, memory int64
 	members     []*member

@@ -14,10 +14,10 @@ import (
 //
 // The law. A replica r of a job that lends is quiet at t if the last report of its present life
 // says so. It lends while it is quiet and runs undisturbed (Replica.Lends), but for members that
-// are being stopped (Member.Lends) or have to leave their node (State.DrainOn). Its GPUs are lent to
-// newcomers while it lends, once it was quiet for Policy.Lending.QuietFor. A borrower b stands if
-// each of its GPUs is held by a member that lends, and none of its members has to leave
-// its node. When it comes not to stand, at t, it is given until
+// are being stopped (Member.Lends) or have to leave their node (State.DrainOn). Its GPUs are lent
+// to newcomers while it lends, once it was quiet for Policy.Lending.QuietFor. A borrower b stands
+// if each of its GPUs is held by a member that lends, and none of its members has to leave its
+// node. When it comes not to stand, at t, it is given until
 //
 //	by = t + (the least Within of its lenders) / 2
 //

@@ -386,8 +386,8 @@ func (l *Life) noteLackOfSegments(rep *record.Replica) {
 	}
 }
 
-// DrainsAnew looks anew at the gangs on the nodes of a reservation that has begun to clear them, has
-// changed or is over: some go on, and others are asked anew.
+// DrainsAnew looks anew at the gangs on the nodes of a reservation that has begun to clear them,
+// has changed or is over: some go on, and others are asked anew.
 func (l *Life) DrainsAnew(res *record.Reservation) {
 	if res.Draining {
 		l.agenda.Relook(l.state.Now)

@@ -72,8 +72,8 @@ func (st *State) EmptyBy(res *record.Reservation) berth.Time {
 }
 
 // ClosesAt is when the nodes of an advance reservation are closed to jobs that do not belong there:
-// when it begins or, if it clears its nodes, so long before that the job with the longest time for a
-// checkpoint is gone by then.
+// when it begins or, if it clears its nodes, so long before that the job with the longest time for
+// a checkpoint is gone by then.
 func (st *State) ClosesAt(r *berth.Reservation) berth.Time {
 	if !r.Clear {
 		return r.From
@@ -85,13 +85,13 @@ func (st *State) ClosesAt(r *berth.Reservation) berth.Time {
 	return r.From.Add(-st.Config.Policy.ReleaseTimeout).Add(-grace)
 }
 
-// ClosedFrom is from when a reservation keeps out jobs that are not admitted for another reason: one
-// that clears its nodes does so from then on.
+// ClosedFrom is from when a reservation keeps out jobs that are not admitted for another reason:
+// one that clears its nodes does so from then on.
 func (st *State) ClosedFrom(res *record.Reservation) berth.Time {
 	switch {
 	case res.Draining:
 		return agenda.BeforeAll
-	case res.Advance != nil:
+	case res.IsAdvance():
 		return st.ClosesAt(res.Advance)
 	}
 	return res.From
@@ -100,7 +100,7 @@ func (st *State) ClosedFrom(res *record.Reservation) berth.Time {
 // NextDrain is when the nodes of a reservation are to be cleared; never: they are already, or not
 // at all.
 func (st *State) NextDrain(res *record.Reservation) berth.Time {
-	if res.Advance == nil || !res.Advance.Clear || res.Draining {
+	if !res.IsAdvance() || !res.Advance.Clear || res.Draining {
 		return agenda.Never
 	}
 	return st.ClosesAt(res.Advance)
