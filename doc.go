@@ -625,7 +625,8 @@
 //
 // No running job is stopped for a Repartition. A borrower of a GPU is not stopped for what it has
 // of the host, and has no surplus. A gang moves whole: all of it stops and starts again if one
-// member has to go elsewhere. A node has GPUs of one product. A requirement that is not kept is
+// member has to go elsewhere. A forecast counts on a node that is to be cleared for a reservation
+// only once that has begun. A node has GPUs of one product. A requirement that is not kept is
 // refused with [ErrUnsupported], never ignored.
 //
 // [core.Example]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package
