@@ -156,6 +156,7 @@ func (bl *Backlog) Recur(res *record.Reservation) bool {
 	}
 	next := bl.advanceReservation(values.OccurrenceAt(bl.state.Now, *res.Advance))
 	next.Nodes = slices.Clone(res.Nodes)
+	next.Draining = next.Draining && res.Draining // else it begins with that, as any other
 	bl.replaceAdvance(res, next)
 	return true
 }

@@ -52,7 +52,10 @@ func (st *State) DrainOn(rep *record.Replica, n *record.Node) (first Drain) {
 		first = Drain{Node: n, By: n.DrainBy}
 	}
 	for _, res := range n.Reservations {
-		if d := (Drain{n, st.EmptyBy(res), res}); res.Draining && !st.Belongs(rep, res) && d.Before(first) {
+		if !res.Draining || st.Belongs(rep, res) {
+			continue
+		}
+		if d := (Drain{n, st.EmptyBy(res), res}); d.Before(first) {
 			first = d
 		}
 	}
