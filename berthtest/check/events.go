@@ -29,7 +29,7 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 
 func (c *Checker) happened(event berth.Event) error {
 	c.outdated()
-	c.opened, c.departed = nil, nil
+	c.opened, c.departed, c.fixed = nil, nil, nil
 	switch e := event.(type) {
 	case berth.NodeJoined:
 		return c.nodeJoined(e)

@@ -194,22 +194,43 @@ func (c *Checker) withinLimits(members []*member) error {
 }
 
 // fixedWithin: what is never preempted of a queue holds no more GPUs than its guarantee, where
-// another comes that holds some.
+// another comes that holds some. Places that are made or kept for jobs of lower rank may be given
+// up for it: the report after the pass tells.
 func (c *Checker) fixedWithin(rep *replica) error {
 	if !rep.job.spec.NonPreemptible || c.amountOf(rep, quota.GPUMilli, false) == 0 {
 		return nil
 	}
 	c.saw("placed for good")
-	most := rep.job.queue.spec.Guarantee[quota.GPUMilli]
-	if held := c.heldForGood(rep.job.queue, nil); held > most {
-		return broken(PromiseLimits, "with %s, jobs of queue %s that are never preempted hold %d of its guarantee of %d", rep, rep.job.queue.spec.Name, held, most)
+	c.fixed = append(c.fixed, rep)
+	return c.fixedBeside(rep, func(other *replica) bool { return compareRank(rep, other) <= 0 })
+}
+
+// againstFixed: with the places that are made and kept after a pass, what is never preempted of
+// the queues in which some was placed keeps to their guarantees.
+func (c *Checker) againstFixed() error {
+	for _, rep := range c.fixed {
+		if err := c.fixedBeside(rep, everyone); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
+// fixedBeside: what is never preempted of the queue of a replica keeps to its guarantee, with the
+// places of those that count.
+func (c *Checker) fixedBeside(rep *replica, counts func(other *replica) bool) error {
+	leaf := rep.job.queue
+	if held, most := c.heldForGood(leaf, nil, counts), leaf.spec.Guarantee[quota.GPUMilli]; held > most {
+		return broken(PromiseLimits, "with %s, jobs of queue %s that are never preempted hold %d of its guarantee of %d", rep, leaf.spec.Name, held, most)
+	}
+	return nil
+}
+
+func everyone(*replica) bool { return true }
+
 // heldForGood is what the jobs of a leaf, without one replica, that are never preempted hold of
-// GPUs, or will where a place is made or kept for them.
-func (c *Checker) heldForGood(leaf *queue, without *replica) (milli int64) {
+// GPUs, or will where a place is made or kept for them and counts.
+func (c *Checker) heldForGood(leaf *queue, without *replica, counts func(*replica) bool) (milli int64) {
 	for rep := range c.replicas() {
 		if rep == without || rep.job.queue != leaf || !rep.job.spec.NonPreemptible {
 			continue
@@ -220,10 +241,10 @@ func (c *Checker) heldForGood(leaf *queue, without *replica) (milli int64) {
 				held += c.cost(m)[quota.GPUMilli]
 			}
 		}
-		if c.preemptions[rep.key()] != nil {
+		if c.preemptions[rep.key()] != nil && counts(rep) {
 			held = max(held, c.toHave(rep)[quota.GPUMilli])
 		}
-		if c.kept[rep.key()] != 0 {
+		if c.kept[rep.key()] != 0 && counts(rep) {
 			held += c.lacks(rep)[quota.GPUMilli]
 		}
 		milli += held
@@ -239,7 +260,7 @@ func (c *Checker) admits(rep *replica, g *berth.Group, n int64, product string) 
 	if product != "" {
 		asked[quota.GPUMilliOf(product)] = asked[quota.GPUMilli]
 	}
-	if rep.job.spec.NonPreemptible && asked[quota.GPUMilli] > 0 && c.heldForGood(leaf, rep)+asked[quota.GPUMilli] > leaf.spec.Guarantee[quota.GPUMilli] {
+	if rep.job.spec.NonPreemptible && asked[quota.GPUMilli] > 0 && c.heldForGood(leaf, rep, everyone)+asked[quota.GPUMilli] > leaf.spec.Guarantee[quota.GPUMilli] {
 		return atGuarantee, false
 	}
 	leaf.charge(asked, 1)

@@ -26,6 +26,8 @@ type moving struct {
 	// departed are the gangs that the latest pass told to leave while they could have stayed: a
 	// place is reserved for them.
 	departed []*replica
+	// fixed are the replicas that are never preempted and that the latest pass placed.
+	fixed []*replica
 }
 
 // draining takes the event that a node has to be empty, by an instant if that is not 0.

@@ -131,7 +131,10 @@ func (c *Checker) againstReservations(list []berth.ReservationReport) error {
 	if len(gangs)+len(listed) != len(list) {
 		return broken(PromiseReservations, "the report lists a reservation twice")
 	}
-	return c.againstGangs(gangs)
+	if err := c.againstGangs(gangs); err != nil {
+		return err
+	}
+	return c.againstFixed()
 }
 
 // againstAdvance holds a reservation that was made in advance against its event: it

@@ -38,7 +38,7 @@ func newEvictions() evictions {
 
 // beginEvictions notes the replicas that the pass has to tell that they are no victims any more.
 func (c *Checker) beginEvictions() {
-	c.opened, c.planned, c.victimsNow, c.departed = nil, nil, nil, nil
+	c.opened, c.planned, c.victimsNow, c.departed, c.fixed = nil, nil, nil, nil, nil
 	clear(c.told)
 	for _, rep := range c.orders {
 		if rep.asked() && rep.needless() {

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/internal/drawn"
+	"github.com/berth-sched/berth/internal/limits"
 )
 
 // firm is another world, in which many jobs are never preempted, or not for a time that their
@@ -17,7 +18,7 @@ func (g *generator) firm() (berth.Config, sim.Options, []sim.Arrival) {
 	preemption := &config.Policy.Preemption
 	preemption.MaxMinRuntime = one(g, 0, berth.Off, berth.Second, berth.Minute)
 	for _, arrival := range list {
-		if set, ok := arrival.Event.(berth.QueueSet); ok && g.chance(25) && !slices.ContainsFunc(preemption.Queues, func(q berth.QueuePreemption) bool { return q.Queue == set.Queue.Name }) {
+		if set, ok := arrival.Event.(berth.QueueSet); ok && limits.BadName(string(set.Queue.Name)) == "" && g.chance(25) && !slices.ContainsFunc(preemption.Queues, func(q berth.QueuePreemption) bool { return q.Queue == set.Queue.Name }) {
 			preemption.Queues = append(preemption.Queues, berth.QueuePreemption{Queue: set.Queue.Name, MinRuntime: one(g, 0, 20*berth.Second, 3*berth.Minute)})
 		}
 	}

@@ -11,21 +11,17 @@ import (
 
 // NewPlan begins a plan for a gang.
 func (bl *Backlog) NewPlan(rep *record.Replica, where []gang.Member) *record.Plan {
-	p := &record.Plan{Where: where, Charges: bl.ChargesOf(where)}
-	for i := range p.Charges {
-		p.Charges[i].NonPreemptible = rep.Job.Spec.NonPreemptible
-	}
-	return p
+	return &record.Plan{Where: where, Charges: bl.ChargesOf(rep, where)}
 }
 
-// ChargesOf is what members are charged, in one sum for each product.
-func (bl *Backlog) ChargesOf(members []gang.Member) (charges []quota.Charge) {
+// ChargesOf is what members of a replica are charged, in one sum for each product.
+func (bl *Backlog) ChargesOf(rep *record.Replica, members []gang.Member) (charges []quota.Charge) {
 	for i := range members {
-		charge := record.ChargeOf(&members[i].Hold, bl.state.Nodes[members[i].Hold.Node])
+		charge := rep.ChargeOf(&members[i].Hold, bl.state.Nodes[members[i].Hold.Node])
 		at := slices.IndexFunc(charges, func(sum quota.Charge) bool { return sum.Product == charge.Product })
 		if at < 0 {
 			at = len(charges)
-			charges = append(charges, quota.Charge{Product: charge.Product})
+			charges = append(charges, quota.Charge{Product: charge.Product, NonPreemptible: charge.NonPreemptible})
 		}
 		charges[at] = charges[at].Plus(charge)
 	}

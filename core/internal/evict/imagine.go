@@ -136,8 +136,8 @@ func (im *imagination) bringBack() {
 }
 
 // putIn imagines a gang where it is planned to be. It reports false if that is not free.
-func (im *imagination) putIn(q quota.QueueIndex, members []gang.Member) bool {
-	return im.putInCharged(q, members, im.evict.backlog.ChargesOf(members))
+func (im *imagination) putIn(rep *record.Replica, members []gang.Member) bool {
+	return im.putInCharged(rep.Job.Queue, members, im.evict.backlog.ChargesOf(rep, members))
 }
 
 // putInCharged is putIn of a gang that is charged for so much.

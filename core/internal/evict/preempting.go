@@ -246,7 +246,7 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	invariant.Hold(t.Find(), "equal fleets, different answers") // it did a moment ago
 	b := &Bid{Entry: e, victims: victims, gave: t.Gave, where: slices.Clone(ev.books.Placement.Members)}
 	ev.books.LetGo()
-	invariant.Hold(im.putIn(t.Queue, b.where), "what was found is not free")
+	invariant.Hold(im.putIn(t.Rep, b.where), "what was found is not free")
 	return asGroup(e, b)
 }
 

@@ -287,7 +287,7 @@ func (d *displaced) ask(c *Evict) {
 // settles imagines a displaced gang in a place. It reports false where that is not free, or charged
 // differently: what its queue keeps would change.
 func (r *rearrangement) settles(d *displaced, where []gang.Member) bool {
-	if where == nil || !r.im.putIn(d.search.Queue, where) {
+	if where == nil || !r.im.putIn(d.rest.Rep, where) {
 		return false
 	}
 	milli := int64(0)
@@ -302,7 +302,7 @@ func (r *rearrangement) settles(d *displaced, where []gang.Member) bool {
 // none of them in domains that the beneficiary has for itself.
 func (r *rearrangement) placeInTurn(moving []*displaced) bool {
 	r.moves = r.moves[:0]
-	if r.places = r.Place(); r.places == nil || !r.im.putIn(r.Queue, r.places) {
+	if r.places = r.Place(); r.places == nil || !r.im.putIn(r.Rep, r.places) {
 		return false
 	}
 	var enclosed []berth.NodeID
@@ -344,9 +344,9 @@ func (r *rearrangement) bid(e *record.Entry, chosen []int) *Bid {
 	for _, v := range b.victims {
 		r.im.leaveOut(v)
 	}
-	invariant.Hold(r.im.putIn(r.Queue, b.where), "what was found is not free") // it was a moment ago
+	invariant.Hold(r.im.putIn(r.Rep, b.where), "what was found is not free") // it was a moment ago
 	for _, m := range b.Moves {
-		invariant.Hold(r.im.putIn(m.Rep.Job.Queue, m.Where), "what was found is not free")
+		invariant.Hold(r.im.putIn(m.Rep, m.Where), "what was found is not free")
 	}
 	return b
 }
@@ -430,7 +430,7 @@ func (r *rearrangement) pack(moving []*displaced) bool {
 		}
 	}
 	r.places = r.realise(r.Search, at[len(moving)])
-	return r.places != nil && r.im.putIn(r.Queue, r.places)
+	return r.places != nil && r.im.putIn(r.Rep, r.places)
 }
 
 // realise finds the members of a gang, by group, their GPUs on nodes; nil: there is more to it than
@@ -443,7 +443,7 @@ func (r *rearrangement) realise(t *victim.Search, at [][]*record.Node) (where []
 			one := *t
 			one.Request = packing.OnNode(t.Request, g, n)
 			member := one.Place()
-			if member == nil || !r.im.putIn(t.Queue, member) {
+			if member == nil || !r.im.putIn(t.Rep, member) {
 				return nil
 			}
 			member[0].Group, member[0].Index = g, i

@@ -37,7 +37,7 @@ func (im *imagination) resettle(rep *record.Replica) []gang.Member {
 		return anew
 	}
 	im.backTo(before)
-	invariant.Hold(im.putIn(rep.Job.Queue, filled), "what was found is not free") // it was free a moment ago
+	invariant.Hold(im.putIn(rep, filled), "what was found is not free") // it was free a moment ago
 	if filled == nil && !leaving {
 		im.bringBack()
 	}
@@ -51,7 +51,7 @@ func (im *imagination) placeAnew(rep *record.Replica, s *record.Shape) []gang.Me
 	c.state.Compile(s)
 	for _, request := range []*gang.Request{&s.Request, &s.Minimum} {
 		t := c.victims.NewSearchFor(rep, &s.Spec, s.Least, request, rep.Retry.Get().Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
-		if where := t.Place(); where != nil && im.putIn(t.Queue, where) {
+		if where := t.Place(); where != nil && im.putIn(t.Rep, where) {
 			return where
 		}
 	}
@@ -113,7 +113,7 @@ func (im *imagination) stay(rep *record.Replica, dead []berth.MemberPlacement) (
 		m.ImagineRunning()
 		kept = append(kept, gang.Member{Group: rep.Job.Group(flat), Hold: m.Hold})
 	}
-	if len(kept) > 0 && !im.putIn(rep.Job.Queue, kept) {
+	if len(kept) > 0 && !im.putIn(rep, kept) {
 		return half, nil
 	}
 	return half, append(kept, im.returnDead(rep, half, dead)...)
@@ -157,7 +157,7 @@ func (im *imagination) returnDead(rep, half *record.Replica, dead []berth.Member
 			}) {
 			continue
 		}
-		if one := []gang.Member{{Group: rep.Job.Group(flat), Hold: m.Hold}}; im.putIn(rep.Job.Queue, one) {
+		if one := []gang.Member{{Group: rep.Job.Group(flat), Hold: m.Hold}}; im.putIn(rep, one) {
 			half.Members[flat] = m
 			back = append(back, one...)
 		}
@@ -204,7 +204,7 @@ func (im *imagination) fill(rep, half *record.Replica, g int, spec *record.Shape
 	request := c.state.Request(spec)
 	t := c.victims.NewSearchFor(rep, spec, c.state.ChargeFor(&request), &request, rep.Retry.Get().Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
 	where := t.Place()
-	if where == nil || !im.putIn(t.Queue, where) {
+	if where == nil || !im.putIn(t.Rep, where) {
 		return false
 	}
 	flat := rep.Job.Offset(g)
@@ -295,7 +295,7 @@ func (im *imagination) relocation(rep *record.Replica, where []gang.Member, befo
 	im.backTo(before)
 	if admitted := im.admitted(rep, where); admitted != nil {
 		r.Where = admitted
-		invariant.Hold(im.putIn(rep.Job.Queue, admitted), "what was found is not free") // it was a moment ago
+		invariant.Hold(im.putIn(rep, admitted), "what was found is not free") // it was a moment ago
 	} else {
 		r.Barred = true
 	}
