@@ -83,8 +83,8 @@ func TestAGangLeavesADrainedNodeForAPlaceThatIsKept(t *testing.T) {
 	m.Upkeep.SetDraining(m.NodeNamed("n1"), false)
 }
 
-// A node that is cleared for a queue is left by the jobs of other queues, once there is just the time
-// for that, until the reservation is over.
+// A node that is cleared for a queue is left by the jobs of other queues, once there is just the
+// time for that, until the reservation is over.
 func TestTheJobsOfOtherQueuesLeaveNodesThatAreCleared(t *testing.T) {
 	m := machine(t)
 	rep := m.Run(checkpointing(roomtest.Job("leaves", "a", 1, 4)), "n1")
