@@ -181,6 +181,10 @@ type Policy struct {
 	// Defragmentation says whether running gangs are moved for one that waits.
 	Defragmentation Defragmentation `json:"defragmentation,omitzero"`
 
+	// Caps says how many jobs of a queue, and of each user in it, compete at a time; a queue that
+	// has no entry, nor one above it, has no cap.
+	Caps []QueueCaps `json:"caps,omitempty"`
+
 	// OverLimit says what becomes of jobs that run beyond a limit of their queue. By default they
 	// run on.
 	OverLimit OverLimit `json:"overLimit,omitzero"`
@@ -375,6 +379,9 @@ func (p *Policy) check() *Error {
 	}
 	if p.MaxRetryBackoff != 0 && p.MaxRetryBackoff < p.RetryBackoff {
 		return refuse(ErrInvalid, "maxRetryBackoff", "is shorter than retryBackoff")
+	}
+	if err := checkCaps(p.Caps); err != nil {
+		return err.in("caps")
 	}
 	if err := p.Lending.check(); err != nil {
 		return err.in("lending")

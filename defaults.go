@@ -50,6 +50,8 @@ func (p Policy) WithDefaults() Policy {
 	p.Preemption.Grace = slices.Clone(p.Preemption.Grace)
 	p.Preemption.Queues = slices.Clone(p.Preemption.Queues)
 	slices.SortFunc(p.Preemption.Queues, func(a, b QueuePreemption) int { return cmp.Compare(a.Queue, b.Queue) })
+	p.Caps = slices.Clone(p.Caps)
+	slices.SortFunc(p.Caps, func(a, b QueueCaps) int { return cmp.Compare(a.Queue, b.Queue) })
 	p.HotSpares = slices.Clone(p.HotSpares)
 	for i := range p.HotSpares {
 		setOff(&p.HotSpares[i].NodesMilli)

@@ -31,7 +31,7 @@
 //   - Run background jobs over GPUs that are held and idle: [core.Example_lend]. Find the jobs that
 //     leave theirs idle, warn them and end them: [core.Example_idle].
 //   - Begin jobs later, or one after the other: [core.Example_dependencies]. Run a few of many at a
-//     time: [core.Example_array].
+//     time: [core.Example_array]. Cap the jobs of a queue, or of each user: [core.Example_caps].
 //   - Have run times learned: [core.Example_runTimes]. End jobs at a limit: [core.Example_limit].
 //   - Ask why a job waits: [core.ExampleCore_Explain], [core.ExampleCore_StartPlan].
 //   - Adopt what runs already: [core.Example_adopt].
@@ -169,8 +169,9 @@
 // are stale.
 //
 // A job may wait before its gate until an instant (Job.Begin), for the ends of other jobs
-// (Job.After), and for a slot of its array (Job.Array), which runs no more jobs at once than its
-// width. Until then it is pending, and in the order of service not at all; its turn and its gang
+// (Job.After), for a slot of its array (Job.Array), which runs no more jobs at once than its
+// width, and for the caps that the policy has on the jobs of a queue or a user ([QueueCaps]). Until
+// then it is pending, and in the order of service not at all; its turn and its gang
 // timeout count from there. [Dependency] has the rules. A job that can never start, as one that
 // had to complete before did not, is given up by a [Drop] with [CauseDependency].
 //
@@ -612,6 +613,7 @@
 //   - defragmentation, move: joining free pieces, and one step of it ([Defragmentation]).
 //   - gate: what a job waits for before it has its place in the order of service ([Dependency]).
 //   - array: jobs of which so many run at once ([Array]).
+//   - cap: how many jobs of a queue or a user compete at a time ([QueueCaps]).
 //   - quarantine, burn-in: no work, and low-cost work, for hardware that failed ([Health]).
 //   - hot spare: an idle node kept for gangs that lose hardware ([HotSpares]).
 //   - blast radius: what one fault takes down ([BlastRadius]).
@@ -648,6 +650,7 @@
 // [core.ExampleCore_StartPlan]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.StartPlan
 // [core.Example_dependencies]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Dependencies
 // [core.Example_array]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Array
+// [core.Example_caps]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Caps
 // [core.Example_limit]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Limit
 // [core.Example_adopt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Adopt
 // [journal.ExampleReplay]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Replay

@@ -226,10 +226,12 @@ const (
 	// Reservation is the place that is kept for the gang meanwhile.
 	ReasonBackoff ReasonCode = "backoff"
 	// ReasonBegin: the begin time of the job, which is in Until, has not come. ReasonDependency:
-	// the jobs in After have not ended. ReasonArray: all slots of its array are taken.
+	// the jobs in After have not ended. ReasonArray: all slots of its array are taken. ReasonCap: a
+	// cap of the policy on its queue, or on one above it, is reached: see [QueueCaps].
 	ReasonBegin      ReasonCode = "begin"
 	ReasonDependency ReasonCode = "dependency"
 	ReasonArray      ReasonCode = "array"
+	ReasonCap        ReasonCode = "cap"
 	// ReasonQuota: a limit of the queue, or of one above it, is in the way.
 	ReasonQuota ReasonCode = "quota"
 	// ReasonNoNodes: no node that takes work qualifies.

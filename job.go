@@ -19,6 +19,9 @@ type Job struct {
 	// Empty: the trust domain is the queue, and members share a GPU with those jobs of the
 	// queue alone that name no tenant either.
 	Tenant TenantID `json:"tenant,omitempty"`
+	// User is the one that the job counts for where the policy has caps for each user: see
+	// [QueueCaps].
+	User string `json:"user,omitempty"`
 	// Class ranks the job within its queue, and says whether it may be preempted; zero: batch.
 	Class Class `json:"class,omitzero"`
 	// Priority orders jobs of one queue and class, higher first.
@@ -89,14 +92,15 @@ type Job struct {
 
 // A Dependency is a job that has to end before another starts.
 //
-// A job with a Begin, an After or an Array is gated: until Begin has come, each job of After has
-// ended, and its array has a slot for it, the job is pending and has no place in the order of
-// service. It is not tried, gets no reservation, makes no room, counts for no share of its queue
-// and costs a pass nothing; Explain says what it waits for. From the moment at which nothing of
-// that is left it is as a job that was submitted then: its turn and its GangTimeout count from
-// there, so that nobody gains rank by submitting early. A gate opens once: a job that was started
-// and comes back to the queue waits for none of it again. A job that is observed running is past
-// it. Services have none of the three: JobScaled is their way to begin later.
+// A job with a Begin, an After or an Array is gated, and so is one that a cap of the policy holds
+// for (see [QueueCaps]): until Begin has come, each job of After has ended, and its array and all
+// caps have a slot for it, the job is pending and has no place in the order of service. It is not
+// tried, gets no reservation, makes no room, counts for no share of its queue and costs a pass
+// nothing; Explain says what it waits for. From the moment at which nothing of that is left it is
+// as a job that was submitted then: its turn and its GangTimeout count from there, so that nobody
+// gains rank by submitting early. A gate opens once: a job that was started and comes back to the
+// queue waits for none of it again. A job that is observed running is past it. Services have none
+// of it: JobScaled is their way to begin later.
 //
 // The predecessor is known to the core when the dependent is submitted, else that is refused with
 // [ErrUnknown]: the core forgets jobs that ended, and so no jobs can wait for each other in a

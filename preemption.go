@@ -172,17 +172,14 @@ func (p *Preemption) checkHysteresis() *Error {
 
 // checkQueues refuses a queue that comes twice, and what cannot be a span.
 func (p *Preemption) checkQueues() *Error {
-	if len(p.Queues) > limits.MaxQueuePreemptions {
-		return refuse(ErrLimit, "queues", fmt.Sprintf("%d exceed %d", len(p.Queues), limits.MaxQueuePreemptions))
+	if len(p.Queues) > limits.MaxQueuesOfPolicy {
+		return refuse(ErrLimit, "queues", fmt.Sprintf("%d exceed %d", len(p.Queues), limits.MaxQueuesOfPolicy))
 	}
 	seen := make(map[QueueID]bool, len(p.Queues))
 	for i, q := range p.Queues {
 		field := errtext.Index("queues", i)
-		if err := checkName(string(q.Queue)); err != nil {
-			return err.in(field + ".queue")
-		}
-		if seen[q.Queue] {
-			return refuse(ErrDuplicate, field+".queue", fmt.Sprintf("%s comes twice", errtext.Short(string(q.Queue))))
+		if err := checkQueueOnce(q.Queue, seen); err != nil {
+			return err.in(field)
 		}
 		seen[q.Queue] = true
 		if err := checkSpan(q.MinRuntime); err != nil {

@@ -128,6 +128,9 @@ func (c *Core) policyChanged(e berth.PolicyChanged) *berth.Error {
 	spares := slices.Equal(policy.HotSpares, c.state.Config.Policy.HotSpares)
 	c.state.SetPolicy(policy)
 	c.agenda.PolicyChanged(c.state.Now)
+	if !slices.Equal(policy.Caps, before.Caps) {
+		c.life.ChangeCaps()
+	}
 	if policy.Lending != before.Lending || policy.Idle != before.Idle {
 		c.life.WeighActivities(policy.Idle != before.Idle)
 	}

@@ -3,6 +3,7 @@ package core_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/berth-sched/berth"
@@ -165,6 +166,33 @@ func Example_dependencies() {
 	// 3h0m0s: bind train n1[0-7] (fits)
 	// 4h0m0s: drop publish (dependency)
 	// 4h0m0s: bind report n1[0-7] (fits)
+}
+
+// Each user may have two jobs of the queue compete or run. Of four that ada submits two wait at
+// their gates, and the job of bob, which came last, starts before them.
+func Example_caps() {
+	sched := newExample()
+	mustApply(sched, morning, berth.PolicyChanged{Policy: berth.Policy{Caps: []berth.QueueCaps{{Queue: "research", MaxJobsPerUser: 2}}}})
+	for _, id := range []berth.JobID{"ada-1", "ada-2", "ada-3", "ada-4", "bob-1"} {
+		job := training(id, 1)
+		job.Job.Groups[0].Claim = berth.WholeGPUs(1)
+		job.Job.User, _, _ = strings.Cut(string(id), "-")
+		mustApply(sched, morning, job)
+	}
+	pass(sched, morning)
+	e, err := sched.Explain("ada-3")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("ada-3 waits:", e.Replicas[0].Reason.Text)
+	mustApply(sched, morning.Add(berth.Hour), berth.JobFinished{Job: "ada-2", Incarnation: 1})
+	pass(sched, morning.Add(berth.Hour))
+	// Output:
+	// 0s: bind ada-1 n1[0] (fits)
+	// 0s: bind ada-2 n1[1] (fits)
+	// 0s: bind bob-1 n1[2] (fits)
+	// ada-3 waits: user ada has 2 jobs in queue research that compete or run, of at most 2; jobs that wait for that: 2
+	// 1h0m0s: bind ada-3 n1[1] (fits)
 }
 
 // Of the jobs of an array two run at a time, though there is room for all.

@@ -105,7 +105,7 @@ func TestAGateOfNoCoreIsRefused(t *testing.T) {
 	snapshot, err := gatedCore(t, 3).Snapshot()
 	require.NoError(t, err)
 	for name, c := range map[string]struct{ from, to, field string }{
-		"of a job that asks for none":   {`,"begin":86400000}`, `}`, "jobs[0].gate"},
+		"of a job that asks for none":   {`,"begin":86400000}`, `}`, "jobs[0].gate.begun"},
 		"open, and kept":                {`"gate":{"begun":true,"awaits":["first"]}`, `"gate":{"begun":true}`, "jobs[1].gate"},
 		"for another than it asks for":  {`"awaits":["first"]`, `"awaits":["000000"]`, "jobs[1].gate.awaits[0]"},
 		"for one twice":                 {`"awaits":["first"]`, `"awaits":["first","first"]`, "jobs[1].gate.awaits[1]"},

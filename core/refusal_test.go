@@ -162,6 +162,7 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"after too many", submit(func(j *berth.Job) { j.After = make([]berth.Dependency, 1025) }), berth.ErrLimit, "job.after"},
 		{"array without a name", submit(func(j *berth.Job) { j.Array = &berth.Array{Width: 1} }), berth.ErrInvalid, "job.array.name"},
 		{"array of no width", submit(func(j *berth.Job) { j.Array = &berth.Array{Name: "sweep"} }), berth.ErrInvalid, "job.array.width"},
+		{"user with a control character", submit(func(j *berth.Job) { j.User = "a\x00b" }), berth.ErrInvalid, "job.user"},
 		{"no groups", submit(func(j *berth.Job) { j.Groups = nil }), berth.ErrInvalid, "job.groups"},
 		{"groups without names", submit(func(j *berth.Job) { j.Groups = append(j.Groups, j.Groups[0]) }), berth.ErrInvalid, "job.groups[0].name"},
 		{"groups of one name", submit(func(j *berth.Job) {

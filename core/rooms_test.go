@@ -75,7 +75,7 @@ var roomRules = map[string]roomRule{
 			"Lending":    "empty between events and passes",
 			"Backoffs":   "counts timers",
 			"Timers":     "from the deadlines of orders, the backoffs and the gang timeouts",
-			"Followers":  "from the gates of jobs", "Arrays": "from the jobs and their gates",
+			"Followers":  "from the gates of jobs", "Slots": "from the jobs and their gates", "Lanes": "from the jobs and their gates",
 			"out":     "nil between passes",
 			"changed": "counted from all nodes", "isChanged": "counted from all nodes",
 		},
@@ -124,7 +124,7 @@ var roomRules = map[string]roomRule{
 		as: map[string]string{"evictions": "RatesPart"},
 		derived: map[string]string{
 			"States": "counts replicas", "Stretching": "counts replicas",
-			"Gated": "counts jobs", "mayFill": "empty between events and passes", "ready": "empty between events and passes",
+			"Gated": "counts jobs", "freed": "empty between events and passes", "joined": "empty between events and passes", "ready": "empty between events and passes",
 		},
 	},
 	"gpus": {derived: map[string]string{

@@ -231,7 +231,7 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		func() *berth.Error { return c.backlog.RestoreReservations(s.Reservations) },
 		func() (err *berth.Error) { noted, err = c.admission.RestoreJobs(s.Jobs); return err },
 		func() *berth.Error { return c.admission.CheckGates(s.Jobs) },
-		func() *berth.Error { c.life.RestoreGates(s.Jobs); return nil },
+		func() *berth.Error { return c.life.RestoreGates(s.Jobs) },
 		func() *berth.Error { return c.upkeep.RestoreSpareUse(s.Nodes) },
 		func() *berth.Error { return c.life.RestoreLife(noted) },
 		func() *berth.Error { c.backlog.RestoreWaiting(s.Jobs); return nil },

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// This file is what keeps jobs from being tried at all: begin times, the ends of other jobs, and
-// the widths of arrays. It looks at all jobs each time, and keeps no index of them.
+// This file is what keeps jobs from being tried at all: begin times, the ends of other jobs, the
+// widths of arrays, and caps. It looks at all jobs each time, and keeps no index of them.
 
 // A gate is what a job waits for yet.
 type gate struct {
@@ -22,7 +22,7 @@ type gate struct {
 // gateOf is the gate of a job that has just come; nil: nothing keeps it.
 func (c *Checker) gateOf(j *job) (*gate, error) {
 	spec := &j.spec
-	if spec.Begin == 0 && len(spec.After) == 0 && spec.Array == nil {
+	if spec.Begin == 0 && len(spec.After) == 0 && spec.Array == nil && !c.isCapped(j) {
 		return nil, nil
 	}
 	if spec.Service != nil {
@@ -55,6 +55,60 @@ func (c *Checker) slotFree(j *job) bool {
 		}
 	}
 	return taken < j.spec.Array.Width
+}
+
+// isCapped reports whether some cap holds for a job.
+func (c *Checker) isCapped(j *job) bool {
+	return j.spec.Service == nil && slices.ContainsFunc(c.policy.Caps, func(cap berth.QueueCaps) bool {
+		return j.queue.below(cap.Queue) && cap.MaxJobs+cap.MaxJobsPerUser+int(cap.MaxGPUMilliPerUser) > 0
+	})
+}
+
+// withinCaps reports whether a job keeps every cap, beside the jobs that are past their gates.
+func (c *Checker) withinCaps(j *job) bool {
+	for _, cap := range c.policy.Caps {
+		if !j.queue.below(cap.Queue) {
+			continue
+		}
+		jobs, own, milli := 1, 1, asksMilli(j)
+		for _, other := range c.jobs {
+			if other.gate != nil || other.spec.Service != nil || !other.queue.below(cap.Queue) {
+				continue
+			}
+			if jobs++; other.spec.User == j.spec.User {
+				own++
+				milli += asksMilli(other)
+			}
+		}
+		switch {
+		case cap.MaxJobs > 0 && jobs > cap.MaxJobs:
+			c.saw("kept back by a cap on the jobs of a queue")
+			return false
+		case cap.MaxJobsPerUser > 0 && own > cap.MaxJobsPerUser:
+			c.saw("kept back by a cap on the jobs of a user")
+			return false
+		case cap.MaxGPUMilliPerUser > 0 && asksMilli(j) > 0 && milli > cap.MaxGPUMilliPerUser:
+			c.saw("kept back by a cap on the GPUs of a user")
+			return false
+		}
+	}
+	return true
+}
+
+// asksMilli is what a job claims of GPUs with all of its members, an instance for a whole one.
+func asksMilli(j *job) (milli int64) {
+	for i := range j.spec.Groups {
+		g := &j.spec.Groups[i]
+		each := int64(g.Claim.GPUs) * 1000
+		if g.Claim.MIG != "" || g.Claim.MinInstance != nil {
+			each = 1000
+		}
+		if g.Claim.Share != nil {
+			each += int64(g.Claim.Share.GPUMilli)
+		}
+		milli += each * int64(g.Members)
+	}
+	return milli
 }
 
 // oneWidth: the jobs of an array that are known have one width.
@@ -96,8 +150,8 @@ func (c *Checker) endForOthers(ended *job) {
 	}
 }
 
-// openGates has the jobs wait from now on that have nothing to wait for before: where an array
-// has fewer slots than jobs that are ready, those of the highest rank.
+// openGates has the jobs wait from now on that have nothing to wait for before: where an array or
+// a cap has fewer slots than jobs that are ready, those of the highest rank.
 func (c *Checker) openGates() {
 	var ready []*replica
 	for _, j := range c.jobs {
@@ -112,6 +166,9 @@ func (c *Checker) openGates() {
 	for _, rep := range ready {
 		if !c.slotFree(rep.job) {
 			c.saw("kept back by the width of an array")
+			continue
+		}
+		if !c.withinCaps(rep.job) {
 			continue
 		}
 		rep.job.gate = nil
@@ -141,7 +198,7 @@ func dropBroken(rep *replica, d berth.Drop) error {
 // atGate: nothing is started that waits at a gate.
 func atGate(rep *replica, b berth.Bind) error {
 	if rep.job.gate != nil {
-		return broken(PromiseGates, "order %d starts %s, whose begin time, predecessors or array keep it", b.ID, rep)
+		return broken(PromiseGates, "order %d starts %s, whose begin time, predecessors, array or caps keep it", b.ID, rep)
 	}
 	return nil
 }

@@ -175,6 +175,16 @@ func (c *Checker) shrinksWithin(rep *replica, r *berth.Release) error {
 	return nil
 }
 
+// drainedNow reports whether some gang was told to leave a node just now.
+func (c *Checker) drainedNow() bool {
+	for _, rep := range c.orders {
+		if rep.order != nil && rep.order.Header().At == c.now && rep.order.Header().Cause.Code == berth.CauseDrained {
+			return true
+		}
+	}
+	return false
+}
+
 // broughtWithin: after a pass no queue that has used more than it may for as long as it may has a
 // gang that stands and could be stopped for that; and of those that were told to go in the pass
 // none could be left out, nor does a whole one go where others have a surplus. Where others go for
@@ -183,7 +193,7 @@ func (c *Checker) broughtWithin() error {
 	told := c.brought
 	c.brought = nil
 	c.noteOverLimit()
-	if !c.policy.OverLimit.Stop || len(c.told) > 0 || len(c.opened)+len(c.departed) > 0 {
+	if !c.policy.OverLimit.Stop || len(c.told) > 0 || len(c.opened)+len(c.departed) > 0 || c.drainedNow() {
 		return nil
 	}
 	for _, q := range c.inOrderOfName() {

@@ -105,6 +105,14 @@ func ofSweep(width int) func(*berth.Job) {
 	return func(j *berth.Job) { j.Array = &berth.Array{Name: "sweep", Width: width} }
 }
 
+// ofUser has a job be of a user.
+func ofUser(name string) func(*berth.Job) { return func(j *berth.Job) { j.User = name } }
+
+// caps has some caps of the policy count.
+func (z *zoo) caps(list ...berth.QueueCaps) {
+	z.tell(berth.PolicyChanged{Policy: berth.Policy{Caps: list}})
+}
+
 func (z *zoo) bind(id berth.JobID, members ...berth.MemberPlacement) berth.Bind {
 	z.bound[id] = members
 	return berth.Bind{OrderHeader: z.order(id, 2*berth.Minute, berth.CauseFits), Members: members, Claims: z.claims[id]}
@@ -499,6 +507,25 @@ var animals = []animal{
 	{check.PromiseGates, "an array has two widths", func(z *zoo) error {
 		z.submit("a", 1, ofSweep(1))
 		return z.c.Applied(z.now, berth.JobSubmitted{Job: job("b", 1, ofSweep(2))})
+	}},
+	{check.PromiseGates, "more jobs of a queue compete than its cap", func(z *zoo) error {
+		z.caps(berth.QueueCaps{Queue: "q", MaxJobs: 1})
+		z.running("a", 1)
+		z.submit("b", 1)
+		return z.try(z.bind("b", on(0, "n2", 0)))
+	}},
+	{check.PromiseGates, "more jobs of a user compete than the cap", func(z *zoo) error {
+		z.caps(berth.QueueCaps{Queue: "q", MaxJobsPerUser: 1})
+		z.running("a", 1, ofUser("ada"))
+		z.submit("b", 1, ofUser("bob"))
+		z.submit("c", 1, ofUser("ada"))
+		return z.try(z.bind("b", on(0, "n2", 0)), z.bind("c", on(0, "n2", 1)))
+	}},
+	{check.PromiseGates, "the jobs of a user claim more GPUs than the cap", func(z *zoo) error {
+		z.caps(berth.QueueCaps{Queue: "q", MaxGPUMilliPerUser: 2000})
+		z.running("a", 1, ofUser("ada"))
+		z.submit("b", 2, ofUser("ada"))
+		return z.try(z.bind("b", on(0, "n2", 0), on(1, "n2", 1)))
 	}},
 	{check.PromiseGates, "a job follows one that is not known", func(z *zoo) error {
 		return z.c.Applied(z.now, berth.JobSubmitted{Job: job("a", 1, follows("b", berth.DependencyOK))})

@@ -68,7 +68,7 @@
 //	                                       tolerates=; every=24h: it comes back;
 //	                                       clear=yes: what else runs there leaves before it begins
 //	unreserve ID
-//	job NAMES queue= KEY=...               tenant, class, priority, timeout, runtime, max-runtime,
+//	job NAMES queue= KEY=...               tenant, user, class, priority, timeout, runtime, max-runtime,
 //	                                       max-requeues=member-failed:3|preempted:9,
 //	                                       non-preemptible=yes, program, required, preferred, exclusive=rack, same-labels=driver|cuda,
 //	                                       begin=8h, after=prep|check:any, array=sweep:4;
@@ -107,6 +107,7 @@
 //	       gain-latency-critical=24h|off gain-queueing=5m|off
 //	       defragmentation=propose|on|off max-moves=8
 //	       stop-over-limit=yes over-limit-after=10m
+//	       caps=research:jobs:10|research:user-jobs:2|research:user-gpus:8
 //	       quiet=50|off quiet-for=1m|off
 //	       idle-quiet=50|off idle-for=2h idle-grace=10m|off idle-action=warn|shrink|stop
 //	       losses=3 within=24h quarantine=1h burn-in=30m

@@ -174,6 +174,7 @@ func (a *arguments) policy() berth.Policy {
 		UsageHalfLife:      a.span("half-life"),
 		Preemption:         a.preemption(),
 		Defragmentation:    a.defragmentation(),
+		Caps:               a.caps(),
 		OverLimit:          berth.OverLimit{Stop: a.yes("stop-over-limit"), After: a.span("over-limit-after")},
 		Lending:            a.lending(),
 		Idle:               a.idle(),

@@ -46,7 +46,7 @@ func (a *arguments) service() berth.Job {
 // job reads a job that is no service.
 func (a *arguments) job() berth.Job {
 	j := berth.Job{
-		ID: berth.JobID(a.word(0)), Queue: berth.QueueID(a.text("queue")), Tenant: berth.TenantID(a.text("tenant")),
+		ID: berth.JobID(a.word(0)), Queue: berth.QueueID(a.text("queue")), Tenant: berth.TenantID(a.text("tenant")), User: a.text("user"),
 		Program: a.text("program"), Priority: int32(a.integer("priority", 0)),
 		GangTimeout: a.span("timeout"), ExpectedRuntime: a.span("runtime"), MinRuntime: a.span("min-runtime"), MaxRuntime: a.span("max-runtime"), NonPreemptible: a.yes("non-preemptible"),
 		Topology: berth.Topology{

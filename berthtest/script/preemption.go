@@ -1,6 +1,7 @@
 package script
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,6 +44,37 @@ func (a *arguments) preemption() berth.Preemption {
 		p.Queues = append(p.Queues, berth.QueuePreemption{Queue: berth.QueueID(name), MinRuntime: least})
 	}
 	return p
+}
+
+// caps reads the caps of queues, as in research:jobs:10|research:user-gpus:8.
+func (a *arguments) caps() (list []berth.QueueCaps) {
+	for _, text := range a.list("caps") {
+		parts := strings.Split(text, ":")
+		if len(parts) != 3 {
+			a.fail("caps=%s: not a queue, a word and a number", text)
+		}
+		many, err := strconv.Atoi(parts[2])
+		if err != nil {
+			a.fail("caps=%s: %v", text, err)
+		}
+		name := berth.QueueID(parts[0])
+		at := slices.IndexFunc(list, func(c berth.QueueCaps) bool { return c.Queue == name })
+		if at < 0 {
+			at = len(list)
+			list = append(list, berth.QueueCaps{Queue: name})
+		}
+		switch parts[1] {
+		case "jobs":
+			list[at].MaxJobs = many
+		case "user-jobs":
+			list[at].MaxJobsPerUser = many
+		case "user-gpus":
+			list[at].MaxGPUMilliPerUser = 1000 * int64(many)
+		default:
+			a.fail("caps=%s: jobs, user-jobs or user-gpus", text)
+		}
+	}
+	return list
 }
 
 // spanOrOff reads a span, or off as -1.

@@ -30,8 +30,8 @@ const (
 	MaxReservedGangs = 256
 	// MaxStretch is the largest that a policy may state: the turn of a job stays an instant.
 	MaxStretch = 100
-	// MaxQueuePreemptions is how many queues a policy may name.
-	MaxQueuePreemptions = 16_384
+	// MaxQueuesOfPolicy is how many queues a list of a policy may name.
+	MaxQueuesOfPolicy = 16_384
 	// MaxRuntimeSamples bounds the run times that are remembered of a kind of job, and
 	// MaxRuntimeKinds the kinds.
 	MaxRuntimeSamples = 128

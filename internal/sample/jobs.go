@@ -37,6 +37,7 @@ func Jobs() []berth.Job {
 	service.NonPreemptible = true
 	service.Lend = &berth.Lend{Within: berth.Minute, MemoryMiB: 8192}
 	gated := one("gated", berth.Group{Members: 1, Claim: berth.WholeGPUs(1)})
+	gated.User = "ada"
 	gated.Begin, gated.Array = berth.Time(berth.Hour), &berth.Array{Name: "sweep", Width: 4}
 	gated.After = []berth.Dependency{{Job: "runs"}, {Job: "binds", Kind: berth.DependencyAny}} // of Prepare
 	return []berth.Job{

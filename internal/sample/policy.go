@@ -32,6 +32,7 @@ func Policy() berth.Policy {
 			Gain: berth.GainPolicy{IgnoreCost: true, Interactive: berth.Hour, LatencyCritical: berth.Day, Turn: berth.Minute, WaitMilli: 500, Queueing: berth.Minute},
 		},
 		Defragmentation: berth.Defragmentation{Mode: berth.DefragmentationOn, MaxMoves: 4},
+		Caps:            []berth.QueueCaps{{Queue: "a", MaxJobs: 100, MaxJobsPerUser: 50, MaxGPUMilliPerUser: 500_000}, {Queue: "team"}},
 		OverLimit:       berth.OverLimit{Stop: true, After: berth.Minute},
 		Lending:         berth.Lending{QuietMilli: 100, QuietFor: 30 * berth.Second},
 		Idle:            berth.IdlePolicy{QuietMilli: 20, QuietFor: berth.Hour, Grace: berth.Minute, Action: berth.IdleStop},

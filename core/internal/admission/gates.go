@@ -59,30 +59,13 @@ func checkAfter(list []berth.Dependency) *berth.Error {
 	return nil
 }
 
-// CheckGates refuses gates of a snapshot that would be open, or of which nobody would know when
-// they open.
+// CheckGates refuses gates of a snapshot that have not to do with what their jobs ask for.
 func (ad *Admission) CheckGates(list []record.SavedJob) *berth.Error {
-	open, ready := map[record.ArrayName]int{}, map[record.ArrayName]int{}
 	for i := range list {
-		j := ad.state.Jobs[list[i].Job.ID]
-		name, some := j.ArrayName()
-		if j.Gate == nil {
-			open[name]++
-			continue
-		}
-		if err := ad.checkGate(j); err != nil {
-			return refusal.In(refusal.In(err, "gate"), errtext.Index("jobs", i))
-		}
-		if j.Gate.IsReady() {
-			if ready[name]++; !some {
-				return refusal.Of(berth.ErrInvalid, errtext.Index("jobs", i)+".gate", "has nothing left to wait for")
+		if j := ad.state.Jobs[list[i].Job.ID]; j.Gate != nil {
+			if err := ad.checkGate(j); err != nil {
+				return refusal.In(refusal.In(err, "gate"), errtext.Index("jobs", i))
 			}
-		}
-	}
-	for i := range list { // in the order of jobs, and not of a map
-		j := ad.state.Jobs[list[i].Job.ID]
-		if name, some := j.ArrayName(); some && ready[name] > 0 && open[name] < ad.state.Arrays[name].Width {
-			return refusal.Of(berth.ErrInvalid, errtext.Index("jobs", i)+".gate", "waits for a slot of its array, and one is free")
 		}
 	}
 	return nil
@@ -90,7 +73,7 @@ func (ad *Admission) CheckGates(list []record.SavedJob) *berth.Error {
 
 // checkGate refuses a gate that has not to do with what its job asks for.
 func (ad *Admission) checkGate(j *record.Job) *berth.Error {
-	g, after := j.Gate, j.Spec.Gates.After
+	g, after := j.Gate, j.Spec.Gating().After
 	next := 0
 	for i, id := range g.Awaits {
 		at := slices.IndexFunc(after[next:], func(d berth.Dependency) bool { return d.Job == id })
@@ -104,7 +87,7 @@ func (ad *Admission) checkGate(j *record.Job) *berth.Error {
 		return refusal.Of(berth.ErrInvalid, "broken", "is none of those that have to complete, or not the last that is awaited, or ended later")
 	case g.Broken == "" && g.BrokenAt != 0:
 		return refusal.Of(berth.ErrInvalid, "brokenAt", "is set, and nothing is broken")
-	case !g.Begun && j.Spec.Gates.Begin == 0:
+	case !g.Begun && j.Spec.Gating().Begin == 0:
 		return refusal.Of(berth.ErrInvalid, "begun", "is false, and the job may begin at once")
 	}
 	return nil

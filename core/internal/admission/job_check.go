@@ -26,6 +26,9 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 	if err := refusal.Text(string(j.Tenant)); err != nil {
 		return refusal.In(err, "tenant")
 	}
+	if err := refusal.Text(j.User); err != nil {
+		return refusal.In(err, "user")
+	}
 	if err := refusal.Text(j.Program); err != nil {
 		return refusal.In(err, "program")
 	}

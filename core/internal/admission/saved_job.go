@@ -89,8 +89,8 @@ func (ad *Admission) restoreJob(s *record.SavedJob, patternOf func(*berth.Job) *
 	if s.Job.Service != nil && s.Learned != 0 {
 		return refusal.Of(berth.ErrInvalid, "learned", "is set for a service, which is expected to run for ever")
 	}
-	if s.Gate != nil && (s.Job.Service != nil || j.Spec.Gates == nil || len(s.Replicas) != 1 || !s.Replicas[0].Plain() || s.Cancelled || s.Completed) {
-		return refusal.Of(berth.ErrInvalid, "gate", "is set for a job that waits for nothing before its start, or that does not just wait")
+	if s.Gate != nil && (s.Job.Service != nil || len(s.Replicas) != 1 || !s.Replicas[0].Plain() || s.Cancelled || s.Completed) {
+		return refusal.Of(berth.ErrInvalid, "gate", "is set for a job that does not just wait")
 	}
 	j.Gate = s.Gate.Clone()
 	ad.books.Admit(j)

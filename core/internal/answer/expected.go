@@ -85,7 +85,7 @@ func (an *Answers) givenNext() berth.Time {
 func (an *Answers) forecast(rep *record.Replica, position int, earliest berth.Time) berth.Forecast {
 	from, waited := an.state.Now, berth.Duration(0)
 	if rep.Job.Gate != nil { // until then it does not wait among others
-		from = max(from, rep.Job.Spec.Gates.Begin)
+		from = max(from, rep.Job.Spec.Gating().Begin)
 	} else if rep.State == berth.ReplicaPending { // and does not grow
 		waited = from.Sub(rep.PendingSince)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/internal/decimal"
 )
 
 // namedInTexts bounds the names that a text lists; the field beside it has all.
@@ -24,7 +25,7 @@ func (an *Answers) explainGate(rep *record.Replica) *berth.Reason {
 		reason.Text = fmt.Sprintf("job %s had to complete first, and ended otherwise", g.Broken)
 		reason.Remedy = "nothing: the next pass drops it"
 	case !g.Begun:
-		reason.Code, reason.Until = berth.ReasonBegin, j.Spec.Gates.Begin
+		reason.Code, reason.Until = berth.ReasonBegin, j.Spec.Gating().Begin
 		reason.Text = "it is not to begin yet"
 		if left := reason.Until.Sub(an.state.Now); left > 0 {
 			reason.Text = fmt.Sprintf("it is not to begin for another %v", left)
@@ -41,12 +42,44 @@ func (an *Answers) explainGate(rep *record.Replica) *berth.Reason {
 		reason.Text = "it waits for the end of " + awaited(g)
 		reason.Remedy = "the end of " + awaited(g)
 	default:
-		a := an.state.ArrayOf(j)
-		reason.Code = berth.ReasonArray
-		reason.Text = fmt.Sprintf("array %s has a width of %d, and all of its slots are taken; jobs that wait for one: %d", j.Spec.Gates.Array.Name, a.Width, a.Ready.Len())
-		reason.Remedy = "the end of a job of the array"
+		explainSlots(an.state.Lanes[j.LaneKey()], reason)
 	}
 	return reason
+}
+
+// explainSlots says which slots the jobs of a lane lack.
+func explainSlots(lane *record.Lane, reason *berth.Reason) {
+	s := lane.Lacks()
+	if s == nil { // an earlier job of the lane, or of another, is about to have them
+		s = lane.Slots[0]
+	}
+	reason.Code = berth.ReasonCap
+	switch {
+	case s.Key.Kind == record.SlotsOfArray:
+		reason.Code = berth.ReasonArray
+		reason.Text = fmt.Sprintf("array %s has a width of %d, and all of its slots are taken; jobs that wait for one: %d", s.Key.Name, s.MaxJobs, s.Ready)
+		reason.Remedy = "the end of a job of the array"
+	case s.Key.Kind == record.SlotsOfQueue:
+		reason.Text = fmt.Sprintf("queue %s has %d jobs that compete or run, of at most %d; jobs that wait for that: %d", s.Key.Queue, s.Open, s.MaxJobs, s.Ready)
+		reason.Remedy = fmt.Sprintf("the end of a job of queue %s, or a cap of %d", s.Key.Queue, s.Open+1)
+	case !s.HasRoomForJob():
+		reason.Text = fmt.Sprintf("%s has %d jobs in queue %s that compete or run, of at most %d; jobs that wait for that: %d", userOf(s), s.Open, s.Key.Queue, s.MaxJobs, s.Ready)
+		reason.Remedy = fmt.Sprintf("the end of a job of %s in queue %s, or a cap of %d", userOf(s), s.Key.Queue, s.Open+1)
+	default:
+		reason.Text = fmt.Sprintf("the jobs of %s in queue %s that compete or run claim %s of at most %s GPUs, and the job claims %s", userOf(s), s.Key.Queue, decimal.Milli(s.OpenMilli), decimal.Milli(s.MaxMilli), decimal.Milli(lane.Key.Milli))
+		reason.Remedy = fmt.Sprintf("a cap of %s GPUs", decimal.Milli(s.OpenMilli+lane.Key.Milli))
+		if lane.Key.Milli <= s.MaxMilli {
+			reason.Remedy = fmt.Sprintf("the end of jobs of %s in queue %s, or %s", userOf(s), s.Key.Queue, reason.Remedy)
+		}
+	}
+}
+
+// userOf names the user of slots.
+func userOf(s *record.Slots) string {
+	if s.Key.Name == "" {
+		return "no named user"
+	}
+	return "user " + s.Key.Name
 }
 
 // awaited names the jobs that a gate awaits, the first of them; empty: there are none.

@@ -1,6 +1,7 @@
 package life
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -72,47 +73,72 @@ func (l *Life) CheckLife() error {
 // CheckGates checks that jobs at gates stand where what opens these finds them.
 func (l *Life) CheckGates() error {
 	gated, awaited := 0, 0
-	open, known := map[*record.Array]int{}, map[*record.Array]int{}
-	var arrays []*record.Array
-	if err := l.state.EachReplica(func(rep *record.Replica) error {
-		j := rep.Job
-		a := l.state.ArrayOf(j)
-		_, some := j.ArrayName()
-		if known[a]++; a != nil && known[a] == 1 {
-			arrays = append(arrays, a)
+	counts := map[*record.Slots]*record.Slots{}
+	lanes := map[*record.Lane]bool{}
+	var slots []*record.Slots
+	for _, j := range l.state.JobsInOrder() {
+		if j.Gate != nil {
+			lane, err := l.checkGate(j)
+			if err != nil {
+				return fmt.Errorf("job %s: %w", j.Spec.ID, err)
+			}
+			if lane != nil {
+				lanes[lane] = true
+			}
+			gated++
+			awaited += len(j.Gate.Awaits)
 		}
-		switch {
-		case some != (a != nil) || some && j.Spec.Gates.Array.Width != a.Width:
-			return fmt.Errorf("its array is not known, or of another width")
-		case j.Gate == nil:
-			open[a]++
-			return nil
-		case j.Spec.Gates == nil || rep.State != berth.ReplicaPending || rep.Incarnation != 0 || a == nil && j.Gate.IsReady():
-			return fmt.Errorf("it is at a gate, and has none, or was past it")
-		case a != nil && a.Ready.Has(j) != j.Gate.IsReady():
-			return fmt.Errorf("it is ready: %v, and not so in its array", j.Gate.IsReady())
-		}
-		gated++
-		awaited += len(j.Gate.Awaits)
-		for _, id := range j.Gate.Awaits {
-			if l.state.Jobs[id] == nil || !l.state.Followers.Has(record.Follower{Of: id, Job: j}) {
-				return fmt.Errorf("it awaits the end of job %s, which does not know of it", id)
+		for _, s := range l.state.SlotsOf(j) {
+			if s == nil {
+				return fmt.Errorf("job %s: some of its slots are not known", j.Spec.ID)
+			}
+			if counts[s] == nil {
+				counts[s], slots = &record.Slots{}, append(slots, s)
+			}
+			counts[s].Jobs++
+			switch {
+			case j.Gate == nil:
+				counts[s].Open++
+				counts[s].OpenMilli += j.LaneKey().Milli
+			case j.Gate.IsReady():
+				counts[s].Ready++
 			}
 		}
-		return nil
-	}); err != nil {
-		return err
 	}
-	for _, a := range arrays {
-		if a.Open != open[a] || a.Jobs != known[a] || a.Ready.Len() > 0 && a.Open < a.Width {
-			return fmt.Errorf("an array has %d jobs with slots, counted %d, of %d, and %d are ready", open[a], a.Open, a.Width, a.Ready.Len())
+	for _, s := range slots {
+		if is := counts[s]; s.Jobs != is.Jobs || s.Open != is.Open || s.OpenMilli != is.OpenMilli || s.Ready != is.Ready {
+			return fmt.Errorf("slots %v count %d jobs, %d open with %d and %d ready: they are %v", s.Key, s.Jobs, s.Open, s.OpenMilli, s.Ready, is)
 		}
 	}
 	return state.Agree(
 		state.Tally{What: "jobs at gates", Is: l.Gated, Expected: gated},
-		state.Tally{What: "arrays", Is: len(l.state.Arrays), Expected: len(arrays)},
+		state.Tally{What: "slots", Is: len(l.state.Slots), Expected: len(counts)},
+		state.Tally{What: "lanes", Is: len(l.state.Lanes), Expected: len(lanes)},
 		state.Tally{What: "followers", Is: l.state.Followers.Len(), Expected: awaited},
 	)
+}
+
+// checkGate checks the gate of one job, and returns its lane; nil: it is in none.
+func (l *Life) checkGate(j *record.Job) (*record.Lane, error) {
+	rep, lane := j.Replicas.At(0), l.state.Lanes[j.LaneKey()]
+	lined := lane != nil && lane.Ready.Has(j)
+	switch {
+	case rep.State != berth.ReplicaPending || rep.Incarnation != 0:
+		return nil, errors.New("it is at a gate, and was past it")
+	case j.Gate.IsReady() != lined:
+		return nil, fmt.Errorf("it is ready: %v, and not so among those that wait for slots", j.Gate.IsReady())
+	case lined && lane.First == j && lane.HasRoom():
+		return nil, errors.New("it could have all of its slots, and waits for them")
+	}
+	for _, id := range j.Gate.Awaits {
+		if l.state.Jobs[id] == nil || !l.state.Followers.Has(record.Follower{Of: id, Job: j}) {
+			return nil, fmt.Errorf("it awaits the end of job %s, which does not know of it", id)
+		}
+	}
+	if !lined {
+		return nil, nil
+	}
+	return lane, nil
 }
 
 // CheckVictims checks what goes with replicas that are on their way out, in whole or in part.

@@ -17,12 +17,15 @@ func (l *Life) enterGate(j *record.Job) {
 	for _, id := range j.Gate.Awaits {
 		l.state.Follow(id, j)
 	}
-	if !j.Gate.IsReady() {
-		return
+	if j.Gate.IsReady() {
+		l.line(j)
 	}
-	if a := l.state.ArrayOf(j); a != nil {
-		a.Ready.ReplaceOrInsert(j)
-		l.mayFill = append(l.mayFill, a)
+}
+
+// line has a job that is ready wait for its slots.
+func (l *Life) line(j *record.Job) {
+	if lane := l.state.Line(j); lane != nil {
+		l.joined = append(l.joined, lane)
 	} else {
 		l.ready = append(l.ready, j)
 	}
@@ -37,17 +40,15 @@ func (l *Life) leaveGate(j *record.Job) {
 	for _, id := range j.Gate.Awaits {
 		l.state.Unfollow(id, j)
 	}
-	if a := l.state.ArrayOf(j); a != nil {
-		a.Ready.Delete(j)
+	if j.Gate.IsReady() {
+		l.state.Unline(j)
 	}
 }
 
-// SkipGate has a job that no gate keeps take its slot.
+// SkipGate has a job that no gate keeps take its slots, whether there is room or not.
 func (l *Life) SkipGate(j *record.Job) {
 	j.Gate = nil
-	if a := l.state.ArrayOf(j); a != nil {
-		a.Open++
-	}
+	l.state.OpenSlots(j, 1)
 }
 
 // NoteArrival notes that a job is about to wait. A queue in which nothing waited has a larger share
@@ -74,14 +75,13 @@ func (l *Life) changeGate(j *record.Job, change func()) {
 	l.enterGate(j)
 }
 
-// endAtGates tells the gates of others of the end of a job: its followers, and the next of its
-// array. O(followers x log jobs).
+// endAtGates tells the gates of others of the end of a job: its followers, and those that wait for
+// its slots. O(followers x log jobs).
 func (l *Life) endAtGates(j *record.Job) {
 	if j.Gate != nil {
 		l.leaveGate(j)
-	} else if a := l.state.ArrayOf(j); a != nil {
-		a.Open--
-		l.mayFill = append(l.mayFill, a)
+	} else {
+		l.freed = append(l.freed, l.state.OpenSlots(j, -1)...)
 	}
 	for _, f := range l.state.FollowersOf(j.Spec.ID) {
 		l.changeGate(f, func() { l.endAwaited(f, j) })
@@ -91,23 +91,10 @@ func (l *Life) endAtGates(j *record.Job) {
 // endAwaited notes at the gate of a follower that a job has ended.
 func (l *Life) endAwaited(f, j *record.Job) {
 	is := func(d berth.Dependency) bool { return d.Job == j.Spec.ID }
-	after := f.Spec.Gates.After[slices.IndexFunc(f.Spec.Gates.After, is)]
+	after := f.Spec.Gating().After[slices.IndexFunc(f.Spec.Gating().After, is)]
 	if j.Completed || after.Kind == berth.DependencyAny {
 		f.Gate.Awaits = slices.DeleteFunc(f.Gate.Awaits, func(id berth.JobID) bool { return id == j.Spec.ID })
 	} else {
 		f.Gate.Awaits, f.Gate.Broken, f.Gate.BrokenAt = nil, j.Spec.ID, l.state.Now
 	}
-}
-
-// RestoreGates enters jobs where what opens their gates finds them.
-func (l *Life) RestoreGates(jobs []record.SavedJob) {
-	for i := range jobs {
-		j := l.state.Jobs[jobs[i].Job.ID]
-		if j.Gate != nil {
-			l.enterGate(j)
-		} else {
-			l.SkipGate(j)
-		}
-	}
-	l.mayFill, l.ready = nil, nil // what could open was refused
 }

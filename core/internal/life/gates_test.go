@@ -10,7 +10,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/roomtest"
 )
 
-// atGate has a job of an array of one wait at its gate, which has begun unless it begins later.
+// atGate has a job of one GPU wait at its gate, which has begun unless it begins later.
 func atGate(m *roomtest.Machine, id berth.JobID, change func(*berth.Job)) *record.Replica {
 	spec := roomtest.Job(id, "a", 1, 1)
 	change(&spec)
@@ -45,7 +45,36 @@ func TestASlotGoesToTheHighestRank(t *testing.T) {
 	m.Life.SettleGates()
 	m.Life.Forget(high)
 	require.Zero(t, m.Life.Gated)
-	require.Empty(t, m.State.Arrays)
+	require.Empty(t, m.State.Slots)
+}
+
+// Invariant 7: a job that asks for more than its user has left holds back none that asks for less,
+// and all caps have to have room. Jobs that are alike wait in one lane, so that one of them is asked
+// for all.
+func TestASmallerJobPassesALargerOne(t *testing.T) {
+	m := machine(t)
+	m.State.Config.Policy.Caps = []berth.QueueCaps{{Queue: "a", MaxJobs: 3, MaxGPUMilliPerUser: 2000}}
+	of := func(user string, gpus int) func(*berth.Job) {
+		return func(j *berth.Job) { j.User, j.Groups[0].Claim.GPUs = user, gpus }
+	}
+	first, large, other := atGate(m, "1", of("ada", 1)), atGate(m, "2", of("ada", 2)), atGate(m, "3", of("ada", 2))
+	small, bob := atGate(m, "4", of("ada", 1)), atGate(m, "5", of("bob", 2))
+	late := atGate(m, "6", of("eve", 1))
+	for _, rep := range []*record.Replica{first, small, bob} {
+		require.Nil(t, rep.Job.Gate, rep.Job.Spec.ID)
+	}
+	for _, rep := range []*record.Replica{large, other, late} {
+		require.NotNil(t, rep.Job.Gate, rep.Job.Spec.ID)
+	}
+	require.Len(t, m.State.Lanes, 2)
+	m.Life.Forget(first) // one GPU of ada, and one job of the queue
+	m.Life.SettleGates()
+	require.NotNil(t, large.Job.Gate)
+	require.Nil(t, late.Job.Gate)
+	m.Life.Forget(small)
+	m.Life.SettleGates()
+	require.Nil(t, large.Job.Gate)
+	require.NotNil(t, other.Job.Gate)
 }
 
 // Invariant 7: each predecessor is awaited, and one that does not complete breaks the gate.

@@ -28,7 +28,7 @@ import (
 //  6. A gang that runs and may not for ever has an instant at which that is looked at, unless it
 //     was asked for its last checkpoint: then the request is out until its end, at the latest.
 //  7. A job at a gate has never run, waits in no bucket, and stands where what opens the gate finds
-//     it. No array has both a free slot and a job that is ready, and those with a slot are its jobs
+//     it. No job is ready that could have all of its slots, and those that have slots are the jobs
 //     without a gate.
 type Life struct {
 	agenda  *agenda.Agenda
@@ -43,10 +43,11 @@ type Life struct {
 	Stretching int
 	// Gated counts the jobs at gates.
 	Gated int
-	// Since gates were last settled, mayFill have got a free slot or a job that is ready for one,
-	// and ready are jobs of no array that have nothing left to wait for.
-	mayFill []*record.Array
-	ready   []*record.Job
+	// Since gates were last settled, slots of freed have come free, joined have got a job that is
+	// ready for its slots, and ready are jobs that need none and have nothing left to wait for.
+	freed  []*record.Slots
+	joined []*record.Lane
+	ready  []*record.Job
 	// evictions of the whole fleet.
 	evictions meter.Meter
 }

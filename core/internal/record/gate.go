@@ -1,10 +1,7 @@
 package record
 
 import (
-	"cmp"
 	"slices"
-
-	"github.com/google/btree"
 
 	"github.com/berth-sched/berth"
 )
@@ -13,15 +10,16 @@ import (
 // stands in no index of what waits costs no pass anything. The law: a job j is in the backlog only
 // once
 //
-//	now >= begin(j)  and  each p in after(j) has ended as j asks  and  open(array(j)) < width(j)
+//	now >= begin(j)  and  each p in after(j) has ended as j asks  and  each s in slots(j) has room
 //
-// held in turn at some instants since it came, the last of them when it took its slot: for good, as
-// time goes on, what ended stays so, and the slot is kept. So a gate that is open needs no record,
-// and a job has none then (scripts 420 to 429).
+// held in turn at some instants since it came, the last of them when it took its slots: for good,
+// as time goes on, what ended stays so, and slots are kept. So a gate that is open needs no record,
+// and a job has none then (scripts 420 to 429). Slots are those of its array, and those of the caps
+// of its queue and of the queues above (slots.go, scripts 466 to 468).
 //
 // Rejected: a state of replicas of its own, as each table of states and each reader of reports
 // would have to know it for what is pending anyway; a gate that is asked again at each start, as
-// then a job that was evicted would wait for a slot of its array that another took.
+// then a job that was evicted would wait for a slot that another took.
 type Gate struct {
 	// Begun: the begin time has come, or there is none.
 	Begun bool `json:"begun,omitempty"`
@@ -43,7 +41,7 @@ func (g *Gate) Clone() *Gate {
 	return &c
 }
 
-// IsReady reports whether a slot of the array is all that may be left.
+// IsReady reports whether slots are all that may be left.
 func (g *Gate) IsReady() bool { return g.Begun && len(g.Awaits) == 0 && g.Broken == "" }
 
 // GateTimer is when a pass has to look at the gate of a job; false: when another job ends.
@@ -55,7 +53,7 @@ func (j *Job) GateTimer() (Timer, bool) {
 	case g.Broken != "":
 		t.At = g.BrokenAt
 	case !g.Begun:
-		t.At = j.Spec.Gates.Begin
+		t.At = j.Spec.Gating().Begin
 	default:
 		return t, false
 	}
@@ -78,36 +76,4 @@ func (f Follower) Less(g Follower) bool {
 		return f.Job == nil && g.Job != nil
 	}
 	return f.Job.Spec.ID < g.Job.Spec.ID
-}
-
-// An ArrayName names an array.
-type ArrayName struct {
-	Queue berth.QueueID
-	Name  string
-}
-
-// An Array is the jobs of an array that are known.
-type Array struct {
-	Width int
-	// Jobs counts them, Open those with a slot.
-	Jobs, Open int
-	// Ready are those that wait for a slot alone, in the order in which they get it.
-	Ready *btree.BTreeG[*Job]
-}
-
-// NewArray has no jobs yet.
-func NewArray(width int) *Array { return &Array{Width: width, Ready: btree.NewG(16, lessReady)} }
-
-// lessReady orders jobs by rank, turn and ID.
-func lessReady(a, b *Job) bool {
-	x, y := a.Replicas.At(0), b.Replicas.At(0)
-	return cmp.Or(CompareRank(y, x), cmp.Compare(x.Turn(), y.Turn()), cmp.Compare(a.Spec.ID, b.Spec.ID)) < 0
-}
-
-// ArrayName is the name of the array of a job; false: it is of none.
-func (j *Job) ArrayName() (ArrayName, bool) {
-	if j.Spec.Gates == nil || j.Spec.Gates.Array == nil {
-		return ArrayName{}, false
-	}
-	return ArrayName{j.Spec.Queue, j.Spec.Gates.Array.Name}, true
 }

@@ -26,8 +26,8 @@ func (se *Search) ExpectedStart(rep *record.Replica, s *record.Shape, grows bool
 	if at == agenda.Never {
 		return at
 	}
-	if gates := rep.Job.Spec.Gates; gates != nil && rep.Job.Gate != nil {
-		at = max(at, gates.Begin)
+	if rep.Job.Gate != nil {
+		at = max(at, rep.Job.Spec.Gating().Begin)
 	}
 	return max(at, rep.Retry.Get().ReadyAt)
 }

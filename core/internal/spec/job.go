@@ -6,7 +6,6 @@
 package spec
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -39,14 +38,24 @@ type Gates struct {
 	Begin berth.Time
 	After []berth.Dependency
 	Array *berth.Array
+	// User is one of the users that have slots of their own.
+	User string
 }
 
 // gatesOf are those of a job; nil: it has none. They share no memory with the job.
 func gatesOf(j *berth.Job) *Gates {
-	if j.Begin == 0 && len(j.After) == 0 && j.Array == nil {
+	if j.Begin == 0 && len(j.After) == 0 && j.Array == nil && j.User == "" {
 		return nil
 	}
-	return &Gates{Begin: j.Begin, After: slices.Clone(j.After), Array: values.Copied(j.Array)}
+	return &Gates{Begin: j.Begin, After: slices.Clone(j.After), Array: values.Copied(j.Array), User: j.User}
+}
+
+// Gating is what a job waits for before it has its place; nothing where Gates is nil.
+func (j *Job) Gating() Gates {
+	if j.Gates == nil {
+		return Gates{}
+	}
+	return *j.Gates
 }
 
 // Asked is what jobs ask for.
@@ -93,12 +102,12 @@ func JobOf(j *berth.Job, asked *Asked) Job {
 
 // Full is the job in the words of the contract. It shares memory with what the core keeps.
 func (j *Job) Full() berth.Job {
-	gates := cmp.Or(j.Gates, &Gates{})
+	gates := j.Gating()
 	return berth.Job{
 		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority,
 		Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels, NonPreemptible: j.NonPreemptible, Service: j.Service,
 		MinRuntime: j.MinRuntime, MaxRuntime: j.MaxRuntime, ExpectedRuntime: j.ExpectedRuntime, Program: j.Program, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
-		MaxRequeues: j.MaxRequeues, Lend: j.Lend, Begin: gates.Begin, After: gates.After, Array: gates.Array,
+		MaxRequeues: j.MaxRequeues, Lend: j.Lend, Begin: gates.Begin, After: gates.After, Array: gates.Array, User: gates.User,
 	}
 }
 

@@ -9,12 +9,16 @@ import (
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
-// What is behind gates: followers of jobs, and arrays. Gates are opened by package life.
+// What is behind gates: followers of jobs, and slots (slots.go). Gates are opened by package life.
 
 // CheckWidth refuses a job that names another width of its array than those of it that are known.
 func (st *State) CheckWidth(j *record.Job) *berth.Error {
-	if a := st.ArrayOf(j); a != nil && a.Width != j.Spec.Gates.Array.Width {
-		return refusal.Of(berth.ErrConflict, "array.width", fmt.Sprintf("is %d; the jobs of array %q that are known say %d", j.Spec.Gates.Array.Width, errtext.Short(j.Spec.Gates.Array.Name), a.Width))
+	array := j.Spec.Gating().Array
+	if array == nil {
+		return nil
+	}
+	if s := st.Slots[arrayKey(j)]; s != nil && s.MaxJobs != array.Width {
+		return refusal.Of(berth.ErrConflict, "array.width", fmt.Sprintf("is %d; the jobs of array %q that are known say %d", array.Width, errtext.Short(array.Name), s.MaxJobs))
 	}
 	return nil
 }
@@ -22,12 +26,13 @@ func (st *State) CheckWidth(j *record.Job) *berth.Error {
 // NewGate is the gate of a job that comes now; nil: nothing keeps it. A predecessor that is not
 // known, or never ends by itself, is refused.
 func (st *State) NewGate(j *record.Job) (*record.Gate, *berth.Error) {
-	if j.Spec.Gates == nil {
+	gates := j.Spec.Gating()
+	if gates.Begin == 0 && len(gates.After) == 0 && len(st.slotKeys(j)) == 0 {
 		return nil, nil
 	}
-	g := &record.Gate{Begun: j.Spec.Gates.Begin <= st.Now}
-	for i := range j.Spec.Gates.After {
-		id := j.Spec.Gates.After[i].Job
+	g := &record.Gate{Begun: gates.Begin <= st.Now}
+	for i := range gates.After {
+		id := gates.After[i].Job
 		if err := st.checkAwaited(id); err != nil {
 			return nil, refusal.In(err, errtext.Index("after", i)+".job")
 		}
@@ -45,31 +50,6 @@ func (st *State) checkAwaited(id berth.JobID) *berth.Error {
 		return refusal.Of(berth.ErrUnsupported, "", fmt.Sprintf("job %q is a service, which ends only when it is cancelled", errtext.Short(id)))
 	}
 	return nil
-}
-
-// ArrayOf is the array of a job; nil: it is of none, or the first of it.
-func (st *State) ArrayOf(j *record.Job) *record.Array {
-	name, some := j.ArrayName()
-	if !some {
-		return nil
-	}
-	return st.Arrays[name]
-}
-
-// countInArray counts a job of an array, or counts it no longer.
-func (st *State) countInArray(j *record.Job, change int) {
-	name, some := j.ArrayName()
-	if !some {
-		return
-	}
-	a := st.Arrays[name]
-	if a == nil {
-		a = record.NewArray(j.Spec.Gates.Array.Width)
-		st.Arrays[name] = a
-	}
-	if a.Jobs += change; a.Jobs == 0 {
-		delete(st.Arrays, name)
-	}
 }
 
 // Follow notes that a job awaits the end of another; Unfollow that it does not any more.

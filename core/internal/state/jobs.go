@@ -24,7 +24,7 @@ func (st *State) Admit(j *record.Job) {
 	j.Pattern.Users++
 	j.Shape().Users++
 	st.Totals.JobsAdmitted++
-	st.countInArray(j, 1)
+	st.countInSlots(j, 1)
 }
 
 // shapeOfPattern is the shape of the gang of a job, the first of its pattern: the one that the
@@ -181,7 +181,7 @@ func (st *State) RemoveReplica(rep *record.Replica) {
 // Dismiss forgets a job without replicas.
 func (st *State) Dismiss(j *record.Job) {
 	delete(st.Jobs, j.Spec.ID)
-	st.countInArray(j, -1)
+	st.countInSlots(j, -1)
 	if j.Pattern.Users--; j.Pattern.Users == 0 {
 		delete(st.Patterns, j.Pattern.Key)
 		if !slices.Contains(st.forgotten[:], j.Pattern) {

@@ -80,10 +80,11 @@ type State struct {
 	// matter for that.
 	Lending *btree.BTreeG[*record.Replica]
 	Timers  *btree.BTreeG[record.Timer]
-	// Followers are the jobs at gates that await the end of others. Arrays are those of which a job
-	// is known.
+	// Followers are the jobs at gates that await the end of others. Slots are those that a known
+	// job needs, Lanes those in which one waits for its slots.
 	Followers *btree.BTreeG[record.Follower]
-	Arrays    map[record.ArrayName]*record.Array
+	Slots     map[record.SlotsKey]*record.Slots
+	Lanes     map[record.LaneKey]*record.Lane
 	// Backoffs counts the timers at which a replica has backed off.
 	Backoffs int
 	// out collects the orders of the pass in progress.
@@ -100,7 +101,7 @@ func New(catalogue *catalogue.Catalogue, losses *losses.Losses, agenda *agenda.A
 		catalogue: catalogue, losses: losses, agenda: agenda,
 		Config: config, Bounds: effort.Usual(), Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: hardware.NewTable[*record.Reservation](),
 		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.OrderID]*record.Replica{}, Shapes: map[string]*record.Shape{},
-		Patterns: map[string]*record.Pattern{}, Arrays: map[record.ArrayName]*record.Array{}, Followers: btree.NewG(16, record.Follower.Less),
+		Patterns: map[string]*record.Pattern{}, Slots: map[record.SlotsKey]*record.Slots{}, Lanes: map[record.LaneKey]*record.Lane{}, Followers: btree.NewG(16, record.Follower.Less),
 		Todo: btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, Ending.Less),
 		Leaving: btree.NewG(16, record.LessReplica), Returning: btree.NewG(16, record.LessReplica), Lending: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{}, Runtimes: runtimes.New(config.Policy.RuntimeSamples),
 	}

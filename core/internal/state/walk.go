@@ -70,6 +70,15 @@ func (st *State) EachNode(check func(*record.Node) error) error {
 	return nil
 }
 
+// JobsInOrder lists all jobs, by ID.
+func (st *State) JobsInOrder() []*record.Job {
+	list := make([]*record.Job, 0, len(st.Jobs))
+	for _, id := range slices.Sorted(maps.Keys(st.Jobs)) {
+		list = append(list, st.Jobs[id])
+	}
+	return list
+}
+
 // EachReplica calls a check for every replica, in order of job and number.
 func (st *State) EachReplica(check func(*record.Replica) error) error {
 	for _, id := range slices.Sorted(maps.Keys(st.Jobs)) {
