@@ -31,6 +31,35 @@ func TestStoriesOfTheDocumentsAreThere(t *testing.T) {
 	}
 }
 
+// Each failure of others names scripts that are there and name it, and each script that was written
+// for one is named.
+func TestKnownFailuresAreHeldUp(t *testing.T) {
+	text, err := os.ReadFile("../../docs/known-failures.md")
+	require.NoError(t, err)
+	named := map[string]bool{}
+	reference := regexp.MustCompile(`^\| \[(([A-Za-z-]+)#(\d+))\]\(https://github\.com/[\w.-]+/([\w.-]+)/issues/(\d+)\) \|`)
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "| [") {
+			continue
+		}
+		of := reference.FindStringSubmatch(line)
+		require.NotNil(t, of, line)
+		require.Equal(t, of[2]+"#"+of[3], of[4]+"#"+of[5], "the link is that of the reference")
+		for _, name := range regexp.MustCompile(`\d+-[a-z0-9-]+\.txt`).FindAllString(line, -1) {
+			told, err := os.ReadFile(filepath.Join("testdata", name))
+			require.NoError(t, err)
+			require.Regexp(t, `(?m)^#.*\b`+of[1]+`\b`, string(told), name)
+			named[name] = true
+		}
+	}
+	written, err := filepath.Glob("testdata/5[4-7][0-9]-*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, written)
+	for _, name := range written {
+		require.True(t, named[filepath.Base(name)], "docs/known-failures.md does not name %s", name)
+	}
+}
+
 // A transcript stays as it is when it is run again, and what somebody changed in
 // it comes out as it should be.
 func TestRunRewritesOutputAlone(t *testing.T) {

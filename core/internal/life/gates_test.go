@@ -49,8 +49,8 @@ func TestASlotGoesToTheHighestRank(t *testing.T) {
 }
 
 // Invariant 7: a job that asks for more than its user has left holds back none that asks for less,
-// and all caps have to have room. Jobs that are alike wait in one lane, so that one of them is asked
-// for all.
+// and a job needs room below all caps. Jobs that are alike wait in one lane, so that one of them is
+// asked for all.
 func TestASmallerJobPassesALargerOne(t *testing.T) {
 	m := machine(t)
 	m.State.Config.Policy.Caps = []berth.QueueCaps{{Queue: "a", MaxJobs: 3, MaxGPUMilliPerUser: 2000}}
