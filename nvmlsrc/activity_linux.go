@@ -4,7 +4,9 @@ package nvmlsrc
 
 import (
 	"errors"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
@@ -15,6 +17,38 @@ func (d boundDevice) utilization() (int, error) {
 	}
 	percent, code := d.handle.GetUtilizationRates()
 	return int(percent.Gpu) * 10, outcome(code)
+}
+
+func (d boundDevice) processActivity(since uint64) (busy []ProcessActivity, latest uint64, err error) {
+	if err := d.need(symProcessUse); err != nil {
+		return nil, 0, err
+	}
+	// The binding asks for the number of samples, and then for these. Where processes have come
+	// meanwhile it slices beyond what it has room for.
+	defer func() {
+		if recover() != nil {
+			err = &Error{GPU: NoGPU, Kind: ErrDriver, Reason: "processes came while it told of them"}
+		}
+	}()
+	samples, code := d.handle.GetProcessUtilization(since)
+	if code == nvml.ERROR_NOT_FOUND { // none was at work
+		return nil, since, nil
+	}
+	if err := outcome(code); err != nil {
+		return nil, 0, err
+	}
+	most := map[int]int{}
+	for _, s := range samples {
+		if s.TimeStamp <= since || s.SmUtil > 100 { // what it had no sample for it leaves as it was
+			continue
+		}
+		pid := int(s.Pid)
+		most[pid], latest = max(most[pid], 10*int(s.SmUtil)), max(latest, s.TimeStamp)
+	}
+	for _, pid := range slices.Sorted(maps.Keys(most)) {
+		busy = append(busy, ProcessActivity{PID: pid, Milli: most[pid]})
+	}
+	return busy, latest, nil
 }
 
 // A boundSample is a sample of the real driver.

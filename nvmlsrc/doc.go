@@ -85,7 +85,8 @@
 // later, whole or for each MIG instance, between two samples at least 100 ms apart, so
 // not at the first reading. GPUs before tell their utilization instead, which counts a
 // kernel on one SM in full; in MIG mode they tell nothing. [Activity.Source] says which
-// it is.
+// it is. [MonitorConfig.Processes] asks for each process, too: so a job that lends its GPU is
+// told from one that runs over it ([berth.Lend]).
 //
 // # MIG
 //

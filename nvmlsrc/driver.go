@@ -98,6 +98,10 @@ type meter interface {
 	// smActivity returns the part of its SMs that were busy between two samples, in
 	// thousandths.
 	smActivity(from, to sample) (int, error)
+	// processActivity returns how busy those processes kept the GPU that were at work after an
+	// instant of the driver's clock, in order of PID, and the latest instant of which it tells. In
+	// MIG mode it answers ErrUnsupported.
+	processActivity(since uint64) (busy []ProcessActivity, latest uint64, err error)
 	// temperature in degrees Celsius and power in milliwatts.
 	temperature() (int, error)
 	power() (int, error)

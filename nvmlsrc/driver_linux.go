@@ -57,6 +57,7 @@ const (
 	symTemperature   = "nvmlDeviceGetTemperature"
 	symPower         = "nvmlDeviceGetPowerUsage"
 	symUtilization   = "nvmlDeviceGetUtilizationRates"
+	symProcessUse    = "nvmlDeviceGetProcessUtilization"
 	symGPMSupport    = "nvmlGpmQueryDeviceSupport"
 	symGPMAlloc      = "nvmlGpmSampleAlloc"
 	symGPMFree       = "nvmlGpmSampleFree"

@@ -29,6 +29,10 @@ type Health struct {
 	// Activity of the GPU or, in MIG mode, of each instance with a MIG device. It is
 	// missing where nothing could be measured, as at the first reading.
 	Activity []Activity
+	// Processes are those that were at work since the reading before, in order of PID, where
+	// MonitorConfig.Processes asks for them. One that is not listed did nothing. Nil: that is not
+	// known, as at the first reading, in MIG mode, and from reports of nvidia-smi.
+	Processes []ProcessActivity
 	// MemoryUsedMiB leaves out what the driver reserves for itself, as nvidia-smi does, unless
 	// the driver is too old to tell the two apart.
 	MemoryUsedMiB int64
@@ -45,6 +49,16 @@ type Activity struct {
 	Milli int
 	// Source says what was measured.
 	Source ActivitySource
+}
+
+// A ProcessActivity is how busy a process kept a GPU.
+type ProcessActivity struct {
+	// PID of the process, in the driver's PID namespace.
+	PID int
+	// Milli is the part of the time in which a kernel of the process ran, in thousandths: the most
+	// that one of the driver's samples told. As with ActivitySourceUtilization, a kernel on one SM
+	// of many counts in full.
+	Milli int
 }
 
 // An ActivitySource is a way of measuring how busy a GPU is.

@@ -45,6 +45,7 @@ const (
 	queryClocks       Query = "clockReasons"
 	queryActivity     Query = "activity"
 	queryUtilization  Query = "utilization"
+	queryProcessUse   Query = "processActivity"
 	queryTemperature  Query = "temperature"
 	queryPower        Query = "power"
 	queryXids         Query = "xids"

@@ -19,6 +19,8 @@ type MonitorConfig struct {
 	GPUs []GPU
 	// Interval between readings; zero: DefaultInterval. No less than MinInterval.
 	Interval time.Duration
+	// Processes asks at each reading how busy each process keeps its GPU: Health.Processes.
+	Processes bool
 }
 
 // The time between the readings of a Monitor. Counters cannot be sampled more often than
@@ -93,7 +95,7 @@ func (s *Source) Monitor(config MonitorConfig) (*Monitor, error) {
 	m := &Monitor{source: s, config: config, done: make(chan struct{}), turn: make(chan struct{}, 1)}
 	for i := range config.GPUs {
 		g := &config.GPUs[i]
-		m.gpus = append(m.gpus, watchedGPU{index: i, uuid: g.UUID, condemned: !g.works()})
+		m.gpus = append(m.gpus, watchedGPU{index: i, uuid: g.UUID, condemned: !g.works(), processes: config.Processes})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

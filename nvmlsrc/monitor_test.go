@@ -259,6 +259,37 @@ func TestActivity(t *testing.T) {
 	})
 }
 
+// How busy each process keeps a GPU is told if it is asked, from the second reading on: of whole
+// GPUs, which are as busy as all of their processes.
+func TestActivityOfProcesses(t *testing.T) {
+	p := hgx()
+	uuids := []string{p.gpus[1].uuidText(), p.gpus[2].uuidText()}
+	require.NoError(t, p.Start(31, uuids...))
+	require.NoError(t, p.Start(30, uuids[0]))
+	require.NoError(t, p.SetProcessActivity(31, 250))
+	require.NoError(t, p.SetProcessActivity(30, 2000))
+	watching(t, p, MonitorConfig{Processes: true}, func(t *testing.T, _ *Source, m *Monitor) {
+		require.Nil(t, next(t, m).GPUs[1].Processes)
+		o := next(t, m)
+		require.Equal(t, []ProcessActivity{{PID: 30, Milli: 1000}, {PID: 31, Milli: 250}}, o.GPUs[1].Processes)
+		require.Equal(t, 1000, o.GPUs[1].Activity[0].Milli)
+		require.Equal(t, []ProcessActivity{{PID: 31, Milli: 250}}, o.GPUs[2].Processes)
+		require.Equal(t, 250, o.GPUs[2].Activity[0].Milli)
+		require.Equal(t, []ProcessActivity{}, o.GPUs[3].Processes, "none is at work, and that is known")
+		p.End(30)
+		require.NoError(t, p.SetProcessActivity(31, 0))
+		o = next(t, m)
+		require.Equal(t, []ProcessActivity{}, o.GPUs[1].Processes)
+		require.Zero(t, o.GPUs[1].Activity[0].Milli)
+		require.NoError(t, p.Partition(1, must(mig.ParsePlacement("7g.80gb@0:8"))))
+		require.Nil(t, next(t, m).GPUs[1].Processes, "not in MIG mode")
+	})
+	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		next(t, m)
+		require.Nil(t, next(t, m).GPUs[2].Processes, "nobody asked")
+	})
+}
+
 // GPUs without counters tell their utilization instead, and say so; in MIG mode they have
 // none.
 func TestActivityWithoutCounters(t *testing.T) {

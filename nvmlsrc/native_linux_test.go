@@ -84,7 +84,7 @@ func TestChild(t *testing.T) {
 // activity, or a reason why there is none. On a busy machine a reading may come too soon after the
 // one before, which was late, to measure activity between them; it says nothing of it then.
 func childMonitors(t *testing.T, source *Source) {
-	monitor, err := source.Monitor(MonitorConfig{Node: "n", GPUs: []GPU{{UUID: "GPU-0", Product: "P"}, {UUID: "GPU-1", Product: "P"}}, Interval: 3 * MinInterval})
+	monitor, err := source.Monitor(MonitorConfig{Node: "n", GPUs: []GPU{{UUID: "GPU-0", Product: "P"}, {UUID: "GPU-1", Product: "P"}}, Interval: 3 * MinInterval, Processes: true})
 	require.NoError(t, err)
 	tell := func(i int, o Reading) {
 		for _, event := range o.Events {
@@ -388,7 +388,7 @@ func TestSessionThatFails(t *testing.T) {
 
 const healthOf0 = "{GPU:0 UUID:GPU-0 Failure:<nil> Recovery:drain-and-reset ECC:{Volatile:2 Aggregate:5} " +
 	"Rows:{Corrected:1 Uncorrected:2 Pending:true Failed:false} Pages:{SingleBit:0 DoubleBit:0 Pending:false} Repairs:{ChannelPending:false TPCPending:false Unrepairable:false SRAMThreshold:false} Links:{Active:1 Inactive:2 Lost:0 Errors:110 NewErrors:0} Fabric:0 " +
-	"Clocks:SW power cap Activity:[%s] MemoryUsedMiB:512 TemperatureC:45 PowerMilliwatts:123456}"
+	"Clocks:SW power cap Activity:[%s] Processes:%s MemoryUsedMiB:512 TemperatureC:45 PowerMilliwatts:123456}"
 
 // All of a GPU's health comes through the binding as the library tells it, and so do
 // its events.
@@ -398,15 +398,15 @@ func TestPretendHealth(t *testing.T) {
 	plain := childStarted(t, "monitor")
 	divided := childStarted(t, "monitor", "-DMIG=1")
 	lacking := childStarted(t, "monitor", "-DRECOVERY_CODE=3", "-DNO_COUNTERS", "-DGPM=0", "-DEVENTS=1")
-	var nonsense [3]func() []string
-	for i, flag := range [...]string{"-DACTIVE=0.0/0.0", "-DGPM_DENIED", "-DWAIT=15"} {
+	var nonsense [4]func() []string
+	for i, flag := range [...]string{"-DACTIVE=0.0/0.0", "-DGPM_DENIED", "-DWAIT=15", "-DPROCESSES_COME"} {
 		nonsense[i] = childStarted(t, "monitor", flag)
 	}
 	require.Equal(t, []string{
 		"0 event {Node:n GPU:1 Xid:79 Reason:}",
 		"0 gap nvmlsrc: xids: unknown GPU: Xid 31 of a GPU that is not in the inventory",
-		"0 " + fmt.Sprintf(healthOf0, ""),
-		"1 " + fmt.Sprintf(healthOf0, activity),
+		"0 " + fmt.Sprintf(healthOf0, "", "[]"),
+		"1 " + fmt.Sprintf(healthOf0, activity, "[{PID:20 Milli:70} {PID:30 Milli:400}]"),
 		"done",
 	}, plain())
 
@@ -416,7 +416,7 @@ func TestPretendHealth(t *testing.T) {
 	// What the GPU does not have is no gap.
 	require.Equal(t, []string{
 		"0 gap nvmlsrc: xids: not supported by this GPU: not supported (NVML code 3)",
-		"0 " + strings.NewReplacer("Errors:110", "Errors:0", "drain-and-reset", "none").Replace(fmt.Sprintf(healthOf0, "{UUID:GPU-0 Milli:370 Source:utilization}")),
+		"0 " + strings.NewReplacer("Errors:110", "Errors:0", "drain-and-reset", "none").Replace(fmt.Sprintf(healthOf0, "{UUID:GPU-0 Milli:370 Source:utilization}", "[]")),
 	}, lacking()[:2])
 
 	// Neither is a driver that answers nonsense believed.
@@ -424,6 +424,7 @@ func TestPretendHealth(t *testing.T) {
 		"1 gap nvmlsrc: gpus[0]: activity: driver failure: the driver says that the activity is no number",
 		"1 gap nvmlsrc: gpus[0]: activity: no permission: the user may not ask this (NVML code 4)",
 		"1 gap nvmlsrc: xids: lost: the GPU fell off the bus or does not answer (NVML code 15)",
+		"1 gap nvmlsrc: gpus[0]: processActivity: driver failure: processes came while it told of them",
 	} {
 		require.Contains(t, nonsense[i](), gap)
 	}
@@ -434,7 +435,7 @@ func TestPretendHealth(t *testing.T) {
 func TestMissingSymbolsOfHealth(t *testing.T) {
 	needCompiler(t)
 	most := childStarted(t, "monitor", "-DNO_"+symFields, "-DNO_"+symECC, "-DNO_"+symRows, "-DNO_"+symLinkErrors,
-		"-DNO_"+symClockEvents, "-DNO_"+symMemoryReserved, "-DNO_"+symTemperature, "-DNO_"+symPower, "-DNO_"+symWatchWait, "-DNO_"+symGPMMetrics)
+		"-DNO_"+symClockEvents, "-DNO_"+symMemoryReserved, "-DNO_"+symTemperature, "-DNO_"+symPower, "-DNO_"+symWatchWait, "-DNO_"+symGPMMetrics, "-DNO_"+symProcessUse)
 	watch := [...]string{symWatchCreate, symWatchRegister, symWatchSupported, symWatchFree}
 	var unwatched [len(watch)]func() []string
 	for i, symbol := range watch {
@@ -456,10 +457,11 @@ func TestMissingSymbolsOfHealth(t *testing.T) {
 		"gpus[0]: temperature: missing in this driver: " + symTemperature,
 		"gpus[0]: power: missing in this driver: " + symPower,
 		"gpus[0]: activity: missing in this driver: " + symGPMMetrics,
+		"gpus[0]: processActivity: missing in this driver: " + symProcessUse,
 	} {
 		require.Contains(t, lines, "0 gap nvmlsrc: "+gap)
 	}
-	require.Contains(t, lines[len(lines)-2], "Clocks:idle Activity:[{UUID:GPU-0 Milli:370 Source:utilization}] MemoryUsedMiB:1024", "the older names serve")
+	require.Contains(t, lines[len(lines)-2], "Clocks:idle Activity:[{UUID:GPU-0 Milli:370 Source:utilization}] Processes:[] MemoryUsedMiB:1024", "the older names serve")
 	require.Equal(t, "done", lines[len(lines)-1])
 	for i, symbol := range watch {
 		require.Equal(t, "0 gap nvmlsrc: xids: missing in this driver: "+symbol, unwatched[i]()[0])

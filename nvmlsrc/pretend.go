@@ -73,6 +73,7 @@ func (p *FakeMachine) Fail(gpu int, reason string) error {
 func (p *FakeMachine) Repair(gpu int) error {
 	return p.change(gpu, func(g *pretendGPU) error {
 		g.lost, g.running, g.existing, g.devices = nil, nil, nil, nil
+		g.busyBy = map[int]int{}
 		g.busy, g.state.recovery, g.state.ecc.Volatile, g.state.rows.Pending = map[string]int{}, RecoveryNone, 0, false
 		return nil
 	})
@@ -117,6 +118,24 @@ func (p *FakeMachine) SetActivity(uuid string, milli int) error {
 	return err
 }
 
+// SetProcessActivity says how busy a process keeps each GPU and MIG device that it is on, in
+// thousandths. They are as busy as all of their processes together, and as SetActivity says. The
+// error is an *Error of the kind ErrInvalid if the process is on none.
+func (p *FakeMachine) SetProcessActivity(pid, milli int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found := false
+	for _, g := range p.gpus {
+		if slices.ContainsFunc(g.running, func(r process) bool { return r.pid == pid }) {
+			g.busyBy[pid], found = min(max(milli, 0), 1000), true
+		}
+	}
+	if !found {
+		return &Error{GPU: NoGPU, Query: queryProcesses, Kind: ErrInvalid, Reason: fmt.Sprintf("no GPU has a process %d", pid)}
+	}
+	return nil
+}
+
 // Start puts a compute process onto GPUs and MIG devices with the UUIDs, as
 // CUDA_VISIBLE_DEVICES lists them.
 func (p *FakeMachine) Start(pid int, uuids ...string) error {
@@ -140,6 +159,7 @@ func (p *FakeMachine) End(pid int) {
 	defer p.mu.Unlock()
 	for _, g := range p.gpus {
 		g.running = slices.DeleteFunc(g.running, func(r process) bool { return r.pid == pid })
+		delete(g.busyBy, pid)
 	}
 }
 

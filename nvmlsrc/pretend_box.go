@@ -167,7 +167,7 @@ func (p *FakeMachine) nameNICs() {
 func (p *FakeMachine) add(m model, at address, in place) {
 	g := &pretendGPU{
 		box: p, model: m, index: len(p.gpus), at: at, place: in, links: slices.Clone(m.nvlinks),
-		failures: map[Query]error{}, asked: map[Query]bool{}, busy: map[string]int{}, nextID: 1,
+		failures: map[Query]error{}, asked: map[Query]bool{}, busy: map[string]int{}, busyBy: map[int]int{}, nextID: 1,
 	}
 	if table, ok := mig.Lookup(m.table); ok {
 		g.profiled = reportOf(table)

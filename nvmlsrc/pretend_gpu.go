@@ -35,6 +35,7 @@ type pretendGPU struct {
 
 	running []process
 	busy    map[string]int // thousandths, by UUID
+	busyBy  map[int]int    // thousandths, by PID
 	state   pretendState
 }
 
@@ -53,7 +54,7 @@ var queriesOfGPU = [...]Query{
 	queryMIG, queryMIGProfiles, queryMIGPlacements, queryMIGInstances, queryMIGDevices,
 	queryMIGCreate, queryMIGCompute, queryMIGDestroy, queryNVLink, queryFabric, queryProcesses, queryAncestors,
 	queryRecovery, queryECC, queryRows, queryNVLinkErrors, queryClocks,
-	queryActivity, queryUtilization, queryTemperature, queryPower,
+	queryActivity, queryUtilization, queryProcessUse, queryTemperature, queryPower,
 }
 
 // answer answers a question, if it has an answer.
@@ -178,7 +179,7 @@ func (g *pretendGPU) linkErrors(int) (uint64, error) {
 
 func (g *pretendGPU) clocks() (ClockReasons, error) {
 	return answer(g, queryClocks, func() (ClockReasons, error) {
-		if len(g.busy) == 0 {
+		if len(g.busy) == 0 && g.load() == 0 {
 			return g.state.clocks | ClockReasonIdle, nil
 		}
 		return g.state.clocks, nil
@@ -191,8 +192,36 @@ func (g *pretendGPU) utilization() (int, error) {
 		if g.migNow {
 			return 0, refusal(ErrUnsupported, "not supported")
 		}
-		return g.busy[g.uuidText()], nil
+		return g.activity(g.uuidText(), noInstance), nil
 	})
+}
+
+// activity is how busy the GPU or a MIG device is: as was said of it, and of the processes on it.
+func (g *pretendGPU) activity(uuid string, on int) int {
+	milli := g.busy[uuid]
+	for _, p := range g.running {
+		if p.instance == on {
+			milli += g.busyBy[p.pid]
+		}
+	}
+	return min(milli, 1000)
+}
+
+// processActivity has no clock: what processes do now they did since the reading before.
+func (g *pretendGPU) processActivity(uint64) (busy []ProcessActivity, latest uint64, err error) {
+	busy, err = answer(g, queryProcessUse, func() (list []ProcessActivity, err error) {
+		if g.migNow {
+			return nil, refusal(ErrUnsupported, "not supported")
+		}
+		for _, p := range g.running {
+			if milli := g.busyBy[p.pid]; milli > 0 {
+				list = append(list, ProcessActivity{PID: p.pid, Milli: milli})
+			}
+		}
+		slices.SortFunc(list, func(a, b ProcessActivity) int { return a.PID - b.PID })
+		return list, nil
+	})
+	return busy, 0, err
 }
 
 // A pretendSample is how busy a device was when it was taken.
@@ -206,11 +235,11 @@ func (g *pretendGPU) sample(of int) (sample, error) {
 			return nil, refusal(ErrUnsupported, "not supported")
 		}
 		if of == noInstance {
-			return pretendSample(g.busy[g.uuidText()]), nil
+			return pretendSample(g.activity(g.uuidText(), noInstance)), nil
 		}
 		for _, d := range g.devices {
 			if d.instance == of {
-				return pretendSample(g.busy[d.uuid]), nil
+				return pretendSample(g.activity(d.uuid, of)), nil
 			}
 		}
 		return nil, refusal(ErrUnsupported, "there is no such instance")
@@ -237,12 +266,12 @@ func (g *pretendGPU) power() (int, error) {
 
 // load is how busy the GPU is in all.
 func (g *pretendGPU) load() int {
+	if len(g.devices) == 0 {
+		return g.activity(g.uuidText(), noInstance)
+	}
 	sum := 0
-	for _, milli := range g.busy {
-		sum += milli
+	for _, d := range g.devices {
+		sum += g.activity(d.uuid, d.instance)
 	}
-	if parts := len(g.devices); parts > 0 {
-		return sum / parts
-	}
-	return sum
+	return sum / len(g.devices)
 }

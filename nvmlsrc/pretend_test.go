@@ -123,6 +123,7 @@ func TestWhatCannotBefallAMachine(t *testing.T) {
 	} {
 		require.ErrorIs(t, err, ErrUnknownGPU)
 	}
+	require.ErrorIs(t, p.SetProcessActivity(7, 1), ErrInvalid)
 	require.ErrorIs(t, p.Partition(0), ErrUnsupported)
 	require.ErrorIs(t, hgx().Partition(0, mig.Placement{}), ErrUnsupported)
 	require.Equal(t, hgx().gpus[0].existing, []instance(nil))

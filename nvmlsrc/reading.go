@@ -14,6 +14,9 @@ type watchedGPU struct {
 	links      int    // the most that were active at a time
 	linkErrors uint64 // at the last reading
 	read       bool   // there was one
+	// processes: it is asked about them. Latest is the instant up to which it has told, if asked.
+	processes, asked bool
+	latest           uint64
 	// samples of the counters, by the UUID that they are about.
 	samples map[string]timedSample
 }
@@ -34,7 +37,7 @@ type reader struct {
 // readings are what each GPU is asked, in this order.
 var readings = [...]func(*reader){
 	(*reader).recovery, (*reader).ecc, (*reader).rows, (*reader).links, (*reader).fabric, (*reader).clocks,
-	(*reader).memory, (*reader).temperature, (*reader).power, (*reader).activity,
+	(*reader).memory, (*reader).temperature, (*reader).power, (*reader).activity, (*reader).processes,
 }
 
 // read asks everything, until the GPU turns out to be lost.
@@ -203,6 +206,22 @@ func (r *reader) utilization() {
 	if milli, err := r.dev.utilization(); !r.gap(err, queryUtilization) {
 		r.health.Activity = []Activity{{UUID: r.of.uuid, Milli: milli, Source: ActivitySourceUtilization}}
 	}
+}
+
+// processes asks which of them were at work since the reading before. The answer to the first
+// question is about a time before, and is not told.
+func (r *reader) processes() {
+	if !r.of.processes {
+		return
+	}
+	busy, latest, err := r.dev.processActivity(r.of.latest)
+	if r.gap(err, queryProcessUse) {
+		return
+	}
+	if r.of.asked {
+		r.health.Processes = append([]ProcessActivity{}, busy...)
+	}
+	r.of.asked, r.of.latest = true, max(r.of.latest, latest)
 }
 
 // forget frees the samples of what is not there any more.

@@ -402,13 +402,16 @@ func (g *smiGPU) processes() ([]process, error) {
 
 // How a GPU divides, and where its instances are, is not in a report.
 
-func (g *smiGPU) profile(int) (mig.ReportedProfile, error)               { return mig.ReportedProfile{}, errUntold }
-func (g *smiGPU) placements(int) ([]mig.ReportedPlacement, error)        { return nil, errUntold }
-func (g *smiGPU) instances(int) ([]instance, error)                      { return nil, errUntold }
-func (g *smiGPU) ancestor(device) (nodegraph.PathKind, error)            { return nodegraph.PathNone, errUntold }
-func (g *smiGPU) linkErrors(int) (uint64, error)                         { return 0, errUntold }
-func (g *smiGPU) sample(int) (sample, error)                             { return nil, refusal(ErrUnsupported, "not supported") }
-func (g *smiGPU) smActivity(sample, sample) (int, error)                 { return 0, errUntold }
+func (g *smiGPU) profile(int) (mig.ReportedProfile, error)        { return mig.ReportedProfile{}, errUntold }
+func (g *smiGPU) placements(int) ([]mig.ReportedPlacement, error) { return nil, errUntold }
+func (g *smiGPU) instances(int) ([]instance, error)               { return nil, errUntold }
+func (g *smiGPU) ancestor(device) (nodegraph.PathKind, error)     { return nodegraph.PathNone, errUntold }
+func (g *smiGPU) linkErrors(int) (uint64, error)                  { return 0, errUntold }
+func (g *smiGPU) sample(int) (sample, error)                      { return nil, refusal(ErrUnsupported, "not supported") }
+func (g *smiGPU) smActivity(sample, sample) (int, error)          { return 0, errUntold }
+func (g *smiGPU) processActivity(uint64) ([]ProcessActivity, uint64, error) {
+	return nil, 0, errUntold
+}
 func (g *smiGPU) createInstance(int, mig.ReportedPlacement) (int, error) { return 0, errUntold }
 func (g *smiGPU) createCompute(int) error                                { return errUntold }
 func (g *smiGPU) destroyInstance(int) error                              { return errUntold }

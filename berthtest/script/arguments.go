@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/memory"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -139,7 +140,9 @@ func (a *arguments) span(key string) berth.Duration { return read(a, key, 0, par
 func (a *arguments) milli(key string, absent int64) int64 { return read(a, key, absent, parseMilli) }
 
 // memory returns MiB.
-func (a *arguments) memory(key string, absent int64) int64 { return read(a, key, absent, parseMemory) }
+func (a *arguments) memory(key string, absent int64) int64 {
+	return read(a, key, absent, memory.ParseMiB)
+}
 
 // one reads one of the words that a type has, such as a class. It is as it was if the key is not
 // there.
@@ -214,7 +217,7 @@ func (a *arguments) amounts(key string) quota.Amounts {
 		case "cpu":
 			resource = quota.CPUMilli
 		case "memory":
-			parse, resource = parseMemory, quota.MemoryMiB
+			parse, resource = memory.ParseMiB, quota.MemoryMiB
 		}
 		n, err := parse(text)
 		if err != nil {
@@ -253,23 +256,6 @@ func parseMilli(text string) (int64, error) {
 		return 0, fmt.Errorf("%q is not a number", text)
 	}
 	return n, nil
-}
-
-// parseMemory reads 512MiB, 80GiB or 2TiB as MiB.
-func parseMemory(text string) (int64, error) {
-	for _, unit := range []struct {
-		name string
-		mib  int64
-	}{{"MiB", 1}, {"GiB", 1 << 10}, {"TiB", 1 << 20}} {
-		if digits, ok := strings.CutSuffix(text, unit.name); ok {
-			n, err := strconv.ParseInt(digits, 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("%q is not a number", digits)
-			}
-			return n * unit.mib, nil
-		}
-	}
-	return 0, fmt.Errorf("%q has none of the units MiB, GiB, TiB", text)
 }
 
 // expandNames turns n1..n8 into the eight names, and leaves other names alone.

@@ -6,7 +6,7 @@
 //
 // The core is compiled to WebAssembly at the start, by the Go toolchain that runs this program,
 // and runs unchanged in a worker of the page. Nothing leaves the browser. With -export the page is
-// written as files that any web server can host; they weigh some 3.3 MB compressed.
+// written as files that any web server can host; they weigh some 3.8 MB compressed.
 //
 // # What can be done there
 //
@@ -18,6 +18,9 @@
 //   - Select a job: why it waits, what would help, what it would take to start it; its victims, its
 //     moves and the nodes kept for it are marked in the picture. Select a GPU: which members hold
 //     it, and what stops when it fails. Fail it, break its node, cordon or drain it.
+//   - See the GPUs at work beside those that are held, where jobs tell how busy they are. A GPU
+//     that is lent has two colours: below the holder, which leaves it idle, and above the job that
+//     runs over it. Have the holder be busy, and follow in the log how it gets its GPU back.
 //   - Change quota and policy; or compare two policies on the same events.
 //   - Copy a link, which holds the whole scenario; take the journal along, for examples/replay.
 //

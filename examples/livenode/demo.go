@@ -20,8 +20,13 @@ import (
 // real processes.
 func demo(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Writer) error {
 	box := flags.String("fake", "", "simulate a `machine` instead of reading this one: "+strings.Join(nvmlsrc.FakeMachines(), ", "))
+	plays := flags.String("story", "preempt", "the `story`: preempt, in which a batch job gives way to an urgent one, or lend, in which it runs on the GPU of a service while that is idle")
 	pause := flags.Duration("pause", time.Second, "`time` to look at each picture")
 	if _, err := parse(flags, args, 0, 0); err != nil {
+		return err
+	}
+	of, err := storyOf(*plays)
+	if err != nil {
 		return err
 	}
 	self, err := os.Executable()
@@ -36,7 +41,7 @@ func demo(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wri
 		client: newClient(folder), self: self, box: *box, pause: *pause,
 		out: stdout, painter: newPainter(terminalWidth, isTerminal(stdout)), began: time.Now(),
 	}
-	err = s.play(ctx)
+	err = s.play(ctx, of)
 	s.clear()
 	return errors.Join(err, os.RemoveAll(folder))
 }
@@ -46,6 +51,7 @@ func demo(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wri
 type stage struct {
 	*client
 	self, box string
+	serve     []string // flags of the orchestrator, beside those that it has anyway
 	pause     time.Duration
 	out       io.Writer
 	painter   *painter
@@ -64,7 +70,7 @@ const stagePatience = time.Minute
 
 // open starts an orchestrator, as it is started by hand.
 func (s *stage) open(ctx context.Context) error {
-	args := []string{"serve", "-state", s.folder}
+	args := append([]string{"serve", "-state", s.folder}, s.serve...)
 	if s.box != "" {
 		args = append(args, "-fake", s.box)
 	}
@@ -177,6 +183,15 @@ func (s *stage) await(ctx context.Context, so func(*Status) bool, what string, o
 	}
 	s.check(false, what, of...)
 	return false
+}
+
+// explain prints where a job stands.
+func (s *stage) explain(ctx context.Context, job string) {
+	if text, err := s.why(ctx, job); err == nil {
+		fmt.Fprintln(s.out)
+		s.say("livenode why %s", job)
+		fmt.Fprintln(s.out, s.painter.paint(dim, strings.TrimRight(text, "\n")))
+	}
 }
 
 // show draws the machine as it is.

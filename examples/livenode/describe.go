@@ -67,6 +67,8 @@ func place(m *berth.MemberPlacement) string {
 		return fmt.Sprintf("GPU %s, instance %s", m.GPUs, m.Instance)
 	case m.ShareMilli != 0:
 		return fmt.Sprintf("GPU %s, %d%% of it", m.GPUs, m.MPSActiveThreadPercentage())
+	case m.Borrowed:
+		return "GPU " + m.GPUs.String() + ", borrowed"
 	case m.GPUs.Len() == 1:
 		return "GPU " + m.GPUs.String()
 	}

@@ -111,12 +111,20 @@ func (p *painter) bar(g *GPUStatus, cells int) string {
 	if g.Failure != "" {
 		return p.paint(red, strings.Repeat("x", cells))
 	}
+	if len(g.Holders) == 2 && g.Holders[1].Borrowed {
+		return p.layers(&g.Holders[0], g.Holders[1].Job, cells)
+	}
 	var b strings.Builder
 	used := 0
 	for _, h := range g.Holders {
 		color, letter := p.shade(h.Job)
-		if p.color {
+		switch {
+		case p.color && h.Idle:
+			letter = "░"
+		case p.color:
 			letter = "█"
+		case h.Idle:
+			letter = strings.ToLower(letter)
 		}
 		n := min(max(1, h.Milli*cells/1000), cells-used)
 		b.WriteString(p.paint(color, strings.Repeat(letter, n)))
@@ -126,18 +134,38 @@ func (p *painter) bar(g *GPUStatus, cells int) string {
 	return b.String()
 }
 
+// layers draws a GPU that is lent: above the borrower, and below the job that holds it. A letter is
+// small if that one is idle.
+func (p *painter) layers(lender *Holder, borrower string, cells int) string {
+	below, b := p.shade(lender.Job)
+	above, a := p.shade(borrower)
+	switch {
+	case p.color:
+		return fmt.Sprintf("\x1b[38;5;%d;48;5;%dm%s\x1b[0m", above, below, strings.Repeat("▀", cells))
+	case lender.Idle:
+		b = strings.ToLower(b)
+	}
+	return strings.Repeat(b+a, cells)[:cells]
+}
+
 // holders names the jobs that hold a GPU, or says why it takes none.
 func (p *painter) holders(g *GPUStatus) string {
 	if g.Failure != "" {
 		return "out of service: " + g.Failure
 	}
 	var names []string
-	for _, h := range g.Holders {
+	for i, h := range g.Holders {
 		switch {
+		case h.Borrowed && i > 0 && g.Holders[i-1].Idle:
+			names = append(names, "lent to "+h.Job)
+		case h.Borrowed:
+			names = append(names, "to be given back by "+h.Job)
 		case h.Instance != "":
 			names = append(names, h.Job+" "+h.Instance)
 		case h.Milli < 1000:
 			names = append(names, fmt.Sprintf("%s %d%%", h.Job, h.Milli/10))
+		case h.Idle && len(g.Holders) == 1:
+			names = append(names, h.Job+", idle, to be lent")
 		default:
 			names = append(names, h.Job)
 		}

@@ -87,6 +87,29 @@ func TestFrame(t *testing.T) {
 	require.Equal(t, drawn, got)
 }
 
+// TestFrameOfLoans: a GPU that is lent has two layers, and an idle lender a small letter, or a dot
+// pattern.
+func TestFrameOfLoans(t *testing.T) {
+	s := &Status{}
+	for i, holders := range [][]Holder{
+		{{Job: "web", Milli: 1000, Idle: true}},
+		{{Job: "web", Milli: 1000, Idle: true}, {Job: "night", Milli: 1000, Borrowed: true}},
+		{{Job: "web", Milli: 1000}, {Job: "night", Milli: 1000, Borrowed: true}},
+		{{Job: "gone", Milli: 1000, Borrowed: true}},
+	} {
+		s.GPUs = append(s.GPUs, GPUStatus{Index: i, MemoryMiB: 81_559, Holders: holders})
+	}
+	require.Equal(t, `GPUs ───────────────────────────────────────────────────────────────────────────
+    0 aaaaaaaaaaaaaaaaaaaa web, idle, to be lent                         80 GiB
+    1 aBaBaBaBaBaBaBaBaBaB web, lent to night                            80 GiB
+    2 ABABABABABABABABABAB web, to be given back by night                80 GiB
+    3 CCCCCCCCCCCCCCCCCCCC to be given back by gone                      80 GiB
+`, strings.Join(newPainter(80, false).gpus(s), "\n")+"\n")
+	colored := newPainter(80, true).gpus(s)
+	require.Contains(t, colored[1], "\x1b[38;5;75m"+strings.Repeat("░", 20))
+	require.Contains(t, colored[2], "\x1b[38;5;214;48;5;75m"+strings.Repeat("▀", 20))
+}
+
 // TestFrameFits: whatever the width, nothing is wider than that.
 func TestFrameFits(t *testing.T) {
 	escapes := regexp.MustCompile("\x1b\\[[0-9;]*m")

@@ -24,6 +24,10 @@ type Submission struct {
 	GPUs         int    `json:"gpus,omitempty"`
 	MIG          string `json:"mig,omitempty"`
 	SharePercent int    `json:"sharePercent,omitempty"`
+	// Lend says that its GPUs may be lent while it leaves them idle; Borrow asks for a GPU that
+	// another job lends, instead of one of its own.
+	Lend   *berth.Lend   `json:"lend,omitempty"`
+	Borrow *berth.Borrow `json:"borrow,omitempty"`
 	// ExpectedRuntime, zero: unknown; MinRuntime before it may be evicted.
 	ExpectedRuntime berth.Duration `json:"expectedRuntime,omitempty"`
 	MinRuntime      berth.Duration `json:"minRuntime,omitempty"`
@@ -50,7 +54,7 @@ var jobName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 // checks the rest.
 func (s *Submission) check() error {
 	asked := 0
-	for _, is := range []bool{s.GPUs != 0, s.MIG != "", s.SharePercent != 0} {
+	for _, is := range []bool{s.GPUs != 0, s.MIG != "", s.SharePercent != 0, s.Borrow != nil} {
 		if is {
 			asked++
 		}
@@ -61,7 +65,7 @@ func (s *Submission) check() error {
 	case len(s.Command) == 0 || s.Path == "":
 		return errors.New("a job needs a command")
 	case asked != 1:
-		return errors.New("a job asks for one of GPUs, a MIG instance, and a share")
+		return errors.New("a job asks for one of GPUs, a MIG instance, a share, and a GPU that is lent")
 	case s.SharePercent < 0 || s.SharePercent > 99:
 		return fmt.Errorf("a share is 1 to 99 percent of a GPU, not %d", s.SharePercent)
 	case s.Grace < 0 || s.StopTimeout < 0 || s.StopTimeout > maxStopTimeout:
@@ -95,7 +99,7 @@ func (s *Submission) nameFrom(taken func(string) bool) string {
 
 // job says a submission in the words of the core.
 func (s *Submission) job() berth.Job {
-	claim := berth.Claim{GPUs: s.GPUs, MIG: s.MIG}
+	claim := berth.Claim{GPUs: s.GPUs, MIG: s.MIG, Borrow: s.Borrow}
 	if s.SharePercent != 0 {
 		claim.Share = &berth.Share{Mode: berth.ShareMPS, GPUMilli: 10 * s.SharePercent}
 	}
@@ -104,6 +108,7 @@ func (s *Submission) job() berth.Job {
 		// Everything on this machine is its owner's: one tenant.
 		Tenant:          localTenant,
 		Groups:          []berth.Group{{Members: 1, Claim: claim}},
+		Lend:            s.Lend,
 		ExpectedRuntime: s.ExpectedRuntime, MinRuntime: s.MinRuntime,
 		Checkpoint: berth.Checkpoint{Supported: s.CheckpointSignal != ""},
 	}
@@ -122,6 +127,8 @@ func (s *Submission) wants() string {
 		return s.MIG
 	case s.SharePercent != 0:
 		return fmt.Sprintf("%d%% GPU", s.SharePercent)
+	case s.Borrow != nil:
+		return "on loan"
 	case s.GPUs == 1:
 		return "1 GPU"
 	}

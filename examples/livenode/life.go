@@ -28,9 +28,18 @@ type life struct {
 	// early: it had ended by itself when it was to be stopped.
 	early bool
 	// devices that it holds, by UUID: GPUs, or a MIG device. Active is how busy they are, in
-	// thousandths, as the core was told last.
+	// thousandths, as the core was told last, if it was told.
 	devices []string
 	active  int
+	told    bool
+	// says is how busy it is by its own word; nil: it says nothing.
+	says *int
+	// busySince is since when a lender is busy while borrowers run over it; zero: it is not.
+	// Switched is how long it took the last time until none did. GivesBack: a borrower is stopped
+	// for its lender.
+	busySince berth.Time
+	switched  berth.Duration
+	givesBack bool
 	// checkpoint is when it last wrote one.
 	checkpoint time.Time
 	// cancel ends what watches it.
@@ -47,8 +56,8 @@ const (
 	lifeResigned
 )
 
-// checkpointPoll is how often it is looked whether a program has written a checkpoint.
-const checkpointPoll = 20 * time.Millisecond
+// filePoll is how often it is looked whether a program has written a checkpoint, or how busy it is.
+const filePoll = 20 * time.Millisecond
 
 // bind starts a job, or finds it running.
 func (o *orchestrator) bind(order berth.Bind) {
@@ -130,13 +139,20 @@ func (o *orchestrator) watch(l *life, p *process.Process) {
 		}
 	})
 	o.background.Go(func() {
+		var says *int
 		for ctx.Err() == nil {
+			if l.job.Lend != nil {
+				if now := l.readActivity(says); (now == nil) != (says == nil) || now != nil && *now != *says {
+					says = now
+					o.post(func() { o.said(l, now) })
+				}
+			}
 			if at, ok := l.takeCheckpoint(); ok {
 				o.post(func() { o.checkpointed(l, at) })
 			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(checkpointPoll):
+			case <-time.After(filePoll):
 			}
 		}
 	})
@@ -221,7 +237,7 @@ func (o *orchestrator) release(order berth.Release) {
 		o.released(order.Job, order.ID)
 		return
 	}
-	l.release, l.request = order.ID, 0
+	l.release, l.request, l.givesBack = order.ID, 0, order.Cause.Code == berth.CauseGivenBack
 	switch {
 	case l.state == lifeStarting: // when it has
 	case order.Attempt > 1:
@@ -240,10 +256,11 @@ func (o *orchestrator) stop(l *life) {
 		l.early = true
 		l.job.unmarkStopped(l.incarnation)
 	}
-	time.AfterFunc(l.job.StopTimeout.Std(), func() {
+	patience := o.patience(l)
+	time.AfterFunc(patience.Std(), func() {
 		o.post(func() {
 			if o.lives[l.id()] == l && l.process.SignalGroup(process.Kill) == nil {
-				o.note("%s did not end within %v of SIGTERM, and is killed", l, l.job.StopTimeout)
+				o.note("%s did not end within %v of SIGTERM, and is killed", l, patience)
 			}
 		})
 	})
@@ -287,6 +304,7 @@ func (o *orchestrator) ended(l *life, exit process.Exit, err error) {
 		o.finish(l.id(), exit.OK(), reason)
 		o.must(berth.JobFinished{Job: l.id(), Incarnation: l.incarnation, Failed: !exit.OK(), Reason: reason})
 	}
+	o.givenBack(l)
 	if l.release != 0 {
 		o.released(l.id(), l.release)
 	}

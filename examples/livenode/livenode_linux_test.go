@@ -79,6 +79,7 @@ func (b *bench) begin(change ...func(*machineConfig)) {
 	require.NoError(b.t, err)
 	policy := policyFor(c.migApply)
 	policy.RetryBackoff = 50 * berth.Millisecond
+	policy.Lending.QuietFor = 50 * berth.Millisecond
 	for i := range policy.Geometry {
 		policy.Geometry[i].Cost = 100 * berth.Millisecond
 	}
@@ -366,6 +367,11 @@ func TestWhatIsRefused(t *testing.T) {
 	refused("needs a command", func(s *Submission) { s.Command = nil })
 	refused("asks for one of", func(s *Submission) { s.MIG = "1g.10gb" })
 	refused("asks for one of", func(s *Submission) { s.GPUs = 0 })
+	refused("asks for one of", func(s *Submission) { s.Borrow = &berth.Borrow{MemoryMiB: 1} })
+	refused("nothing to lend", func(s *Submission) {
+		s.GPUs, s.Borrow, s.Lend = 0, &berth.Borrow{MemoryMiB: 1}, &berth.Lend{MemoryMiB: 1}
+	})
+	refused("memoryMiB", func(s *Submission) { s.Lend = &berth.Lend{} })
 	refused("1 to 99 percent", func(s *Submission) { s.GPUs, s.SharePercent = 0, 100 })
 	refused("time to stop", func(s *Submission) { s.StopTimeout = berth.Hour })
 	refused("is no signal", func(s *Submission) { s.CheckpointSignal = "USR3" })
@@ -429,7 +435,7 @@ func TestInstances(t *testing.T) {
 	require.Contains(t, text, "livenode serve -mig-apply makes", "the only one has a stranger on it")
 	s, err := b.status(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, fmt.Sprint(s.GPUs[0].Holders), "{others 250 2g.20gb@0:2}")
+	require.Contains(t, s.GPUs[0].Holders, Holder{Job: "others", Milli: 250, Instance: "2g.20gb@0:2"})
 }
 
 // TestMakesInstances: with -mig-apply the instance that a job waits for is made, and is
@@ -586,18 +592,24 @@ func serving(t *testing.T, folder string) *exec.Cmd {
 	return c
 }
 
-// TestDemo plays the story that is promised, on a large machine and on a small one, and
+// TestDemo plays the stories that are promised, on a large machine and on a small one, and
 // where it cannot be played.
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	for box, last := range map[string]string{"hgx-h100": "all 14 checks passed", "pcie": "all 12 checks passed"} {
-		t.Run(box, func(t *testing.T) {
+	for _, play := range []struct{ story, box, last string }{
+		{"preempt", "hgx-h100", "all 14 checks passed"},
+		{"preempt", "pcie", "all 12 checks passed"},
+		{"lend", "pcie", "all 12 checks passed"},
+	} {
+		t.Run(play.story+" on "+play.box, func(t *testing.T) {
 			t.Parallel()
 			var stdout, stderr bytes.Buffer
-			require.Zero(t, livenode(t.Context(), []string{"demo", "-fake", box, "-pause", "0"}, &stdout, &stderr), "%s%s", &stdout, &stderr)
-			require.Contains(t, stdout.String(), last)
+			require.Zero(t, livenode(t.Context(), []string{"demo", "-fake", play.box, "-story", play.story, "-pause", "0"}, &stdout, &stderr), "%s%s", &stdout, &stderr)
+			require.Contains(t, stdout.String(), play.last)
 		})
 	}
+	_, err := storyOf("borrow")
+	require.ErrorContains(t, err, "there are preempt and lend")
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, 1, livenode(t.Context(), []string{"demo", "-fake", "mig-h100", "-pause", "0"}, &stdout, &stderr))
 	require.Contains(t, stderr.String(), "needs GPUs that are idle and not partitioned")

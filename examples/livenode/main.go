@@ -7,12 +7,21 @@
 //	livenode run -gpus 2 -checkpoint-signal USR1 -- python train.py
 //	livenode run -mig 1g.10gb -- python serve.py
 //	livenode run -share 30 -class interactive -- jupyter lab
+//	livenode run -lend 5s -memory 20GiB -class latency-critical -- python serve.py
+//	livenode run -borrow -memory 40GiB -checkpoint-signal USR1 -- python train.py
 //	livenode top                        GPUs, jobs, queues, and why each pending job waits
 //	livenode demo -fake hgx-h100        a story of a preemption, which checks itself
+//	livenode demo -fake hgx-h100 -story lend
 //
 // A job of a higher class or priority that finds no room has others evicted: they are asked
 // for a checkpoint by a signal, have a bounded time to write it, are stopped, and resume
 // when there is room again. What a program has to do for that, livenode run -h tells.
+//
+// A job that lends has another run on its GPU while it is idle: a training at night on the GPU of a
+// service. When requests come the training is asked for a checkpoint and goes, and the service
+// has its GPU to itself within the time that it said, as livenode why tells. How busy each of the
+// two keeps the GPU is the driver's word, by process, or the service's own: livenode run -h says
+// how, and what a GPU that is lent needs.
 //
 // Everything that counts is on disk before it happens, and programs have a supervisor of
 // their own: after a kill -9 of the orchestrator the next one finds them, where they are.

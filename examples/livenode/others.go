@@ -43,15 +43,12 @@ const keptFormer = 64
 // ours reports whether a process was started by order of the core, or serves those that
 // were.
 func (o *orchestrator) ours(pid int) bool {
-	group := pid
-	if o.machine.pretend == nil {
-		var err error
-		if group, err = process.Group(pid); err != nil {
-			return true // it has ended
-		}
-		if strings.HasPrefix(process.Name(pid), mpsProcess) {
-			return true
-		}
+	group, err := o.groupOf(pid)
+	switch {
+	case err != nil:
+		return true // it has ended
+	case o.machine.pretend == nil && strings.HasPrefix(process.Name(pid), mpsProcess):
+		return true
 	}
 	return slices.Contains(o.former, group) || slices.ContainsFunc(o.running(), func(l *life) bool { return l.process.PID() == group })
 }

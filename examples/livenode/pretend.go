@@ -66,28 +66,22 @@ func (o *orchestrator) begins(l *life) {
 func (o *orchestrator) ends(l *life) {
 	if box := o.machine.pretend; box != nil {
 		box.End(l.process.PID())
-		o.mimic(l)
 	}
 }
 
-// mimic makes the GPUs of a job as busy as those make them that are on them now.
-func (o *orchestrator) mimic(of *life) {
-	for _, uuid := range of.devices {
-		busy := 0
-		for _, l := range o.running() {
-			for _, device := range l.devices {
-				switch {
-				case device != uuid:
-				case l.job.SharePercent != 0:
-					busy += busyMilli * l.job.SharePercent / 100
-				default:
-					busy += busyMilli
-				}
-			}
-		}
-		if err := o.machine.pretend.SetActivity(uuid, min(busy, 1000)); err != nil {
-			o.note("%s: %v", of, err)
-		}
+// mimic has a job keep its GPUs on a pretend box as busy as it says, or else as one that has work.
+func (o *orchestrator) mimic(l *life) {
+	box, busy := o.machine.pretend, busyMilli
+	switch {
+	case box == nil:
+		return
+	case l.says != nil:
+		busy = *l.says
+	case l.job.SharePercent != 0:
+		busy = busyMilli * l.job.SharePercent / 100
+	}
+	if err := box.SetProcessActivity(l.process.PID(), busy); err != nil {
+		o.note("%s: %v", l, err)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/flagline"
+	"github.com/berth-sched/berth/internal/memory"
 )
 
 // submit is the command that submits a job.
@@ -38,6 +39,17 @@ func submit(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.W
 	flags.IntVar(&s.GPUs, "gpus", 0, "`number` of whole GPUs; 1, if nothing is said about GPUs")
 	flags.StringVar(&s.MIG, "mig", "", "one MIG instance of a `profile`, such as 1g.10gb")
 	flags.IntVar(&s.SharePercent, "share", 0, "`percent` of one GPU, beside others, by MPS")
+	flags.Func("lend", "lend its GPUs while it leaves them idle; it has them back within that `time`", func(text string) error {
+		within, err := time.ParseDuration(text)
+		s.Lend = &berth.Lend{Within: berth.DurationOf(within)}
+		return err
+	})
+	borrow := flags.Bool("borrow", false, "run on a GPU that another job lends, while that is idle")
+	var mib int64
+	flags.Func("memory", "`size` of the memory of each GPU that it uses, such as 20GiB; with -lend or -borrow", func(text string) (err error) {
+		mib, err = memory.ParseMiB(text)
+		return err
+	})
 	flags.StringVar(&s.CheckpointSignal, "checkpoint-signal", "", "`signal` that has the program write a checkpoint, such as USR1; default: it writes none when asked")
 	grace := flags.Duration("grace", 30*time.Second, "how long it may take to write a checkpoint")
 	stopTimeout := flags.Duration("stop-timeout", 10*time.Second, "`time` from SIGTERM to SIGKILL")
@@ -52,7 +64,16 @@ func submit(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.W
 	}
 	s.Grace, s.StopTimeout = berth.DurationOf(*grace), berth.DurationOf(*stopTimeout)
 	s.ExpectedRuntime, s.MinRuntime = berth.DurationOf(*expected), berth.DurationOf(*minimum)
-	if s.GPUs == 0 && s.MIG == "" && s.SharePercent == 0 {
+	if *borrow {
+		s.Borrow = &berth.Borrow{MemoryMiB: mib}
+	}
+	if (s.Lend != nil || *borrow) == (mib == 0) {
+		return flagline.Misused("-memory belongs to -lend and to -borrow, which need it")
+	}
+	if s.Lend != nil {
+		s.Lend.MemoryMiB = mib
+	}
+	if s.GPUs == 0 && s.MIG == "" && s.SharePercent == 0 && !*borrow {
 		s.GPUs = 1
 	}
 	if err := s.takeAlong(flags.Args()); err != nil {

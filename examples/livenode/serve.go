@@ -9,6 +9,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/flagline"
@@ -48,6 +49,7 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wr
 	flags.StringVar(&c.name, "node", "", "`name` of the node; default: the host's, or the box's")
 	flags.BoolVar(&c.migApply, "mig-apply", false, "let livenode create and destroy MIG instances for jobs that wait")
 	flags.DurationVar(&c.every, "every", readEvery, "`time` between two readings of the GPUs")
+	quietFor := flags.Duration("quiet-for", time.Minute, "`time` for which a job leaves its GPUs idle before they are lent")
 	if _, err := parse(flags, args, 0, 0); err != nil {
 		return err
 	}
@@ -64,7 +66,11 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wr
 		return err
 	}
 	defer m.close()
-	o, err := newOrchestrator(folder, m, policyFor(c.migApply), nil, stdout)
+	policy := policyFor(c.migApply)
+	if policy.Lending.QuietFor = berth.DurationOf(*quietFor); *quietFor == 0 {
+		policy.Lending.QuietFor = berth.Off
+	}
+	o, err := newOrchestrator(folder, m, policy, nil, stdout)
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,9 @@ type Holder struct {
 	Job      string `json:"job"`
 	Milli    int    `json:"milli"`
 	Instance string `json:"instance,omitempty"`
+	// Idle: it lends the GPU, and leaves it idle. Borrowed: it has it from a job that does.
+	Idle     bool `json:"idle,omitempty"`
+	Borrowed bool `json:"borrowed,omitempty"`
 }
 
 // The states of a job, beside those of the core.
@@ -70,7 +73,10 @@ type JobStatus struct {
 	Submitted time.Time `json:"submitted"`
 	// Checkpoint is when it last wrote one, as far as that was seen.
 	Checkpoint time.Time `json:"checkpoint,omitzero"`
-	// Why it waits, or how it ended.
+	// Switched is how long it took a job that lends, the last time, to have its GPUs to itself
+	// again, from when it was found busy.
+	Switched berth.Duration `json:"switched,omitempty"`
+	// Why it waits, what it lends or borrows, or how it ended.
 	Why string `json:"why,omitempty"`
 	// Position in its queue, from 1, if it waits.
 	Position int    `json:"position,omitempty"`
@@ -101,6 +107,17 @@ func (o *orchestrator) status() Status {
 	}
 	for _, id := range o.others {
 		o.hold(&s, id, othersQueue)
+	}
+	for i := range s.GPUs { // a borrower stands over its lender, whichever was submitted first
+		slices.SortStableFunc(s.GPUs[i].Holders, func(a, b Holder) int {
+			switch {
+			case a.Borrowed == b.Borrowed:
+				return 0
+			case b.Borrowed:
+				return -1
+			}
+			return 1
+		})
 	}
 	slices.SortStableFunc(s.Jobs, func(a, b JobStatus) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Position, b.Position), a.Since.Compare(b.Since))
@@ -180,12 +197,13 @@ func (o *orchestrator) hold(s *Status, id berth.JobID, name string) {
 	if err != nil {
 		return
 	}
+	lent := e.Replicas[0].LentMilli > 0
 	for _, m := range e.Replicas[0].Members {
 		for _, g := range m.GPUs.Indexes() {
 			if g >= len(s.GPUs) {
 				continue
 			}
-			h := Holder{Job: name, Milli: 1000}
+			h := Holder{Job: name, Milli: 1000, Idle: lent, Borrowed: m.Borrowed}
 			if m.ShareMilli != 0 {
 				h.Milli = m.ShareMilli
 			}
@@ -213,7 +231,7 @@ func (o *orchestrator) jobStatus(one *record) JobStatus {
 		Submitted: one.Submitted, Since: one.Submitted, Output: one.outputFile(),
 	}
 	if l := o.lives[berth.JobID(one.Name)]; l != nil {
-		j.Checkpoint = l.checkpoint
+		j.Checkpoint, j.Switched = l.checkpoint, l.switched
 		if l.process != nil {
 			j.PID = l.process.PID()
 		}
@@ -240,6 +258,9 @@ func (o *orchestrator) jobStatus(one *record) JobStatus {
 	}
 	if r.Beneficiary.Job != "" {
 		j.Why = "is preempted for " + string(r.Beneficiary.Job)
+	}
+	if j.Why == "" {
+		j.Why = o.loan(e.Job, r)
 	}
 	if r.Reason != nil {
 		j.Why = o.shortReason(one, r.Reason)

@@ -13,12 +13,36 @@ import (
 	"time"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/flagline"
 )
 
-// The story: a full machine; a job for which seconds matter; an orchestrator that dies;
-// and every job gets to its end.
-func (s *stage) play(ctx context.Context) error {
+// A story is a list of scenes, with flags for livenode serve.
+type story struct {
+	scenes []scene
+	serve  []string
+}
+
+// A scene is told how many GPUs a job is to have that is large, and one that is small.
+type scene func(s *stage, ctx context.Context, large, small int) error
+
+// storyOf finds a story by its name.
+func storyOf(name string) (story, error) {
+	switch name {
+	case "preempt":
+		return story{scenes: []scene{(*stage).fullMachine, (*stage).preemption, (*stage).crash, (*stage).resumption}}, nil
+	case "lend":
+		return story{
+			scenes: []scene{(*stage).quietService, (*stage).lent, (*stage).givesBackInTime, (*stage).lentAgain},
+			serve:  []string{"-quiet-for", "2s"},
+		}, nil
+	}
+	return story{}, flagline.Misused("-story: there is no story %q; there are preempt and lend", name)
+}
+
+// play plays a story.
+func (s *stage) play(ctx context.Context, of story) error {
 	s.say("livenode demo: real processes, real signals; every line is checked")
+	s.serve = of.serve
 	if err := s.open(ctx); err != nil {
 		return err
 	}
@@ -34,8 +58,8 @@ func (s *stage) play(ctx context.Context) error {
 	if n-small <= small {
 		small = n // else it would not be clear which end does the least harm
 	}
-	for _, scene := range []func(context.Context, int, int) error{s.fullMachine, s.preemption, s.crash, s.resumption} {
-		if err := scene(ctx, n-small, small); err != nil {
+	for _, scene := range of.scenes {
+		if err := scene(s, ctx, n-small, small); err != nil {
 			return err
 		}
 		if len(s.wrong) > 0 || ctx.Err() != nil {
@@ -54,7 +78,10 @@ func (s *stage) play(ctx context.Context) error {
 	return nil
 }
 
-// The jobs of the story.
+// The story of a preemption: a full machine; a job for which seconds matter; an orchestrator that
+// dies; and every job gets to its end.
+
+// The jobs of that story.
 const (
 	train = "train" // batch, most of the machine; nothing happens to it
 	tune  = "tune"  // batch, the rest; it is evicted, and comes back
@@ -107,11 +134,7 @@ func (s *stage) preemption(ctx context.Context, large, small int) error {
 	}
 	s.await(ctx, func(st *Status) bool { return state(st, tune) == stateCheckpointing },
 		"nothing is free: %s, the cheapest victim, is asked for a checkpoint by SIGUSR1", tune)
-	if text, err := s.why(ctx, chat); err == nil {
-		fmt.Fprintln(s.out)
-		s.say("livenode why %s", chat)
-		fmt.Fprintln(s.out, s.painter.paint(dim, strings.TrimRight(text, "\n")))
-	}
+	s.explain(ctx, chat)
 	s.show(ctx)
 	s.await(ctx, func(st *Status) bool { return state(st, chat) == berth.ReplicaRunning.String() }, "%s runs", chat)
 	after, err := s.status(ctx)
@@ -244,13 +267,26 @@ func (s *stage) resumedAt(name string) int {
 	return s.lastNumber(name, `(?m)^incarnation 2 begins at step (\d+) `)
 }
 
+// device is the GPU that a job sees in its latest life.
+func (s *stage) device(name string) string {
+	return s.last(name, `(?m)^incarnation \d+ begins at step \d+ on (.*)$`)
+}
+
 // lastNumber is the last number that a job has printed in such a line; -1: none.
 func (s *stage) lastNumber(name, line string) int {
+	n, err := strconv.Atoi(s.last(name, line))
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// last is what a job has printed in the last of such lines; empty: none.
+func (s *stage) last(name, line string) string {
 	text, _ := os.ReadFile(filepath.Join(s.folder, "jobs", name, "output.log"))
 	all := regexp.MustCompile(line).FindAllSubmatch(text, -1)
 	if len(all) == 0 {
-		return -1
+		return ""
 	}
-	n, _ := strconv.Atoi(string(all[len(all)-1][1]))
-	return n
+	return string(all[len(all)-1][1])
 }

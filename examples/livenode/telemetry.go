@@ -31,7 +31,7 @@ const (
 
 // observe begins to watch the GPUs.
 func (o *orchestrator) observe() {
-	m, err := o.machine.source.Monitor(nvmlsrc.MonitorConfig{Node: o.machine.name, GPUs: o.inventory.GPUs, Interval: o.machine.every})
+	m, err := o.machine.source.Monitor(nvmlsrc.MonitorConfig{Node: o.machine.name, GPUs: o.inventory.GPUs, Interval: o.machine.every, Processes: true})
 	if err != nil {
 		o.note("the GPUs are not watched: %v", err)
 		return
@@ -126,33 +126,6 @@ func (o *orchestrator) find(found []string) {
 	}
 	o.findings = found
 }
-
-// worthTelling is the least change of a job's activity that the core is told: each is a
-// line in the journal.
-const worthTelling = 50
-
-// tellActivity tells the core how busy the GPUs of each job are, on average.
-func (o *orchestrator) tellActivity() {
-	for _, l := range o.running() {
-		sum, n := 0, 0
-		for _, h := range o.health {
-			for _, a := range h.Activity {
-				if slices.Contains(l.devices, a.UUID) {
-					sum, n = sum+a.Milli, n+1
-				}
-			}
-		}
-		if n == 0 {
-			continue
-		}
-		if mean := sum / n; l.bind == 0 && abs(mean-l.active) >= worthTelling {
-			l.active = mean
-			o.must(berth.ActivityReported{Job: l.id(), Incarnation: l.incarnation, ActiveMilli: mean})
-		}
-	}
-}
-
-func abs(n int) int { return max(n, -n) }
 
 // reading is what was measured of a GPU last; nil: nothing was.
 func (o *orchestrator) reading(gpu int) *Reading {

@@ -2,6 +2,7 @@
 """A training program that livenode may preempt: the least that a PyTorch program has to do.
 
     livenode run -gpus 1 -checkpoint-signal USR1 -- python3 examples/livenode/train.py
+    livenode run -borrow -memory 40GiB -checkpoint-signal USR1 -- python3 examples/livenode/train.py
 
 On the signal it writes its checkpoint beside the former one, renames it, and creates the file
 that says so. When it starts it resumes from the checkpoint, if there is one. See
@@ -33,6 +34,9 @@ options = parser.parse_args()
 checkpoint = os.environ["BERTH_CHECKPOINT"]
 torch.manual_seed(1)
 device = "cuda"
+if "BERTH_MEMORY_MIB" in os.environ:  # the GPU is another job's too: nobody else keeps us to our part of it
+    total = torch.cuda.get_device_properties(device).total_memory
+    torch.cuda.set_per_process_memory_fraction(min(1.0, (int(os.environ["BERTH_MEMORY_MIB"]) << 20) / total))
 model = torch.nn.Sequential(
     torch.nn.Linear(options.size, options.size), torch.nn.GELU(), torch.nn.Linear(options.size, options.size)
 ).to(device)

@@ -35,7 +35,13 @@ func (o *orchestrator) why(name string) (string, error) {
 	if r.Beneficiary.Job != "" {
 		line("it is preempted for %s", r.Beneficiary.Job)
 	}
-	if r.BlastRadius != nil {
+	if loan := o.loan(e.Job, r); loan != "" {
+		line("it %s", loan)
+	}
+	if l := o.lives[e.Job]; l != nil && l.switched != 0 {
+		line("it had its GPUs to itself again %v after it was last found busy", l.switched)
+	}
+	if r.BlastRadius != nil && one.Lend == nil && one.Borrow == nil {
 		line("it shares its GPU: a fatal fault of one job stops all of them")
 	}
 	if r.Reason != nil {
@@ -86,6 +92,8 @@ func (o *orchestrator) hint(one *record, reason *berth.Reason) string {
 	capable := func(g nvmlsrc.GPU) bool { return g.MIG.Capable }
 	switch gpus := o.inventory.GPUs; {
 	case reason.Code == berth.ReasonTurn, reason.Code == berth.ReasonQuota:
+	case one.Borrow != nil:
+		return "a job lends its GPUs that was submitted with livenode run -lend"
 	case one.MIG != "" && !slices.ContainsFunc(gpus, capable):
 		return "the GPUs of this machine have no MIG"
 	case one.MIG != "" && !slices.ContainsFunc(gpus, divided):

@@ -26,6 +26,7 @@ func workload(_ context.Context, flags *flag.FlagSet, args []string, stdout io.W
 	write := flags.Duration("write", 0, "`time` to write a checkpoint")
 	deaf := flags.Bool("deaf", false, "ignore SIGTERM")
 	until := flags.String("until", "", "`file` that ends it well when it appears")
+	serves := flags.String("serves", "", "`file` without which it has nothing to do, as a service without requests")
 	leave := flags.Bool("leave", false, "end when a checkpoint is written, to be run again")
 	if _, err := parse(flags, args, 0, 0); err != nil {
 		return err
@@ -45,6 +46,15 @@ func workload(_ context.Context, flags *flag.FlagSet, args []string, stdout io.W
 	for tick := time.Tick(*each); step < *steps; {
 		select {
 		case <-tick:
+			if *serves != "" {
+				atWork, err := sayActivity(*serves)
+				if err != nil {
+					return err
+				}
+				if !atWork {
+					continue
+				}
+			}
 			step++
 			fmt.Fprintf(stdout, "step %d\n", step)
 			if _, err := os.Stat(*until); err == nil {
@@ -76,6 +86,15 @@ func listenForRequests() (<-chan os.Signal, error) {
 		signal.Notify(asked, syscall.Signal(s))
 	}
 	return asked, nil
+}
+
+// sayActivity reports whether a service has anything to do, and tells livenode.
+func sayActivity(serves string) (atWork bool, err error) {
+	milli := 0
+	if _, err := os.Stat(serves); err == nil {
+		atWork, milli = true, busyMilli
+	}
+	return atWork, os.WriteFile(os.Getenv(envActivity), []byte(strconv.Itoa(milli)+"\n"), 0o600)
 }
 
 // resume reads the step at which the last checkpoint was written.

@@ -1,4 +1,5 @@
-// The chart above the time slider: GPUs held as an area, jobs waiting as a line.
+// The chart above the time slider: GPUs held as an area, in it those at work and those lent, where
+// jobs tell that; and jobs waiting as a line.
 
 const W = 1000, H = 60;
 
@@ -12,6 +13,11 @@ export function draw(svg, series, marks = []) {
     const held = steps(s.log, s.x, (l) => (l.all ? l.held / l.all : 0));
     const waiting = steps(s.log, s.x, (l) => l.waiting / most * 0.95);
     if (s.area) parts.push(`<path class="held ${s.name || ''}" d="M0 ${H}${held}L${W} ${H}Z"/>`);
+    if (s.area && s.log.some((l) => l.told)) {
+      for (const [name, of] of [['lent', (l) => (l.active || 0) + (l.lent || 0)], ['active', (l) => l.active || 0]]) {
+        parts.push(`<path class="${name}" d="M0 ${H}${steps(s.log, s.x, (l) => (l.all ? of(l) / l.all : 0))}L${W} ${H}Z"/>`);
+      }
+    }
     else parts.push(`<path class="held line ${s.name || ''}" d="M0 ${H}${held}"/>`);
     parts.push(`<path class="wait ${s.name || ''}" d="M0 ${H}${waiting}"/>`);
   }

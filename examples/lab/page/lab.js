@@ -275,12 +275,26 @@ function show() {
   picture.draw(p, marked);
   if (!$('table').hidden) $('table').replaceChildren(table(p));
   const g = p.report.gpus, n = p.report.nodes;
-  $('summary').textContent = `${plural(n.all, 'node')}, ${g.heldMilli / 1000} of ${g.allMilli / 1000} GPUs held` + (g.outOfServiceMilli ? `, ${g.outOfServiceMilli / 1000} out of service` : '') + (p.tally.evicted ? `; ${p.tally.evicted} evicted` : '') + (p.tally.moved ? `, ${p.tally.moved} moved` : '');
+  $('summary').textContent = `${plural(n.all, 'node')}, ${g.heldMilli / 1000} of ${g.allMilli / 1000} GPUs held` + (g.borrowedMilli ? `, ${g.borrowedMilli / 1000} of them lent` : '') + (g.outOfServiceMilli ? `, ${g.outOfServiceMilli / 1000} out of service` : '') + (p.tally.evicted ? `; ${p.tally.evicted} evicted` : '') + (p.tally.moved ? `, ${p.tally.moved} moved` : '') + (p.tally.givenBack ? `; ${plural(p.tally.givenBack, 'loan')} given back` : '');
+  showUse(p);
   keepFocus($('jobs'), () => $('jobs').replaceChildren(...jobList(p, lab.selected?.kind === 'job' && lab.selected.job, (job) => select({ kind: 'job', job }))));
   $('undo').disabled = !lab.undo.length;
   caption();
   showLog();
   fillForms();
+}
+
+// showUse puts what is held beside what is in use, where jobs tell how busy they are.
+function showUse(p) {
+  const { allMilli: all, heldMilli: held, lendableMilli, borrowedMilli: lent = 0 } = p.report.gpus, { toldMilli, activeMilli: active = 0 } = p.report.activity || {};
+  const lends = lendableMilli || lent || p.jobs.some((j) => j.lend);
+  for (const e of document.querySelectorAll('.loans')) e.hidden = !lends;
+  for (const e of document.querySelectorAll('.use')) e.hidden = !lab.log.some((l) => l.told);
+  $('use').hidden = !toldMilli;
+  if (!toldMilli) return;
+  const row = (name, parts) => [el('span', {}, name), el('div', {}, ...parts.map(([cls, milli]) => el('i', { class: cls, style: { width: `${100 * milli / all}%` } }))),
+    el('b', {}, `${Math.round(parts.reduce((sum, [, milli]) => sum + 100 * milli / all, 0))} %`)];
+  $('use').replaceChildren(...row('held', [['held', held]]), ...row(lends ? 'at work, and lent' : 'at work', [['active', active], ['lent', lent]]));
 }
 
 // tick is how far an arrow key moves the slider.
@@ -404,7 +418,7 @@ async function detail(at_once) {
   try {
     if (s?.kind === 'job') shown = jobDetail(await core.ask({ do: 'explain', job: s.job }), p, act);
     const node = s && s.kind !== 'job' && p.nodes.find((n) => n.id === s.node);
-    if (node && s.kind === 'gpu' && s.gpu < node.gpus.length) shown = gpuDetail(node, s.gpu, await core.ask({ do: 'device', node: s.node, gpu: s.gpu }), act);
+    if (node && s.kind === 'gpu' && s.gpu < node.gpus.length) shown = gpuDetail(node, s.gpu, await core.ask({ do: 'device', node: s.node, gpu: s.gpu }), p, act);
     else if (node) shown = nodeDetail(node, node.gpus.length && (await core.ask({ do: 'device', node: s.node, gpu: 0 })).mended, act);
   } catch (error) {
     const ended = (p.ended || []).find((e) => e.job === s.job);

@@ -53,8 +53,11 @@ export function jobDetail(answer, picture, act) {
   const out = [el('h3', {}, el('i', { class: 'swatch', style: { '--job': hue(e.job) } }), e.job,
     el('small', {}, ` ${first ? states[first.state] : 'has no replicas'}`)),
   el('p', { class: 'quiet' }, `${job ? job.asks + ', ' : ''}queue ${e.queue}, ${e.class}`)];
-  if (waiting) why(waiting, answer, out, marked);
-  else if (first) out.push(placed(first));
+  const loan = loans(e, job, picture);
+  if (waiting) {
+    why(waiting, answer, out, marked);
+    if (loan.length) out.push(el('dl', {}, ...loan));
+  } else if (first) out.push(placed(first, loan));
   const buttons = [el('button', { type: 'button', click: () => act(`cancel ${e.job}`) }, 'Cancel the job')];
   const runs = e.replicas.find((r) => r.state === 'running');
   if (runs) {
@@ -94,7 +97,7 @@ function why(r, answer, out, marked) {
   }
 }
 
-function placed(r) {
+function placed(r, loan) {
   const nodes = [...new Set((r.members || []).map((m) => m.node))];
   return el('dl', {},
     ...fact('On', nodes.length > 12 ? `${nodes.slice(0, 12).join(' ')} and ${nodes.length - 12} more nodes` : nodes.join(' ')),
@@ -103,16 +106,35 @@ function placed(r) {
     ...(r.beneficiary ? fact('Is being evicted for', replica(r.beneficiary.job, r.beneficiary.replica)) : []),
     ...(r.departure ? fact('Has to leave', r.departure.to?.length ? `for ${r.departure.to.join(' ')}` : 'and has no other place yet') : []),
     ...(r.bandwidth?.allReduceMBps ? fact('All-reduce', `${r.bandwidth.allReduceMBps / 1000} GB/s of ${r.bandwidth.bestMBps / 1000}`) : []),
-    ...(r.incarnation > 1 ? fact('Lives', `${r.incarnation}: it was started ${r.incarnation} times`) : []));
+    ...(r.incarnation > 1 ? fact('Lives', `${r.incarnation}: it was started ${r.incarnation} times`) : []), ...loan);
+}
+
+// loans says what a job lends, to whom, and what it borrows.
+function loans(e, job, picture) {
+  const names = (refs) => [...new Set(refs.map((b) => replica(b.job, b.replica)))].join(', ');
+  const to = names(e.replicas.filter((r) => r.lentMilli).flatMap((r) => r.borrowers || []));
+  const back = names(e.replicas.filter((r) => !r.lentMilli).flatMap((r) => r.borrowers || []));
+  const lent = e.replicas.reduce((sum, r) => sum + (r.lentMilli || 0), 0);
+  const out = [];
+  if (job?.lend) {
+    out.push(...fact('Lends', lent ? `${gpus(lent)} that it leaves idle` : 'nothing now: it is at work, or was quiet too short a time'),
+      ...(to ? fact('Lends to', to) : []), ...(back ? fact('Is given back by', back) : []),
+      ...fact('Has them back', job.lend.within ? `within ${job.lend.within} of being busy` : 'as soon as it is busy'));
+  }
+  const cells = picture.nodes.flatMap((n) => n.gpus).map((g) => g.parts || []).filter((parts) => parts.some((p) => p.borrowed && p.job === e.job));
+  const by = e.replicas.map((r) => r.giveBackBy).find(Boolean);
+  if (cells.length) out.push(...fact('Borrows from', names(cells.flat().filter((p) => !p.borrowed)) || 'a job that is gone'));
+  if (by) out.push(...fact('Gives back', `by ${clock(by)}`));
+  return out;
 }
 
 // gpuDetail says what a GPU holds and what goes with it.
-export function gpuDetail(node, index, device, act) {
+export function gpuDetail(node, index, device, picture, act) {
   const b = device.blast || {}, g = node.gpus[index];
   const hit = (list) => list?.length ? list.map((a) => `${replica(a.job, a.replica)} ${a.down ? 'stops' : 'loses ' + plural(a.members, 'member')}`).join(', ') : 'nothing';
   const out = [el('h3', {}, `${node.id}, GPU ${index}`, el('small', {}, device.lost ? ' node lost' : g.failed ? ' failed' : g.mode ? ` ${g.mode}` : '')),
     el('p', { class: 'quiet' }, `${device.gpu.product}${device.gpu.memoryMiB ? `, ${device.gpu.memoryMiB / 1024} GiB` : ''}${node.pool ? `, pool ${node.pool}` : ''}`)];
-  const holders = (g.parts || []).map((p) => `${replica(p.job, p.replica)}${p.member}${p.instance ? ` in ${p.instance}` : p.milli ? `, ${p.milli}/1000` : ''}, ${p.phase}`);
+  const holders = (g.parts || []).map((p) => `${replica(p.job, p.replica)}${p.member}${p.instance ? ` in ${p.instance}` : p.milli ? `, ${p.milli}/1000` : ''}, ${p.phase}${p.idle ? ' and idle' : ''}${p.borrowed ? ', on loan' : ''}${p.givesBack ? ', to be given back' : ''}`);
   if (!device.lost) {
     out.push(el('dl', {}, ...fact('Held by', holders.join('; ') || 'nobody'), ...fact('If this GPU fails', sentence(hit(b.device))),
       ...(b.processes?.length > 1 ? fact('If a process crashes', ...b.processes.map((p) => el('div', {}, `${replica(p.job, p.replica)}: ${hit(p.affected)}`))) : [])));
@@ -120,6 +142,10 @@ export function gpuDetail(node, index, device, act) {
   const buttons = [];
   if (device.mended) buttons.push(el('button', { type: 'button', click: () => act(device.mended) }, device.lost ? `Bring ${node.id} back` : 'Repair this GPU'));
   if (!device.lost && !g.failed) buttons.push(el('button', { type: 'button', class: 'danger', click: () => act(`fail-gpu ${node.id} ${index} because of the lab`) }, 'Fail this GPU'));
+  for (const p of device.lost ? [] : (g.parts || []).filter((p) => picture.jobs.find((j) => j.id === p.job)?.lend)) {
+    const name = replica(p.job, p.replica);
+    buttons.push(el('button', { type: 'button', click: () => act(`activity ${name} ${p.idle ? 800 : 10}`) }, p.idle ? `Have ${name} be busy` : `Have ${name} be idle`));
+  }
   out.push(el('p', { class: 'row' }, ...buttons, ...(device.lost ? [] : nodeButtons(node, act))));
   return { nodes: out, marked: { chosen: { node: node.id, gpu: index }, jobs: holders.length ? (g.parts || []).map((p) => replica(p.job, p.replica)) : [], victims: (b.device || []).map((a) => replica(a.job, a.replica)) } };
 }

@@ -10,7 +10,7 @@ export function describe(node, i) {
   if (g.mode) words.push(g.mode);
   for (const p of g.parts || []) {
     const part = p.instance ? ` ${p.instance}` : p.milli ? ` ${p.milli}/1000` : '';
-    words.push(`${replica(p.job, p.replica)}${p.member}${part} ${p.phase}`);
+    words.push(`${replica(p.job, p.replica)}${p.member}${part} ${p.phase}${p.idle ? ' and idle' : ''}${p.borrowed ? ' on loan' : ''}${p.givesBack ? ', to be given back' : ''}`);
   }
   if (!g.parts && !g.failed) words.push('free');
   return words.join(', ');
@@ -128,16 +128,18 @@ export class Picture {
   }
 
   cell(n, g, i) {
-    const parts = g.parts || [];
+    // A borrower is a layer of its own, above the one that holds the GPU.
+    const over = (g.parts || []).find((p) => p.borrowed), parts = (g.parts || []).filter((p) => p !== over);
     const whole = parts.length === 1 && !parts[0].milli && !parts[0].instance ? parts[0] : null;
     const c = el('button', {
-      type: 'button', tabindex: '-1', class: ['gpu', g.failed && 'failed', whole && whole.phase, !parts.length && 'free', g.mode].filter(Boolean).join(' '),
+      type: 'button', tabindex: '-1', class: ['gpu', g.failed && 'failed', whole && whole.phase, whole?.idle && 'idle', over && 'lent', !parts.length && 'free', g.mode].filter(Boolean).join(' '),
       'data-node': n.id, 'data-gpu': i, 'aria-label': describe(n, i), title: describe(n, i),
     });
     if (whole) c.style.setProperty('--job', hue(whole.job));
     if (whole) c.dataset.jobs = replica(whole.job, whole.replica);
     else if (parts.length) c.dataset.jobs = parts.map((p) => replica(p.job, p.replica)).join(' ');
     if (!whole) c.append(...this.parts(g, parts));
+    if (over) c.append(el('i', { class: `part over ${over.phase} ${over.givesBack ? 'gives-back' : ''}`, style: { '--job': hue(over.job) }, 'data-jobs': replica(over.job, over.replica) }));
     return c;
   }
 

@@ -110,7 +110,8 @@ export class Versus {
       ['Moved', (s) => s.picture.tally.moved, 0],
       ['Stopped by hardware', (s) => s.picture.tally.interrupted, -1],
       ['GPU time held', (s) => 100 * s.picture.tally.heldMS / Math.max(1, s.picture.tally.allMS), 1, (v) => v.toFixed(1) + ' %'],
-    ];
+      ['Of that, lent while idle', (s) => 100 * s.picture.tally.lentMS / Math.max(1, s.picture.tally.allMS), 1, (v) => v.toFixed(1) + ' %'],
+    ].filter(([title], i, all) => i < all.length - 1 || this.sides.some((s) => s.picture.tally.lentMS));
     return el('table', { class: 'outcome' }, el('thead', {}, el('tr', {}, ...['', 'A', 'B'].map((h) => el('th', { scope: 'col' }, h)))),
       el('tbody', {}, ...rows.map(([title, value, better, print = String]) => {
         const [a, b] = this.sides.map(value);

@@ -122,6 +122,7 @@ func (v *visitor) all() error {
 		{"quota and policy change live", v.changes},
 		{"moves are ordered, and seen", v.moves},
 		{"parts of GPUs are drawn", v.parts},
+		{"idle GPUs are lent, and given back", v.loans},
 		{"a story of the tests steps through", v.stories},
 		{"two policies stand side by side", v.compares},
 		{"a link holds the whole scenario", v.shares},

@@ -101,6 +101,27 @@ func (v *visitor) parts() error {
 		"press('#picture .gpu.mps')", "?text('#detail').includes('If a process crashes')")
 }
 
+func (v *visitor) loans() error {
+	return v.steps(
+		"story('7-idle-gpus-are-lent')", "?document.querySelectorAll('#picture .node').length === 4",
+		"set('#slider', 1500000)", "?held() === 32 && document.querySelectorAll('#picture .gpu.lent').length === 0", "?text('#jobs').includes('Waiting (14)')",
+		// Evening: ten GPUs are lent, and drawn so; more is at work than before.
+		"window.use = () => [...document.querySelectorAll('#use b')].map((b) => parseInt(b.innerText))", "window.day = use()",
+		"set('#slider', 3600000)", "?document.querySelectorAll('#picture .gpu.idle.lent .part.over').length === 10", "?text('#summary').includes('10 of them lent')",
+		"?use()[0] === 100 && use()[1] > day[1]", "?!q('.loans').hidden && q('#chart .lent')",
+		"press('[data-job=chat]')", "?/Lends\\s*10 GPUs/.test(text('#detail')) && text('#detail').includes('sweep01')",
+		"press('[data-job=sweep01]')", "?/Borrows from\\s*chat/.test(text('#detail')) && document.querySelectorAll('#picture .part.over.ring').length === 1",
+		// A holder that is busy gets its GPU back by way of a checkpoint, as the log tells.
+		"window.cell = document.querySelector('#picture .gpu.lent').dataset; press('#picture .gpu.lent')", "?says('Have chat')", "says('Have chat').click()",
+		"?text('#detail').includes('to be given back') && document.querySelectorAll('#picture .gives-back').length === 1", "?/requestCheckpoint .*given-back/.test(text('#log'))",
+		"set('#slider', 3660000)", "?/release .*given-back/.test(text('#log')) && document.querySelectorAll('#picture .gpu.lent').length === 9",
+		// Side by side with a policy that lends nothing.
+		"press('#compare')", "set('#versus-form [name=a]', ''); set('#versus-form [name=b]', 'quiet=off'); press('#versus-form button')", "?q('.outcome')",
+		"window.cells = (t) => [...document.querySelectorAll('.outcome tr')].find((r) => r.innerText.startsWith(t)).innerText.split('\\t').slice(1)",
+		"?parseFloat(cells('Of that, lent')[0]) > 30 && parseFloat(cells('Of that, lent')[1]) === 0 && +cells('Finished')[0] > +cells('Finished')[1]",
+		"press('#versus form[method=dialog] button')")
+}
+
 func (v *visitor) stories() error {
 	return v.steps(
 		// A topology file becomes a fleet.
@@ -208,6 +229,10 @@ func (v *visitor) looks() error {
 		{"teams-400-dark", nil, 400, 900, "dark"},
 		{"teams-400-light", nil, 400, 900, "light"},
 		{"parts-1400-light", []string{"story('4-parts-of-gpus')", "?document.querySelectorAll('#picture .node').length === 4", "set('#slider', 600000)", "?document.querySelectorAll('#picture .part.running').length >= 12", "press('#picture .gpu.mps')", "?text('#detail').includes('If a process crashes')"}, 1400, 1000, "light"},
+		{"loans-1400-light", []string{"story('7-idle-gpus-are-lent')", "?document.querySelectorAll('#picture .node').length === 4", "set('#slider', 4200000)", "?document.querySelectorAll('#picture .gives-back').length === 3", "press('[data-job=chat]')", "?text('#detail').includes('Is given back by') && text('#detail').includes('within 2m')"}, 1400, 1000, "light"},
+		{"loans-1400-dark", nil, 1400, 1000, "dark"},
+		{"loans-400-light", nil, 400, 900, "light"},
+		{"loan-1400-light", []string{"set('#slider', 14400000)", "?document.querySelectorAll('#picture .gpu.lent').length > 10", "press('#picture .gpu.lent')", "?text('#detail').includes('on loan')"}, 1400, 1000, "light"},
 		{"cards-1400-light", []string{"story('1-two-teams')", "?document.querySelectorAll('#picture .node').length === 16", "set('#slider', 3660000)", "?at() === '1h01m'", "q('#quota-card').open = q('#policy-card').open = true", "press('#caption')", "scrollTo(0, 700)"}, 1400, 1300, "light"},
 		{"editor-1400-dark", []string{"q('#quota-card').open = q('#policy-card').open = false; scrollTo(0, 0)", "press('#script')"}, 1400, 1000, "dark"},
 		{"stories-1400-light", []string{"press('#editor form button')", "press('#open')"}, 1400, 1000, "light"},

@@ -26,16 +26,19 @@ type Tally struct {
 	// Evicted and Moved count the replicas that were stopped for others, or to go elsewhere.
 	Evicted int `json:"evicted"`
 	Moved   int `json:"moved"`
-	// Interrupted counts those that hardware stopped.
+	// Interrupted counts those that hardware stopped, and GivenBack those that had borrowed.
 	Interrupted int `json:"interrupted"`
+	GivenBack   int `json:"givenBack"`
 	// Placed counts jobs that were given a place once; WaitedMS is how long they waited for it
 	// together, LongestMS the longest.
 	Placed    int   `json:"placed"`
 	WaitedMS  int64 `json:"waitedMS"`
 	LongestMS int64 `json:"longestMS"`
-	// HeldMS is the GPU time that was held, in GPU-milliseconds, and AllMS that of all GPUs.
+	// HeldMS is the GPU time that was held, in GPU-milliseconds, and AllMS that of all GPUs. LentMS
+	// is the part of HeldMS in which others ran over what was held and idle.
 	HeldMS int64 `json:"heldMS"`
 	AllMS  int64 `json:"allMS"`
+	LentMS int64 `json:"lentMS"`
 }
 
 // Ended is a job that is over.
@@ -53,6 +56,11 @@ type Sample struct {
 	All     int64 `json:"all"`
 	Held    int64 `json:"held"`
 	Waiting int   `json:"waiting"`
+	// Told is the part of Held of which jobs told how busy they are, Active what they told, and
+	// Lent what borrowers have.
+	Told   int64 `json:"told,omitempty"`
+	Active int64 `json:"active,omitempty"`
+	Lent   int64 `json:"lent,omitempty"`
 }
 
 func (a *annals) clone() annals {
@@ -131,6 +139,8 @@ func (a *annals) released(r *berth.Release) {
 		a.tally.Moved++
 	case r.Cause.Code == berth.CauseHardwareLost:
 		a.tally.Interrupted++
+	case r.Cause.Code == berth.CauseGivenBack:
+		a.tally.GivenBack++
 	}
 }
 
@@ -140,8 +150,10 @@ func (a *annals) sample(s *script.Session, before Sample, since berth.Time) Samp
 	span := int64(s.Now().Sub(since))
 	a.tally.HeldMS += before.Held * span / 1000
 	a.tally.AllMS += before.All * span / 1000
+	a.tally.LentMS += before.Lent * span / 1000
 	return Sample{
 		All: r.GPUs.AllMilli, Held: r.GPUs.HeldMilli,
+		Told: r.Activity.ToldMilli, Active: r.Activity.ActiveMilli, Lent: r.GPUs.BorrowedMilli,
 		Waiting: r.Waiting.Ready + r.Waiting.Capacity + r.Waiting.Quota + r.Waiting.Backoff,
 	}
 }

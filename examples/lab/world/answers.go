@@ -109,6 +109,8 @@ func claim(c *berth.Claim) string {
 		return c.MIG
 	case c.MinInstance != nil:
 		return "an instance"
+	case c.Borrow != nil:
+		return "1 lent GPU"
 	case c.Share != nil:
 		return fmt.Sprintf("%d/1000 GPU (%s)", c.Share.GPUMilli, c.Share.Mode)
 	}

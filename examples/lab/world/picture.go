@@ -62,6 +62,11 @@ type Part struct {
 	Instance string `json:"instance,omitempty"`
 	// Phase is starting, running or stopping.
 	Phase string `json:"phase"`
+	// Idle: the holder lends the GPU, and leaves it idle. Borrowed: it is a part of a borrower,
+	// which stands over the holder; GivesBack: and has to go.
+	Idle      bool `json:"idle,omitempty"`
+	Borrowed  bool `json:"borrowed,omitempty"`
+	GivesBack bool `json:"givesBack,omitempty"`
 }
 
 // A Job is a line of a list: what runs, and what waits.
@@ -74,6 +79,8 @@ type Job struct {
 	Replicas []Replica     `json:"replicas"`
 	// Milli is what it asks for, in thousandths of a GPU, where that is known before it is placed.
 	Milli int64 `json:"milli"`
+	// Lend is on what terms it lends its GPUs; nil: it does not.
+	Lend *berth.Lend `json:"lend,omitempty"`
 }
 
 // A Replica is one gang of a job.
@@ -94,16 +101,17 @@ func (w *World) Picture() Picture {
 		Nodes: []Node{}, Jobs: []Job{}, Ended: w.annals.ended, Tally: w.annals.tally,
 		Queues: slices.Collect(c.Queues()),
 	}
-	phases := phases{}
+	phases, loans := phases{}, loans{}
 	for job := range c.Jobs() {
 		p.Jobs = append(p.Jobs, w.job(&job))
 		phases.add(&job)
+		loans.add(c, &job.Job)
 	}
 	for node := range c.Nodes() {
-		p.Nodes = append(p.Nodes, drawn(&node, phases))
+		p.Nodes = append(p.Nodes, drawn(&node, phases, loans))
 	}
 	for i := range w.annals.lost {
-		node := drawn(&berth.NodeStatus{Node: w.annals.lost[i]}, nil)
+		node := drawn(&berth.NodeStatus{Node: w.annals.lost[i]}, nil, nil)
 		node.Marks = []string{"lost"}
 		p.Nodes = append(p.Nodes, node)
 	}
@@ -133,9 +141,32 @@ func (p phases) add(job *berth.JobStatus) {
 	}
 }
 
+// loans has the replicas that lend what they leave idle, and the borrowers that have to go.
+type loans map[berth.ReplicaRef]loan
+
+type loan struct{ idle, givesBack bool }
+
+func (l loans) add(c *core.Core, j *berth.Job) {
+	if j.Lend == nil && !borrows(j) {
+		return
+	}
+	e, err := c.Explain(j.ID)
+	if err != nil {
+		return // it is gone
+	}
+	for i := range e.Replicas {
+		r := &e.Replicas[i]
+		l[berth.ReplicaRef{Job: j.ID, Replica: r.Replica}] = loan{r.LentMilli > 0, r.GiveBackBy != 0}
+	}
+}
+
+func borrows(j *berth.Job) bool {
+	return slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Borrow != nil })
+}
+
 func (w *World) job(s *berth.JobStatus) Job {
 	j := &s.Job
-	drawn := Job{ID: j.ID, Queue: j.Queue, Class: j.Class, Priority: j.Priority, Asks: asks(j), Replicas: []Replica{}}
+	drawn := Job{ID: j.ID, Queue: j.Queue, Class: j.Class, Priority: j.Priority, Asks: asks(j), Replicas: []Replica{}, Lend: j.Lend}
 	for i := range j.Groups {
 		g := &j.Groups[i]
 		each := int64(g.Claim.GPUs) * 1000
@@ -167,7 +198,7 @@ func (e *executor) end(id berth.JobID, life berth.Incarnation) *task {
 	return nil
 }
 
-func drawn(s *berth.NodeStatus, phases phases) Node {
+func drawn(s *berth.NodeStatus, phases phases, loans loans) Node {
 	n := Node{ID: s.Node.ID, Pool: s.Node.Pool, Domains: s.Node.Domains, Reason: s.Reason, GPUs: make([]GPU, len(s.Node.GPUs))}
 	for _, mark := range []struct {
 		word string
@@ -193,6 +224,8 @@ func drawn(s *berth.NodeStatus, phases phases) Node {
 		if phase := phases[member{m.Job, m.Replica, m.Ref()}]; phase != "" {
 			part.Phase = phase
 		}
+		loan := loans[berth.ReplicaRef{Job: m.Job, Replica: m.Replica}]
+		part.Idle, part.Borrowed, part.GivesBack = loan.idle && m.GPUs != 0, m.Borrowed, loan.givesBack && m.Borrowed
 		if m.Instance != (mig.Placement{}) {
 			part.Instance = m.Instance.String()
 		}

@@ -113,5 +113,5 @@ var compared = map[string]bool{
 	"run": true, "node": true, "update": true, "cordon": true, "uncordon": true, "lose": true,
 	"drain": true, "fail-gpu": true, "repair-gpu": true, "xid": true, "table": true,
 	"queue": true, "remove-queue": true, "reserve": true, "unreserve": true,
-	"job": true, "service": true, "scale": true, "cancel": true, "json": true,
+	"job": true, "service": true, "scale": true, "cancel": true, "activity": true, "json": true,
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -159,6 +160,52 @@ func TestJournalReplays(t *testing.T) {
 }
 
 // Two policies meet the same events, also those of a scenario that reports its orders by number.
+// What is lent is drawn in two layers, and counted: a service falls idle, a job runs over it, and
+// goes when it is busy again, also where another policy drives the same events.
+func TestLoans(t *testing.T) {
+	const text = `node n1 gpus=2 gpu-memory=80GiB
+queue q
+service web queue=q gpus=1 lend=8GiB lend-within=2m
+job plain queue=q gpus=1
+job night queue=q borrow=40GiB runtime=2h checkpoint=30s
+run 2m
+activity web 20
+run 58m
+activity web 900
+run 10s
+`
+	w, err := New(text)
+	require.NoError(t, err)
+	parts := func(at berth.Duration) []Part {
+		t.Helper()
+		for !w.Done() {
+			if next, _ := w.NextAt(); next > berth.Time(at) {
+				break
+			}
+			require.NoError(t, w.Step())
+		}
+		require.Empty(t, w.last().Failed)
+		return w.Picture().Nodes[0].GPUs[0].Parts
+	}
+	web := Part{Job: "web", Member: "[0]", Phase: "running"}
+	require.Equal(t, []Part{web}, parts(2*berth.Minute+10*berth.Second), "not quiet for long enough")
+	web.Idle = true
+	require.Equal(t, []Part{web}, slices.DeleteFunc(parts(30*berth.Minute), func(p Part) bool { return p.Job == "night" }))
+	night := Part{Job: "night", Member: "[0]", Phase: "running", Borrowed: true}
+	require.ElementsMatch(t, []Part{web, night}, parts(30*berth.Minute))
+	require.Equal(t, Sample{All: 2000, Held: 2000, Told: 1000, Active: 20, Lent: 1000}, w.last().Sample)
+	web.Idle, night.GivesBack = false, true
+	require.ElementsMatch(t, []Part{web, night}, parts(berth.Hour+berth.Minute))
+	driven, err := Driven(text, "quiet-for=10m", 90*berth.Minute)
+	require.NoError(t, err)
+	w, err = New(driven)
+	require.NoError(t, err)
+	require.Equal(t, []Part{web}, parts(90*berth.Minute))
+	tally := w.Picture().Tally
+	require.Equal(t, 1, tally.GivenBack)
+	require.InDelta(t, 48*int64(berth.Minute), tally.LentMS, float64(berth.Minute))
+}
+
 func TestDrivenTwice(t *testing.T) {
 	const text = `config defragmentation=off
 node n1..n2
