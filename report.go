@@ -67,10 +67,12 @@ type ReservationReport struct {
 	// not.
 	Until Time     `json:"until"`
 	Every Duration `json:"every,omitempty"`
+	// Clear: the nodes are cleared for it (Reservation.Clear).
+	Clear bool `json:"clear,omitempty"`
 	// Nodes in order of name.
 	Nodes []NodeID `json:"nodes"`
 	// Conflicts are the jobs that may not be there at From and are, or are expected to
-	// be.
+	// be. If the nodes are cleared, these are the jobs that have to leave and are still there.
 	Conflicts []JobID `json:"conflicts,omitempty"`
 }
 
@@ -347,7 +349,8 @@ type DrainReport struct {
 	Replicas    []ReplicaRef `json:"replicas,omitempty"`
 }
 
-// A Departure is of a replica that has to leave its place, or has left it, for another.
+// A Departure is of a replica that has to leave its place, or has left it, for another; or that
+// will have to, as a reservation is to clear its nodes while it is expected to be there.
 type Departure struct {
 	// Cause why it has to go; of one that has left, that of the Bind to come.
 	Cause Cause `json:"cause"`

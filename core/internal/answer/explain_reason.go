@@ -159,7 +159,7 @@ func (an *Answers) reservedReason(e *record.Entry) berth.Reason {
 		if !an.backlog.Admits(res, e.Rep, end) {
 			reason.Text += life.Separator(reason.Text) + an.describeReservation(res)
 			if !res.IsNodeSet() {
-				first = min(first, res.From)
+				first = min(first, an.state.ClosedFrom(res))
 			}
 		}
 	}
