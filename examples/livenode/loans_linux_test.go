@@ -161,7 +161,7 @@ func TestALoanByProcessesAlone(t *testing.T) {
 	b.becomes("night", "pending")
 }
 
-// TestALenderThatEnds: the borrower goes, and until then it says by when, if not to whom.
+// TestALenderThatEnds: the borrower goes, and until then it says by when.
 func TestALenderThatEnds(t *testing.T) {
 	b := start(t)
 	until := filepath.Join(t.TempDir(), "until")

@@ -115,8 +115,8 @@ func TestAJobCountsFromItsBeginTime(t *testing.T) {
 	require.Equal(t, m.State.Now, rep.PendingSince)
 }
 
-// A lane is looked at once when other caps count, however many jobs are in it: else each gate that opens
-// would have all of them looked at.
+// A lane is looked at once when other caps count, however many jobs are in it: else each gate that
+// opens would have all of them looked at.
 func TestARaisedCapOpensManyGatesAtOnce(t *testing.T) {
 	m := machine(t)
 	m.State.Config.Policy.Caps = []berth.QueueCaps{{Queue: "a", MaxJobs: 1}}

@@ -43,8 +43,8 @@ type Life struct {
 	Stretching int
 	// Gated counts the jobs at gates.
 	Gated int
-	// Since gates were last settled, slots of freed have come free, the lanes of made were made, and
-	// ready are jobs that need no slots and have nothing left to wait for.
+	// Since gates were last settled, slots of freed have come free, and the lanes of made were made.
+	// Ready are jobs that need no slots and have nothing left to wait for.
 	freed []*record.Slots
 	made  []*record.Lane
 	ready []*record.Job
