@@ -26,7 +26,8 @@
 //   - Drop a job that fails again and again: [core.Example_maxRequeues].
 //   - Preempt batch work for a service: [core.Example_preempt]. Drain a node: [core.Example_drain].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
-//   - Reserve GPUs in advance: [core.Example_reserve].
+//   - Reserve GPUs in advance: [core.Example_reserve]. Have nodes empty for maintenance at a given
+//     time: [core.Example_clear].
 //   - Run background jobs over GPUs that are held and idle: [core.Example_lend]. Find the jobs that
 //     leave theirs idle, warn them and end them: [core.Example_idle].
 //   - Begin jobs later, or one after the other: [core.Example_dependencies]. Run a few of many at a
@@ -352,6 +353,16 @@
 // run into it by Job.ExpectedRuntime or, where the job does not say, Policy.AssumedRuntime. Running
 // jobs are not stopped: [Scheduler.Report] names the conflicts.
 //
+// With Reservation.Clear they leave in time, and the nodes are empty when it begins. That goes as
+// in a drain whose deadline is Policy.ReleaseTimeout before the beginning. It starts when just the
+// time for a checkpoint is left: a gang with a place elsewhere, which is kept for it then, moves
+// there, and one without is asked for a checkpoint, stopped and waits. Jobs of the reservation's
+// queue stay; all others leave, services and jobs that are never preempted among them. Explain and
+// Core.Job tell a gang by when it has to leave, from the event on ([Departure]); the conflicts in
+// Report are the jobs that are still there. A reservation that comes back clears its nodes each
+// time. One that is removed or changed withdraws what it need not ask any more. To have jobs move
+// sooner, drain the nodes.
+//
 // Everywhere else the expected run time is learned: from the jobs of the same Job.Program that
 // finished, or else from those of as many GPUs, or from all (see Policy.RuntimeSamples). A job
 // that is submitted before four have finished is expected to run for as long as it says. A
@@ -598,6 +609,7 @@
 //   - GPU hold: a GPU that takes no new members until it is empty ([Geometry]).
 //   - geometry, repartition: how GPUs may divide, and the order that divides one ([Repartition]).
 //   - cordon, drain: to keep new members off a node, and to empty it ([NodeDraining]).
+//   - clear: to have the nodes of a reservation empty when it begins ([Reservation]).
 //   - defragmentation, move: joining free pieces, and one step of it ([Defragmentation]).
 //   - gate: what a job waits for before it has its place in the order of service ([Dependency]).
 //   - array: jobs of which so many run at once ([Array]).
@@ -613,10 +625,11 @@
 //
 // # What this version does not do
 //
-// No running job is stopped for a reservation that was made in advance or for a Repartition. A
-// borrower of a GPU is not stopped for what it has of the host, and has no surplus. A gang
-// moves whole: all of it stops and starts again if one member has to go elsewhere. A node has GPUs
-// of one product. A requirement that is not kept is refused with [ErrUnsupported], never ignored.
+// No running job is stopped for a Repartition. A borrower of a GPU is not stopped for what it has
+// of the host, and has no surplus. A gang moves whole: all of it stops and starts again if one
+// member has to go elsewhere. A forecast counts on a node that is to be cleared for a reservation
+// only once that has begun. A node has GPUs of one product. A requirement that is not kept is
+// refused with [ErrUnsupported], never ignored.
 //
 // [core.Example]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package
 // [core.ExampleRestore]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Restore
@@ -631,6 +644,7 @@
 // [core.Example_lend]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Lend
 // [core.Example_idle]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Idle
 // [core.Example_reserve]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Reserve
+// [core.Example_clear]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Clear
 // [core.Example_runTimes]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-RunTimes
 // [core.ExampleCore_Explain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.Explain
 // [core.ExampleCore_StartPlan]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.StartPlan

@@ -187,8 +187,8 @@ func (MIGTableSet) event() {}
 
 // ReservationSet sets nodes aside for a time, or changes the reservation of that ID: a
 // maintenance window on a rack, or 64 GPUs for a team from ten to twelve. From now on a job is
-// placed there only if it is expected to end before. No job is stopped for it: Report names
-// the jobs that run into it already.
+// placed there only if it is expected to end before. No job is stopped for it, unless it clears its
+// nodes (Reservation.Clear): Report names the jobs that run into it already.
 type ReservationSet struct {
 	Reservation Reservation `json:"reservation"`
 }

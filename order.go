@@ -119,7 +119,8 @@ const (
 	CauseReclaimed CauseCode = "reclaimed"
 	// CausePreempted: a job of a higher class or priority in its queue takes its place.
 	CausePreempted CauseCode = "preempted"
-	// CauseDrained: the node has to be empty.
+	// CauseDrained: the node has to be empty, as it is drained, or cleared for a reservation, which
+	// is named then.
 	CauseDrained CauseCode = "drained"
 	// CauseMoved: it goes elsewhere, so that another gang finds in one piece what is free.
 	CauseMoved CauseCode = "moved"

@@ -1,6 +1,7 @@
 package berth
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -91,10 +92,29 @@ func (r FleetReport) String() string {
 	for i := range r.Queues {
 		fmt.Fprintf(&b, "\n  queue %s: %v", r.Queues[i].Queue, r.Queues[i])
 	}
+	for i := range r.Caps {
+		fmt.Fprintf(&b, "\n  cap %v", r.Caps[i])
+	}
 	for _, d := range r.Draining {
 		fmt.Fprintf(&b, "\n  node %s drains: %d members left", d.Node, d.MembersLeft)
 	}
 	return b.String()
+}
+
+// String says how far the cap is used up, as in "research, user ada: 2 of 2 jobs; 5 wait".
+func (c CapReport) String() string {
+	text := string(c.Queue)
+	if c.PerUser {
+		text += ", user " + cmp.Or(c.User, "unnamed")
+	}
+	text += ":"
+	if c.MaxJobs > 0 {
+		text += fmt.Sprintf(" %d of %d jobs", c.Jobs, c.MaxJobs)
+	}
+	if c.MaxGPUMilli > 0 {
+		text += fmt.Sprintf(" %s of %s GPUs", decimal.Milli(c.GPUMilli), decimal.Milli(c.MaxGPUMilli))
+	}
+	return text + fmt.Sprintf("; %d wait", c.Waiting)
 }
 
 // String is the numbers of GPUs, as in "16, of which 8 held, 8 free".

@@ -31,6 +31,9 @@ type FleetReport struct {
 	Pools    []PoolCount   `json:"pools,omitempty"`
 	// Idle has the replicas that leave idle what they hold, by job and number: see [IdlePolicy].
 	Idle []IdleReport `json:"idle,omitempty"`
+	// Caps has the caps of the policy at which a job waits, by queue, the caps of all users before
+	// those of each, by name: see [QueueCaps].
+	Caps []CapReport `json:"caps,omitempty"`
 	// NodesByFreeGPUs[k] counts the schedulable nodes with exactly k whole free GPUs.
 	NodesByFreeGPUs []int `json:"nodesByFreeGPUs,omitempty"`
 	// Reservations in force: those made in advance by ID, then those of gangs in
@@ -67,10 +70,12 @@ type ReservationReport struct {
 	// not.
 	Until Time     `json:"until"`
 	Every Duration `json:"every,omitempty"`
+	// Clear: the nodes are cleared for it (Reservation.Clear).
+	Clear bool `json:"clear,omitempty"`
 	// Nodes in order of name.
 	Nodes []NodeID `json:"nodes"`
 	// Conflicts are the jobs that may not be there at From and are, or are expected to
-	// be.
+	// be. If the nodes are cleared, these are the jobs that have to leave and are still there.
 	Conflicts []JobID `json:"conflicts,omitempty"`
 }
 
@@ -150,6 +155,24 @@ type IdleReport struct {
 	// GPUMilli is what it holds, in thousandths of a GPU.
 	GPUMilli int64 `json:"gpuMilli"`
 	Idleness
+}
+
+// A CapReport says how far a cap is used up.
+type CapReport struct {
+	Queue QueueID `json:"queue"`
+	// PerUser: it is the cap of the user named User; the jobs that name none are those of one. Else
+	// it is the cap of the jobs of all.
+	PerUser bool   `json:"perUser,omitempty"`
+	User    string `json:"user,omitempty"`
+	// Jobs of MaxJobs are past their gates, and claim GPUMilli of MaxGPUMilli, in thousandths of a
+	// GPU; 0 at most: any number or amount.
+	Jobs        int   `json:"jobs"`
+	MaxJobs     int   `json:"maxJobs,omitempty"`
+	GPUMilli    int64 `json:"gpuMilli"`
+	MaxGPUMilli int64 `json:"maxGPUMilli,omitempty"`
+	// Waiting counts the jobs that the cap holds for and that wait at their gates for slots alone,
+	// of this cap or of another.
+	Waiting int `json:"waiting"`
 }
 
 // An Idleness says since when a replica leaves idle what it holds, and what comes of that.
@@ -347,7 +370,8 @@ type DrainReport struct {
 	Replicas    []ReplicaRef `json:"replicas,omitempty"`
 }
 
-// A Departure is of a replica that has to leave its place, or has left it, for another.
+// A Departure is of a replica that has to leave its place, or has left it, for another; or that
+// will have to, as a reservation is to clear its nodes while it is expected to be there.
 type Departure struct {
 	// Cause why it has to go; of one that has left, that of the Bind to come.
 	Cause Cause `json:"cause"`

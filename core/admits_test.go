@@ -69,7 +69,7 @@ func TestEachKindAdmitsWhatTheTableSays(t *testing.T) {
 				res.Rep, res.Plan = v.of, &record.Plan{Charges: []quota.Charge{{GPUMilli: 64_000}}} // nobody asks for more
 			}
 			if res.IsAdvance() {
-				res.Queue = team
+				res.Queue, res.Advance = team, &berth.Reservation{From: start}
 			}
 			if c.backlog.Admits(res, v.rep, v.end) {
 				list = append(list, v.name)

@@ -79,9 +79,9 @@ func (c *Core) apply(e berth.Event) *berth.Error {
 	case berth.MIGTableSet:
 		return c.gpus.MIGTableSet(e)
 	case berth.ReservationSet:
-		return c.backlog.ReservationSet(e)
+		return c.reservationSet(e)
 	case berth.ReservationRemoved:
-		return c.backlog.ReservationRemoved(e)
+		return c.reservationRemoved(e)
 	case berth.QueueSet:
 		return c.queueSet(e)
 	case berth.QueueRemoved:
@@ -140,6 +140,9 @@ func (c *Core) policyChanged(e berth.PolicyChanged) *berth.Error {
 		c.upkeep.SetSpares(policy.HotSpares)
 	}
 	c.backlog.CallOff()
+	for _, res := range slices.Clone(c.backlog.Reservations) {
+		c.life.DrainsAnew(res) // there may be less time
+	}
 	c.books.NoteAllOverLimit()
 	c.agenda.Stir(c.state.Now)
 	return nil

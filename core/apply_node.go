@@ -206,14 +206,7 @@ func (c *Core) drainNode(n *record.Node, drains bool, by berth.Time) {
 	if n.DrainBy = by; changes {
 		c.agenda.Relook(c.state.Now)
 	}
-	for _, at := range slices.Clone(n.Members) {
-		c.state.NoteLending(at.Rep)
-		if drains {
-			c.life.Hasten(at.Rep)
-		} else {
-			c.life.MayStay(at.Rep)
-		}
-	}
+	c.life.DrainAnew(n)
 }
 
 func (c *Core) nodeLost(e berth.NodeLost) *berth.Error {
@@ -281,5 +274,26 @@ func (c *Core) gpuRepaired(e berth.GPURepaired) *berth.Error {
 	}
 	c.state.Freed(n)
 	c.agenda.Grew(c.state.Now)
+	return nil
+}
+
+func (c *Core) reservationSet(e berth.ReservationSet) *berth.Error {
+	before := c.backlog.Advance(e.Reservation.ID)
+	if err := c.backlog.ReservationSet(e); err != nil {
+		return err
+	}
+	if before != nil { // gangs may stay where it was, or have less time
+		c.life.DrainsAnew(before)
+	}
+	c.life.DrainsAnew(c.backlog.Advance(e.Reservation.ID))
+	return nil
+}
+
+func (c *Core) reservationRemoved(e berth.ReservationRemoved) *berth.Error {
+	before := c.backlog.Advance(e.Reservation)
+	if err := c.backlog.ReservationRemoved(e); err != nil {
+		return err
+	}
+	c.life.DrainsAnew(before)
 	return nil
 }

@@ -29,6 +29,9 @@ func (c *Core) checkAgenda() error {
 			state.CountIf(&want.Draining, n.Draining)
 		}
 	}
+	for _, res := range c.backlog.Reservations {
+		state.CountIf(&want.Draining, res.Draining)
+	}
 	for _, id := range slices.Sorted(maps.Keys(c.state.Jobs)) {
 		for rep := range c.state.Jobs[id].Replicas.All() {
 			state.CountIf(&want.Stalled, c.backlog.Due.Stalled(rep))

@@ -118,7 +118,7 @@ func (c *Core) NextWake() (berth.Time, bool) {
 		at = min(at, next.At)
 	}
 	for _, res := range c.backlog.Reservations {
-		at = min(at, res.Until)
+		at = min(at, res.Until, c.state.NextDrain(res))
 	}
 	at = min(at, c.nextChange(), c.evict.NextOverLimit())
 	if at > c.state.Now { // last, since it looks at every queue

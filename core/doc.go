@@ -71,9 +71,10 @@
 // before it have placed, so their order is a part of what the machine decides:
 //
 //  1. Tick (books): the clocks of the quota tree and of the ledger go on.
-//  2. expire (core): reservations end, quarantine and burn-in are over, backoffs end, a gang
-//     timeout drops its job, a job ends at its limit, what is idle is warned or ended, a begin time
-//     comes, an order that was not reported in time expires. Then gates open.
+//  2. expire (core): reservations end, or begin to clear their nodes, quarantine and burn-in are
+//     over, backoffs end, a gang timeout drops its job, a job ends at its limit, what is idle is
+//     warned or ended, a begin time comes, an order that was not reported in time expires. Then
+//     gates open.
 //  3. mend (core): replicas that need an order whatever else happens. Members are repaired or
 //     released, requests for a checkpoint withdrawn. Then lend (core): what is held and idle is
 //     lent, and borrowers are told to give back; and BringWithinLimits (evict): what queues use

@@ -391,6 +391,37 @@ func Example_reserve() {
 	// longer waits: gpus
 }
 
+// A node is empty when a maintenance window begins: what runs there leaves just in time.
+func Example_clear() {
+	sched := newExample()
+	mustApply(sched, morning, training("llm", 1))
+	pass(sched, morning)
+	ten := morning.Add(berth.Hour)
+	mustApply(sched, morning, berth.ReservationSet{Reservation: berth.Reservation{
+		ID: "firmware", From: ten, Until: ten.Add(berth.Hour), Nodes: []berth.NodeID{"n1"}, Clear: true,
+	}})
+	pass(sched, morning)
+	llm, err := sched.Explain("llm")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("llm leaves n1 by", llm.Replicas[0].Departure.Deadline.Sub(morning))
+	for range 3 {
+		now, _ := sched.NextWake()
+		pass(sched, now)
+		fmt.Println("still on n1:", sched.Report().Reservations[0].Conflicts)
+	}
+	// Output:
+	// 0s: bind llm n1[0-7] (fits)
+	// llm leaves n1 by 59m0s
+	// 54m0s: requestCheckpoint llm (drained)
+	// still on n1: [llm]
+	// 54m0s: release llm (drained)
+	// still on n1: []
+	// 54m0s: bind llm n2[0-7] (resumed)
+	// still on n1: []
+}
+
 // A core that starts without a snapshot is told what runs, and Diff names what it and the
 // world still disagree about.
 func Example_adopt() {

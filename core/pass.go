@@ -97,6 +97,7 @@ func (c *Core) checkInstant(now berth.Time) *berth.Error {
 // expire handles every timer that is due.
 func (c *Core) expire() {
 	c.search.EndReservations()
+	c.search.BeginDrains()
 	c.upkeep.TrustAgain()
 	var reasons map[*record.Shape]string // one answer for all that asked the same
 	for {

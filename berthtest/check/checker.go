@@ -51,6 +51,8 @@ type Checker struct {
 	// that have domains for themselves.
 	booked map[berth.ReservationID]*reservation
 	alone  set
+	// clearing: some of them clear their nodes.
+	clearing bool
 	reserved
 	evictions
 	moving

@@ -72,13 +72,13 @@
 // asserts that gangs are told to go in time, if they may be stopped, that none of those could be
 // left out, and that one goes on if the limit is kept without (over_limit.go).
 //
-// Of gangs on nodes that are being drained it asserts that a place is reserved for each unless
-// the deadline leaves no more time, that their checkpoints may take until then and no longer, and
-// that they continue where they are when they need not leave, and only then. Of every reserved
-// place, after a drain, lost hardware or dead members, it asserts that the gang fits there as far
-// as counting tells, that no other job takes it, and that the gang resumes on those nodes. After a
-// pass that left no work over, no gang stays that has to leave and certainly has another place, or
-// no more time.
+// Of gangs on nodes that are being drained, or cleared for a reservation (cleared.go), it asserts
+// that a place is reserved for each unless the deadline leaves no more time, that their checkpoints
+// may take until then and no longer, and that they continue where they are when they need not
+// leave, and only then. Of every reserved place, after a drain, lost hardware or dead members, it
+// asserts that the gang fits there as far as counting tells, that no other job takes it, and that
+// the gang resumes on those nodes. After a pass that left no work over, no gang stays that has to
+// leave and certainly has another place, or no more time.
 //
 // Of jobs that may not run for ever it asserts that they are asked for a last checkpoint in time,
 // if they write any, that they are stopped at their time limit and not before, unless a drain has

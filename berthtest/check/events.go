@@ -20,6 +20,7 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 		return err
 	}
 	c.openGates()
+	c.noteClearing()
 	c.spareDrained()
 	c.noteOverLimit()
 	c.noteLoans()

@@ -22,6 +22,10 @@ func (c *Checker) expire() {
 			delete(c.booked, id)
 		}
 	}
+	for _, r := range c.booked {
+		c.beginClearing(r)
+	}
+	c.noteClearing()
 	c.expireLimits(false)
 	for _, id := range c.overdue() {
 		if ch := c.changes[id]; ch != nil {

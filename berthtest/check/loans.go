@@ -66,7 +66,13 @@ func (c *Checker) noteActivity(rep *replica) {
 // lends reports whether a member may have a borrower over the GPUs that it holds whole: it runs, is
 // quiet, and has not to go.
 func (m *member) lends() bool {
-	return m.rep.job.spec.Lend != nil && m.rep.quiet.since != 0 && m.state == running && m.rep.state == berth.ReplicaRunning && !m.rep.asked() && !m.node.drains
+	return m.rep.job.spec.Lend != nil && m.rep.quiet.since != 0 && m.state == running && m.rep.state == berth.ReplicaRunning && !m.rep.asked() && !m.hasToLeave()
+}
+
+// hasToLeave reports whether a member has to leave its node.
+func (m *member) hasToLeave() bool {
+	_, has := m.node.leftBy(m.rep)
+	return has
 }
 
 // lentTo: the two are of one trust domain, and the memory of the GPU is enough for both.
@@ -136,7 +142,7 @@ func (rep *replica) stands() (within berth.Duration, ok bool) {
 		if m.node == nil {
 			continue
 		}
-		if m.node.drains {
+		if m.hasToLeave() {
 			return 0, false
 		}
 		if m.claim().Borrow == nil {

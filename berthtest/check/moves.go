@@ -62,13 +62,16 @@ func (c *Checker) hasten(rep *replica) {
 	}
 }
 
-// drainedBy is by when a gang has to leave the nodes of its that are being drained; never, if
-// none of them has a deadline. False: none is being drained.
+// drainedBy is by when a gang has to leave the nodes of its that are being drained, or cleared for
+// others; never, if none of them has a deadline. False: there are none.
 func (rep *replica) drainedBy() (berth.Time, bool) {
 	by, some := never, false
 	for _, m := range rep.members {
-		if m.node != nil && m.node.drains {
-			by, some = min(by, cmp.Or(m.node.drainBy, never)), true
+		if m.node == nil {
+			continue
+		}
+		if at, has := m.node.leftBy(rep); has {
+			by, some = min(by, at), true
 		}
 	}
 	return by, some
@@ -94,6 +97,9 @@ func (c *Checker) mustLeave(rep *replica, h berth.OrderHeader) error {
 		return broken(PromiseS6, "order %d has %s leave, which is %s", h.ID, rep, rep.state)
 	case h.Incarnation != rep.incarnation:
 		return broken(PromiseIncarnations, "order %d is to incarnation %d of %s, which is in incarnation %d", h.ID, h.Incarnation, rep, rep.incarnation)
+	}
+	if slices.ContainsFunc(rep.members, func(m *member) bool { return m.node != nil && m.node.clearedFor != nil && !m.node.drains }) {
+		c.saw("left a node that is cleared")
 	}
 	if rep.preemption, rep.stays = nil, false; c.pressed(rep) {
 		c.saw("has to leave, wherever it may go")

@@ -18,8 +18,10 @@ type node struct {
 	drains  bool
 	drainBy berth.Time
 	reason  string
-	failed  berth.GPUSet
-	gpus    []gpu
+	// clearedFor are the reservations for which it is cleared.
+	clearedFor []*reservation
+	failed     berth.GPUSet
+	gpus       []gpu
 	// CPU and memory of the host that members hold.
 	cpu, memory int64
 	members     []*member

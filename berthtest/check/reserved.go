@@ -149,7 +149,10 @@ func (c *Checker) againstAdvance(r berth.ReservationReport) error {
 		return broken(PromiseReservations, "the report has reservation %s last from %d until %d, not from %d until %d", r.ID, r.From, r.Until, own.spec.From, own.spec.Until)
 	}
 	if own.spec.GPUs > 0 {
-		return c.adopt(own, r.Nodes)
+		if err := c.adopt(own, r.Nodes); err != nil {
+			return err
+		}
+		return c.againstCleared(own, r)
 	}
 	var want []berth.NodeID
 	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
@@ -160,7 +163,7 @@ func (c *Checker) againstAdvance(r berth.ReservationReport) error {
 	if !slices.Equal(r.Nodes, want) {
 		return broken(PromiseReservations, "the report gives reservation %s the nodes %v; they are %v", r.ID, r.Nodes, want)
 	}
-	return nil
+	return c.againstCleared(own, r)
 }
 
 // adopt takes over the nodes that the core picked: whole ones that qualify and take
@@ -189,6 +192,7 @@ func (c *Checker) adopt(own *reservation, nodes []berth.NodeID) error {
 		return broken(PromiseReservations, "reservation %s of %d GPUs was given %d nodes with %d", own.spec.ID, own.spec.GPUs, len(nodes), gpus)
 	}
 	own.picked, own.told = picked, true
+	c.noteClearing()
 	return nil
 }
 

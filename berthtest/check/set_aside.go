@@ -19,6 +19,9 @@ type reservation struct {
 	// them. told says that there was one.
 	picked map[berth.NodeID]bool
 	told   bool
+	// clears: it has begun to clear its nodes, which are to be left by emptyBy.
+	clears  bool
+	emptyBy berth.Time
 }
 
 func (c *Checker) reservationSet(e berth.ReservationSet) error {
@@ -44,12 +47,14 @@ func (c *Checker) reservationSet(e berth.ReservationSet) error {
 	own := &reservation{spec: *r}
 	own.recur(c.now)
 	c.booked[r.ID] = own
+	c.beginClearing(own)
 	return nil
 }
 
 // recur has a reservation that is over begin again and again, until it is not over. It reports
 // whether it comes back at all.
 func (r *reservation) recur(now berth.Time) bool {
+	r.clears = r.clears && r.spec.Until > now
 	for r.spec.Every > 0 && r.spec.Until <= now {
 		r.spec.From, r.spec.Until = r.spec.From.Add(r.spec.Every), r.spec.Until.Add(r.spec.Every)
 	}
@@ -140,7 +145,7 @@ func (c *Checker) mayEnter(rep *replica, n *node) error {
 		case !r.has(n):
 		case rep.job.queue.below(r.spec.Queue):
 			c.saw("placed on nodes reserved for its queue")
-		case c.leavesAsTold(rep, r.spec.From):
+		case c.letsIn(r, rep):
 			c.saw("backfilled before an advance reservation")
 		default:
 			end, _ := c.ends(rep)
@@ -244,7 +249,7 @@ const (
 func (c *Checker) setAside(n *node, rep *replica) int {
 	ways, spare := 0, c.policy.BackfillBudget == 0
 	for _, r := range c.booked {
-		if r.has(n) && (!spare || !rep.job.queue.below(r.spec.Queue) && !c.leavesAsTold(rep, r.spec.From)) {
+		if r.has(n) && (!spare || !c.letsIn(r, rep)) {
 			ways |= byAdvance
 		}
 	}

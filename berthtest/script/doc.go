@@ -65,7 +65,8 @@
 //	reserve ID from=10h until=12h queue= nodes=n1..n4|n9 because maintenance
 //	                                       instead of nodes: domain=spine-0/leaf-1, or gpus=64
 //	                                       with required=, pool=, product=, labels=,
-//	                                       tolerates=; every=24h: it comes back
+//	                                       tolerates=; every=24h: it comes back;
+//	                                       clear=yes: what else runs there leaves before it begins
 //	unreserve ID
 //	job NAMES queue= KEY=...               tenant, user, class, priority, timeout, runtime, max-runtime,
 //	                                       max-requeues=member-failed:3|preempted:9,

@@ -150,6 +150,7 @@ var notHandedOut = map[string]string{
 	"StartPlan.Reason.Reservation.From":                        asExplain,
 	"StartPlan.Reason.Reservation.Until":                       asExplain,
 	"StartPlan.Reason.Reservation.Every":                       asExplain,
+	"StartPlan.Reason.Reservation.Clear":                       asExplain,
 	"StartPlan.Reason.Reservation.Nodes[]":                     asExplain,
 	"StartPlan.Reason.Reservation.Conflicts[]":                 asExplain,
 }

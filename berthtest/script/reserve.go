@@ -12,7 +12,7 @@ import (
 func reserve(_ *Session, a *arguments) ([]berth.Event, error) {
 	r := berth.Reservation{
 		ID: berth.ReservationID(a.word(0)), Queue: berth.QueueID(a.text("queue")),
-		From: berth.Time(a.span("from")), Until: berth.Time(a.span("until")), Every: a.span("every"),
+		From: berth.Time(a.span("from")), Until: berth.Time(a.span("until")), Every: a.span("every"), Clear: a.yes("clear"),
 		GPUs: a.integer("gpus", 0), Required: a.text("required"), Reason: a.reason,
 		Selector: berth.Selector{Pools: a.list("pool"), Products: a.list("product"), Labels: a.labels("labels"), Tolerations: a.tolerations()},
 	}
@@ -61,6 +61,9 @@ func reserved(r *berth.ReservationReport) string {
 	}
 	if r.Every > 0 {
 		line += fmt.Sprintf(", every %v", r.Every)
+	}
+	if r.Clear {
+		line += ", cleared for it"
 	}
 	if len(r.Conflicts) > 0 {
 		line += ", in conflict with " + join(r.Conflicts)

@@ -349,6 +349,9 @@ func (s *Session) fleet() error {
 	for i := range r.Queues {
 		s.printQueue(&r.Queues[i])
 	}
+	for i := range r.Caps {
+		s.print("cap %v", r.Caps[i])
+	}
 	s.printActivity(&r)
 	return nil
 }

@@ -138,7 +138,7 @@ func Reservations() []berth.Reservation {
 			ID: "names", From: Now + 5000, Until: Now + 9000, Nodes: []berth.NodeID{"n1", "later"},
 			Selector: berth.Selector{Pools: []string{"h100"}, Products: []string{"H100-80GB"}, Labels: map[string]string{"zone": "a"}},
 		},
-		{ID: "place", From: Now + 5000, Until: Now + 9000, Domain: []string{"spine-0", "leaf-0"}, Every: berth.Day},
+		{ID: "place", From: Now + 5000, Until: Now + 9000, Domain: []string{"spine-0", "leaf-0"}, Every: berth.Day, Clear: true},
 	}
 }
 

@@ -243,6 +243,7 @@ func (c *Cluster) describeJob(g *gang, pods []*pod, least int, findings *list) (
 		c.require(key, "metadata.annotations", &job, findings)
 	}
 	job.Queue = berth.QueueID(cmp.Or(labels[QueueLabel], g.key.Namespace))
+	job.User = cmp.Or(labels[UserLabel], g.key.Namespace)
 	job.Class = c.options.Classes[class]
 	if priority != nil {
 		job.Priority = *priority

@@ -22,6 +22,9 @@ const (
 	// QueueLabel of a PodGroup or a pod names its queue. Without it the queue has the name of the
 	// namespace, and is made when the first gang needs it.
 	QueueLabel = domain + "queue"
+	// UserLabel of a PodGroup or a pod names the user of the gang, for caps on the jobs of users.
+	// Without it that is the namespace.
+	UserLabel = domain + "user"
 	// GangLabel of pods names their gang within the namespace, where the cluster serves no
 	// PodGroup; [SizeAnnotation] then says how many pods it has.
 	GangLabel = domain + "gang"

@@ -212,7 +212,7 @@ func TestAPodByItselfAndAGangByLabel(t *testing.T) {
 	require.Equal(t, "pending", w.state("pod team/one"))
 	for i := range 2 {
 		p := fixture.Gated("team", fmt.Sprintf("w-%d", i), "")
-		p.Labels = map[string]string{translate.GangLabel: "w"}
+		p.Labels = map[string]string{translate.GangLabel: "w", translate.UserLabel: "ada"}
 		p.Annotations = map[string]string{
 			translate.SizeAnnotation: "2", translate.TopologyAnnotation: "cloud.provider.com/topology-rack",
 			translate.CheckpointAnnotation: `{"supported":true,"cost":"1m0s"}`, translate.RuntimeAnnotation: "2h0m0s",
@@ -224,6 +224,9 @@ func TestAPodByItselfAndAGangByLabel(t *testing.T) {
 	require.Equal(t, "rack", s.Job.Topology.Required)
 	require.Equal(t, berth.Checkpoint{Supported: true, Cost: berth.Minute}, s.Job.Checkpoint)
 	require.Equal(t, 2*berth.Hour, s.Job.ExpectedRuntime)
+	require.Equal(t, "ada", s.Job.User)
+	s, _ = w.core.Job(w.core.JobIDs()[1])
+	require.Equal(t, "team", s.Job.User)
 	require.Empty(t, w.refused)
 }
 

@@ -288,7 +288,8 @@ func (a *Agenda) BackfillAnew() { a.BackfillDue = a.reservations > 0 }
 // tried.
 func (a *Agenda) Backfilled() { a.BackfillDue = false }
 
-// CountDraining counts a node that is being drained, or is so no longer.
+// CountDraining counts a node that is being drained, or a reservation that clears its nodes, or
+// that it is so no longer.
 func (a *Agenda) CountDraining(drains bool) {
 	if drains {
 		a.Draining++

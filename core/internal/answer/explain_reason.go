@@ -17,10 +17,12 @@ import (
 // Reason says why an entry waits.
 func (an *Answers) Reason(e *record.Entry) berth.Reason {
 	b := e.Bucket
-	limits := an.limitsInTheWay(b)
+	limits, promised := an.limitsInTheWay(b), an.limitsBesidePromises(e)
 	switch {
 	case len(limits) > 0:
-		return an.quotaReason(b.Queue.Index, limits)
+		return an.quotaReason(b.Queue.Index, limits, "")
+	case len(promised) > 0:
+		return an.quotaReason(b.Queue.Index, promised, ", with what is to be free for others")
 	case b.Shape.BlockedAt >= 0:
 		return an.capacityReason(e)
 	case b.QuotaSlot >= 0 && !an.agenda.MayWake():
@@ -41,7 +43,21 @@ func (an *Answers) limitsInTheWay(b *record.Bucket) []quota.Verdict {
 	return an.state.Quota.InTheWay(nil, b.Queue.Index, b.Shape.Least)
 }
 
-func (an *Answers) quotaReason(asks quota.QueueIndex, limits []quota.Verdict) berth.Reason {
+// limitsBesidePromises is limitsInTheWay where room is being made for others: what that will use of
+// the quota counts by then.
+func (an *Answers) limitsBesidePromises(e *record.Entry) (limits []quota.Verdict) {
+	if e.Rep.Reserved != nil || len(an.backlog.Reservations) == 0 {
+		return nil
+	}
+	an.backlog.Earmark(true)
+	if !an.backlog.Affords(e.Rep.Job.Queue, e.Bucket.Shape.Least) {
+		limits = an.limitsInTheWay(e.Bucket)
+	}
+	an.backlog.Earmark(false)
+	return limits
+}
+
+func (an *Answers) quotaReason(asks quota.QueueIndex, limits []quota.Verdict, beside string) berth.Reason {
 	reason := berth.Reason{Code: berth.ReasonQuota}
 	for i, v := range limits {
 		queue, also := an.state.Quota.Name(v.At), ""
@@ -75,7 +91,7 @@ func (an *Answers) quotaReason(asks quota.QueueIndex, limits []quota.Verdict) be
 			reason.Remedy += fmt.Sprintf(" (or the end of jobs that use %s there)", values.Amount(v.Resource, v.Used+v.Asked-v.Limit))
 		}
 	}
-	reason.Text += fmt.Sprintf("; the job asks for %s", values.Amount(limits[0].Resource, limits[0].Asked))
+	reason.Text += fmt.Sprintf("%s; the job asks for %s", beside, values.Amount(limits[0].Resource, limits[0].Asked))
 	return reason
 }
 
@@ -143,7 +159,7 @@ func (an *Answers) reservedReason(e *record.Entry) berth.Reason {
 		if !an.backlog.Admits(res, e.Rep, end) {
 			reason.Text += life.Separator(reason.Text) + an.describeReservation(res)
 			if !res.IsNodeSet() {
-				first = min(first, res.From)
+				first = min(first, an.state.ClosedFrom(res))
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func (an *Answers) reportReservations() []berth.ReservationReport {
 func (an *Answers) reportReservation(res *record.Reservation) berth.ReservationReport {
 	r := berth.ReservationReport{From: res.From, Until: res.Until, Nodes: res.NodeIDs(), Moving: res.IsMove(), Partial: res.IsPartial()}
 	if res.IsAdvance() {
-		r.ID, r.Every = res.Advance.ID, res.Advance.Every
+		r.ID, r.Every, r.Clear = res.Advance.ID, res.Advance.Every, res.Advance.Clear
 	} else {
 		r.Job, r.Replica = res.Rep.Job.Spec.ID, res.Rep.Number
 		if res.IsAwaited() && res.Rep.State == berth.ReplicaRunning {

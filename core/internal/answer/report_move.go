@@ -4,8 +4,11 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/life"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/gang"
 )
 
 // reportDraining lists the nodes that are being drained. O(nodes), if there are any.
@@ -35,14 +38,14 @@ func (an *Answers) reportDraining() []berth.DrainReport {
 // it where it waits.
 func (an *Answers) departure(rep *record.Replica) *berth.Departure {
 	d := &berth.Departure{}
-	switch by, from := rep.DrainedBy(); {
+	switch drain := an.drainOf(rep); {
 	case rep.Release.Get().Gone, rep.Ends(), rep.Job.Borrows() && !rep.GivesBack():
 		return nil
 	case rep.Leaves, rep.Moving != nil && rep.Asked():
 		h := rep.Order.Header()
 		d.Cause, d.Deadline = h.Cause, h.Deadline
-	case rep.State == berth.ReplicaRunning && from != nil:
-		d.Cause, d.Deadline = life.DrainCause(from), by
+	case rep.State == berth.ReplicaRunning && drain.Node != nil:
+		d.Cause, d.Deadline = life.DrainCause(drain), drain.By
 	case rep.Resumes():
 		d.Cause = rep.Release.Get().Cause
 	case rep.Moving != nil:
@@ -54,4 +57,24 @@ func (an *Answers) departure(rep *record.Replica) *berth.Departure {
 		d.To = rep.Moving.NodeIDs()
 	}
 	return d
+}
+
+// drainOf is the first drain that a gang has to obey or, if there is none, will have to: a
+// reservation that clears its nodes has not begun with that, and the gang is expected to be there
+// when it does.
+func (an *Answers) drainOf(rep *record.Replica) state.Drain {
+	first := an.state.DrainOf(rep)
+	if first.Node != nil {
+		return first
+	}
+	end := an.state.ExpectedEnd(rep)
+	rep.EachHold(func(_ *gang.Hold, n *record.Node) {
+		for _, res := range n.Reservations {
+			d := state.Drain{Node: n, By: an.state.EmptyBy(res), For: res}
+			if an.state.NextDrain(res) != agenda.Never && !an.backlog.Admits(res, rep, end) && d.Before(first) {
+				first = d
+			}
+		}
+	})
+	return first
 }

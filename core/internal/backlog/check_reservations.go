@@ -33,6 +33,8 @@ func (bl *Backlog) checkGangReservation(res *record.Reservation) error {
 	switch {
 	case !res.Agrees():
 		return fmt.Errorf("reservation %s has no owner, or is not of its kind", res.Name)
+	case res.Draining && !(res.IsAdvance() && res.Advance.Clear):
+		return fmt.Errorf("reservation %s clears nodes, and was not told to", res.Name)
 	case res.IsAwaited() && (res.Rep.Entries == nil || res.Rep.State == berth.ReplicaRunning && (!res.IsPlanned() || res.Kind.Cause() != berth.CauseVictimsGone)):
 		return fmt.Errorf("reservation %s is for a gang that does not wait", res.Name)
 	case res.IsMove() && (!res.Rep.MayArrive() || res.IsPartial() && res.Rep.State == berth.ReplicaRunning || res.IsPlanned() && len(res.Plan.Victims) > 0):

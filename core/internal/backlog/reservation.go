@@ -89,8 +89,8 @@ func (bl *Backlog) checkReserved(r *berth.Reservation) *berth.Error {
 // advanceName names the reservation of a reservation made in advance.
 func advanceName(id berth.ReservationID) string { return "advance/" + string(id) }
 
-// advance returns the reservation of a reservation made in advance, or nil.
-func (bl *Backlog) advance(id berth.ReservationID) *record.Reservation {
+// Advance returns the reservation of a reservation made in advance, or nil.
+func (bl *Backlog) Advance(id berth.ReservationID) *record.Reservation {
 	at, found := slices.BinarySearchFunc(bl.Reservations, advanceName(id), record.CompareReservationName)
 	if !found {
 		return nil
@@ -105,7 +105,7 @@ func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 	if err := bl.checkReservation(&r); err != nil {
 		return refusal.In(err, "reservation")
 	}
-	old := bl.advance(r.ID)
+	old := bl.Advance(r.ID)
 	if old == nil && bl.advances() >= bl.state.Config.Limits.Reservations {
 		return refusal.Of(berth.ErrLimit, "reservation", fmt.Sprintf("there are %d reservations, see Limits.Reservations", bl.state.Config.Limits.Reservations))
 	}
@@ -122,6 +122,18 @@ func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 	}
 	bl.replaceAdvance(old, res)
 	return nil
+}
+
+// BeginDrains has the reservations begin to clear their nodes that are to by now, and returns them.
+func (bl *Backlog) BeginDrains() (begun []*record.Reservation) {
+	for _, res := range bl.Reservations {
+		if bl.state.NextDrain(res) <= bl.state.Now {
+			res.Draining = true
+			bl.agenda.CountDraining(true)
+			begun = append(begun, res)
+		}
+	}
+	return begun
 }
 
 // replaceAdvance has an advance reservation take the place of another; nil: there is none.
@@ -144,13 +156,14 @@ func (bl *Backlog) Recur(res *record.Reservation) bool {
 	}
 	next := bl.advanceReservation(values.OccurrenceAt(bl.state.Now, *res.Advance))
 	next.Nodes = slices.Clone(res.Nodes)
+	next.Draining = next.Draining && res.Draining // else it begins with that, as any other
 	bl.replaceAdvance(res, next)
 	return true
 }
 
 // ReservationRemoved gives the nodes of an advance reservation back, whether or not it has begun.
 func (bl *Backlog) ReservationRemoved(e berth.ReservationRemoved) *berth.Error {
-	res := bl.advance(e.Reservation)
+	res := bl.Advance(e.Reservation)
 	if res == nil {
 		return refusal.Of(berth.ErrUnknown, "reservation", fmt.Sprintf("there is no reservation %q", errtext.Short(e.Reservation)))
 	}
@@ -176,6 +189,7 @@ func (bl *Backlog) advanceReservation(r berth.Reservation) *record.Reservation {
 	if r.Queue != "" {
 		res.Queue, _ = bl.state.Quota.Lookup(r.Queue)
 	}
+	res.Draining = bl.state.NextDrain(res) <= bl.state.Now
 	if len(r.Domain) > 0 {
 		res.Domains = [][]string{r.Domain}
 		res.Nodes = bl.nodesOf(res.Domains)

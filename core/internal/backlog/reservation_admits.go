@@ -113,6 +113,9 @@ func (bl *Backlog) AddReservation(res *record.Reservation) {
 	at, _ := slices.BinarySearchFunc(bl.Reservations, res.Name, record.CompareReservationName)
 	bl.Reservations = slices.Insert(bl.Reservations, at, res)
 	bl.agenda.CountReservations(1)
+	if res.Draining {
+		bl.agenda.CountDraining(true)
+	}
 	for _, n := range res.Nodes {
 		bl.books.Enclose(n, res)
 		if n.Trust.HotSpare {
@@ -179,7 +182,7 @@ func (bl *Backlog) nodesOf(domains [][]string) []*record.Node {
 func (bl *Backlog) Admits(res *record.Reservation, rep *record.Replica, end berth.Time) bool {
 	r := res.Kind.Rule()
 	return r.Own && res.Rep == rep || r.InTime && bl.LeavesBefore(res, rep, end) ||
-		r.Queue && res.Queue != quota.NoQueue && bl.Below(rep.Job.Queue, res.Queue) ||
+		r.Queue && bl.state.Belongs(rep, res) ||
 		r.LowCost && record.MayBurnIn(rep) || r.LostHardware && bl.state.MaySpare(rep) || bl.mayTake(r.Taker, rep, res)
 }
 
@@ -192,7 +195,7 @@ func (bl *Backlog) LeavesBefore(res *record.Reservation, rep *record.Replica, en
 	if res.IsAdvance() || (res.IsAwaited() || res.IsBackoff()) && bl.state.WaitsLong(res.Rep) {
 		end = bl.state.EndAsTold(rep, end)
 	}
-	return end <= res.From
+	return end <= bl.state.ClosedFrom(res)
 }
 
 // passes reports whether a replica may take what is set aside for a beneficiary of its queue. While

@@ -18,6 +18,9 @@ func (bl *Backlog) EndReservation(res *record.Reservation) {
 	at, _ := slices.BinarySearchFunc(bl.Reservations, res.Name, record.CompareReservationName)
 	bl.Reservations = slices.Delete(bl.Reservations, at, at+1)
 	bl.agenda.CountReservations(-1)
+	if res.Draining {
+		bl.agenda.CountDraining(false)
+	}
 	for _, n := range res.Nodes {
 		bl.books.OpenUp(n, res)
 	}

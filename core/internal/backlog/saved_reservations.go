@@ -20,7 +20,7 @@ func (bl *Backlog) SaveReservations() []record.SavedReservation {
 		if !res.IsAdvance() {
 			continue
 		}
-		saved := record.SavedReservation{Reservation: *res.Advance}
+		saved := record.SavedReservation{Reservation: *res.Advance, Draining: res.Draining}
 		if res.Advance.GPUs > 0 {
 			saved.Nodes = res.NodeIDs()
 		}
@@ -40,13 +40,17 @@ func (bl *Backlog) RestoreReservations(list []record.SavedReservation) *berth.Er
 }
 
 func (bl *Backlog) restoreReservation(s *record.SavedReservation) *berth.Error {
-	if bl.advance(s.Reservation.ID) != nil {
+	if bl.Advance(s.Reservation.ID) != nil {
 		return refusal.Of(berth.ErrDuplicate, "reservation.id", fmt.Sprintf("%q comes twice", errtext.Short(s.Reservation.ID)))
 	}
 	if err := cmp.Or(bl.checkReserved(&s.Reservation), bl.checkReservationQueue(&s.Reservation)); err != nil {
 		return refusal.In(err, "reservation")
 	}
+	if s.Draining && !s.Reservation.Clear {
+		return refusal.Of(berth.ErrInvalid, "draining", "is set for a reservation that clears no nodes")
+	}
 	res := bl.advanceReservation(s.Reservation)
+	res.Draining = s.Draining
 	if s.Reservation.GPUs > 0 {
 		var err *berth.Error
 		if res.Nodes, err = bl.restoreReservationNodes(s.Nodes); err != nil {

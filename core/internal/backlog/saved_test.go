@@ -132,6 +132,34 @@ func TestReservationsInAdvanceAreSavedWithTheNodesThatTheCoreChose(t *testing.T)
 	twin.Refused(twin.Backlog.RestoreReservations(list), berth.ErrDuplicate, "reservations[0].reservation.id")
 }
 
+// A snapshot says which reservations have begun to clear their nodes: the clock, which events move
+// as well, does not.
+func TestAReservationThatHasBegunToClearItsNodesIsSavedAsThat(t *testing.T) {
+	m, twin := machine(t), machine(t)
+	for _, id := range []berth.ReservationID{"early", "late"} {
+		r := advance(id)
+		r.Nodes, r.Clear = []berth.NodeID{"n1"}, true
+		if id == "late" {
+			r.From = r.From.Add(berth.Minute)
+		}
+		m.NoRefusal(set(m, r))
+	}
+	early := named(t, m, "advance/early")
+	m.Later(m.State.NextDrain(early).Sub(m.State.Now))
+	require.Equal(t, []*record.Reservation{early}, m.Backlog.BeginDrains())
+	m.Later(berth.Minute) // the other is to begin, and no pass has come
+	list := m.Backlog.SaveReservations()
+	require.True(t, list[0].Draining)
+	require.False(t, list[1].Draining)
+	twin.Later(m.State.Now.Sub(twin.State.Now))
+	twin.NoRefusal(twin.Backlog.RestoreReservations(list))
+	require.Equal(t, list, twin.Backlog.SaveReservations())
+
+	list[0].Reservation.Clear = false
+	third := machine(t)
+	third.Refused(third.Backlog.RestoreReservations(list), berth.ErrInvalid, "reservations[0].draining")
+}
+
 func TestTheDomainsOfAnExclusiveGangAreRestored(t *testing.T) {
 	m := machine(t)
 	job := roomtest.Job("exclusive", "a", 1, 8)

@@ -132,7 +132,7 @@ func membersOf(half *record.Replica) (where []gang.Member) {
 // mayReturn reports whether a member may be started again where it was, and has it hold what it
 // would hold then.
 func (im *imagination) mayReturn(rep *record.Replica, flat int, m *record.Member) (stays bool) {
-	if m.Node.Closed() || slices.Contains(rep.Retry.Get().Avoid, m.Node.Spec.ID) {
+	if m.Node.Closed() || im.evict.state.DrainOn(rep, m.Node).Node != nil || slices.Contains(rep.Retry.Get().Avoid, m.Node.Spec.ID) {
 		return false
 	}
 	m.Hold, stays = im.evict.state.Anew(m, &rep.Job.Spec.Groups[rep.Job.Group(flat)])

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/values"
 )
 
@@ -188,7 +189,7 @@ func (l *Life) LimitDue(rep *record.Replica) {
 	case by <= l.state.Now:
 		l.overrun(rep, cause)
 	default:
-		if drained, _ := rep.DrainedBy(); drained > l.state.Now {
+		if drained := l.state.DrainOf(rep).By; drained > l.state.Now {
 			by = min(by, drained)
 		}
 		l.state.SetLimit(rep, 0)
@@ -263,8 +264,12 @@ func Separator(text string) string {
 }
 
 // DrainCause is why a gang has to leave a node.
-func DrainCause(n *record.Node) berth.Cause {
-	return berth.Cause{Code: berth.CauseDrained, Detail: values.Detail("node "+string(n.Spec.ID)+" is being drained", n.Reason)}
+func DrainCause(d state.Drain) berth.Cause {
+	what, reason := " is being drained", d.Node.Reason
+	if d.For != nil {
+		what, reason = " is cleared for reservation "+string(d.For.Advance.ID), d.For.Advance.Reason
+	}
+	return berth.Cause{Code: berth.CauseDrained, Detail: values.Detail("node "+string(d.Node.Spec.ID)+what, reason)}
 }
 
 // Depart has a gang leave where it is on its own account, by an instant if that is yet to

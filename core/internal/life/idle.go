@@ -28,8 +28,7 @@ func (l *Life) IdleDue(rep *record.Replica) {
 		cause.Code = berth.CauseIdleSurplus
 		l.takeSurplus(rep, cause)
 	default:
-		by, _ := rep.DrainedBy()
-		l.Depart(rep, cause, by)
+		l.Depart(rep, cause, l.state.DrainOf(rep).By)
 	}
 }
 

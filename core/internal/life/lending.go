@@ -14,14 +14,14 @@ import (
 //
 // The law. A replica r of a job that lends is quiet at t if the last report of its present life
 // says so. It lends while it is quiet and runs undisturbed (Replica.Lends), but for members that
-// are being stopped or stand on a node that is being drained (Member.Lends). Its GPUs are lent to
-// newcomers while it lends, once it was quiet for Policy.Lending.QuietFor. A borrower b stands if
-// each of its GPUs is held by a member that lends, and none of its members is on a node that is
-// being drained. When it comes not to stand, at t, it is given until
+// are being stopped (Member.Lends) or have to leave their node (State.DrainOn). Its GPUs are lent
+// to newcomers while it lends, once it was quiet for Policy.Lending.QuietFor. A borrower b stands
+// if each of its GPUs is held by a member that lends, and none of its members has to leave its
+// node. When it comes not to stand, at t, it is given until
 //
 //	by = t + (the least Within of its lenders) / 2
 //
-// or, if that is earlier, until a node that is being drained has to be empty, to write a
+// or, if that is earlier, until a node that it has to leave is to be empty, to write a
 // checkpoint, and is stopped then; if it writes none, or does not run yet, in the next pass.
 //
 // The case: a service that is idle at night, and training jobs that run over it until it is busy.
@@ -111,17 +111,22 @@ func (l *Life) settleLender(rep *record.Replica) {
 		if !m.State.Holds() || !record.IsWhole(&m.Hold) {
 			continue
 		}
-		l.books.Lend(rep, flat, lentMiB(rep, m))
+		l.books.Lend(rep, flat, l.lentMiB(rep, m))
 		l.books.EachBorrower(m.Node, m.Hold.GPUs, func(borrower *record.Replica, _ *record.Member) { l.state.NoteLending(borrower) })
 	}
 }
 
 // lentMiB is how much of the memory of each GPU a member lends to newcomers; 0: nothing.
-func lentMiB(rep *record.Replica, m *record.Member) int64 {
-	if !rep.Idle.Get().Lent || !m.Lends(rep) {
+func (l *Life) lentMiB(rep *record.Replica, m *record.Member) int64 {
+	if !rep.Idle.Get().Lent || !l.lends(rep, m) {
 		return 0
 	}
 	return max(0, m.Node.Spec.GPUMemoryMiB-rep.Job.Spec.Lend.MemoryMiB)
+}
+
+// lends reports whether others may stay on the GPUs of a member of a replica.
+func (l *Life) lends(rep *record.Replica, m *record.Member) bool {
+	return m.Lends(rep) && l.state.DrainOn(rep, m.Node).Node == nil
 }
 
 // stands reports whether a borrower may stay where it is, and the least span within which its
@@ -133,14 +138,14 @@ func (l *Life) stands(rep *record.Replica) (within berth.Duration, ok bool) {
 		if !m.State.Holds() {
 			continue
 		}
-		if m.Node.Draining {
+		if l.state.DrainOn(rep, m.Node).Node != nil {
 			return 0, false
 		}
 		if !m.Hold.Share.Over {
 			continue
 		}
 		lender, at := l.books.LenderOf(m)
-		if lender == nil || !at.Lends(lender) {
+		if lender == nil || !l.lends(lender, at) {
 			return 0, false
 		}
 		within = min(within, lender.Job.Spec.Lend.Within)
@@ -163,7 +168,7 @@ func (l *Life) settleBorrower(rep *record.Replica) {
 	if p.GiveBackBy == 0 {
 		p.GiveBackBy = max(l.state.Now.Add(p.Within/2), 1) // 0 is none
 	}
-	if by, _ := rep.DrainedBy(); by > l.state.Now {
+	if by := l.state.DrainOf(rep).By; by > l.state.Now {
 		p.GiveBackBy = min(p.GiveBackBy, by)
 	}
 	if rep.Idle.Set(p); p.LendAt == 0 && !l.isGoneBy(rep, p.GiveBackBy) {
@@ -214,18 +219,21 @@ func (l *Life) LendingDue(rep *record.Replica) {
 func (l *Life) whyGivenBack(rep *record.Replica) string {
 	for flat := range rep.Members {
 		m := &rep.Members[flat]
-		if !m.State.Holds() || !m.Hold.Share.Over && !m.Node.Draining {
+		if !m.State.Holds() {
 			continue
 		}
-		if m.Node.Draining {
-			return fmt.Sprintf("node %s is being drained", m.Node.Spec.ID)
+		if drain := l.state.DrainOn(rep, m.Node); drain.Node != nil {
+			return DrainCause(drain).Detail
+		}
+		if !m.Hold.Share.Over {
+			continue
 		}
 		switch lender, at := l.books.LenderOf(m); {
 		case lender == nil:
 			return fmt.Sprintf("nobody holds the GPU on %s any more that it borrowed", m.Node.Spec.ID)
 		case lender.Idle.Get().QuietSince == 0:
 			return fmt.Sprintf("%v is busy, or not known to be quiet", lender.Ref())
-		case !at.Lends(lender):
+		case !l.lends(lender, at):
 			return fmt.Sprintf("%v has to leave", lender.Ref())
 		}
 	}
@@ -291,7 +299,7 @@ func (l *Life) CheckLending() error {
 			if !m.State.Holds() {
 				continue
 			}
-			lends := record.IsWhole(&m.Hold) && rep.Job.Spec.Lend != nil && lentMiB(rep, m) > 0
+			lends := record.IsWhole(&m.Hold) && rep.Job.Spec.Lend != nil && l.lentMiB(rep, m) > 0
 			if lends != (m.Lent != 0) {
 				return fmt.Errorf("member %d lends: %v, and is not noted so", flat, lends)
 			}

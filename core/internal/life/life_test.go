@@ -11,6 +11,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/life"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/roomtest"
+	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -391,10 +392,10 @@ func TestAGangThatIsToLeaveIsAskedByItsDeadline(t *testing.T) {
 	require.NoError(t, m.Check())
 
 	// Of a deadline that comes sooner it has to be told: the next pass asks anew.
-	m.Life.Hasten(rep)
+	m.Life.DrainAnew(n)
 	require.True(t, rep.Leaves)
 	n.DrainBy = m.State.Now.Add(second)
-	m.Life.Hasten(rep)
+	m.Life.DrainAnew(n)
 	require.False(t, rep.Leaves)
 	require.True(t, rep.Stray())
 	mend(m)
@@ -415,7 +416,7 @@ func leaveBy(m *roomtest.Machine, node string, at berth.Time) berth.Cause {
 	n := m.NodeNamed(node)
 	m.Upkeep.SetDraining(n, true)
 	n.DrainBy = at
-	return life.DrainCause(n)
+	return life.DrainCause(state.Drain{Node: n, By: at})
 }
 
 // Backoffs and what is kept for a gang meanwhile; see failure.go.

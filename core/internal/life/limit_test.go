@@ -76,7 +76,7 @@ func TestAGangWithAnOrderOutIsAskedOnceThatIsOver(t *testing.T) {
 
 	// A drain leaves it less time: it is asked anew.
 	leaveBy(m, "n1", m.State.Now.Add(second))
-	m.Life.Hasten(rep)
+	m.Life.DrainAnew(m.NodeNamed("n1"))
 	require.Len(t, mend(m), 2)
 	require.Equal(t, m.State.Now.Add(second), rep.Order.Header().Deadline)
 }

@@ -17,8 +17,7 @@ func (l *Life) BringWithin(p record.Piece, cause berth.Cause) {
 	if p.Rep.Reserved != nil { // it grows no further
 		l.backlog.EndReservation(p.Rep.Reserved)
 	}
-	by, _ := p.Rep.DrainedBy()
-	l.Depart(p.Rep, cause, by)
+	l.Depart(p.Rep, cause, l.state.DrainOf(p.Rep).By)
 }
 
 // SpareWithin brings up to date which queues use more than they may, and has gangs go on that were

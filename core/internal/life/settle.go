@@ -2,6 +2,7 @@ package life
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
@@ -385,18 +386,38 @@ func (l *Life) noteLackOfSegments(rep *record.Replica) {
 	}
 }
 
+// DrainsAnew looks anew at the gangs on the nodes of a reservation that has begun to clear them,
+// has changed or is over: some go on, and others are asked anew.
+func (l *Life) DrainsAnew(res *record.Reservation) {
+	if res.Draining {
+		l.agenda.Relook(l.state.Now)
+		for _, n := range res.Nodes {
+			l.DrainAnew(n)
+		}
+	}
+}
+
+// DrainAnew looks anew at the gangs on a node that is drained, or is so no longer.
+func (l *Life) DrainAnew(n *record.Node) {
+	for _, at := range slices.Clone(n.Members) {
+		l.state.NoteLending(at.Rep)
+		l.hasten(at.Rep)
+		l.MayStay(at.Rep)
+	}
+}
+
 // MayStay has a gang go on where it is that was asked to leave, if nothing of it is on a node
-// any more that is being drained.
+// any more that it has to leave.
 func (l *Life) MayStay(rep *record.Replica) {
-	if _, from := rep.DrainedBy(); from == nil {
+	if l.state.DrainOf(rep).Node == nil {
 		l.Stay(rep)
 	}
 }
 
-// Hasten has a gang be asked anew that was asked to leave by an instant after that by which it
+// hasten has a gang be asked anew that was asked to leave by an instant after that by which it
 // has to be gone now: the next pass takes the request back and gives one with less time.
-func (l *Life) Hasten(rep *record.Replica) {
-	if by, _ := rep.DrainedBy(); rep.Leaves && !rep.GivesBack() && by > l.state.Now && rep.Order.Header().Deadline > by {
+func (l *Life) hasten(rep *record.Replica) {
+	if by := l.state.DrainOf(rep).By; rep.Leaves && !rep.GivesBack() && by > l.state.Now && rep.Order.Header().Deadline > by {
 		if rep.Overruns() {
 			l.state.SetLimit(rep, l.state.Now)
 		}

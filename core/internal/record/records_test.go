@@ -103,7 +103,7 @@ var recordRules = []recordRule{
 		derived: map[string]string{
 			"Home": "its owner, from where it is saved", "Name": "from its kind and its owner", "Rep": "the replica that the saved form stands in",
 			"Unmarked": "false between passes",
-			"Queue":    "from the reservation", "Advance": "saved as such, see SavedReservation",
+			"Queue":    "from the reservation", "Advance": "saved as such, see SavedReservation", "Draining": "saved with it",
 			"Domains": "from the reservation; those of an exclusive gang are saved with it",
 		},
 	},

@@ -361,9 +361,9 @@ func IsWhole(h *gang.Hold) bool {
 }
 
 // Lends reports whether others may stay on the GPUs of a member of a replica, beside what it uses
-// of their memory.
+// of their memory, unless it has to leave its node.
 func (m *Member) Lends(rep *Replica) bool {
-	return m.State == MemberRunning && IsWhole(&m.Hold) && !m.Node.Draining && rep.Lends()
+	return m.State == MemberRunning && IsWhole(&m.Hold) && rep.Lends()
 }
 
 // Absent counts the members that are not there.
@@ -422,22 +422,6 @@ func (rep *Replica) MayHaveStood() bool {
 // MayMove reports whether a gang runs and has nothing else going on.
 func (rep *Replica) MayMove() bool {
 	return rep.State == berth.ReplicaRunning && rep.Order == nil && rep.Beneficiary == nil && !rep.Has(MemberStopping)
-}
-
-// DrainedBy is the node, of those it is on, from which a gang has to go first, and by when;
-// nil: from none. 0: there is no deadline.
-func (rep *Replica) DrainedBy() (by berth.Time, from *Node) {
-	for flat := range rep.Members {
-		m := &rep.Members[flat]
-		if !m.State.Holds() || !m.Node.Draining {
-			continue
-		}
-		at, least := cmp.Or(m.Node.DrainBy, agenda.Never), cmp.Or(by, agenda.Never)
-		if from == nil || at < least || at == least && m.Node.Spec.ID < from.Spec.ID {
-			by, from = m.Node.DrainBy, m.Node
-		}
-	}
-	return by, from
 }
 
 // MayArrive reports whether a place may be kept for a gang that it does not wait for yet.

@@ -105,6 +105,8 @@ type Reservation struct {
 	Queue quota.QueueIndex
 	// Advance is the reservation, if it was made in advance.
 	Advance *berth.Reservation
+	// Draining: jobs that do not belong on its nodes have to leave them, as it clears them.
+	Draining bool
 	// Domains are whole domains, or nodes, that belong to the reservation, by their paths:
 	// nodes that join there do as well.
 	Domains [][]string

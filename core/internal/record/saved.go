@@ -218,10 +218,12 @@ func RefuseCounter() *berth.Error {
 	return refusal.Of(berth.ErrInvalid, "attempts", "a counter is out of range")
 }
 
-// A SavedReservation is one made in advance. Nodes are those that the core picked.
+// A SavedReservation is one made in advance. Nodes are those that the core picked. Draining: it has
+// begun to clear them.
 type SavedReservation struct {
 	Reservation berth.Reservation `json:"reservation"`
 	Nodes       []berth.NodeID    `json:"nodes,omitempty"`
+	Draining    bool              `json:"draining,omitempty"`
 }
 
 // A SavedGangReservation is the reservation of a gang.

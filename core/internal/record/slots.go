@@ -19,12 +19,17 @@ type SlotsKey struct {
 // A SlotsKind says which jobs share slots.
 type SlotsKind uint8
 
-// The kinds, in the order in which a text names what a job waits for.
+// The kinds, in the order in which a report lists them.
 const (
 	SlotsOfArray SlotsKind = iota
-	SlotsOfUser
 	SlotsOfQueue
+	SlotsOfUser
 )
+
+// Compare orders slots by queue, kind and name.
+func (k SlotsKey) Compare(l SlotsKey) int {
+	return cmp.Or(cmp.Compare(k.Queue, l.Queue), cmp.Compare(k.Kind, l.Kind), cmp.Compare(k.Name, l.Name))
+}
 
 // Slots are shared by jobs: so many of them are past their gates at a time, or claim so many GPUs
 // together. A job has its slots from when its gate opens until it is forgotten.

@@ -98,7 +98,7 @@ func (se *Search) leavesBeforeNext(res *record.Reservation, rep *record.Replica,
 		return true
 	}
 	next := values.OccurrenceAt(at, *res.Advance)
-	return se.state.EndAsTold(rep, se.state.EndIfStarted(rep, at)) <= next.From
+	return se.state.EndAsTold(rep, se.state.EndIfStarted(rep, at)) <= se.state.ClosesAt(&next)
 }
 
 // overBy is when the nodes of a reservation are expected to be nobody's any more: of one made in

@@ -59,13 +59,23 @@ func (se *Search) Uprooted() []*record.Replica {
 		}
 		return true
 	})
-	for _, n := range se.state.Nodes {
-		if n == nil || !n.Draining {
-			continue
-		}
+	leaving := func(n *record.Node) {
 		for _, at := range n.Members {
-			if at.Rep.MayMove() && !at.Rep.Job.Borrows() && (at.Rep.SoughtAt != se.agenda.MoveTurn || se.latestToLeave(at.Rep) <= se.state.Now) {
+			if at.Rep.MayMove() && !at.Rep.Job.Borrows() && se.state.DrainOn(at.Rep, n).Node != nil &&
+				(at.Rep.SoughtAt != se.agenda.MoveTurn || se.latestToLeave(at.Rep) <= se.state.Now) {
 				list = append(list, at.Rep)
+			}
+		}
+	}
+	for _, n := range se.state.Nodes {
+		if n != nil && n.Draining {
+			leaving(n)
+		}
+	}
+	for _, res := range se.backlog.Reservations {
+		if res.Draining {
+			for _, n := range res.Nodes {
+				leaving(n)
 			}
 		}
 	}
@@ -83,7 +93,7 @@ func (se *Search) DecideMove(r Relocation) {
 		se.backlog.EndMove(rep)
 	}
 	kept := r.Where != nil && !r.Barred && se.ReserveMove(rep, r.Where)
-	by, n := rep.DrainedBy()
+	drain := se.state.DrainOf(rep)
 	latest := se.latestToLeave(rep)
 	switch {
 	case rep.State == berth.ReplicaPending, rep.State == berth.ReplicaReleasing:
@@ -93,14 +103,14 @@ func (se *Search) DecideMove(r Relocation) {
 		if r.Where == nil && rep.State == berth.ReplicaReleasing {
 			se.keepOwn(rep)
 		}
-	case n == nil: // it need not leave any more
+	case drain.Node == nil: // it need not leave any more
 		se.life.Stay(rep)
 	case rep.Leaves && (kept || latest <= se.state.Now):
 		if !kept {
 			se.agenda.NoteHomeless()
 		}
 	case kept, latest <= se.state.Now:
-		se.life.Depart(rep, life.DrainCause(n), by)
+		se.life.Depart(rep, life.DrainCause(drain), drain.By)
 	default:
 		se.life.Stay(rep)
 		se.agenda.MoveBy(latest)
@@ -110,7 +120,7 @@ func (se *Search) DecideMove(r Relocation) {
 // latestToLeave is when a gang has to be asked to leave at the latest; never: there is no
 // deadline.
 func (se *Search) latestToLeave(rep *record.Replica) berth.Time {
-	if by, _ := rep.DrainedBy(); by != 0 {
+	if by := se.state.DrainOf(rep).By; by != 0 {
 		return by.Add(-se.state.GraceOf(rep))
 	}
 	return agenda.Never

@@ -83,6 +83,38 @@ func TestAGangLeavesADrainedNodeForAPlaceThatIsKept(t *testing.T) {
 	m.Upkeep.SetDraining(m.NodeNamed("n1"), false)
 }
 
+// A node that is cleared for a queue is left by the jobs of other queues, once there is just the
+// time for that, until the reservation is over.
+func TestTheJobsOfOtherQueuesLeaveNodesThatAreCleared(t *testing.T) {
+	m := machine(t)
+	rep := m.Run(checkpointing(roomtest.Job("leaves", "a", 1, 4)), "n1")
+	m.Run(checkpointing(roomtest.Job("belongs", "b", 1, 4)), "n1")
+	m.Run(checkpointing(roomtest.Job("elsewhere", "a", 1, 4)), "n2")
+	begins := m.State.Now.Add(berth.Hour)
+	m.NoRefusal(m.Backlog.ReservationSet(berth.ReservationSet{Reservation: berth.Reservation{
+		ID: "r", From: begins, Until: begins.Add(berth.Hour), Nodes: []berth.NodeID{"n1"}, Queue: "b", Clear: true,
+	}}))
+	timeout := m.State.Config.Policy.ReleaseTimeout
+	first := begins.Add(-timeout - m.State.GraceOf(rep))
+	m.Later(first.Sub(m.State.Now) - 1)
+	m.Search.BeginDrains()
+	require.Empty(t, m.Search.Uprooted())
+	m.Later(1)
+	m.Search.BeginDrains()
+	require.Equal(t, []*record.Replica{rep}, m.Search.Uprooted())
+	require.True(t, m.Agenda.BeginMoves(m.State.Now))
+	m.Search.DecideMove(to(m, rep, "n3"))
+	require.Equal(t, berth.CauseDrained, rep.Order.Header().Cause.Code)
+	require.Equal(t, "node n1 is cleared for reservation r", rep.Order.Header().Cause.Detail)
+	require.Equal(t, begins.Add(-timeout), rep.Order.Header().Deadline)
+
+	// It is over before the gang is.
+	m.Later(2 * berth.Hour)
+	m.Search.EndReservations()
+	require.True(t, rep.Stray(), "it goes on")
+	require.Nil(t, rep.Moving)
+}
+
 // Without a place it stays until it has to write its checkpoint at the latest.
 func TestAGangWithoutAPlaceStaysUntilItsDeadline(t *testing.T) {
 	m := machine(t)

@@ -376,8 +376,9 @@ func (se *Search) holdsOn(res *record.Reservation) bool {
 	return true
 }
 
-// EndReservations ends what is over.
+// EndReservations ends what is over. Gangs that had to leave nodes for that may go on there.
 func (se *Search) EndReservations() {
+	var over []*record.Reservation
 	for i := 0; i < len(se.backlog.Reservations); {
 		res := se.backlog.Reservations[i]
 		if res.Until > se.state.Now || se.holdsOn(res) {
@@ -396,5 +397,16 @@ func (se *Search) EndReservations() {
 		if !se.backlog.Recur(res) {
 			se.backlog.EndReservation(res)
 		}
+		over = append(over, res)
+	}
+	for _, res := range over {
+		se.life.DrainsAnew(res)
+	}
+}
+
+// BeginDrains has gangs leave the nodes that reservations begin to clear.
+func (se *Search) BeginDrains() {
+	for _, res := range se.backlog.BeginDrains() {
+		se.life.DrainsAnew(res)
 	}
 }

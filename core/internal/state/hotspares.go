@@ -21,14 +21,13 @@ func (st *State) SparesOf(pool string) *record.SparePool {
 }
 
 // MaySpare reports whether a replica may be placed on a spare: hardware was taken from it,
-// and it does not run, or it has to leave a node that is being drained. It is the one place
+// and it does not run, or it has to leave a node that is drained or cleared. It is the one place
 // where that is decided.
 func (st *State) MaySpare(rep *record.Replica) bool {
 	if rep.State != berth.ReplicaRunning {
 		return rep.Retry.Get().LostHardware
 	}
-	_, drains := rep.DrainedBy()
-	return drains != nil
+	return st.DrainOf(rep).Node != nil
 }
 
 // CountAs counts a node as sound, or as not, among those of its pool, of which a part are spares.
