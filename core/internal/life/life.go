@@ -43,7 +43,7 @@ type Life struct {
 	Stretching int
 	// Gated counts the jobs at gates.
 	Gated int
-	// Since gates were last settled, slots of freed have come free, and the lanes of made were made.
+	// Since gates were last settled, slots of freed came free, and the lanes of made were made.
 	// Ready are jobs that need no slots and have nothing left to wait for.
 	freed []*record.Slots
 	made  []*record.Lane
