@@ -41,7 +41,6 @@ func checkCaps(list []QueueCaps) *Error {
 		if err := list[i].check(seen); err != nil {
 			return err.in(errtext.Index("", i))
 		}
-		seen[list[i].Queue] = true
 	}
 	return nil
 }
@@ -66,7 +65,8 @@ func (c *QueueCaps) check(seen map[QueueID]bool) *Error {
 	return nil
 }
 
-// checkQueueOnce refuses a queue without a name, and one that a policy names twice in one list.
+// checkQueueOnce refuses a queue without a name, and one that a policy names twice in one list. It
+// notes in seen that the queue was named.
 func checkQueueOnce(name QueueID, seen map[QueueID]bool) *Error {
 	if err := checkName(string(name)); err != nil {
 		return err.in("queue")
@@ -74,5 +74,6 @@ func checkQueueOnce(name QueueID, seen map[QueueID]bool) *Error {
 	if seen[name] {
 		return refuse(ErrDuplicate, "queue", fmt.Sprintf("%s comes twice", errtext.Short(string(name))))
 	}
+	seen[name] = true
 	return nil
 }
