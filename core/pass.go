@@ -157,9 +157,10 @@ func (c *Core) giveUp(rep *record.Replica, reasons map[*record.Shape]string) {
 	waited := c.state.Now.Sub(rep.PendingSince)
 	why := "pending for " + waited.String()
 	if rep.Entries != nil {
-		s := rep.Job.Shape()
+		e := c.answer.Explained(rep)
+		s := e.Bucket.Shape
 		if _, known := reasons[s]; !known {
-			reasons[s] = c.answer.Reason(rep.Entry()).Text
+			reasons[s] = c.answer.Reason(e).Text
 		}
 		why += ": " + reasons[s]
 	}

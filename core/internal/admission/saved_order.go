@@ -78,6 +78,9 @@ func (ad *Admission) checkOrdered(rep *record.Replica) *berth.Error {
 	case berth.RequestCheckpoint:
 		about, named = record.MemberRunning, order.Members
 	}
+	if bind, binds := rep.Order.(berth.Bind); binds && bind.Alternative != rep.Job.Alternative() {
+		return refusal.Of(berth.ErrInvalid, "alternative", fmt.Sprintf("is %d, and the job is %d of its alternatives", bind.Alternative, rep.Job.Alternative()))
+	}
 	next := 0
 	for flat := range rep.Members {
 		state := rep.Members[flat].State

@@ -112,7 +112,7 @@ func (an *Answers) explainReplica(rep *record.Replica, position int, reasons map
 	case rep.Retry.Get().ReadyAt != 0:
 		out.Reason = an.explainBackoff(rep)
 	case rep.Entries != nil:
-		e := an.explained(rep)
+		e := an.Explained(rep)
 		reason, known := reasons[e.Bucket.Shape]
 		if !known || rep.Reserved != nil || rep.Retry.Get().LostHardware {
 			found := an.waitsFor(e, position)

@@ -9,8 +9,8 @@ import (
 // This file is about jobs with alternatives. The reason of one is that of the alternative for which
 // a place is kept, or else of its own gang, and says in short why it does not start as the others.
 
-// explained is the entry of which the reason of a replica that waits is.
-func (an *Answers) explained(rep *record.Replica) *record.Entry {
+// Explained is the entry of which the reason of a replica that waits is.
+func (an *Answers) Explained(rep *record.Replica) *record.Entry {
 	if rep.Reserved != nil {
 		return an.backlog.EntryOf(rep.Reserved)
 	}

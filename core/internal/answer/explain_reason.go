@@ -16,6 +16,7 @@ import (
 
 // Reason says why an entry waits.
 func (an *Answers) Reason(e *record.Entry) berth.Reason {
+	defer e.Rep.Job.Become(e.Assume())
 	b := e.Bucket
 	limits, promised := an.limitsInTheWay(b), an.limitsBesidePromises(e)
 	switch {

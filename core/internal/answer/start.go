@@ -29,7 +29,7 @@ func (an *Answers) StartPlan(rep *record.Replica) berth.StartPlan {
 	}
 	e := rep.Entries[0]
 	if rep.Job.HasAlternatives() {
-		e = an.explained(rep)
+		e = an.Explained(rep)
 		defer rep.Job.Become(e.Assume())
 	}
 	reason := an.Reason(e)

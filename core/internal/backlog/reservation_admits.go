@@ -26,6 +26,12 @@ func (bl *Backlog) Outranks(a, b *record.Replica) bool {
 	return x.Class > y.Class && !bl.WithinGuarantee(b)
 }
 
+// OutranksAs is Outranks for what a replica waits for as an entry.
+func (bl *Backlog) OutranksAs(e *record.Entry, other *record.Replica) bool {
+	defer e.Rep.Job.Become(e.Assume())
+	return bl.Outranks(e.Rep, other)
+}
+
 // WithinGuarantee reports whether a replica that waits would be within the guarantees of its queue
 // with what it waits for.
 func (bl *Backlog) WithinGuarantee(rep *record.Replica) bool {

@@ -62,7 +62,7 @@ func (bl *Backlog) AnyMayReserve(size due.Size) (some bool) {
 	heads.EachQueue(func(q *record.Queue, _ *record.Entry) bool {
 		if may(q) {
 			heads.EachHead(q.Index, func(e *record.Entry) bool {
-				some = slices.ContainsFunc(holders, func(res *record.Reservation) bool { return bl.Outranks(e.Rep, res.Rep) })
+				some = slices.ContainsFunc(holders, func(res *record.Reservation) bool { return bl.OutranksAs(e, res.Rep) })
 				return !some
 			})
 		}

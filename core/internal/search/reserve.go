@@ -70,7 +70,7 @@ func (se *Search) reserveInOrder(size due.Size, order []*record.Entry, plans *in
 			continue // it has a reservation, or had room made for it until just now
 		}
 		var instead *record.Replica
-		if full && last.At > i && se.backlog.Outranks(e.Rep, last.Entry.Rep) {
+		if full && last.At > i && se.backlog.OutranksAs(e, last.Entry.Rep) {
 			instead = last.Entry.Rep
 		}
 		switch {
@@ -119,7 +119,9 @@ func (se *Search) dueEntries(size due.Size, many int) (order []*record.Entry, mo
 		if e == nil {
 			break
 		}
-		r.Charge(e)
+		if !e.IsAlternative() || !slices.ContainsFunc(order, func(o *record.Entry) bool { return o.Rep == e.Rep }) {
+			r.Charge(e) // a job is charged once, as the first that it is in the order
+		}
 		order = append(order, e)
 		ahead--
 		switch res := e.Rep.Reserved; {
@@ -196,7 +198,7 @@ func (se *Search) planLater(rep *record.Replica) {
 // reserveFor sets nodes aside for a gang, if it is expected ever to fit, and ends the
 // reservation in whose stead that is; nil: none.
 func (se *Search) reserveFor(e *record.Entry, instead *record.Replica) bool {
-	as, at, nodes := se.choose(e.Rep, agenda.Never)
+	as, at, nodes := se.choose(e.Rep, instead, agenda.Never)
 	if as == nil || !se.backlog.MaySetAside(nodes) {
 		return false
 	}
@@ -210,11 +212,15 @@ func (se *Search) reserveFor(e *record.Entry, instead *record.Replica) bool {
 
 // choose plans for a gang that waits as each of what its job may run as: until one is expected to
 // fit before an instant, or for all of them if the one that starts the soonest is to have it; nil:
-// none fits. Quota that a plan lacks is no plan, and a single GPU needs none.
-func (se *Search) choose(rep *record.Replica, before berth.Time) (as *record.Entry, at berth.Time, nodes []*record.Node) {
+// none fits. Quota that a plan lacks is no plan, a single GPU needs none, and what does not outrank
+// the gang in whose stead it is planned gets none; nil: it is in nobody's stead.
+func (se *Search) choose(rep, instead *record.Replica, before berth.Time) (as *record.Entry, at berth.Time, nodes []*record.Node) {
 	soonest := rep.Job.Pattern.Option(0).Choose == berth.ChooseSoonest
 	for _, e := range rep.Entries {
 		if b := e.Bucket; len(rep.Entries) > 1 && (b.QuotaSlot >= 0 || b.Shape.IsSingle() || !se.backlog.WithinQuota(b)) || as != nil && !soonest {
+			continue
+		}
+		if instead != nil && !se.backlog.OutranksAs(e, instead) {
 			continue
 		}
 		if start, where, ok := se.planBesideOthers(e, before); ok && (as == nil || start < at) {
@@ -287,7 +293,7 @@ func (se *Search) renew() {
 // job's alternatives is to start the soonest.
 func (se *Search) planAnew(e *record.Entry, before berth.Time) (as *record.Entry, at berth.Time, nodes []*record.Node) {
 	if e.Rep.Job.Pattern.Option(0).Choose == berth.ChooseSoonest {
-		return se.choose(e.Rep, before)
+		return se.choose(e.Rep, nil, before)
 	}
 	if at, nodes, ok := se.planBesideOthers(e, before); ok {
 		return e, at, nodes
