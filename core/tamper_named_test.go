@@ -23,6 +23,9 @@ func TestR1_WhatNoCoreSavesIsRefused(t *testing.T) {
 	whole.runs(gang("whole", 2))
 	ends := fleetOf(t, "n1")
 	ends.runs(one("q", "ends", 1, func(j *berth.Job) { j.MaxRuntime = berth.Hour }))
+	either := fleetOf(t, "n1")
+	either.tell(gang("either", 2, func(j *berth.Job) { j.Alternatives = []berth.Alternative{{Groups: gangJob("", 1, 8).Groups}} }))
+	require.Len(t, either.pass(), 1)
 	for _, c := range []struct {
 		name          string
 		core          *core.Core
@@ -47,6 +50,7 @@ func TestR1_WhatNoCoreSavesIsRefused(t *testing.T) {
 		{"an order of tomorrow", varied, `"id":6,"at":1000`, `"id":6,"at":1001`, "jobs[1].replicas[0].order.bind.at", "yet to come"},
 		{"a deadline before its order", varied, `"id":6,"at":1000,"deadline":121000`, `"id":6,"at":1000,"deadline":999`, "jobs[1].replicas[0].order.bind.deadline", "before the order"},
 		{"a deadline that never comes", varied, `"id":6,"at":1000,"deadline":121000`, fmt.Sprintf(`"id":6,"at":1000,"deadline":%d`, int64(limits.MaxFuture)+1), "jobs[1].replicas[0].order.bind.deadline", "out of range"},
+		{"a Bind of another alternative", either.Core, `,"alternative":1}},"endsAt"`, `}},"endsAt"`, "jobs[0].replicas[0].order.bind.alternative", "is 0"},
 		{"an order without its job", varied, `"job":"elastic","incarnation":1`, `"incarnation":1`, "jobs[1].replicas[0].order.bind.job", "is missing"},
 		{"a Bind of a member that there is not", varied, bind, `"code":"grows"},"members":[{"index":7,"node":"n5"`, "jobs[1].replicas[0].order.bind.members", "leaves out"},
 		{"a Bind to another node", varied, bind, `"code":"grows"},"members":[{"index":1,"node":"n6"`, "jobs[1].replicas[0].order.bind.members[0]", "is not where"},
