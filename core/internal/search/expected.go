@@ -11,10 +11,10 @@ import (
 )
 
 // ExpectedStart is when a replica is expected to be placed that waits as what its job is, or grows,
-// for what a shape asks: when
-// enough of what runs has ended, is stopped, or is no longer set aside, for its minimum and the
-// quota for it; never: not by that. A backoff is over before. No other job comes, and of those that
-// wait none is served before it but gangs with a reservation, on their nodes.
+// for what a shape asks: when enough of what runs has ended, is stopped, or is no longer set aside,
+// for its minimum and the quota for it; never: not by that. A backoff is over before. No other job
+// comes, and of those that wait none is served before it but gangs with a reservation, on their
+// nodes.
 //
 // What is imagined ends no sooner than it can: a victim has its whole grace and a whole attempt
 // of its Release, so that the instant is not before what can be. O(plan).
