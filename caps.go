@@ -27,7 +27,7 @@ type QueueCaps struct {
 	// MaxGPUMilliPerUser bounds what the jobs of each user claim together, with all of their
 	// members, in thousandths of a GPU; zero: any amount. An instance of a divided GPU counts as a
 	// whole one, as what it takes is known only when it is placed; what is borrowed over an idle
-	// holder does not count.
+	// holder does not count. A job with alternatives counts as the one that claims the most.
 	MaxGPUMilliPerUser int64 `json:"maxGPUMilliPerUser,omitempty"`
 }
 

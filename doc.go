@@ -24,6 +24,7 @@
 //   - Survive a crash: [journal.ExampleDurable]; by hand, [core.ExampleRestore].
 //   - Have a limit kept that is lowered below what runs: [core.Example_overLimit].
 //   - Drop a job that fails again and again: [core.Example_maxRequeues].
+//   - Have a job run as another gang where its own does not fit: [core.Example_alternatives].
 //   - Preempt batch work for a service: [core.Example_preempt]. Drain a node: [core.Example_drain].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
 //   - Reserve GPUs in advance: [core.Example_reserve]. Have nodes empty for maintenance at a given
@@ -248,6 +249,10 @@
 // and a gang one value of each label of nodes in its SameLabels, such as the version of a
 // driver: see [ProductFinding]. A node with taints takes the members alone that tolerate them:
 // see [Taint].
+//
+// A job may list further gangs that it can run as: eight H100, or else sixteen A100. It is started
+// as the first that fits, the [Bind] says as which, and it waits as all of them again when it comes
+// back. Where it fits as none, Job.Choose says for which it has a place kept: see [Alternative].
 //
 // Jobs that ask for the same are one question: once it is answered with no, none of them is
 // looked at again until something changes that could help.
@@ -580,6 +585,7 @@
 //   - pass: one scheduling cycle, one run of [Scheduler.Schedule].
 //   - job: a gang, or a service of several ([Job], [Service]).
 //   - gang: members that start together or not at all ([Group]).
+//   - alternative: another gang that a job may run as ([Alternative]).
 //   - member: one process of a gang, on one node ([MemberPlacement], [MemberRef]).
 //   - replica: one gang of a service; any other job has one ([ReplicaRef]).
 //   - incarnation: one life of a replica, numbered from 1 ([Incarnation]).
@@ -637,6 +643,7 @@
 // [journal.ExampleRecover]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Recover
 // [core.Example_preempt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Preempt
 // [core.Example_overLimit]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-OverLimit
+// [core.Example_alternatives]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Alternatives
 // [core.Example_maxRequeues]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-MaxRequeues
 // [core.Example_drain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Drain
 // [core.Example_metrics]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Metrics

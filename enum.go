@@ -56,6 +56,32 @@ func (k *DependencyKind) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(dependencyKindNames, k, b, invalidText)
 }
 
+// A Choice says for which of its alternatives a job has a place kept while it waits: see
+// [Alternative].
+type Choice uint8
+
+const (
+	// ChooseFirst: the first, in the order of the list, that fits once all that runs has ended.
+	ChooseFirst Choice = iota
+	// ChooseSoonest: the one that is expected to start the soonest, by the expected ends of what
+	// runs; of those that start at one instant, the first.
+	ChooseSoonest
+)
+
+const choiceNames enum.Names = "Choice: first|soonest"
+
+// String is the word for it, as in JSON.
+func (c Choice) String() string { return enum.Text(choiceNames, c) }
+
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
+func (c Choice) MarshalText() ([]byte, error) { return enum.Marshal(choiceNames, c, invalidText) }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
+func (c *Choice) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(choiceNames, c, b, invalidText)
+}
+
 // A ShareMode says how members share one GPU.
 type ShareMode uint8
 

@@ -263,6 +263,8 @@ type ObservedReplica struct {
 	Incarnation Incarnation `json:"incarnation"`
 	// Started is when it began to run.
 	Started Time `json:"started"`
+	// Alternative of the job that it runs as: of Job.Alternatives, from 1; 0: its own Groups.
+	Alternative int `json:"alternative,omitempty"`
 	// Members that run, and what each holds.
 	Members []MemberPlacement `json:"members"`
 }

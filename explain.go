@@ -37,6 +37,9 @@ type ReplicaExplanation struct {
 	// Requeues counts how often it came back to the queue, for the causes of Job.MaxRequeues for
 	// which it did, in order of cause.
 	Requeues []RequeueCount `json:"requeues,omitempty"`
+	// Alternative is what it is started, runs or is stopped as, of Job.Alternatives, from 1; 0: its
+	// own Groups, or it is pending.
+	Alternative int `json:"alternative,omitempty"`
 	// Members that hold something.
 	Members []MemberPlacement `json:"members,omitempty"`
 	// Bandwidth that the placement is expected to give; nil while it has none.
@@ -118,8 +121,12 @@ type Reason struct {
 	// of the job's SameLabels, what each product could hold by itself: in the order in which they
 	// are taken where all else is equal.
 	Products []ProductFinding `json:"products,omitempty"`
+	// Alternative of the job of which all else is said here, from 1: the one for which a place is
+	// kept; 0: its own Groups. Alternatives says why it does not start as one of the others.
+	Alternative  int                  `json:"alternative,omitempty"`
+	Alternatives []AlternativeFinding `json:"alternatives,omitempty"`
 	// ExpectedStart is when it is expected to start; of replicas that wait alike, when the first of
-	// them is. Zero: unknown, or never.
+	// them is, and of a job with alternatives as whichever is the soonest. Zero: unknown, or never.
 	ExpectedStart Forecast `json:"expectedStart,omitzero"`
 	// Reservation is set if the gang has one.
 	Reservation *ReservationReport `json:"reservation,omitempty"`
@@ -145,12 +152,20 @@ type Reason struct {
 	GPUHold *GPURef `json:"gpuHold,omitempty"`
 }
 
-// String is Text and, if it says something, Preemption: the sentence to show to the job's owner.
+// String is Text, with Preemption if that says something, and with the texts of Alternatives: the
+// sentence to show to the job's owner.
 func (r Reason) String() string {
-	if r.Preemption == "" {
-		return r.Text
+	text := r.Text
+	if len(r.Alternatives) > 0 {
+		text = as(r.Alternative) + ": " + text
 	}
-	return r.Text + "; " + r.Preemption
+	if r.Preemption != "" {
+		text += "; " + r.Preemption
+	}
+	for i := range r.Alternatives {
+		text += "; " + as(r.Alternatives[i].Alternative) + ": " + r.Alternatives[i].Text
+	}
+	return text
 }
 
 // A Protection is what a queue keeps of its guarantee where a job of another queue could have its
@@ -172,6 +187,17 @@ type Protection struct {
 type GPURef struct {
 	Node NodeID `json:"node"`
 	GPU  int    `json:"gpu"`
+}
+
+// An AlternativeFinding says why a job does not start as one of its alternatives.
+type AlternativeFinding struct {
+	// Alternative of Job.Alternatives, from 1; 0: the job's own Groups.
+	Alternative int        `json:"alternative"`
+	Code        ReasonCode `json:"code"`
+	Text        string     `json:"text"`
+	Remedy      string     `json:"remedy"`
+	// ExpectedStart as this alternative; zero: unknown, or never.
+	ExpectedStart Forecast `json:"expectedStart,omitzero"`
 }
 
 // A ProductFinding says what GPUs of one product could hold of a group that needs one product.
@@ -281,6 +307,9 @@ type Victim struct {
 type StartPlan struct {
 	// Fits: nothing. The next pass is expected to start it.
 	Fits bool `json:"fits,omitempty"`
+	// Alternative of the job that the plan is for, from 1; 0: its own Groups. The plan is for the
+	// first that fits or, where none does, for the one that Reason is about.
+	Alternative int `json:"alternative,omitempty"`
 	// Moves of others that would make room, and what they cost and gain, in GPU-milliseconds:
 	// see Policy.Defragmentation. Moves for a guarantee go with the victims, at any cost.
 	Moves     []Move                  `json:"moves,omitempty"`

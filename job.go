@@ -30,6 +30,12 @@ type Job struct {
 	Groups []Group `json:"groups"`
 	// Topology that the gang as a whole must or should keep.
 	Topology Topology `json:"topology,omitzero"`
+	// Alternatives are up to 7 other gangs that the job may run as, such as 16 A100 instead of 8
+	// H100, the best first, behind Groups and Topology. See [Alternative].
+	Alternatives []Alternative `json:"alternatives,omitempty"`
+	// Choose says for which of the alternatives a job has a place kept that fits as none of them
+	// yet; zero: for the first one that is expected ever to fit.
+	Choose Choice `json:"choose,omitzero"`
 	// SameLabels names up to 8 labels of nodes, such as the versions of driver and CUDA: each
 	// has one value, whichever, on all nodes with members of the gang that claim GPUs or a part
 	// of one, and a node without the label takes none of them. Members of the host alone go
@@ -88,6 +94,34 @@ type Job struct {
 	// Lend says that other jobs may use the GPUs that members hold whole while these are idle;
 	// nil: they may not. See [Lend].
 	Lend *Lend `json:"lend,omitempty"`
+}
+
+// An Alternative is another gang that a job may run as, in place of its own Groups and Topology.
+// All else is said once for the job: class, priority, run times, SameLabels and the rest.
+//
+// A pass tries a job that waits as its own Groups first, then as each of Alternatives in order, and
+// starts it as the first that fits; [Bind] says which that is, and [ReplicaExplanation]. It runs as
+// that until it comes back to the queue, and then it waits as all of them again: a job that states
+// alternatives says that its checkpoint can be resumed by each of them. (Moves, repairs and lost
+// hardware that leaves it a place keep it what it is.)
+//
+// Where it fits as none, it has one reservation at the most, for the alternative that Choose names,
+// and whichever fits before ends that. A preemption is planned for the first alternative, in order,
+// for which the policy allows one: also for a later one where earlier ones would only have to wait.
+// For the fair share of its queue a job counts with the alternative that asks for the most GPUs.
+//
+// Rejected: a job for each alternative of which the first to start cancels the others, as an
+// embedder could submit them. Such jobs start twice in one pass, count twice in the share of their
+// queue, and wait for each other's cancellation on GPUs that are set aside twice.
+//
+// Services, elastic gangs and borrowers have no alternatives, and no GPU is repartitioned or held
+// for any but a job's own Groups: a claim for an instance in an alternative waits for one that is
+// there.
+type Alternative struct {
+	// Groups make up the gang, as Job.Groups do.
+	Groups []Group `json:"groups"`
+	// Topology that the gang as a whole must or should keep.
+	Topology Topology `json:"topology,omitzero"`
 }
 
 // A Dependency is a job that has to end before another starts.

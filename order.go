@@ -197,7 +197,10 @@ type Bind struct {
 	OrderHeader
 	// Members to be started, each with what it holds from now on.
 	Members []MemberPlacement `json:"members"`
-	// Claims has what a member of each group of the job asks for, in the order of the groups:
+	// Alternative of the job that it runs as: of Job.Alternatives, from 1; 0: its own Groups. The
+	// groups of Members and Claims are those of that one.
+	Alternative int `json:"alternative,omitempty"`
+	// Claims has what a member of each group of the gang asks for, in the order of the groups:
 	// with the place of a member, all that is needed to start it. Read only.
 	Claims []GroupClaim `json:"claims,omitempty"`
 	// After lists the Repartitions, given before or with this order, without which

@@ -1,6 +1,7 @@
 package berth
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -49,6 +50,9 @@ func (r ReplicaExplanation) String() string {
 	if r.Incarnation > 0 {
 		fmt.Fprintf(&b, ", incarnation %d", r.Incarnation)
 	}
+	if r.Alternative > 0 {
+		fmt.Fprintf(&b, ", as alternative %d", r.Alternative)
+	}
 	if !r.ExpectedEnd.IsZero() {
 		fmt.Fprintf(&b, ", until %v as expected", r.ExpectedEnd)
 	}
@@ -66,11 +70,22 @@ func (r ReplicaExplanation) String() string {
 	}
 	if w := r.Reason; w != nil {
 		fmt.Fprintf(&b, "\n    waits: %v\n    would help: %s", w, w.Remedy)
+		for _, a := range w.Alternatives {
+			b.WriteString("; " + as(a.Alternative) + ": " + a.Remedy)
+		}
 		if !w.ExpectedStart.IsZero() {
 			fmt.Fprintf(&b, "\n    is expected to start at %v", w.ExpectedStart)
 		}
 	}
 	return b.String()
+}
+
+// as names what a job with alternatives may run as.
+func as(alternative int) string {
+	if alternative == 0 {
+		return "as its own gang"
+	}
+	return fmt.Sprintf("as alternative %d", alternative)
 }
 
 // String is the fleet in a few lines, and one for each queue and each node that drains.
@@ -91,10 +106,29 @@ func (r FleetReport) String() string {
 	for i := range r.Queues {
 		fmt.Fprintf(&b, "\n  queue %s: %v", r.Queues[i].Queue, r.Queues[i])
 	}
+	for i := range r.Caps {
+		fmt.Fprintf(&b, "\n  cap %v", r.Caps[i])
+	}
 	for _, d := range r.Draining {
 		fmt.Fprintf(&b, "\n  node %s drains: %d members left", d.Node, d.MembersLeft)
 	}
 	return b.String()
+}
+
+// String says how far the cap is used up, as in "research, user ada: 2 of 2 jobs; 5 wait".
+func (c CapReport) String() string {
+	text := string(c.Queue)
+	if c.PerUser {
+		text += ", user " + cmp.Or(c.User, "unnamed")
+	}
+	text += ":"
+	if c.MaxJobs > 0 {
+		text += fmt.Sprintf(" %d of %d jobs", c.Jobs, c.MaxJobs)
+	}
+	if c.MaxGPUMilli > 0 {
+		text += fmt.Sprintf(" %s of %s GPUs", decimal.Milli(c.GPUMilli), decimal.Milli(c.MaxGPUMilli))
+	}
+	return text + fmt.Sprintf("; %d wait", c.Waiting)
 }
 
 // String is the numbers of GPUs, as in "16, of which 8 held, 8 free".

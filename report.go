@@ -31,6 +31,9 @@ type FleetReport struct {
 	Pools    []PoolCount   `json:"pools,omitempty"`
 	// Idle has the replicas that leave idle what they hold, by job and number: see [IdlePolicy].
 	Idle []IdleReport `json:"idle,omitempty"`
+	// Caps has the caps of the policy at which a job waits, by queue, the caps of all users before
+	// those of each, by name: see [QueueCaps].
+	Caps []CapReport `json:"caps,omitempty"`
 	// NodesByFreeGPUs[k] counts the schedulable nodes with exactly k whole free GPUs.
 	NodesByFreeGPUs []int `json:"nodesByFreeGPUs,omitempty"`
 	// Reservations in force: those made in advance by ID, then those of gangs in
@@ -53,6 +56,8 @@ type ReservationReport struct {
 	ID      ReservationID `json:"id,omitempty"`
 	Job     JobID         `json:"job,omitempty"`
 	Replica int           `json:"replica,omitempty"`
+	// Alternative of the job that it is for, from 1; 0: the job's own Groups.
+	Alternative int `json:"alternative,omitempty"`
 	// Moving: it is the place that is kept for a gang that backs off, or has to leave another, and
 	// has not yet, or waits to be tried again. It starts there when that is over.
 	Moving bool `json:"moving,omitempty"`
@@ -152,6 +157,24 @@ type IdleReport struct {
 	// GPUMilli is what it holds, in thousandths of a GPU.
 	GPUMilli int64 `json:"gpuMilli"`
 	Idleness
+}
+
+// A CapReport says how far a cap is used up.
+type CapReport struct {
+	Queue QueueID `json:"queue"`
+	// PerUser: it is the cap of the user named User; the jobs that name none are those of one. Else
+	// it is the cap of the jobs of all.
+	PerUser bool   `json:"perUser,omitempty"`
+	User    string `json:"user,omitempty"`
+	// Jobs of MaxJobs are past their gates, and claim GPUMilli of MaxGPUMilli, in thousandths of a
+	// GPU; 0 at most: any number or amount.
+	Jobs        int   `json:"jobs"`
+	MaxJobs     int   `json:"maxJobs,omitempty"`
+	GPUMilli    int64 `json:"gpuMilli"`
+	MaxGPUMilli int64 `json:"maxGPUMilli,omitempty"`
+	// Waiting counts the jobs that the cap holds for and that wait at their gates for slots alone,
+	// of this cap or of another.
+	Waiting int `json:"waiting"`
 }
 
 // An Idleness says since when a replica leaves idle what it holds, and what comes of that.
@@ -388,6 +411,9 @@ type ReplicaStatus struct {
 	// Since is when the replica became pending, or came to run; for what is neither, when it
 	// last became pending.
 	Since Time `json:"since"`
+	// Alternative is what it is started, runs or is stopped as, of Job.Alternatives, from 1; 0: its
+	// own Groups, or it is pending.
+	Alternative int `json:"alternative,omitempty"`
 	// Order that is out; zero: none is.
 	Order OrderID `json:"order,omitempty"`
 	// Starting members have a place, and are not known to run. Stopping ones hold their places

@@ -170,8 +170,8 @@ func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 	return nil
 }
 
-// checkObserved checks an observed replica as far as it can be without holding
-// anything.
+// checkObserved checks an observed replica as far as it can be without holding anything. The job,
+// which nobody knows yet, becomes what it is observed as.
 func (c *Core) checkObserved(j *record.Job, r *berth.ObservedReplica) *berth.Error {
 	switch {
 	case r.Replica < 0 || r.Replica >= j.Spec.Gangs():
@@ -180,7 +180,10 @@ func (c *Core) checkObserved(j *record.Job, r *berth.ObservedReplica) *berth.Err
 		return refusal.Of(berth.ErrInvalid, "incarnation", fmt.Sprintf("%d is outside 1..%d", r.Incarnation, limits.MaxIncarnation))
 	case r.Started > c.state.Now:
 		return refusal.Of(berth.ErrInvalid, "started", "is in the future")
+	case r.Alternative < 0 || r.Alternative >= j.Pattern.Many():
+		return refusal.Of(berth.ErrInvalid, "alternative", fmt.Sprintf("%d is outside 0..%d, the alternatives of the job", r.Alternative, j.Pattern.Many()-1))
 	}
+	j.Become(r.Alternative)
 	counts := make([]int, len(j.Spec.Groups))
 	seen := map[int]bool{}
 	for i := range r.Members {

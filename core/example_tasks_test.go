@@ -138,6 +138,50 @@ func Example_maxRequeues() {
 	// it is known: false
 }
 
+// Two jobs ask for eight H100, or else for sixteen A100, and one gets each. An A100 node goes, and
+// the second job goes on as its own gang once the first is over.
+func Example_alternatives() {
+	sched := newExample()
+	for _, id := range []berth.NodeID{"a1", "a2"} {
+		node := hgx(id).(berth.NodeJoined)
+		for i := range node.Node.GPUs {
+			node.Node.GPUs[i] = berth.GPU{Product: "A100-80GB", MemoryMiB: 81_559}
+		}
+		mustApply(sched, morning, node)
+	}
+	mustApply(sched, morning, berth.NodeLost{Node: "n2"})
+	for _, id := range []berth.JobID{"llm", "vision"} {
+		job := training(id, 1)
+		job.Job.Groups[0].Selector.Products = []string{"H100-80GB"}
+		a100 := berth.Group{Members: 2, Claim: berth.WholeGPUs(8), Selector: berth.Selector{Products: []string{"A100-80GB"}}}
+		job.Job.Alternatives = []berth.Alternative{{Groups: []berth.Group{a100}}}
+		mustApply(sched, morning, job)
+	}
+	pass(sched, morning)
+	mustApply(sched, morning.Add(berth.Hour), berth.NodeLost{Node: "a2"})
+	pass(sched, morning.Add(berth.Hour))
+	pass(sched, morning.Add(61*berth.Minute))
+	e, err := sched.Explain("vision")
+	if err != nil {
+		panic(err)
+	}
+	why := e.Replicas[0].Reason
+	fmt.Println("vision waits:", why.Text)
+	fmt.Println("or, as alternative 1:", why.Alternatives[0].Text)
+	mustApply(sched, morning.Add(2*berth.Hour), berth.JobFinished{Job: "llm", Incarnation: 1})
+	pass(sched, morning.Add(2*berth.Hour))
+	status, _ := sched.Job("vision")
+	fmt.Println("vision runs as alternative", status.Replicas[0].Alternative)
+	// Output:
+	// 0s: bind llm n1[0-7] (fits)
+	// 0s: bind vision a1[0-7] a2[0-7] (fits)
+	// 1h0m0s: release vision (hardware-lost)
+	// vision waits: the gang (8 GPUs) does not fit now
+	// or, as alternative 1: the gang (8 GPUs each) needs 2 members, and 1 would fit if the fleet were idle
+	// 2h0m0s: bind vision n1[0-7] (fits)
+	// vision runs as alternative 0
+}
+
 // A job begins at noon, another follows it, and a third follows that if it completes. The first
 // fails: so the third is given up, and the second, which goes on in any case, is started.
 func Example_dependencies() {

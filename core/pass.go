@@ -159,7 +159,7 @@ func (c *Core) giveUp(rep *record.Replica, reasons map[*record.Shape]string) {
 	if rep.Entries != nil {
 		s := rep.Job.Shape()
 		if _, known := reasons[s]; !known {
-			reasons[s] = c.answer.Reason(rep.Entries[0]).Text
+			reasons[s] = c.answer.Reason(rep.Entry()).Text
 		}
 		why += ": " + reasons[s]
 	}

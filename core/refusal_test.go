@@ -197,6 +197,7 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"negative span", submit(func(j *berth.Job) { j.MinRuntime = -1 }), berth.ErrInvalid, "job.minRuntime"},
 		{"negative replicas of a service", submit(func(j *berth.Job) { j.Service = &berth.Service{Replicas: -1} }), berth.ErrInvalid, "job.service.replicas"},
 
+		{"observed as no alternative", berth.JobObserved{Job: gangJob("new", 1, 8), Running: []berth.ObservedReplica{{Incarnation: 1, Alternative: 1}}}, berth.ErrInvalid, "running[0].alternative"},
 		{"observed on held GPUs", observe(berth.MemberPlacement{Node: "n1", GPUs: 0xff}), berth.ErrConflict, "running[0].members[0]"},
 		{"observed without its members", observe(), berth.ErrInvalid, "running[0].members"},
 		{"observed on an unknown node", observe(berth.MemberPlacement{Node: "n9", GPUs: 0xff}), berth.ErrUnknown, "running[0].members[0].node"},

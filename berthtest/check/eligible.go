@@ -33,9 +33,9 @@ const (
 // elsewhere, when all others had their turn. It is for small worlds: O(queues + replicas x
 // nodes).
 func (c *Checker) itsTurn(rep *replica, b berth.Bind) error {
-	enlarged := c.enlarged
-	c.enlarged = enlarged || rep.elastic()
-	if c.ownPolicy || len(c.nodes) > 64 || !c.passed || enlarged || len(c.preemptions) > 0 || !c.inTurn(rep, &b) || c.overused() || c.somebodyMoves() {
+	surely := c.surelyInTurn(rep, &b)
+	c.enlarged = c.enlarged || rep.elastic()
+	if !surely {
 		return nil
 	}
 	waiting := c.inQueues()
@@ -54,6 +54,11 @@ func (c *Checker) itsTurn(rep *replica, b berth.Bind) error {
 		}
 	}
 	return nil
+}
+
+// surelyInTurn reports whether a Bind is one of which it can be told what else could have started.
+func (c *Checker) surelyInTurn(rep *replica, b *berth.Bind) bool {
+	return !c.ownPolicy && len(c.nodes) <= 64 && c.passed && !c.enlarged && len(c.preemptions) == 0 && c.inTurn(rep, b) && !c.overused() && !c.somebodyMoves()
 }
 
 // overused reports whether a host has less than is in use there, as after an update, while
@@ -169,7 +174,7 @@ func (c *Checker) standing(q *queue, as turn, waiting queues) []*replica {
 	all := q.all(waiting)
 	if _, stated := q.spec.Guarantee[quota.GPUMilli]; stated {
 		for _, rep := range all {
-			if q.standsWith(c.asks(rep)) != as {
+			if rep.any(func() bool { return q.standsWith(c.asks(rep)) != as }) {
 				return nil
 			}
 		}
@@ -242,7 +247,9 @@ func (c *Checker) asks(rep *replica) (low, high int64) {
 // that are not set aside for anybody, or nil.
 func (c *Checker) anyCouldStart(list []*replica) *replica {
 	open := func(n *node) bool { return !c.inReservation(n) }
-	at := slices.IndexFunc(list, func(rep *replica) bool { return rep.state == berth.ReplicaPending && c.couldStartOn(rep, open) })
+	at := slices.IndexFunc(list, func(rep *replica) bool {
+		return rep.state == berth.ReplicaPending && rep.any(func() bool { return c.couldStartOn(rep, open) })
+	})
 	if at < 0 {
 		return nil
 	}

@@ -361,6 +361,10 @@ func (c *Checker) observed(j *job, r *berth.ObservedReplica) error {
 	if rep == nil || rep.members != nil {
 		return broken(PromiseEvents, "replica %d of job %s was observed twice, or is none", r.Replica, j.spec.ID)
 	}
+	if !j.has(r.Alternative) {
+		return broken(PromiseEvents, "job %s was observed as alternative %d of %d", j.spec.ID, r.Alternative, len(j.spec.Alternatives))
+	}
+	j.become(r.Alternative)
 	c.saw("observed")
 	rep.enlist()
 	rep.incarnation, rep.observed = r.Incarnation, true

@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -95,10 +96,66 @@ func (c *Checker) withinCaps(j *job) bool {
 	return true
 }
 
-// asksMilli is what a job claims of GPUs with all of its members, an instance for a whole one.
-func asksMilli(j *job) (milli int64) {
-	for i := range j.spec.Groups {
-		g := &j.spec.Groups[i]
+// againstCaps holds the caps of a report against those at which jobs wait.
+func (c *Checker) againstCaps(r *berth.FleetReport) error {
+	var want []berth.CapReport
+	for _, cap := range c.policy.Caps {
+		if cap.MaxJobs > 0 {
+			want = append(want, berth.CapReport{Queue: cap.Queue, MaxJobs: cap.MaxJobs})
+		}
+		if cap.MaxJobsPerUser > 0 || cap.MaxGPUMilliPerUser > 0 {
+			for _, user := range c.users() {
+				want = append(want, berth.CapReport{Queue: cap.Queue, PerUser: true, User: user, MaxJobs: cap.MaxJobsPerUser, MaxGPUMilli: cap.MaxGPUMilliPerUser})
+			}
+		}
+	}
+	for i := range want {
+		c.countAt(&want[i])
+	}
+	want = slices.DeleteFunc(want, func(r berth.CapReport) bool { return r.Waiting == 0 })
+	slices.SortStableFunc(want, func(a, b berth.CapReport) int { return cmp.Compare(a.Queue, b.Queue) })
+	if !slices.Equal(want, r.Caps) {
+		return broken(PromiseGates, "the report has the caps %v; they are %v", r.Caps, want)
+	}
+	return nil
+}
+
+// countAt counts the jobs that a cap holds for.
+func (c *Checker) countAt(r *berth.CapReport) {
+	for _, j := range c.jobs {
+		switch g := j.gate; {
+		case j.spec.Service != nil || !j.queue.below(r.Queue) || r.PerUser && j.spec.User != r.User:
+		case g == nil:
+			r.Jobs++
+			r.GPUMilli += asksMilli(j)
+		case g.begun && len(g.left) == 0 && !g.broken:
+			r.Waiting++
+		}
+	}
+}
+
+// users are those that some job names, in order of name.
+func (c *Checker) users() []string {
+	known := map[string]bool{}
+	for _, j := range c.jobs {
+		known[j.spec.User] = true
+	}
+	return slices.Sorted(maps.Keys(known))
+}
+
+// asksMilli is what a job claims of GPUs at the most, whichever alternative it is.
+func asksMilli(j *job) int64 {
+	most := claimsMilli(j.groups)
+	for i := range j.spec.Alternatives {
+		most = max(most, claimsMilli(j.spec.Alternatives[i].Groups))
+	}
+	return most
+}
+
+// claimsMilli is what all members of some groups claim of GPUs, an instance for a whole one.
+func claimsMilli(groups []berth.Group) (milli int64) {
+	for i := range groups {
+		g := &groups[i]
 		each := int64(g.Claim.GPUs) * 1000
 		if g.Claim.MIG != "" || g.Claim.MinInstance != nil {
 			each = 1000

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/berth-sched/berth"
@@ -8,7 +9,12 @@ import (
 
 // A job is what is known of a job.
 type job struct {
+	// spec has the groups and the topology of the alternative that the job is; groups and topology
+	// are its own, and at says which it is.
 	spec      berth.Job
+	groups    []berth.Group
+	topology  berth.Topology
+	at        int
 	queue     *queue
 	offsets   []int // flat index of each group's first member
 	replicas  map[int]*replica
@@ -147,19 +153,14 @@ func (c *Checker) newJob(spec berth.Job) (*job, error) {
 	if spec.MaxRuntime != 0 && (spec.MaxRuntime < spec.MinRuntime || spec.Service != nil) {
 		return nil, broken(PromiseEvents, "job %s was accepted, which runs for %v at least and %v at most, or is a service", spec.ID, spec.MinRuntime, spec.MaxRuntime)
 	}
-	if err := mayLend(&spec); err != nil {
+	if err := cmp.Or(mayLend(&spec), mayHaveAlternatives(&spec)); err != nil {
 		return nil, err
 	}
-	j := &job{spec: spec, queue: q, replicas: map[int]*replica{}, length: c.expect(&spec)}
+	j := &job{spec: spec, groups: spec.Groups, topology: spec.Topology, queue: q, replicas: map[int]*replica{}, length: c.expect(&spec)}
 	if spec.Service == nil {
 		j.later = berth.Duration(max(0, c.policy.Stretch)) * min(c.lengthOf(j), c.policy.AssumedRuntime)
 	}
-	total := 0
-	for i := range spec.Groups {
-		j.offsets = append(j.offsets, total)
-		total += spec.Groups[i].Members
-	}
-	j.offsets = append(j.offsets, total)
+	j.become(0)
 	if err := c.oneWidth(j); err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func (c *Checker) Quiescent(now berth.Time) error {
 // (Core.NextWake is later), and with what is reserved known from a report.
 func (c *Checker) Served() error {
 	for _, rep := range c.placeless() {
-		if c.couldStart(rep, 0) {
+		if rep.any(func() bool { return c.couldStart(rep, 0) }) {
 			return broken(PromiseL1, "%s is %s, waits for a place, and would fit", rep, rep.state)
 		}
 	}

@@ -25,6 +25,9 @@ func (c *Checker) AgainstReport(r berth.FleetReport) error {
 	if c.ownPolicy {
 		return nil // its reservations, and their gangs, are its own affair, and it need not listen to activity
 	}
+	if err := c.againstCaps(&r); err != nil {
+		return err
+	}
 	if err := c.againstActivity(&r); err != nil {
 		return err
 	}

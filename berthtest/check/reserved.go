@@ -201,7 +201,7 @@ func (c *Checker) adopt(own *reservation, nodes []berth.NodeID) error {
 // one; it stands as it was made, or better, until it ends, and no gang is placed there
 // that would be in the way and does not rank above it.
 func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error {
-	if err := c.againstPreemptions(gangs); err != nil {
+	if err := cmp.Or(c.becomeReserved(gangs), c.againstPreemptions(gangs)); err != nil {
 		return err
 	}
 	count, large := 0, 0
@@ -259,19 +259,20 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 	return nil
 }
 
-// needsSeveralNodes reports whether a gang has more GPUs than any node.
+// needsSeveralNodes reports whether a gang needs more GPUs than any node has, as one of its
+// alternatives.
 func (c *Checker) needsSeveralNodes(key gangKey) bool {
-	j, need, most := c.jobs[key.job], 0, 0
-	if j == nil {
-		return false
-	}
-	for i := range j.spec.Groups {
-		need += minimum(&j.spec.Groups[i]) * j.spec.Groups[i].Claim.GPUs
-	}
+	rep, most := c.find(key), 0
 	for _, n := range c.nodes {
 		most = max(most, len(n.gpus))
 	}
-	return need > most
+	return rep != nil && rep.any(func() bool {
+		need := 0
+		for i := range rep.job.spec.Groups {
+			need += minimum(&rep.job.spec.Groups[i]) * rep.job.spec.Groups[i].Claim.GPUs
+		}
+		return need > most
+	})
 }
 
 func (c *Checker) againstGang(key gangKey, gangs map[gangKey]berth.ReservationReport, count, large int) error {
@@ -300,7 +301,7 @@ func (c *Checker) againstGang(key gangKey, gangs map[gangKey]berth.ReservationRe
 	case large > c.policy.ReservedGangs || count > 2*c.policy.ReservedGangs:
 		return broken(PromiseReservations, "%s got a reservation as one of %d gangs, %d of them of several nodes; the policy says %d",
 			key, count, large, c.policy.ReservedGangs)
-	case c.now < rep.pendingSince.Add(c.policy.ReserveAfter):
+	case !had && c.now < rep.pendingSince.Add(c.policy.ReserveAfter): // one that it has is planned anew under any policy
 		return broken(PromiseReservations, "%s got a reservation at %d, and is pending since %d", key, c.now, rep.pendingSince)
 	case rep.job.spec.Class == berth.ClassBatch && rep.job.spec.Priority <= 0 && rep.incarnation == 0 && c.now < rep.created.Add(min(rep.job.later, c.policy.AssumedRuntime/2)):
 		return broken(PromiseReservations, "%s got a reservation at %d, and its turn is %d later than %d", key, c.now, rep.job.later, rep.created)

@@ -121,7 +121,11 @@ func (c *Checker) reshaped() error {
 // for a replica that would fit but for what GPUs of a product its queue may use.
 func (c *Checker) couldBecome(rep *replica) (*node, int) {
 	j := rep.job
-	if len(j.spec.Groups) != 1 || rep.state != berth.ReplicaPending {
+	if rep.state != berth.ReplicaPending {
+		return nil, 0
+	}
+	defer j.become(j.at)
+	if j.become(0); len(j.spec.Groups) != 1 { // nothing is changed for its alternatives
 		return nil, 0
 	}
 	g := &j.spec.Groups[0]

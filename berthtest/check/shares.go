@@ -63,13 +63,22 @@ func (w *world) demand(leaf *queue, opened []*preemption) (int64, bool) {
 		if rep.job.queue != leaf || !rep.waits() && !grew {
 			continue
 		}
-		for g := range rep.job.spec.Groups {
-			group := &rep.job.spec.Groups[g]
-			if ofInstance(&group.Claim) {
-				return 0, false
+		most := int64(0)
+		if unknown := rep.any(func() bool {
+			asks := int64(0)
+			for g := range rep.job.spec.Groups {
+				group := &rep.job.spec.Groups[g]
+				if ofInstance(&group.Claim) {
+					return true
+				}
+				asks += w.largest(&group.Claim) * int64(group.Members-rep.placed(g))
 			}
-			sum += w.largest(&group.Claim) * int64(group.Members-rep.placed(g))
+			most = max(most, asks)
+			return false
+		}); unknown {
+			return 0, false
 		}
+		sum += most
 	}
 	return sum, true
 }

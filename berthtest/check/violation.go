@@ -55,6 +55,9 @@ const (
 	PromiseCauses Promise = "causes"
 	// PromiseIncarnations rise by one with each life of a replica.
 	PromiseIncarnations Promise = "incarnations"
+	// PromiseAlternatives: a job is started as one of its alternatives, the first that fits, and
+	// stays that until it comes back to the queue.
+	PromiseAlternatives Promise = "alternatives"
 	// PromiseClaims are met exactly: a member gets what it asked for.
 	PromiseClaims Promise = "claims"
 	// PromiseLost: what hardware took is handed over whole until the next pass.

@@ -71,7 +71,10 @@
 //	job NAMES queue= KEY=...               tenant, user, class, priority, timeout, runtime, max-runtime,
 //	                                       max-requeues=member-failed:3|preempted:9,
 //	                                       non-preemptible=yes, program, required, preferred, exclusive=rack, same-labels=driver|cuda,
-//	                                       begin=8h, after=prep|check:any, array=sweep:4;
+//	                                       begin=8h, after=prep|check:any, array=sweep:4,
+//	                                       or=:2:gpus=8,product=A100,required=rack once an
+//	                                       alternative, or or=driver:1:cpu=4+workers:8:gpus=1 if it
+//	                                       has several groups, and choose=soonest;
 //	                                       those of one group; or
 //	                                       group=NAME:MEMBERS:KEY=VALUE,KEY=VALUE once a group
 //	                                       A group: members, min, gpus, share, share-memory, mode,
@@ -86,6 +89,7 @@
 //	service NAME replicas=3 queue= KEY=... a job of several gangs
 //	observe NAME KEY=... running=n1[0-7]|n2[0-7] incarnation=1 started=0s
 //	                                       a job that runs already; running=2:n1[0] for replica 2;
+//	                                       alternative=1 for what it runs as;
 //	                                       - for a member that is not there
 //	scale NAME 5
 //	cancel NAMES
@@ -135,7 +139,7 @@
 //	                  what would start it after these events, which do not happen
 //	diff nodes=n1|n2 sees=train/0[1]@n2[0-7] sees=web/3#2[0]@n1[4]
 //	                  the differences between the core and a world; #2 is incarnation 2 (1 unless told)
-//	expect NAME pending|binding|running|repairing|releasing incarnation= on=n1|n2 reason=quota start=1h
+//	expect NAME pending|binding|running|repairing|releasing incarnation= as=1 on=n1|n2 reason=quota start=1h
 //	                  at=n1[0:1g.10gb@2:1]|n2[3], the place of each member; held=n1[0], the GPU
 //	                  that is held for it
 //	expect NAME gone

@@ -60,6 +60,9 @@ func (s *Session) expectReplica(a *arguments, id berth.JobID, number int) error 
 	if incarnation := a.integer("incarnation", int(r.Incarnation)); incarnation != int(r.Incarnation) {
 		return fmt.Errorf("it is in incarnation %d", r.Incarnation)
 	}
+	if as := a.integer("as", r.Alternative); as != r.Alternative {
+		return fmt.Errorf("it is as alternative %d", r.Alternative)
+	}
 	for _, where := range []struct{ key, got string }{
 		{"on", nodesOf(r.Members)}, {"at", placesOf(r.Members)}, {"held", heldFor(r.Reason)},
 	} {

@@ -122,12 +122,17 @@ var stories = []string{
 	"254-a-repair-leaves-what-is-not-lent", "270-instances-of-one-product", "282-rather-there",
 	"312-growth-ends-a-round-of-bids", "341-a-special-pool-repels-what-does-not-name-it",
 	"366-a-lender-is-preempted", "402-some-are-warned-and-nothing-is-done-to-them", "460-comes-back-so-often-and-no-more", "424-gates-together",
+	"503-room-is-made-for-one-alternative", "508-an-alternative-asks-for-whatever-a-job-may",
 }
 
 // notHandedOut are places of answers that no story reaches, and why.
 var notHandedOut = map[string]string{
 	"Job.Job.Topology.Segments[].Size":                         "are for groups, and not for jobs",
 	"Job.Job.Topology.Segments[].Level":                        "are for groups, and not for jobs",
+	"Job.Job.Alternatives[].Topology.Segments[].Size":          "are for groups, and not for jobs",
+	"Job.Job.Alternatives[].Topology.Segments[].Level":         "are for groups, and not for jobs",
+	"Job.Job.Alternatives[].Groups[].Claim.Borrow.MemoryMiB":   "a borrower has no alternatives",
+	"StartPlan.Reason.Reservation.Alternative":                 asExplain,
 	"StartPlan.Choice.Keeps[].Claim.MinInstance.MinSMs":        noInstances,
 	"StartPlan.Choice.Keeps[].Claim.MinInstance.MinMemoryMiB":  noInstances,
 	"StartPlan.Choice.Keeps[].Claim.Borrow.MemoryMiB":          "is not what kinds are made of: nothing is kept free for a borrower",

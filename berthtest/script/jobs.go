@@ -70,6 +70,10 @@ func (a *arguments) job() berth.Job {
 		j.Lend = &berth.Lend{MemoryMiB: a.memory("lend", 0), Within: a.span("lend-within")}
 	}
 	a.one("class", &j.Class)
+	for _, text := range a.all("or") {
+		j.Alternatives = append(j.Alternatives, a.alternative(text))
+	}
+	a.one("choose", &j.Choose)
 	groups := a.all("group")
 	if len(groups) == 0 {
 		j.Groups = []berth.Group{a.group("", a.integer("members", 1))}
@@ -110,12 +114,25 @@ func (a *arguments) array() *berth.Array {
 	return &berth.Array{Name: name, Width: n}
 }
 
+// alternative reads driver:1:cpu=4+workers:8:gpus=8 or, of a single group without a name,
+// :8:gpus=8, where the levels are those of the gang.
+func (a *arguments) alternative(text string) (as berth.Alternative) {
+	for group := range strings.SplitSeq(text, "+") {
+		as.Groups = append(as.Groups, a.groupOf("or", group, &as.Topology))
+	}
+	return as
+}
+
 // namedGroup reads workers:8:gpus=8,cpu=4.
-func (a *arguments) namedGroup(text string) berth.Group {
+func (a *arguments) namedGroup(text string) berth.Group { return a.groupOf("group", text, nil) }
+
+// groupOf reads a group that is the value of a key. The levels of one without a name are those of
+// its gang, if that has a place for them.
+func (a *arguments) groupOf(key, text string, gang *berth.Topology) berth.Group {
 	parts := strings.SplitN(text, ":", 3)
 	members, err := strconv.Atoi(parts[min(1, len(parts)-1)])
 	if err != nil || len(parts) < 2 {
-		a.fail("group=%s is not of the form name:members:key=value,...", text)
+		a.fail("%s=%s is not of the form name:members:key=value,...", key, text)
 		return berth.Group{}
 	}
 	inner := &arguments{}
@@ -123,9 +140,13 @@ func (a *arguments) namedGroup(text string) berth.Group {
 		inner.add(strings.Split(parts[2], ","))
 	}
 	g := inner.group(parts[0], members)
-	g.Topology.Required, g.Topology.Preferred = inner.text("required"), inner.text("preferred")
+	levels := &g.Topology
+	if gang != nil && g.Name == "" {
+		levels, gang.Exclusive = gang, inner.text("exclusive")
+	}
+	levels.Required, levels.Preferred = inner.text("required"), inner.text("preferred")
 	if err := inner.finish(0); err != nil {
-		a.fail("group=%s: %v", parts[0], err)
+		a.fail("%s=%s: %v", key, parts[0], err)
 	}
 	return g
 }
@@ -174,9 +195,9 @@ func observeJob(s *Session, a *arguments) ([]berth.Event, error) {
 	} else {
 		e.Job = a.job()
 	}
-	incarnation, started := a.integer("incarnation", 1), a.span("started")
+	incarnation, started, alternative := a.integer("incarnation", 1), a.span("started"), a.integer("alternative", 0)
 	for _, text := range a.all("running") {
-		r, err := observed(&e.Job, text)
+		r, err := observed(&e.Job, alternative, text)
 		if err != nil {
 			return nil, err
 		}
@@ -187,8 +208,8 @@ func observeJob(s *Session, a *arguments) ([]berth.Event, error) {
 }
 
 // observed reads n1[0-7]|n2[0-7] or 2:n1[0], the members of one replica in the
-// order of the job's groups.
-func observed(j *berth.Job, text string) (berth.ObservedReplica, error) {
+// order of the groups of the job, as its own gang or as an alternative.
+func observed(j *berth.Job, alternative int, text string) (berth.ObservedReplica, error) {
 	r := berth.ObservedReplica{}
 	if digits, rest, numbered := strings.Cut(text, ":"); numbered && !strings.Contains(digits, "[") {
 		n, err := strconv.Atoi(digits)
@@ -197,9 +218,13 @@ func observed(j *berth.Job, text string) (berth.ObservedReplica, error) {
 		}
 		r.Replica, text = n, rest
 	}
+	groups := j.Groups
+	if r.Alternative = alternative; alternative > 0 && alternative <= len(j.Alternatives) {
+		groups = j.Alternatives[alternative-1].Groups
+	}
 	places := strings.Split(text, "|")
-	for i := range j.Groups {
-		g := &j.Groups[i]
+	for i := range groups {
+		g := &groups[i]
 		for index := range g.Members {
 			if len(places) == 0 {
 				break

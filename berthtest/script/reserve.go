@@ -47,6 +47,9 @@ func holder(r *berth.ReservationReport) string {
 		return string(r.ID)
 	}
 	line := fmt.Sprintf("for %s/%d", r.Job, r.Replica)
+	if r.Alternative > 0 {
+		line += fmt.Sprintf(" as alternative %d", r.Alternative)
+	}
 	if r.Moving {
 		line += ", which moves there"
 	}

@@ -73,6 +73,9 @@ func describe(order berth.Order) string {
 	b.WriteByte(')')
 	switch a := order.(type) {
 	case berth.Bind:
+		if a.Alternative > 0 {
+			fmt.Fprintf(&b, " as alternative %d", a.Alternative)
+		}
 		b.WriteString(": " + cmp.Or(places(a.Members), "all members lost") + after(a.After))
 	case berth.Repartition:
 		b.WriteString(": " + steps(&a))
@@ -163,6 +166,9 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 		if r.Incarnation > 0 {
 			line += fmt.Sprintf(" incarnation %d", r.Incarnation)
 		}
+		if r.Alternative > 0 {
+			line += fmt.Sprintf(" as alternative %d", r.Alternative)
+		}
 		line += " since " + clock(r.Since)
 		if r.ExpectedEnd != 0 {
 			line += " until about " + clock(r.ExpectedEnd)
@@ -211,6 +217,9 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 }
 
 func (s *Session) printReason(r *berth.Reason) {
+	if r.Alternative > 0 {
+		s.print("  as alternative %d:", r.Alternative)
+	}
 	s.print("  %s: %s", r.Code, r.Text)
 	for i := range r.Levels {
 		s.print("  %s", finding(&r.Levels[i]))
@@ -219,6 +228,16 @@ func (s *Session) printReason(r *berth.Reason) {
 		s.print("  %s", ofProduct(&r.Products[i]))
 	}
 	s.print("  would help: %s", r.Remedy)
+	for i := range r.Alternatives {
+		a := &r.Alternatives[i]
+		what := "its own gang"
+		if a.Alternative > 0 {
+			what = fmt.Sprintf("alternative %d", a.Alternative)
+		}
+		s.print("  or as %s: %s: %s", what, a.Code, a.Text)
+		s.print("    would help: %s", a.Remedy)
+		s.expected("    ", a.ExpectedStart)
+	}
 	s.victims(r)
 	s.printMoves(r.Moves)
 	if r.GPUHold != nil {
@@ -227,16 +246,22 @@ func (s *Session) printReason(r *berth.Reason) {
 	if r.Until != 0 {
 		s.print("  tried again at %s", clock(r.Until))
 	}
-	if f := r.ExpectedStart; !f.IsZero() {
-		earliest := ""
-		if f.Earliest < f.Middle {
-			earliest = ", at the earliest at " + clock(f.Earliest)
-		}
-		s.print("  expected to start at %s%s, late at %s", clock(f.Middle), earliest, clock(f.Late))
-	}
+	s.expected("  ", r.ExpectedStart)
 	if r.Reservation != nil {
 		s.print("  reservation: %s", reserved(r.Reservation))
 	}
+}
+
+// expected prints when something is expected to start, if that is known.
+func (s *Session) expected(indent string, f berth.Forecast) {
+	if f.IsZero() {
+		return
+	}
+	earliest := ""
+	if f.Earliest < f.Middle {
+		earliest = ", at the earliest at " + clock(f.Earliest)
+	}
+	s.print("%sexpected to start at %s%s, late at %s", indent, clock(f.Middle), earliest, clock(f.Late))
 }
 
 // victims prints the victims of a preemption, actual and potential.
@@ -348,6 +373,9 @@ func (s *Session) fleet() error {
 	})
 	for i := range r.Queues {
 		s.printQueue(&r.Queues[i])
+	}
+	for i := range r.Caps {
+		s.print("cap %v", r.Caps[i])
 	}
 	s.printActivity(&r)
 	return nil

@@ -74,6 +74,7 @@ func (s *Simulation) condemned(event berth.Event) bool {
 func (s *Simulation) observe(e *berth.JobObserved) {
 	for i := range e.Running {
 		r := &e.Running[i]
+		s.executor.jobs[e.Job.ID].become(r.Alternative)
 		g := s.gang(berth.OrderHeader{Job: e.Job.ID, Replica: r.Replica, Incarnation: r.Incarnation})
 		for k := range r.Members {
 			s.executor.start(g, &r.Members[k], true)

@@ -22,7 +22,8 @@ type executor struct {
 // A job is what the executor has to know of one.
 type job struct {
 	spec    *berth.Job
-	offsets []int // flat index of each group's first member; one more: the total
+	groups  []berth.Group // of the alternative as which it was started last
+	offsets []int         // flat index of each group's first member; one more: the total
 	runtime berth.Duration
 	// written is how much of the run time is in its last checkpoint, with Options.Resume; of those
 	// written unasked since the gang stopped.
@@ -63,18 +64,36 @@ type site struct {
 
 func newJob(spec *berth.Job, runtime berth.Duration) *job {
 	j := &job{spec: spec, runtime: runtime}
+	j.become(0)
+	return j
+}
+
+// groupsAs are the groups of one of its alternatives, from 1; 0: its own; nil: it has none of that
+// number.
+func (j *job) groupsAs(alternative int) []berth.Group {
+	switch {
+	case alternative == 0:
+		return j.spec.Groups
+	case alternative < 0 || alternative > len(j.spec.Alternatives):
+		return nil
+	}
+	return j.spec.Alternatives[alternative-1].Groups
+}
+
+// become notes as what a job is started.
+func (j *job) become(alternative int) {
+	j.groups, j.offsets = j.groupsAs(alternative), nil
 	total := 0
-	for i := range spec.Groups {
+	for i := range j.groups {
 		j.offsets = append(j.offsets, total)
-		total += spec.Groups[i].Members
+		total += j.groups[i].Members
 	}
 	j.offsets = append(j.offsets, total)
-	return j
 }
 
 // group finds a group by its name.
 func (j *job) group(name string) int {
-	return slices.IndexFunc(j.spec.Groups, func(g berth.Group) bool { return g.Name == name })
+	return slices.IndexFunc(j.groups, func(g berth.Group) bool { return g.Name == name })
 }
 
 // flat is the flat index of a member.
@@ -103,7 +122,7 @@ func (s *Simulation) gang(h berth.OrderHeader) *gang {
 		s.executor.end(g)
 		g = &gang{
 			job: j, number: h.Replica, incarnation: h.Incarnation, slot: -1,
-			where: make([]site, j.offsets[len(j.offsets)-1]), counts: make([]int, len(j.spec.Groups)),
+			where: make([]site, j.offsets[len(j.offsets)-1]), counts: make([]int, len(j.groups)),
 		}
 		j.gangs[h.Replica] = g
 	}
@@ -169,9 +188,9 @@ func (g *gang) stop(flat int) {
 // enough reports whether the minimum of every group runs.
 func (g *gang) enough() bool {
 	for i, n := range g.counts {
-		least := g.job.spec.Groups[i].MinMembers
+		least := g.job.groups[i].MinMembers
 		if least == 0 {
-			least = g.job.spec.Groups[i].Members
+			least = g.job.groups[i].Members
 		}
 		if n < least {
 			return false
@@ -210,6 +229,9 @@ func (s *Simulation) carryOut(a berth.Order) {
 		}
 	case berth.Bind:
 		delay = s.options.StartDelay
+		if j := s.executor.jobs[h.Job]; j != nil {
+			j.become(a.Alternative)
+		}
 		if g := s.gang(h); g != nil {
 			for i := range a.Members {
 				s.executor.start(g, &a.Members[i], false)
@@ -353,7 +375,7 @@ func (s *Simulation) outdated(g *gang) berth.Event {
 	case draw == 1 && life > 0 && g.job.spec.Service == nil:
 		return berth.JobFinished{Job: job, Incarnation: life}
 	case life > 0:
-		first := berth.MemberRef{Group: g.job.spec.Groups[0].Name}
+		first := berth.MemberRef{Group: g.job.groups[0].Name}
 		return berth.MemberFailed{Job: job, Replica: g.number, Incarnation: life, Members: []berth.MemberRef{first}}
 	}
 	return berth.OrderReported{Order: g.order, Outcome: berth.OutcomeDone}

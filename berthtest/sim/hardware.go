@@ -166,7 +166,7 @@ func (s *Simulation) die(g *gang, left, start int) berth.MemberFailed {
 		}
 		left--
 		group := g.job.groupOf(flat)
-		ref := berth.MemberRef{Group: g.job.spec.Groups[group].Name, Index: flat - g.job.offsets[group]}
+		ref := berth.MemberRef{Group: g.job.groups[group].Name, Index: flat - g.job.offsets[group]}
 		g.stop(flat)
 		e.Members = append(e.Members, ref)
 	}

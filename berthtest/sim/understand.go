@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-sched/berth"
 )
@@ -46,10 +47,14 @@ func (x *executor) understands(a berth.Order) error {
 		}
 		return nil // it is over already
 	}
+	groups := j.groups
+	if b, starts := a.(berth.Bind); starts {
+		groups = j.groupsAs(b.Alternative)
+	}
 	for i := range members {
 		p := &members[i]
-		group := j.group(p.Group)
-		if group < 0 || p.Index < 0 || p.Index >= j.spec.Groups[group].Members {
+		group := slices.IndexFunc(groups, func(g berth.Group) bool { return g.Name == p.Group })
+		if group < 0 || p.Index < 0 || p.Index >= groups[group].Members {
 			return fmt.Errorf("order %d, a %s of job %q, names %v, which is no member", h.ID, a.Kind(), h.Job, p.Ref())
 		}
 	}

@@ -67,7 +67,7 @@ func foreign(e enumeration) enumeration {
 
 func enumerations() []enumeration {
 	return []enumeration{
-		of(berth.ClassLatencyCritical), of(berth.DependencyAny), of(berth.ShareTimeSlice), of(berth.GPUModeTimeSlice), of(berth.ReplicaReleasing),
+		of(berth.ClassLatencyCritical), of(berth.ChooseSoonest), of(berth.DependencyAny), of(berth.ShareTimeSlice), of(berth.GPUModeTimeSlice), of(berth.ReplicaReleasing),
 		of(berth.OutcomePartial), of(berth.FaultNode), of(berth.LocalityLoose), of(berth.GeometryPerClaim), of(berth.PreemptionOff),
 		foreign(of(berth.TaintNoSchedule)), foreign(of(berth.TolerationExists)),
 		of(berth.DefragmentationOff),

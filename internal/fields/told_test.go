@@ -167,21 +167,27 @@ func outer(path string) string {
 }
 
 // cannotBe are places of events that nothing can stand in, and why.
-var cannotBe = map[string]string{
-	"JobSubmitted.Job.Topology.Segments[].Size":    forGroups,
-	"JobSubmitted.Job.Topology.Segments[].Level":   forGroups,
-	"JobSubmitted.Job.Topology.Balance":            forGroups,
-	"JobSubmitted.Job.Topology.Spread":             forGroups,
-	"JobSubmitted.Job.Topology.MaxSkew":            forGroups,
-	"JobSubmitted.Job.Topology.RailAligned":        forGroups,
-	"JobSubmitted.Job.Groups[].Topology.Exclusive": "is for jobs, and not for groups",
-	"JobObserved.Job.Topology.Segments[].Size":     forGroups,
-	"JobObserved.Job.Topology.Segments[].Level":    forGroups,
-	"JobObserved.Job.Topology.Balance":             forGroups,
-	"JobObserved.Job.Topology.Spread":              forGroups,
-	"JobObserved.Job.Topology.MaxSkew":             forGroups,
-	"JobObserved.Job.Topology.RailAligned":         forGroups,
-	"JobObserved.Job.Groups[].Topology.Exclusive":  "is for jobs, and not for groups",
+var cannotBe = placesOfGangs(map[string]string{
+	"Topology.Segments[].Size":    forGroups,
+	"Topology.Segments[].Level":   forGroups,
+	"Topology.Balance":            forGroups,
+	"Topology.Spread":             forGroups,
+	"Topology.MaxSkew":            forGroups,
+	"Topology.RailAligned":        forGroups,
+	"Groups[].Topology.Exclusive": "is for jobs, and not for groups",
+})
+
+// placesOfGangs are those in what a job is, and in what it is as an alternative, which borrows
+// nothing.
+func placesOfGangs(gang map[string]string) map[string]string {
+	all := map[string]string{}
+	for _, event := range []string{"JobSubmitted", "JobObserved"} {
+		for place, why := range gang {
+			all[event+".Job."+place], all[event+".Job.Alternatives[]."+place] = why, why
+		}
+		all[event+".Job.Alternatives[].Groups[].Claim.Borrow.MemoryMiB"] = "a borrower has no alternatives"
+	}
+	return all
 }
 
 const forGroups = "is for groups, and not for jobs"

@@ -48,6 +48,9 @@ const (
 // MaxSameLabels bounds the labels that are to have one value over a gang.
 const MaxSameLabels = 8
 
+// MaxAlternatives bounds the gangs that a job may run as, beside its own.
+const MaxAlternatives = 7
+
 // MaxDependencies bounds the jobs that one job waits for.
 const MaxDependencies = 1024
 

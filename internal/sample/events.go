@@ -140,9 +140,15 @@ func observed() []berth.Event {
 		{Group: "instance", Node: "d1", GPUs: berth.GPUSetOf(0), Instance: instances("1g.10gb@0:1")[0]},
 	}
 	over := berth.Job{ID: "seen-over", Queue: "team-a", Groups: []berth.Group{{Members: 1, Claim: berth.BorrowedGPU(1024)}}}
+	option := berth.Job{ID: "seen-option", Queue: "team-a", Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1)}}}
+	for range 2 {
+		option.Alternatives = append(option.Alternatives, berth.Alternative{Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(2)}}})
+	}
 	return append(list, berth.JobObserved{Job: running, Running: []berth.ObservedReplica{
 		{Replica: 1, Incarnation: 4, Started: Now - 99, Members: members},
 	}}, berth.JobObserved{Job: over, Running: []berth.ObservedReplica{
 		{Incarnation: 1, Started: Now - 99, Members: []berth.MemberPlacement{{Node: "n3", GPUs: berth.GPUSetOf(4), ShareMemoryMiB: 1024, Borrowed: true}}},
+	}}, berth.JobObserved{Job: option, Running: []berth.ObservedReplica{
+		{Alternative: 1, Incarnation: 1, Started: Now - 99, Members: []berth.MemberPlacement{{Node: "n3", GPUs: berth.GPUSetOf(6, 7)}}},
 	}})
 }

@@ -1,6 +1,10 @@
 package sample
 
-import "github.com/berth-sched/berth"
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
 
 // Job is a job of several groups with most of what a job can have.
 func Job() berth.Job {
@@ -40,7 +44,7 @@ func Jobs() []berth.Job {
 	gated.User = "ada"
 	gated.Begin, gated.Array = berth.Time(berth.Hour), &berth.Array{Name: "sweep", Width: 4}
 	gated.After = []berth.Dependency{{Job: "runs"}, {Job: "binds", Kind: berth.DependencyAny}} // of Prepare
-	return []berth.Job{
+	list := []berth.Job{
 		Job(),
 		one("aligned", berth.Group{Members: 2, Claim: berth.WholeGPUs(8), Topology: berth.Topology{RailAligned: true}}),
 		one("spread", berth.Group{Members: 2, Claim: berth.WholeGPUs(1), Topology: berth.Topology{Spread: "leaf", MaxSkew: 2}}),
@@ -51,4 +55,20 @@ func Jobs() []berth.Job {
 		gated,
 		one("borrows", berth.Group{Members: 1, Claim: berth.BorrowedGPU(4096)}),
 	}
+	return append(list, options(one("options", berth.Group{Members: 1, Claim: berth.WholeGPUs(1)}), list[:6]))
+}
+
+// options gives a job what others ask for as its alternatives, but for what has none.
+func options(job berth.Job, others []berth.Job) berth.Job {
+	job.Class, job.Choose = berth.ClassInteractive, berth.ChooseSoonest
+	for _, other := range others {
+		other.Groups = slices.Clone(other.Groups)
+		for i := range other.Groups {
+			if g := &other.Groups[i]; g.MinMembers > 0 {
+				g.MinMembers = g.Members
+			}
+		}
+		job.Alternatives = append(job.Alternatives, berth.Alternative{Groups: other.Groups, Topology: other.Topology})
+	}
+	return job
 }

@@ -70,7 +70,55 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 	if err := checkRequeues(j.MaxRequeues); err != nil {
 		return refusal.In(err, "maxRequeues")
 	}
-	return refusal.In(checkSameLabels(j), "sameLabels")
+	if err := checkSameLabels(j); err != nil {
+		return refusal.In(err, "sameLabels")
+	}
+	return ad.checkAlternatives(j)
+}
+
+// checkAlternatives refuses what a job may run as beside its own gang: where it would be refused by
+// itself, and of jobs that have no alternatives.
+func (ad *Admission) checkAlternatives(j *berth.Job) *berth.Error {
+	switch {
+	case j.Choose > berth.ChooseSoonest:
+		return refusal.Of(berth.ErrInvalid, "choose", fmt.Sprintf("%d is out of range", j.Choose))
+	case len(j.Alternatives) == 0 && j.Choose != berth.ChooseFirst:
+		return refusal.Of(berth.ErrInvalid, "choose", "the job has no alternatives")
+	case len(j.Alternatives) == 0:
+		return nil
+	case len(j.Alternatives) > limits.MaxAlternatives:
+		return refusal.Of(berth.ErrLimit, "alternatives", fmt.Sprintf("%d alternatives; the most is %d", len(j.Alternatives), limits.MaxAlternatives))
+	case j.Service != nil:
+		return refusal.Of(berth.ErrUnsupported, "alternatives", "the replicas of a service are alike")
+	}
+	if err := checkOption(j); err != nil {
+		return err
+	}
+	for i := range j.Alternatives {
+		as := *j
+		as.Groups, as.Topology, as.Alternatives, as.Choose = j.Alternatives[i].Groups, j.Alternatives[i].Topology, nil, 0
+		err := ad.checkJob(&as)
+		if err == nil {
+			err = checkOption(&as)
+		}
+		if err != nil {
+			return refusal.In(err, errtext.Index("alternatives", i))
+		}
+	}
+	return nil
+}
+
+// checkOption refuses a gang that is no alternative to others.
+func checkOption(j *berth.Job) *berth.Error {
+	for i := range j.Groups {
+		switch g := &j.Groups[i]; {
+		case record.Least(g) != g.Members:
+			return refusal.Of(berth.ErrUnsupported, errtext.Index("groups", i)+".minMembers", "an elastic gang has no alternatives")
+		case g.Claim.Borrow != nil:
+			return refusal.Of(berth.ErrUnsupported, errtext.Index("groups", i)+".claim.borrow", "a borrower has no alternatives")
+		}
+	}
+	return nil
 }
 
 // checkNonPreemptible refuses a job that is never preempted and has something that others may take.
@@ -449,7 +497,7 @@ func (ad *Admission) newJob(spec *berth.Job, patternOf func(*berth.Job) *record.
 // refuseKnown refuses a job whose ID is taken: by the same job, but for the replicas to which a
 // service was scaled, or by another.
 func refuseKnown(known *record.Job, spec *berth.Job) *berth.Error {
-	is, told := known.Spec.Full(), *spec
+	is, told := known.Full(), *spec
 	if told.Service != nil && is.Service != nil {
 		told.Service = is.Service
 	}

@@ -71,7 +71,31 @@ func TestJobsThatMakeNoSenseAreRefused(t *testing.T) {
 		"a pool without name":  {berth.ErrInvalid, "groups[0].selector.pools[0]", func(j *berth.Job) { j.Groups[0].Selector.Pools = []string{""} }},
 		"a name of no text":    {berth.ErrInvalid, "groups[0].name", func(j *berth.Job) { j.Groups[0].Name = "\x00" }},
 		"groups without names": {berth.ErrInvalid, "groups[0].name", func(j *berth.Job) { j.Groups = append(j.Groups, j.Groups[0]) }},
-		"a cap on a start":     {berth.ErrInvalid, "maxRequeues[0].cause", func(j *berth.Job) { j.MaxRequeues = []berth.RequeueCap{{Cause: berth.CauseFits}} }},
+		"a choice of nothing":  {berth.ErrInvalid, "choose", func(j *berth.Job) { j.Choose = berth.ChooseSoonest }},
+		"no choice":            {berth.ErrInvalid, "choose", func(j *berth.Job) { j.Alternatives, j.Choose = make([]berth.Alternative, 1), 2 }},
+		"too many alternatives": {berth.ErrLimit, "alternatives", func(j *berth.Job) {
+			j.Alternatives = make([]berth.Alternative, 8)
+		}},
+		"a service with alternatives": {berth.ErrUnsupported, "alternatives", func(j *berth.Job) {
+			j.Service, j.Alternatives = &berth.Service{}, make([]berth.Alternative, 1)
+		}},
+		"an alternative without groups": {berth.ErrInvalid, "alternatives[0].groups", func(j *berth.Job) {
+			j.Alternatives = make([]berth.Alternative, 1)
+		}},
+		"an elastic alternative": {berth.ErrUnsupported, "alternatives[0].groups[0].minMembers", func(j *berth.Job) {
+			j.Alternatives = []berth.Alternative{{Groups: []berth.Group{{Members: 2, MinMembers: 1, Claim: berth.WholeGPUs(1)}}}}
+		}},
+		"alternatives to an elastic gang": {berth.ErrUnsupported, "groups[0].minMembers", func(j *berth.Job) {
+			j.Groups[0].Members, j.Groups[0].MinMembers = 2, 1
+			j.Alternatives = []berth.Alternative{{Groups: []berth.Group{{Members: 2, Claim: berth.WholeGPUs(1)}}}}
+		}},
+		"an alternative that borrows": {berth.ErrUnsupported, "alternatives[0].groups[0].claim.borrow", func(j *berth.Job) {
+			j.Alternatives = []berth.Alternative{{Groups: []berth.Group{{Members: 1, Claim: berth.BorrowedGPU(1)}}}}
+		}},
+		"an alternative with topology for groups": {berth.ErrInvalid, "alternatives[0].topology.spread", func(j *berth.Job) {
+			j.Alternatives = []berth.Alternative{{Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1)}}, Topology: berth.Topology{Spread: "node"}}}
+		}},
+		"a cap on a start": {berth.ErrInvalid, "maxRequeues[0].cause", func(j *berth.Job) { j.MaxRequeues = []berth.RequeueCap{{Cause: berth.CauseFits}} }},
 		"a cap below none": {berth.ErrInvalid, "maxRequeues[0].requeues", func(j *berth.Job) {
 			j.MaxRequeues = []berth.RequeueCap{{Cause: berth.CauseDrained, Requeues: -1}}
 		}},

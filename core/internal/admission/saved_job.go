@@ -23,7 +23,7 @@ func (ad *Admission) SaveJobs() []record.SavedJob {
 }
 
 func (ad *Admission) saveJob(j *record.Job) record.SavedJob {
-	saved := record.SavedJob{Job: j.Spec.Full(), JobPart: j.JobPart, Gate: j.Gate.Clone(), Replicas: make([]record.SavedReplica, 0, 1)}
+	saved := record.SavedJob{Job: j.Full(), Alternative: j.Alternative(), JobPart: j.JobPart, Gate: j.Gate.Clone(), Replicas: make([]record.SavedReplica, 0, 1)}
 	for rep := range j.Replicas.All() {
 		saved.Replicas = append(saved.Replicas, ad.saveReplica(rep))
 	}
@@ -92,8 +92,12 @@ func (ad *Admission) restoreJob(s *record.SavedJob, patternOf func(*berth.Job) *
 	if s.Gate != nil && (s.Job.Service != nil || len(s.Replicas) != 1 || !s.Replicas[0].Plain() || s.Cancelled || s.Completed) {
 		return refusal.Of(berth.ErrInvalid, "gate", "is set for a job that does not just wait")
 	}
+	if s.Alternative < 0 || s.Alternative >= j.Pattern.Many() {
+		return refusal.Of(berth.ErrInvalid, "alternative", fmt.Sprintf("%d is outside 0..%d, the alternatives of the job", s.Alternative, j.Pattern.Many()-1))
+	}
 	j.Gate = s.Gate.Clone()
 	ad.books.Admit(j)
+	j.Become(s.Alternative)
 	j.JobPart = s.JobPart
 	if j.Spec.Service != nil {
 		j.Later = 0 // it was saved before services had their turn at once

@@ -15,7 +15,7 @@ import (
 func describe(e *record.Entry, group int) string {
 	claim := each(e, group, e.Bucket.Shape.Spec.Groups[group].Members)
 	if e.Grows {
-		group = e.Group
+		group = e.Part
 	}
 	if groups := e.Rep.Job.Spec.Groups; len(groups) > 1 {
 		return "group " + groups[group].Name + " (" + claim + ")"

@@ -24,7 +24,7 @@ func (an *Answers) expect(rep *record.Replica, s *record.Shape, grows bool, posi
 	if res := rep.PlannedReservation(); grows && res != nil {
 		at = an.state.ClearFrom(res)
 	}
-	if len(rep.Entries) > 0 && !grows {
+	if len(rep.Entries) > 0 && !grows && !rep.Entry().IsAlternative() {
 		at = min(at, an.search.ExpectedReshape(rep.Entries[0]))
 	}
 	if at != agenda.Never {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/internal/errtext"
 )
@@ -78,6 +77,9 @@ func (an *Answers) explainReplica(rep *record.Replica, position int, reasons map
 		Replica: rep.Number, State: rep.State, Incarnation: rep.Incarnation, Since: rep.PendingSince, Position: position,
 		Members: an.state.Placements(rep, record.MemberBinding, record.MemberRunning, record.MemberFailed, record.MemberStopping),
 	}
+	if rep.State != berth.ReplicaPending {
+		out.Alternative = rep.Job.Alternative()
+	}
 	if rep.State == berth.ReplicaRunning {
 		out.Since = rep.Started
 		if length := rep.Job.Length(); length > 0 {
@@ -110,19 +112,12 @@ func (an *Answers) explainReplica(rep *record.Replica, position int, reasons map
 	case rep.Retry.Get().ReadyAt != 0:
 		out.Reason = an.explainBackoff(rep)
 	case rep.Entries != nil:
-		e := rep.Entries[0]
-		if rep.Reserved != nil {
-			e = an.backlog.EntryOf(rep.Reserved)
-		}
+		e := an.explained(rep)
 		reason, known := reasons[e.Bucket.Shape]
 		if !known || rep.Reserved != nil || rep.Retry.Get().LostHardware {
-			found := an.Reason(e)
+			found := an.waitsFor(e, position)
 			reason = &found
-			gone := agenda.Never
-			if e.Bucket.Slot < 0 {
-				gone, _, _ = an.explainVictims(e, reason)
-			}
-			an.expect(rep, e.Bucket.Shape, e.Grows, position, gone, reason)
+			an.addAlternatives(e, position, reason)
 			if res := rep.Reserved; res != nil {
 				report := an.reportReservation(res)
 				reason.Reservation = &report
@@ -154,7 +149,7 @@ func (an *Answers) explainBackoff(rep *record.Replica) *berth.Reason {
 		reason.Text = fmt.Sprintf("its members died soon after the start, %d times in a row: no place is kept for it", rep.Retry.Get().Crashes)
 	}
 	if rep.State == berth.ReplicaPending && rep.Moving == nil {
-		an.expect(rep, rep.Job.Shape(), false, 0, agenda.Never, reason)
+		an.expectAny(rep, reason)
 	}
 	return reason
 }

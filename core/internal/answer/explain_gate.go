@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/internal/decimal"
 )
@@ -35,7 +34,7 @@ func (an *Answers) explainGate(rep *record.Replica) *berth.Reason {
 			reason.Text += ", and waits for the end of " + also
 			reason.Remedy = "time, and the end of " + also
 		} else {
-			an.expect(rep, j.Shape(), false, 0, agenda.Never, reason)
+			an.expectAny(rep, reason)
 		}
 	case len(g.Awaits) > 0:
 		reason.Code = berth.ReasonDependency

@@ -26,6 +26,7 @@ func (an *Answers) explainGeometry(e *record.Entry, request *gang.Request, reaso
 		reason.Text += fmt.Sprintf("; GPUs that qualify, but are held for other jobs, being repartitioned or in an unknown state: %d", out)
 	}
 	switch d := e.Rep.GPUHold; {
+	case e.IsAlternative(): // none is changed for that
 	case d != nil:
 		reason.GPUHold, reason.Until = &berth.GPURef{Node: d.Node.Spec.ID, GPU: d.GPU}, d.Until
 		reason.Text += fmt.Sprintf("; GPU %d of node %s is held for it until the GPU is empty, for another %v at most", d.GPU, d.Node.Spec.ID, d.Until.Sub(an.state.Now))

@@ -3,7 +3,6 @@ package answer
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -228,42 +227,4 @@ func (an *Answers) potentialVictims(e *record.Entry) (t *victim.Search, victims 
 func (an *Answers) seek(e *record.Entry, how evict.Seeking) (t *victim.Search, victims []record.Piece, ok bool) {
 	searches := an.state.Bounds.VictimSearches
 	return an.evict.Seek(e, how, &searches)
-}
-
-// StartPlan is the start plan of a replica. It tries preemptions and moves on the fleet itself,
-// and takes them back.
-func (an *Answers) StartPlan(rep *record.Replica) berth.StartPlan {
-	an.books.TellCapacity()
-	switch {
-	case rep.State != berth.ReplicaPending:
-		return berth.StartPlan{Text: fmt.Sprintf("it does not wait: it is %s", rep.State)}
-	case rep.Job.Gate != nil:
-		reason := an.explainGate(rep)
-		return berth.StartPlan{Reason: reason, Text: reason.Text}
-	case rep.Entries == nil:
-		return berth.StartPlan{Text: fmt.Sprintf("it failed, and backs off for another %v whatever is free", rep.Retry.Get().ReadyAt.Sub(an.state.Now))}
-	}
-	e := rep.Entries[0]
-	if choice, fits := an.fitsNow(e); fits {
-		return berth.StartPlan{Fits: true, Choice: choice, Text: "nothing is in its way: the next pass is expected to start it"}
-	}
-	reason := an.Reason(e)
-	if reason.Code == berth.ReasonTurn { // no pass has tried it yet
-		reason = an.capacityReason(e)
-	}
-	gone, b, both := an.explainVictims(e, &reason)
-	an.expect(rep, e.Bucket.Shape, e.Grows, an.positions(rep.Job)[rep], gone, &reason)
-	t := berth.StartPlan{Reason: &reason}
-	if b == nil {
-		b = both
-	}
-	if b != nil {
-		t.Moves, t.MovesCost, t.MovesGain = an.describeMoves(b), b.Cost, b.Gain
-	}
-	t.Victims = slices.Concat(reason.Victims, reason.PotentialVictims)
-	for _, victim := range t.Victims {
-		t.Cost += min(victim.Cost, math.MaxInt64-t.Cost)
-	}
-	t.Text = startSentence(&t, b != nil && b == both)
-	return t
 }

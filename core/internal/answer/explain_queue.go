@@ -31,6 +31,7 @@ func (an *Answers) positions(j *record.Job) map[*record.Replica]int {
 	for rep := range j.Replicas.All() {
 		if rep.Entries != nil {
 			own, further = append(own, rep.Entries[0]), append(further, rep.Entries[1:]...)
+			further = slices.DeleteFunc(further, (*record.Entry).IsAlternative)
 		}
 	}
 	if len(own) == 0 {

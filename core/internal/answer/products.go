@@ -34,7 +34,7 @@ func (an *Answers) products(e *record.Entry, r *gang.Request) []berth.ProductFin
 			alone := *r
 			alone.Groups = []gang.Group{an.ofProduct(g, product)}
 			finding := an.ofOne(&alone, spec)
-			finding.Group, finding.Product = e.Rep.Job.Spec.Groups[e.Group+i].Name, product
+			finding.Group, finding.Product = e.Rep.Job.Spec.Groups[e.Base()+i].Name, product
 			list = append(list, finding)
 		}
 	}
@@ -47,7 +47,7 @@ func (an *Answers) oneProduct(e *record.Entry, r *gang.Request, short *gang.Shor
 	if g := &r.Groups[short.Group]; len(g.Kinds) > 0 && g.Members > 1 {
 		return an.state.Classes.List[g.Classes[slices.Index(g.Kinds, short.Kind)]].Key.Product
 	}
-	group := &e.Rep.Job.Spec.Groups[e.Group+short.Group]
+	group := &e.Rep.Job.Spec.Groups[e.Base()+short.Group]
 	if e.Grows && an.state.Kinds(group, an.state.Classes.Matching(group, nil)) != nil {
 		return e.Bucket.Shape.Spec.Groups[0].Selector.Products[0] // that of the members that are there
 	}

@@ -81,7 +81,7 @@ func (an *Answers) reportReservation(res *record.Reservation) berth.ReservationR
 	if res.IsAdvance() {
 		r.ID, r.Every, r.Clear = res.Advance.ID, res.Advance.Every, res.Advance.Clear
 	} else {
-		r.Job, r.Replica = res.Rep.Job.Spec.ID, res.Rep.Number
+		r.Job, r.Replica, r.Alternative = res.Rep.Job.Spec.ID, res.Rep.Number, res.Rep.Job.Alternative()
 		if res.IsAwaited() && res.Rep.State == berth.ReplicaRunning {
 			r.Members = len(res.Plan.Where)
 		}

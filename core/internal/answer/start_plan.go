@@ -31,6 +31,7 @@ func startSentence(t *berth.StartPlan, together bool) string {
 
 // fitsNow reports whether an entry fits now, within its quota, and what speaks for its place.
 func (an *Answers) fitsNow(e *record.Entry) (*berth.PlaceChoice, bool) {
+	defer e.Rep.Job.Become(e.Assume())
 	t := an.victims.NewSearch(e, nil)
 	t.Request, _ = an.search.WithReservedNodes(e, &e.Bucket.Shape.Minimum)
 	return t.FitsNow()

@@ -16,7 +16,7 @@ func (an *Answers) Job(id berth.JobID) (berth.JobStatus, bool) {
 	if j == nil {
 		return berth.JobStatus{}, false
 	}
-	full := j.Spec.Full()
+	full := j.Full()
 	s := berth.JobStatus{Job: values.CloneJob(&full), Cancelled: j.Cancelled}
 	for rep := range j.Replicas.All() {
 		s.Replicas = append(s.Replicas, an.replicaStatus(rep))
@@ -57,6 +57,9 @@ func (an *Answers) replicaStatus(rep *record.Replica) berth.ReplicaStatus {
 	}
 	if rep.State == berth.ReplicaRunning {
 		s.Since, s.Idleness = rep.Started, an.life.Idleness(rep)
+	}
+	if rep.State != berth.ReplicaPending {
+		s.Alternative = rep.Job.Alternative()
 	}
 	if rep.Order != nil {
 		s.Order = rep.Order.Header().ID

@@ -64,15 +64,15 @@ func (bl *Backlog) EachPlanned(at quota.QueueIndex, but *record.Replica, use fun
 	}
 }
 
-// EntryOf is the entry for which a gang has a reservation: of one that grows, that of the group in
-// its plan.
+// EntryOf is the entry for which a gang has a reservation: that of what its job is, or of one that
+// grows, that of the group in its plan.
 func (bl *Backlog) EntryOf(res *record.Reservation) *record.Entry {
 	for _, e := range res.Rep.Entries {
-		if e.Grows && e.Group == res.Plan.Where[0].Group {
+		if e.Grows && e.Part == res.Plan.Where[0].Group {
 			return e
 		}
 	}
-	return res.Rep.Entries[0]
+	return res.Rep.Entry()
 }
 
 // InTheWay reports whether a node on which a beneficiary is planned has come to be set aside

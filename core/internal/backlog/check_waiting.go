@@ -46,7 +46,7 @@ func (bl *Backlog) checkWaits(rep *record.Replica) error {
 	switch {
 	case rep.Retry.Get().ReadyAt != 0 || rep.Job.Gate != nil:
 	case rep.State == berth.ReplicaPending:
-		want = 1
+		want = rep.Job.Pattern.Many()
 	case rep.MayGrow():
 		for g := range rep.Job.Spec.Groups {
 			want += min(1, rep.Count(g, record.MemberAbsent))
@@ -60,7 +60,10 @@ func (bl *Backlog) checkWaits(rep *record.Replica) error {
 	case len(rep.Entries) != want:
 		return fmt.Errorf("waits for %d places, stands in the pending index %d times", want, len(rep.Entries))
 	}
-	for _, e := range rep.Entries {
+	for i, e := range rep.Entries {
+		if s := e.Bucket.Shape; !e.Grows && (e.Part != i || s.Spec.RestsUntil == 0 && s != rep.Job.Pattern.Option(i).Shape) {
+			return fmt.Errorf("it does not wait as what its job may run as, in that order")
+		}
 		if t := e.Batch; t != nil && (t.Head != e || t.Next <= rep.Number || t.Created != rep.Created || t.Fresh && e.FreshAt < 0 || rep.Job.BatchOf(t.Next) != t) {
 			return fmt.Errorf("the batch behind it is not its own")
 		}
@@ -80,8 +83,8 @@ func (bl *Backlog) checkEntry(rep *record.Replica, e *record.Entry) error {
 		return fmt.Errorf("its bucket is not known")
 	case bl.state.Shapes[b.Shape.Key] != b.Shape:
 		return fmt.Errorf("the shape it waits for is not known")
-	case e.Grows && b.Shape.Key != growthKey(bl, rep, e.Group):
-		return fmt.Errorf("it waits for %s, and its shortfall is %s", b.Shape.Key, growthKey(bl, rep, e.Group))
+	case e.Grows && b.Shape.Key != growthKey(bl, rep, e.Part):
+		return fmt.Errorf("it waits for %s, and its shortfall is %s", b.Shape.Key, growthKey(bl, rep, e.Part))
 	}
 	return nil
 }
@@ -152,14 +155,15 @@ func (bl *Backlog) checkBuckets(q *record.Queue) error {
 		if b == nil {
 			continue
 		}
-		sum := 0
+		sum, optional := 0, 0
 		for _, e := range b.Entries.Items() {
+			state.CountIf(&optional, e.Rep.Job.HasAlternatives())
 			waiting[e.Rep] = true
 			sum += e.Many() - 1
 		}
 		behind += b.Behind
-		if sum != b.Behind {
-			return fmt.Errorf("%d replicas wait in batches, counted %d", sum, b.Behind)
+		if sum != b.Behind || optional != b.Optional {
+			return fmt.Errorf("%d replicas wait in batches, counted %d, and %d of jobs with alternatives, counted %d", sum, b.Behind, optional, b.Optional)
 		}
 		want := b.QuotaSlot < 0 && b.Shape.BlockedAt < 0
 		switch {
@@ -195,7 +199,9 @@ func rankingInStep(q *record.Queue) bool {
 	all, some := q.Ranked()
 	waiting := 0
 	for _, b := range q.List {
-		waiting += b.Entries.Len()
+		for _, e := range b.Entries.Items() {
+			state.CountIf(&waiting, !e.IsAlternative())
+		}
 	}
 	return !some || len(all) == waiting && slices.IsSortedFunc(all, record.CompareEntries) &&
 		!slices.ContainsFunc(all, func(e *record.Entry) bool { return e.Slot < 0 || e.Bucket.Entries.Items()[e.Slot] != e })

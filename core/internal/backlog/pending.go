@@ -39,18 +39,20 @@ func (bl *Backlog) Await(rep *record.Replica) {
 	case rep.Entries != nil || rep.Retry.Get().ReadyAt != 0 || rep.Job.Gate != nil:
 		return
 	case rep.State == berth.ReplicaPending:
-		s := bl.state.WaitingShape(rep)
-		if s.Spec.RestsUntil != 0 { // else the job counts
-			s.Users++
+		for option := range rep.Job.Pattern.Many() {
+			s := bl.state.WaitingShape(rep, option)
+			if s.Spec.RestsUntil != 0 { // else the job counts
+				s.Users++
+			}
+			bl.enqueue(&record.Entry{Rep: rep, Part: option, FreshAt: -1}, s)
 		}
-		bl.enqueue(&record.Entry{Rep: rep, FreshAt: -1}, s)
 		bl.arrive(rep)
 	case rep.MayGrow():
 		for g := range rep.Job.Spec.Groups {
 			if rep.Count(g, record.MemberAbsent) > 0 {
 				s := bl.state.GrowthShape(rep, g)
 				s.Users++
-				bl.enqueue(&record.Entry{Rep: rep, Grows: true, Group: g, FreshAt: -1}, s)
+				bl.enqueue(&record.Entry{Rep: rep, Grows: true, Part: g, FreshAt: -1}, s)
 			}
 		}
 	}
@@ -112,7 +114,7 @@ func (bl *Backlog) noteEntry(e *record.Entry) {
 
 // count counts what an entry waits for as often as it waits, or waits no longer.
 func (bl *Backlog) count(e *record.Entry, change int) {
-	bl.books.CountDemand(e.Bucket, int64(change))
+	bl.books.CountEntry(e, int64(change))
 	bl.demandWhole(e, change)
 }
 
@@ -318,7 +320,7 @@ func (bl *Backlog) WakeLimited() {
 		b := bl.QuotaBlocked[i]
 		bl.state.Compile(b.Shape)
 		ok := false
-		bl.WithoutEarmark(b.Entries.Min().Rep, func() { ok = bl.Affords(b.Queue.Index, b.Shape.Least) })
+		bl.Try(b.Entries.Min(), func() { ok = bl.Affords(b.Queue.Index, b.Shape.Least) })
 		if ok {
 			bl.quotaUnblock(b)
 			if b.Shape.BlockedAt < 0 {

@@ -30,7 +30,7 @@ func (bl *Backlog) Outranks(a, b *record.Replica) bool {
 func (bl *Backlog) WithinGuarantee(rep *record.Replica) bool {
 	s := rep.Job.Shape()
 	if len(rep.Entries) > 0 {
-		s = rep.Entries[0].Bucket.Shape // of one that grows, the rest of it
+		s = rep.Entry().Bucket.Shape // of one that grows, the rest of it
 	}
 	bl.state.Compile(s)
 	res := rep.PlannedReservation()
@@ -207,7 +207,7 @@ func (bl *Backlog) exceedsShare(rep *record.Replica, res *record.Reservation) bo
 	if len(rep.Entries) == 0 {
 		return false
 	}
-	s, planned := rep.Entries[0].Bucket.Shape, res.Plan.GPUMilli()
+	s, planned := rep.Entry().Bucket.Shape, res.Plan.GPUMilli()
 	if bl.state.Compile(s); s.Least.GPUMilli <= planned {
 		return false
 	}
@@ -261,6 +261,7 @@ func (bl *Backlog) Untried(b *record.Bucket) bool {
 
 // Takes reports whether an entry that has nothing set aside may take what is for another.
 func (bl *Backlog) Takes(e *record.Entry, res *record.Reservation) bool {
+	defer e.Rep.Job.Become(e.Assume())
 	return e.Rep.Reserved == nil && bl.mayTake(res.Taker(), e.Rep, res)
 }
 

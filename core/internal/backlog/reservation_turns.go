@@ -21,7 +21,7 @@ type Position struct {
 // holders lists the reservations of gangs of one size.
 func (bl *Backlog) holders(size due.Size) (list []*record.Reservation) {
 	for _, res := range bl.Reservations {
-		if res.GivesWay() && bl.Due.SizeOf(res.Rep.Job.Shape()) == size {
+		if res.GivesWay() && bl.Due.SizeOf(res.Rep) == size {
 			list = append(list, res)
 		}
 	}
@@ -37,7 +37,7 @@ func (bl *Backlog) LastReserved(size due.Size, order []*record.Entry) (reserved 
 	holders := bl.holders(size)
 	last.At = -1
 	for _, res := range holders {
-		e := res.Rep.Entries[0]
+		e := res.Rep.Entry()
 		at := slices.Index(order, e)
 		if at < 0 {
 			at = len(order)
@@ -98,7 +98,7 @@ func (bl *Backlog) HeadsBeyondQuota() (late []*record.Entry) {
 		}
 		for _, size := range [...]due.Size{due.OneNode, due.SeveralNodes} {
 			bl.Due.HeadsOf(size).EachHead(q.Index, func(e *record.Entry) bool {
-				if e.Rep.Reserved == nil && !bl.WithinQuota(e.Bucket) {
+				if e.Rep.Reserved == nil && !bl.AnyWithinQuota(e.Rep) {
 					late = append(late, e)
 				}
 				return true
@@ -106,6 +106,12 @@ func (bl *Backlog) HeadsBeyondQuota() (late []*record.Entry) {
 		}
 	})
 	return late
+}
+
+// AnyWithinQuota reports whether the queue of a gang that waits may have what it needs at least, as
+// one of its options.
+func (bl *Backlog) AnyWithinQuota(rep *record.Replica) bool {
+	return slices.ContainsFunc(rep.Entries, func(e *record.Entry) bool { return e.Bucket.QuotaSlot < 0 && bl.WithinQuota(e.Bucket) })
 }
 
 // WithinQuota reports whether the queue of a bucket may have what its entries need at least.

@@ -1,6 +1,7 @@
 package backlog
 
 import (
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
@@ -25,6 +26,16 @@ import (
 // leaves room for both, and then victims were asked for checkpoints in vain. Also rejected: to
 // lift the earmarks of other queues. A limit above both is not the queue's own, and a guarantee
 // that is being collected would be taken again by its borrowers.
+
+// Try calls a function that may start what an entry waits for, as WithoutEarmark does: until then
+// the job is what it waits for there, and stays so if it starts.
+func (bl *Backlog) Try(e *record.Entry, start func()) {
+	was := e.Assume()
+	bl.WithoutEarmark(e.Rep, start)
+	if e.Rep.State == berth.ReplicaPending {
+		e.Rep.Job.Become(was)
+	}
+}
 
 // WithoutEarmark calls a function that may start a replica, without the earmarks that do not hold
 // it up. A plan that the start leaves too little for is ended.

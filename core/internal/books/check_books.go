@@ -110,7 +110,7 @@ func (bk *Books) CheckContenders() error {
 		leaf, used := tree.Leaf(q.Index), tree.Used(q.Index, quota.GPUMilli)
 		waiting := int64(0)
 		for _, b := range q.List {
-			waiting += int64(b.Waiting()) * b.Shape.Charge.GPUMilli
+			waiting += bk.waitsFor(b)
 		}
 		switch current := bk.demandVersion == bk.state.Classes.Version; {
 		case q.Over != (leaf && used > tree.Guaranteed(q.Index, quota.GPUMilli)):

@@ -30,11 +30,50 @@ func (bk *Books) RecountQueue(i quota.QueueIndex) {
 	bk.touch(bk.Queues[i])
 }
 
-// CountDemand counts what entries of a bucket wait for, or wait for no longer.
+// CountDemand counts what entries of a bucket wait for, or wait for no longer: of jobs without
+// alternatives.
 func (bk *Books) CountDemand(b *record.Bucket, entries int64) {
 	bk.state.Compile(b.Shape)
 	b.Queue.WaitingMilli += entries * b.Shape.Charge.GPUMilli
 	bk.touch(b.Queue)
+}
+
+// CountEntry is CountDemand for one entry.
+func (bk *Books) CountEntry(e *record.Entry, change int64) {
+	if !e.Rep.Job.HasAlternatives() {
+		bk.CountDemand(e.Bucket, change)
+		return
+	}
+	e.Bucket.Queue.WaitingMilli += change * bk.mostOf(e)
+	bk.touch(e.Bucket.Queue)
+}
+
+// mostOf is what an entry of a job with alternatives waits for: the most that one of them asks for,
+// as the job may come to hold that, and for the others nothing.
+func (bk *Books) mostOf(e *record.Entry) (most int64) {
+	if e.IsAlternative() {
+		return 0
+	}
+	for _, p := range e.Rep.Job.Pattern.Options {
+		bk.state.Compile(p.Shape)
+		most = max(most, p.Shape.Charge.GPUMilli)
+	}
+	return most
+}
+
+// waitsFor is what a bucket waits for, in thousandths of a GPU. O(1), or O(entries) where some are
+// of jobs with alternatives.
+func (bk *Books) waitsFor(b *record.Bucket) int64 {
+	bk.state.Compile(b.Shape)
+	sum := int64(b.Waiting()-b.Optional) * b.Shape.Charge.GPUMilli
+	if b.Optional > 0 {
+		for _, e := range b.Entries.Items() {
+			if e.Rep.Job.HasAlternatives() {
+				sum += bk.mostOf(e)
+			}
+		}
+	}
+	return sum
 }
 
 // ExceedsShare compares two amounts that a leaf may have besides what it uses, in thousandths of a
@@ -126,8 +165,9 @@ func (bk *Books) TellDemands() {
 			}
 			q.WaitingMilli = 0
 			for _, b := range q.List {
-				bk.CountDemand(b, int64(b.Waiting()))
+				q.WaitingMilli += bk.waitsFor(b)
 			}
+			bk.touch(q)
 		}
 	}
 	for _, q := range bk.Touched {

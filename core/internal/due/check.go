@@ -114,7 +114,7 @@ func (d *Due) headInStep(s *bucketState) bool {
 	case inLater:
 		return d.later.Items()[s.slot] == s && s.entry == e && ok && at == s.at
 	}
-	return s.size == d.SizeOf(b.Shape) && d.queueOf(b.Queue).heads[s.size].Items()[s.slot] == s && s.entry == e &&
+	return s.size == d.SizeOf(e.Rep) && d.queueOf(b.Queue).heads[s.size].Items()[s.slot] == s && s.entry == e &&
 		(ok && at <= d.state.Now || e.Rep.Reserved != nil)
 }
 

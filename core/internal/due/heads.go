@@ -22,10 +22,14 @@ const (
 	sizes
 )
 
-// SizeOf is the size of the gangs of a shape.
-func (d *Due) SizeOf(s *record.Shape) Size {
-	if d.state.SpansNodes(s) {
-		return SeveralNodes
+// SizeOf is the size of a gang: that of the largest, if its job has alternatives, whichever of them
+// it gets its reservation for.
+func (d *Due) SizeOf(rep *record.Replica) Size {
+	p := rep.Job.Pattern
+	for option := range p.Many() {
+		if d.state.SpansNodes(p.Option(option).Shape) {
+			return SeveralNodes
+		}
 	}
 	return OneNode
 }
@@ -127,7 +131,7 @@ func (d *Due) look(s *bucketState) {
 		s.entry, s.at, s.place = e, at, inLater
 		d.later.Push(s)
 	case ok || e.Rep.Reserved != nil: // those behind it may be due
-		s.entry, s.place, s.size = e, inHeads, d.SizeOf(b.Shape)
+		s.entry, s.place, s.size = e, inHeads, d.SizeOf(e.Rep)
 		d.enterHeads(s)
 	default:
 		s.entry, s.place, s.slot = e, inHeld, len(d.held)

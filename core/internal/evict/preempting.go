@@ -108,9 +108,12 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 			}
 		}
 		r.Pop(e)
+		if e.Rep.Job.HasAlternatives() {
+			r.RemoveAll(e.Rep.Job.Queue, func(other *record.Entry) bool { return other.Rep == e.Rep }) // as whatever else it waits
+		}
 		if len(b.victims) > 0 {
 			bids = append(bids, b)
-			if e.Rep.Job.Spec.Topology.Exclusive != "" {
+			if e.Bucket.Shape.Spec.Topology.Exclusive != "" {
 				break // only what is set aside for it keeps others out of its domains
 			}
 			if e.Grows {
@@ -149,6 +152,7 @@ type Bid struct {
 // bid looks for gangs to move, or for the cheapest victims, for an entry, and imagines the
 // exchange; nil: there are none. A bid without either counts on members that depart anyway.
 func (ev *Evict) bid(im *imagination, e *record.Entry) *Bid {
+	defer e.Rep.Job.Become(e.Assume())
 	ready := ev.life.EvictionsReady()
 	if e.Grows && im.takesFrom(e.Rep) {
 		return nil
@@ -174,6 +178,7 @@ func (ev *Evict) bid(im *imagination, e *record.Entry) *Bid {
 // bidsInVain reports whether earlier searches tell that no preemption starts an entry, and notes
 // that. Its own queue has nothing that it could take, and what others have does not pay.
 func (ev *Evict) bidsInVain(im *imagination, e *record.Entry) bool {
+	defer e.Rep.Job.Become(e.Assume())
 	p := &ev.state.Config.Policy
 	if e.Grows || p.Defragmentation.Mode == berth.DefragmentationOn || ev.mayRearrange() && ev.asksWithin(e.Bucket, ev.books.Owed(ev.books.Queues[e.Rep.Job.Queue])) ||
 		p.Preemption.Mode == berth.PreemptionOn && ev.victims.OutranksAny(e.Rep) {
@@ -382,6 +387,7 @@ func (ev *Evict) makeRoom(b *Bid) *record.Reservation {
 	if rep.Reserved != nil {
 		ev.backlog.EndReservation(rep.Reserved)
 	}
+	b.Assume()
 	grace := berth.Duration(0)
 	for _, victim := range victim.Wholes(b.victims) {
 		grace = max(grace, ev.state.GraceOf(victim))

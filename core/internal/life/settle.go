@@ -343,7 +343,9 @@ func (l *Life) ForgetBatch(t *record.Batch, from int) {
 
 // ForgetJob removes a job without replicas.
 func (l *Life) ForgetJob(j *record.Job) {
-	l.backlog.DropShape(j.Shape())
+	for option := range j.Pattern.Many() {
+		l.backlog.DropShape(j.Pattern.Option(option).Shape)
+	}
 	l.books.Dismiss(j)
 }
 

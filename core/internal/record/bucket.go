@@ -15,6 +15,7 @@ type Bucket struct {
 	Entries   pq.Heap[*Entry]
 	Behind    int // how many wait in the batches behind them
 	Others    int // entries of replicas that wait in another bucket before this one
+	Optional  int // entries of jobs that have alternatives
 	At        int // position in Queue.List
 	Slot      int // position in Queue.Ready, or -1
 	QuotaSlot int // position in Backlog.QuotaBlocked, or -1
@@ -61,6 +62,22 @@ func (b *Bucket) Before(o *Bucket) bool {
 // Waiting counts the replicas, or parts of them, that wait in a bucket.
 func (b *Bucket) Waiting() int { return b.Entries.Len() + b.Behind }
 
+// firstOwn is the first entry of a bucket that waits as what its job asks for itself; nil: none
+// does. O(1) where no job has alternatives, else O(entries).
+func (b *Bucket) firstOwn() *Entry {
+	first := b.Entries.Min()
+	if !first.IsAlternative() {
+		return first
+	}
+	first = nil
+	for _, e := range b.Entries.Items() {
+		if !e.IsAlternative() && (first == nil || CompareEntries(e, first) < 0) {
+			first = e
+		}
+	}
+	return first
+}
+
 // Add has an entry wait in a bucket. O(log entries).
 func (b *Bucket) Add(e *Entry) {
 	if b.Entries.Push(e); e.Slot == 0 {
@@ -86,6 +103,9 @@ func (b *Bucket) Add(e *Entry) {
 			(*h).Push(e)
 		}
 	}
+	if e.Rep.Job.HasAlternatives() {
+		b.Optional++
+	}
 	b.Queue.note(e, true)
 }
 
@@ -102,6 +122,9 @@ func (b *Bucket) Remove(e *Entry) {
 		if kind%lengths == corrected {
 			b.toldFirst[kind/lengths].Remove(int(e.told))
 		}
+	}
+	if e.Rep.Job.HasAlternatives() {
+		b.Optional--
 	}
 	b.Queue.note(e, false)
 }

@@ -75,6 +75,11 @@ func (j *Job) IsElastic() bool {
 
 // A Job is what the core keeps of a Job. Many wait, so what jobs have in common is not kept with
 // each of them.
+//
+// A job with alternatives is one of them at a time: Spec.Groups, Spec.Topology and Pattern are of
+// that one, so that the code that asks for the needs of a gang knows no alternatives. A gang that
+// holds anything, or has a place kept, is the one that stands there. While the core looks whether a
+// waiting gang fits as one, the job is that one (Entry.Assume), and else the last that it was.
 type Job struct {
 	Spec     spec.Job
 	Pattern  *Pattern
@@ -89,6 +94,26 @@ type Job struct {
 // NewJob is a record of a job of a pattern, in a queue. It shares no memory with the description.
 func NewJob(j *berth.Job, p *Pattern, q quota.QueueIndex) *Job {
 	return &Job{Spec: spec.JobOf(j, &p.Asked), Pattern: p, Queue: q}
+}
+
+// HasAlternatives reports whether a job may run as another gang than its own.
+func (j *Job) HasAlternatives() bool { return j.Pattern.Options != nil }
+
+// Alternative is what a job is, by its position among the options of its pattern.
+func (j *Job) Alternative() int { return j.Pattern.At }
+
+// Become makes a job one of its options.
+func (j *Job) Become(at int) {
+	j.Pattern = j.Pattern.Option(at)
+	j.Spec.Asked = &j.Pattern.Asked
+}
+
+// Full is the job in the words of the contract, whichever of its alternatives it is. It shares
+// memory with what the core keeps.
+func (j *Job) Full() berth.Job {
+	own := j.Spec
+	own.Asked = &j.Pattern.Option(0).Asked
+	return own.Full()
 }
 
 // Batches are those of a job, by number.

@@ -23,6 +23,39 @@ func (e *Entry) Many() int {
 	return 1 + e.Batch.Len()
 }
 
+// IsAlternative reports whether an entry is a job that waits as one of its alternatives. It waits
+// as its own gang too, and counts as that.
+func (e *Entry) IsAlternative() bool { return !e.Grows && e.Part > 0 }
+
+// Base is the group of the gang that the first group of the request of an entry is.
+func (e *Entry) Base() int {
+	if e.Grows {
+		return e.Part
+	}
+	return 0
+}
+
+// Assume makes the job of an entry what it waits for there, and returns what it was. The caller
+// looks whether the entry fits, and puts that back unless it does. An entry that waits no longer
+// changes nothing.
+func (e *Entry) Assume() (was int) {
+	j := e.Rep.Job
+	was = j.Alternative()
+	if !e.Grows && was != e.Part && e.Slot >= 0 {
+		j.Become(e.Part)
+	}
+	return was
+}
+
+// Entry is where a replica stands that waits: as what its job is, or with the first group that it
+// lacks members of.
+func (rep *Replica) Entry() *Entry {
+	if at := rep.Job.Alternative(); at > 0 && !rep.Entries[0].Grows {
+		return rep.Entries[at]
+	}
+	return rep.Entries[0]
+}
+
 // Bids reports whether an entry is a whole gang without a plan yet.
 func (e *Entry) Bids() bool {
 	return !e.Grows && e.Rep.PlannedReservation() == nil
@@ -85,8 +118,8 @@ func (e *Entry) IsOneMember() bool {
 // looks at ready buckets alone, so 100,000 pending replicas that cannot start
 // cost it nothing.
 
-// An Entry is a replica that waits for a place: for its whole gang, or for
-// further members (grows).
+// An Entry is a replica that waits for a place: for its whole gang, once for each of its
+// alternatives, or for further members (grows).
 type Entry struct {
 	Rep    *Replica
 	Bucket *Bucket
@@ -96,8 +129,9 @@ type Entry struct {
 	// FreshAt is the position in Backlog.Fresh, or -1.
 	FreshAt int32
 	Grows   bool
-	Group   int // which group grows; 0 for a whole gang
-	Bid     BidPart
+	// Part is which group grows or, of a whole gang, which of its options the job would run as.
+	Part int
+	Bid  BidPart
 	// Batch is what waits behind the entry; nil: nothing.
 	Batch *Batch
 }
@@ -179,7 +213,7 @@ func (q *Queue) RaiseFloor(milli int64) { q.FloorMilli = max(q.FloorMilli, milli
 func (q *Queue) DropFloor() { q.FloorMilli = 0 }
 
 // CompareEntries is the order of service, whatever the queues: higher rank first, whole gangs
-// before what others grow by, then turns, and names last.
+// before what others grow by, then turns, names, and what a job may run as, in its order.
 func CompareEntries(a, b *Entry) int {
 	// One by one: most is decided before it comes to names.
 	if d := CompareRank(b.Rep, a.Rep); d != 0 {
@@ -191,7 +225,7 @@ func CompareEntries(a, b *Entry) int {
 	if d := cmp.Compare(a.Rep.Turn(), b.Rep.Turn()); d != 0 {
 		return d
 	}
-	return cmp.Or(CompareReplicas(a.Rep, b.Rep), cmp.Compare(a.Group, b.Group))
+	return cmp.Or(CompareReplicas(a.Rep, b.Rep), cmp.Compare(a.Part, b.Part))
 }
 
 // Turn is when a replica counts as submitted.

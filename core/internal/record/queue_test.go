@@ -27,7 +27,7 @@ func TestBucketsAreServedInTheOrderOfTheirFirstEntries(t *testing.T) {
 		}
 		many := len(q.List)
 		entry := func(b *record.Bucket, step int) {
-			rep := &record.Replica{Job: &record.Job{Spec: spec.Job{ID: berth.JobID(fmt.Sprint(step)), Priority: int32(random.IntN(2))}}}
+			rep := &record.Replica{Job: &record.Job{Pattern: &record.Pattern{}, Spec: spec.Job{ID: berth.JobID(fmt.Sprint(step)), Priority: int32(random.IntN(2))}}}
 			rep.Created = berth.Time(random.IntN(3))
 			b.Add(&record.Entry{Rep: rep, Bucket: b})
 		}
@@ -75,7 +75,7 @@ func TestAHandyEntryEndsAsSoonAsAny(t *testing.T) {
 			if b.Entries.Len() > 0 && random.IntN(3) == 0 {
 				b.Remove(b.Entries.Items()[random.IntN(b.Entries.Len())])
 			} else {
-				j := &record.Job{Spec: spec.Job{ID: berth.JobID(fmt.Sprint(step)), ExpectedRuntime: berth.Duration(random.IntN(3)) * berth.Hour}}
+				j := &record.Job{Pattern: &record.Pattern{}, Spec: spec.Job{ID: berth.JobID(fmt.Sprint(step)), ExpectedRuntime: berth.Duration(random.IntN(3)) * berth.Hour}}
 				j.Learned = berth.Duration(random.IntN(3)) * 40 * berth.Minute
 				b.Add(&record.Entry{Rep: &record.Replica{Job: j}, Bucket: b})
 			}

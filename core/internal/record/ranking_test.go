@@ -29,7 +29,7 @@ func TestRanking(t *testing.T) {
 				b.Remove(waiting[i])
 				waiting = slices.Delete(waiting, i, i+1)
 			} else {
-				job := &record.Job{Spec: spec.Job{ID: berth.JobID(fmt.Sprint(step)), Priority: int32(random.IntN(2)), Class: berth.Class(random.IntN(3))}}
+				job := &record.Job{Pattern: &record.Pattern{}, Spec: spec.Job{ID: berth.JobID(fmt.Sprint(step)), Priority: int32(random.IntN(2)), Class: berth.Class(random.IntN(3))}}
 				rep := &record.Replica{Job: job}
 				rep.Created = berth.Time(random.IntN(3))
 				e := &record.Entry{Rep: rep, Bucket: b, Grows: random.IntN(4) == 0}

@@ -58,6 +58,8 @@ type SavedGPUHold struct {
 // A SavedJob is a job as it was told, what has become of it, and its replicas by number.
 type SavedJob struct {
 	Job berth.Job `json:"job"`
+	// Alternative is what the job is, of its own gang and its alternatives: see Job.
+	Alternative int `json:"alternative,omitempty"`
 	JobPart
 	Gate     *Gate          `json:"gate,omitempty"`
 	Replicas []SavedReplica `json:"replicas"`

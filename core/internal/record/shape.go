@@ -1,14 +1,12 @@
 package record
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/demand"
-	"github.com/berth-sched/berth/core/internal/spec"
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
@@ -74,59 +72,6 @@ type ShapeSpec struct {
 	OfReplica int         `json:",omitempty"`
 }
 
-// A Pattern is what jobs have in common that ask for the same in the same words: their groups, and
-// where these may go. Most jobs of a fleet are of few patterns, so that the groups are kept once,
-// and a job that comes is known to be of a shape without looking at what it asks for.
-type Pattern struct {
-	Key string
-	spec.Asked
-	Shape   *Shape // of the whole gang
-	Offsets []int  // flat index of each group's first member; one more: the total
-	Users   int    // jobs
-	claims  []berth.GroupClaim
-}
-
-// Claims is what the members of each group ask for, for the Binds of the jobs. It shares no
-// memory with the description, so that no reader of an order can change that.
-func (p *Pattern) Claims() []berth.GroupClaim {
-	if p.claims == nil {
-		p.claims = make([]berth.GroupClaim, len(p.Groups))
-		for i := range p.claims {
-			g := &p.Groups[i]
-			p.claims[i] = berth.GroupClaim{Group: g.Name, Claim: values.CloneClaim(g.Claim)}
-		}
-	}
-	return p.claims
-}
-
-// InStep checks that what follows from the groups of a pattern does.
-func (p *Pattern) InStep() error {
-	fresh := Pattern{Key: p.Key, Asked: p.Asked, Offsets: OffsetsOf(p.Groups)}
-	if !slices.Equal(p.Offsets, fresh.Offsets) {
-		return fmt.Errorf("its groups begin at %v, not at %v", p.Offsets, fresh.Offsets)
-	}
-	if p.claims != nil && !values.SameClaims(p.claims, fresh.Claims()) {
-		return fmt.Errorf("its Binds say that it claims %v", p.claims)
-	}
-	return nil
-}
-
-// OffsetsOf lists the flat index of the first member of each group; one more: the total.
-func OffsetsOf(groups []berth.Group) []int {
-	offsets := make([]int, 1, 1+len(groups))
-	for i := range groups {
-		offsets = append(offsets, offsets[i]+groups[i].Members)
-	}
-	return offsets
-}
-
-// A PatternSpec is what a pattern is known by: its JSON is the key.
-type PatternSpec struct {
-	catalogue.TrustDomain // only where a GPU is shared
-
-	spec.Asked
-}
-
 type label struct{ key, value string }
 
 // LabelsOf lists the labels that a group selects by, in order.
@@ -160,12 +105,13 @@ func (s *Shape) IsSingle() bool {
 	return s.Borrows || len(s.Minimum.Groups) == 1 && s.Minimum.Groups[0].Members == 1 && s.GPUs < 2
 }
 
-// FirstWish is the first entry of a shape that GPUs may be repartitioned for; nil: none.
+// FirstWish is the first entry of a shape that GPUs may be repartitioned for; nil: none. They are
+// for what a job asks for itself, and not for its alternatives: one look at a time is noted.
 func (s *Shape) FirstWish() *Entry {
 	var first *Entry
 	for _, b := range s.Buckets {
-		e := b.Entries.Min()
-		if !e.Grows && b.QuotaSlot < 0 && (first == nil || CompareEntries(e, first) < 0) {
+		e := b.firstOwn()
+		if e != nil && !e.Grows && b.QuotaSlot < 0 && (first == nil || CompareEntries(e, first) < 0) {
 			first = e
 		}
 	}

@@ -19,12 +19,17 @@ type SlotsKey struct {
 // A SlotsKind says which jobs share slots.
 type SlotsKind uint8
 
-// The kinds, in the order in which a text names what a job waits for.
+// The kinds, in the order in which a report lists them.
 const (
 	SlotsOfArray SlotsKind = iota
-	SlotsOfUser
 	SlotsOfQueue
+	SlotsOfUser
 )
+
+// Compare orders slots by queue, kind and name.
+func (k SlotsKey) Compare(l SlotsKey) int {
+	return cmp.Or(cmp.Compare(k.Queue, l.Queue), cmp.Compare(k.Kind, l.Kind), cmp.Compare(k.Name, l.Name))
+}
 
 // Slots are shared by jobs: so many of them are past their gates at a time, or claim so many GPUs
 // together. A job has its slots from when its gate opens until it is forgotten.
@@ -113,11 +118,20 @@ func (j *Job) LaneKey() LaneKey {
 	return key
 }
 
-// claimedMilli is what a job claims of GPUs with all of its members, in thousandths: an instance
-// counts as a whole GPU, and what it borrows does not count.
-func (j *Job) claimedMilli() (milli int64) {
-	for i := range j.Spec.Groups {
-		g := &j.Spec.Groups[i]
+// claimedMilli is what a job claims of GPUs with all of its members, in thousandths: as the
+// alternative that claims the most, whichever it is.
+func (j *Job) claimedMilli() (most int64) {
+	for option := range j.Pattern.Many() {
+		most = max(most, claimedMilli(j.Pattern.Option(option).Groups))
+	}
+	return most
+}
+
+// claimedMilli is what groups claim: an instance counts as a whole GPU, and what they borrow does
+// not count.
+func claimedMilli(groups []berth.Group) (milli int64) {
+	for i := range groups {
+		g := &groups[i]
 		each := 1000 * int64(g.Claim.GPUs)
 		switch {
 		case g.Claim.Share != nil:

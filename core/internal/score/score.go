@@ -174,7 +174,7 @@ func (sc *Scoring) domain(p *gang.Place) berth.Domain {
 // Submitted tells of a job that is new to the core.
 func (sc *Scoring) Submitted(j *record.Job) {
 	if sc.books != nil {
-		full := j.Spec.Full()
+		full := j.Full()
 		sc.books.Submitted(&full)
 	}
 	if sc.demand != nil {

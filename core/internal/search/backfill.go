@@ -14,6 +14,7 @@ import (
 // only grows has no claim to spares, even if it has to leave its node, and none to its own nodes
 // for fewer members than are planned there (see tryPlanned). False: there are none.
 func (se *Search) WithReservedNodes(e *record.Entry, r *gang.Request) (*gang.Request, bool) {
+	defer e.Rep.Job.Become(e.Assume())
 	end := se.state.EndIfPlaced(e.Rep)
 	return se.WithReservedNodesWhere(&e.Bucket.Shape.Spec, r, func(res *record.Reservation) bool {
 		return se.backlog.Admits(res, e.Rep, end) && !(e.Grows && (res.IsSpares() || res == e.Rep.PlannedReservation()))
@@ -65,8 +66,10 @@ func (se *Search) limit(e *record.Entry) {
 // nil: of any.
 func (se *Search) freshenLostHardware(s *record.Shape) {
 	se.backlog.LostHardware.Ascend(func(rep *record.Replica) bool {
-		if e := rep.Entries[0]; s == nil || e.Bucket.Shape == s {
-			se.backlog.Freshen(e)
+		for _, e := range rep.Entries {
+			if s == nil || e.Bucket.Shape == s {
+				se.backlog.Freshen(e)
+			}
 		}
 		return true
 	})
@@ -76,6 +79,7 @@ func (se *Search) freshenLostHardware(s *record.Shape) {
 // aside, as far as it can be told without looking at all of them.
 func (se *Search) mayBackfill(b *record.Bucket) bool {
 	first := b.Entries.Min().Rep
+	defer first.Job.Become(b.Entries.Min().Assume())
 	if b.QuotaSlot >= 0 && b.Shape.Least.Product != quota.NoProduct {
 		return false
 	}

@@ -55,7 +55,7 @@ func (se *Search) backfillFrom(e *record.Entry, budget int) int {
 	for first := true; ; first = false {
 		se.backlog.Unfresh(e)
 		tried := false
-		se.backlog.WithoutEarmark(e.Rep, func() { tried = se.backfillEntry(e) })
+		se.backlog.Try(e, func() { tried = se.backfillEntry(e) })
 		if tried {
 			budget--
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/berth-sched/berth/gang"
 )
 
-// ExpectedStart is when a replica is expected to be placed that waits for what a shape asks: when
+// ExpectedStart is when a replica is expected to be placed that waits as what its job is, or grows,
+// for what a shape asks: when
 // enough of what runs has ended, is stopped, or is no longer set aside, for its minimum and the
 // quota for it; never: not by that. A backoff is over before. No other job comes, and of those that
 // wait none is served before it but gangs with a reservation, on their nodes.

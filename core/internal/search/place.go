@@ -48,7 +48,7 @@ func (se *Search) placeMinimums() {
 			return
 		}
 		b := se.books.Queues[i].Ready.Min()
-		se.backlog.WithoutEarmark(b.Entries.Min().Rep, func() { se.attempt(b) })
+		se.backlog.Try(b.Entries.Min(), func() { se.attempt(b) })
 	}
 }
 
@@ -89,11 +89,13 @@ func (se *Search) attempt(b *record.Bucket) {
 
 // try searches a place for an entry, and gives the Bind if there is one.
 func (se *Search) try(e *record.Entry, request *gang.Request) fit {
+	was := e.Assume()
 	outcome := se.search(e, request)
 	if outcome == Fits {
 		se.placed(e, berth.Cause{Code: berth.CauseFits})
 	} else if !e.Grows {
 		e.Rep.Members = nil // those that bookPlacement entered, and took back
+		e.Rep.Job.Become(was)
 	}
 	return outcome
 }
@@ -149,10 +151,10 @@ func (se *Search) requestNow(e *record.Entry) (*gang.Request, bool) {
 // search looks for a place, and books it if there is one: first without the nodes that the replica
 // avoids, and with the minimum alone if limits on products leave no more.
 func (se *Search) search(e *record.Entry, request *gang.Request) fit {
-	if len(e.Rep.Retry.Get().Avoid) > 0 && se.PlaceRequest(e.Rep, se.Avoiding(e.Rep.Retry.Get().Avoid, request), e.Group) == Fits {
+	if len(e.Rep.Retry.Get().Avoid) > 0 && se.PlaceRequest(e.Rep, se.Avoiding(e.Rep.Retry.Get().Avoid, request), e.Base()) == Fits {
 		return Fits
 	}
-	outcome := se.PlaceRequest(e.Rep, request, e.Group)
+	outcome := se.PlaceRequest(e.Rep, request, e.Base())
 	if outcome != fitsNoLimit {
 		return outcome
 	}
@@ -161,7 +163,7 @@ func (se *Search) search(e *record.Entry, request *gang.Request) fit {
 	for i := range least.Groups {
 		least.Groups[i].Members = request.Groups[i].MinMembers
 	}
-	if se.PlaceRequest(e.Rep, &least, e.Group) == Fits {
+	if se.PlaceRequest(e.Rep, &least, e.Base()) == Fits {
 		return Fits
 	}
 	return outcome
@@ -446,6 +448,7 @@ func (se *Search) Bind(rep *record.Replica, cause berth.Cause) {
 	rep.Order = berth.Bind{
 		OrderHeader: se.state.Order(rep, timeout, cause),
 		Members:     se.state.Placements(rep, record.MemberBinding),
+		Alternative: rep.Job.Alternative(),
 		Claims:      rep.Job.Pattern.Claims(),
 		After:       after,
 	}

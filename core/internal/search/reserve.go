@@ -78,7 +78,7 @@ func (se *Search) reserveInOrder(size due.Size, order []*record.Entry, plans *in
 			continue
 		case *plans == 0:
 			return some, true
-		case !se.backlog.WithinQuota(e.Bucket):
+		case !se.backlog.AnyWithinQuota(e.Rep):
 			se.postpone(e.Rep)
 		default:
 			*plans--
@@ -196,21 +196,37 @@ func (se *Search) planLater(rep *record.Replica) {
 // reserveFor sets nodes aside for a gang, if it is expected ever to fit, and ends the
 // reservation in whose stead that is; nil: none.
 func (se *Search) reserveFor(e *record.Entry, instead *record.Replica) bool {
-	se.state.Compile(e.Bucket.Shape)
-	at, nodes, ok := se.planBesideOthers(e, agenda.Never)
-	if !ok || !se.backlog.MaySetAside(nodes) {
+	as, at, nodes := se.choose(e.Rep, agenda.Never)
+	if as == nil || !se.backlog.MaySetAside(nodes) {
 		return false
 	}
 	if instead != nil {
 		se.backlog.EndReservation(instead.Reserved)
 	}
-	se.setAside(e, at, nodes)
+	se.setAside(as, at, nodes)
 	se.state.Totals.Reservations++
 	return true
 }
 
+// choose plans for a gang that waits as each of what its job may run as: until one is expected to
+// fit before an instant, or for all of them if the one that starts the soonest is to have it; nil:
+// none fits. Quota that a plan lacks is no plan, and a single GPU needs none.
+func (se *Search) choose(rep *record.Replica, before berth.Time) (as *record.Entry, at berth.Time, nodes []*record.Node) {
+	soonest := rep.Job.Pattern.Option(0).Choose == berth.ChooseSoonest
+	for _, e := range rep.Entries {
+		if b := e.Bucket; len(rep.Entries) > 1 && (b.QuotaSlot >= 0 || b.Shape.IsSingle() || !se.backlog.WithinQuota(b)) || as != nil && !soonest {
+			continue
+		}
+		if start, where, ok := se.planBesideOthers(e, before); ok && (as == nil || start < at) {
+			as, at, nodes, before = e, start, where, min(before, start)
+		}
+	}
+	return as, at, nodes
+}
+
 // setAside makes the reservation of an entry.
 func (se *Search) setAside(e *record.Entry, at berth.Time, nodes []*record.Node) {
+	e.Assume()
 	res := record.GangReservation(record.KindPending, e.Rep)
 	se.date(res, at)
 	res.Nodes = nodes
@@ -245,7 +261,7 @@ func (se *Search) renew() {
 		switch {
 		case res == nil: // one before it was given its nodes
 			continue
-		case se.backlog.ReservedGangs(se.backlog.Due.SizeOf(e.Bucket.Shape)) > se.state.Config.Policy.ReservedGangs:
+		case se.backlog.ReservedGangs(se.backlog.Due.SizeOf(e.Rep)) > se.state.Config.Policy.ReservedGangs:
 			continue // by now the policy allows fewer
 		case !se.backlog.WithinQuota(e.Bucket):
 			continue // it is no plan that it lacks, and it may not hold nodes for as long as that lasts
@@ -254,17 +270,29 @@ func (se *Search) renew() {
 		if res.From > se.state.Now {
 			before = res.From
 		}
-		at, nodes, ok := se.planBesideOthers(e, before)
+		as, at, nodes := se.planAnew(e, before)
 		switch {
-		case !ok, at >= before, at <= se.state.Now: // at once it would have started
-		case slices.Equal(nodes, res.Nodes), se.emptyBy(res) <= at:
+		case as == nil, at >= before, at <= se.state.Now: // at once it would have started
+		case as == e && (slices.Equal(nodes, res.Nodes) || se.emptyBy(res) <= at):
 			se.date(res, at)
 			se.agenda.SetAside()
 		case se.backlog.MaySetAside(nodes):
 			se.backlog.EndReservation(res)
-			se.setAside(e, at, nodes)
+			se.setAside(as, at, nodes)
 		}
 	}
+}
+
+// planAnew plans for an entry that has a reservation: for what it is for, or for whichever of the
+// job's alternatives is to start the soonest.
+func (se *Search) planAnew(e *record.Entry, before berth.Time) (as *record.Entry, at berth.Time, nodes []*record.Node) {
+	if e.Rep.Job.Pattern.Option(0).Choose == berth.ChooseSoonest {
+		return se.choose(e.Rep, before)
+	}
+	if at, nodes, ok := se.planBesideOthers(e, before); ok {
+		return e, at, nodes
+	}
+	return nil, 0, nil
 }
 
 // emptyBy is when nothing is expected to run on the nodes of a reservation any more; never: they
@@ -286,6 +314,8 @@ func (se *Search) emptyBy(res *record.Reservation) berth.Time {
 // instant: at first on nodes that are to be left only after the gang has ended, and without these
 // if that comes out too late.
 func (se *Search) planBesideOthers(e *record.Entry, before berth.Time) (at berth.Time, nodes []*record.Node, ok bool) {
+	defer e.Rep.Job.Become(e.Assume())
+	se.state.Compile(e.Bucket.Shape)
 	length, ends := se.state.Runtime(e.Rep.Job)
 	for _, until := range [...]berth.Time{se.state.EndIfPlaced(e.Rep), agenda.Never} {
 		at, where, ok := se.Plan(se.Wherever(e, until), before)

@@ -38,10 +38,14 @@ func (se *Search) ServeReserved() {
 		case res.IsPlanned() && !se.mayServe(e):
 		case res.IsPlanned():
 			clear(untried)
-			se.backlog.WithoutEarmark(e.Rep, func() { se.serveBeneficiary(e) })
+			se.backlog.WithoutEarmark(e.Rep, func() {
+				if se.serveBeneficiary(e); e.Rep.Job.HasAlternatives() {
+					se.tryOptions(e.Rep)
+				}
+			})
 		default:
 			clear(untried)
-			se.tryReserved(e)
+			se.tryOptions(e.Rep)
 		}
 		se.agenda.Tried(e.Rep.Reserved != nil && !left)
 	}
@@ -76,7 +80,7 @@ func (se *Search) serveTakers(res *record.Reservation, budget int) (rest int, le
 				break
 			}
 			budget--
-			se.backlog.WithoutEarmark(e.Rep, func() { se.tryTaker(e) })
+			se.backlog.Try(e, func() { se.tryTaker(e) })
 			if b.Entries.Len() > 0 && b.Entries.Min() == e {
 				break
 			}
@@ -127,6 +131,16 @@ func (se *Search) mayServe(e *record.Entry) bool {
 	return slices.ContainsFunc(se.state.FreedNodes, func(n *record.Node) bool {
 		return slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool { return se.state.Fleet.Fits(n.Index, &g.Claim) > 0 })
 	})
+}
+
+// tryOptions places a gang that has a reservation as the first of its job's options that fits,
+// whichever the place is for.
+func (se *Search) tryOptions(rep *record.Replica) {
+	for _, e := range rep.Entries {
+		if rep.Reserved != nil {
+			se.tryReserved(e)
+		}
+	}
 }
 
 // tryReserved places a gang that has a reservation, if it fits.

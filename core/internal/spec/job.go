@@ -13,7 +13,8 @@ import (
 )
 
 // A Job is the description of a job. What it asks for it shares with the jobs that ask for the
-// same in the same words.
+// same in the same words. Of a job with alternatives that is what it asks for as one of them: see
+// record.Job.
 type Job struct {
 	ID       berth.JobID
 	Queue    berth.QueueID
@@ -60,9 +61,12 @@ func (j *Job) Gating() Gates {
 
 // Asked is what jobs ask for.
 type Asked struct {
-	Groups     []berth.Group
-	Topology   berth.Topology
-	SameLabels []string `json:",omitempty"`
+	Groups   []berth.Group
+	Topology berth.Topology
+	// Alternatives are other gangs that the job may run as. What it is as one of them has none.
+	Alternatives []berth.Alternative `json:",omitempty"`
+	Choose       berth.Choice        `json:",omitzero"`
+	SameLabels   []string            `json:",omitempty"`
 	// NonPreemptible: it fits into the guarantee of its queue, or waits.
 	NonPreemptible bool `json:",omitempty"`
 	// MaxRequeues is no part of a request, but jobs of one kind have the same.
@@ -71,7 +75,17 @@ type Asked struct {
 
 // AskedBy is what a job asks for. It shares memory with the job.
 func AskedBy(j *berth.Job) Asked {
-	return Asked{Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels, NonPreemptible: j.NonPreemptible, MaxRequeues: j.MaxRequeues}
+	return Asked{
+		Groups: j.Groups, Topology: j.Topology, Alternatives: j.Alternatives, Choose: j.Choose,
+		SameLabels: j.SameLabels, NonPreemptible: j.NonPreemptible, MaxRequeues: j.MaxRequeues,
+	}
+}
+
+// As is what a job asks for that runs as one of its alternatives. It shares memory with the job.
+func (a *Asked) As(other *berth.Alternative) Asked {
+	c := *a
+	c.Groups, c.Topology, c.Alternatives, c.Choose = other.Groups, other.Topology, nil, 0
+	return c
 }
 
 // Simple reports whether groups are all that is asked for.
@@ -79,14 +93,14 @@ func (a *Asked) Simple() bool {
 	t := &a.Topology
 	whole := t.Required == "" && t.Preferred == "" && t.Exclusive == ""
 	parted := len(t.Segments) > 0 || t.Balance != "" || t.Spread != "" || t.MaxSkew != 0 || t.RailAligned
-	return whole && !parted && len(a.SameLabels) == 0 && !a.NonPreemptible && len(a.MaxRequeues) == 0
+	return whole && !parted && len(a.Alternatives) == 0 && a.Choose == 0 && len(a.SameLabels) == 0 && !a.NonPreemptible && len(a.MaxRequeues) == 0
 }
 
 // Clone returns a copy that shares no memory that the caller could change.
 func (a *Asked) Clone() Asked {
 	c := *a
 	c.Groups, c.Topology, c.SameLabels = values.CloneGroups(a.Groups), values.CloneTopology(a.Topology), slices.Clone(a.SameLabels)
-	c.MaxRequeues = slices.Clone(a.MaxRequeues)
+	c.Alternatives, c.MaxRequeues = values.CloneAlternatives(a.Alternatives), slices.Clone(a.MaxRequeues)
 	return c
 }
 
@@ -100,12 +114,14 @@ func JobOf(j *berth.Job, asked *Asked) Job {
 	}
 }
 
-// Full is the job in the words of the contract. It shares memory with what the core keeps.
+// Full is the job, as one of its alternatives, in the words of the contract. It shares memory with
+// what the core keeps.
 func (j *Job) Full() berth.Job {
 	gates := j.Gating()
 	return berth.Job{
 		ID: j.ID, Queue: j.Queue, Tenant: j.Tenant, Class: j.Class, Priority: j.Priority,
-		Groups: j.Groups, Topology: j.Topology, SameLabels: j.SameLabels, NonPreemptible: j.NonPreemptible, Service: j.Service,
+		Groups: j.Groups, Topology: j.Topology, Alternatives: j.Alternatives, Choose: j.Choose,
+		SameLabels: j.SameLabels, NonPreemptible: j.NonPreemptible, Service: j.Service,
 		MinRuntime: j.MinRuntime, MaxRuntime: j.MaxRuntime, ExpectedRuntime: j.ExpectedRuntime, Program: j.Program, Checkpoint: j.Checkpoint, GangTimeout: j.GangTimeout,
 		MaxRequeues: j.MaxRequeues, Lend: j.Lend, Begin: gates.Begin, After: gates.After, Array: gates.Array, User: gates.User,
 	}

@@ -72,8 +72,9 @@ func (st *State) CheckJobs() error {
 		if j.Spec.Asked != &j.Pattern.Asked {
 			return fmt.Errorf("job %s: it is not of its pattern", id)
 		}
-		if users[j.Pattern]++; users[j.Pattern] == 1 {
-			counted += j.Pattern.Users
+		own := j.Pattern.Option(0)
+		if users[own]++; users[own] == 1 {
+			counted += own.Users
 			if err := st.checkPattern(j); err != nil {
 				return fmt.Errorf("job %s: %w", id, err)
 			}
@@ -85,11 +86,20 @@ func (st *State) CheckJobs() error {
 
 // checkPattern makes the pattern of a job anew.
 func (st *State) checkPattern(j *record.Job) error {
-	full := j.Spec.Full()
-	if p := j.Pattern; st.Patterns[p.Key] != p || st.gangShape(&j.Spec) != p.Shape || st.PatternOf(&full) != p {
-		return fmt.Errorf("its pattern is not known, or has another shape")
+	full := j.Full()
+	if own := j.Pattern.Option(0); st.Patterns[own.Key] != own || st.PatternOf(&full) != own {
+		return fmt.Errorf("its pattern is not known")
 	}
-	return j.Pattern.InStep()
+	for at := range j.Pattern.Many() {
+		p := j.Pattern.Option(at)
+		if p.At != at || p.Option(0) != j.Pattern.Option(0) || st.shapeAs(j, p) != p.Shape {
+			return fmt.Errorf("option %d of it stands elsewhere, or has another shape", at)
+		}
+		if err := p.InStep(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // CheckMembers checks members against the state of their replica, and the lists of their nodes.

@@ -15,10 +15,12 @@ func (st *State) CheckShapes() error {
 	users := map[*record.Shape]int{}
 	for _, id := range slices.Sorted(maps.Keys(st.Jobs)) {
 		j := st.Jobs[id]
-		users[j.Shape()]++
+		for at := range j.Pattern.Many() {
+			users[j.Pattern.Option(at).Shape]++
+		}
 		for rep := range j.Replicas.All() {
 			for _, e := range rep.Entries {
-				if s := e.Bucket.Shape; s != j.Shape() {
+				if s := e.Bucket.Shape; e.Grows || s != j.Pattern.Option(e.Part).Shape {
 					users[s]++
 				}
 			}

@@ -17,28 +17,38 @@ func (st *State) Expect(jobs int) { st.Jobs = make(map[berth.JobID]*record.Job, 
 // Admit makes a new job known.
 func (st *State) Admit(j *record.Job) {
 	st.Jobs[j.Spec.ID] = j
-	if j.Pattern.Users == 0 {
-		st.Patterns[j.Pattern.Key] = j.Pattern
-		j.Pattern.Shape = st.shapeOfPattern(j)
+	own := j.Pattern.Option(0)
+	if own.Users == 0 {
+		st.Patterns[own.Key] = own
+		for at := range own.Many() {
+			st.giveShape(j, own.Option(at))
+		}
 	}
-	j.Pattern.Users++
-	j.Shape().Users++
+	own.Users++
+	for at := range own.Many() {
+		own.Option(at).Shape.Users++
+	}
 	st.Totals.JobsAdmitted++
 	st.countInSlots(j, 1)
 }
 
-// shapeOfPattern is the shape of the gang of a job, the first of its pattern: the one that the
+// giveShape gives a pattern the shape of the gang of a job, the first that has it: the one that the
 // pattern had, unless another has come in its place.
-func (st *State) shapeOfPattern(j *record.Job) *record.Shape {
-	had := j.Pattern.Shape
+func (st *State) giveShape(j *record.Job, p *record.Pattern) {
+	had := p.Shape
 	if had == nil {
-		return st.gangShape(&j.Spec)
+		p.Shape = st.shapeAs(j, p)
+	} else if p.Shape = st.Shapes[had.Key]; p.Shape == nil {
+		p.Shape = had
+		st.enterShape(had)
 	}
-	if s := st.Shapes[had.Key]; s != nil {
-		return s
-	}
-	st.enterShape(had)
-	return had
+}
+
+// shapeAs is the shape of the gang of a job that is of a pattern.
+func (st *State) shapeAs(j *record.Job, p *record.Pattern) *record.Shape {
+	as := j.Spec
+	as.Asked = &p.Asked
+	return st.gangShape(&as)
 }
 
 // PatternOf is the pattern of a job, by which some job is known, or a new one.
@@ -53,7 +63,7 @@ func (st *State) PatternOf(j *berth.Job) *record.Pattern {
 			return p
 		}
 	}
-	return &record.Pattern{Key: string(st.key), Asked: asked.Clone(), Offsets: record.OffsetsOf(j.Groups)}
+	return record.NewPattern(string(st.key), asked.Clone())
 }
 
 // Patterns finds those of jobs that share the memory of their groups, as many of a snapshot do: by
@@ -92,7 +102,9 @@ func (st *State) restOfPattern(j *berth.Job) string {
 }
 
 func sharesGPUs(j *berth.Job) bool {
-	return slices.ContainsFunc(j.Groups, func(g berth.Group) bool { return g.Claim.Share != nil || g.Claim.Borrow != nil })
+	shared := func(g berth.Group) bool { return g.Claim.Share != nil || g.Claim.Borrow != nil }
+	return slices.ContainsFunc(j.Groups, shared) ||
+		slices.ContainsFunc(j.Alternatives, func(a berth.Alternative) bool { return slices.ContainsFunc(a.Groups, shared) })
 }
 
 // writePattern writes the key of the pattern of a job, as if it asked for what is given.
@@ -182,10 +194,11 @@ func (st *State) RemoveReplica(rep *record.Replica) {
 func (st *State) Dismiss(j *record.Job) {
 	delete(st.Jobs, j.Spec.ID)
 	st.countInSlots(j, -1)
-	if j.Pattern.Users--; j.Pattern.Users == 0 {
-		delete(st.Patterns, j.Pattern.Key)
-		if !slices.Contains(st.forgotten[:], j.Pattern) {
-			st.forgotten[st.forgets] = j.Pattern
+	own := j.Pattern.Option(0)
+	if own.Users--; own.Users == 0 {
+		delete(st.Patterns, own.Key)
+		if !slices.Contains(st.forgotten[:], own) {
+			st.forgotten[st.forgets] = own
 			st.forgets = (st.forgets + 1) % len(st.forgotten)
 		}
 	}

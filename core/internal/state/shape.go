@@ -103,10 +103,10 @@ func (st *State) gangShape(j *spec.Job) *record.Shape {
 	return st.shapeOf(spec)
 }
 
-// WaitingShape is the shape of a gang that waits for its minimum: that of its job, or one of its
-// own if it has rested.
-func (st *State) WaitingShape(rep *record.Replica) *record.Shape {
-	s := rep.Job.Shape()
+// WaitingShape is the shape of a gang that waits for its minimum as one of its options: that of its
+// job, or one of its own if it has rested.
+func (st *State) WaitingShape(rep *record.Replica, option int) *record.Shape {
+	s := rep.Job.Pattern.Option(option).Shape
 	if until := rep.Eviction.Get().RestsUntil; until != 0 {
 		spec := s.Spec
 		spec.RestsUntil = until

@@ -46,6 +46,7 @@ func CloneNode(n *berth.Node) berth.Node {
 func CloneJob(j *berth.Job) berth.Job {
 	c := *j
 	c.Groups, c.Topology = CloneGroups(j.Groups), CloneTopology(j.Topology)
+	c.Alternatives = CloneAlternatives(j.Alternatives)
 	c.SameLabels, c.MaxRequeues = slices.Clone(j.SameLabels), slices.Clone(j.MaxRequeues)
 	c.After, c.Array = slices.Clone(j.After), Copied(j.Array)
 	c.Service, c.Lend = Copied(j.Service), Copied(j.Lend)
@@ -60,6 +61,15 @@ func CloneGroups(list []berth.Group) []berth.Group {
 		g.Claim = CloneClaim(g.Claim)
 		g.Selector = CloneSelector(g.Selector)
 		g.Topology = CloneTopology(g.Topology)
+	}
+	return list
+}
+
+// CloneAlternatives returns a copy that shares no memory that the caller could change.
+func CloneAlternatives(list []berth.Alternative) []berth.Alternative {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Groups, list[i].Topology = CloneGroups(list[i].Groups), CloneTopology(list[i].Topology)
 	}
 	return list
 }
