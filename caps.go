@@ -20,9 +20,10 @@ import (
 type QueueCaps struct {
 	// Queue that this holds for; one that does not exist yet counts from when it does.
 	Queue QueueID `json:"queue"`
-	// MaxJobs of all users together; zero: any number.
+	// MaxJobs of all users together, at most 65,536; zero: any number.
 	MaxJobs int `json:"maxJobs,omitempty"`
-	// MaxJobsPerUser of each Job.User; zero: any number. Jobs that name no user are those of one.
+	// MaxJobsPerUser of each Job.User, at most as many; zero: any number. Jobs that name no user are
+	// those of one.
 	MaxJobsPerUser int `json:"maxJobsPerUser,omitempty"`
 	// MaxGPUMilliPerUser bounds what the jobs of each user claim together, with all of their
 	// members, in thousandths of a GPU; zero: any amount. An instance of a divided GPU counts as a
@@ -41,7 +42,6 @@ func checkCaps(list []QueueCaps) *Error {
 		if err := list[i].check(seen); err != nil {
 			return err.in(errtext.Index("", i))
 		}
-		seen[list[i].Queue] = true
 	}
 	return nil
 }
@@ -66,7 +66,8 @@ func (c *QueueCaps) check(seen map[QueueID]bool) *Error {
 	return nil
 }
 
-// checkQueueOnce refuses a queue without a name, and one that a policy names twice in one list.
+// checkQueueOnce refuses a queue without a name, and one that a policy names twice in one list. It
+// notes in seen that the queue was named.
 func checkQueueOnce(name QueueID, seen map[QueueID]bool) *Error {
 	if err := checkName(string(name)); err != nil {
 		return err.in("queue")
@@ -74,5 +75,6 @@ func checkQueueOnce(name QueueID, seen map[QueueID]bool) *Error {
 	if seen[name] {
 		return refuse(ErrDuplicate, "queue", fmt.Sprintf("%s comes twice", errtext.Short(string(name))))
 	}
+	seen[name] = true
 	return nil
 }

@@ -181,7 +181,6 @@ func (p *Preemption) checkQueues() *Error {
 		if err := checkQueueOnce(q.Queue, seen); err != nil {
 			return err.in(field)
 		}
-		seen[q.Queue] = true
 		if err := checkSpan(q.MinRuntime); err != nil {
 			return err.in(field + ".minRuntime")
 		}

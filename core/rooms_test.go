@@ -124,7 +124,7 @@ var roomRules = map[string]roomRule{
 		as: map[string]string{"evictions": "RatesPart"},
 		derived: map[string]string{
 			"States": "counts replicas", "Stretching": "counts replicas",
-			"Gated": "counts jobs", "freed": "empty between events and passes", "joined": "empty between events and passes", "ready": "empty between events and passes",
+			"Gated": "counts jobs", "freed": "empty between events and passes", "made": "empty between events and passes", "ready": "empty between events and passes",
 		},
 	},
 	"gpus": {derived: map[string]string{

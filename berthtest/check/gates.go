@@ -61,7 +61,7 @@ func (c *Checker) slotFree(j *job) bool {
 // isCapped reports whether some cap holds for a job.
 func (c *Checker) isCapped(j *job) bool {
 	return j.spec.Service == nil && slices.ContainsFunc(c.policy.Caps, func(cap berth.QueueCaps) bool {
-		return j.queue.below(cap.Queue) && cap.MaxJobs+cap.MaxJobsPerUser+int(cap.MaxGPUMilliPerUser) > 0
+		return j.queue.below(cap.Queue) && (cap.MaxJobs > 0 || cap.MaxJobsPerUser > 0 || cap.MaxGPUMilliPerUser > 0)
 	})
 }
 

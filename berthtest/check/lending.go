@@ -195,21 +195,22 @@ func (c *Checker) withinLimits(members []*member) error {
 
 // fixedWithin: what is never preempted of a queue holds no more GPUs than its guarantee, where
 // another comes that holds some. Places that are made or kept for jobs of lower rank may be given
-// up for it: the report after the pass tells.
+// up for it: the report after the pass tells. A place of instances does not count, as no report
+// tells which they are.
 func (c *Checker) fixedWithin(rep *replica) error {
 	if !rep.job.spec.NonPreemptible || c.amountOf(rep, quota.GPUMilli, false) == 0 {
 		return nil
 	}
 	c.saw("placed for good")
 	c.fixed = append(c.fixed, rep)
-	return c.fixedBeside(rep, func(other *replica) bool { return compareRank(rep, other) <= 0 })
+	return c.fixedBeside(rep, func(other *replica) bool { return other.isRigid() && compareRank(rep, other) <= 0 })
 }
 
 // againstFixed: with the places that are made and kept after a pass, what is never preempted of
 // the queues in which some was placed keeps to their guarantees.
 func (c *Checker) againstFixed() error {
 	for _, rep := range c.fixed {
-		if err := c.fixedBeside(rep, everyone); err != nil {
+		if err := c.fixedBeside(rep, (*replica).isRigid); err != nil {
 			return err
 		}
 	}
@@ -226,10 +227,8 @@ func (c *Checker) fixedBeside(rep *replica, counts func(other *replica) bool) er
 	return nil
 }
 
-func everyone(*replica) bool { return true }
-
 // heldForGood is what the jobs of a leaf, without one replica, that are never preempted hold of
-// GPUs, or will where a place is made or kept for them and counts.
+// GPUs, or will at the most where a place is made or kept for them and counts.
 func (c *Checker) heldForGood(leaf *queue, without *replica, counts func(*replica) bool) (milli int64) {
 	for rep := range c.replicas() {
 		if rep == without || rep.job.queue != leaf || !rep.job.spec.NonPreemptible {
@@ -252,6 +251,8 @@ func (c *Checker) heldForGood(leaf *queue, without *replica, counts func(*replic
 	return milli
 }
 
+func anyPlace(*replica) bool { return true }
+
 // admits reports whether so many members of a group certainly keep every limit on GPUs of
 // a product, and if not, what is in the way. An instance counts as the largest that serves.
 func (c *Checker) admits(rep *replica, g *berth.Group, n int64, product string) (obstacle, bool) {
@@ -260,7 +261,7 @@ func (c *Checker) admits(rep *replica, g *berth.Group, n int64, product string) 
 	if product != "" {
 		asked[quota.GPUMilliOf(product)] = asked[quota.GPUMilli]
 	}
-	if rep.job.spec.NonPreemptible && asked[quota.GPUMilli] > 0 && c.heldForGood(leaf, rep, everyone)+asked[quota.GPUMilli] > leaf.spec.Guarantee[quota.GPUMilli] {
+	if rep.job.spec.NonPreemptible && asked[quota.GPUMilli] > 0 && c.heldForGood(leaf, rep, anyPlace)+asked[quota.GPUMilli] > leaf.spec.Guarantee[quota.GPUMilli] {
 		return atGuarantee, false
 	}
 	leaf.charge(asked, 1)

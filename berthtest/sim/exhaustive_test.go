@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -90,12 +91,24 @@ var moves = []move{
 		}
 		return nil
 	}},
+	{"cap at one", func(w *tiny) berth.Event { return w.caps(berth.QueueCaps{Queue: "research", MaxJobs: 1}) }},
+	{"no cap", func(w *tiny) berth.Event { return w.caps() }},
 	{"cancel the first", func(w *tiny) berth.Event {
 		for j := range w.core.Jobs() {
 			return berth.JobCancelled{Job: j.Job.ID}
 		}
 		return nil
 	}},
+}
+
+// caps are those of the policy from now on.
+func (w *tiny) caps(list ...berth.QueueCaps) berth.Event {
+	p := w.core.Config().Policy
+	if slices.Equal(p.Caps, list) {
+		return nil
+	}
+	p.Caps = list
+	return berth.PolicyChanged{Policy: p}
 }
 
 func tinyNode(name berth.NodeID) berth.Event {

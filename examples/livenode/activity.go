@@ -17,11 +17,23 @@ import (
 // job quiet or busy: each is a line in the journal.
 const worthTelling = 50
 
+// unmeasuredMost is how many readings in a row may say nothing of a job that lends before it counts
+// as busy: it gets its GPUs back rather than not. One alone says nothing now and then.
+const unmeasuredMost = 3
+
 // tellActivity tells the core how busy the GPUs of each job are, on average.
 func (o *orchestrator) tellActivity() {
 	for _, l := range o.running() {
-		if milli, known := o.activity(l); known {
+		milli, known := o.activity(l)
+		switch {
+		case known:
+			l.unmeasured = 0
 			o.tellBusy(l, milli)
+		case len(o.borrowers(l)) > 0:
+			if l.unmeasured++; l.unmeasured == unmeasuredMost {
+				o.note("%s is measured no more, and counts as busy", l)
+				o.tellBusy(l, 1000)
+			}
 		}
 	}
 }
@@ -49,12 +61,12 @@ func (o *orchestrator) activity(l *life) (milli int, known bool) {
 	sum, n := 0, 0
 	for i := range o.health {
 		h := &o.health[i]
+		if h.Processes != nil && slices.Contains(l.devices, h.UUID) && (l.job.Lend != nil || l.job.Borrow != nil) { // others may be on it too
+			sum, n = sum+o.activityOn(l, h.Processes), n+1
+			continue
+		}
 		for _, a := range h.Activity {
-			switch {
-			case !slices.Contains(l.devices, a.UUID):
-			case h.Processes != nil && (l.job.Lend != nil || l.job.Borrow != nil): // others may be on it too
-				sum, n = sum+o.activityOn(l, h.Processes), n+1
-			default:
+			if slices.Contains(l.devices, a.UUID) {
 				sum, n = sum+a.Milli, n+1
 			}
 		}

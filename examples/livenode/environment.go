@@ -49,7 +49,8 @@ A fatal error of one does not touch the other.
 
 The driver tells the work of one process from that of another since Maxwell, on GPUs that are
 not in MIG mode. Where it does not, the work of the borrower is taken for that of the lender,
-and ends the loan: there the lender has to write BERTH_ACTIVITY.
+and ends the loan: there the lender has to write BERTH_ACTIVITY. A loan also ends when the
+driver measures nothing any more.
 `
 
 const (

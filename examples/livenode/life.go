@@ -32,8 +32,10 @@ type life struct {
 	devices []string
 	active  int
 	told    bool
-	// says is how busy it is by its own word; nil: it says nothing.
-	says *int
+	// says is how busy it is by its own word; nil: it says nothing. Unmeasured counts the readings
+	// in a row that did not tell, with borrowers over it.
+	says       *int
+	unmeasured int
 	// busySince is since when a lender is busy while borrowers run over it; zero: it is not.
 	// Switched is how long it took the last time until none did. GivesBack: a borrower is stopped
 	// for its lender.

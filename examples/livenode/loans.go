@@ -58,14 +58,14 @@ func (o *orchestrator) loan(job berth.JobID, r *berth.ReplicaExplanation) string
 	case l == nil:
 		return ""
 	}
-	var text string
-	for _, lender := range o.lenders(l) {
-		text = "borrows from " + lender.job.Name
+	var parts []string
+	for _, lender := range o.lenders(l) { // none where it has ended
+		parts = append(parts, "borrows from "+lender.job.Name)
 	}
 	if r.GiveBackBy != 0 {
-		text += ", and gives back by " + clock(r.GiveBackBy)
+		parts = append(parts, "gives back by "+clock(r.GiveBackBy))
 	}
-	return text
+	return strings.Join(parts, ", and ")
 }
 
 func names(replicas []berth.ReplicaRef) string {

@@ -119,13 +119,58 @@ func TestIdleFromItsStart(t *testing.T) {
 // said counts as its own work: it gets its GPU back rather than not.
 func TestALoanWithoutMeasurement(t *testing.T) {
 	b := start(t)
-	require.NoError(t, b.o.machine.pretend.Refuse(0, "processActivity", nvmlsrc.ErrUnsupported))
+	b.driverRefuses("processActivity")
 	b.submits(lends("web", berth.Minute), borrows("night"))
 	b.output("web", "^step 3$")
 	b.keepsBusy("web", 0)
 	b.output("night", "^step 1$")
 	b.output("night", "^checkpoint at step ")
 	b.becomes("night", "pending")
+}
+
+// driverRefuses has the driver of the pretend box answer none of some questions about GPU 0.
+func (b *bench) driverRefuses(questions ...nvmlsrc.Query) {
+	b.t.Helper()
+	for _, q := range questions {
+		require.NoError(b.t, b.o.machine.pretend.Refuse(0, q, nvmlsrc.ErrUnsupported))
+	}
+}
+
+// TestALoanWhileMeasurementEnds: a lender of which nothing is known any more gets its GPU back.
+func TestALoanWhileMeasurementEnds(t *testing.T) {
+	b := start(t)
+	b.submits(lends("web", berth.Minute), borrows("night"))
+	b.output("web", "^step 3$")
+	b.keepsBusy("web", 0)
+	b.output("night", "^step 3$")
+	b.driverRefuses("activity", "utilization", "processActivity")
+	b.becomes("night", "pending")
+	require.Equal(t, "running", b.job("web").State)
+	require.Positive(t, b.job("web").Switched)
+}
+
+// TestALoanByProcessesAlone: the work of processes suffices, where that of the GPU is not measured.
+func TestALoanByProcessesAlone(t *testing.T) {
+	b := start(t)
+	b.driverRefuses("activity", "utilization")
+	b.submits(lends("web", berth.Minute), borrows("night"))
+	b.output("web", "^step 3$")
+	b.keepsBusy("web", 0)
+	b.output("night", "^step 3$")
+	b.keepsBusy("web", 1000)
+	b.becomes("night", "pending")
+}
+
+// TestALenderThatEnds: the borrower goes, and until then it says by when.
+func TestALenderThatEnds(t *testing.T) {
+	b := start(t)
+	until := filepath.Join(t.TempDir(), "until")
+	b.submits(lends("web", berth.Minute, "-until", until), borrows("night", "-write", "1000s"))
+	b.output("web", "^step 3$")
+	b.keepsBusy("web", 0)
+	b.output("night", "^step 3$")
+	require.NoError(t, os.WriteFile(until, nil, 0o600))
+	require.Regexp(t, "^gives back by [0-9:]+$", b.becomes("night", stateCheckpointing).Why)
 }
 
 // TestABorrowerThatStays: a lender has its GPU back in time whatever the borrower does.

@@ -44,7 +44,11 @@ func (o *orchestrator) observe() {
 			case errors.Is(err, nvmlsrc.ErrClosed), o.ending.Err() != nil:
 				return
 			case err != nil: // the driver is being replaced, say; it may come back
-				o.post(func() { o.find([]string{err.Error()}) })
+				o.post(func() {
+					o.find([]string{err.Error()})
+					o.health = nil
+					o.tellActivity()
+				})
 				select {
 				case <-o.ending.Done():
 				case <-time.After(o.machine.every):

@@ -48,10 +48,7 @@ func (an *Answers) explainGate(rep *record.Replica) *berth.Reason {
 
 // explainSlots says which slots the jobs of a lane lack.
 func explainSlots(lane *record.Lane, reason *berth.Reason) {
-	s := lane.Lacks()
-	if s == nil { // an earlier job of the lane, or of another, is about to have them
-		s = lane.Slots[0]
-	}
+	s := lane.Lacks() // there are some, or the gate would be open
 	reason.Code = berth.ReasonCap
 	switch {
 	case s.Key.Kind == record.SlotsOfArray:
@@ -60,10 +57,10 @@ func explainSlots(lane *record.Lane, reason *berth.Reason) {
 		reason.Remedy = "the end of a job of the array"
 	case s.Key.Kind == record.SlotsOfQueue:
 		reason.Text = fmt.Sprintf("queue %s has %d jobs that compete or run, of at most %d; jobs that wait for that: %d", s.Key.Queue, s.Open, s.MaxJobs, s.Ready)
-		reason.Remedy = fmt.Sprintf("the end of a job of queue %s, or a cap of %d", s.Key.Queue, s.Open+1)
+		reason.Remedy = fmt.Sprintf("the end of %s of queue %s, or a cap of %d", jobsToEnd(s), s.Key.Queue, s.Open+1)
 	case !s.HasRoomForJob():
 		reason.Text = fmt.Sprintf("%s has %d jobs in queue %s that compete or run, of at most %d; jobs that wait for that: %d", userOf(s), s.Open, s.Key.Queue, s.MaxJobs, s.Ready)
-		reason.Remedy = fmt.Sprintf("the end of a job of %s in queue %s, or a cap of %d", userOf(s), s.Key.Queue, s.Open+1)
+		reason.Remedy = fmt.Sprintf("the end of %s of %s in queue %s, or a cap of %d", jobsToEnd(s), userOf(s), s.Key.Queue, s.Open+1)
 	default:
 		reason.Text = fmt.Sprintf("the jobs of %s in queue %s that compete or run claim %s of at most %s GPUs, and the job claims %s", userOf(s), s.Key.Queue, decimal.Milli(s.OpenMilli), decimal.Milli(s.MaxMilli), decimal.Milli(lane.Key.Milli))
 		reason.Remedy = fmt.Sprintf("a cap of %s GPUs", decimal.Milli(s.OpenMilli+lane.Key.Milli))
@@ -71,6 +68,15 @@ func explainSlots(lane *record.Lane, reason *berth.Reason) {
 			reason.Remedy = fmt.Sprintf("the end of jobs of %s in queue %s, or %s", userOf(s), s.Key.Queue, reason.Remedy)
 		}
 	}
+}
+
+// jobsToEnd says how many jobs have to end before one more is within a cap on their number: several
+// where jobs were observed running, or the cap was lowered.
+func jobsToEnd(s *record.Slots) string {
+	if many := s.Open - s.MaxJobs + 1; many > 1 {
+		return fmt.Sprintf("%d jobs", many)
+	}
+	return "a job"
 }
 
 // userOf names the user of slots.

@@ -22,12 +22,14 @@ func (l *Life) enterGate(j *record.Job) {
 	}
 }
 
-// line has a job that is ready wait for its slots.
+// line has a job that is ready wait for its slots. Where others wait for the same already, there is
+// no room for it either.
 func (l *Life) line(j *record.Job) {
-	if lane := l.state.Line(j); lane != nil {
-		l.joined = append(l.joined, lane)
-	} else {
+	switch lane := l.state.Line(j); {
+	case lane == nil:
 		l.ready = append(l.ready, j)
+	case lane.Ready.Len() == 1:
+		l.made = append(l.made, lane)
 	}
 }
 

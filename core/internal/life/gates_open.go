@@ -1,6 +1,8 @@
 package life
 
 import (
+	"slices"
+
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
@@ -18,12 +20,13 @@ func (l *Life) SettleGates() {
 	for _, j := range l.ready {
 		l.openGate(j)
 	}
-	l.freed, l.joined, l.ready = nil, nil, nil
+	l.freed, l.made, l.ready = nil, nil, nil
 }
 
 // nextToOpen is the job that is offered slots before all others that could have theirs; nil: there
 // is none. A gate that opens takes slots and frees none, so all that has to be looked at is what
-// came free since the gates were last settled. O(lanes of that), however many jobs wait in them.
+// came free, and the lanes that were made, since the gates were last settled; and a lane without
+// room has none until then. O(lanes of that), however many jobs wait in them.
 func (l *Life) nextToOpen() (next *record.Job) {
 	consider := func(lane *record.Lane) (found bool) {
 		found = lane.First != nil && lane.HasRoom()
@@ -35,9 +38,7 @@ func (l *Life) nextToOpen() (next *record.Job) {
 	for _, s := range l.freed {
 		s.Lanes.Ascend(func(lane *record.Lane) bool { return s.HasRoomForJob() && !consider(lane) })
 	}
-	for _, lane := range l.joined {
-		consider(lane)
-	}
+	l.made = slices.DeleteFunc(l.made, func(lane *record.Lane) bool { return !consider(lane) })
 	return next
 }
 
@@ -70,7 +71,7 @@ func (l *Life) RestoreGates(jobs []record.SavedJob) *berth.Error {
 	if open != nil {
 		return refusal.Of(berth.ErrInvalid, errtext.Index("jobs", numbers[open])+".gate", why)
 	}
-	l.joined = nil
+	l.made = nil
 	return nil
 }
 

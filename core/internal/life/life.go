@@ -43,11 +43,11 @@ type Life struct {
 	Stretching int
 	// Gated counts the jobs at gates.
 	Gated int
-	// Since gates were last settled, slots of freed have come free, joined have got a job that is
-	// ready for its slots, and ready are jobs that need none and have nothing left to wait for.
-	freed  []*record.Slots
-	joined []*record.Lane
-	ready  []*record.Job
+	// Since gates were last settled, slots of freed came free, and the lanes of made were made.
+	// Ready are jobs that need no slots and have nothing left to wait for.
+	freed []*record.Slots
+	made  []*record.Lane
+	ready []*record.Job
 	// evictions of the whole fleet.
 	evictions meter.Meter
 }

@@ -95,10 +95,10 @@ func (st *State) SlotsOf(j *record.Job) (list []*record.Slots) {
 // OpenSlots counts a job among those that are past their gates, or counts it no longer, and returns
 // its slots.
 func (st *State) OpenSlots(j *record.Job, change int) []*record.Slots {
-	slots := st.SlotsOf(j)
+	slots, milli := st.SlotsOf(j), int64(change)*j.LaneKey().Milli
 	for _, s := range slots {
 		s.Open += change
-		s.OpenMilli += int64(change) * j.LaneKey().Milli
+		s.OpenMilli += milli
 	}
 	return slots
 }

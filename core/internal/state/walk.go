@@ -81,10 +81,10 @@ func (st *State) JobsInOrder() []*record.Job {
 
 // EachReplica calls a check for every replica, in order of job and number.
 func (st *State) EachReplica(check func(*record.Replica) error) error {
-	for _, id := range slices.Sorted(maps.Keys(st.Jobs)) {
-		for rep := range st.Jobs[id].Replicas.All() {
+	for _, j := range st.JobsInOrder() {
+		for rep := range j.Replicas.All() {
 			if err := check(rep); err != nil {
-				return fmt.Errorf("job %s: replica %d (%s): %w", id, rep.Number, rep.State, err)
+				return fmt.Errorf("job %s: replica %d (%s): %w", j.Spec.ID, rep.Number, rep.State, err)
 			}
 		}
 	}

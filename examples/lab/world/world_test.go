@@ -159,7 +159,6 @@ func TestJournalReplays(t *testing.T) {
 	require.Positive(t, counts.Orders)
 }
 
-// Two policies meet the same events, also those of a scenario that reports its orders by number.
 // What is lent is drawn in two layers, and counted: a service falls idle, a job runs over it, and
 // goes when it is busy again, also where another policy drives the same events.
 func TestLoans(t *testing.T) {
@@ -206,6 +205,7 @@ run 10s
 	require.InDelta(t, 48*int64(berth.Minute), tally.LentMS, float64(berth.Minute))
 }
 
+// Two policies meet the same events, also those of a scenario that reports its orders by number.
 func TestDrivenTwice(t *testing.T) {
 	const text = `config defragmentation=off
 node n1..n2
