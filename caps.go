@@ -20,9 +20,10 @@ import (
 type QueueCaps struct {
 	// Queue that this holds for; one that does not exist yet counts from when it does.
 	Queue QueueID `json:"queue"`
-	// MaxJobs of all users together; zero: any number.
+	// MaxJobs of all users together, at most 65,536; zero: any number.
 	MaxJobs int `json:"maxJobs,omitempty"`
-	// MaxJobsPerUser of each Job.User; zero: any number. Jobs that name no user are those of one.
+	// MaxJobsPerUser of each Job.User, at most as many; zero: any number. Jobs that name no user
+	// are those of one.
 	MaxJobsPerUser int `json:"maxJobsPerUser,omitempty"`
 	// MaxGPUMilliPerUser bounds what the jobs of each user claim together, with all of their
 	// members, in thousandths of a GPU; zero: any amount. An instance of a divided GPU counts as a

@@ -35,10 +35,10 @@ type Reservation struct {
 	// Policy.ReleaseTimeout before From (see [NodeDraining]), gangs leave for another place that is
 	// kept for them or, without one, wait. That begins when there is just the time left that a
 	// checkpoint may take in any class (Preemption.CheckpointTimeout, Preemption.Grace). A job is
-	// placed there only if it is expected to end before that, and not before From. A reservation
-	// that is told later leaves its jobs what time is left or, if it has begun, their whole time.
-	// If it is removed or changed, gangs that were asked to leave and need not any more go on.
-	// False: what runs there at From runs on.
+	// placed there only if it is expected to end before that. A reservation that is told later
+	// leaves its jobs what time is left or, if Policy.ReleaseTimeout before From has passed, their
+	// whole time. If it is removed or changed, gangs that were asked to leave and need not any more
+	// go on. False: what runs there at From runs on.
 	Clear bool `json:"clear,omitempty"`
 	// Reason is for people.
 	Reason string `json:"reason,omitempty"`

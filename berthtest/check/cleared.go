@@ -38,8 +38,14 @@ func (c *Checker) beginClearing(r *reservation) {
 }
 
 // noteClearing notes which reservations clear each node, and has gangs go on, or be asked anew,
-// that were asked to leave some.
+// that were asked to leave some. While the next report is yet to tell the nodes that the core chose
+// for one, all is as it was.
 func (c *Checker) noteClearing() {
+	for _, r := range c.booked {
+		if r.clears && r.spec.GPUs > 0 && !r.told {
+			return
+		}
+	}
 	cleared := c.clearing
 	c.clearing = false
 	for _, r := range c.booked {

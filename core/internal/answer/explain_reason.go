@@ -78,7 +78,7 @@ func (an *Answers) quotaReason(asks quota.QueueIndex, limits []quota.Verdict, be
 		case quota.VerdictLendingLimit:
 			of, kept := an.state.Quota.WithheldBy(v)
 			part := ""
-			if of != quota.NoQueue && !an.backlog.Below(asks, of) { // a queue uses its own guarantee
+			if of != quota.NoQueue && !an.state.Quota.Below(asks, of) { // a queue uses its own guarantee
 				part = fmt.Sprintf(", %s of these to queue %s", values.Amount(v.Resource, kept), an.state.Quota.Name(of))
 			}
 			reason.Text += fmt.Sprintf("%sof %s, %s are used and %s are guaranteed to queues that do not lend them%s",

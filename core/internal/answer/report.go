@@ -136,7 +136,7 @@ func (an *Answers) reportReplicas(r *berth.FleetReport, needs *needs) {
 		}
 		for _, b := range q.List {
 			needs.wait(b)
-			switch many := b.Waiting() - b.Others; {
+			switch many := b.Waiting() - int(b.Others); {
 			case b.QuotaSlot >= 0:
 				r.Waiting.Quota += many
 			case b.Shape.BlockedAt >= 0:

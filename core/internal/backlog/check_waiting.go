@@ -162,7 +162,7 @@ func (bl *Backlog) checkBuckets(q *record.Queue) error {
 			sum += e.Many() - 1
 		}
 		behind += b.Behind
-		if sum != b.Behind || optional != b.Optional {
+		if sum != b.Behind || optional != int(b.Optional) {
 			return fmt.Errorf("%d replicas wait in batches, counted %d, and %d of jobs with alternatives, counted %d", sum, b.Behind, optional, b.Optional)
 		}
 		want := b.QuotaSlot < 0 && b.Shape.BlockedAt < 0

@@ -8,7 +8,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/spec"
 	"github.com/berth-sched/berth/internal/limits"
-	"github.com/berth-sched/berth/quota"
 )
 
 // Outranks reports whether a waiting replica goes before another. Within a queue it is of a higher
@@ -104,14 +103,6 @@ func (bl *Backlog) endTakenBackoffs(n *record.Node) {
 			bl.EndReservation(res)
 		}
 	}
-}
-
-// Below reports whether a queue is another, or stands under it.
-func (bl *Backlog) Below(q, ancestor quota.QueueIndex) bool {
-	for q != quota.NoQueue && q != ancestor {
-		q = bl.state.Quota.Parent(q)
-	}
-	return q == ancestor
 }
 
 // AddReservation makes a reservation, and sets its nodes aside.

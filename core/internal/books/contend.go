@@ -65,7 +65,7 @@ func (bk *Books) mostOf(e *record.Entry) (most int64) {
 // of jobs with alternatives.
 func (bk *Books) waitsFor(b *record.Bucket) int64 {
 	bk.state.Compile(b.Shape)
-	sum := int64(b.Waiting()-b.Optional) * b.Shape.Charge.GPUMilli
+	sum := int64(b.Waiting()-int(b.Optional)) * b.Shape.Charge.GPUMilli
 	if b.Optional > 0 {
 		for _, e := range b.Entries.Items() {
 			if e.Rep.Job.HasAlternatives() {

@@ -393,18 +393,24 @@ func (l *Life) noteLackOfSegments(rep *record.Replica) {
 func (l *Life) DrainsAnew(res *record.Reservation) {
 	if res.Draining {
 		l.agenda.Relook(l.state.Now)
-		for _, n := range res.Nodes {
-			l.DrainAnew(n)
-		}
+		l.DrainAnew(res.Nodes...)
 	}
 }
 
-// DrainAnew looks anew at the gangs on a node that is drained, or is so no longer.
-func (l *Life) DrainAnew(n *record.Node) {
-	for _, at := range slices.Clone(n.Members) {
-		l.state.NoteLending(at.Rep)
-		l.hasten(at.Rep)
-		l.MayStay(at.Rep)
+// DrainAnew looks anew at the gangs on nodes that are drained or cleared, or are so no longer; at
+// each once, as that takes as long as it has members.
+func (l *Life) DrainAnew(nodes ...*record.Node) {
+	var list []*record.Replica
+	for _, n := range nodes {
+		for _, at := range n.Members {
+			list = append(list, at.Rep)
+		}
+	}
+	slices.SortFunc(list, record.CompareReplicas)
+	for _, rep := range slices.Compact(list) {
+		l.state.NoteLending(rep)
+		l.hasten(rep)
+		l.MayStay(rep)
 	}
 }
 

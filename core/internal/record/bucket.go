@@ -13,14 +13,14 @@ type Bucket struct {
 	Queue     *Queue
 	Shape     *Shape
 	Entries   pq.Heap[*Entry]
-	Behind    int // how many wait in the batches behind them
-	Others    int // entries of replicas that wait in another bucket before this one
-	Optional  int // entries of jobs that have alternatives
-	At        int // position in Queue.List
-	Slot      int // position in Queue.Ready, or -1
-	QuotaSlot int // position in Backlog.QuotaBlocked, or -1
-	BoundAt   int // position in Backlog.DomainBound, or -1
-	Due       int // the number by which package due knows it; 0: it does not
+	Behind    int   // how many wait in the batches behind them
+	Others    int32 // entries of replicas that wait in another bucket before this one
+	Optional  int32 // entries of jobs that have alternatives
+	At        int   // position in Queue.List
+	Slot      int   // position in Queue.Ready, or -1
+	QuotaSlot int   // position in Backlog.QuotaBlocked, or -1
+	BoundAt   int   // position in Backlog.DomainBound, or -1
+	Due       int   // the number by which package due knows it; 0: it does not
 	// kinds has the entries once more, by what else than their order tells whether they may be on
 	// nodes that are set aside: whether their loss is cheap, and when they end. Of a kind the first
 	// is admitted wherever another is, unless that one ranks above it. Reservations in advance go

@@ -91,7 +91,7 @@ func (se *Search) mayBackfill(b *record.Bucket) bool {
 	within := se.backlog.WithinGuarantee(first)
 	return slices.ContainsFunc(se.backlog.Reservations, func(res *record.Reservation) bool {
 		switch {
-		case soonest <= se.state.ClosedFrom(res), res.Queue != quota.NoQueue && se.backlog.Below(b.Queue.Index, res.Queue):
+		case soonest <= se.state.ClosedFrom(res), se.state.Belongs(first, res):
 			return true
 		case res.IsNodeSet(): // the use of hot spares is decided besides
 			return res.IsBurnIn() && first.Job.OnOneNode()

@@ -59,30 +59,39 @@ func (se *Search) Uprooted() []*record.Replica {
 		}
 		return true
 	})
-	leaving := func(n *record.Node) {
+	list = append(list, se.drained()...)
+	slices.SortFunc(list, func(a, b *record.Replica) int {
+		return cmp.Or(record.CompareRank(b, a), cmp.Compare(a.Turn(), b.Turn()), record.CompareReplicas(a, b))
+	})
+	return list
+}
+
+// drained lists the gangs that run on nodes that they have to leave, each once, and are yet to be
+// asked.
+func (se *Search) drained() (list []*record.Replica) {
+	collect := func(n *record.Node) {
 		for _, at := range n.Members {
-			if at.Rep.MayMove() && !at.Rep.Job.Borrows() && se.state.DrainOn(at.Rep, n).Node != nil &&
-				(at.Rep.SoughtAt != se.agenda.MoveTurn || se.latestToLeave(at.Rep) <= se.state.Now) {
+			if !at.Rep.Job.Borrows() && se.state.DrainOn(at.Rep, n).Node != nil {
 				list = append(list, at.Rep)
 			}
 		}
 	}
 	for _, n := range se.state.Nodes {
 		if n != nil && n.Draining {
-			leaving(n)
+			collect(n)
 		}
 	}
 	for _, res := range se.backlog.Reservations {
 		if res.Draining {
 			for _, n := range res.Nodes {
-				leaving(n)
+				collect(n)
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b *record.Replica) int {
-		return cmp.Or(record.CompareRank(b, a), cmp.Compare(a.Turn(), b.Turn()), record.CompareReplicas(a, b))
+	slices.SortFunc(list, record.CompareReplicas)
+	return slices.DeleteFunc(slices.Compact(list), func(rep *record.Replica) bool { // takes as long as it has members
+		return !rep.MayMove() || rep.SoughtAt == se.agenda.MoveTurn && se.latestToLeave(rep) > se.state.Now
 	})
-	return slices.Compact(list)
 }
 
 // DecideMove sets a place aside for a gang and has it leave, if there is one or it can stay
