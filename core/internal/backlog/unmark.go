@@ -27,8 +27,8 @@ import (
 // lift the earmarks of other queues. A limit above both is not the queue's own, and a guarantee
 // that is being collected would be taken again by its borrowers.
 
-// Try calls a function that may start what an entry waits for, as WithoutEarmark does. Meanwhile the
-// job is what it waits for there, and it stays that if it starts.
+// Try calls a function that may start what an entry waits for, as WithoutEarmark does. Meanwhile
+// the job is what it waits for there, and it stays that if it starts.
 func (bl *Backlog) Try(e *record.Entry, start func()) {
 	was := e.Assume()
 	bl.WithoutEarmark(e.Rep, start)
