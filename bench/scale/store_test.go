@@ -121,9 +121,12 @@ func TestLivesThatAreOverLeaveNothing(t *testing.T) {
 func TestGPUsAndJobsThatWaitKeepLittle(t *testing.T) {
 	for _, size := range []throngSize{{small, 32, shapes, 3200}, {4 * small, 125, shapes, 12_500}} {
 		perGPU, perJob := keeping(t, size)
-		_, again := keeping(t, size) // now and then a few kilobytes of the test itself count
+		for range 3 { // now and then a few kilobytes of the test itself count
+			_, again := keeping(t, size)
+			perJob = min(perJob, again)
+		}
 		require.Less(t, perGPU, 400.0, size)
-		require.Less(t, min(perJob, again), 880.0, size)
+		require.Less(t, perJob, 880.0, size)
 	}
 }
 
