@@ -267,8 +267,8 @@ func (se *Search) renew() {
 		switch {
 		case res == nil: // one before it was given its nodes
 			continue
-		case se.backlog.ReservedGangs(se.backlog.Due.SizeOf(e.Rep)) > se.state.Config.Policy.ReservedGangs:
-			continue // by now the policy allows fewer
+		case se.oneTooMany(res):
+			continue
 		case !se.backlog.WithinQuota(e.Bucket):
 			continue // it is no plan that it lacks, and it may not hold nodes for as long as that lasts
 		}
@@ -287,6 +287,12 @@ func (se *Search) renew() {
 			se.setAside(as, at, nodes)
 		}
 	}
+}
+
+// oneTooMany reports whether the policy, by now, allows fewer reservations of gangs than there are
+// of the size of one. Such a reservation is not made anew, nor put off.
+func (se *Search) oneTooMany(res *record.Reservation) bool {
+	return se.backlog.ReservedGangs(se.backlog.Due.SizeOf(res.Rep)) > se.state.Config.Policy.ReservedGangs
 }
 
 // planAnew plans for an entry that has a reservation: for what it is for, or for whichever of the
@@ -397,7 +403,7 @@ const vainAtMost = 16
 // in the pass that ends it others would take what is free, and the gang might starve. It reports
 // whether it did.
 func (se *Search) holdsOn(res *record.Reservation) bool {
-	if !res.GivesWay() || res.IsPartialResume() || !se.state.WaitsLong(res.Rep) || res.Rep.Reserve.Get().Vain >= vainAtMost {
+	if !res.GivesWay() || res.IsPartialResume() || se.oneTooMany(res) || !se.state.WaitsLong(res.Rep) || res.Rep.Reserve.Get().Vain >= vainAtMost {
 		return false
 	}
 	at := se.emptyBy(res)
