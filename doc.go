@@ -359,7 +359,7 @@
 // jobs are not stopped: [Scheduler.Report] names the conflicts.
 //
 // With Reservation.Clear they leave in time, and the nodes are empty when it begins. That goes as
-// in a drain whose deadline is Policy.ReleaseTimeout before the beginning. It starts when just the
+// in a drain with a deadline Policy.ReleaseTimeout before the beginning. It starts when just the
 // time for a checkpoint is left: a gang with a place elsewhere, which is kept for it then, moves
 // there, and one without is asked for a checkpoint, stopped and waits. Jobs of the reservation's
 // queue stay; all others leave, services and jobs that are never preempted among them. Explain and

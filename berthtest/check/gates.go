@@ -60,35 +60,23 @@ func (c *Checker) slotFree(j *job) bool {
 
 // isCapped reports whether some cap holds for a job.
 func (c *Checker) isCapped(j *job) bool {
-	return j.spec.Service == nil && slices.ContainsFunc(c.policy.Caps, func(cap berth.QueueCaps) bool {
-		return j.queue.below(cap.Queue) && (cap.MaxJobs > 0 || cap.MaxJobsPerUser > 0 || cap.MaxGPUMilliPerUser > 0)
-	})
+	return j.spec.Service == nil && slices.ContainsFunc(c.capsFor(j.spec.User), func(r berth.CapReport) bool { return j.queue.below(r.Queue) })
 }
 
 // withinCaps reports whether a job keeps every cap, beside the jobs that are past their gates.
 func (c *Checker) withinCaps(j *job) bool {
-	for _, cap := range c.policy.Caps {
-		if !j.queue.below(cap.Queue) {
+	for _, r := range c.capsFor(j.spec.User) {
+		if !j.queue.below(r.Queue) {
 			continue
 		}
-		jobs, own, milli := 1, 1, asksMilli(j)
-		for _, other := range c.jobs {
-			if other.gate != nil || other.spec.Service != nil || !other.queue.below(cap.Queue) {
-				continue
-			}
-			if jobs++; other.spec.User == j.spec.User {
-				own++
-				milli += asksMilli(other)
-			}
-		}
-		switch {
-		case cap.MaxJobs > 0 && jobs > cap.MaxJobs:
+		switch c.countAt(&r); {
+		case r.MaxJobs > 0 && r.Jobs >= r.MaxJobs && !r.PerUser:
 			c.saw("kept back by a cap on the jobs of a queue")
 			return false
-		case cap.MaxJobsPerUser > 0 && own > cap.MaxJobsPerUser:
+		case r.MaxJobs > 0 && r.Jobs >= r.MaxJobs:
 			c.saw("kept back by a cap on the jobs of a user")
 			return false
-		case cap.MaxGPUMilliPerUser > 0 && asksMilli(j) > 0 && milli > cap.MaxGPUMilliPerUser:
+		case r.MaxGPUMilli > 0 && asksMilli(j) > 0 && r.GPUMilli+asksMilli(j) > r.MaxGPUMilli:
 			c.saw("kept back by a cap on the GPUs of a user")
 			return false
 		}
@@ -96,24 +84,30 @@ func (c *Checker) withinCaps(j *job) bool {
 	return true
 }
 
-// againstCaps holds the caps of a report against those at which jobs wait.
-func (c *Checker) againstCaps(r *berth.FleetReport) error {
-	var want []berth.CapReport
+// capsFor lists the caps of the policy on all jobs, and on those of each of these users: by queue,
+// nothing counted yet.
+func (c *Checker) capsFor(users ...string) (list []berth.CapReport) {
 	for _, cap := range c.policy.Caps {
 		if cap.MaxJobs > 0 {
-			want = append(want, berth.CapReport{Queue: cap.Queue, MaxJobs: cap.MaxJobs})
+			list = append(list, berth.CapReport{Queue: cap.Queue, MaxJobs: cap.MaxJobs})
 		}
 		if cap.MaxJobsPerUser > 0 || cap.MaxGPUMilliPerUser > 0 {
-			for _, user := range c.users() {
-				want = append(want, berth.CapReport{Queue: cap.Queue, PerUser: true, User: user, MaxJobs: cap.MaxJobsPerUser, MaxGPUMilli: cap.MaxGPUMilliPerUser})
+			for _, user := range users {
+				list = append(list, berth.CapReport{Queue: cap.Queue, PerUser: true, User: user, MaxJobs: cap.MaxJobsPerUser, MaxGPUMilli: cap.MaxGPUMilliPerUser})
 			}
 		}
 	}
+	slices.SortStableFunc(list, func(a, b berth.CapReport) int { return cmp.Compare(a.Queue, b.Queue) })
+	return list
+}
+
+// againstCaps holds the caps of a report against those at which jobs wait.
+func (c *Checker) againstCaps(r *berth.FleetReport) error {
+	want := c.capsFor(c.users()...)
 	for i := range want {
 		c.countAt(&want[i])
 	}
 	want = slices.DeleteFunc(want, func(r berth.CapReport) bool { return r.Waiting == 0 })
-	slices.SortStableFunc(want, func(a, b berth.CapReport) int { return cmp.Compare(a.Queue, b.Queue) })
 	if !slices.Equal(want, r.Caps) {
 		return broken(PromiseGates, "the report has the caps %v; they are %v", r.Caps, want)
 	}

@@ -18,12 +18,13 @@ import (
 func (an *Answers) Reason(e *record.Entry) berth.Reason {
 	defer e.Rep.Job.Become(e.Assume())
 	b := e.Bucket
-	limits, promised := an.limitsInTheWay(b), an.limitsBesidePromises(e)
-	switch {
-	case len(limits) > 0:
+	if limits := an.limitsInTheWay(b); len(limits) > 0 {
 		return an.quotaReason(b.Queue.Index, limits, "")
-	case len(promised) > 0:
-		return an.quotaReason(b.Queue.Index, promised, ", with what is to be free for others")
+	}
+	if limits := an.limitsBesidePromises(e); len(limits) > 0 {
+		return an.quotaReason(b.Queue.Index, limits, ", with what is to be free for others")
+	}
+	switch {
 	case b.Shape.BlockedAt >= 0:
 		return an.capacityReason(e)
 	case b.QuotaSlot >= 0 && !an.agenda.MayWake():

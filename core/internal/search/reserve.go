@@ -213,7 +213,7 @@ func (se *Search) reserveFor(e *record.Entry, instead *record.Replica) bool {
 // choose plans for a gang that waits as each of what its job may run as: until one is expected to
 // fit before an instant, or for all of them if the one that starts the soonest is to have it; nil:
 // none fits. Quota that a plan lacks is no plan, a single GPU needs none, and what does not outrank
-// the gang in whose stead it is planned gets none; nil: it is in nobody's stead.
+// the gang that it would replace gets none; nil: it replaces none.
 func (se *Search) choose(rep, instead *record.Replica, before berth.Time) (as *record.Entry, at berth.Time, nodes []*record.Node) {
 	soonest := rep.Job.Pattern.Option(0).Choose == berth.ChooseSoonest
 	for _, e := range rep.Entries {
