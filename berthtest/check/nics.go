@@ -7,13 +7,14 @@ import (
 )
 
 // This file is about the NICs of gangs that need several nodes. It holds where the place of one
-// that has just come is free to choose, and there is certainly a faster one.
+// that has just come is free to choose, and there is certainly a faster one: an elastic gang before
+// it in the pass may have left fast nodes with the minimum that it had at first.
 
 // fastEnough: a gang that needs several nodes is not started on slow NICs if all of it certainly
 // fits on nodes with faster ones.
 func (c *Checker) fastEnough(rep *replica, b *berth.Bind) error {
 	spec := &rep.job.spec
-	if c.ownPolicy || b.Incarnation != 1 || rep.state != berth.ReplicaPending || len(spec.Groups) != 1 || len(c.preemptions) > 0 || !c.inTurn(rep, b) || c.somebodyMoves() {
+	if c.ownPolicy || b.Incarnation != 1 || rep.state != berth.ReplicaPending || len(spec.Groups) != 1 || len(c.preemptions) > 0 || c.enlarged || !c.inTurn(rep, b) || c.somebodyMoves() {
 		return nil
 	}
 	g := &spec.Groups[0]
