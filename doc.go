@@ -26,6 +26,7 @@
 //   - Drop a job that fails again and again: [core.Example_maxRequeues].
 //   - Have a job run as another gang where its own does not fit: [core.Example_alternatives].
 //   - Preempt batch work for a service: [core.Example_preempt]. Drain a node: [core.Example_drain].
+//     Keep gangs off a switch that lost links: [core.Example_fabric].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
 //   - Reserve GPUs in advance: [core.Example_reserve]. Have nodes empty for maintenance at a given
 //     time: [core.Example_clear].
@@ -244,11 +245,11 @@
 // island), balance, spread, aligned rails, domains for itself. [Locality] is the dial between
 // communication and packing for what is left open. Inside a node that tells its Links, members
 // get the GPUs that reach each other best. A gang that needs several nodes gets those of which
-// the NICs carry the most, if these hold all of it. Explain tells the [Bandwidth] that a
-// placement is expected to give. A group gets GPUs of one product, unless it sets MixProducts,
-// and a gang one value of each label of nodes in its SameLabels, such as the version of a
-// driver: see [ProductFinding]. A node with taints takes the members alone that tolerate them:
-// see [Taint].
+// the NICs carry the most, if these hold all of it; [FabricReported] tells of switches and whole
+// domains that carry less. Explain tells the [Bandwidth] that a placement is expected to give. A
+// group gets GPUs of one product, unless it sets MixProducts, and a gang one value of each label of
+// nodes in its SameLabels, such as the version of a driver: see [ProductFinding]. A node
+// with taints takes the members alone that tolerate them: see [Taint].
 //
 // A job may list further gangs that it can run as: eight H100, or else sixteen A100. It is started
 // as the first that fits, the [Bind] says as which, and it waits as all of them again when it comes
@@ -646,6 +647,7 @@
 // [core.Example_alternatives]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Alternatives
 // [core.Example_maxRequeues]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-MaxRequeues
 // [core.Example_drain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Drain
+// [core.Example_fabric]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Fabric
 // [core.Example_metrics]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Metrics
 // [core.Example_divideGPUs]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-DivideGPUs
 // [core.Example_lend]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Lend

@@ -142,6 +142,28 @@ func (XidReported) Kind() string { return "xidReported" }
 
 func (XidReported) event() {}
 
+// FabricReported tells how much of its bandwidth a domain of the topology has left: a switch lost
+// links, say, or its counters of errors rise. The NICs of all nodes in the domain carry that part
+// from then on; of domains inside one another the smallest part counts, and NICs that tell no rate
+// count as 1 Mbit/s. So a gang that needs several nodes goes elsewhere while others hold all of it
+// (see Node.NICs), and the [Bandwidth] that Explain tells takes it in. What runs there goes on, and
+// what fits nowhere else starts there.
+//
+// It holds until it is told anew, and is forgotten with the last node of the domain. For a single
+// node [NodeUpdated] tells what its NICs carry. O(nodes of the domain).
+type FabricReported struct {
+	// Domain by the names on its path, the widest first, as Node.Domains begins.
+	Domain []string `json:"domain"`
+	// LeftMilli is the part that is left, in thousandths: 1000 is all of it, and ends the matter.
+	LeftMilli int    `json:"leftMilli"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// Kind is "fabricReported".
+func (FabricReported) Kind() string { return "fabricReported" }
+
+func (FabricReported) event() {}
+
 // GPURepaired returns a failed GPU to service, with the mode and the instances that it had. If
 // a reset took those away, tell [GPUPartitioned] too. The policy may put the node in burn-in:
 // see [Health].

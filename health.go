@@ -110,6 +110,13 @@ type HotSparesReport struct {
 	Nodes []NodeID `json:"nodes,omitempty"`
 }
 
+// A FabricReport is what [FabricReported] told of a domain that has lost bandwidth.
+type FabricReport struct {
+	Domain    []string `json:"domain"`
+	LeftMilli int      `json:"leftMilli"`
+	Reason    string   `json:"reason,omitempty"`
+}
+
 // A HealthReport names a node that is not trusted yet.
 type HealthReport struct {
 	Node NodeID `json:"node"`

@@ -21,6 +21,7 @@ var eventKinds = sum[Event]{"event", func(known types) []variant[Event] {
 		variantOf[NodeLost, Event](known),
 		variantOf[GPUFailed, Event](known),
 		variantOf[XidReported, Event](known),
+		variantOf[FabricReported, Event](known),
 		variantOf[GPURepaired, Event](known),
 		variantOf[GPUPartitioned, Event](known),
 		variantOf[MIGTableSet, Event](known),

@@ -57,8 +57,8 @@ type Node struct {
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`
 	// NICs of the cluster network. A gang that needs several nodes goes to those of which the NICs
 	// carry the most together, if these hold all of it: it runs at the pace of the slowest. Of
-	// more than four rates those nearest to each other count as one. What a NIC, a link or a switch
-	// carries no more is told with [NodeUpdated].
+	// more than four rates those nearest to each other count as one. What a NIC carries no more is
+	// told with [NodeUpdated], and what a switch does not with [FabricReported].
 	NICs []NIC `json:"nics,omitempty"`
 	// Labels that selectors may ask for.
 	Labels map[string]string `json:"labels,omitempty"`

@@ -43,6 +43,8 @@ type FleetReport struct {
 	HotSpares []HotSparesReport `json:"hotSpares,omitempty"`
 	// Health has the nodes that are in quarantine or burn-in, by name.
 	Health []HealthReport `json:"health,omitempty"`
+	// Fabric has the domains that have lost bandwidth, as FabricReported told, by their paths.
+	Fabric []FabricReport `json:"fabric,omitempty"`
 	// Draining has the nodes that are being drained, by name.
 	Draining []DrainReport `json:"draining,omitempty"`
 	// Totals since the core was made.

@@ -70,6 +70,8 @@ func (c *Core) apply(e berth.Event) *berth.Error {
 		return c.nodeLost(e)
 	case berth.GPUFailed:
 		return c.gpuFailed(e)
+	case berth.FabricReported:
+		return c.upkeep.FabricReported(e)
 	case berth.XidReported:
 		return c.xidReported(e)
 	case berth.GPURepaired:

@@ -65,12 +65,12 @@ func (c *Core) nodeUpdated(e berth.NodeUpdated) *berth.Error {
 			return refusal.Of(berth.ErrConflict, errtext.Index("node.gpus", g)+".failed", "members hold the GPU: tell of its failure with gpuFailed")
 		}
 	}
-	key := record.KeyOf(&spec, n.Reservations)
+	key := record.KeyOf(&spec, n.Reservations, n.LostMilli)
 	if err := c.checkKinds(key, n); err != nil {
 		return err
 	}
 	n.Spec = spec
-	if key != c.state.Classes.List[n.Class].Key { // by its taints
+	if key != c.state.Classes.List[n.Class].Key { // by its taints, or its NICs
 		c.books.Reclass(n)
 	}
 	c.wire(n)
@@ -114,6 +114,7 @@ func (c *Core) replaceNode(n *record.Node, spec spec.Node) *berth.Error {
 	}
 	n = c.state.NodeByID[spec.ID]
 	c.inherit(n, &old)
+	c.upkeep.ForgetFabric(old.Spec.Domains)
 	for _, res := range old.Reservations {
 		switch {
 		case res.CountsOnNodes():
@@ -224,6 +225,7 @@ func (c *Core) nodeLost(e berth.NodeLost) *berth.Error {
 	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: values.Detail("node "+string(e.Node)+" lost", e.Reason)}
 	hit := c.books.Lose(n, cause, func(*record.Member) bool { return true })
 	c.gpus.RemoveNode(n)
+	c.upkeep.ForgetFabric(n.Spec.Domains)
 	c.backlog.DropEmpty(n.Reservations)
 	c.agenda.Lessen()
 	c.life.LosePlaces(n.Spec.ID, 0)

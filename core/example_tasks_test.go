@@ -348,6 +348,29 @@ func Example_drain() {
 	// 3s: 0 members left on n1
 }
 
+// A leaf switch loses half of its bandwidth. A gang of two nodes goes to those behind another,
+// though their names sort last. A gang of one node uses no switch, and is placed as before.
+func Example_fabric() {
+	sched := newExample()
+	for _, id := range []berth.NodeID{"o1", "o2"} {
+		joins := hgx(id).(berth.NodeJoined)
+		joins.Node.Domains = []string{"leaf-1"}
+		mustApply(sched, morning, joins)
+	}
+	mustApply(
+		sched, morning, berth.FabricReported{Domain: []string{"leaf-0"}, LeftMilli: 500, Reason: "4 of 8 uplinks are down"},
+		training("pair", 2), training("single", 1),
+	)
+	pass(sched, morning)
+	for _, f := range sched.Report().Fabric {
+		fmt.Printf("%v has %d of 1000 left: %s\n", f.Domain, f.LeftMilli, f.Reason)
+	}
+	// Output:
+	// 0s: bind pair o1[0-7] o2[0-7] (fits)
+	// 0s: bind single n1[0-7] (fits)
+	// [leaf-0] has 500 of 1000 left: 4 of 8 uplinks are down
+}
+
 // Gauges are read off a Report, counters off its Totals, which count since the core was made and
 // are in its snapshots. A pool of many thousand nodes is asked every ten seconds or so, and not in
 // every pass. Package metrics of the module etcd has all of them for Prometheus.

@@ -23,7 +23,8 @@ import (
 // anything: nothing else of a checked node can be.
 func (c *Core) addNode(spec spec.Node, old *record.Node) *berth.Error {
 	reservations := c.backlog.ReservationsOfJoining(&spec)
-	key := record.KeyOf(&spec, reservations)
+	lost := c.upkeep.LostMilli(spec.Domains)
+	key := record.KeyOf(&spec, reservations, lost)
 	if err := c.checkKinds(key, old); err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func (c *Core) addNode(spec spec.Node, old *record.Node) *berth.Error {
 	}
 	n := &record.Node{
 		Spec: spec, Product: c.books.RetainProduct(key.Product), Class: c.state.Classes.Add(key, table, reservations),
-		Reservations: reservations, Table: table, GPUs: make([]values.Rare[record.GPUState], len(spec.GPUs)),
+		Reservations: reservations, Table: table, GPUs: make([]values.Rare[record.GPUState], len(spec.GPUs)), LostMilli: lost,
 	}
 	n.Index = c.books.AddNode(gang.NodeSpec{
 		Name: string(spec.ID), Path: spec.Domains, Class: topology.NodeClass(n.Class),

@@ -239,6 +239,7 @@ func (c *crowd) lateRefusals() []berth.Event {
 		berth.NodeLost{Node: "runs", Reason: broken},
 		berth.GPUFailed{Node: "runs", Reason: broken},
 		berth.XidReported{Node: "runs", Xid: 79, Reason: broken},
+		berth.FabricReported{Domain: []string{"nowhere"}, LeftMilli: 500},
 		berth.GPURepaired{Node: "runs", GPU: 2},
 		berth.GPUPartitioned{Node: "turning", Mode: berth.GPUModeMIG},
 		berth.GPUPartitioned{Node: "shared", Mode: berth.GPUModeMIG, Instances: []mig.Placement{full, full}},

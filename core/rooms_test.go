@@ -119,6 +119,7 @@ var roomRules = map[string]roomRule{
 	"upkeep": {derived: map[string]string{
 		"Watched": "from the trust in the nodes",
 		"BurnIn":  "from the nodes in burn-in",
+		"fabric":  "saved as Fabric",
 	}},
 	"life": {
 		as: map[string]string{"evictions": "RatesPart"},

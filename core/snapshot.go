@@ -77,7 +77,7 @@ func (c *Core) save() *record.Snapshot {
 		Reservations: c.backlog.SaveReservations(),
 		RatesPart:    c.life.SaveMeters(),
 		Tables:       c.catalogue.SaveTables(), Pools: c.catalogue.SavePools(),
-		Lost: c.losses.Save(), LostMembers: slices.Clone(c.books.Lost),
+		Lost: c.losses.Save(), Fabric: c.upkeep.SaveFabric(), LostMembers: slices.Clone(c.books.Lost),
 		Runtimes: c.state.Runtimes.Save(),
 	}
 	if lowered := c.state.Bounds; lowered != effort.Usual() {
@@ -224,7 +224,9 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		func() *berth.Error { return c.scoring.RestoreBooks(s.ScorerBooks) },
 		func() *berth.Error { return c.gpus.RestoreTables(s.Tables) },
 		func() *berth.Error { return c.gpus.RestorePools(s.Pools) },
+		func() *berth.Error { return refusal.In(c.upkeep.RestoreFabric(s.Fabric), "fabric") },
 		func() *berth.Error { return c.restoreNodes(s.Nodes) },
+		func() *berth.Error { return refusal.In(c.upkeep.CheckFabric(), "fabric") },
 		func() *berth.Error { return c.gpus.RestoreGPUs(s.Nodes) },
 		func() *berth.Error { return c.upkeep.RestoreTrust(s.Nodes) },
 		func() *berth.Error { return c.restoreQueues(s.Queues) },

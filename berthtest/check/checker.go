@@ -19,7 +19,9 @@ type Checker struct {
 	now    berth.Time
 	last   berth.OrderID
 
-	nodes  map[berth.NodeID]*node
+	nodes map[berth.NodeID]*node
+	// fabric is what FabricReported told of domains, in no order.
+	fabric []berth.FabricReport
 	queues map[berth.QueueID]*queue
 	tops   []*queue // those below no other
 	jobs   map[berth.JobID]*job

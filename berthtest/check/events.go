@@ -47,6 +47,8 @@ func (c *Checker) happened(event berth.Event) error {
 		return c.gpuFailed(e)
 	case berth.XidReported:
 		return c.xidReported(e)
+	case berth.FabricReported:
+		return c.fabricReported(e)
 	case berth.GPURepaired:
 		return c.gpuRepaired(e)
 	case berth.ReservationSet:
@@ -210,6 +212,7 @@ func (c *Checker) redescribed(before *node, spec berth.Node) error {
 	}
 	n.regear(c.geometry(before).Kind, c.geometry(n).Kind)
 	c.nodes[spec.ID] = n
+	c.forgetFabric()
 	return c.tellGPUs(n, kept)
 }
 
@@ -248,6 +251,7 @@ func (c *Checker) nodeLost(e berth.NodeLost) error {
 	c.losePlaces(func(s stand) bool { return s.node == n })
 	c.lose("nodeLost", slices.Clone(n.members), berth.CauseHardwareLost)
 	delete(c.nodes, e.Node)
+	c.forgetFabric()
 	return nil
 }
 

@@ -37,6 +37,9 @@ func (c *Checker) AgainstReport(r berth.FleetReport) error {
 	if err := c.againstHealth(r.Health); err != nil {
 		return err
 	}
+	if err := c.againstFabric(r.Fabric); err != nil {
+		return err
+	}
 	if err := c.againstSpares(&r, c.passed); err != nil {
 		return err
 	}

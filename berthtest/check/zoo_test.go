@@ -555,6 +555,22 @@ var animals = []animal{
 		z.submit("a", 2, func(j *berth.Job) { j.Groups[0].Claim.GPUs = 2 })
 		return z.try(z.bind("a", on(0, "n1", 0, 1), on(1, "f1", 0, 1)))
 	}},
+	{check.PromiseNICs, "a gang goes behind a switch that lost links", func(z *zoo) error {
+		for _, name := range []berth.NodeID{"f1", "f2"} {
+			gpu := berth.GPU{Product: "H100", MemoryMiB: 1000}
+			z.tell(berth.NodeJoined{Node: berth.Node{ID: name, Domains: []string{"z"}, GPUs: []berth.GPU{gpu, gpu}}})
+		}
+		z.tell(berth.FabricReported{Domain: []string{"x"}, LeftMilli: 500})
+		z.submit("a", 2, func(j *berth.Job) { j.Groups[0].Claim.GPUs = 2 })
+		return z.try(z.bind("a", on(0, "n1", 0, 1), on(1, "f1", 0, 1)))
+	}},
+	{check.PromiseNICs, "a report forgets a switch that lost links", func(z *zoo) error {
+		z.tell(berth.FabricReported{Domain: []string{"x"}, LeftMilli: 500})
+		return z.against(z.report(0))
+	}},
+	{check.PromiseEvents, "bandwidth of a domain without a node", func(z *zoo) error {
+		return z.c.Applied(z.now, berth.FabricReported{Domain: []string{"nowhere"}, LeftMilli: 500})
+	}},
 	{check.PromiseTimeouts, "a timeout counts before the begin time", func(z *zoo) error {
 		z.submit("a", 1, func(j *berth.Job) { j.Begin, j.GangTimeout = 2000, berth.Second })
 		z.now = 1000

@@ -55,6 +55,7 @@
 //	drain NAME deadline=1h                 its jobs move away, by a deadline or when they can
 //	fail-gpu NAME INDEX, repair-gpu NAME INDEX
 //	xid NAME INDEX 79                      a fault that NVIDIA's driver reported about a GPU
+//	fabric s1/l2 left=500                  what a domain has left of its bandwidth, in thousandths
 //	partition-gpu NAME INDEX mode= instances=
 //	                                       the partitioning that a GPU is found to have
 //	table NAME like=H100-80GB without=1g.20gb|7g.80gb

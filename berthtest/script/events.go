@@ -34,6 +34,7 @@ var factories = map[string]factory{
 	"fail-gpu":      failGPU,
 	"repair-gpu":    repairGPU,
 	"xid":           xidReported,
+	"fabric":        fabricReported,
 	"partition-gpu": partitionGPU,
 	"table":         setTable,
 	"reserve":       reserve,

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,12 @@ import (
 func xidReported(_ *Session, a *arguments) ([]berth.Event, error) {
 	e := berth.XidReported{Node: berth.NodeID(a.word(0)), GPU: a.number(1), Xid: a.number(2), Reason: a.reason}
 	return one(e, a.finish(3))
+}
+
+// fabricReported is what a domain of the topology has left of its bandwidth.
+func fabricReported(_ *Session, a *arguments) ([]berth.Event, error) {
+	e := berth.FabricReported{Domain: strings.Split(a.word(0), "/"), LeftMilli: a.integer("left", 1000), Reason: a.reason}
+	return one(e, a.finish(1))
 }
 
 // health reads the policy of quarantine and burn-in.
@@ -35,7 +42,8 @@ func (a *arguments) hotSpares() []berth.HotSpares {
 	return list
 }
 
-// health prints the hot spares of each pool, and the nodes in quarantine or burn-in.
+// health prints the hot spares of each pool, the nodes in quarantine or burn-in, and the domains
+// that have lost bandwidth.
 func (s *Session) health() error {
 	r := s.core.Report()
 	for _, p := range r.HotSpares {
@@ -51,7 +59,14 @@ func (s *Session) health() error {
 		}
 		s.print("%s", line)
 	}
-	if len(r.HotSpares)+len(r.Health) == 0 {
+	for _, f := range r.Fabric {
+		line := fmt.Sprintf("%s has %d of 1000 of its bandwidth left", strings.Join(f.Domain, "/"), f.LeftMilli)
+		if f.Reason != "" {
+			line += ": " + f.Reason
+		}
+		s.print("%s", line)
+	}
+	if len(r.HotSpares)+len(r.Health)+len(r.Fabric) == 0 {
 		s.print("no hot spares, and all nodes are trusted")
 	}
 	return nil

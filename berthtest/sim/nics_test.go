@@ -40,7 +40,7 @@ func (g *generator) roomy() (berth.Config, sim.Options, []sim.Arrival) {
 }
 
 // nics is another world, in which nodes have NICs of a few rates or of many, and rates change while
-// members run and nodes are set aside.
+// members run and nodes are set aside, by node and by domain.
 func (g *generator) nics() (berth.Config, sim.Options, []sim.Arrival) {
 	draw := one(g, (*generator).roomy, (*generator).roomy, (*generator).world, (*generator).contended, (*generator).drained, (*generator).recurring)
 	config, options, list := draw(g)
@@ -65,6 +65,12 @@ func (g *generator) nics() (berth.Config, sim.Options, []sim.Arrival) {
 		}
 	}
 	g.list = list
+	if len(config.Levels) > 0 {
+		for range g.IntN(6) {
+			path := one(g, nodes...).Domains
+			g.at(g.instant(), berth.FabricReported{Domain: path[:1+g.IntN(len(path))], LeftMilli: one(g, 0, 250, 500, 500, 1000)})
+		}
+	}
 	for range len(nodes) {
 		n := one(g, nodes...)
 		n.NICs = rate()
@@ -79,6 +85,7 @@ func (g *generator) nics() (berth.Config, sim.Options, []sim.Arrival) {
 func TestMixedNICs(t *testing.T) {
 	t.Parallel()
 	swarm(t, drawn.Seeds(6), (*generator).nics,
+		"a domain lost bandwidth", "a domain that had lost bandwidth is gone",
 		"a gang needs several nodes", "a gang has fast NICs", "a gang has slow NICs because fast ones do not hold it",
 	)
 }

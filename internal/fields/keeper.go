@@ -54,6 +54,7 @@ func Keepers() map[string]Keeper {
 		"berth.NodeLost":        {Check: "core/apply_node.go: func (c *Core) nodeLost"},
 		"berth.GPUFailed":       {Check: "core/apply_node.go: func (c *Core) gpuFailed"},
 		"berth.XidReported":     {Check: "core/apply_gpu.go: func (c *Core) xidReported"},
+		"berth.FabricReported":  {Check: "core/internal/upkeep/fabric.go: func (u *Upkeep) FabricReported"},
 		"berth.GPURepaired":     {Check: "core/apply_node.go: func (c *Core) gpuRepaired"},
 		"berth.JobScaled":       {Check: "core/apply_job.go: func (c *Core) jobScaled"},
 		"berth.OrderReported":   {Check: "core/apply_report.go: func (c *Core) orderReported"},

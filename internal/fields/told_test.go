@@ -269,7 +269,7 @@ const (
 // noticed, and so is what keeps something out of snapshots: the other tests look there.
 func TestEveryFieldIsKept(t *testing.T) {
 	w := newWorld(t)
-	words := []string{"leaf", "spine", "node", "other", "n2", "d1", "serves-too", "runs-too", "idle", "org", "second", "1g.10gb", "2g.20gb", "h100", "T4", "H100-80GB", "NV4", "gpuMilli", "cpuMilli", "memoryMiB", "A100-80GB", "drained", "b", "h"}
+	words := []string{"leaf", "leaf-1", "spine", "node", "other", "n2", "d1", "serves-too", "runs-too", "idle", "org", "second", "1g.10gb", "2g.20gb", "h100", "T4", "H100-80GB", "NV4", "gpuMilli", "cpuMilli", "memoryMiB", "A100-80GB", "drained", "b", "h"}
 	places, kept, refused := map[string]bool{}, map[string]bool{}, map[string]error{}
 	for _, e := range sample.Events() {
 		before := ""

@@ -85,6 +85,7 @@ func Events() []berth.Event {
 		berth.NodeLost{Node: "n1", Reason: "power"},
 		berth.GPUFailed{Node: "n1", GPU: 3, Reason: "xid 79"},
 		berth.XidReported{Node: "n1", GPU: 3, Xid: 79, Reason: "in the log"},
+		berth.FabricReported{Domain: Node("n1").Domains, LeftMilli: 500, Reason: "a switch lost links"},
 		berth.GPURepaired{Node: "n3", GPU: 5},
 		berth.GPUPartitioned{Node: "d1", GPU: 1, Mode: berth.GPUModeWhole},
 		berth.GPUPartitioned{Node: "d1", GPU: 1, Mode: berth.GPUModeMIG, Instances: instances("2g.20gb@0:2", "3g.40gb@4:4")},

@@ -186,6 +186,7 @@ func nicsOf(parts []part) berth.MBps {
 		for _, nic := range p.node.Spec.NICs {
 			mbit += nic.MbitPerSecond
 		}
+		mbit -= mbit * int64(p.node.LostMilli) / 1000
 		total += berth.MBps(mbit / 8 * int64(p.gpus.Len()) / int64(len(p.node.Spec.GPUs)))
 	}
 	return total

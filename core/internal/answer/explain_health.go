@@ -27,7 +27,7 @@ func (an *Answers) explainQuarantine(e *record.Entry, reason *berth.Reason) {
 	untrusted, first := 0, agenda.Never
 	for _, n := range an.upkeep.Watched {
 		serves := func(g berth.Group) bool {
-			return hardware.KeyOf(&n.Spec).Admits(&g) && n.MatchesLabels(record.LabelsOf(&g))
+			return hardware.KeyOf(&n.Spec, n.LostMilli).Admits(&g) && n.MatchesLabels(record.LabelsOf(&g))
 		}
 		if n.Trust.QuarantineUntil != 0 && !n.Cordoned && slices.ContainsFunc(e.Bucket.Shape.Spec.Groups, serves) {
 			untrusted++

@@ -64,7 +64,7 @@ func (an *Answers) Report() berth.FleetReport {
 	}
 	r.Partitioned = dividedCounts(tables)
 	r.Reservations = an.reportReservations()
-	r.HotSpares, r.Health = an.reportHotSpares(), an.reportHealth()
+	r.HotSpares, r.Health, r.Fabric = an.reportHotSpares(), an.reportHealth(), an.upkeep.SaveFabric()
 	r.Draining, r.Caps = an.reportDraining(), an.reportCaps()
 	for _, name := range an.state.Quota.Queues() {
 		r.Queues = append(r.Queues, an.reportQueue(name))

@@ -274,7 +274,7 @@ func (bl *Backlog) emptiest(r *berth.Reservation, old *record.Reservation, nodes
 	for _, n := range nodes {
 		mine := len(n.Reservations) == 0 || len(n.Reservations) == 1 && n.Reservations[0] == old
 		if n.Closed() || len(n.Spec.GPUs) == 0 || !mine ||
-			!hardware.KeyOf(&n.Spec).Admits(&group) || !n.MatchesLabels(labels) {
+			!hardware.KeyOf(&n.Spec, n.LostMilli).Admits(&group) || !n.MatchesLabels(labels) {
 			continue
 		}
 		at := bl.state.Now

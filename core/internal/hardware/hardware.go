@@ -24,8 +24,8 @@ type Key struct {
 	compute       berth.ComputeCapability
 	GPUs          int
 	nvlink        bool
-	// Mbit is what the NICs carry together, in Mbit/s.
-	Mbit  int64
+	// Rate is what the NICs carry together, in kbit/s.
+	Rate  int64
 	Table string
 	// taints as in taintsKey.
 	taints string
@@ -33,24 +33,27 @@ type Key struct {
 	Fence string
 }
 
-// KeyOf is the class of a node outside all reservations.
-func KeyOf(n *spec.Node) Key {
+// KeyOf is the class of a node outside all reservations, where the fabric has lost so many
+// thousandths of what it carries.
+func KeyOf(n *spec.Node, lostMilli int) Key {
 	return Key{
-		pool: n.Pool, GPUs: len(n.GPUs), Mbit: mbitOf(n), taints: taintsKey(n.Taints),
+		pool: n.Pool, GPUs: len(n.GPUs), Rate: rateOf(n, lostMilli), taints: taintsKey(n.Taints),
 		Product: n.Product, GPUMemory: n.GPUMemoryMiB, compute: n.ComputeCapability, nvlink: n.Clique != "", Table: n.MIGTable,
 	}
 }
 
-// mbitOf is what the NICs of a node carry together; 0 for one without GPUs: where members of the
-// host alone go, rates do not count.
-func mbitOf(n *spec.Node) (sum int64) {
+// rateOf is what the NICs of a node carry together, in kbit/s. NICs that tell no rate count as
+// 1 Mbit/s, so that a loss counts there too. 0 for a node without GPUs: where members of the host
+// alone go, rates do not count.
+func rateOf(n *spec.Node, lostMilli int) int64 {
 	if len(n.GPUs) == 0 {
 		return 0
 	}
+	mbit := int64(0)
 	for i := range n.NICs {
-		sum += n.NICs[i].MbitPerSecond
+		mbit += n.NICs[i].MbitPerSecond
 	}
-	return sum
+	return max(1, mbit) * int64(1000-lostMilli)
 }
 
 // MaxShares is how many members may share a GPU of the node.
@@ -89,7 +92,7 @@ func (k Key) compare(l Key) int {
 		cmp.Compare(k.GPUs, l.GPUs),
 		cmp.Compare(k.pool, l.pool),
 		cmp.Compare(k.links(), l.links()),
-		cmp.Compare(k.Mbit, l.Mbit),
+		cmp.Compare(k.Rate, l.Rate),
 		cmp.Compare(k.Table, l.Table),
 		cmp.Compare(k.taints, l.taints),
 		cmp.Compare(k.Fence, l.Fence),
@@ -186,6 +189,27 @@ func (t *Table[R]) CountWith(k Key, gone int) int {
 	}
 	if gone >= 0 && t.List[gone].Nodes == 1 && !(known && i == gone) {
 		count--
+	}
+	return count
+}
+
+// CountMoved is how many classes there are once nodes of classes gone have each got the key at the
+// same place in keys. O(nodes).
+func (t *Table[R]) CountMoved(gone []int, keys []Key) int {
+	count := len(t.ByKey)
+	leave, come := map[int]int{}, map[Key]bool{}
+	for i, key := range keys {
+		leave[gone[i]]++
+		if _, known := t.ByKey[key]; !known && !come[key] {
+			count++
+		}
+		come[key] = true
+	}
+	for _, i := range gone {
+		if leave[i] == t.List[i].Nodes && !come[t.List[i].Key] {
+			count--
+			delete(leave, i)
+		}
 	}
 	return count
 }

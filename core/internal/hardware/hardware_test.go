@@ -31,6 +31,9 @@ func linked(n *berth.Node) {
 	}
 }
 
+// keyOf is the class of a node where the fabric is sound.
+func keyOf(n *spec.Node) hardware.Key { return hardware.KeyOf(n, 0) }
+
 func inPool(pool string) func(*berth.Node) { return func(n *berth.Node) { n.Pool = pool } }
 
 func fenced(k hardware.Key, fence string) hardware.Key {
@@ -41,7 +44,7 @@ func fenced(k hardware.Key, fence string) hardware.Key {
 // Invariants 1 and 2.
 func TestNodesThatAreAlikeAreOneClass(t *testing.T) {
 	table := hardware.NewTable[string]()
-	large, small := hardware.KeyOf(node("B", 80, 8)), hardware.KeyOf(node("A", 24, 4))
+	large, small := keyOf(node("B", 80, 8)), keyOf(node("A", 24, 4))
 	require.Equal(t, 1, table.CountWith(large, -1))
 	first := table.Add(large, nil, nil)
 	require.Equal(t, first, table.Add(large, nil, nil))
@@ -56,7 +59,7 @@ func TestNodesThatAreAlikeAreOneClass(t *testing.T) {
 	require.Equal(t, 1, table.CountWith(large, second), "the small one goes")
 	require.Equal(t, 2, table.CountWith(small, second), "it is back")
 	require.Equal(t, 2, table.CountWith(small, first), "one large one stays")
-	other := hardware.KeyOf(node("C", 40, 8))
+	other := keyOf(node("C", 40, 8))
 	require.Equal(t, 3, table.CountWith(other, first))
 	require.Equal(t, 2, table.CountWith(other, second))
 
@@ -73,7 +76,7 @@ func TestNodesThatAreAlikeAreOneClass(t *testing.T) {
 
 func TestNodesThatAreSetAsideAreAClassOfTheirOwn(t *testing.T) {
 	table := hardware.NewTable[string]()
-	key := hardware.KeyOf(node("A", 80, 8))
+	key := keyOf(node("A", 80, 8))
 	open := table.Add(key, nil, nil)
 	version := table.Version
 	kept := table.Add(fenced(key, "f"), nil, []string{"f"})
@@ -105,9 +108,9 @@ func TestNodesThatAreSetAsideAreAClassOfTheirOwn(t *testing.T) {
 // Classes are in one order, by each of what tells them apart.
 func TestClassesAreInTheOrderOfTheirKeys(t *testing.T) {
 	keys := []hardware.Key{
-		hardware.KeyOf(node("B", 24, 8)), hardware.KeyOf(node("A", 80, 4)), hardware.KeyOf(node("A", 80, 8)),
-		hardware.KeyOf(node("A", 80, 8, linked)), hardware.KeyOf(node("A", 80, 8, inPool("p"))),
-		fenced(hardware.KeyOf(node("A", 80, 8, inPool("p"))), "f"), hardware.KeyOf(node("B", 80, 1)),
+		keyOf(node("B", 24, 8)), keyOf(node("A", 80, 4)), keyOf(node("A", 80, 8)),
+		keyOf(node("A", 80, 8, linked)), keyOf(node("A", 80, 8, inPool("p"))),
+		fenced(keyOf(node("A", 80, 8, inPool("p"))), "f"), keyOf(node("B", 80, 1)),
 	}
 	for first := range keys { // whatever comes first
 		table := hardware.NewTable[string]()
@@ -147,15 +150,15 @@ func TestAClassAdmitsWhatItsNodesCanServe(t *testing.T) {
 		lattice, err := known.Table("H100-80GB")
 		require.Nil(t, err)
 		table := hardware.NewTable[string]()
-		class := table.Add(hardware.KeyOf(node("A", 80, 8, inPool("p"))), lattice, nil)
+		class := table.Add(keyOf(node("A", 80, 8, inPool("p"))), lattice, nil)
 		g := berth.Group{Members: 1, Claim: berth.WholeGPUs(1)}
 		c.change(&g)
 		require.Equal(t, c.admits, table.Admits(class, &g), name)
 	}
-	empty := hardware.KeyOf(node("", 0, 0))
+	empty := keyOf(node("", 0, 0))
 	require.False(t, empty.Admits(&berth.Group{Claim: berth.SharedGPU(berth.ShareMPS, 1)}), "no GPU")
 	require.True(t, empty.Admits(&berth.Group{Claim: berth.Claim{CPUMilli: 1}}))
-	key := hardware.KeyOf(node("A", 80, 8, linked))
+	key := keyOf(node("A", 80, 8, linked))
 	require.True(t, key.Admits(&berth.Group{Claim: berth.Claim{GPUs: 2, NVLink: true}}))
 }
 
@@ -200,4 +203,41 @@ func TestSoManyMembersMayShareAGPU(t *testing.T) {
 		}
 	}
 	require.Equal(t, 16, hardware.MaxShares(node("A", 16, 8, old)))
+}
+
+// Where the fabric has lost a part, a node is of another class, also one that tells no rate.
+func TestWhatTheFabricLostIsInTheKey(t *testing.T) {
+	silent := node("A", 80, 8)
+	fast := node("A", 80, 8, func(n *berth.Node) {
+		n.NICs = []berth.NIC{{Name: "a", MbitPerSecond: 300}, {Name: "b", MbitPerSecond: 100}}
+	})
+	require.Equal(t, int64(400_000), hardware.KeyOf(fast, 0).Rate)
+	require.Equal(t, int64(100_000), hardware.KeyOf(fast, 750).Rate)
+	require.Zero(t, hardware.KeyOf(fast, 1000).Rate)
+	require.Less(t, hardware.KeyOf(silent, 1).Rate, hardware.KeyOf(silent, 0).Rate)
+	require.Zero(t, hardware.KeyOf(node("", 0, 0), 500).Rate)
+}
+
+// CountMoved is how many classes there are after the moves.
+func TestCountMovedCountsTheMoves(t *testing.T) {
+	table := hardware.NewTable[string]()
+	a, b := keyOf(node("A", 80, 8)), keyOf(node("B", 80, 8))
+	ofA, ofB := table.Add(a, nil, nil), table.Add(b, nil, nil)
+	table.Add(b, nil, nil)
+	c, d := hardware.KeyOf(node("A", 80, 8), 1), hardware.KeyOf(node("B", 80, 8), 1)
+	for _, test := range []struct {
+		gone []int
+		keys []hardware.Key
+		want int
+	}{
+		{nil, nil, 2},
+		{[]int{ofA}, []hardware.Key{c}, 2},
+		{[]int{ofB}, []hardware.Key{d}, 3},
+		{[]int{ofB, ofB}, []hardware.Key{d, d}, 2},
+		{[]int{ofA, ofB, ofB}, []hardware.Key{b, b, a}, 2},
+		{[]int{ofA}, []hardware.Key{b}, 1},
+		{[]int{ofA, ofB, ofB}, []hardware.Key{c, c, d}, 2},
+	} {
+		require.Equal(t, test.want, table.CountMoved(test.gone, test.keys), "%v", test.gone)
+	}
 }

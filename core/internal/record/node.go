@@ -116,6 +116,8 @@ type Node struct {
 	// Altered: some of its GPUs may have been repartitioned, or an order about one be out.
 	Altered  bool
 	Capacity Capacity // that it adds to the fleet
+	// LostMilli is how much the domains of the node have lost of their bandwidth, in thousandths.
+	LostMilli int
 	CordonPart
 	Trust TrustPart
 	// Counted: it is one of those of which the spares are a part.
@@ -233,11 +235,12 @@ func (n *Node) Sound() bool {
 }
 
 // Key is the class of a node with the reservations it is in.
-func (n *Node) Key() hardware.Key { return KeyOf(&n.Spec, n.Reservations) }
+func (n *Node) Key() hardware.Key { return KeyOf(&n.Spec, n.Reservations, n.LostMilli) }
 
-// KeyOf is the class of a node as it is described, in some reservations.
-func KeyOf(s *spec.Node, reservations []*Reservation) hardware.Key {
-	k := hardware.KeyOf(s)
+// KeyOf is the class of a node as it is described, in some reservations, where the fabric has lost
+// so many thousandths.
+func KeyOf(s *spec.Node, reservations []*Reservation, lostMilli int) hardware.Key {
+	k := hardware.KeyOf(s, lostMilli)
 	k.Fence = fenceOf(reservations)
 	return k
 }

@@ -301,6 +301,8 @@ type Snapshot struct {
 	// Nodes that were lost, in order of name, and whether to look for spares.
 	Lost      []losses.Record `json:"lost,omitempty"`
 	SparesDue bool            `json:"sparesDue,omitempty"`
+	// Fabric has the domains that have lost bandwidth, in order of their paths.
+	Fabric []berth.FabricReport `json:"fabric,omitempty"`
 	// LostMembers is what hardware took since the last pass.
 	LostMembers []berth.Loss `json:"lostMembers,omitempty"`
 	// Runtimes of jobs that finished.

@@ -50,7 +50,7 @@ func (m *Machine) Join(node berth.Node) *record.Node {
 	m.NoRefusal(m.Catalogue.Graphs.Check(&node))
 	known := spec.NodeOf(&node)
 	around := m.Backlog.ReservationsOfJoining(&known)
-	key := record.KeyOf(&known, around)
+	key := record.KeyOf(&known, around, 0)
 	var table *catalogue.Table
 	var lattice *mig.Lattice
 	if key.Table != "" {

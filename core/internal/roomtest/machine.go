@@ -152,7 +152,7 @@ func (m *Machine) Check() error {
 		m.State.CheckNodes, m.State.CheckJobs, m.State.CheckMembers, m.State.CheckTopology, m.State.CheckShapes, m.State.CheckEndings, m.State.Runtimes.Check,
 		m.Books.CheckHolds, m.Books.CheckCharges, m.Books.CheckCapacities, m.Books.CheckSizes, m.Books.CheckContenders, m.Books.CheckLedger,
 		m.Backlog.CheckWaiting, m.Backlog.CheckQueues, m.Backlog.CheckDue, m.Backlog.CheckReservations,
-		m.Upkeep.CheckTrust, m.Upkeep.CheckSpares, m.Upkeep.CheckLosses,
+		m.Upkeep.CheckTrust, m.Upkeep.CheckSpares, m.Upkeep.CheckLosses, m.Upkeep.CheckRates,
 		m.Life.CheckLife, m.Life.CheckGates, m.Life.CheckVictims, m.Life.CheckLending, m.Life.CheckIdle,
 		m.GPUs.CheckGPUs, m.GPUs.CheckGPUHolds, m.GPUs.CheckCatalogue, m.Victims.CheckEvictable,
 		m.Scoring.Check, m.Agenda.Valid,

@@ -29,7 +29,7 @@ func (st *State) tiers(spec *record.ShapeSpec, g *berth.Group, classes []topolog
 	for _, class := range classes {
 		key := st.Classes.List[class].Key
 		most = max(most, key.GPUs)
-		rates = append(rates, key.Mbit)
+		rates = append(rates, key.Rate)
 	}
 	slices.SortFunc(rates, func(a, b int64) int { return cmp.Compare(b, a) })
 	if rates = slices.Compact(rates); len(rates) == 1 || !needsSeveral(spec, most) {
@@ -39,7 +39,7 @@ func (st *State) tiers(spec *record.ShapeSpec, g *berth.Group, classes []topolog
 	tiers := make([]int32, len(classes))
 	for i, class := range classes {
 		for _, first := range firsts {
-			if st.Classes.List[class].Key.Mbit <= first {
+			if st.Classes.List[class].Key.Rate <= first {
 				tiers[i]++
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
 )
 
 // graceFor is how long a job of a class has to write a checkpoint.
@@ -68,6 +69,26 @@ func (st *State) EachNode(check func(*record.Node) error) error {
 		}
 	}
 	return nil
+}
+
+// NodesIn lists the nodes of a domain by its path, domain by domain in order of name; none: it is
+// unknown.
+func (st *State) NodesIn(path []string) []*record.Node {
+	tree := st.Fleet.Tree()
+	var list []*record.Node
+	var walk func(topology.DomainIndex)
+	walk = func(d topology.DomainIndex) {
+		for _, child := range tree.Children(d) {
+			walk(child)
+		}
+		for _, n := range tree.Nodes(d) {
+			list = append(list, st.Nodes[n])
+		}
+	}
+	if d, known := tree.Lookup(path...); known {
+		walk(d)
+	}
+	return list
 }
 
 // JobsInOrder lists all jobs, by ID.

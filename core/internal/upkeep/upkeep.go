@@ -3,6 +3,7 @@
 package upkeep
 
 import (
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/backlog"
 	"github.com/berth-sched/berth/core/internal/books"
@@ -17,6 +18,8 @@ import (
 //
 //  1. The watched nodes are those in quarantine or in burn-in, in order of name.
 //  2. Nodes in burn-in, and the spares of each pool, are set aside by one reservation each.
+//  3. Each domain that has lost bandwidth has a node, and is listed once. LostMilli of a node is
+//     the most that a domain of its path has lost.
 type Upkeep struct {
 	losses  *losses.Losses
 	agenda  *agenda.Agenda
@@ -26,6 +29,8 @@ type Upkeep struct {
 
 	Watched []*record.Node
 	BurnIn  *record.Reservation
+	// fabric has the domains that have lost bandwidth, in order of their paths.
+	fabric []berth.FabricReport
 }
 
 // New returns one that stands on the rooms below.
