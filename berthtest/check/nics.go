@@ -91,7 +91,7 @@ func (c *Checker) fabricReported(e berth.FabricReported) error {
 	c.saw("a domain lost bandwidth")
 	c.fabric = slices.DeleteFunc(c.fabric, func(r berth.FabricReport) bool { return slices.Equal(r.Domain, e.Domain) })
 	if e.LeftMilli < 1000 {
-		c.fabric = append(c.fabric, berth.FabricReport{Domain: e.Domain, LeftMilli: e.LeftMilli, Reason: e.Reason})
+		c.fabric = append(c.fabric, berth.FabricReport(e))
 	}
 	known := len(c.fabric)
 	if c.forgetFabric(); len(c.fabric) < known {

@@ -48,6 +48,6 @@ func TestCheckFindsWhatIsKeptAndWrong(t *testing.T) {
 func keyOf(gpu berth.GPU) func(topology.NodeClass) hardware.Key {
 	n := berth.Node{ID: "n", GPUs: berth.EqualGPUs(2, gpu)}
 	node := spec.NodeOf(&n)
-	key := hardware.KeyOf(&node)
+	key := hardware.KeyOf(&node, 0)
 	return func(topology.NodeClass) hardware.Key { return key }
 }

@@ -74,6 +74,7 @@ var recordRules = []recordRule{
 			"Members":      "from the replicas",
 			"Planned":      "nought between passes",
 			"Altered":      "from its GPUs",
+			"LostMilli":    "from what its domains have lost",
 		},
 	},
 	{

@@ -30,7 +30,8 @@ func (u *Upkeep) FabricReported(e berth.FabricReported) *berth.Error {
 	}
 	at, told := u.findFabric(e.Domain)
 	before := slices.Clone(u.fabric)
-	switch one := (berth.FabricReport{Domain: slices.Clone(e.Domain), LeftMilli: e.LeftMilli, Reason: e.Reason}); {
+	e.Domain = slices.Clone(e.Domain)
+	switch one := berth.FabricReport(e); {
 	case e.LeftMilli < 1000 && told:
 		u.fabric[at] = one
 	case e.LeftMilli < 1000:
