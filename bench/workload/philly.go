@@ -32,12 +32,15 @@ import (
 //
 // Rows are far out of order, by up to 105 days, so all are kept until the last is read:
 // O(rows log rows), 220 bytes each, which is 18 MB for the published file.
-func Philly(file string, o Options) (*Trace, error) {
+func Philly(file string, o Options) (*Trace, error) { return open(file, o, ReadPhilly) }
+
+// open opens a trace that is one file.
+func open(file string, o Options, read func(string, io.Reader, Options) (*Trace, error)) (*Trace, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	t, err := ReadPhilly(file, f, o)
+	t, err := read(file, f, o)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

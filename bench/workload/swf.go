@@ -40,6 +40,9 @@ var swfNames = [swfFields]string{
 	"group", "executable", "queue", "partition", "preceding job", "think time",
 }
 
+// SWF opens a log that [ReadSWF] reads. Close it after use.
+func SWF(file string, o Options) (*Trace, error) { return open(file, o, ReadSWF) }
+
 // ReadSWF reads a log in the Standard Workload Format, version 2.2, of the Parallel Workloads
 // Archive (Chapin et al., "Benchmarks and Standards for the Evaluation of Parallel Job
 // Schedulers", JSSPP 1999): 18 numbers a line, plain or compressed with gzip. File names it in

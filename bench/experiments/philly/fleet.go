@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/flagline"
@@ -90,7 +91,11 @@ func (b *experiment) load() error {
 
 // read lists the jobs of the days that count, from the first of these on.
 func (b *experiment) read() (jobs []sim.Arrival, err error) {
-	trace, err := workload.Philly(b.File, workload.Options{GPUsPerNode: 8, Change: func(j *berth.Job) {
+	open := workload.Philly
+	if strings.HasSuffix(strings.TrimSuffix(b.File, ".gz"), ".swf") {
+		open = workload.SWF
+	}
+	trace, err := open(b.File, workload.Options{GPUsPerNode: 8, ProcessorsPerGPU: b.Processors, Change: func(j *berth.Job) {
 		j.Checkpoint = berth.Checkpoint{Supported: true, Cost: checkpointTakes, RestartCost: restartTakes}
 		if len(j.Groups) > 1 || j.Groups[0].Members > 1 {
 			j.Topology.Preferred = rack

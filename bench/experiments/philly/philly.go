@@ -51,6 +51,9 @@ had it wait: its jobs' mean delay, and the delay that one in a hundred exceeds, 
 in private, under the same policy, but for -tolerance. The experiment fails if that is not so
 under berth.
 
+Another log, in the Standard Workload Format, is played in the same way: its queues are the virtual
+clusters, and -processors of it count as a GPU. There jobs tell what users had said, their limits.
+
 It does not measure failures, what a gang loses if it is spread, jobs that are cancelled while
 they wait, wrong estimates of run times, nor what users would have submitted had they waited for
 less. The trace is one: intervals are over its weeks, as if those were independent; they say how
@@ -63,6 +66,7 @@ type Options struct {
 	study.Output
 	File             string
 	GPUs, From, Days int
+	Processors       int
 	Tolerance        time.Duration
 	Policies         []string
 	Check            bool
@@ -70,7 +74,7 @@ type Options struct {
 
 // Defaults are the options that berthbench has by default, but for the file.
 func Defaults() Options {
-	o := Options{GPUs: 720, Tolerance: 5 * time.Minute}
+	o := Options{GPUs: 720, Processors: 1, Tolerance: 5 * time.Minute}
 	for _, p := range policies() {
 		o.Policies = append(o.Policies, p.name)
 	}
@@ -80,8 +84,9 @@ func Defaults() Options {
 // Flags says what each option is.
 func (o *Options) Flags(f *study.Flags) {
 	f.File(&o.File, "file", "philly_jobs_sia.csv.gz",
-		"it is made of the trace of https://github.com/msr-fiddle/philly-traces by the artifact of Sia, https://github.com/siasosp23/artifacts")
+		"it is made of the trace of https://github.com/msr-fiddle/philly-traces by the artifact of Sia, https://github.com/siasosp23/artifacts; or a log of your own, NAME.swf or NAME.swf.gz")
 	f.Int(&o.GPUs, "gpus", 16, 65_536, "GPUs of the fleet")
+	f.Int(&o.Processors, "processors", 1, 4096, "processors of a log in the Standard Workload Format that count as a GPU")
 	f.Int(&o.From, "from", 0, 1000, "leave out jobs of the first days; the trace is busy from day 20 on")
 	f.Int(&o.Days, "days", 0, 1000, "take jobs of so many days; 0: all")
 	f.Time(&o.Tolerance, "tolerance", 0, 1000*time.Hour, "by which the mean delay of a virtual cluster may exceed that in private; its 99th percentile by three times as much")

@@ -38,6 +38,27 @@ func excerpt(t *testing.T, seed uint64, jobs int) string {
 	return file
 }
 
+// A log in the Standard Workload Format is played as the trace is, its queues as virtual clusters
+// and its processors as GPUs.
+func TestALogOfOnesOwn(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 8))
+	var b strings.Builder
+	b.WriteString("; Queue: 1 crowd\n; Queue: 2 vision\n")
+	for i := range 300 {
+		runtime, processors := 60+random.IntN(20_000), 4*study.Pick(random, []int{1, 2, 8, 16}, []int{70, 15, 12, 3})
+		fmt.Fprintf(&b, "%d %d -1 %d %d -1 -1 %d %d -1 1 7 1 -1 %d -1 -1 -1\n", 1+i, 300*i, runtime, processors, processors, 3*runtime, 1+random.IntN(4)/3)
+	}
+	o := Defaults()
+	o.File, o.GPUs, o.Processors, o.Policies, o.Check = filepath.Join(t.TempDir(), "own.swf"), 64, 4, []string{"EASY", own, learned}, true
+	o.Tolerance = 100 * time.Hour // it is not judged
+	require.NoError(t, os.WriteFile(o.File, []byte(b.String()), 0o600))
+	out, err := studytest.Tell(Run, o)
+	require.NoError(t, err)
+	for _, text := range []string{"300 jobs", "64 GPUs", "Virtual clusters under untold", "crowd", "vision"} {
+		require.Contains(t, out, text)
+	}
+}
+
 // Every policy plays a small trace to its end under the checker, shared and in private; programs
 // can read what comes of it.
 func TestPhilly(t *testing.T) {
