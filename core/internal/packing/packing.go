@@ -33,6 +33,8 @@ type Packing struct {
 
 	order []int // of the runs
 	at    [][]int
+	// alike numbers the nodes by the runs that they suit, and the kinds that they are for these.
+	alike []int
 	vain  map[string]bool
 	key   []byte
 }
@@ -49,10 +51,31 @@ func (p *Packing) Pack() (at [][]int) {
 	slices.SortFunc(p.order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(p.Runs[b].Each.GPUs, p.Runs[a].Each.GPUs), cmp.Compare(b, a))
 	})
+	p.findAlike()
 	if !p.place(position{kind: -1}) {
 		return nil
 	}
 	return p.at
+}
+
+// findAlike numbers the nodes.
+func (p *Packing) findAlike() {
+	suits := make([][]byte, len(p.Rooms))
+	for r := range p.Runs {
+		for i, n := range p.Runs[r].Nodes {
+			suits[n] = binary.AppendVarint(binary.AppendVarint(suits[n], int64(r)), int64(p.Runs[r].Kinds[i]))
+		}
+	}
+	numbers := map[string]int{}
+	p.alike = make([]int, len(p.Rooms))
+	for n, text := range suits {
+		number, known := numbers[string(text)]
+		if !known {
+			number = len(numbers)
+			numbers[string(text)] = number
+		}
+		p.alike[n] = number
+	}
 }
 
 // A position is how far a search has come: the next member of a run, which goes to one of its nodes
@@ -71,7 +94,7 @@ func (p *Packing) place(s position) bool {
 	if s.member == one.Members {
 		return p.place(position{run: s.run + 1, kind: -1})
 	}
-	if !p.hasRoom(s) || p.Steps <= 0 {
+	if !p.hasGPUs(s) || !p.hasRoom(s) || p.Steps <= 0 {
 		return false
 	}
 	p.Steps--
@@ -81,7 +104,7 @@ func (p *Packing) place(s position) bool {
 	}
 	for i := s.from; i < len(one.Nodes); i++ {
 		n := one.Nodes[i]
-		if s.kind >= 0 && one.Kinds[i] != s.kind || !p.take(n, &one.Each) {
+		if s.kind >= 0 && one.Kinds[i] != s.kind || p.triedAlike(one, s.from, i) || !p.take(n, &one.Each) {
 			continue
 		}
 		p.at[p.order[s.run]][s.member] = n
@@ -93,6 +116,54 @@ func (p *Packing) place(s position) bool {
 	}
 	p.vain[key] = true
 	return false
+}
+
+// triedAlike reports whether the search has tried a node for a member, from a place in its run on,
+// that is as good as the one at i: a packing with the one is a packing with the other.
+func (p *Packing) triedAlike(one *Run, from, i int) bool {
+	n := one.Nodes[i]
+	for _, m := range one.Nodes[from:i] {
+		if p.alike[m] == p.alike[n] && p.Rooms[m].GPUs == p.Rooms[n].GPUs && slices.Equal(p.Rooms[m].Host, p.Rooms[n].Host) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasGPUs reports whether there are GPUs enough for the members that are left, wherever they may
+// go: for all of them, and for those alone that ask for at least so many each. Of a node counts
+// what is a multiple of the greatest number that divides all that they ask for.
+func (p *Packing) hasGPUs(s position) bool {
+	asked, divisor := 0, 0
+	for r := s.run; r < len(p.order); r++ {
+		one := &p.Runs[p.order[r]]
+		left := one.Members
+		if r == s.run {
+			left -= s.member
+		}
+		asked, divisor = asked+left*one.Each.GPUs, gcd(divisor, one.Each.GPUs)
+		if divisor == 0 || r+1 < len(p.order) && p.Runs[p.order[r+1]].Each.GPUs == one.Each.GPUs {
+			continue
+		}
+		free := 0
+		for n := range p.Rooms {
+			if gpus := p.Rooms[n].GPUs; gpus >= one.Each.GPUs {
+				free += gpus - gpus%divisor
+			}
+		}
+		if free < asked {
+			return false
+		}
+	}
+	return true
+}
+
+// gcd is the greatest number that divides both.
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // hasRoom reports whether each run has room for its members that are left, as if it were the only

@@ -101,3 +101,39 @@ func clone(rooms []packing.Room) []packing.Room {
 	}
 	return out
 }
+
+// What is alike is tried once, and what is too large for all that is free is not searched for: both
+// are found to be in vain in a few steps, where each way to fill the nodes would take millions.
+func TestPackSeesWhatIsInVain(t *testing.T) {
+	rooms := func(nodes, gpus int) (list []packing.Room) {
+		for range nodes {
+			list = append(list, packing.Room{GPUs: gpus, Host: []int64{1 << 20}})
+		}
+		return list
+	}
+	all := func(members, gpus int, p *packing.Packing) packing.Run {
+		one := packing.Run{Members: members, Each: packing.Room{GPUs: gpus, Host: []int64{0}}, Kinds: make([]int32, len(p.Rooms))}
+		for n := range p.Rooms {
+			one.Nodes = append(one.Nodes, n)
+		}
+		return one
+	}
+	for _, test := range []struct {
+		name  string
+		rooms []packing.Room
+		runs  [][2]int // members, and GPUs of each
+		steps int
+	}{
+		{"one GPU too few", rooms(24, 8), [][2]int{{8, 8}, {32, 3}, {33, 1}}, 0},
+		{"small members of no use to large ones", append(rooms(20, 8), rooms(60, 1)...), [][2]int{{21, 6}, {10, 1}}, 0},
+		{"crumbs of even members", rooms(20, 7), [][2]int{{31, 4}, {14, 2}}, 0},
+		{"no room for two of unlike size", rooms(20, 4), [][2]int{{15, 3}, {11, 2}}, 40},
+	} {
+		p := &packing.Packing{Rooms: test.rooms, Steps: 1 << 16}
+		for _, run := range test.runs {
+			p.Runs = append(p.Runs, all(run[0], run[1], p))
+		}
+		require.Nil(t, p.Pack(), test.name)
+		require.LessOrEqual(t, 1<<16-p.Steps, test.steps, test.name)
+	}
+}
