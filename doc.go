@@ -22,6 +22,7 @@
 //
 //   - Start: [core.Example].
 //   - Survive a crash: [journal.ExampleDurable]; by hand, [core.ExampleRestore].
+//     Answer many callers when what they tell is durable: [journal.ExampleLoop].
 //   - Have a limit kept that is lowered below what runs: [core.Example_overLimit].
 //   - Drop a job that fails again and again: [core.Example_maxRequeues].
 //   - Have a job run as another gang where its own does not fit: [core.Example_alternatives].
@@ -641,6 +642,7 @@
 // [core.Example]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package
 // [core.ExampleRestore]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Restore
 // [journal.ExampleDurable]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Durable
+// [journal.ExampleLoop]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Loop
 // [journal.ExampleRecover]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Recover
 // [core.Example_preempt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Preempt
 // [core.Example_overLimit]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-OverLimit

@@ -5,8 +5,8 @@
 //
 // A [Store] keeps a log of records and snapshots. Package boltstore has one in a file, and
 // package storetest has the tests for others. A [Durable] is a core that has each step in a
-// Store before anything follows from it: its comment has the loop of an orchestrator. A [Replica]
-// follows a log, to stand by.
+// Store before anything follows from it: its comment has the loop of an orchestrator. A [Loop] is
+// that loop for many callers, which share its writes. A [Replica] follows a log, to stand by.
 //
 // A record is a line, as below, without the orders of a pass: a core that comes to the same orders
 // is all that is needed, and the record has their number and sum. State records hold

@@ -153,3 +153,43 @@ func ExampleDurable() {
 	// bind train
 	// again: bind train
 }
+
+// Handlers of requests tell a loop what they are told, and answer when that is durable. Those that
+// wait at a time share one write.
+func ExampleLoop() {
+	store, err := storetest.NewFileLog(1).Open()
+	if err != nil {
+		panic(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	d, err := journal.Open(ctx, store, journal.Options{})
+	if err != nil {
+		panic(err)
+	}
+	carryOut := make(chan berth.Order, 10)
+	loop := journal.NewLoop(d, func(orders []berth.Order) error {
+		for _, order := range orders {
+			carryOut <- order
+		}
+		return nil
+	})
+	stopped := make(chan error)
+	go func() { stopped <- loop.Run(ctx) }()
+
+	job := berth.Job{ID: "train", Queue: "research", Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1)}}}
+	told, err := loop.Tell(
+		ctx, berth.NodeJoined{Node: berth.Node{ID: "n1", GPUs: []berth.GPU{{Product: "H100-80GB"}}}},
+		berth.JobSubmitted{Job: job}, berth.QueueSet{Queue: quota.Queue{Name: "research"}},
+	)
+	fmt.Println(told, "is durable;", err)
+	_, err = loop.Tell(ctx, berth.QueueSet{Queue: quota.Queue{Name: "research"}}, berth.JobSubmitted{Job: job})
+	fmt.Println("acknowledged:", err == nil)
+	fmt.Println("to carry out:", (<-carryOut).Kind())
+	stop()
+	fmt.Println(<-stopped)
+	// Output:
+	// 1 is durable; berth: jobSubmitted: job.queue: there is no queue "research"
+	// acknowledged: true
+	// to carry out: bind
+	// context canceled
+}

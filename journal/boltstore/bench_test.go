@@ -1,9 +1,12 @@
 package boltstore_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,6 +35,53 @@ func BenchmarkEvents(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 		})
 	}
+}
+
+// BenchmarkLoop: events a second that are durable and acknowledged, where sixteen goroutines tell
+// so many at a time and wait.
+func BenchmarkLoop(b *testing.B) {
+	for _, batch := range []int{1, 64} {
+		b.Run(fmt.Sprintf("submitters=16/batch=%d", batch), func(b *testing.B) {
+			d, _ := opened(b, filepath.Join(b.TempDir(), "log"))
+			counted := &passes{Durable: d}
+			loop := journal.NewLoop(counted, func([]berth.Order) error { return nil })
+			ctx, stop := context.WithCancel(b.Context())
+			var run, tell sync.WaitGroup
+			run.Go(func() { require.ErrorIs(b, loop.Run(ctx), context.Canceled) })
+			var told atomic.Int64
+			for b.Loop() {
+				for range 16 {
+					tell.Go(func() {
+						events := make([]berth.Event, batch)
+						for range 8 {
+							for i := range events {
+								events[i] = submitted(int(told.Add(1)))
+							}
+							_, err := loop.Tell(b.Context(), events...)
+							require.NoError(b, err)
+						}
+					})
+				}
+				tell.Wait()
+			}
+			stop()
+			run.Wait()
+			b.ReportMetric(float64(told.Load())/b.Elapsed().Seconds(), "events/s")
+			b.ReportMetric(float64(told.Load())/float64(counted.n), "events/write")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// passes counts those of a Durable.
+type passes struct {
+	*journal.Durable
+	n int
+}
+
+func (p *passes) Schedule(ctx context.Context) ([]berth.Order, error) {
+	p.n++
+	return p.Durable.Schedule(ctx)
 }
 
 func opened(b *testing.B, path string) (*journal.Durable, *boltstore.Store) {
