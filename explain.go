@@ -258,6 +258,9 @@ const (
 	ReasonDependency ReasonCode = "dependency"
 	ReasonArray      ReasonCode = "array"
 	ReasonCap        ReasonCode = "cap"
+	// ReasonBudget: its queue, or one above it, has used up a budget, which ends at Until: see
+	// [Budget]. Of several it is the one that ends last.
+	ReasonBudget ReasonCode = "budget"
 	// ReasonQuota: a limit of the queue, or of one above it, is in the way.
 	ReasonQuota ReasonCode = "quota"
 	// ReasonNoNodes: no node that takes work qualifies.
