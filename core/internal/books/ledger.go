@@ -66,13 +66,23 @@ func (bk *Books) charge(rep *record.Replica, b *bill, sign int64) {
 	} else {
 		bk.countLender(rep.Job.Queue)
 	}
-	if bk.Ledger == nil || bk.Restoring || b.usedMilli == 0 {
+	if bk.Restoring || b.usedMilli == 0 {
 		return
 	}
-	invariant.Must(bk.Ledger.Add(bk.account(rep, b.node), sign*b.usedMilli, sign*b.activeMilli))
-	if !bk.Earmarked {
-		bk.Ledger.Follow(bk.state.Quota, rep.Job.Queue)
+	if bk.Ledger != nil {
+		invariant.Must(bk.Ledger.Add(bk.account(rep, b.node), sign*b.usedMilli, sign*b.activeMilli))
 	}
+	if !bk.Earmarked {
+		bk.follow(rep.Job.Queue)
+	}
+}
+
+// follow has the ledger and the budgets know what a queue uses from now on, and those above it.
+func (bk *Books) follow(i quota.QueueIndex) {
+	if bk.Ledger != nil {
+		bk.Ledger.Follow(bk.state.Quota, i)
+	}
+	bk.followBudgets(i)
 }
 
 // ActivityReported notes how busy the GPUs of a replica are from now on.
