@@ -259,7 +259,7 @@ const (
 	ReasonArray      ReasonCode = "array"
 	ReasonCap        ReasonCode = "cap"
 	// ReasonBudget: its queue, or one above it, has used up a budget, which ends at Until: see
-	// [Budget]. Of several it is the one that ends last.
+	// [Budget]. Of several the last one ends then; zero: one of them has no end.
 	ReasonBudget ReasonCode = "budget"
 	// ReasonQuota: a limit of the queue, or of one above it, is in the way.
 	ReasonQuota ReasonCode = "quota"

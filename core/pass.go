@@ -167,7 +167,7 @@ func (c *Core) giveUp(rep *record.Replica, reasons map[*record.Shape]string) {
 		}
 		why += ": " + reasons[s]
 	} else if c.backlog.WaitsForBudget(rep) {
-		why += ": " + c.books.SpentBudget(rep.Job.Queue).Describe(c.state.Now)
+		why += ": " + c.books.SpentBudgets(rep.Job.Queue)[0].Describe(c.state.Now)
 	}
 	c.drop(rep, berth.Cause{Code: berth.CauseGangTimeout, Detail: why})
 }

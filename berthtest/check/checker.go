@@ -73,6 +73,8 @@ type Checker struct {
 	enlarged  bool
 	outranked []outranked
 
+	budgets []*budget
+
 	// brought are the gangs that the pass has told to go because of a limit.
 	brought []*replica
 
@@ -114,6 +116,7 @@ func New(config berth.Config) *Checker {
 	if config.Ledger {
 		c.books = newBooks()
 	}
+	c.tellBudgets()
 	return c
 }
 
@@ -181,6 +184,7 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Order) error {
 	clear(c.lodgers)
 	c.enlarged, c.losses, c.outranked = false, nil, nil
 	c.beginIdle()
+	c.noteBudgets()
 	c.expire()
 	c.noteOverLimit()
 	c.noteLoans()
@@ -209,6 +213,7 @@ func (c *Checker) advance(now berth.Time) error {
 	if now < c.now {
 		return broken(PromiseClock, "%d was accepted after %d", now, c.now)
 	}
+	c.spend(now)
 	c.now = now
 	return nil
 }

@@ -8,21 +8,29 @@ import (
 	"github.com/berth-sched/berth/internal/decimal"
 )
 
-// explainBudget says that a replica waits for a budget. Of several that are used up it says the one
-// that ends last.
+// explainBudget says for which budgets a replica waits, from its queue up.
 func (an *Answers) explainBudget(rep *record.Replica) *berth.Reason {
-	b := an.books.SpentBudget(rep.Job.Queue)
-	reason := &berth.Reason{Code: berth.ReasonBudget, Text: b.Describe(an.state.Now)}
-	reason.Remedy = fmt.Sprintf("a budget of more than %s GPU-hours for queue %s", decimal.Milli(b.Spending.Used(int64(an.state.Now))), b.Spec.Queue)
-	if b.Spec.Until == 0 {
-		reason.Text += ", which has no end"
-		return reason
+	reason, endless := &berth.Reason{Code: berth.ReasonBudget}, false
+	for _, b := range an.books.SpentBudgets(rep.Job.Queue) {
+		if reason.Text != "" {
+			reason.Text += ", and "
+			reason.Remedy += "; and "
+		}
+		reason.Text += b.Describe(an.state.Now)
+		reason.Remedy += fmt.Sprintf("a budget of more than %s GPU-hours for queue %s", decimal.Milli(b.Spending.Used(int64(an.state.Now))), b.Spec.Queue)
+		if b.Spec.Until == 0 {
+			reason.Text += ", which has no end"
+			endless = true
+			continue
+		}
+		reason.Until = max(reason.Until, b.Spec.Until)
+		left := b.Spec.Until.Sub(an.state.Now)
+		reason.Text += fmt.Sprintf(", which ends in %v", left)
+		reason.Remedy += fmt.Sprintf(", or its end in %v", left)
 	}
-	reason.Until = b.Spec.Until
-	left := reason.Until.Sub(an.state.Now)
-	reason.Text += fmt.Sprintf(", which ends in %v", left)
-	reason.Remedy += fmt.Sprintf(", or its end in %v", left)
-	if rep.State == berth.ReplicaPending {
+	if endless {
+		reason.Until = 0
+	} else if rep.State == berth.ReplicaPending {
 		if an.expectAny(rep, reason); !reason.ExpectedStart.IsZero() {
 			f := &reason.ExpectedStart
 			f.Earliest, f.Middle, f.Late = max(f.Earliest, reason.Until), max(f.Middle, reason.Until), max(f.Late, reason.Until)

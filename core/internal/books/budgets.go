@@ -92,7 +92,7 @@ func (bk *Books) SettleBudgets() (turned []*record.Queue, looked bool) {
 		if q == nil {
 			continue
 		}
-		if out := bk.SpentBudget(q.Index) != nil; out != q.OutOfBudget {
+		if out := len(bk.SpentBudgets(q.Index)) > 0; out != q.OutOfBudget {
 			q.OutOfBudget = out
 			turned = append(turned, q)
 		}
@@ -120,17 +120,17 @@ func (bk *Books) NextOfBudgets() berth.Time {
 	return next
 }
 
-// SpentBudget is the budget of a queue, or of one above it, that is used up; of several the one that
-// ends last, the nearest of these; nil: there is none.
-func (bk *Books) SpentBudget(i quota.QueueIndex) (last *record.Budget) {
+// SpentBudgets are the budgets of a queue, and of those above it, that are used up: the nearest
+// first. O(depth and their budgets).
+func (bk *Books) SpentBudgets(i quota.QueueIndex) (list []*record.Budget) {
 	for ; i != quota.RootQueue; i = bk.state.Quota.Parent(i) {
 		for _, b := range bk.Queues[i].Budgets {
-			if b.Spent && (last == nil || b.EndsLater(last)) {
-				last = b
+			if b.Spent {
+				list = append(list, b)
 			}
 		}
 	}
-	return last
+	return list
 }
 
 // IsOutOfBudget reports whether no gang of a replica's job may be started.
@@ -143,11 +143,9 @@ func (bk *Books) StopsForBudget(rep *record.Replica) *record.Budget {
 	if rep.Job.Spec.NonPreemptible || !rep.Job.ClaimsGPUs() || !bk.IsOutOfBudget(rep) {
 		return nil
 	}
-	for i := rep.Job.Queue; i != quota.RootQueue; i = bk.state.Quota.Parent(i) {
-		for _, b := range bk.Queues[i].Budgets {
-			if b.Spent && b.Spec.Stop {
-				return b
-			}
+	for _, b := range bk.SpentBudgets(rep.Job.Queue) {
+		if b.Spec.Stop {
+			return b
 		}
 	}
 	return nil

@@ -165,7 +165,7 @@ func (bk *Books) AddQueue(q *record.Queue) {
 	}
 	bk.Queues[q.Index] = q
 	bk.linkBudgets(q)
-	q.OutOfBudget = bk.SpentBudget(q.Index) != nil
+	q.OutOfBudget = len(bk.SpentBudgets(q.Index)) > 0
 }
 
 // RemoveQueue removes a queue that nobody uses, and its record.

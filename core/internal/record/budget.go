@@ -45,11 +45,6 @@ func (b *Budget) Next(now berth.Time) (berth.Time, bool) {
 	return b.Spec.Until, now < b.Spec.Until
 }
 
-// EndsLater reports whether it ends later than another, or not at all while the other does.
-func (b *Budget) EndsLater(other *Budget) bool {
-	return other.Spec.Until != 0 && (b.Spec.Until == 0 || b.Spec.Until > other.Spec.Until)
-}
-
 // Describe says how much of it is used at an instant.
 func (b *Budget) Describe(now berth.Time) string {
 	return fmt.Sprintf("queue %s has used %s of its budget of %s GPU-hours", b.Spec.Queue, decimal.Milli(b.Spending.Used(int64(now))), decimal.Milli(b.Spec.GPUMilliHours))
