@@ -8,20 +8,20 @@ import (
 	"github.com/berth-sched/berth/internal/limits"
 )
 
-// A Budget is the GPU time that a queue and all below it may use between two instants: an allocation
-// of 10,000 GPU-hours for a quarter, say. Once it is used up, no gang of these queues starts or
-// grows that claims GPUs: it has no place in the order of service, gets no reservation, evicts
-// nobody, and Explain says [ReasonBudget]. It waits with its age until the budget ends or is raised.
-// That holds for each gang that does not run, also after an eviction, a lost node or a drain: a gang
-// of such a queue is moved by no defragmentation, and has no other place kept for it.
+// A Budget is the GPU time that a queue and all below it may use between two instants: an
+// allocation of 10,000 GPU-hours for a quarter, say. Once it is used up, no gang of these queues
+// starts or grows that claims GPUs: it has no place in the order of service, gets no reservation,
+// evicts nobody, and Explain says [ReasonBudget]. It waits with its age until the budget ends or is
+// raised. That holds for each gang that does not run, also after an eviction, a lost node or a
+// drain: a gang of such a queue is moved by no defragmentation, and has no other place kept for it.
 //
-// What counts is what queues are charged, as in QueueTime: from each Bind until what it gave is free
-// again, an instance by its part of the GPU, and nothing of a GPU that is borrowed over an idle
-// holder. The core counts from the event on that tells the budget, at the earliest from From; what
-// was used before, it does not know. It counts on while PolicyChanged tells a budget with the same
-// Queue, From and Until, whatever the other fields. Another From or Until is another budget, which
-// begins at nothing: list the next period beside the one that ends. A queue may have several; each
-// counts by itself, and all have to have something left.
+// What counts is what queues are charged, as in QueueTime: from each Bind until what it gave is
+// free again, an instance by its part of the GPU, and nothing of a GPU that is borrowed over an
+// idle holder. The core counts from the event on that tells the budget, at the earliest from From;
+// what was used before, it does not know. It counts on while PolicyChanged tells a budget with the
+// same Queue, From and Until, whatever the other fields. Another From or Until is another budget,
+// which begins at nothing: list the next period beside the one that ends. A queue may have several;
+// each counts by itself, and all have to have something left.
 //
 // A gang starts as long as anything is left, whatever its expected run time, which is a guess; so a
 // budget may be overdrawn by what runs on, and Stop says that nothing does. Slurm goes by the time
@@ -35,12 +35,12 @@ type Budget struct {
 	// and without an end. After Until the queue is free of it.
 	From  Time `json:"from,omitempty"`
 	Until Time `json:"until,omitempty"`
-	// Stop has what runs stopped once the budget is used up. Each gang that holds GPUs is asked for a
-	// checkpoint if it writes any, has the grace of its class for that (see Preemption), is stopped
-	// with [CauseBudget], and waits. A budget that is raised or ends meanwhile has the requests
-	// withdrawn ([Withdraw]). One with an order out is asked once that is over. MinRuntime, cooldowns
-	// and rate limits protect none. Not stopped are jobs with Job.NonPreemptible, and borrowers of a
-	// GPU. False: what runs runs on.
+	// Stop has what runs stopped once the budget is used up. Each gang that holds GPUs is asked for
+	// a checkpoint if it writes any, has the grace of its class for that (see Preemption), is
+	// stopped with [CauseBudget], and waits. A budget that is raised or ends meanwhile has the
+	// requests withdrawn ([Withdraw]). One with an order out is asked once that is over.
+	// MinRuntime, cooldowns and rate limits protect none. Not stopped are jobs with
+	// Job.NonPreemptible, and borrowers of a GPU. False: what runs runs on.
 	Stop bool `json:"stop,omitempty"`
 }
 

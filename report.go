@@ -188,8 +188,8 @@ type BudgetReport struct {
 	LeftMilliHours int64 `json:"leftMilliHours"`
 	// UsedMilli is what the queue and those below it use now, in thousandths of a GPU.
 	UsedMilli int64 `json:"usedMilli"`
-	// UsedUpAt is when it is used up if they go on to use as much; zero: it is by now, or not before
-	// it ends.
+	// UsedUpAt is when it is used up if they go on to use as much; zero: it is by now, or not
+	// before it ends.
 	UsedUpAt Time `json:"usedUpAt,omitempty"`
 	// Waiting counts the replicas there that wait because this budget, or another, is used up.
 	Waiting int `json:"waiting,omitempty"`

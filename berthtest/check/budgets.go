@@ -18,7 +18,8 @@ type budget struct {
 	used big.Int
 }
 
-// tellBudgets takes over those of a policy. What is known of one with the same queue and time stays.
+// tellBudgets takes over those of a policy. What is known of one with the same queue and time
+// stays.
 func (c *Checker) tellBudgets() {
 	before := c.budgets
 	c.budgets = nil
@@ -87,7 +88,8 @@ func (c *Checker) noteBudgets() {
 	}
 }
 
-// isOutOfBudget reports whether no gang of a job may be started: one of its alternatives claims GPUs.
+// isOutOfBudget reports whether no gang of a job may be started: one of its alternatives claims
+// GPUs.
 func (j *job) isOutOfBudget() bool { return j.queue.out && asksMilli(j) > 0 }
 
 // stopsForBudget reports whether a gang was asked for a checkpoint because of a budget.
@@ -100,8 +102,8 @@ func (rep *replica) isToStop() bool {
 	return rep.job.queue.stopsAll && !rep.job.spec.NonPreemptible && rep.state == berth.ReplicaRunning && claimsMilli(rep.job.groups) > 0
 }
 
-// inBudget: no gang is started, or grows, whose queue is out of budget; one that is being started may
-// be repaired.
+// inBudget: no gang is started, or grows, whose queue is out of budget; one that is being started
+// may be repaired.
 func inBudget(rep *replica, b berth.Bind) error {
 	if rep.job.isOutOfBudget() && (rep.state == berth.ReplicaPending || rep.state == berth.ReplicaRunning) {
 		return broken(PromiseBudgets, "order %d starts %s, and a budget of queue %s is used up", b.ID, rep, rep.job.queue.spec.Name)
@@ -109,7 +111,8 @@ func inBudget(rep *replica, b berth.Bind) error {
 	return nil
 }
 
-// stopsInTurn: a gang that is told to go because of a budget runs on one that is used up and says so.
+// stopsInTurn: a gang that is told to go because of a budget runs on one that is used up and says
+// so.
 func (c *Checker) stopsInTurn(rep *replica, h berth.OrderHeader) error {
 	switch {
 	case !rep.isToStop():
@@ -124,9 +127,9 @@ func (c *Checker) stopsInTurn(rep *replica, h berth.OrderHeader) error {
 	return nil
 }
 
-// allStopped: after a pass nothing runs on a budget that is used up, and says that nothing does, but
-// what was told to go, or has another order out. Where others go on in the same pass, or go for other
-// causes, that is judged with the next.
+// allStopped: after a pass nothing runs on a budget that is used up, and says that nothing does,
+// but what was told to go, or has another order out. Where others go on in the same pass, or go for
+// other causes, that is judged with the next.
 func (c *Checker) allStopped() error {
 	if len(c.told) > 0 || len(c.opened)+len(c.departed) > 0 {
 		return nil
@@ -202,8 +205,8 @@ func (c *Checker) Wakes(at berth.Time, due bool) error {
 	return nil
 }
 
-// Explained holds what a core says of why a replica waits (Core.Explain) against the budgets: that it
-// is one of them, if and only if nothing else keeps the replica.
+// Explained holds what a core says of why a replica waits (Core.Explain) against the budgets: that
+// it is one of them, if and only if nothing else keeps the replica.
 func (c *Checker) Explained(e *berth.Explanation) error {
 	for i := range e.Replicas {
 		r := &e.Replicas[i]

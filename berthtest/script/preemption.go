@@ -77,7 +77,8 @@ func (a *arguments) caps() (list []berth.QueueCaps) {
 	return list
 }
 
-// budgets reads those of queues, in GPU-hours, as in research:100:0s..24h:stop|research:40:24h..48h.
+// budgets reads those of queues, in GPU-hours, as in
+// research:100:0s..24h:stop|research:40:24h..48h.
 func (a *arguments) budgets() (list []berth.Budget) {
 	for _, text := range a.list("budgets") {
 		parts := strings.Split(text, ":")

@@ -369,7 +369,11 @@ func (s *Session) fleet() error {
 		{"releasing", r.Replicas.Releasing},
 	})
 	s.printCounts("waiting", []counted{
-		{"ready", r.Waiting.Ready}, {"capacity", r.Waiting.Capacity}, {"quota", r.Waiting.Quota}, {"backoff", r.Waiting.Backoff}, {"gated", r.Waiting.Gated},
+		{"ready", r.Waiting.Ready},
+		{"capacity", r.Waiting.Capacity},
+		{"quota", r.Waiting.Quota},
+		{"backoff", r.Waiting.Backoff},
+		{"gated", r.Waiting.Gated},
 		{"budget", r.Waiting.Budget},
 	})
 	for i := range r.Queues {

@@ -39,8 +39,8 @@ func (an *Answers) explainBudget(rep *record.Replica) *berth.Reason {
 	return reason
 }
 
-// reportBudgets lists the budgets of the policy. O(budgets, the queues for each, and the replicas that
-// wait for budgets).
+// reportBudgets lists the budgets of the policy. O(budgets, the queues for each, and the replicas
+// that wait for budgets).
 func (an *Answers) reportBudgets() (list []berth.BudgetReport) {
 	for _, b := range an.books.Budgets {
 		now := int64(an.state.Now)

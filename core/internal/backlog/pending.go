@@ -32,9 +32,9 @@ func (bl *Backlog) EnsureQueue(i quota.QueueIndex) {
 	})
 }
 
-// Await enters a replica into the pending index if it is pending, or if it runs
-// short and has nothing else going on; unless it is backing off, waits at a gate or for a budget, or
-// stands there already.
+// Await enters a replica into the pending index if it is pending, or if it runs short and has
+// nothing else going on; unless it is backing off, waits at a gate or for a budget, or stands there
+// already.
 func (bl *Backlog) Await(rep *record.Replica) {
 	switch {
 	case rep.Entries != nil || rep.Retry.Get().ReadyAt != 0 || rep.Job.Gate != nil:

@@ -66,7 +66,7 @@ type Books struct {
 	// which one of them begins, is used up or ends.
 	Budgets    []*record.Budget
 	budgetsDue berth.Time
-	all       AllShares // scratch
+	all        AllShares // scratch
 	// Turns counts the entries that were put into policy order beyond those that are served.
 	Turns   int
 	waiting []pq.Heap[*record.Entry] // scratch of the policy order, by queue: empty but for one in progress

@@ -58,8 +58,12 @@ func (bk *Books) linkBudgets(q *record.Queue) {
 	bk.useOfBudgets(q)
 }
 
-// followBudgets has the budgets of a queue, and of those above it, know what it uses from now on.
-func (bk *Books) followBudgets(i quota.QueueIndex) {
+// follow has the ledger and the budgets know what a queue, and those above it, use from now on.
+// O(depth), and the budgets there.
+func (bk *Books) follow(i quota.QueueIndex) {
+	if bk.Ledger != nil {
+		bk.Ledger.Follow(bk.state.Quota, i)
+	}
 	if len(bk.Budgets) == 0 {
 		return
 	}
@@ -78,8 +82,8 @@ func (bk *Books) useOfBudgets(q *record.Queue) {
 }
 
 // SettleBudgets looks which budgets are used up by now, if that may have changed, and lists the
-// queues that are out of budget since then, or no longer, by name. O(1) where it has not looked; else
-// O(budgets + queues x depth).
+// queues that are out of budget since then, or no longer, by name. O(1) where it has not looked;
+// else O(budgets + queues x depth).
 func (bk *Books) SettleBudgets() (turned []*record.Queue, looked bool) {
 	if bk.state.Now < bk.budgetsDue {
 		return nil, false
@@ -189,8 +193,8 @@ func (bk *Books) checkBudgets() *berth.Error {
 	return nil
 }
 
-// CheckBudgets checks that budgets count at the rates of what their queues use, and that it is known
-// which are used up, when the next one is, and which queues are out of budget.
+// CheckBudgets checks that budgets count at the rates of what their queues use, and that it is
+// known which are used up, when the next one is, and which queues are out of budget.
 func (bk *Books) CheckBudgets() error {
 	if err := bk.checkBudgets(); err != nil {
 		return err

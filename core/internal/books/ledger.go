@@ -77,14 +77,6 @@ func (bk *Books) charge(rep *record.Replica, b *bill, sign int64) {
 	}
 }
 
-// follow has the ledger and the budgets know what a queue uses from now on, and those above it.
-func (bk *Books) follow(i quota.QueueIndex) {
-	if bk.Ledger != nil {
-		bk.Ledger.Follow(bk.state.Quota, i)
-	}
-	bk.followBudgets(i)
-}
-
 // ActivityReported notes how busy the GPUs of a replica are from now on.
 func (bk *Books) ActivityReported(e berth.ActivityReported) *berth.Error {
 	rep, err := bk.KnownLife(e.Job, e.Replica, e.Incarnation)

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
-// StopOutOfBudget stops what runs on a budget that is used up, where the budget says so, in order of
-// job and number. One with an order out, or members to stop, is stopped once that is over.
+// StopOutOfBudget stops what runs on a budget that is used up, where the budget says so, in order
+// of job and number. One with an order out, or members to stop, is stopped once that is over.
 func (ev *Evict) StopOutOfBudget() {
 	for _, rep := range ev.outOfBudget() {
 		cause := berth.Cause{Code: berth.CauseBudget, Detail: ev.books.StopsForBudget(rep).Describe(ev.state.Now)}
@@ -20,8 +20,8 @@ func (ev *Evict) StopOutOfBudget() {
 	}
 }
 
-// NextOutOfBudget is when something is to be stopped because a budget is used up; never: nothing is,
-// as things are.
+// NextOutOfBudget is when something is to be stopped because a budget is used up; never: nothing
+// is, as things are.
 func (ev *Evict) NextOutOfBudget() berth.Time {
 	if len(ev.outOfBudget()) > 0 {
 		return ev.state.Now
@@ -48,4 +48,9 @@ func (ev *Evict) outOfBudget() (list []*record.Replica) {
 	}
 	slices.SortFunc(list, record.CompareReplicas)
 	return list
+}
+
+// mayMove reports whether a gang runs, has nothing else going on, and may be started elsewhere.
+func (ev *Evict) mayMove(rep *record.Replica) bool {
+	return rep.MayMove() && !ev.books.IsOutOfBudget(rep)
 }

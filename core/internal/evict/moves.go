@@ -99,11 +99,6 @@ func (r *rearrangement) movable(rep *record.Replica) bool {
 	return rep.Job.Spec.Class != berth.ClassLatencyCritical && r.im.evict.mayMove(rep) && r.MayBeVictim(rep) && !r.TooLarge(record.Piece{Rep: rep})
 }
 
-// mayMove reports whether a gang runs, has nothing else going on, and may be started elsewhere.
-func (ev *Evict) mayMove(rep *record.Replica) bool {
-	return rep.MayMove() && !ev.books.IsOutOfBudget(rep)
-}
-
 // pays reports whether moves gain more than they cost.
 func (b *Bid) pays() bool { return b.Gain > b.Cost }
 

@@ -50,5 +50,6 @@ func (b *Budget) Describe(now berth.Time) string {
 	return fmt.Sprintf("queue %s has used %s of its budget of %s GPU-hours", b.Spec.Queue, decimal.Milli(b.Spending.Used(int64(now))), decimal.Milli(b.Spec.GPUMilliHours))
 }
 
-// MayClaimGPUs reports whether a job is charged for GPUs as any of its alternatives, whichever it is.
+// MayClaimGPUs reports whether a job is charged for GPUs as any of its alternatives, whichever it
+// is.
 func (j *Job) MayClaimGPUs() bool { return j.claimedMilli() > 0 }
