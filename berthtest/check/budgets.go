@@ -151,6 +151,11 @@ func (c *Checker) againstBudgets(r *berth.FleetReport) error {
 	if len(r.Budgets) != len(c.budgets) || r.Waiting.Budget != waiting {
 		return broken(PromiseBudgets, "the report has %d budgets, and %d replicas wait for one; there are %d, and %d do", len(r.Budgets), r.Waiting.Budget, len(c.budgets), waiting)
 	}
+	for i := range r.Reservations {
+		if rep := c.find(gangKey{r.Reservations[i].Job, r.Reservations[i].Replica}); rep != nil && rep.job.isOutOfBudget() {
+			return broken(PromiseBudgets, "a place is kept for %s, which is out of budget: %v", rep, r.Reservations[i])
+		}
+	}
 	for i, b := range c.budgets {
 		hours := new(big.Int).Quo(&b.used, big.NewInt(3600*1000)).Int64()
 		want := berth.BudgetReport{Budget: b.spec, UsedMilliHours: hours, LeftMilliHours: b.spec.GPUMilliHours - hours, UsedMilli: c.usedBy(b.spec.Queue)}

@@ -26,6 +26,11 @@ func (z *zoo) usedUp(stop bool, change ...func(*berth.Job)) {
 
 // told is what a report has of the budget, as it is but for a change.
 func (z *zoo) told(waiting int, change func(*berth.BudgetReport)) error {
+	return z.toldOf(waiting, func(r *berth.FleetReport) { change(&r.Budgets[0]) })
+}
+
+// toldOf is a report, as it is but for a change.
+func (z *zoo) toldOf(waiting int, change func(*berth.FleetReport)) error {
 	gpus, activity := berth.GPUCount{AllMilli: 6000, HeldMilli: 1000, FreeMilli: 5000}, berth.ActivityCount{HeldMilli: 1000}
 	r := berth.FleetReport{
 		Nodes: berth.NodeCount{All: 3}, NodesByFreeGPUs: []int{0, 1, 2}, GPUs: gpus,
@@ -38,9 +43,8 @@ func (z *zoo) told(waiting int, change func(*berth.BudgetReport)) error {
 		Activity: activity, Tenants: []berth.TenantCount{{ActivityCount: activity}}, Pools: []berth.PoolCount{{ActivityCount: activity}},
 	}
 	b := berth.Budget{Queue: "org", GPUMilliHours: 1000, Until: 100 * berth.Time(berth.Hour)}
-	report := berth.BudgetReport{Budget: b, UsedMilliHours: 1000, UsedMilli: 1000, Waiting: waiting}
-	change(&report)
-	r.Budgets = []berth.BudgetReport{report}
+	r.Budgets = []berth.BudgetReport{{Budget: b, UsedMilliHours: 1000, UsedMilli: 1000, Waiting: waiting}}
+	change(&r)
 	return z.c.AgainstReport(r)
 }
 
@@ -77,6 +81,12 @@ var budgets = []animal{
 		z.submit("b", 1)
 		z.pass()
 		return z.told(1, func(r *berth.BudgetReport) { r.Waiting = 0 })
+	}},
+	{check.PromiseBudgets, "a place is kept for a job that waits for a budget", func(z *zoo) error {
+		z.usedUp(false)
+		z.submit("b", 1)
+		z.pass()
+		return z.toldOf(1, func(r *berth.FleetReport) { r.Reservations = []berth.ReservationReport{{Job: "b", Nodes: []berth.NodeID{"n2"}}} })
 	}},
 	{check.PromiseBudgets, "the next pass is a millisecond after a budget is used up", func(z *zoo) error {
 		z.running("a", 1)

@@ -13,7 +13,7 @@ import (
 // budgeted is another world, in which queues may use so much GPU time in all, as policies that come
 // and go say.
 func (g *generator) budgeted() (berth.Config, sim.Options, []sim.Arrival) {
-	draw := one(g, (*generator).world, (*generator).world, (*generator).contended, (*generator).drained, (*generator).moving, (*generator).crowded, (*generator).lowered, (*generator).lending)
+	draw := one(g, (*generator).world, (*generator).contended, (*generator).drained, (*generator).failing, (*generator).moving, (*generator).moving, (*generator).crowded, (*generator).lowered, (*generator).cleared)
 	config, options, list := draw(g)
 	end := list[len(list)-1].At
 	config.Policy.Budgets = g.budgets(end)
