@@ -62,7 +62,7 @@ type ReplicaExplanation struct {
 	// Departure is set if it has to leave its place for another.
 	Departure *Departure `json:"departure,omitempty"`
 	// Position among those of its queue that wait, from 1, in the order of service; zero:
-	// it does not wait.
+	// it does not wait, or for a budget.
 	Position int `json:"position,omitempty"`
 	// Reason why it waits for a place, for a gang that runs short: why the first
 	// group that does has to wait; nil if it does not wait.

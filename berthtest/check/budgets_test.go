@@ -107,8 +107,8 @@ var budgets = []animal{
 	}},
 }
 
-// A job that waits for a budget while it is used up, and what is told of that, is as it should be; so
-// is one that is asked to go, and one that starts once the budget is raised.
+// A job that waits for a budget while it is used up, and what is told of that, is as it should be;
+// so is one that is asked to go, and one that starts once the budget is raised.
 func TestAJobThatWaitsForABudgetPasses(t *testing.T) {
 	z := newZoo(t)
 	z.usedUp(false)
