@@ -656,44 +656,29 @@
 // [core.ExampleRestore]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Restore
 // [journal.ExampleDurable]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Durable
 // [journal.ExampleRecover]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Recover
-// [core.Example_preempt]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Preempt
-// [core.Example_overLimit]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-OverLimit
-// [core.Example_alternatives]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Alternatives
-// [core.Example_maxRequeues]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-MaxRequeues
+// [core.Example_preempt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Preempt
+// [core.Example_overLimit]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-OverLimit
+// [core.Example_alternatives]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Alternatives
+// [core.Example_maxRequeues]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-MaxRequeues
 // [core.Example_drain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Drain
-// [core.Example_metrics]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Metrics
-// [core.Example_divideGPUs]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-DivideGPUs
+// [core.Example_metrics]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Metrics
+// [core.Example_divideGPUs]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-DivideGPUs
 // [core.Example_lend]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Lend
 // [core.Example_idle]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Idle
-// [core.Example_reserve]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Reserve
+// [core.Example_reserve]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Reserve
 // [core.Example_clear]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Clear
-// [core.Example_runTimes]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-RunTimes
-// [core.ExampleCore_Explain]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.Explain
-// [core.ExampleCore_StartPlan]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.StartPlan
-// [core.Example_dependencies]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Dependencies
+// [core.Example_runTimes]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-RunTimes
+// [core.ExampleCore_Explain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.Explain
+// [core.ExampleCore_StartPlan]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.StartPlan
+// [core.Example_dependencies]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Dependencies
 // [core.Example_array]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Array
 // [core.Example_caps]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Caps
-// [core.Example_budget]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Budget [core.Example_limit]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Limit [core.Example_adopt]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Adopt
+// [core.Example_limit]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Limit
+// [core.Example_adopt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Adopt
 // [journal.ExampleReplay]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Replay
 // [life.Example]: https://pkg.go.dev/github.com/berth-sched/berth/bench/life#example-package
-// [core.ExampleCore_WhatIf]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.WhatIf [core.Example_scorer]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Scorer
-// [core.Example_refusal]:
-// https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Refusal
+// [core.ExampleCore_WhatIf]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.WhatIf
+// [core.Example_scorer]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Scorer
+// [core.Example_refusal]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Refusal
 // [core.Example_clock]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Clock
 package berth

@@ -172,10 +172,14 @@ func Example_alternatives() {
 	pass(sched, morning.Add(2*berth.Hour))
 	status, _ := sched.Job("vision")
 	fmt.Println("vision runs as alternative", status.Replicas[0].Alternative)
-	// Output: 0s: bind llm n1[0-7] (fits) 0s: bind vision a1[0-7] a2[0-7] (fits) 1h0m0s: release
-	// vision (hardware-lost) vision waits: the gang (8 GPUs) does not fit now or, as alternative 1:
-	// the gang (8 GPUs each) needs 2 members, and 1 would fit if the fleet were idle 2h0m0s: bind
-	// vision n1[0-7] (fits) vision runs as alternative 0
+	// Output:
+	// 0s: bind llm n1[0-7] (fits)
+	// 0s: bind vision a1[0-7] a2[0-7] (fits)
+	// 1h0m0s: release vision (hardware-lost)
+	// vision waits: the gang (8 GPUs) does not fit now
+	// or, as alternative 1: the gang (8 GPUs each) needs 2 members, and 1 would fit if the fleet were idle
+	// 2h0m0s: bind vision n1[0-7] (fits)
+	// vision runs as alternative 0
 }
 
 // A job begins at noon, another follows it, and a third follows that if it completes. The first
@@ -227,37 +231,12 @@ func Example_caps() {
 	fmt.Println("ada-3 waits:", e.Replicas[0].Reason.Text)
 	mustApply(sched, morning.Add(berth.Hour), berth.JobFinished{Job: "ada-2", Incarnation: 1})
 	pass(sched, morning.Add(berth.Hour))
-	// Output: 0s: bind ada-1 n1[0] (fits) 0s: bind ada-2 n1[1] (fits) 0s: bind bob-1 n1[2] (fits)
-	// ada-3 waits: user ada has 2 jobs in queue research that compete or run, of at most 2; jobs
-	// that wait for that: 2 1h0m0s: bind ada-3 n1[1] (fits)
-}
-
-// A queue may use 16 GPU-hours in a day. A job with 8 GPUs uses them up in two hours; then it is
-// asked for a checkpoint, is stopped, and waits for the next day with all others of the queue.
-func Example_budget() {
-	sched := newExample()
-	mustApply(sched, morning, berth.PolicyChanged{Policy: berth.Policy{Budgets: []berth.Budget{
-		{Queue: "research", GPUMilliHours: 16_000, Until: morning.Add(berth.Day), Stop: true},
-	}}}, training("llm", 1))
-	pass(sched, morning)
-	fmt.Println(sched.Report().Budgets[0].UsedUpAt.Sub(morning))
-	at, _ := sched.NextWake()
-	pass(sched, at)
-	pass(sched, at)
-	e, err := sched.Explain("llm")
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println("llm waits:", e.Replicas[0].Reason.Text)
-	at, _ = sched.NextWake()
-	pass(sched, at)
 	// Output:
-	// 0s: bind llm n1[0-7] (fits)
-	// 2h0m0s
-	// 2h0m0s: requestCheckpoint llm (budget)
-	// 2h0m0s: release llm (budget)
-	// llm waits: queue research has used 16 of its budget of 16 GPU-hours, which ends in 22h0m0s
-	// 24h0m0s: bind llm n1[0-7] (fits)
+	// 0s: bind ada-1 n1[0] (fits)
+	// 0s: bind ada-2 n1[1] (fits)
+	// 0s: bind bob-1 n1[2] (fits)
+	// ada-3 waits: user ada has 2 jobs in queue research that compete or run, of at most 2; jobs that wait for that: 2
+	// 1h0m0s: bind ada-3 n1[1] (fits)
 }
 
 // Of the jobs of an array two run at a time, though there is room for all.

@@ -37,7 +37,8 @@ func (z *zoo) toldOf(waiting int, change func(*berth.FleetReport)) error {
 		Products: []berth.ProductCount{{Product: "H100", GPUCount: gpus}},
 		Replicas: berth.ReplicaCount{Running: 1, Pending: waiting}, Waiting: berth.WaitingCount{Budget: waiting},
 		Queues: []berth.QueueReport{
-			{Queue: "free"}, {Queue: "org", UsedMilli: 1000, LimitMilli: amount(5000), Activity: activity},
+			{Queue: "free"},
+			{Queue: "org", UsedMilli: 1000, LimitMilli: amount(5000), Activity: activity},
 			{Queue: "q", UsedMilli: 1000, LimitMilli: amount(4000), Activity: activity},
 		},
 		Activity: activity, Tenants: []berth.TenantCount{{ActivityCount: activity}}, Pools: []berth.PoolCount{{ActivityCount: activity}},
@@ -86,7 +87,9 @@ var budgets = []animal{
 		z.usedUp(false)
 		z.submit("b", 1)
 		z.pass()
-		return z.toldOf(1, func(r *berth.FleetReport) { r.Reservations = []berth.ReservationReport{{Job: "b", Nodes: []berth.NodeID{"n2"}}} })
+		return z.toldOf(1, func(r *berth.FleetReport) {
+			r.Reservations = []berth.ReservationReport{{Job: "b", Nodes: []berth.NodeID{"n2"}}}
+		})
 	}},
 	{check.PromiseBudgets, "the next pass is a millisecond after a budget is used up", func(z *zoo) error {
 		z.running("a", 1)

@@ -6,6 +6,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/internal/decimal"
+	"github.com/berth-sched/berth/quota"
 )
 
 // explainBudget says for which budgets a replica waits, from its queue up.
@@ -39,9 +40,19 @@ func (an *Answers) explainBudget(rep *record.Replica) *berth.Reason {
 	return reason
 }
 
-// reportBudgets lists the budgets of the policy. O(budgets, the queues for each, and the replicas
-// that wait for budgets).
+// reportBudgets lists the budgets of the policy. O(queues + replicas that wait for budgets), and for
+// each budget O(queues where some do).
 func (an *Answers) reportBudgets() (list []berth.BudgetReport) {
+	type held struct {
+		queue quota.QueueIndex
+		many  int
+	}
+	var waiting []held
+	for _, q := range an.books.Queues {
+		if q != nil && q.HeldBack.Len() > 0 {
+			waiting = append(waiting, held{q.Index, an.backlog.CountHeldBack(q)})
+		}
+	}
 	for _, b := range an.books.Budgets {
 		now := int64(an.state.Now)
 		r := berth.BudgetReport{Budget: b.Spec, UsedMilliHours: b.Spending.Used(now), UsedMilli: b.Spending.Rate()}
@@ -50,9 +61,9 @@ func (an *Answers) reportBudgets() (list []berth.BudgetReport) {
 			r.UsedUpAt = at
 		}
 		if i, known := an.state.Quota.Lookup(b.Spec.Queue); known && b.Spent {
-			for _, q := range an.books.Queues {
-				if q != nil && q.HeldBack.Len() > 0 && an.state.Quota.Below(q.Index, i) {
-					r.Waiting += an.backlog.CountHeldBack(q)
+			for _, w := range waiting {
+				if an.state.Quota.Below(w.queue, i) {
+					r.Waiting += w.many
 				}
 			}
 		}
