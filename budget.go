@@ -24,8 +24,9 @@ import (
 // each counts by itself, and all have to have something left.
 //
 // A gang starts as long as anything is left, whatever its expected run time, which is a guess; so a
-// budget may be overdrawn by what runs on, and Stop says that nothing does. Slurm (GrpTRESMins) does
-// so too, unless AccountingStorageEnforce is "safe": then a job starts only if its time limit fits.
+// budget may be overdrawn by what runs on, and Stop says that nothing does. Slurm (GrpTRESMins)
+// does so too, unless AccountingStorageEnforce is "safe": then a job starts only if its time limit
+// fits.
 type Budget struct {
 	// Queue that this is for; one that does not exist yet counts from when it does.
 	Queue QueueID `json:"queue"`

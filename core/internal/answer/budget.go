@@ -40,8 +40,8 @@ func (an *Answers) explainBudget(rep *record.Replica) *berth.Reason {
 	return reason
 }
 
-// reportBudgets lists the budgets of the policy. O(queues + replicas that wait for budgets), and for
-// each budget O(queues where some do).
+// reportBudgets lists the budgets of the policy. O(queues + replicas that wait for budgets), and
+// for each budget O(queues where some do).
 func (an *Answers) reportBudgets() (list []berth.BudgetReport) {
 	type held struct {
 		queue quota.QueueIndex
