@@ -11,8 +11,8 @@ import (
 	"github.com/berth-sched/berth/core"
 )
 
-// What waits for a budget costs a pass nothing: no search, and no memory, though all of the fleet is
-// free.
+// What waits for a budget costs a pass nothing: no search, and no memory, though all of the fleet
+// is free.
 func TestWhatWaitsForABudgetCostsAPassNothing(t *testing.T) {
 	sched := newExample()
 	mustApply(sched, morning, berth.PolicyChanged{Policy: berth.Policy{Budgets: []berth.Budget{{Queue: "research"}}}})
@@ -31,8 +31,8 @@ func TestWhatWaitsForABudgetCostsAPassNothing(t *testing.T) {
 	require.NoError(t, sched.Check())
 }
 
-// A snapshot has what was used of each budget, and one that counts at another rate than that of what
-// its queue uses is refused, as is one with more accounts than budgets.
+// A snapshot has what was used of each budget, and one that counts at another rate than that of
+// what its queue uses is refused, as is one with more accounts than budgets.
 func TestASnapshotHasWhatWasUsedOfABudget(t *testing.T) {
 	sched := newExample()
 	mustApply(sched, morning, berth.PolicyChanged{Policy: berth.Policy{Budgets: []berth.Budget{{Queue: "research", GPUMilliHours: 8000}}}}, training("a", 1))
