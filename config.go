@@ -184,6 +184,9 @@ type Policy struct {
 	// Caps says how many jobs of a queue, and of each user in it, compete at a time; a queue that
 	// has no entry, nor one above it, has no cap.
 	Caps []QueueCaps `json:"caps,omitempty"`
+	// Budgets says how much GPU time queues may use in all between two instants; a queue that has
+	// no entry, nor one above it, may use any.
+	Budgets []Budget `json:"budgets,omitempty"`
 
 	// OverLimit says what becomes of jobs that run beyond a limit of their queue. By default they
 	// run on.
@@ -382,6 +385,9 @@ func (p *Policy) check() *Error {
 	}
 	if err := checkCaps(p.Caps); err != nil {
 		return err.in("caps")
+	}
+	if err := checkBudgets(p.Budgets); err != nil {
+		return err.in("budgets")
 	}
 	if err := p.Lending.check(); err != nil {
 		return err.in("lending")

@@ -52,6 +52,8 @@ func (p Policy) WithDefaults() Policy {
 	slices.SortFunc(p.Preemption.Queues, func(a, b QueuePreemption) int { return cmp.Compare(a.Queue, b.Queue) })
 	p.Caps = slices.Clone(p.Caps)
 	slices.SortFunc(p.Caps, func(a, b QueueCaps) int { return cmp.Compare(a.Queue, b.Queue) })
+	p.Budgets = slices.Clone(p.Budgets)
+	slices.SortFunc(p.Budgets, Budget.Compare)
 	p.HotSpares = slices.Clone(p.HotSpares)
 	for i := range p.HotSpares {
 		setOff(&p.HotSpares[i].NodesMilli)

@@ -35,6 +35,7 @@
 //     leave theirs idle, warn them and end them: [core.Example_idle].
 //   - Begin jobs later, or one after the other: [core.Example_dependencies]. Run a few of many at a
 //     time: [core.Example_array]. Cap the jobs of a queue, or of each user: [core.Example_caps].
+//   - Give a queue so many GPU-hours until a given time: [core.Example_budget].
 //   - Have run times learned: [core.Example_runTimes]. End jobs at a limit: [core.Example_limit].
 //   - Ask why a job waits: [core.ExampleCore_Explain], [core.ExampleCore_StartPlan].
 //   - Adopt what runs already: [core.Example_adopt].
@@ -132,7 +133,7 @@
 // is an outage, or a wrong clock: an instant told by mistake cannot be taken back, and all
 // orders that are out would expire at once, so bound base by the longest outage that you
 // believe in, as [core.Example_clock] does. Durable of package journal keeps such a clock.
-// Few inputs are instants on the wall rather than spans: [Reservation], the deadline of
+// Few inputs are instants on the wall rather than spans: [Reservation], [Budget], the deadline of
 // [NodeDraining], [CheckpointWritten] and [ObservedReplica].
 //
 // # Jobs
@@ -330,6 +331,19 @@
 // of queues that borrow, of the lower class, of the lower priority, and those that began last, each
 // by way of a checkpoint. They are released with [CauseOverLimit], and wait again.
 // QueueReport.OverLimitSince tells of a queue that is over a limit.
+//
+// A guarantee and a limit are what a queue may use at a time. A [Budget] is what it and all below
+// it may use in all between two instants, in GPU-hours: an allocation for a quarter, or a sum that
+// was paid for. It is used up at the very instant at which the sum of what was charged reaches it;
+// [Scheduler.NextWake] names that instant, and Report says when it will be at today's rate
+// ([BudgetReport]). From then on no gang of these queues is started that claims GPUs, whatever is
+// free: they stand in no order of service, count in no fair share, get no reservation and evict
+// nobody, and cost a pass nothing. Explain says [ReasonBudget], and what would end it: the end of
+// the budget, or a larger one. What runs runs on, or with Budget.Stop is asked for a checkpoint and
+// stopped with [CauseBudget]. A gang that is not running waits, whatever stopped it: such gangs are
+// not moved, and no other place is kept for them. What the core counted is in its snapshots; a core
+// that is made anew counts from nothing, so tell it what is left. Slurm has the same as
+// GrpTRESMins, without an end.
 //
 // # Reservations
 //
@@ -621,6 +635,7 @@
 //   - defragmentation, move: joining free pieces, and one step of it ([Defragmentation]).
 //   - gate: what a job waits for before it has its place in the order of service ([Dependency]).
 //   - array: jobs of which so many run at once ([Array]).
+//   - budget: the GPU time that a queue may use between two instants ([Budget]).
 //   - cap: how many jobs of a queue or a user compete at a time ([QueueCaps]).
 //   - quarantine, burn-in: no work, and low-cost work, for hardware that failed ([Health]).
 //   - hot spare: an idle node kept for gangs that lose hardware ([HotSpares]).
@@ -662,6 +677,7 @@
 // [core.Example_dependencies]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Dependencies
 // [core.Example_array]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Array
 // [core.Example_caps]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Caps
+// [core.Example_budget]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Budget
 // [core.Example_limit]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Limit
 // [core.Example_adopt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Adopt
 // [journal.ExampleReplay]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Replay

@@ -62,7 +62,7 @@ type ReplicaExplanation struct {
 	// Departure is set if it has to leave its place for another.
 	Departure *Departure `json:"departure,omitempty"`
 	// Position among those of its queue that wait, from 1, in the order of service; zero:
-	// it does not wait.
+	// it does not wait, or for a budget.
 	Position int `json:"position,omitempty"`
 	// Reason why it waits for a place, for a gang that runs short: why the first
 	// group that does has to wait; nil if it does not wait.
@@ -258,6 +258,9 @@ const (
 	ReasonDependency ReasonCode = "dependency"
 	ReasonArray      ReasonCode = "array"
 	ReasonCap        ReasonCode = "cap"
+	// ReasonBudget: its queue, or one above it, has used up a budget, which ends at Until: see
+	// [Budget]. Of several the last one ends then; zero: one of them has no end.
+	ReasonBudget ReasonCode = "budget"
 	// ReasonQuota: a limit of the queue, or of one above it, is in the way.
 	ReasonQuota ReasonCode = "quota"
 	// ReasonNoNodes: no node that takes work qualifies.

@@ -193,7 +193,8 @@ type Lend struct {
 type RequeueCap struct {
 	// Cause is one for which gangs come back: [CauseBindFailed], [CauseBindExpired],
 	// [CauseHardwareLost], [CauseMemberFailed], [CausePreempted], [CauseReclaimed], [CauseDrained],
-	// [CauseMoved], [CauseGivenBack], [CauseOverLimit] or [CauseRepartitionFailed].
+	// [CauseMoved], [CauseGivenBack], [CauseOverLimit], [CauseBudget] or
+	// [CauseRepartitionFailed].
 	Cause CauseCode `json:"cause"`
 	// Requeues is how often; 0: never.
 	Requeues int `json:"requeues"`

@@ -107,6 +107,8 @@ const (
 	CauseGivenBack CauseCode = "given-back"
 	// CauseOverLimit: its queue, or one above it, uses more than its limit: see [OverLimit].
 	CauseOverLimit CauseCode = "over-limit"
+	// CauseBudget: its queue, or one above it, has used up a budget: see [Budget].
+	CauseBudget CauseCode = "budget"
 	// CauseMode: a member is to use a GPU in another mode than it is in.
 	CauseMode CauseCode = "mode"
 	// CauseGeometry: the wait of a member has cost more than the change does.

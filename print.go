@@ -131,6 +131,21 @@ func (c CapReport) String() string {
 	return text + fmt.Sprintf("; %d wait", c.Waiting)
 }
 
+// String says how far the budget is used up, as in "research: 3.5 of 10 GPU-hours, used up at
+// 2026-11-30T12:00:00Z, ends at 2026-12-01T00:00:00Z; 2 wait".
+func (b BudgetReport) String() string {
+	text := fmt.Sprintf("%s: %s of %s GPU-hours", b.Queue, decimal.Milli(b.UsedMilliHours), decimal.Milli(b.GPUMilliHours))
+	for _, at := range []struct {
+		what string
+		at   Time
+	}{{"begins", b.From}, {"used up", b.UsedUpAt}, {"ends", b.Until}} {
+		if at.at != 0 {
+			text += fmt.Sprintf(", %s at %v", at.what, at.at)
+		}
+	}
+	return text + fmt.Sprintf("; %d wait", b.Waiting)
+}
+
 // String is the numbers of GPUs, as in "16, of which 8 held, 8 free".
 func (c GPUCount) String() string {
 	text := fmt.Sprintf("%s, of which %s held, %s free", decimal.Milli(c.AllMilli), decimal.Milli(c.HeldMilli), decimal.Milli(c.FreeMilli))

@@ -34,6 +34,8 @@ type FleetReport struct {
 	// Caps has the caps of the policy at which a job waits, by queue, the caps of all users before
 	// those of each, by name: see [QueueCaps].
 	Caps []CapReport `json:"caps,omitempty"`
+	// Budgets has those of the policy, by queue, From and Until: see [Budget].
+	Budgets []BudgetReport `json:"budgets,omitempty"`
 	// NodesByFreeGPUs[k] counts the schedulable nodes with exactly k whole free GPUs.
 	NodesByFreeGPUs []int `json:"nodesByFreeGPUs,omitempty"`
 	// Reservations in force: those made in advance by ID, then those of gangs in
@@ -179,6 +181,22 @@ type CapReport struct {
 	Waiting int `json:"waiting"`
 }
 
+// A BudgetReport says how far a budget is used up. It is so once LeftMilliHours is 0 or less.
+type BudgetReport struct {
+	Budget
+	// UsedMilliHours is what was used of it until now, in thousandths of a GPU-hour, rounded down;
+	// LeftMilliHours is the rest, negative where it is overdrawn.
+	UsedMilliHours int64 `json:"usedMilliHours"`
+	LeftMilliHours int64 `json:"leftMilliHours"`
+	// UsedMilli is what the queue and those below it use now, in thousandths of a GPU.
+	UsedMilli int64 `json:"usedMilli"`
+	// UsedUpAt is when it is used up if they go on to use as much; zero: it is by now, or not
+	// before it ends.
+	UsedUpAt Time `json:"usedUpAt,omitempty"`
+	// Waiting counts the replicas there that wait because this budget, or another, is used up.
+	Waiting int `json:"waiting,omitempty"`
+}
+
 // An Idleness says since when a replica leaves idle what it holds, and what comes of that.
 type Idleness struct {
 	// Since is when the reports of its activity began to say so, and ActiveMilli what the last one
@@ -213,6 +231,8 @@ type WaitingCount struct {
 	Backoff  int `json:"backoff"`
 	// Gated: it is not time yet, or other jobs have to end first. See [Dependency].
 	Gated int `json:"gated,omitempty"`
+	// Budget: a budget of their queue is used up. See [Budget].
+	Budget int `json:"budget,omitempty"`
 }
 
 // A QueueReport describes a queue.
@@ -264,6 +284,8 @@ type Totals struct {
 	ReplicasGivenBack int64 `json:"replicasGivenBack,omitempty"`
 	// ReplicasOverLimit counts how often a replica was stopped because its queue was over a limit.
 	ReplicasOverLimit int64 `json:"replicasOverLimit,omitempty"`
+	// ReplicasOutOfBudget counts how often a replica was stopped because a budget was used up.
+	ReplicasOutOfBudget int64 `json:"replicasOutOfBudget,omitempty"`
 	// Moves counts how often a place was kept for a gang that had to leave its own.
 	Moves int64 `json:"moves"`
 	// OrdersExpired counts orders that were not reported in time, ReplicasPresumedDead those

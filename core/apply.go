@@ -133,6 +133,7 @@ func (c *Core) policyChanged(e berth.PolicyChanged) *berth.Error {
 	if !slices.Equal(policy.Caps, before.Caps) {
 		c.life.ChangeCaps()
 	}
+	c.books.SetBudgets(policy.Budgets)
 	if policy.Lending != before.Lending || policy.Idle != before.Idle {
 		c.life.WeighActivities(policy.Idle != before.Idle)
 	}

@@ -53,7 +53,7 @@ func (c *Core) checkAgenda() error {
 func (c *Core) Check() error {
 	for _, check := range [...]func() error{
 		c.state.CheckNodes, c.state.CheckJobs, c.state.CheckMembers, c.state.CheckTopology, c.state.CheckShapes, c.checkOrders, c.state.CheckEndings, c.state.Runtimes.Check,
-		c.books.CheckHolds, c.books.CheckCharges, c.books.CheckCapacities, c.books.CheckSizes, c.books.CheckContenders, c.books.CheckLedger, c.books.CheckOverLimit,
+		c.books.CheckHolds, c.books.CheckCharges, c.books.CheckCapacities, c.books.CheckSizes, c.books.CheckContenders, c.books.CheckLedger, c.books.CheckOverLimit, c.books.CheckBudgets,
 		c.backlog.CheckWaiting, c.backlog.CheckQueues, c.backlog.CheckDue, c.backlog.CheckReservations, c.checkPlaces,
 		c.upkeep.CheckTrust, c.upkeep.CheckSpares, c.upkeep.CheckLosses, c.upkeep.CheckRates,
 		c.life.CheckLife, c.life.CheckGates, c.life.CheckVictims, c.life.CheckLending, c.life.CheckIdle,

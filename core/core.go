@@ -72,6 +72,8 @@ func New(config berth.Config) (*Core, error) {
 		return nil, &berth.Error{Event: "config", Field: "scorer", Kind: err.Kind, Reason: err.Reason}
 	}
 	c.backlog.EnsureQueue(quota.RootQueue)
+	c.books.SetBudgets(config.Policy.Budgets)
+	c.books.SettleBudgets() // nothing waits yet
 	c.upkeep.SetSpares(config.Policy.HotSpares)
 	return c, nil
 }
@@ -120,7 +122,7 @@ func (c *Core) NextWake() (berth.Time, bool) {
 	for _, res := range c.backlog.Reservations {
 		at = min(at, res.Until, c.state.NextDrain(res))
 	}
-	at = min(at, c.nextChange(), c.evict.NextOverLimit())
+	at = min(at, c.nextChange(), c.evict.NextOverLimit(), c.books.NextOfBudgets(), c.evict.NextOutOfBudget())
 	if at > c.state.Now { // last, since it looks at every queue
 		at = min(at, c.evict.NextBid())
 	}

@@ -35,7 +35,7 @@
 //	admission  checks what is told of jobs, at the door and in a snapshot; it owns nothing
 //	backlog    what waits, by request and in policy order; what is set aside: reservations, GPU holds
 //	due        which entries that wait may get a reservation or bid, and when; it decides nothing
-//	books      what members hold in the fleet and queues are charged for it; ledger, capacity
+//	books      what members hold in the fleet and queues are charged for it; ledger, budgets, capacity
 //	score      says what decides among places, demand or the embedder's own scorer, and tells it
 //	           what is held
 //	packing    members of several gangs onto nodes at once, exactly; it owns nothing
@@ -70,15 +70,17 @@
 // due, so that a pass in which nothing changed costs next to nothing. A stage sees what those
 // before it have placed, so their order is a part of what the machine decides:
 //
-//  1. Tick (books): the clocks of the quota tree and of the ledger go on.
+//  1. Tick (books): the clocks of the quota tree and of the ledger go on. SettleBudgets (life):
+//     what claims GPUs leaves the backlog where a budget is used up, and comes back.
 //  2. expire (core): reservations end, or begin to clear their nodes, quarantine and burn-in are
 //     over, backoffs end, a gang timeout drops its job, a job ends at its limit, what is idle is
 //     warned or ended, a begin time comes, an order that was not reported in time expires. Then
 //     gates open.
 //  3. mend (core): replicas that need an order whatever else happens. Members are repaired or
 //     released, requests for a checkpoint withdrawn. Then lend (core): what is held and idle is
-//     lent, and borrowers are told to give back; and BringWithinLimits (evict): what queues use
-//     beyond their limits is stopped, if the policy says so.
+//     lent, and borrowers are told to give back; and BringWithinLimits and StopOutOfBudget (evict):
+//     what queues use beyond their limits, and what runs on a budget that is used up, is stopped,
+//     if the policy says so.
 //  4. TellCapacity (books): the quota tree learns what the fleet has.
 //  5. rank (core): the profiles of instances are weighed by what is in demand.
 //  6. Relocate (evict): another place for gangs that have to leave theirs; and lend again, for

@@ -239,6 +239,34 @@ func Example_caps() {
 	// 1h0m0s: bind ada-3 n1[1] (fits)
 }
 
+// A queue may use 16 GPU-hours in a day. A job with 8 GPUs uses them up in two hours; then it is
+// asked for a checkpoint, is stopped, and waits for the next day with all others of the queue.
+func Example_budget() {
+	sched := newExample()
+	mustApply(sched, morning, berth.PolicyChanged{Policy: berth.Policy{Budgets: []berth.Budget{
+		{Queue: "research", GPUMilliHours: 16_000, Until: morning.Add(berth.Day), Stop: true},
+	}}}, training("llm", 1))
+	pass(sched, morning)
+	fmt.Println(sched.Report().Budgets[0].UsedUpAt.Sub(morning))
+	at, _ := sched.NextWake()
+	pass(sched, at)
+	pass(sched, at)
+	e, err := sched.Explain("llm")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("llm waits:", e.Replicas[0].Reason.Text)
+	at, _ = sched.NextWake()
+	pass(sched, at)
+	// Output:
+	// 0s: bind llm n1[0-7] (fits)
+	// 2h0m0s
+	// 2h0m0s: requestCheckpoint llm (budget)
+	// 2h0m0s: release llm (budget)
+	// llm waits: queue research has used 16 of its budget of 16 GPU-hours, which ends in 22h0m0s
+	// 24h0m0s: bind llm n1[0-7] (fits)
+}
+
 // Of the jobs of an array two run at a time, though there is room for all.
 func Example_array() {
 	sched := newExample()

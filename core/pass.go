@@ -35,12 +35,14 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.state.SetClock(now)
 	c.books.ForgetLost()
 	c.books.Tick()
+	c.life.SettleBudgets()
 	c.expire()
 	c.life.SpareWithin()
 	c.life.SettleGates()
 	c.mend()
 	c.lend()
 	c.evict.BringWithinLimits()
+	c.evict.StopOutOfBudget()
 	c.books.TellCapacity() // less is in use on nodes that take no more work
 	c.rank()
 	c.evict.Relocate()
@@ -73,6 +75,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 // settle sees to what follows of events, and of what fell due, by itself: gangs stay that need not
 // go because of a limit any more, gates open, and what is lent is given back.
 func (c *Core) settle() {
+	c.life.SettleBudgets()
 	c.life.SpareWithin()
 	c.life.SettleGates()
 	c.life.SettleLoans()
@@ -163,6 +166,8 @@ func (c *Core) giveUp(rep *record.Replica, reasons map[*record.Shape]string) {
 			reasons[s] = c.answer.Reason(e).Text
 		}
 		why += ": " + reasons[s]
+	} else if c.backlog.WaitsForBudget(rep) {
+		why += ": " + c.books.SpentBudgets(rep.Job.Queue)[0].Describe(c.state.Now)
 	}
 	c.drop(rep, berth.Cause{Code: berth.CauseGangTimeout, Detail: why})
 }

@@ -81,6 +81,9 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 	observe := func(members ...berth.MemberPlacement) berth.Event {
 		return berth.JobObserved{Job: gangJob("new", 1, 8), Running: []berth.ObservedReplica{{Incarnation: 1, Members: members}}}
 	}
+	budgets := func(list ...berth.Budget) berth.Event {
+		return berth.PolicyChanged{Policy: berth.Policy{Budgets: list}}
+	}
 	for _, c := range []struct {
 		name  string
 		event berth.Event
@@ -129,6 +132,14 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"a burn-in that never ends", berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{BurnIn: 1 << 60}}}, berth.ErrLimit, "policy.health.burnIn"},
 		{"negative time over a limit", berth.PolicyChanged{Policy: berth.Policy{OverLimit: berth.OverLimit{After: -2}}}, berth.ErrInvalid, "policy.overLimit.after"},
 		{"negative quarantine", berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Quarantine: -1}}}, berth.ErrInvalid, "policy.health.quarantine"},
+		{"a budget of no queue", budgets(berth.Budget{}), berth.ErrInvalid, "policy.budgets[0].queue"},
+		{"a budget below nothing", budgets(berth.Budget{Queue: "q", GPUMilliHours: -1}), berth.ErrInvalid, "policy.budgets[0].gpuMilliHours"},
+		{"a budget beyond all fleets", budgets(berth.Budget{Queue: "q", GPUMilliHours: 1<<42 + 1}), berth.ErrInvalid, "policy.budgets[0].gpuMilliHours"},
+		{"a budget from before the epoch", budgets(berth.Budget{Queue: "q", From: -1}), berth.ErrInvalid, "policy.budgets[0].from"},
+		{"a budget until after all time", budgets(berth.Budget{Queue: "q", Until: 1<<61 + 1}), berth.ErrInvalid, "policy.budgets[0].until"},
+		{"a budget that ends as it begins", budgets(berth.Budget{Queue: "q", From: 5, Until: 5}), berth.ErrInvalid, "policy.budgets[0].until"},
+		{"a budget twice", budgets(berth.Budget{Queue: "q", From: 5}, berth.Budget{Queue: "q"}, berth.Budget{Queue: "q", From: 5, Stop: true}), berth.ErrDuplicate, "policy.budgets[2]"},
+		{"more budgets than a policy has", budgets(make([]berth.Budget, 1<<14+1)...), berth.ErrLimit, "policy.budgets"},
 		{"more spares than nodes", berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{NodesMilli: 1001}}}}, berth.ErrInvalid, "policy.hotSpares[0].nodesMilli"},
 		{"spares of a pool twice", berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{Pool: "p"}, {Pool: "p"}}}}, berth.ErrDuplicate, "policy.hotSpares[1].pool"},
 		{"spares of a broken pool", berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{Pool: "\n"}}}}, berth.ErrInvalid, "policy.hotSpares[0].pool"},

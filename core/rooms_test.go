@@ -88,7 +88,7 @@ var roomRules = map[string]roomRule{
 		},
 	},
 	"books": {
-		as: map[string]string{"Ledger": "UsePart", "Lost": "LostMembers", "OverLimit": "UsePart"},
+		as: map[string]string{"Ledger": "UsePart", "Lost": "LostMembers", "OverLimit": "UsePart", "Budgets": "UsePart"},
 		derived: map[string]string{
 			"Placement":  "scratch",
 			"Capacities": "from the nodes", "untold": "told at the end of Restore", "left": "scratch",
@@ -97,7 +97,7 @@ var roomRules = map[string]roomRule{
 			"Earmarked": "false between passes", "uncounted": "from the queues; nil where nothing is earmarked",
 			"Shares": "counted from nothing", "demandVersion": "before the first version: demand is counted anew", "Touched": "shares are counted from nothing",
 			"Turns": "counted from nothing", "waiting": "scratch", "active": "scratch", "all": "scratch",
-			"over": "counts queues", "Keeping": "counts queues",
+			"over": "counts queues", "Keeping": "counts queues", "budgetsDue": "from the budgets: it saves looks",
 		},
 	},
 	"backlog": {

@@ -230,6 +230,7 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		func() *berth.Error { return c.gpus.RestoreGPUs(s.Nodes) },
 		func() *berth.Error { return c.upkeep.RestoreTrust(s.Nodes) },
 		func() *berth.Error { return c.restoreQueues(s.Queues) },
+		func() *berth.Error { return c.books.RestoreBudgets(s.Budgets) },
 		func() *berth.Error { return c.backlog.RestoreReservations(s.Reservations) },
 		func() (err *berth.Error) { noted, err = c.admission.RestoreJobs(s.Jobs); return err },
 		func() *berth.Error { return c.admission.CheckGates(s.Jobs) },

@@ -436,7 +436,7 @@ func (b *book) release(now berth.Time, a *berth.Release) {
 	delete(b.orders, r.order) // if it was out, this one took its place
 	r.order = a.ID
 	switch a.Cause.Code {
-	case berth.CauseReclaimed, berth.CausePreempted, berth.CauseDrained, berth.CauseMoved, berth.CauseOverLimit:
+	case berth.CauseReclaimed, berth.CausePreempted, berth.CauseDrained, berth.CauseMoved, berth.CauseOverLimit, berth.CauseBudget:
 		r.evicted = true
 	case berth.CauseScaledDown, berth.CauseCancelled, berth.CauseMaxRuntime, berth.CauseIdle:
 		if !r.gone && j.fewer > 0 {

@@ -75,6 +75,8 @@ type Checker struct {
 	enlarged  bool
 	outranked []outranked
 
+	budgets []*budget
+
 	// brought are the gangs that the pass has told to go because of a limit.
 	brought []*replica
 
@@ -116,6 +118,7 @@ func New(config berth.Config) *Checker {
 	if config.Ledger {
 		c.books = newBooks()
 	}
+	c.tellBudgets()
 	return c
 }
 
@@ -183,6 +186,7 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Order) error {
 	clear(c.lodgers)
 	c.enlarged, c.losses, c.outranked = false, nil, nil
 	c.beginIdle()
+	c.noteBudgets()
 	c.expire()
 	c.noteOverLimit()
 	c.noteLoans()
@@ -211,6 +215,7 @@ func (c *Checker) advance(now berth.Time) error {
 	if now < c.now {
 		return broken(PromiseClock, "%d was accepted after %d", now, c.now)
 	}
+	c.spend(now)
 	c.now = now
 	return nil
 }

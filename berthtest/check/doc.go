@@ -72,6 +72,10 @@
 // asserts that gangs are told to go in time, if they may be stopped, that none of those could be
 // left out, and that one goes on if the limit is kept without (over_limit.go).
 //
+// Of budgets it asserts, by sums of its own, what was used of each and when it is used up, that no
+// gang is started from then on, and that what runs is stopped where the budget says so
+// (budgets.go).
+//
 // Of gangs on nodes that are being drained, or cleared for a reservation (cleared.go), it asserts
 // that a place is reserved for each unless the deadline leaves no more time, that their checkpoints
 // may take until then and no longer, and that they continue where they are when they need not

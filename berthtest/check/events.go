@@ -23,6 +23,7 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 	c.noteClearing()
 	c.spareDrained()
 	c.noteOverLimit()
+	c.noteBudgets()
 	c.noteLoans()
 	return c.followsProtocol()
 }
@@ -141,6 +142,7 @@ func (c *Checker) policyChanged(e berth.PolicyChanged) {
 	}
 	idle := c.policy.Idle
 	c.policy = inForce(e.Policy)
+	c.tellBudgets()
 	for rep := range c.replicas() {
 		c.noteActivity(rep)
 		if idle != c.policy.Idle {

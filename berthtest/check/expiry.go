@@ -112,7 +112,7 @@ func (c *Checker) releaseAgain(rep *replica) {
 
 // afterPass asserts what holds after every batch of orders.
 func (c *Checker) afterPass() error {
-	for _, check := range []func() error{c.allBound, c.afterSilence, c.keepsRates, c.strays, c.keepsLimits, c.keepsIdle, c.givenBack, c.broughtWithin, c.noneBroken} {
+	for _, check := range []func() error{c.allBound, c.afterSilence, c.keepsRates, c.strays, c.keepsLimits, c.keepsIdle, c.givenBack, c.broughtWithin, c.allStopped, c.noneBroken} {
 		if err := check(); err != nil {
 			return err
 		}

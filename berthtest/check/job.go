@@ -280,6 +280,13 @@ func (rep *replica) grows() bool {
 }
 
 // waits reports whether a replica stands in its queue.
-func (rep *replica) waits() bool {
+func (rep *replica) waits() bool { return rep.wants() && !rep.job.isOutOfBudget() }
+
+// waitsForBudget reports whether it would stand there if a budget were not used up.
+func (rep *replica) waitsForBudget() bool { return rep.wants() && rep.job.isOutOfBudget() }
+
+// wants reports whether a replica needs a place, or members, and neither a backoff nor a gate keeps
+// it.
+func (rep *replica) wants() bool {
 	return rep.readyAt == 0 && rep.job.gate == nil && (rep.state == berth.ReplicaPending || rep.grows())
 }

@@ -169,7 +169,7 @@ func (rep *replica) needless() bool {
 	if rep.givesBack() {
 		return false
 	}
-	if rep.isOverLimit() {
+	if rep.isOverLimit() || rep.stopsForBudget() {
 		return rep.hastened || rep.stays
 	}
 	return rep.hastened || !rep.ends() && (rep.stays || !drained)
@@ -189,6 +189,9 @@ func (rep *replica) reasonToGo() string {
 	if rep.isOverLimit() {
 		return "a limit"
 	}
+	if rep.stopsForBudget() {
+		return "a budget"
+	}
 	return "a node that is being drained"
 }
 
@@ -201,7 +204,7 @@ func (c *Checker) mayGoOn(rep *replica, err error) error {
 		c.unlessEnded(rep.preemption, err)
 	case rep.needless():
 	case rep.quiet.by != 0 && rep.order.Header().Deadline > rep.quiet.by: // it is asked anew, with less time
-	case rep.ends() || rep.givesBack() || rep.isOverLimit() || c.pressed(rep):
+	case rep.ends() || rep.givesBack() || rep.isOverLimit() || rep.stopsForBudget() || c.pressed(rep):
 		return err
 	case c.passed && kept && before.Moving:
 		c.trespasses = append(c.trespasses, trespass{key, nil, err})
@@ -474,7 +477,7 @@ func (c *Checker) settled() error {
 			if c.couldMove(rep) {
 				return broken(PromiseL1, "%s is being released because of %q, and no place is kept for it, where it would fit", rep, rep.cause)
 			}
-		case rep.state != berth.ReplicaRunning || !drained || rep.ends() || rep.isOverLimit() || isBorrower(&rep.job.spec): // see givenBack
+		case rep.state != berth.ReplicaRunning || !drained || rep.ends() || rep.isOverLimit() || rep.stopsForBudget() || isBorrower(&rep.job.spec): // see givenBack
 		case rep.asked() && rep.preemption == nil && !c.pressed(rep):
 			return broken(PromiseL1, "%s has to leave its place, and there is no other for it", rep)
 		case rep.order != nil || rep.has(stopping):
@@ -490,7 +493,7 @@ func (c *Checker) settled() error {
 // couldMove reports whether there is certainly another place for a gang that has to leave its
 // own, on nodes that are set aside for nobody.
 func (c *Checker) couldMove(rep *replica) bool {
-	if c.bounds(rep.job.queue, func(r quota.Resource) bool { return r != quota.GPUMilli }) || len(rep.avoided) > 0 || rep.job.spec.Topology.Exclusive != "" {
+	if rep.job.isOutOfBudget() || c.bounds(rep.job.queue, func(r quota.Resource) bool { return r != quota.GPUMilli }) || len(rep.avoided) > 0 || rep.job.spec.Topology.Exclusive != "" {
 		return false
 	}
 	w := c.imagine(nil, rep, c.gangs)

@@ -99,7 +99,7 @@ func (c *Checker) bind(rep *replica, b berth.Bind) error {
 	if err := c.dueBy(b.OrderHeader, timeout); err != nil {
 		return err
 	}
-	if err := cmp.Or(atGate(rep, b), c.startsAs(rep, &b), c.mayBind(rep, &b)); err != nil {
+	if err := cmp.Or(atGate(rep, b), inBudget(rep, b), c.startsAs(rep, &b), c.mayBind(rep, &b)); err != nil {
 		return err
 	}
 	if err := c.itsTurn(rep, b); err != nil {

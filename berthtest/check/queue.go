@@ -20,6 +20,9 @@ type queue struct {
 	full berth.Time
 	// overSince is since when it uses more than it may; 0: it does not.
 	overSince berth.Time
+	// out: a budget of it is used up, or one of a queue above it; stopsAll: one that has what runs
+	// stopped.
+	out, stopsAll bool
 }
 
 func (c *Checker) queueSet(e berth.QueueSet) error {

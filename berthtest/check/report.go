@@ -28,6 +28,9 @@ func (c *Checker) AgainstReport(r berth.FleetReport) error {
 	if err := c.againstCaps(&r); err != nil {
 		return err
 	}
+	if err := c.againstBudgets(&r); err != nil {
+		return err
+	}
 	if err := c.againstActivity(&r); err != nil {
 		return err
 	}

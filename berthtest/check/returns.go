@@ -168,7 +168,7 @@ func (c *Checker) returns(gangs map[gangKey]berth.ReservationReport, passed bool
 // whole GPUs of nodes that take work and that nobody has set aside.
 func (c *Checker) standsFree(rep *replica, gangs map[gangKey]berth.ReservationReport) bool {
 	spec := &rep.job.spec
-	if !c.surelyAdmitted(rep) || !rep.stoodAlike() {
+	if rep.job.isOutOfBudget() || !c.surelyAdmitted(rep) || !rep.stoodAlike() {
 		return false
 	}
 	cpu, memory := map[*node]int64{}, map[*node]int64{}

@@ -59,7 +59,7 @@ func (w *world) demand(leaf *queue, opened []*preemption) (int64, bool) {
 	sum := leaf.used[quota.GPUMilli]
 	for rep := range w.replicas() {
 		told := rep.asked() && slices.Contains(opened, rep.preemption) || rep.shrinksFor(opened)
-		grew := told && rep.has(absent) && rep.readyAt == 0
+		grew := told && rep.has(absent) && rep.readyAt == 0 && !rep.job.isOutOfBudget()
 		if rep.job.queue != leaf || !rep.waits() && !grew {
 			continue
 		}

@@ -57,7 +57,7 @@ func evicts(code berth.CauseCode) bool {
 func hasBeneficiary(code berth.CauseCode) bool { return evicts(code) || code == berth.CauseMoved }
 
 // ownCauses are those of a gang that is told to go on its own account.
-var ownCauses = []berth.CauseCode{berth.CauseDrained, berth.CauseMaxRuntime, berth.CauseIdle, berth.CauseGivenBack, berth.CauseOverLimit}
+var ownCauses = []berth.CauseCode{berth.CauseDrained, berth.CauseMaxRuntime, berth.CauseIdle, berth.CauseGivenBack, berth.CauseOverLimit, berth.CauseBudget}
 
 // asked reports whether a checkpoint was requested of a replica.
 func (rep *replica) asked() bool {
@@ -77,7 +77,7 @@ func (rep *replica) doing() string {
 func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	grace, told := c.grace(rep), c.toldTo(r.Cause.Code)
 	switch r.Cause.Code {
-	case berth.CauseDrained, berth.CauseIdle, berth.CauseOverLimit:
+	case berth.CauseDrained, berth.CauseIdle, berth.CauseOverLimit, berth.CauseBudget:
 		grace = c.graceOf(rep)
 	case berth.CauseMaxRuntime:
 		grace = c.left(rep)
@@ -123,6 +123,8 @@ func (c *Checker) toldTo(cause berth.CauseCode) func(*replica, berth.OrderHeader
 		return c.mustGiveBack
 	case berth.CauseOverLimit:
 		return c.comesWithin
+	case berth.CauseBudget:
+		return c.stopsInTurn
 	}
 	return c.mayBeEvicted
 }

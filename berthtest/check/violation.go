@@ -95,6 +95,9 @@ const (
 	// PromiseGates: no job is tried before its begin time, the ends of those that it follows, or
 	// beyond the width of its array.
 	PromiseGates Promise = "gates"
+	// PromiseBudgets: no gang of a queue is started that has used up a budget, and time is counted
+	// to the millisecond.
+	PromiseBudgets Promise = "budgets"
 	// PromiseNICs: a gang that needs several nodes has none with slow NICs if faster ones hold it.
 	PromiseNICs Promise = "nics"
 	// PromiseTimeouts drop a gang when they are over, and not before.

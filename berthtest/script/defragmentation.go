@@ -61,7 +61,7 @@ func departure(d *berth.Departure) string {
 	switch {
 	case len(d.To) > 0:
 		line += "to " + ranges(d.To)
-	case d.Cause.Code == berth.CauseOverLimit:
+	case d.Cause.Code == berth.CauseOverLimit, d.Cause.Code == berth.CauseBudget:
 		line += "it waits again then"
 	default:
 		line += "no destination yet"

@@ -113,6 +113,7 @@
 //	       defragmentation=propose|on|off max-moves=8
 //	       stop-over-limit=yes over-limit-after=10m
 //	       caps=research:jobs:10|research:user-jobs:2|research:user-gpus:8
+//	       budgets=research:100:0s..24h:stop|team:2.5    GPU-hours, between two instants
 //	       quiet=50|off quiet-for=1m|off
 //	       idle-quiet=50|off idle-for=2h idle-grace=10m|off idle-action=warn|shrink|stop
 //	       losses=3 within=24h quarantine=1h burn-in=30m

@@ -176,6 +176,7 @@ func (a *arguments) policy() berth.Policy {
 		Preemption:         a.preemption(),
 		Defragmentation:    a.defragmentation(),
 		Caps:               a.caps(),
+		Budgets:            a.budgets(),
 		OverLimit:          berth.OverLimit{Stop: a.yes("stop-over-limit"), After: a.span("over-limit-after")},
 		Lending:            a.lending(),
 		Idle:               a.idle(),

@@ -77,6 +77,47 @@ func (a *arguments) caps() (list []berth.QueueCaps) {
 	return list
 }
 
+// budgets reads those of queues, in GPU-hours, as in
+// research:100:0s..24h:stop|research:40:24h..48h.
+func (a *arguments) budgets() (list []berth.Budget) {
+	for _, text := range a.list("budgets") {
+		parts := strings.Split(text, ":")
+		if len(parts) < 2 {
+			a.fail("budgets=%s: not a queue and GPU-hours", text)
+			continue
+		}
+		hours, err := parseMilli(parts[1])
+		if err != nil {
+			a.fail("budgets=%s: %v", text, err)
+		}
+		b := berth.Budget{Queue: berth.QueueID(parts[0]), GPUMilliHours: hours}
+		for _, part := range parts[2:] {
+			from, until, period := strings.Cut(part, "..")
+			if !period {
+				if b.Stop = part == "stop"; !b.Stop {
+					a.fail("budgets=%s: a period, as in 0s..24h, or stop", text)
+				}
+				continue
+			}
+			for _, bound := range []struct {
+				text string
+				at   *berth.Time
+			}{{from, &b.From}, {until, &b.Until}} {
+				if bound.text == "" {
+					continue
+				}
+				span, err := parseSpan(bound.text)
+				if err != nil {
+					a.fail("budgets=%s: %v", text, err)
+				}
+				*bound.at = berth.Time(span)
+			}
+		}
+		list = append(list, b)
+	}
+	return list
+}
+
 // spanOrOff reads a span, or off as -1.
 func (a *arguments) spanOrOff(key string) berth.Duration {
 	if text, ok := a.lookup(key); ok && text == "off" {

@@ -369,13 +369,21 @@ func (s *Session) fleet() error {
 		{"releasing", r.Replicas.Releasing},
 	})
 	s.printCounts("waiting", []counted{
-		{"ready", r.Waiting.Ready}, {"capacity", r.Waiting.Capacity}, {"quota", r.Waiting.Quota}, {"backoff", r.Waiting.Backoff}, {"gated", r.Waiting.Gated},
+		{"ready", r.Waiting.Ready},
+		{"capacity", r.Waiting.Capacity},
+		{"quota", r.Waiting.Quota},
+		{"backoff", r.Waiting.Backoff},
+		{"gated", r.Waiting.Gated},
+		{"budget", r.Waiting.Budget},
 	})
 	for i := range r.Queues {
 		s.printQueue(&r.Queues[i])
 	}
 	for i := range r.Caps {
 		s.print("cap %v", r.Caps[i])
+	}
+	for i := range r.Budgets {
+		s.printBudget(&r.Budgets[i])
 	}
 	s.printActivity(&r)
 	return nil
@@ -452,6 +460,24 @@ func (s *Session) printQueue(q *berth.QueueReport) {
 	s.print("%s", line)
 }
 
+// printBudget prints how far a budget is used up.
+func (s *Session) printBudget(b *berth.BudgetReport) {
+	line := fmt.Sprintf("budget %s: %s of %s gpu-hours, uses %s gpus", b.Queue, decimal.Milli(b.UsedMilliHours), decimal.Milli(b.GPUMilliHours), decimal.Milli(b.UsedMilli))
+	if b.From != 0 {
+		line += ", begins at " + clock(b.From)
+	}
+	if b.UsedUpAt != 0 {
+		line += ", used up at " + clock(b.UsedUpAt)
+	}
+	if b.Until != 0 {
+		line += ", ends at " + clock(b.Until)
+	}
+	if b.Waiting > 0 {
+		line += fmt.Sprintf("; %d wait", b.Waiting)
+	}
+	s.print("%s", line)
+}
+
 func (s *Session) totals() error {
 	t := s.core.Report().Totals
 	s.printCounts("jobs", []counted{
@@ -472,6 +498,7 @@ func (s *Session) totals() error {
 		{"evicted", int(t.ReplicasEvicted)},
 		{"shrunk", int(t.ReplicasShrunk)},
 		{"over a limit", int(t.ReplicasOverLimit)},
+		{"out of budget", int(t.ReplicasOutOfBudget)},
 		{"moves", int(t.Moves)},
 		{"repartitions", int(t.Repartitions)},
 		{"repartitions for members", int(t.RepartitionsForMembers)},

@@ -84,7 +84,8 @@ func sameAsTwin(s *Session, twin *core.Core, orders []berth.Order) error {
 
 // against compares what can be seen of the core with the checker's world.
 func (w *watch) against(sched *core.Core) error {
-	return errors.Join(w.checker.AgainstReport(sched.Report()), w.checker.Outstanding(sched.Outstanding()), w.checker.Lost(sched.Lost()))
+	at, due := sched.NextWake()
+	return errors.Join(w.checker.Wakes(at, due), w.checker.AgainstReport(sched.Report()), w.checker.Outstanding(sched.Outstanding()), w.checker.Lost(sched.Lost()))
 }
 
 // idle demands that a second pass at the same instant has nothing to say, unless

@@ -233,7 +233,8 @@ func (r *run) scheduled(now berth.Time, actions []berth.Order) {
 	r.verify(r.checker.Scheduled(now, actions))
 	r.state()
 	r.ask(nil)
-	if wake, due := r.sim.Core().NextWake(); !due || wake > now {
+	wake, due := r.sim.Core().NextWake()
+	if r.verify(r.checker.Wakes(wake, due)); !due || wake > now {
 		r.verify(r.checker.Served())
 	}
 	if r.passes%8 == 0 {
@@ -250,6 +251,7 @@ func (r *run) explain() {
 		if err != nil {
 			continue // it is gone
 		}
+		r.verify(r.checker.Explained(&e))
 		for i := range e.Replicas {
 			rep := &e.Replicas[i]
 			switch {

@@ -32,6 +32,8 @@ const (
 	MaxStretch = 100
 	// MaxQueuesOfPolicy is how many queues a list of a policy may name.
 	MaxQueuesOfPolicy = 16_384
+	// MaxGPUMilliHours is the largest budget: half a million GPUs for a year.
+	MaxGPUMilliHours = 1 << 42
 	// MaxRuntimeSamples bounds the run times that are remembered of a kind of job, and
 	// MaxRuntimeKinds the kinds.
 	MaxRuntimeSamples = 128

@@ -32,6 +32,7 @@ func Policy() berth.Policy {
 			Gain: berth.GainPolicy{IgnoreCost: true, Interactive: berth.Hour, LatencyCritical: berth.Day, Turn: berth.Minute, WaitMilli: 500, Queueing: berth.Minute},
 		},
 		Defragmentation: berth.Defragmentation{Mode: berth.DefragmentationOn, MaxMoves: 4},
+		Budgets:         []berth.Budget{{Queue: "a", GPUMilliHours: 10_000_000, From: 1000, Until: 90 * 86_400_000, Stop: true}, {Queue: "team"}},
 		Caps:            []berth.QueueCaps{{Queue: "a", MaxJobs: 100, MaxJobsPerUser: 50, MaxGPUMilliPerUser: 500_000}, {Queue: "team"}},
 		OverLimit:       berth.OverLimit{Stop: true, After: berth.Minute},
 		Lending:         berth.Lending{QuietMilli: 100, QuietFor: 30 * berth.Second},

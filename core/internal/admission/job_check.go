@@ -141,7 +141,7 @@ func checkNonPreemptible(j *berth.Job) *berth.Error {
 func comesBackFor(cause berth.CauseCode) bool {
 	switch cause {
 	case berth.CauseBindFailed, berth.CauseBindExpired, berth.CauseHardwareLost, berth.CauseMemberFailed, berth.CausePreempted, berth.CauseReclaimed,
-		berth.CauseDrained, berth.CauseMoved, berth.CauseGivenBack, berth.CauseOverLimit, berth.CauseRepartitionFailed:
+		berth.CauseDrained, berth.CauseMoved, berth.CauseGivenBack, berth.CauseOverLimit, berth.CauseBudget, berth.CauseRepartitionFailed:
 		return true
 	}
 	return false

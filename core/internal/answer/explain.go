@@ -30,16 +30,20 @@ func (an *Answers) Explain(id berth.JobID) (berth.Explanation, error) {
 		}
 	}
 	for _, t := range j.Batches() {
-		out.Replicas = append(out.Replicas, an.explainBatch(t, reasons, positions[t.Head.Rep]))
+		position := 0
+		if t.Head != nil {
+			position = positions[t.Head.Rep] + 1
+		}
+		out.Replicas = append(out.Replicas, an.explainBatch(t, reasons, position))
 	}
 	out.Replicas = joinExplanations(out.Replicas)
 	return out, nil
 }
 
-// explainBatch explains the replicas of a batch, which differ in number and place alone. Its head
-// is at a position.
-func (an *Answers) explainBatch(t *record.Batch, reasons map[*record.Shape]*berth.Reason, head int) berth.ReplicaExplanation {
-	out := an.explainReplica(t.Like(t.Next), head+1, reasons)
+// explainBatch explains the replicas of a batch, which differ in number and place alone. The first
+// is at a position; 0: all are at none.
+func (an *Answers) explainBatch(t *record.Batch, reasons map[*record.Shape]*berth.Reason, position int) berth.ReplicaExplanation {
+	out := an.explainReplica(t.Like(t.Next), position, reasons)
 	out.Alike = t.Len() - 1
 	return out
 }
@@ -53,7 +57,9 @@ func joinExplanations(list []berth.ReplicaExplanation) []berth.ReplicaExplanatio
 		next := &list[i]
 		if len(joined) > 0 {
 			last := &joined[len(joined)-1]
-			if after := last.Alike + 1; next.Replica == last.Replica+after && next.Position == last.Position+after && waitAlike(last, next) {
+			after := last.Alike + 1
+			follows := next.Position == last.Position+after || last.Position == 0 && next.Position == 0
+			if next.Replica == last.Replica+after && follows && waitAlike(last, next) {
 				last.Alike += 1 + next.Alike
 				continue
 			}
@@ -111,6 +117,14 @@ func (an *Answers) explainReplica(rep *record.Replica, position int, reasons map
 		out.Reason = an.explainGate(rep)
 	case rep.Retry.Get().ReadyAt != 0:
 		out.Reason = an.explainBackoff(rep)
+	case an.backlog.WaitsForBudget(rep):
+		reason, known := reasons[rep.Job.Shape()]
+		if !known || rep.State != berth.ReplicaPending {
+			if reason = an.explainBudget(rep); rep.State == berth.ReplicaPending {
+				reasons[rep.Job.Shape()] = reason
+			}
+		}
+		out.Reason = reason
 	case rep.Entries != nil:
 		e := an.Explained(rep)
 		reason, known := reasons[e.Bucket.Shape]

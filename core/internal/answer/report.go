@@ -66,6 +66,7 @@ func (an *Answers) Report() berth.FleetReport {
 	r.Reservations = an.reportReservations()
 	r.HotSpares, r.Health, r.Fabric = an.reportHotSpares(), an.reportHealth(), an.upkeep.SaveFabric()
 	r.Draining, r.Caps = an.reportDraining(), an.reportCaps()
+	r.Budgets = an.reportBudgets()
 	for _, name := range an.state.Quota.Queues() {
 		r.Queues = append(r.Queues, an.reportQueue(name))
 	}
@@ -134,6 +135,7 @@ func (an *Answers) reportReplicas(r *berth.FleetReport, needs *needs) {
 		if q == nil {
 			continue
 		}
+		r.Waiting.Budget += an.backlog.CountHeldBack(q)
 		for _, b := range q.List {
 			needs.wait(b)
 			switch many := b.Waiting() - int(b.Others); {

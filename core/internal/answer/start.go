@@ -19,6 +19,9 @@ func (an *Answers) StartPlan(rep *record.Replica) berth.StartPlan {
 	case rep.Job.Gate != nil:
 		reason := an.explainGate(rep)
 		return berth.StartPlan{Reason: reason, Text: reason.Text}
+	case an.backlog.WaitsForBudget(rep):
+		reason := an.explainBudget(rep)
+		return berth.StartPlan{Reason: reason, Text: reason.Text}
 	case rep.Entries == nil:
 		return berth.StartPlan{Text: fmt.Sprintf("it failed, and backs off for another %v whatever is free", rep.Retry.Get().ReadyAt.Sub(an.state.Now))}
 	}

@@ -12,7 +12,7 @@ import (
 // it, if there is one.
 func (bl *Backlog) AwaitBatch(rep *record.Replica) {
 	t := rep.Job.BatchOf(rep.Number + 1)
-	if t == nil || t.Head != nil {
+	if t == nil || t.Head != nil || rep.Entries == nil {
 		return
 	}
 	head := rep.Entries[0]
@@ -104,6 +104,9 @@ func (bl *Backlog) CutBatch(t *record.Batch, from int) {
 		return
 	}
 	bl.state.CutBatch(t, from)
+	if head == nil { // it waits for a budget
+		return
+	}
 	if t.Len() == 0 {
 		head.Batch = nil
 	}

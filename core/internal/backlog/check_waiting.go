@@ -15,18 +15,20 @@ import (
 // CheckWaiting checks that replicas stand in the pending index with what they wait for, and
 // nobody else does.
 func (bl *Backlog) CheckWaiting() error {
-	struck, entries, buckets := 0, 0, 0
+	struck, entries, buckets, held, heldBack := 0, 0, 0, 0, 0
 	if err := bl.state.EachReplica(func(rep *record.Replica) error {
 		entries += len(rep.Entries)
 		if bl.LostHardware.Has(rep) {
 			struck++
 		}
+		state.CountIf(&held, bl.WaitsForBudget(rep))
 		return bl.checkWaits(rep)
 	}); err != nil {
 		return err
 	}
 	for _, q := range bl.books.Queues {
 		if q != nil {
+			heldBack += q.HeldBack.Len()
 			for _, b := range q.List {
 				buckets += b.Entries.Len()
 			}
@@ -37,14 +39,14 @@ func (bl *Backlog) CheckWaiting() error {
 			return fmt.Errorf("an entry of job %s is not where it says in what is fresh, or does not wait", e.Rep.Job.Spec.ID)
 		}
 	}
-	return state.Agree(state.Tally{What: "entries", Is: buckets, Expected: entries}, state.Tally{What: "replicas that lost hardware and wait", Is: bl.LostHardware.Len(), Expected: struck})
+	return state.Agree(state.Tally{What: "entries", Is: buckets, Expected: entries}, state.Tally{What: "replicas that wait for a budget", Is: heldBack, Expected: held}, state.Tally{What: "replicas that lost hardware and wait", Is: bl.LostHardware.Len(), Expected: struck})
 }
 
 // checkWaits checks that a replica stands in the pending index with what it waits for.
 func (bl *Backlog) checkWaits(rep *record.Replica) error {
 	want := 0
 	switch {
-	case rep.Retry.Get().ReadyAt != 0 || rep.Job.Gate != nil:
+	case rep.Retry.Get().ReadyAt != 0 || rep.Job.Gate != nil || bl.WaitsForBudget(rep):
 	case rep.State == berth.ReplicaPending:
 		want = rep.Job.Pattern.Many()
 	case rep.MayGrow():
@@ -53,6 +55,10 @@ func (bl *Backlog) checkWaits(rep *record.Replica) error {
 		}
 	}
 	switch {
+	case bl.books.Queues[rep.Job.Queue].HeldBack.Has(rep) != bl.WaitsForBudget(rep):
+		return fmt.Errorf("it waits for a budget: %v, and not so in the index of its queue", bl.WaitsForBudget(rep))
+	case rep.Moving != nil && bl.WaitsForBudget(rep):
+		return fmt.Errorf("it waits for a budget, and has a place kept for it")
 	case rep.Retry.Get().LostHardware && rep.State == berth.ReplicaRunning || bl.LostHardware.Has(rep) != (rep.Retry.Get().LostHardware && rep.State == berth.ReplicaPending && want > 0):
 		return fmt.Errorf("lost hardware: %v, and not so in the index, or it runs", rep.Retry.Get().LostHardware)
 	case rep.Retry.Get().Backfilled && rep.State == berth.ReplicaPending:

@@ -27,16 +27,20 @@ func (bl *Backlog) EnsureQueue(i quota.QueueIndex) {
 		Running:        btree.NewWithFreeListG(16, func(a, b *record.Replica) bool { return books.CompareVictims(a, b) < 0 }, bl.freed),
 		Elastic:        btree.NewWithFreeListG(16, record.LessReplica, bl.freed),
 		NonPreemptible: btree.NewWithFreeListG(16, record.LessReplica, bl.freed),
+		HeldBack:       btree.NewWithFreeListG(16, record.LessReplica, bl.freed),
 		Ready:          pq.New((*record.Bucket).Before, func(b *record.Bucket, slot int) { b.Slot = slot }),
 	})
 }
 
-// Await enters a replica into the pending index if it is pending, or if it runs
-// short and has nothing else going on; unless it is backing off, waits at a gate or stands there
+// Await enters a replica into the pending index if it is pending, or if it runs short and has
+// nothing else going on; unless it is backing off, waits at a gate or for a budget, or stands there
 // already.
 func (bl *Backlog) Await(rep *record.Replica) {
 	switch {
 	case rep.Entries != nil || rep.Retry.Get().ReadyAt != 0 || rep.Job.Gate != nil:
+		return
+	case bl.WaitsForBudget(rep):
+		bl.books.Queues[rep.Job.Queue].HeldBack.ReplaceOrInsert(rep)
 		return
 	case rep.State == berth.ReplicaPending:
 		for option := range rep.Job.Pattern.Many() {
@@ -133,6 +137,7 @@ func (bl *Backlog) demandWhole(e *record.Entry, change int) {
 // Unawait takes a replica out of the pending index.
 func (bl *Backlog) Unawait(rep *record.Replica) {
 	if rep.Entries == nil {
+		bl.leaveHeldBack(rep)
 		return
 	}
 	for _, e := range rep.Entries {

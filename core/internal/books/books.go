@@ -27,7 +27,8 @@ import (
 //  4. The sizes of a queue count the gangs without a surplus that run there, by their charge.
 //  5. OverLimit has the queues that exceed a limit, each with the instant since when, if the policy
 //     has what runs beyond a limit stopped.
-//  6. Capacities has what the nodes add to the fleet: of one that takes no more work, what is in
+//  6. Budgets count at the rates of what their queues use, and it is known which are used up.
+//  7. Capacities has what the nodes add to the fleet: of one that takes no more work, what is in
 //     use there.
 type Books struct {
 	catalogue *catalogue.Catalogue
@@ -61,7 +62,11 @@ type Books struct {
 	// OverLimit are the queues that use more than they may, those further down first; of one depth,
 	// in order of name. None, unless Policy.OverLimit.Stop.
 	OverLimit []*record.Queue
-	all       AllShares // scratch
+	// Budgets are those of the policy, in its order. budgetsDue is not after the first instant at
+	// which one of them begins, is used up or ends.
+	Budgets    []*record.Budget
+	budgetsDue berth.Time
+	all        AllShares // scratch
 	// Turns counts the entries that were put into policy order beyond those that are served.
 	Turns   int
 	waiting []pq.Heap[*record.Entry] // scratch of the policy order, by queue: empty but for one in progress

@@ -146,9 +146,7 @@ func (bk *Books) CountEarmarks(on bool) {
 	if !on {
 		for _, q := range bk.uncounted {
 			bk.countLender(q)
-			if bk.Ledger != nil {
-				bk.Ledger.Follow(bk.state.Quota, q)
-			}
+			bk.follow(q)
 		}
 		bk.uncounted = bk.uncounted[:0]
 	}

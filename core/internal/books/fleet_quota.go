@@ -164,6 +164,8 @@ func (bk *Books) AddQueue(q *record.Queue) {
 		bk.Queues = append(bk.Queues, nil)
 	}
 	bk.Queues[q.Index] = q
+	bk.linkBudgets(q)
+	q.OutOfBudget = len(bk.SpentBudgets(q.Index)) > 0
 }
 
 // RemoveQueue removes a queue that nobody uses, and its record.

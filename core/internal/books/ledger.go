@@ -66,12 +66,14 @@ func (bk *Books) charge(rep *record.Replica, b *bill, sign int64) {
 	} else {
 		bk.countLender(rep.Job.Queue)
 	}
-	if bk.Ledger == nil || bk.Restoring || b.usedMilli == 0 {
+	if bk.Restoring || b.usedMilli == 0 {
 		return
 	}
-	invariant.Must(bk.Ledger.Add(bk.account(rep, b.node), sign*b.usedMilli, sign*b.activeMilli))
+	if bk.Ledger != nil {
+		invariant.Must(bk.Ledger.Add(bk.account(rep, b.node), sign*b.usedMilli, sign*b.activeMilli))
+	}
 	if !bk.Earmarked {
-		bk.Ledger.Follow(bk.state.Quota, rep.Job.Queue)
+		bk.follow(rep.Job.Queue)
 	}
 }
 

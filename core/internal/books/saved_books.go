@@ -32,7 +32,7 @@ func (bk *Books) SaveQueues() []quota.Queue {
 
 // SaveUse saves what is remembered of use.
 func (bk *Books) SaveUse() record.UsePart {
-	s := record.UsePart{OverLimit: bk.saveOverLimit()}
+	s := record.UsePart{OverLimit: bk.saveOverLimit(), Budgets: bk.saveBudgets()}
 	if bk.state.Config.Policy.UsageHalfLife > 0 {
 		past := bk.state.Quota.Past()
 		s.Past = &past
@@ -61,6 +61,9 @@ func (bk *Books) RestoreUse(s *record.UsePart) *berth.Error {
 		}
 	}
 	if err := bk.restoreOverLimit(s.OverLimit); err != nil {
+		return err
+	}
+	if err := bk.checkBudgets(); err != nil {
 		return err
 	}
 	return bk.restoreLedger(s.Ledger)

@@ -96,7 +96,7 @@ func (r *rearrangement) mayClear(n *record.Node) bool {
 // being repaired has yet to get places. One that has domains for itself is on no node that another
 // may use.
 func (r *rearrangement) movable(rep *record.Replica) bool {
-	return rep.Job.Spec.Class != berth.ClassLatencyCritical && rep.MayMove() && r.MayBeVictim(rep) && !r.TooLarge(record.Piece{Rep: rep})
+	return rep.Job.Spec.Class != berth.ClassLatencyCritical && r.im.evict.mayMove(rep) && r.MayBeVictim(rep) && !r.TooLarge(record.Piece{Rep: rep})
 }
 
 // pays reports whether moves gain more than they cost.

@@ -392,7 +392,7 @@ func (r *rearrangement) gatherMovers(round int) (next int) {
 // loses no work by it, is not latency-critical and has no domains for itself.
 func (r *rearrangement) mayMove(rep *record.Replica) bool {
 	spec := &rep.Job.Spec
-	return spec.Checkpoint.Supported && spec.Class != berth.ClassLatencyCritical && spec.Topology.Exclusive == "" && rep.MayMove() && r.MayBeVictim(rep)
+	return spec.Checkpoint.Supported && spec.Class != berth.ClassLatencyCritical && spec.Topology.Exclusive == "" && r.im.evict.mayMove(rep) && r.MayBeVictim(rep)
 }
 
 // relocation is where a victim of a bid goes that only moves; nil: it does not.

@@ -264,6 +264,10 @@ func (ev *Evict) findPlaces() (found []search.Relocation, left bool) {
 	defer im.Forget()
 	searches := 0
 	for _, rep := range list {
+		if ev.books.IsOutOfBudget(rep) { // it is started nowhere
+			found = append(found, search.Relocation{Rep: rep})
+			continue
+		}
 		before := im.extent()
 		where := im.returnToPlaces(rep)
 		if where == nil {
@@ -275,7 +279,7 @@ func (ev *Evict) findPlaces() (found []search.Relocation, left bool) {
 		found = append(found, im.relocation(rep, where, before))
 	}
 	for i := range found { // those that need another place take nobody's own
-		if found[i].Where == nil {
+		if found[i].Where == nil && !ev.books.IsOutOfBudget(found[i].Rep) {
 			before := im.extent()
 			found[i] = im.relocation(found[i].Rep, im.resettle(found[i].Rep), before)
 		}

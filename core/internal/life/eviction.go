@@ -113,6 +113,10 @@ func (l *Life) evict(victim *record.Replica, cause berth.Cause) {
 		l.state.Totals.ReplicasOverLimit++
 		l.TakeBack(victim, cause, false)
 		return
+	case berth.CauseBudget:
+		l.state.Totals.ReplicasOutOfBudget++
+		l.TakeBack(victim, cause, false)
+		return
 	}
 	l.state.Totals.ReplicasEvicted++
 	if victim.Beneficiary != nil {

@@ -231,8 +231,8 @@ func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
 // touching the members.
 func (l *Life) withdraw(rep *record.Replica) {
 	l.state.CloseOrder(rep)
-	if rep.Entries != nil {
-		l.backlog.Unawait(rep)
+	waits := rep.Entries != nil
+	if l.backlog.Unawait(rep); waits {
 		l.agenda.Reshare(l.state.Now)
 	}
 	l.endBackoff(rep)

@@ -17,7 +17,8 @@ import (
 // that a snapshot has.
 type Batch struct {
 	Job *Job
-	// Head is the entry before the batch. Next is the first number, End the one after the last.
+	// Head is the entry before the batch; nil: that replica waits for a budget, and all of these.
+	// Next is the first number, End the one after the last.
 	Head      *Entry
 	Next, End int
 	// Created is when they were asked for, Incarnation their last life: that of replicas that are
@@ -36,10 +37,13 @@ func (t *Batch) Life(number int) LifePart {
 	return LifePart{Number: number, Created: t.Created, PendingSince: t.Created, Incarnation: t.Incarnation}
 }
 
-// Like is a replica of a batch as it would be as a record, with its entry. It stands in no index:
-// it is for answers, and for refusals.
+// Like is a replica of a batch as it would be as a record, with its entry, if it has one. It stands
+// in no index: it is for answers, and for refusals.
 func (t *Batch) Like(number int) *Replica {
 	rep := &Replica{Job: t.Job, LifePart: t.Life(number)}
+	if t.Head == nil {
+		return rep
+	}
 	e := &Entry{Rep: rep, Bucket: t.Head.Bucket, Slot: -1, FreshAt: -1}
 	if t.Fresh {
 		e.FreshAt = 0

@@ -161,7 +161,12 @@ type Queue struct {
 	// FloorMilli is what it kept when it last gave GPUs for a guarantee so that less than before
 	// fills its own; 0: nothing, or something has ended by itself since. See package quota.
 	FloorMilli int64
-	ranking    *roster.Ranking[*Entry] // nil: nobody asks for it
+	// Budgets are those of the queue itself. OutOfBudget: one of these is used up, or one of a
+	// queue above it; HeldBack are the replicas that wait for that alone.
+	Budgets     []*Budget
+	OutOfBudget bool
+	HeldBack    *btree.BTreeG[*Replica]
+	ranking     *roster.Ranking[*Entry] // nil: nobody asks for it
 	// top is not below the rank of anything that waits: the highest that came since nothing did.
 	// bottom is likewise not above that of anything that runs.
 	top, bottom rank

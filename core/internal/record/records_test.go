@@ -124,7 +124,9 @@ var recordRules = []recordRule{
 			"ranking": "from the entries, when somebody asks", "top": "bounds the entries: it saves looks",
 			"bottom": "bounds what runs: it saves looks", "sorted": "false: the list is sorted when it matters",
 			"OverLimitSince": "saved with the queue's name, see SavedOverLimit",
-			"FloorMilli":     "saved with the leaf's name, see SavedFloor",
+			"Budgets":        "from the policy, and what was used is saved in UsePart", "OutOfBudget": "from the budgets",
+			"HeldBack":   "from the replicas, where the queue is out of budget",
+			"FloorMilli": "saved with the leaf's name, see SavedFloor",
 		},
 	},
 	{

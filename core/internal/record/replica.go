@@ -335,7 +335,12 @@ func (rep *Replica) IsOverLimit() bool {
 
 // Stops reports whether a replica was asked for a checkpoint because it is to be stopped, wherever
 // it is: no other place is looked for.
-func (rep *Replica) Stops() bool { return rep.Ends() || rep.GivesBack() || rep.IsOverLimit() }
+func (rep *Replica) Stops() bool {
+	return rep.Ends() || rep.GivesBack() || rep.IsOverLimit() || rep.IsOutOfBudget()
+}
+
+// IsOutOfBudget reports whether a replica was asked for a checkpoint because a budget is used up.
+func (rep *Replica) IsOutOfBudget() bool { return rep.leavesFor(berth.CauseBudget) }
 
 // Stands reports whether a gang runs and goes on to. Some of it may be on its way out.
 func (rep *Replica) Stands() bool {

@@ -24,6 +24,8 @@ type UsePart struct {
 	Ledger *quota.LedgerState `json:"ledger,omitempty"`
 	// OverLimit has the queues that use more than they may, if the policy asks.
 	OverLimit []SavedOverLimit `json:"overLimit,omitempty"`
+	// Budgets is what was used of those of the policy, in its order.
+	Budgets []quota.LedgerAccount `json:"budgets,omitempty"`
 }
 
 // A SavedOverLimit is since when a queue uses more than it may.

@@ -138,7 +138,7 @@ func (se *Search) latestToLeave(rep *record.Replica) berth.Time {
 // keepOwn sets aside what a gang has left of its place while it is being stopped and the rest finds
 // no place: until it waits, and may bid for the rest.
 func (se *Search) keepOwn(rep *record.Replica) {
-	if rep.Moving != nil {
+	if rep.Moving != nil || se.books.IsOutOfBudget(rep) {
 		return
 	}
 	var nodes []*record.Node

@@ -15,7 +15,7 @@ import (
 func CloneConfig(c berth.Config) berth.Config {
 	c.Levels = append([]string(nil), c.Levels...)
 	c.Fabric.Oversubscription = slices.Clone(c.Fabric.Oversubscription)
-	c.Policy.Caps, c.Policy.HotSpares = slices.Clone(c.Policy.Caps), slices.Clone(c.Policy.HotSpares)
+	c.Policy.Caps, c.Policy.Budgets, c.Policy.HotSpares = slices.Clone(c.Policy.Caps), slices.Clone(c.Policy.Budgets), slices.Clone(c.Policy.HotSpares)
 	c.Policy.Preemption.Grace = slices.Clone(c.Policy.Preemption.Grace)
 	c.Policy.Preemption.Queues = slices.Clone(c.Policy.Preemption.Queues)
 	c.Policy.Geometry = slices.Clone(c.Policy.Geometry)
