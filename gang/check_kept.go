@@ -186,7 +186,7 @@ func (f *Fleet) checkStocked(n topology.NodeIndex) error {
 	if string(probe.key) != s.key || int(at.at) >= len(s.nodes) || s.nodes[at.at] != n {
 		return fmt.Errorf("gang: node %d is in another stock", n)
 	}
-	if s.Class != state.class || s.generation != state.generation || s.Host != state.hostFree() || !slices.Equal(s.Left, probe.leftOf(state)) {
+	if s.Class != state.class || s.generation != state.generation || s.Host != state.hostFree() || !s.Declared.Equal(state.declaredFree()) || !slices.Equal(s.Left, probe.leftOf(state)) {
 		return fmt.Errorf("gang: node %d is in stock %+v, and has something else left", n, s)
 	}
 	return nil
@@ -246,7 +246,7 @@ func (f *Fleet) checkLoss(c *claimLosses, s *Stock, i int) error {
 		return nil
 	}
 	var anew loss
-	f.lose(&Claim{GPUs: c.key.gpus, Share: c.key.share, Host: c.key.host}, s, &anew)
+	f.lose(&Claim{GPUs: c.key.gpus, Share: c.key.share, Host: c.key.host, Declared: c.key.declared}, s, &anew)
 	if anew != c.known[i] {
 		return fmt.Errorf("gang: the loss of %+v on stock %d is remembered as %+v, and is %+v", c.key, i, c.known[i], anew)
 	}
