@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
@@ -23,6 +24,10 @@ type Config struct {
 	Levels []string `json:"levels,omitempty"`
 	// Fabric is what the links of the fleet are like.
 	Fabric Fabric `json:"fabric,omitzero"`
+	// Resources are further things that nodes have and members need, by name: see
+	// [countable.Declaration]. Up to [countable.MaxDeclared]. A snapshot and a journal have them, and
+	// they never change.
+	Resources countable.Register `json:"resources,omitempty"`
 	// Limits bound the core's memory.
 	Limits Limits `json:"limits,omitzero"`
 	// Policy is how the core decides.
@@ -292,6 +297,11 @@ func (c *Config) check() *Error {
 	}
 	if err := c.Fabric.check(c.Levels); err != nil {
 		return err.in("fabric")
+	}
+	if i, field, reason := c.Resources.Check(); i < 0 {
+		return refuse(ErrLimit, "resources", reason)
+	} else if reason != "" {
+		return refuse(ErrInvalid, errtext.Path(errtext.Index("resources", i), field), reason)
 	}
 	if err := c.Limits.check(); err != nil {
 		return err.in("limits")

@@ -3,11 +3,14 @@ package berth
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/decimal"
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // Answers print for people, a line for each thing that they are about. These texts may change; a
@@ -255,6 +258,9 @@ func (cl Claim) String() string {
 			}
 			parts = append(parts, text+" "+unit)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(cl.Resources)) {
+		parts = append(parts, fmt.Sprintf("%d %s", cl.Resources[name], errtext.Short(name)))
 	}
 	if len(parts) == 0 {
 		return "nothing"

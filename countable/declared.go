@@ -190,6 +190,21 @@ func (d *Declared) Floor() *Declared {
 	return floor.shared()
 }
 
+// Most is the larger of each.
+func (d *Declared) Most(e *Declared) *Declared {
+	switch {
+	case e == nil:
+		return d.Floor()
+	case d == nil:
+		return e.Floor()
+	}
+	most := *d
+	for i := range most {
+		most[i] = max(most[i], e[i])
+	}
+	return most.shared()
+}
+
 // Beyond returns the first resource of which d has more than e, or -1.
 func (d *Declared) Beyond(e *Declared) int {
 	if d == nil && e == nil {

@@ -327,14 +327,14 @@ func (f *Fleet) slowFitOn(n topology.NodeIndex, g *Group, relax int) int {
 	}
 	c := g.Claim
 	if relax&deviceOnly != 0 {
-		c.Host = countable.Amounts{}
+		c.Host, c.Declared = countable.Amounts{}, nil
 	}
 	healthy := *state
 	if relax&whenHealthy != 0 {
 		healthy.healthy = lowMask(len(state.slots))
 	}
 	if c.GPUs > 0 {
-		return state.fitsHost(bits.OnesCount64(healthy.free())/c.GPUs, &c.Host)
+		return state.fitsHost(bits.OnesCount64(healthy.free())/c.GPUs, &c)
 	}
 	return healthy.fits(&c)
 }

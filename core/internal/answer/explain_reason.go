@@ -69,31 +69,31 @@ func (an *Answers) quotaReason(asks quota.QueueIndex, limits []quota.Verdict, be
 		switch v.Kind {
 		case quota.VerdictLimit:
 		case quota.VerdictNonPreemptible:
-			reason.Text += fmt.Sprintf("%squeue %s uses %s of its guarantee of %s for jobs that are never preempted", also, queue, values.Amount(v.Resource, v.Used), values.Amount(v.Resource, v.Limit))
-			reason.Remedy += fmt.Sprintf("%sa guarantee of %s for queue %s, or a job that may be preempted", also, values.Amount(v.Resource, v.Used+v.Asked), queue)
+			reason.Text += fmt.Sprintf("%squeue %s uses %s of its guarantee of %s for jobs that are never preempted", also, queue, an.state.Amount(v.Resource, v.Used), an.state.Amount(v.Resource, v.Limit))
+			reason.Remedy += fmt.Sprintf("%sa guarantee of %s for queue %s, or a job that may be preempted", also, an.state.Amount(v.Resource, v.Used+v.Asked), queue)
 			continue
 		case quota.VerdictBorrowingLimit:
-			reason.Text += fmt.Sprintf("%squeue %s uses %s of the %s that it is guaranteed or may borrow", also, queue, values.Amount(v.Resource, v.Used), values.Amount(v.Resource, v.Limit))
-			reason.Remedy += fmt.Sprintf("%sa borrowing limit for queue %s that is %s higher", also, queue, values.Amount(v.Resource, v.Used+v.Asked-v.Limit))
+			reason.Text += fmt.Sprintf("%squeue %s uses %s of the %s that it is guaranteed or may borrow", also, queue, an.state.Amount(v.Resource, v.Used), an.state.Amount(v.Resource, v.Limit))
+			reason.Remedy += fmt.Sprintf("%sa borrowing limit for queue %s that is %s higher", also, queue, an.state.Amount(v.Resource, v.Used+v.Asked-v.Limit))
 			continue
 		case quota.VerdictLendingLimit:
 			of, kept := an.state.Quota.WithheldBy(v)
 			part := ""
 			if of != quota.NoQueue && !an.state.Quota.Below(asks, of) { // a queue uses its own guarantee
-				part = fmt.Sprintf(", %s of these to queue %s", values.Amount(v.Resource, kept), an.state.Quota.Name(of))
+				part = fmt.Sprintf(", %s of these to queue %s", an.state.Amount(v.Resource, kept), an.state.Quota.Name(of))
 			}
 			reason.Text += fmt.Sprintf("%sof %s, %s are used and %s are guaranteed to queues that do not lend them%s",
-				also, values.Amount(v.Resource, v.Limit), values.Amount(v.Resource, v.Used), values.Amount(v.Resource, v.Withheld), part)
-			reason.Remedy += fmt.Sprintf("%slending limits that are %s higher", also, values.Amount(v.Resource, min(v.Withheld, v.Used+v.Asked+v.Withheld-v.Limit)))
+				also, an.state.Amount(v.Resource, v.Limit), an.state.Amount(v.Resource, v.Used), an.state.Amount(v.Resource, v.Withheld), part)
+			reason.Remedy += fmt.Sprintf("%slending limits that are %s higher", also, an.state.Amount(v.Resource, min(v.Withheld, v.Used+v.Asked+v.Withheld-v.Limit)))
 			continue
 		}
-		reason.Text += fmt.Sprintf("%squeue %s uses %s of its limit of %s", also, queue, values.Amount(v.Resource, v.Used), values.Amount(v.Resource, v.Limit))
-		reason.Remedy += fmt.Sprintf("%sa limit of %s for queue %s", also, values.Amount(v.Resource, v.Used+v.Asked), queue)
+		reason.Text += fmt.Sprintf("%squeue %s uses %s of its limit of %s", also, queue, an.state.Amount(v.Resource, v.Used), an.state.Amount(v.Resource, v.Limit))
+		reason.Remedy += fmt.Sprintf("%sa limit of %s for queue %s", also, an.state.Amount(v.Resource, v.Used+v.Asked), queue)
 		if v.Asked <= v.Limit {
-			reason.Remedy += fmt.Sprintf(" (or the end of jobs that use %s there)", values.Amount(v.Resource, v.Used+v.Asked-v.Limit))
+			reason.Remedy += fmt.Sprintf(" (or the end of jobs that use %s there)", an.state.Amount(v.Resource, v.Used+v.Asked-v.Limit))
 		}
 	}
-	reason.Text += fmt.Sprintf("%s; the job asks for %s", beside, values.Amount(limits[0].Resource, limits[0].Asked))
+	reason.Text += fmt.Sprintf("%s; the job asks for %s", beside, an.state.Amount(limits[0].Resource, limits[0].Asked))
 	return reason
 }
 
@@ -238,6 +238,10 @@ func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short 
 	}
 	if r, ok := short.Bottleneck.Host(); ok {
 		return berth.Reason{Code: berth.ReasonHost, Text: free + ": " + r.Words() + " is short", Remedy: fmt.Sprintf("free %s for %s", r.Words(), more)}
+	}
+	if i, ok := short.Bottleneck.Declared(); ok {
+		name := an.state.Config.Resources[i].Name
+		return berth.Reason{Code: berth.ReasonHost, Text: free + ": " + name + " is short", Remedy: fmt.Sprintf("free %s for %s", name, more)}
 	}
 	return an.fragmentReason(request, short, free)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/countable"
+	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
@@ -111,6 +112,8 @@ type Want struct {
 	Most  int
 	Milli int64
 	Host  countable.Amounts
+	// Declared is of declared resources; nil: none.
+	Declared *countable.Declared
 	// Loose: it may be that less does, or more is needed, than Milli says; whatever may be taken
 	// on a node is of use.
 	Loose bool
@@ -259,7 +262,7 @@ func (p *Index) countOf(w *Want, i topology.NodeIndex) *count {
 		milli := 1000 * int64(free)
 		pieces := milli / w.Milli
 		c.lacks = w.Milli - milli%w.Milli
-		if most := w.onHost(pieces, p.state.Fleet.HostFree(i)); most < pieces {
+		if most := w.onHost(pieces, p.state.Fleet, i); most < pieces {
 			pieces, c.lacks = most, 0
 		}
 		c.pieces = int32(min(pieces, int64(w.Most)))
@@ -267,11 +270,20 @@ func (p *Index) countOf(w *Want, i topology.NodeIndex) *count {
 	return c
 }
 
-// onHost is how many of some members a host has enough for.
-func (w *Want) onHost(members int64, free countable.Amounts) int64 {
+// onHost is how many of some members the host of a node has enough for.
+func (w *Want) onHost(members int64, fleet *gang.Fleet, n topology.NodeIndex) int64 {
+	free := fleet.HostFree(n)
 	for r, each := range w.Host {
 		if each > 0 && members > 0 {
 			members = max(0, min(members, free[r]/each))
+		}
+	}
+	if w.Declared != nil {
+		free := fleet.DeclaredFree(n)
+		for i, each := range w.Declared {
+			if each > 0 && members > 0 {
+				members = max(0, min(members, free.Of(i)/each))
+			}
 		}
 	}
 	return members

@@ -70,7 +70,7 @@ func sameRequest(r, o *gang.Request) bool {
 
 func sameGroup(g, o gang.Group) bool {
 	return g.Members == o.Members && g.MinMembers == o.MinMembers &&
-		g.Claim.GPUs == o.Claim.GPUs && g.Claim.Share == o.Claim.Share && g.Claim.Host == o.Claim.Host && slices.Equal(g.Claim.Instances, o.Claim.Instances) &&
+		g.Claim.GPUs == o.Claim.GPUs && g.Claim.Share == o.Claim.Share && g.Claim.Host == o.Claim.Host && g.Claim.Declared.Equal(o.Claim.Declared) && slices.Equal(g.Claim.Instances, o.Claim.Instances) &&
 		slices.Equal(g.Classes, o.Classes) && slices.Equal(g.Kinds, o.Kinds) && slices.Equal(g.Tiers, o.Tiers) && (g.Match == nil) == (o.Match == nil) && g.Tag == o.Tag &&
 		g.Required == o.Required && g.Preferred == o.Preferred && slices.Equal(g.Segments, o.Segments) &&
 		g.Balance == o.Balance && g.Spread == o.Spread && g.MaxSkew == o.MaxSkew && g.RailLevel == o.RailLevel

@@ -2,6 +2,8 @@ package values
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/berth-sched/berth"
@@ -16,9 +18,11 @@ func Amount(r quota.Resource, v int64) string {
 	if product, ok := strings.CutPrefix(string(r), string(quota.GPUMilli)+":"); ok {
 		return decimal.Milli(v) + " " + product
 	}
-	unit, inMilli := "GPU", true
+	unit, inMilli := string(r), false // of those that are declared
 	if h, ok := r.Host(); ok {
 		unit, inMilli = h.Unit()
+	} else if r == quota.GPUMilli {
+		unit, inMilli = "GPU", true
 	}
 	switch {
 	case !inMilli:
@@ -35,6 +39,9 @@ func HostClaim(c *berth.Claim) (parts []string) {
 		if v > 0 {
 			parts = append(parts, Amount(quota.HostOf(countable.Resource(r)), v))
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Resources)) {
+		parts = append(parts, Amount(quota.Resource(name), c.Resources[name]))
 	}
 	return parts
 }
