@@ -24,9 +24,8 @@ type Config struct {
 	Levels []string `json:"levels,omitempty"`
 	// Fabric is what the links of the fleet are like.
 	Fabric Fabric `json:"fabric,omitzero"`
-	// Resources are further things that nodes have and members need, by name: see
-	// [countable.Declaration]. Up to [countable.MaxDeclared]. A snapshot and a journal have them, and
-	// they never change.
+	// Resources are further things that nodes have and members need, by name: up to
+	// [countable.MaxDeclared]. A snapshot and a journal have them, and they never change.
 	Resources countable.Register `json:"resources,omitempty"`
 	// Limits bound the core's memory.
 	Limits Limits `json:"limits,omitzero"`

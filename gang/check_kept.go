@@ -93,8 +93,8 @@ func (f *Fleet) checkCensus() error {
 	return nil
 }
 
-// written is all of a state but its lattice, which has much to print. Loans are written by what
-// they say, and not by where they are kept.
+// written is all of a state but its lattice, which has much to print. Loans and declared
+// amounts are written by what they say, and not by where they are kept.
 func (s nodeState) written() string {
 	var written []loans
 	s.geometry, s.slots = nil, slices.Clone(s.slots)
@@ -103,7 +103,9 @@ func (s nodeState) written() string {
 		written = append(written, loans{slot.lent(), slot.over()})
 		slot.loans = nil
 	}
-	return fmt.Sprintf("%+v, loans %v", s, written)
+	declared := [...]string{fmt.Sprint(s.declared), fmt.Sprint(s.declaredUsed)}
+	s.declared, s.declaredUsed = nil, nil
+	return fmt.Sprintf("%+v, loans %v, declared %s", s, written, declared)
 }
 
 // checkCondition checks that a node is in the condition that its state comes to, and where it

@@ -86,6 +86,13 @@ type Hold struct {
 	Declared *countable.Declared // as in Claim
 }
 
+// Equal reports whether two are of the same. Where one has declared resources, == does not tell.
+func (h Hold) Equal(o Hold) bool {
+	same := h.Declared.Equal(o.Declared)
+	h.Declared, o.Declared = nil, nil
+	return same && h == o
+}
+
 // Hold takes what a member is to hold on a node that the caller chose. It refuses
 // what the node cannot give: GPUs or instances that are held (ErrHeld), more compute, GPU
 // memory, host CPU or memory than is left, more shares than the node allows, an instance
@@ -119,8 +126,8 @@ func (f *Fleet) Adopt(h Hold) error {
 
 // Release gives back what a member holds. It refuses with ErrNotHeld what is not
 // held: a hold of whole GPUs must be given back exactly as it was taken; of shares,
-// of the host and of declared resources, which are kept as sums, no more than the sum can be given back,
-// and the last hold all of it. An instance must be held. O(levels).
+// of the host and of declared resources, which are kept as sums, no more than the sum
+// can be given back, and the last hold all of it. An instance must be held. O(levels).
 func (f *Fleet) Release(h Hold) error {
 	return f.release(&h)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
-// A resourceID is a Resource interned by a tree: GPUs, those of hosts, those that are declared, then
-// the products by their index.
+// A resourceID is a Resource interned by a tree: GPUs, those of hosts, those declared, then the
+// products by their index.
 type resourceID int32
 
 const (

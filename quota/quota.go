@@ -151,7 +151,8 @@ const NoProduct ProductIndex = 0
 type Charge struct {
 	GPUMilli int64
 	Host     countable.Amounts
-	// Declared amounts are of the resources that the tree was told with Declare; nil: none.
+	// Declared amounts are of the resources that the tree was told with Declare; nil: none. Equal
+	// looks at what is pointed to, and == does not.
 	Declared *countable.Declared
 	Product  ProductIndex
 	// NonPreemptible: what is charged is never reclaimed. Its GPUs have to fit into the guarantee
@@ -166,6 +167,13 @@ func GPUs(n int64) Amounts { return Amounts{GPUMilli: 1000 * n} }
 func (c Charge) Times(n int64) Charge {
 	c.GPUMilli, c.Host, c.Declared = n*c.GPUMilli, c.Host.Times(n), c.Declared.Times(n)
 	return c
+}
+
+// Equal reports whether two take the same.
+func (c Charge) Equal(d Charge) bool {
+	same := c.Declared.Equal(d.Declared)
+	c.Declared, d.Declared = nil, nil
+	return same && c == d
 }
 
 // Plus is the charge of two that are of one product, and both reclaimable or neither.
@@ -224,8 +232,8 @@ type Verdict struct {
 	Withheld int64
 }
 
-// check refuses a queue that makes no sense by itself.
-func (t *Tree) checkQueue(q *Queue) *Error {
+// check refuses a queue that makes no sense by itself, in a tree.
+func (q *Queue) check(t *Tree) *Error {
 	if reason := checkName(string(q.Name)); reason != "" {
 		return q.refuse(ErrInvalid, "name", reason)
 	}

@@ -128,7 +128,7 @@ func (t *Tree) newNode(parent QueueIndex) node {
 //
 // O(resources x depth), and O(products) for each product that is new to the tree.
 func (t *Tree) Set(q Queue) (QueueIndex, error) {
-	if err := t.checkQueue(&q); err != nil {
+	if err := q.check(t); err != nil {
 		return NoQueue, err
 	}
 	parent, ok := t.lookupParent(q.Parent)

@@ -14,10 +14,11 @@ import (
 type Checker struct {
 	levels []string
 	// rails is the level inside which rails are cabled alike; empty: there are none.
-	rails  string
-	policy berth.Policy
-	now    berth.Time
-	last   berth.OrderID
+	rails    string
+	declared []string // names of the declared resources
+	policy   berth.Policy
+	now      berth.Time
+	last     berth.OrderID
 
 	nodes  map[berth.NodeID]*node
 	queues map[berth.QueueID]*queue
@@ -110,6 +111,9 @@ func New(config berth.Config) *Checker {
 		gone:      map[berth.NodeID]*memory{},
 		lengths:   newLengths(),
 		cases:     map[string]int{},
+	}
+	for _, d := range config.Resources {
+		c.declared = append(c.declared, d.Name)
 	}
 	if config.Ledger {
 		c.books = newBooks()

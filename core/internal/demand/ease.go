@@ -34,6 +34,13 @@ func EaseOf(groups []gang.Group) (e Ease) {
 	return e
 }
 
+// Equal reports whether two ask the same.
+func (e Ease) Equal(o Ease) bool {
+	same := e.declared.Equal(o.declared)
+	e.declared, o.declared = nil, nil
+	return same && e == o
+}
+
 // Easiest are some of the requests that came, none of which makes another one needless. The zero
 // value has none.
 type Easiest []Ease

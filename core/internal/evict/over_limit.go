@@ -6,7 +6,6 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/values"
 )
 
 // BringWithinLimits stops what queues use beyond their limits, where the policy says so: of those

@@ -10,7 +10,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/countable"
-	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
@@ -262,7 +261,7 @@ func (p *Index) countOf(w *Want, i topology.NodeIndex) *count {
 		milli := 1000 * int64(free)
 		pieces := milli / w.Milli
 		c.lacks = w.Milli - milli%w.Milli
-		if most := w.onHost(pieces, p.state.Fleet, i); most < pieces {
+		if most := w.onHost(pieces, p.state.Fleet.HostFree(i), p.declaredFree(w, i)); most < pieces {
 			pieces, c.lacks = most, 0
 		}
 		c.pieces = int32(min(pieces, int64(w.Most)))
@@ -270,19 +269,25 @@ func (p *Index) countOf(w *Want, i topology.NodeIndex) *count {
 	return c
 }
 
-// onHost is how many of some members the host of a node has enough for.
-func (w *Want) onHost(members int64, fleet *gang.Fleet, n topology.NodeIndex) int64 {
-	free := fleet.HostFree(n)
+// declaredFree is what a node has left of declared resources, where some are wanted.
+func (p *Index) declaredFree(w *Want, n topology.NodeIndex) *countable.Declared {
+	if w.Declared == nil {
+		return nil
+	}
+	return p.state.Fleet.DeclaredFree(n)
+}
+
+// onHost is how many of some members a host has enough for.
+func (w *Want) onHost(members int64, free countable.Amounts, declared *countable.Declared) int64 {
 	for r, each := range w.Host {
 		if each > 0 && members > 0 {
 			members = max(0, min(members, free[r]/each))
 		}
 	}
 	if w.Declared != nil {
-		free := fleet.DeclaredFree(n)
 		for i, each := range w.Declared {
 			if each > 0 && members > 0 {
-				members = max(0, min(members, free.Of(i)/each))
+				members = max(0, min(members, declared.Of(i)/each))
 			}
 		}
 	}

@@ -49,9 +49,9 @@ func (st *State) checkShape(s *record.Shape) error {
 	}
 	st.Compile(fresh)
 	switch {
-	case s.Charge != fresh.Charge || s.Least != fresh.Least:
+	case !s.Charge.Equal(fresh.Charge) || !s.Least.Equal(fresh.Least):
 		return fmt.Errorf("is charged %+v, of which %+v at the least; it should be %+v and %+v", s.Charge, s.Least, fresh.Charge, fresh.Least)
-	case s.Spans != fresh.Spans || s.Ease != fresh.Ease:
+	case s.Spans != fresh.Spans || !s.Ease.Equal(fresh.Ease):
 		return fmt.Errorf("spans nodes: %t, with the ease %+v; it should be %t and %+v", s.Spans, s.Ease, fresh.Spans, fresh.Ease)
 	case !sameRequest(&s.Request, &fresh.Request):
 		return fmt.Errorf("asks for %+v, and should for %+v", s.Request, fresh.Request)
