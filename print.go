@@ -104,6 +104,9 @@ func (r FleetReport) String() string {
 		}
 	}
 	fmt.Fprintf(&b, "\n  GPUs: %v", r.GPUs)
+	for _, c := range r.Resources {
+		fmt.Fprintf(&b, "\n  %v", c)
+	}
 	c := r.Replicas
 	fmt.Fprintf(&b, "\n  replicas: %d pending, %d binding, %d running, %d repairing, %d releasing", c.Pending, c.Binding, c.Running, c.Repairing, c.Releasing)
 	for i := range r.Queues {

@@ -129,7 +129,7 @@ func (an *Answers) capacityReason(e *record.Entry) berth.Reason {
 func (an *Answers) shortOf(e *record.Entry, request *gang.Request) (berth.Reason, bool) {
 	for i := range request.Groups {
 		if len(request.Groups[i].Classes) == 0 {
-			reason := noNodes(e, i)
+			reason := an.noNodes(e, i)
 			reason.Levels = an.noFindings(request)
 			return reason, true
 		}
@@ -141,7 +141,7 @@ func (an *Answers) shortOf(e *record.Entry, request *gang.Request) (berth.Reason
 	if level := e.Rep.Job.Spec.Topology.Exclusive; level != "" && short.Bottleneck == gang.BottleneckNodes {
 		return berth.Reason{
 			Code:   berth.ReasonFragmented,
-			Text:   fmt.Sprintf("the gang needs a %s of its own, and none with a node that qualifies for %s is idle", level, describe(e, short.Group)),
+			Text:   fmt.Sprintf("the gang needs a %s of its own, and none with a node that qualifies for %s is idle", level, an.describe(e, short.Group)),
 			Remedy: fmt.Sprintf("an idle %s, or a gang that shares its %s", level, level),
 		}, true
 	}
@@ -203,29 +203,29 @@ func (an *Answers) whenInForce(res *record.Reservation) string {
 	return fmt.Sprintf("which begins in %v and lasts %v", res.From.Sub(an.state.Now), res.Until.Sub(res.From)) + again
 }
 
-func noNodes(e *record.Entry, group int) berth.Reason {
+func (an *Answers) noNodes(e *record.Entry, group int) berth.Reason {
 	labelled := ""
 	if labels := e.Rep.Job.Spec.SameLabels; len(labels) > 0 {
 		labelled = ", carries " + strings.Join(labels, ", ")
 	}
 	return berth.Reason{
 		Code:   berth.ReasonNoNodes,
-		Text:   "no schedulable node qualifies for " + describe(e, group),
+		Text:   "no schedulable node qualifies for " + an.describe(e, group),
 		Remedy: "a node that is not cordoned, matches the selector" + labelled + " and can hold the claim of one member",
 	}
 }
 
 func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short *gang.Shortfall) berth.Reason {
-	what := describe(e, short.Group)
-	free := fitting(e, short)
+	what := an.describe(e, short.Group)
+	free := an.fitting(e, short)
 	if product := an.oneProduct(e, request, short); product != "" {
 		what, free = what+" on "+product, free+" on "+product
 	}
 	more := count(short.Needed-short.Members, "more member")
-	claim := each(e, short.Group, short.Needed-short.Members)
+	claim := an.each(e, short.Group, short.Needed-short.Members)
 	switch {
 	case short.Bottleneck == gang.BottleneckNodes:
-		return noNodes(e, short.Group)
+		return an.noNodes(e, short.Group)
 	case short.IfIdle < short.Needed, noDomain(e, short):
 		return an.tooLarge(what, request, short)
 	case short.Bottleneck == gang.BottleneckGPUs:
@@ -285,8 +285,8 @@ func (an *Answers) tooLarge(what string, request *gang.Request, short *gang.Shor
 }
 
 // fitting says how many of the members that a group needs fit now.
-func fitting(e *record.Entry, short *gang.Shortfall) string {
-	what := describe(e, short.Group)
+func (an *Answers) fitting(e *record.Entry, short *gang.Shortfall) string {
+	what := an.describe(e, short.Group)
 	switch fit := min(short.Members, short.Needed); {
 	case fit == 0 && e.IsOneMember():
 		return what + " does not fit now"

@@ -2,8 +2,6 @@ package values
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/berth-sched/berth"
@@ -12,17 +10,15 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// Amount prints an amount of a resource in the unit that people use, as in
-// "7.5 GPUs".
+// Amount prints an amount of a resource in the unit that people use, as in "7.5 GPUs". Those that are
+// declared are for State.Amount.
 func Amount(r quota.Resource, v int64) string {
 	if product, ok := strings.CutPrefix(string(r), string(quota.GPUMilli)+":"); ok {
 		return decimal.Milli(v) + " " + product
 	}
-	unit, inMilli := string(r), false // of those that are declared
+	unit, inMilli := "GPU", true
 	if h, ok := r.Host(); ok {
 		unit, inMilli = h.Unit()
-	} else if r == quota.GPUMilli {
-		unit, inMilli = "GPU", true
 	}
 	switch {
 	case !inMilli:
@@ -39,9 +35,6 @@ func HostClaim(c *berth.Claim) (parts []string) {
 		if v > 0 {
 			parts = append(parts, Amount(quota.HostOf(countable.Resource(r)), v))
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Resources)) {
-		parts = append(parts, Amount(quota.Resource(name), c.Resources[name]))
 	}
 	return parts
 }
