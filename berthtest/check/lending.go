@@ -106,7 +106,8 @@ func (c *Checker) capacity(r quota.Resource) int64 {
 
 // declares reports whether a resource is one of the config.
 func (c *Checker) declares(r quota.Resource) bool {
-	return slices.Contains(c.declared, string(r))
+	_, ok := c.declared.Find(string(r))
+	return ok
 }
 
 // An excess is where a charge goes beyond what it may.
