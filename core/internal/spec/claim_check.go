@@ -112,8 +112,8 @@ func checkHost(a countable.Amounts) *berth.Error {
 // checkResources refuses resources that are not declared, and amounts out of range or below the
 // least.
 func checkResources(named map[string]int64, declared countable.Register, least int64) *berth.Error {
-	if len(named) > len(declared) {
-		return refusal.Of(berth.ErrUnknown, "resources", fmt.Sprintf("names %d resources; Config.Resources declares %d", len(named), len(declared)))
+	if len(named) > countable.MaxDeclared {
+		return refusal.Of(berth.ErrLimit, "resources", fmt.Sprintf("%d resources; the most is %d", len(named), countable.MaxDeclared))
 	}
 	for _, name := range slices.Sorted(maps.Keys(named)) {
 		field := fmt.Sprintf("resources[%q]", errtext.Short(name))
