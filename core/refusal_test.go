@@ -302,6 +302,9 @@ func TestConfigIsChecked(t *testing.T) {
 	}{
 		{berth.Config{Levels: []string{"leaf", "leaf"}}, "levels[1]"},
 		{berth.Config{Levels: []string{"node"}}, "levels[0]"},
+		{berth.Config{Resources: make(countable.Register, countable.MaxDeclared+1)}, "resources"},
+		{berth.Config{Resources: countable.Register{{Name: "vf"}, {Name: "memoryMiB"}}}, "resources[1].name"},
+		{berth.Config{Resources: countable.Register{{Name: "vf", Unit: "\x00"}}}, "resources[0].unit"},
 		{berth.Config{Levels: []string{""}}, "levels[0]"},
 		{berth.Config{Limits: berth.Limits{Nodes: -1}}, "limits.nodes"},
 		{berth.Config{Policy: berth.Policy{PassBudget: -1}}, "policy.passBudget"},
