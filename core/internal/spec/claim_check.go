@@ -112,7 +112,10 @@ func checkHost(a countable.Amounts) *berth.Error {
 // checkResources refuses resources that are not declared, and amounts out of range or below the
 // least.
 func checkResources(named map[string]int64, declared countable.Register, least int64) *berth.Error {
-	if len(named) > countable.MaxDeclared {
+	switch {
+	case len(named) == 0:
+		return nil // without an iterator that is allocated
+	case len(named) > countable.MaxDeclared:
 		return refusal.Of(berth.ErrLimit, "resources", fmt.Sprintf("%d resources; the most is %d", len(named), countable.MaxDeclared))
 	}
 	for _, name := range slices.Sorted(maps.Keys(named)) {
