@@ -184,7 +184,7 @@ func (s *nodeState) appendKey(b []byte) []byte {
 	if s.plain() {
 		flags |= 2
 	}
-	if s.declared != nil || s.declaredUsed != nil {
+	if s.declared != nil {
 		flags |= 4
 	}
 	b = binary.AppendUvarint(b, flags)
@@ -195,10 +195,10 @@ func (s *nodeState) appendKey(b []byte) []byte {
 		b = binary.AppendVarint(b, s.host[r])
 		b = binary.AppendVarint(b, s.hostUsed[r])
 	}
-	if s.declared != nil || s.declaredUsed != nil {
+	if s.declared != nil {
 		for i := range countable.MaxDeclared {
-			b = binary.AppendVarint(b, s.declared.Of(i))
-			b = binary.AppendVarint(b, s.declaredUsed.Of(i))
+			b = binary.AppendVarint(b, s.declaredHas().Of(i))
+			b = binary.AppendVarint(b, s.declaredUsed().Of(i))
 		}
 	}
 	if s.plain() {
@@ -459,7 +459,7 @@ func (b inDomain) nearer(than inDomain, needed int) bool {
 func (s *nodeState) idle(c *Claim) int {
 	idle := *s
 	idle.whole, idle.shared, idle.seated, idle.hostUsed = 0, 0, 0, countable.Amounts{}
-	idle.declaredUsed = nil
+	idle.declared = declaredOf(s.declaredHas(), nil)
 	idle.lent, idle.borrowed, idle.vacated = 0, 0, 0
 	if c.Share.Over { // as many as would fit if all GPUs were lent
 		lendable := s.healthy &^ s.divided

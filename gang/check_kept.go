@@ -103,8 +103,8 @@ func (s nodeState) written() string {
 		written = append(written, loans{slot.lent(), slot.over()})
 		slot.loans = nil
 	}
-	declared := [...]string{fmt.Sprint(s.declared), fmt.Sprint(s.declaredUsed)}
-	s.declared, s.declaredUsed = nil, nil
+	declared := [...]string{fmt.Sprint(s.declaredHas()), fmt.Sprint(s.declaredUsed())}
+	s.declared = nil
 	return fmt.Sprintf("%+v, loans %v, declared %s", s, written, declared)
 }
 

@@ -47,7 +47,7 @@ func (s *nodeState) fitsHost(count int, c *Claim) int {
 	}
 	if c.Declared != nil {
 		for i, each := range c.Declared {
-			count = fitHost(count, s.declared.Of(i)-s.declaredUsed.Of(i), each)
+			count = fitHost(count, s.declaredHas().Of(i)-s.declaredUsed().Of(i), each)
 		}
 	}
 	return count

@@ -2,6 +2,7 @@ package gang
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 
 	"github.com/google/btree"
@@ -95,23 +96,53 @@ type nodeState struct {
 	class       topology.NodeClass
 	generation  uint64 // of the class
 	gpuMemory   int64
-	maxShares   int
+	maxShares   int32
+	holds       int32
 	geometry    *geometry // nil: its GPUs cannot be divided
 	host        countable.Amounts
 	hostUsed    countable.Amounts // may exceed host after Resize and Adopt
-	// What it has and uses of declared resources; nil: nothing, as on most nodes.
-	declared, declaredUsed *countable.Declared
-	holds                  int
-	healthy                uint64
-	whole                  uint64 // GPUs held whole
-	shared                 uint64 // GPUs held in part
-	divided                uint64 // GPUs divided into instances
-	seated                 uint64 // GPUs of which instances are held
-	lent                   uint64 // GPUs that may have a borrower while they are held whole
-	borrowed               uint64 // GPUs that have one, held whole beside or not
-	vacated                uint64 // GPUs of a holder that is imagined gone, and the borrower with it
-	slots                  []slot // one for each GPU
-	choose                 func(free uint64, k int) uint64
+	// declared is what it has and uses of declared resources; nil: nothing, as on most nodes. What is
+	// pointed to never changes.
+	declared *declaredOn
+	healthy  uint64
+	whole    uint64 // GPUs held whole
+	shared   uint64 // GPUs held in part
+	divided  uint64 // GPUs divided into instances
+	seated   uint64 // GPUs of which instances are held
+	lent     uint64 // GPUs that may have a borrower while they are held whole
+	borrowed uint64 // GPUs that have one, held whole beside or not
+	vacated  uint64 // GPUs of a holder that is imagined gone, and the borrower with it
+	slots    []slot // one for each GPU
+	choose   func(free uint64, k int) uint64
+}
+
+// A declaredOn is what a node has and uses of declared resources.
+type declaredOn struct {
+	has, used *countable.Declared
+}
+
+// declaredOf is nil where there is none.
+func declaredOf(has, used *countable.Declared) *declaredOn {
+	if has == nil && used == nil {
+		return nil
+	}
+	return &declaredOn{has, used}
+}
+
+// declaredHas is what a node has of declared resources.
+func (s *nodeState) declaredHas() *countable.Declared {
+	if s.declared == nil {
+		return nil
+	}
+	return s.declared.has
+}
+
+// declaredUsed is what members hold of that.
+func (s *nodeState) declaredUsed() *countable.Declared {
+	if s.declared == nil {
+		return nil
+	}
+	return s.declared.used
 }
 
 // A slot is what is held of one GPU.
@@ -180,8 +211,8 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.NodeIndex, error) {
 	generation, geometry := f.join(s.Class, s.Lattice)
 	f.nodes[n] = nodeState{
 		live: true, schedulable: true, class: s.Class, generation: generation, gpuMemory: s.GPUMemoryMiB,
-		maxShares: s.MaxShares, geometry: geometry,
-		host: s.Host, declared: s.Declared, healthy: lowMask(s.GPUs), slots: make([]slot, s.GPUs),
+		maxShares: int32(min(s.MaxShares, math.MaxInt32)), geometry: geometry,
+		host: s.Host, declared: declaredOf(s.Declared, nil), healthy: lowMask(s.GPUs), slots: make([]slot, s.GPUs),
 	}
 	f.recount(n)
 	f.touch(n)
@@ -235,7 +266,7 @@ func (f *Fleet) SetDeclared(n topology.NodeIndex, has *countable.Declared) error
 	if err := checkHost(f.tree.NodeName(n), countable.Amounts{}, has); err != nil {
 		return err
 	}
-	f.nodes[n].declared = has
+	f.nodes[n].declared = declaredOf(has, f.nodes[n].declaredUsed())
 	f.touch(n)
 	return nil
 }
@@ -397,7 +428,9 @@ func (f *Fleet) DeclaredFree(n topology.NodeIndex) *countable.Declared {
 	return f.nodes[n].declaredFree()
 }
 
-func (s *nodeState) declaredFree() *countable.Declared { return s.declared.Minus(s.declaredUsed) }
+func (s *nodeState) declaredFree() *countable.Declared {
+	return s.declaredHas().Minus(s.declaredUsed())
+}
 
 // ShareLeft returns what is left of a GPU for shares: compute in thousandths and memory in
 // MiB. All of it where nobody holds the GPU, nothing where it is held whole, is divided, has

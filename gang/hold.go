@@ -75,13 +75,13 @@ type Share struct {
 // A Hold is what one placed member holds.
 type Hold struct {
 	Node topology.NodeIndex
+	// Instance is the instance that is held of the one GPU in GPUs; zero: none.
+	Instance mig.Placement
 	// GPUs is a set of GPUs, bit i for the GPU with index i. It is empty where the
 	// member needs the host alone.
 	GPUs uint64
 	// Share says, unless its Milli is 0, that the one GPU in GPUs is held in part.
-	Share Share
-	// Instance is the instance that is held of the one GPU in GPUs; zero: none.
-	Instance mig.Placement
+	Share    Share
 	Host     countable.Amounts
 	Declared *countable.Declared // as in Claim
 }
@@ -304,10 +304,10 @@ func (f *Fleet) checkRelease(h *Hold) error {
 		return f.refuse(ErrNotHeld, h.Node, "node", "nothing is held there")
 	case beyond:
 		return f.refuse(ErrNotHeld, h.Node, r.Field(), "only %d are held", state.hostUsed[r])
-	case !h.Declared.Within(state.declaredUsed):
-		i := h.Declared.Beyond(state.declaredUsed)
-		return f.refuse(ErrNotHeld, h.Node, declaredField(i), "only %d are held", state.declaredUsed.Of(i))
-	case state.holds == 1 && !h.Declared.Equal(state.declaredUsed), state.holds == 1 && (h.GPUs != state.whole|state.shared|state.seated|state.borrowed || h.Host != state.hostUsed):
+	case !h.Declared.Within(state.declaredUsed()):
+		i := h.Declared.Beyond(state.declaredUsed())
+		return f.refuse(ErrNotHeld, h.Node, declaredField(i), "only %d are held", state.declaredUsed().Of(i))
+	case state.holds == 1 && !h.Declared.Equal(state.declaredUsed()), state.holds == 1 && (h.GPUs != state.whole|state.shared|state.seated|state.borrowed || h.Host != state.hostUsed):
 		return f.refuse(ErrNotHeld, h.Node, "node", "its last hold is another one")
 	case h.GPUs == 0:
 		return nil
@@ -346,7 +346,7 @@ func (f *Fleet) take(h *Hold) {
 	state.holds++
 	state.hostUsed.Add(&h.Host)
 	if h.Declared != nil {
-		state.declaredUsed = state.declaredUsed.Plus(h.Declared)
+		state.declared = declaredOf(state.declaredHas(), state.declaredUsed().Plus(h.Declared))
 	}
 	if h.GPUs == 0 {
 		return
@@ -386,7 +386,7 @@ func (f *Fleet) give(h *Hold) {
 	state.holds--
 	state.hostUsed.Subtract(&h.Host)
 	if h.Declared != nil {
-		state.declaredUsed = state.declaredUsed.Minus(h.Declared)
+		state.declared = declaredOf(state.declaredHas(), state.declaredUsed().Minus(h.Declared))
 	}
 	if h.GPUs == 0 {
 		return

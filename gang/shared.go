@@ -110,7 +110,7 @@ func (s *nodeState) sharesLeft(slot *slot) int {
 	if s.maxShares == 0 {
 		return wholeMilli
 	}
-	return max(0, s.maxShares-int(slot.shares))
+	return max(0, int(s.maxShares)-int(slot.shares))
 }
 
 // chooseGPU returns the GPU of a node that a share fits best: of those that its

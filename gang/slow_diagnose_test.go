@@ -168,7 +168,7 @@ func (f *Fleet) slowTallyNode(n topology.NodeIndex, c *Claim, s *Shortfall, enou
 
 	idle := *state
 	idle.whole, idle.shared, idle.seated, idle.hostUsed = 0, 0, 0, countable.Amounts{}
-	idle.declaredUsed = nil
+	idle.declared = declaredOf(state.declaredHas(), nil)
 	idle.lent, idle.borrowed = 0, 0
 	idle.slots = make([]slot, len(state.slots))
 	for gpu := range idle.slots {

@@ -112,8 +112,8 @@ type Node struct {
 	Spec     spec.Node
 	Declared *countable.Declared // amounts of Spec.Resources
 	Index    topology.NodeIndex
-	Class    int
 	Product  quota.ProductIndex
+	Class    int
 	Graph    *catalogue.GraphEntry // nil: it tells no links
 	Table    *catalogue.Table      // nil: its GPUs do not divide
 	Geometry berth.Geometry
@@ -121,20 +121,20 @@ type Node struct {
 	Home     []mig.Placement   // a layout of these; nil: there is none
 	GPUs     []values.Rare[GPUState]
 	// Altered: some of its GPUs may have been repartitioned, or an order about one be out.
-	Altered  bool
+	Altered bool
+	// Counted: it is one of those of which the spares are a part.
+	Counted bool
+	// Planned counts the members that a pass imagines there.
+	Planned  int32
 	Capacity Capacity // that it adds to the fleet
 	CordonPart
 	Trust TrustPart
-	// Counted: it is one of those of which the spares are a part.
-	Counted bool
 	// Reservations the node is in, in order of name. The list is never changed, but
 	// replaced.
 	Reservations []*Reservation
 	// Members that hold something here, in no useful order; Member.Slot is the
 	// position.
 	Members []MemberAt
-	// Planned counts the members that a pass imagines there.
-	Planned int
 }
 
 // A MemberAt names a member by replica and flat index.
