@@ -260,17 +260,18 @@
 //
 // # Resources of one's own
 //
-// Config.Resources declares up to [countable.MaxDeclared] further things that nodes have and members
-// need: scratch disk, virtual functions of NICs, FPGAs. A [Node] says how much it has in Resources,
-// a [Claim] how much each member needs, and a queue is guaranteed or limited to some by the same name.
-// All is counted as host CPU and memory are: members of a node hold no more than it has, and victims,
-// moves, reservations and explanations go by it. Amounts are in the unit of the [countable.Declaration],
-// which answers name. A snapshot and a journal have the declarations, which never change.
+// Config.Resources declares up to [countable.MaxDeclared] further things that nodes have and
+// members need: scratch disk, virtual functions of NICs, FPGAs. A [Node] says how much it has in
+// Resources, a [Claim] how much each member needs, and a queue is guaranteed or limited to some
+// by the same name. All is counted as host CPU and memory are: members of a node hold no more
+// than it has, and victims, moves, reservations and explanations go by it. Amounts are in the
+// unit of the [countable.Declaration], which answers name. A snapshot and a journal have the
+// declarations, which never change.
 //
-// A node may be told to have less than its members hold: they stay, and nothing more goes there until
-// it is enough again. Such resources count in no order and no fair share of queues, and are no part of
-// what is learned of typical jobs, as host CPU and memory in the order of queues are not. What no node
-// has, such as the licences of a fleet, is no resource of this kind: Policy.Caps limits jobs by number.
+// A node may be told to have less than its members hold: they stay, and nothing more goes there
+// until it is enough again. Such resources count in no order and no fair share of queues, and are
+// left out where the core learns from typical jobs. Licences of a fleet, which no node has, are
+// no resource of this kind: Policy.Caps limits jobs by number.
 //
 // # Parts of a GPU
 //
@@ -674,6 +675,7 @@
 // [core.Example_dependencies]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Dependencies
 // [core.Example_array]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Array
 // [core.Example_caps]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Caps
+// [core.Example_resources]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Caps
 // [core.Example_limit]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Limit
 // [core.Example_adopt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Adopt
 // [journal.ExampleReplay]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Replay

@@ -240,8 +240,8 @@ func Example_caps() {
 	// 1h0m0s: bind ada-3 n1[1] (fits)
 }
 
-// The config declares scratch disk. The node has 1000 GiB of it, so that the second job waits although
-// GPUs are free, and Explain says why.
+// The config declares scratch disk. The node has 1000 GiB of it, so that the second job waits
+// although GPUs are free, and Explain says why.
 func Example_resources() {
 	sched, err := core.New(berth.Config{Resources: countable.Register{{Name: "scratch", Unit: "GiB"}}})
 	if err != nil {

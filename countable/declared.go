@@ -102,9 +102,9 @@ func (g Register) Read(named map[string]int64) *Declared {
 	return d.shared()
 }
 
-// Declared says how much of each declared resource, by its number. It is used by pointer, and nil is
-// none, as of most nodes and claims: each pays a word for it. What is pointed to never changes, and
-// so is shared; the methods take nil, and return it for nothing.
+// Declared says how much of each declared resource, by its number. It is used by pointer, and nil
+// is none, as of most nodes and claims: each pays a word for it. What is pointed to never
+// changes, and so is shared; the methods take nil, and return it for nothing.
 //
 // Amounts has no place for it: with six more numbers in there, placing on a full fleet took 15 %
 // longer, and a GPU 80 bytes more.

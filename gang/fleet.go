@@ -101,8 +101,8 @@ type nodeState struct {
 	geometry    *geometry // nil: its GPUs cannot be divided
 	host        countable.Amounts
 	hostUsed    countable.Amounts // may exceed host after Resize and Adopt
-	// declared is what it has and uses of declared resources; nil: nothing, as on most nodes. What is
-	// pointed to never changes.
+	// declared is what it has and uses of declared resources; nil: nothing, as on most nodes. It
+	// is replaced and never changed.
 	declared *declaredOn
 	healthy  uint64
 	whole    uint64 // GPUs held whole

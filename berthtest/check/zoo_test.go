@@ -14,10 +14,10 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// A zoo is a checker in a small world: leaf x has the nodes n1 and n2, leaf y has
-// n3, each with two GPUs of 1000 MiB, 1000 milli-CPU and 1000 MiB; n1 has three virtual functions. Queue q, below
-// org, is limited to four GPUs, org to five. What the zoo is told of is right, until
-// the animal comes.
+// A zoo is a checker in a small world: leaf x has the nodes n1 and n2, leaf y has n3, each with
+// two GPUs of 1000 MiB, 1000 milli-CPU and 1000 MiB; n1 has three virtual functions. Queue q,
+// below org, is limited to four GPUs, org to five. What the zoo is told of is right, until the
+// animal comes.
 type zoo struct {
 	t    *testing.T
 	c    *check.Checker

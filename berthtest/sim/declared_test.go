@@ -71,8 +71,8 @@ func (g *generator) amounts(least, most int) map[string]int64 {
 	return named
 }
 
-// S1: members of a node hold no more of a declared resource than it has, and what a queue uses of it
-// stays within its limit.
+// S1: members of a node hold no more of a declared resource than it has, and what a queue uses of
+// it stays within its limit.
 func TestDeclaredResources(t *testing.T) {
 	t.Parallel()
 	cases := map[string]int{}

@@ -11,7 +11,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/effort"
 	"github.com/berth-sched/berth/core/internal/hardware"
-	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/losses"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/runtimes"
@@ -98,12 +97,10 @@ type State struct {
 
 // New returns the state of an empty fleet.
 func New(catalogue *catalogue.Catalogue, losses *losses.Losses, agenda *agenda.Agenda, config berth.Config, fleet *gang.Fleet) *State {
-	tree := quota.NewTree()
-	invariant.Must(tree.Declare(config.Resources))
 	return &State{
 		catalogue: catalogue, losses: losses, agenda: agenda,
 		Config: config, Bounds: effort.Usual(), Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: hardware.NewTable[*record.Reservation](),
-		Quota: tree, Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.OrderID]*record.Replica{}, Shapes: map[string]*record.Shape{},
+		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.OrderID]*record.Replica{}, Shapes: map[string]*record.Shape{},
 		Patterns: map[string]*record.Pattern{}, Slots: map[record.SlotsKey]*record.Slots{}, Lanes: map[record.LaneKey]*record.Lane{}, Followers: btree.NewG(16, record.Follower.Less),
 		Todo: btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, Ending.Less),
 		Leaving: btree.NewG(16, record.LessReplica), Returning: btree.NewG(16, record.LessReplica), Lending: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{}, Runtimes: runtimes.New(config.Policy.RuntimeSamples),
