@@ -675,7 +675,7 @@
 // [core.Example_dependencies]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Dependencies
 // [core.Example_array]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Array
 // [core.Example_caps]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Caps
-// [core.Example_resources]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Caps
+// [core.Example_resources]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Resources
 // [core.Example_limit]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Limit
 // [core.Example_adopt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Adopt
 // [journal.ExampleReplay]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Replay
