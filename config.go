@@ -81,7 +81,7 @@ type Limits struct {
 	// Members of one replica; default 65,536.
 	Members int `json:"members,omitempty"`
 	// SurplusMembers of one replica, those above the minimums of its groups; default 1,024, and
-	// always as many as the minimums themselves. A gang that is placed costs some 120 bytes for
+	// always as many as the minimums themselves. A gang that is placed costs some 130 bytes for
 	// each member, also for each that it lacks.
 	SurplusMembers int `json:"surplusMembers,omitempty"`
 	// Groups of one job; default 64.

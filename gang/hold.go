@@ -75,13 +75,13 @@ type Share struct {
 // A Hold is what one placed member holds.
 type Hold struct {
 	Node topology.NodeIndex
-	// Instance is the instance that is held of the one GPU in GPUs; zero: none.
-	Instance mig.Placement
 	// GPUs is a set of GPUs, bit i for the GPU with index i. It is empty where the
 	// member needs the host alone.
 	GPUs uint64
 	// Share says, unless its Milli is 0, that the one GPU in GPUs is held in part.
-	Share    Share
+	Share Share
+	// Instance is the instance that is held of the one GPU in GPUs; zero: none.
+	Instance mig.Placement
 	Host     countable.Amounts
 	Declared *countable.Declared // as in Claim
 }
