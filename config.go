@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
@@ -23,6 +24,9 @@ type Config struct {
 	Levels []string `json:"levels,omitempty"`
 	// Fabric is what the links of the fleet are like.
 	Fabric Fabric `json:"fabric,omitzero"`
+	// Resources are further things that nodes have and members need, by name: up to
+	// [countable.MaxDeclared]. A snapshot and a journal have them, and they never change.
+	Resources countable.Register `json:"resources,omitempty"`
 	// Limits bound the core's memory.
 	Limits Limits `json:"limits,omitzero"`
 	// Policy is how the core decides.
@@ -77,7 +81,7 @@ type Limits struct {
 	// Members of one replica; default 65,536.
 	Members int `json:"members,omitempty"`
 	// SurplusMembers of one replica, those above the minimums of its groups; default 1,024, and
-	// always as many as the minimums themselves. A gang that is placed costs some 120 bytes for
+	// always as many as the minimums themselves. A gang that is placed costs some 130 bytes for
 	// each member, also for each that it lacks.
 	SurplusMembers int `json:"surplusMembers,omitempty"`
 	// Groups of one job; default 64.
@@ -295,6 +299,11 @@ func (c *Config) check() *Error {
 	}
 	if err := c.Fabric.check(c.Levels); err != nil {
 		return err.in("fabric")
+	}
+	if i, field, reason := c.Resources.Check(); i < 0 {
+		return refuse(ErrLimit, "resources", reason)
+	} else if reason != "" {
+		return refuse(ErrInvalid, errtext.Path(errtext.Index("resources", i), field), reason)
 	}
 	if err := c.Limits.check(); err != nil {
 		return err.in("limits")

@@ -24,6 +24,7 @@
 //   - Survive a crash: [journal.ExampleDurable]; by hand, [core.ExampleRestore].
 //     Answer many callers when what they tell is durable: [journal.ExampleLoop].
 //   - Have a limit kept that is lowered below what runs: [core.Example_overLimit].
+//   - Count what berth does not know, such as scratch disk: [core.Example_resources].
 //   - Drop a job that fails again and again: [core.Example_maxRequeues].
 //   - Have a job run as another gang where its own does not fit: [core.Example_alternatives].
 //   - Preempt batch work for a service: [core.Example_preempt]. Drain a node: [core.Example_drain].
@@ -259,6 +260,21 @@
 //
 // Jobs that ask for the same are one question: once it is answered with no, none of them is
 // looked at again until something changes that could help.
+//
+// # Resources of one's own
+//
+// Config.Resources declares up to [countable.MaxDeclared] further things that nodes have and
+// members need: scratch disk, virtual functions of NICs, FPGAs. A [Node] says how much it has in
+// Resources, a [Claim] how much each member needs, and a queue is guaranteed or limited to some
+// by the same name. All is counted as host CPU and memory are: members of a node hold no more
+// than it has, and victims, moves, reservations and explanations go by it. Amounts are in the
+// unit of the [countable.Declaration], which answers name. A snapshot and a journal have the
+// declarations, which never change.
+//
+// A node may be told to have less than its members hold: they stay, and nothing more goes there
+// until it is enough again. Such resources count in no order and no fair share of queues, and are
+// left out where the core learns from typical jobs. Licences of a fleet, which no node has, are
+// no resource of this kind: Policy.Caps limits jobs by number.
 //
 // # Parts of a GPU
 //
@@ -606,6 +622,7 @@
 //   - replica: one gang of a service; any other job has one ([ReplicaRef]).
 //   - incarnation: one life of a replica, numbered from 1 ([Incarnation]).
 //   - claim: what a member asks of its node ([Claim]).
+//   - declared resource: what nodes have beside GPUs, CPU and memory ([countable.Declaration]).
 //   - instance, share: parts of a GPU, by hardware and by software ([mig.Placement], [Share]).
 //   - pool: nodes that are bought and operated together ([Node]).
 //   - taint, toleration: what keeps members off a node, and what lets them go there ([Taint]).
@@ -678,6 +695,7 @@
 // [core.Example_array]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Array
 // [core.Example_caps]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Caps
 // [core.Example_budget]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Budget
+// [core.Example_resources]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Resources
 // [core.Example_limit]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Limit
 // [core.Example_adopt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Adopt
 // [journal.ExampleReplay]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Replay

@@ -263,6 +263,9 @@ type Claim struct {
 	CPUMilli int64 `json:"cpuMilli,omitempty"`
 	// MemoryMiB is host memory.
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`
+	// Resources is what each member needs of those that Config.Resources declares, by name. Each
+	// amount is 1 or more.
+	Resources map[string]int64 `json:"resources,omitempty"`
 }
 
 // What the functions that make claims return is a plain value: its other fields may be set, and
@@ -302,7 +305,8 @@ func (cl Claim) WithHost(cpuMilli, memoryMiB int64) Claim {
 }
 
 // Host is what the claim asks of the host, by resource: for the limits of a member's cgroup, and
-// for sums over members that take in a resource which a later release adds.
+// for sums over members that take in a resource which a later release adds. Declared resources are
+// in Resources alone.
 func (cl *Claim) Host() countable.Amounts {
 	return countable.Amounts{countable.CPUMilli: cl.CPUMilli, countable.MemoryMiB: cl.MemoryMiB}
 }

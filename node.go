@@ -55,6 +55,9 @@ type Node struct {
 	CPUMilli int64 `json:"cpuMilli,omitempty"`
 	// MemoryMiB is the host memory that members may use.
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`
+	// Resources is what members may use of those that Config.Resources declares, by name; left
+	// out: nothing.
+	Resources map[string]int64 `json:"resources,omitempty"`
 	// NICs of the cluster network. A gang that needs several nodes goes to those of which the NICs
 	// carry the most together, if these hold all of it: it runs at the pace of the slowest. Of
 	// more than four rates those nearest to each other count as one. What a NIC carries no more is
@@ -66,7 +69,8 @@ type Node struct {
 	Taints []Taint `json:"taints,omitempty"`
 }
 
-// Host is what the host has for members, by resource, to compare with Claim.Host.
+// Host is what the host has for members, by resource, to compare with Claim.Host. Declared
+// resources are in Resources alone.
 func (n *Node) Host() countable.Amounts {
 	return countable.Amounts{countable.CPUMilli: n.CPUMilli, countable.MemoryMiB: n.MemoryMiB}
 }

@@ -3,11 +3,14 @@ package berth
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/decimal"
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // Answers print for people, a line for each thing that they are about. These texts may change; a
@@ -101,6 +104,9 @@ func (r FleetReport) String() string {
 		}
 	}
 	fmt.Fprintf(&b, "\n  GPUs: %v", r.GPUs)
+	for _, c := range r.Resources {
+		fmt.Fprintf(&b, "\n  %v", c)
+	}
 	c := r.Replicas
 	fmt.Fprintf(&b, "\n  replicas: %d pending, %d binding, %d running, %d repairing, %d releasing", c.Pending, c.Binding, c.Running, c.Repairing, c.Releasing)
 	for i := range r.Queues {
@@ -270,6 +276,9 @@ func (cl Claim) String() string {
 			}
 			parts = append(parts, text+" "+unit)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(cl.Resources)) {
+		parts = append(parts, fmt.Sprintf("%d %s", cl.Resources[name], errtext.Short(name)))
 	}
 	if len(parts) == 0 {
 		return "nothing"

@@ -1,6 +1,8 @@
 package berth
 
 import (
+	"fmt"
+
 	"github.com/berth-sched/berth/internal/decimal"
 	"github.com/berth-sched/berth/quota"
 )
@@ -13,6 +15,8 @@ type FleetReport struct {
 	// GPUs of the whole fleet, and by product.
 	GPUs     GPUCount       `json:"gpus"`
 	Products []ProductCount `json:"products,omitempty"`
+	// Resources are those that Config.Resources declares, in its order.
+	Resources []ResourceCount `json:"resources,omitempty"`
 	// Partitioned counts the GPUs that are divided, by table.
 	Partitioned []PartitionedCount `json:"partitioned,omitempty"`
 	// WorstBlastRadius is the GPU of which a fatal fault would take down the most jobs; nil:
@@ -51,6 +55,24 @@ type FleetReport struct {
 	Draining []DrainReport `json:"draining,omitempty"`
 	// Totals since the core was made.
 	Totals Totals `json:"totals"`
+}
+
+// A ResourceCount is how much the fleet has of a declared resource, on the nodes that take work and
+// in use on the others, and how much of that members hold.
+type ResourceCount struct {
+	Name string `json:"name"`
+	Unit string `json:"unit,omitempty"`
+	All  int64  `json:"all"`
+	Held int64  `json:"held"`
+}
+
+// String is as in "scratch: 2000 GiB, of which 600 held".
+func (c ResourceCount) String() string {
+	unit := ""
+	if c.Unit != "" {
+		unit = " " + c.Unit
+	}
+	return fmt.Sprintf("%s: %d%s, of which %d held", c.Name, c.All, unit, c.Held)
 }
 
 // A ReservationReport describes nodes that are set aside.

@@ -39,7 +39,7 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 }
 
 func (c *Core) checkNode(n *berth.Node) *berth.Error {
-	if err := spec.CheckNode(n, len(c.state.Config.Levels)); err != nil {
+	if err := spec.CheckNode(n, len(c.state.Config.Levels), c.state.Config.Resources); err != nil {
 		return err
 	}
 	if err := c.catalogue.CheckTables(n); err != nil {
@@ -69,7 +69,7 @@ func (c *Core) nodeUpdated(e berth.NodeUpdated) *berth.Error {
 	if err := c.checkKinds(key, n); err != nil {
 		return err
 	}
-	n.Spec = spec
+	n.Spec, n.Declared = spec, c.state.Declared(spec.Resources)
 	if key != c.state.Classes.List[n.Class].Key { // by its taints, or its NICs
 		c.books.Reclass(n)
 	}

@@ -69,7 +69,7 @@ func TestGangsThatAskForMuchCostWhatTheyGet(t *testing.T) {
 	}{
 		{berth.Job{Groups: []berth.Group{group}}, 0, 100_000},
 		{berth.Job{Service: &berth.Service{Replicas: 2_000_000}, Groups: []berth.Group{group}}, 0, 100_000},
-		{berth.Job{Service: &berth.Service{Replicas: 8}, Groups: []berth.Group{elastic}, Topology: berth.Topology{Required: "node"}}, 8, 8 * 140_000},
+		{berth.Job{Service: &berth.Service{Replicas: 8}, Groups: []berth.Group{elastic}, Topology: berth.Topology{Required: "node"}}, 8, 8 * 143_000},
 	} {
 		d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
 		c.job.ID, c.job.Queue = "j", "a"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -265,6 +266,33 @@ func Example_budget() {
 	// 2h0m0s: release llm (budget)
 	// llm waits: queue research has used 16 of its budget of 16 GPU-hours, which ends in 22h0m0s
 	// 24h0m0s: bind llm n1[0-7] (fits)
+}
+
+// The config declares scratch disk. The node has 1000 GiB of it, so that the second job waits
+// although GPUs are free, and Explain says why.
+func Example_resources() {
+	sched, err := core.New(berth.Config{Resources: countable.Register{{Name: "scratch", Unit: "GiB"}}})
+	if err != nil {
+		panic(err)
+	}
+	gpus := berth.EqualGPUs(8, berth.GPU{Product: "H100-80GB", MemoryMiB: 81_559})
+	mustApply(sched, morning, berth.NodeJoined{Node: berth.Node{ID: "n1", GPUs: gpus, Resources: map[string]int64{"scratch": 1000}}})
+	mustApply(sched, morning, berth.QueueSet{Queue: quota.Queue{Name: "research", Limit: quota.Amounts{"scratch": 5000}}})
+	for _, id := range []berth.JobID{"first", "second"} {
+		claim := berth.Claim{GPUs: 1, Resources: map[string]int64{"scratch": 600}}
+		mustApply(sched, morning, berth.JobSubmitted{Job: berth.Job{ID: id, Queue: "research", Groups: []berth.Group{{Members: 1, Claim: claim}}}})
+	}
+	pass(sched, morning)
+	e, err := sched.Explain("second")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(e.Replicas[0].Reason.Text)
+	fmt.Println(sched.Report().Resources[0])
+	// Output:
+	// 0s: bind first n1[0] (fits)
+	// the gang (1 GPU, 600 GiB of scratch) does not fit now: scratch is short
+	// scratch: 1000 GiB, of which 600 held
 }
 
 // Of the jobs of an array two run at a time, though there is room for all.

@@ -38,13 +38,13 @@ func (c *Core) addNode(spec spec.Node, old *record.Node) *berth.Error {
 		lattice = table.Lattice
 	}
 	n := &record.Node{
-		Spec: spec, Product: c.books.RetainProduct(key.Product), Class: c.state.Classes.Add(key, table, reservations),
+		Spec: spec, Declared: c.state.Declared(spec.Resources), Product: c.books.RetainProduct(key.Product), Class: c.state.Classes.Add(key, table, reservations),
 		Reservations: reservations, Table: table, GPUs: make([]values.Rare[record.GPUState], len(spec.GPUs)), LostMilli: lost,
 	}
 	n.Index = c.books.AddNode(gang.NodeSpec{
 		Name: string(spec.ID), Path: spec.Domains, Class: topology.NodeClass(n.Class),
 		GPUs: len(spec.GPUs), GPUMemoryMiB: key.GPUMemory,
-		Host: spec.Host(), Lattice: lattice, MaxShares: hardware.MaxShares(&spec),
+		Host: spec.Host(), Declared: n.Declared, Lattice: lattice, MaxShares: hardware.MaxShares(&spec),
 	})
 	n.SetGeometry(state.GeometryOf(&c.state.Config.Policy, spec.Pool))
 	if table != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/sample"
 	"github.com/berth-sched/berth/quota"
 )
@@ -16,7 +17,7 @@ import (
 // with Bind 2 out, and one that is pending.
 func newBusyCore(t *testing.T) *core.Core {
 	t.Helper()
-	sched, err := core.New(berth.Config{Levels: []string{"spine", "leaf"}})
+	sched, err := core.New(berth.Config{Levels: []string{"spine", "leaf"}, Resources: countable.Register{{Name: "scratch"}}})
 	require.NoError(t, err)
 	apply := func(e berth.Event) {
 		t.Helper()
@@ -102,6 +103,15 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"negative GPU memory", join(func(n *berth.Node) { n.GPUs[0].MemoryMiB = -1 }), berth.ErrInvalid, "node.gpus[0].memoryMiB"},
 		{"two products", join(func(n *berth.Node) { n.GPUs[2].Product = "T4" }), berth.ErrUnsupported, "node.gpus[2].product"},
 		{"65 GPUs", join(func(n *berth.Node) { n.GPUs = make([]berth.GPU, 65) }), berth.ErrLimit, "node.gpus"},
+		{"a resource that is not declared", join(func(n *berth.Node) { n.Resources = map[string]int64{"fpga": 1} }), berth.ErrUnknown, "node.resources[\"fpga\"]"},
+		{"too many resources", join(func(n *berth.Node) {
+			n.Resources = map[string]int64{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1}
+		}), berth.ErrLimit, "node.resources"},
+		{"less than no resource", join(func(n *berth.Node) { n.Resources = map[string]int64{"scratch": -1} }), berth.ErrInvalid, "node.resources[\"scratch\"]"},
+		{"a claim for nothing of a resource", group(func(g *berth.Group) { g.Claim.Resources = map[string]int64{"scratch": 0} }), berth.ErrInvalid, "job.groups[0].claim.resources[\"scratch\"]"},
+		{"a claim for too much of a resource", group(func(g *berth.Group) { g.Claim.Resources = map[string]int64{"scratch": 1 << 62} }), berth.ErrLimit, "job.groups[0].claim.resources[\"scratch\"]"},
+		{"a claim for a resource that is not declared", group(func(g *berth.Group) { g.Claim.Resources = map[string]int64{"fpga": 1} }), berth.ErrUnknown, "job.groups[0].claim.resources[\"fpga\"]"},
+		{"a limit on a resource that is not declared", berth.QueueSet{Queue: quota.Queue{Name: "r", Limit: quota.Amounts{"fpga": 1}}}, berth.ErrInvalid, "queue.limit[\"fpga\"]"},
 		{"links of another node", join(func(n *berth.Node) { n.Links = bridged(4) }), berth.ErrInvalid, "node.links"},
 		{"a link of no kind", join(func(n *berth.Node) { n.Links = bridged(8); n.Links[1][2] = "wet string" }), berth.ErrInvalid, "node.links[1][2]"},
 		{"links that differ by direction", join(func(n *berth.Node) { n.Links = bridged(8); n.Links[1][2] = "PIX" }), berth.ErrInvalid, "node.links"},
@@ -309,6 +319,9 @@ func TestConfigIsChecked(t *testing.T) {
 	}{
 		{berth.Config{Levels: []string{"leaf", "leaf"}}, "levels[1]"},
 		{berth.Config{Levels: []string{"node"}}, "levels[0]"},
+		{berth.Config{Resources: make(countable.Register, countable.MaxDeclared+1)}, "resources"},
+		{berth.Config{Resources: countable.Register{{Name: "vf"}, {Name: "memoryMiB"}}}, "resources[1].name"},
+		{berth.Config{Resources: countable.Register{{Name: "vf", Unit: "\x00"}}}, "resources[0].unit"},
 		{berth.Config{Levels: []string{""}}, "levels[0]"},
 		{berth.Config{Limits: berth.Limits{Nodes: -1}}, "limits.nodes"},
 		{berth.Config{Policy: berth.Policy{PassBudget: -1}}, "policy.passBudget"},

@@ -3,7 +3,8 @@
 // and nothing there names one.
 //
 // A further countable resource is a constant and a line of the table here, and a field of
-// berth.Node and berth.Claim, which Node.Host and Claim.Host turn into Amounts.
+// berth.Node and berth.Claim, which Node.Host and Claim.Host turn into Amounts. Resources that an
+// embedder declares are in a [Register], and their amounts in [Declared].
 package countable
 
 import (

@@ -273,7 +273,7 @@ func (f *Fleet) fillRails(d topology.DomainIndex, group int, a *alignment, count
 func (f *Fleet) putMask(n topology.NodeIndex, group int, mask uint64, members int) {
 	c := &f.search.request.Groups[group].Claim
 	for range members {
-		h := Hold{Node: n, GPUs: lowest(mask, c.GPUs), Host: c.Host}
+		h := Hold{Node: n, GPUs: lowest(mask, c.GPUs), Host: c.Host, Declared: c.Declared}
 		mask &^= h.GPUs
 		f.put(group, &h)
 	}

@@ -1,7 +1,6 @@
 package gang
 
 import (
-	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -21,7 +20,7 @@ func (a *apart) end() {
 // onHosts reports whether a group gains nothing from being close to GPUs: it needs the host alone,
 // and asks for no level.
 func (g *Group) onHosts() bool {
-	return !g.Claim.WantsDevice() && g.Claim.Host != countable.Amounts{} && g.Required == 0 && g.Preferred == 0 &&
+	return !g.Claim.WantsDevice() && g.Claim.wantsHost() && g.Required == 0 && g.Preferred == 0 &&
 		g.outermost() <= 1 && g.Balance == 0 && g.Spread == 0
 }
 

@@ -177,12 +177,15 @@ func (s *nodeState) plain() bool { return s.shared|s.divided|s.lent|s.borrowed =
 
 // appendKey appends what tells a condition from all others.
 func (s *nodeState) appendKey(b []byte) []byte {
-	flags := uint64(len(s.slots)) << 2
+	flags := uint64(len(s.slots)) << 3
 	if s.schedulable {
 		flags |= 1
 	}
 	if s.plain() {
 		flags |= 2
+	}
+	if s.declared != nil {
+		flags |= 4
 	}
 	b = binary.AppendUvarint(b, flags)
 	b = binary.AppendUvarint(b, s.generation)
@@ -191,6 +194,12 @@ func (s *nodeState) appendKey(b []byte) []byte {
 	for r := range s.host {
 		b = binary.AppendVarint(b, s.host[r])
 		b = binary.AppendVarint(b, s.hostUsed[r])
+	}
+	if s.declared != nil {
+		for i := range countable.MaxDeclared {
+			b = binary.AppendVarint(b, s.declaredHas().Of(i))
+			b = binary.AppendVarint(b, s.declaredUsed().Of(i))
+		}
 	}
 	if s.plain() {
 		return append(b, byte(bits.OnesCount64(s.healthy)), byte(bits.OnesCount64(s.whole)), byte(bits.OnesCount64(s.healthy&s.whole)))
@@ -332,7 +341,7 @@ func (p *poll) fit(of int32) *fit {
 	if state.schedulable {
 		a.now, a.idle = state.fits(&c), state.idle(&c)
 	}
-	c.Host = countable.Amounts{}
+	c.Host, c.Declared = countable.Amounts{}, nil
 	if state.schedulable {
 		a.device = state.fits(&c)
 	}
@@ -450,13 +459,14 @@ func (b inDomain) nearer(than inDomain, needed int) bool {
 func (s *nodeState) idle(c *Claim) int {
 	idle := *s
 	idle.whole, idle.shared, idle.seated, idle.hostUsed = 0, 0, 0, countable.Amounts{}
+	idle.declared = declaredOf(s.declaredHas(), nil)
 	idle.lent, idle.borrowed, idle.vacated = 0, 0, 0
 	if c.Share.Over { // as many as would fit if all GPUs were lent
 		lendable := s.healthy &^ s.divided
 		if c.Share.MemoryMiB > s.gpuMemory {
 			lendable = 0
 		}
-		return idle.fitsHost(bits.OnesCount64(lendable), &c.Host)
+		return idle.fitsHost(bits.OnesCount64(lendable), c)
 	}
 	idle.slots = make([]slot, len(s.slots))
 	for gpu := range idle.slots {

@@ -155,7 +155,9 @@ func (f *Fleet) checkState(n topology.NodeIndex) (shared, divided int, err error
 		wrong("the tree has %d GPUs as free, %d are", f.tree.Free(n), want)
 	case state.hostUsed.Floor() != state.hostUsed || state.holds < 0:
 		wrong("less than nothing is held")
-	case state.holds == 0 && (state.hostUsed != countable.Amounts{} || state.whole|state.shared|state.seated|state.borrowed != 0):
+	case state.declaredUsed().Floor() != state.declaredUsed():
+		wrong("less than nothing is held of what is declared")
+	case state.holds == 0 && (state.declaredUsed() != nil || state.hostUsed != countable.Amounts{} || state.whole|state.shared|state.seated|state.borrowed != 0):
 		wrong("something is held without a hold")
 	}
 	whole := uint64(0)
@@ -195,7 +197,7 @@ func (s *nodeState) checkSlot(gpu int, wrong func(format string, args ...any)) {
 		wrong("GPU %d is lent as %v and borrowed as %v", gpu, slot.lent(), slot.over())
 	case slot.milli < 0 || slot.milli > wholeMilli || slot.memory < 0 || isShared && slot.memory > s.gpuMemory:
 		wrong("the shares of GPU %d come to %d thousandths and %d MiB", gpu, slot.milli, slot.memory)
-	case s.maxShares > 0 && int(slot.shares) > s.maxShares:
+	case s.maxShares > 0 && slot.shares > s.maxShares:
 		wrong("GPU %d has %d shares of %d", gpu, slot.shares, s.maxShares)
 	case s.divided&bit != 0 != (slot.division != PartitioningNone), s.seated&bit != 0 != (slot.held != 0),
 		s.seated&^s.divided&bit != 0, slot.division != PartitioningFixed && slot.exist != 0,
@@ -220,6 +222,7 @@ func (f *Fleet) CheckHolds(holds []Hold) error {
 		state := &want[h.Node]
 		state.holds++
 		state.hostUsed = state.hostUsed.Plus(h.Host)
+		state.declared = declaredOf(nil, state.declaredUsed().Plus(h.Declared))
 		switch {
 		case h.Instance != mig.Placement{}:
 			g := f.nodes[h.Node].geometry
@@ -247,7 +250,7 @@ func (f *Fleet) CheckHolds(holds []Hold) error {
 	for i := range want {
 		w, state := &want[i], &f.nodes[i]
 		same := w.holds == state.holds && w.whole == state.whole && w.shared == state.shared && w.borrowed == state.borrowed &&
-			w.hostUsed == state.hostUsed
+			w.hostUsed == state.hostUsed && w.declaredUsed().Equal(state.declaredUsed())
 		for gpu := range w.slots {
 			a, b := &w.slots[gpu], &state.slots[gpu]
 			same = same && a.shares == b.shares && a.milli == b.milli && a.memory == b.memory && a.owner == b.owner && a.held == b.held && a.over() == b.over()

@@ -93,8 +93,8 @@ func (f *Fleet) checkCensus() error {
 	return nil
 }
 
-// written is all of a state but its lattice, which has much to print. Loans are written by what
-// they say, and not by where they are kept.
+// written is all of a state but its lattice, which has much to print. Loans and declared
+// amounts are written by what they say, and not by where they are kept.
 func (s nodeState) written() string {
 	var written []loans
 	s.geometry, s.slots = nil, slices.Clone(s.slots)
@@ -103,7 +103,9 @@ func (s nodeState) written() string {
 		written = append(written, loans{slot.lent(), slot.over()})
 		slot.loans = nil
 	}
-	return fmt.Sprintf("%+v, loans %v", s, written)
+	declared := [...]string{fmt.Sprint(s.declaredHas()), fmt.Sprint(s.declaredUsed())}
+	s.declared = nil
+	return fmt.Sprintf("%+v, loans %v, declared %s", s, written, declared)
 }
 
 // checkCondition checks that a node is in the condition that its state comes to, and where it
@@ -186,7 +188,7 @@ func (f *Fleet) checkStocked(n topology.NodeIndex) error {
 	if string(probe.key) != s.key || int(at.at) >= len(s.nodes) || s.nodes[at.at] != n {
 		return fmt.Errorf("gang: node %d is in another stock", n)
 	}
-	if s.Class != state.class || s.generation != state.generation || s.Host != state.hostFree() || !slices.Equal(s.Left, probe.leftOf(state)) {
+	if s.Class != state.class || s.generation != state.generation || s.Host != state.hostFree() || !s.Declared.Equal(state.declaredFree()) || !slices.Equal(s.Left, probe.leftOf(state)) {
 		return fmt.Errorf("gang: node %d is in stock %+v, and has something else left", n, s)
 	}
 	return nil
@@ -246,7 +248,7 @@ func (f *Fleet) checkLoss(c *claimLosses, s *Stock, i int) error {
 		return nil
 	}
 	var anew loss
-	f.lose(&Claim{GPUs: c.key.gpus, Share: c.key.share, Host: c.key.host}, s, &anew)
+	f.lose(&Claim{GPUs: c.key.gpus, Share: c.key.share, Host: c.key.host, Declared: c.key.declared}, s, &anew)
 	if anew != c.known[i] {
 		return fmt.Errorf("gang: the loss of %+v on stock %d is remembered as %+v, and is %+v", c.key, i, c.known[i], anew)
 	}

@@ -29,7 +29,9 @@ const (
 	// BottleneckFragmentation: there is enough of each resource, but not of all on the same
 	// nodes, or not in one domain of the required level, or not for all groups at a
 	// time.
-	BottleneckFragmentation = firstHost + Bottleneck(countable.NumResources)
+	BottleneckFragmentation = firstDeclared + Bottleneck(countable.MaxDeclared)
+	// firstDeclared is the first declared resource of the nodes.
+	firstDeclared = firstHost + Bottleneck(countable.NumResources)
 )
 
 // bottleneckOf is a resource of the nodes' hosts.
@@ -37,7 +39,12 @@ func bottleneckOf(r countable.Resource) Bottleneck { return firstHost + Bottlene
 
 // Host is the resource of the nodes' hosts that is short; false if it is none of those.
 func (b Bottleneck) Host() (countable.Resource, bool) {
-	return countable.Resource(b - firstHost), b >= firstHost && b < BottleneckFragmentation
+	return countable.Resource(b - firstHost), b >= firstHost && b < firstDeclared
+}
+
+// Declared is the number of the declared resource that is short; false if it is none of those.
+func (b Bottleneck) Declared() (int, bool) {
+	return int(b) - int(firstDeclared), b >= firstDeclared && b < BottleneckFragmentation
 }
 
 // bottleneckNames has the texts; those of hosts are their own.
@@ -45,6 +52,9 @@ func bottleneckNames() enum.Names {
 	names := "Bottleneck: none|nodes|gpus|gpu-shares|gpu-instances"
 	for r := range countable.Resource(countable.NumResources) {
 		names += "|" + r.String()
+	}
+	for i := range countable.MaxDeclared {
+		names += "|" + declaredField(i)
 	}
 	return enum.Names(names + "|fragmentation")
 }
@@ -303,8 +313,17 @@ func tallyNodes(state *nodeState, nodes int32, c *Claim, s *Shortfall, enough *[
 		enough[bottleneckOf(countable.Resource(r))] = add(enough[bottleneckOf(countable.Resource(r))], times(count, nodes))
 		fits = min(fits, count)
 	}
+	free := state.declaredFree()
+	for i := range countable.MaxDeclared {
+		count := fitHost(math.MaxInt32, free.Of(i), c.Declared.Of(i))
+		enough[firstDeclared+Bottleneck(i)] = add(enough[firstDeclared+Bottleneck(i)], times(count, nodes))
+		fits = min(fits, count)
+	}
 	s.Members = add(s.Members, times(fits, nodes))
 }
+
+// wantsHost reports whether a claim needs something of the host.
+func (c *Claim) wantsHost() bool { return c.Host != countable.Amounts{} || c.Declared != nil }
 
 // kind is what a claim needs of GPUs; GPUs where it needs none.
 func (c *Claim) kind() Bottleneck {

@@ -40,6 +40,9 @@ func (r dice) fleet(t require.TestingT) *world {
 			Name: fmt.Sprintf("n%02d", i), GPUMemoryMiB: 80,
 			Host: countable.Amounts{countable.CPUMilli: int64(r.one(2, 4, 8, 16)), countable.MemoryMiB: int64(r.one(4, 16))},
 		}
+		if r.chance(70) {
+			s.Declared = vfs(int64(r.one(2, 4, 16)))
+		}
 		if mixed {
 			s.Class = topology.NodeClass(r.one(0, 0, 1, 2, 3, 4))
 		}
@@ -79,6 +82,9 @@ func (r dice) group(w *world, most int) Group {
 	g := Group{Claim: Claim{GPUs: r.one(0, 1, 1, 2, 2, 3, 4, 8)}, Classes: [][]topology.NodeClass{{0}, {0, 2, 1}, {3, 0, 1, 2, 4}}[r.one(0, 1, 1, 2, 2)]}
 	if r.chance(30) || g.Claim.GPUs == 0 {
 		g.Claim.Host[countable.CPUMilli], g.Claim.Host[countable.MemoryMiB] = int64(r.in(1, 2)), int64(r.one(0, 1, 2))
+	}
+	if r.chance(15) {
+		g.Claim.Declared = vfs(int64(r.in(1, 2)))
 	}
 	unit := 1
 	if r.chance(30) {
@@ -405,7 +411,7 @@ func (o *oracle) slack(l topology.Level, d int) int {
 	slack := 0
 	for i := range o.r.Groups {
 		g := &o.r.Groups[i]
-		exact := len(o.r.Groups) == 1 && (g.Claim.GPUs == 0 || (g.Spread > 0 || g.Balance > 0) && (g.Claim.Host[countable.CPUMilli] > 0 || g.Claim.Host[countable.MemoryMiB] > 0 || g.Match != nil))
+		exact := len(o.r.Groups) == 1 && (g.Claim.GPUs == 0 || (g.Spread > 0 || g.Balance > 0) && (g.Claim.Host[countable.CPUMilli] > 0 || g.Claim.Host[countable.MemoryMiB] > 0 || g.Claim.Declared != nil || g.Match != nil))
 		if g.Claim.GPUs > 0 || exact {
 			slack += o.room(i, l, d, exact) - o.counts[i]
 		}

@@ -6,7 +6,6 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -38,13 +37,18 @@ func (s *nodeState) fits(c *Claim) int {
 	case len(c.Instances) > 0:
 		count = s.seats(c)
 	}
-	return s.fitsHost(count, &c.Host)
+	return s.fitsHost(count, c)
 }
 
 // fitsHost is how many of so many members the host has enough for.
-func (s *nodeState) fitsHost(count int, each *countable.Amounts) int {
-	for r := range each {
-		count = fitHost(count, s.host[r]-s.hostUsed[r], each[r])
+func (s *nodeState) fitsHost(count int, c *Claim) int {
+	for r := range c.Host {
+		count = fitHost(count, s.host[r]-s.hostUsed[r], c.Host[r])
+	}
+	if c.Declared != nil {
+		for i, each := range c.Declared {
+			count = fitHost(count, s.declaredHas().Of(i)-s.declaredUsed().Of(i), each)
+		}
 	}
 	return count
 }
@@ -65,7 +69,7 @@ func (f *Fleet) fillNode(n topology.NodeIndex, group, count int) int {
 	c := &f.search.request.Groups[group].Claim
 	count = min(count, f.fits(n, c))
 	state := &f.nodes[n]
-	h := Hold{Node: n, Share: c.Share, Host: c.Host}
+	h := Hold{Node: n, Share: c.Share, Host: c.Host, Declared: c.Declared}
 	for i := range count {
 		switch {
 		case c.GPUs > 0:
@@ -391,7 +395,7 @@ func (f *Fleet) survey(d topology.DomainIndex, scope []int) {
 		return
 	}
 	g := &s.request.Groups[scope[0]]
-	choosy := g.Claim.Host != countable.Amounts{} || g.Match != nil
+	choosy := g.Claim.wantsHost() || g.Match != nil
 	switch {
 	case g.Claim.GPUs > 0 && (g.Balance == 0 && g.Spread == 0 || !choosy):
 		return

@@ -2,6 +2,7 @@ package gang
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 
 	"github.com/google/btree"
@@ -83,6 +84,8 @@ type NodeSpec struct {
 	MaxShares int
 	// Host is what the host has for members.
 	Host countable.Amounts
+	// Declared is what the node has of the resources that the caller declared; nil: nothing.
+	Declared *countable.Declared
 }
 
 // A nodeState is what is free and held on one node.
@@ -93,21 +96,53 @@ type nodeState struct {
 	class       topology.NodeClass
 	generation  uint64 // of the class
 	gpuMemory   int64
-	maxShares   int
+	maxShares   int32
+	holds       int32
 	geometry    *geometry // nil: its GPUs cannot be divided
 	host        countable.Amounts
 	hostUsed    countable.Amounts // may exceed host after Resize and Adopt
-	holds       int
-	healthy     uint64
-	whole       uint64 // GPUs held whole
-	shared      uint64 // GPUs held in part
-	divided     uint64 // GPUs divided into instances
-	seated      uint64 // GPUs of which instances are held
-	lent        uint64 // GPUs that may have a borrower while they are held whole
-	borrowed    uint64 // GPUs that have one, held whole beside or not
-	vacated     uint64 // GPUs of a holder that is imagined gone, and the borrower with it
-	slots       []slot // one for each GPU
-	choose      func(free uint64, k int) uint64
+	// declared is what it has and uses of declared resources; nil: nothing, as on most nodes. It
+	// is replaced and never changed.
+	declared *declaredOn
+	healthy  uint64
+	whole    uint64 // GPUs held whole
+	shared   uint64 // GPUs held in part
+	divided  uint64 // GPUs divided into instances
+	seated   uint64 // GPUs of which instances are held
+	lent     uint64 // GPUs that may have a borrower while they are held whole
+	borrowed uint64 // GPUs that have one, held whole beside or not
+	vacated  uint64 // GPUs of a holder that is imagined gone, and the borrower with it
+	slots    []slot // one for each GPU
+	choose   func(free uint64, k int) uint64
+}
+
+// A declaredOn is what a node has and uses of declared resources.
+type declaredOn struct {
+	has, used *countable.Declared
+}
+
+// declaredOf is nil where there is none.
+func declaredOf(has, used *countable.Declared) *declaredOn {
+	if has == nil && used == nil {
+		return nil
+	}
+	return &declaredOn{has, used}
+}
+
+// declaredHas is what a node has of declared resources.
+func (s *nodeState) declaredHas() *countable.Declared {
+	if s.declared == nil {
+		return nil
+	}
+	return s.declared.has
+}
+
+// declaredUsed is what members hold of that.
+func (s *nodeState) declaredUsed() *countable.Declared {
+	if s.declared == nil {
+		return nil
+	}
+	return s.declared.used
 }
 
 // A slot is what is held of one GPU.
@@ -154,7 +189,7 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.NodeIndex, error) {
 	if err := checkAmount(s.Name, "gpuMemoryMiB", s.GPUMemoryMiB); err != nil {
 		return -1, err
 	}
-	if err := checkHost(s.Name, s.Host); err != nil {
+	if err := checkHost(s.Name, s.Host, s.Declared); err != nil {
 		return -1, err
 	}
 	if s.MaxShares < 0 {
@@ -176,8 +211,8 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.NodeIndex, error) {
 	generation, geometry := f.join(s.Class, s.Lattice)
 	f.nodes[n] = nodeState{
 		live: true, schedulable: true, class: s.Class, generation: generation, gpuMemory: s.GPUMemoryMiB,
-		maxShares: s.MaxShares, geometry: geometry,
-		host: s.Host, healthy: lowMask(s.GPUs), slots: make([]slot, s.GPUs),
+		maxShares: int32(min(s.MaxShares, math.MaxInt32)), geometry: geometry,
+		host: s.Host, declared: declaredOf(s.Declared, nil), healthy: lowMask(s.GPUs), slots: make([]slot, s.GPUs),
 	}
 	f.recount(n)
 	f.touch(n)
@@ -215,10 +250,23 @@ func (f *Fleet) SetHost(n topology.NodeIndex, has countable.Amounts) error {
 	if err := f.checkNode(n); err != nil {
 		return err
 	}
-	if err := checkHost(f.tree.NodeName(n), has); err != nil {
+	if err := checkHost(f.tree.NodeName(n), has, nil); err != nil {
 		return err
 	}
 	f.nodes[n].host = has
+	f.touch(n)
+	return nil
+}
+
+// SetDeclared is SetHost for declared resources.
+func (f *Fleet) SetDeclared(n topology.NodeIndex, has *countable.Declared) error {
+	if err := f.checkNode(n); err != nil {
+		return err
+	}
+	if err := checkHost(f.tree.NodeName(n), countable.Amounts{}, has); err != nil {
+		return err
+	}
+	f.nodes[n].declared = declaredOf(has, f.nodes[n].declaredUsed())
 	f.touch(n)
 	return nil
 }
@@ -372,6 +420,18 @@ func (f *Fleet) HostFree(n topology.NodeIndex) countable.Amounts {
 
 func (s *nodeState) hostFree() countable.Amounts { return s.host.Minus(s.hostUsed) }
 
+// DeclaredFree is HostFree for declared resources.
+func (f *Fleet) DeclaredFree(n topology.NodeIndex) *countable.Declared {
+	if f.checkNode(n) != nil {
+		return nil
+	}
+	return f.nodes[n].declaredFree()
+}
+
+func (s *nodeState) declaredFree() *countable.Declared {
+	return s.declaredHas().Minus(s.declaredUsed())
+}
+
 // ShareLeft returns what is left of a GPU for shares: compute in thousandths and memory in
 // MiB. All of it where nobody holds the GPU, nothing where it is held whole, is divided, has
 // failed or is not there. It has no regard to NodeSpec.MaxShares.
@@ -448,11 +508,14 @@ func (f *Fleet) checkNode(n topology.NodeIndex) error {
 }
 
 // checkHost refuses amounts of a host out of range.
-func checkHost(node string, has countable.Amounts) error {
+func checkHost(node string, has countable.Amounts, declared *countable.Declared) error {
 	for r, amount := range has {
 		if err := checkAmount(node, countable.Resource(r).Field(), amount); err != nil {
 			return err
 		}
+	}
+	if i := outOfRange(declared); i >= 0 {
+		return checkAmount(node, declaredField(i), declared[i])
 	}
 	return nil
 }

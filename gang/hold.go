@@ -3,6 +3,7 @@ package gang
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,6 +48,8 @@ type Claim struct {
 	Instances []ClassProfile
 	// Host is what it needs of the host.
 	Host countable.Amounts
+	// Declared is what it needs of declared resources of the node; nil: nothing.
+	Declared *countable.Declared
 }
 
 // A ClassProfile is a profile of the lattice by which the nodes of a class divide their GPUs:
@@ -80,6 +83,14 @@ type Hold struct {
 	// Instance is the instance that is held of the one GPU in GPUs; zero: none.
 	Instance mig.Placement
 	Host     countable.Amounts
+	Declared *countable.Declared // as in Claim
+}
+
+// Equal reports whether two are of the same. Where one has declared resources, == does not tell.
+func (h Hold) Equal(o Hold) bool {
+	same := h.Declared.Equal(o.Declared)
+	h.Declared, o.Declared = nil, nil
+	return same && h == o
 }
 
 // Hold takes what a member is to hold on a node that the caller chose. It refuses
@@ -114,9 +125,9 @@ func (f *Fleet) Adopt(h Hold) error {
 }
 
 // Release gives back what a member holds. It refuses with ErrNotHeld what is not
-// held: a hold of whole GPUs must be given back exactly as it was taken; of shares
-// and of the host, which are kept as sums, no more than the sum can be given back,
-// and the last hold all of it. An instance must be held. O(levels).
+// held: a hold of whole GPUs must be given back exactly as it was taken; of shares,
+// of the host and of declared resources, which are kept as sums, no more than the sum
+// can be given back, and the last hold all of it. An instance must be held. O(levels).
 func (f *Fleet) Release(h Hold) error {
 	return f.release(&h)
 }
@@ -183,8 +194,22 @@ func (f *Fleet) checkShape(h *Hold) error {
 			return f.refuse(ErrInvalid, h.Node, countable.Resource(r).Field(), "%d is not within 0 and %d", amount, int64(MaxAmount))
 		}
 	}
+	if i := outOfRange(h.Declared); i >= 0 {
+		return f.refuse(ErrInvalid, h.Node, declaredField(i), "%d is not within 0 and %d", h.Declared[i], int64(MaxAmount))
+	}
 	return nil
 }
+
+// outOfRange is the first declared resource of an amount that nothing can have, or -1.
+func outOfRange(d *countable.Declared) int {
+	if d == nil {
+		return -1
+	}
+	return slices.IndexFunc(d[:], func(amount int64) bool { return amount < 0 || amount > MaxAmount })
+}
+
+// declaredField names a declared resource, of which the caller alone knows the name.
+func declaredField(i int) string { return fmt.Sprintf("declared[%d]", i) }
 
 // indexes prints a set of GPUs, as in "0,3".
 func indexes(set uint64) string {
@@ -258,6 +283,12 @@ func (f *Fleet) checkAvailable(h *Hold) error {
 	if r, beyond := h.Host.Beyond(left.Floor()); beyond {
 		return f.refuse(ErrCapacity, h.Node, r.Field(), "%d are left, %d are asked for", left[r], h.Host[r])
 	}
+	if h.Declared != nil {
+		left := state.declaredFree().Floor()
+		if i := h.Declared.Beyond(left); i >= 0 {
+			return f.refuse(ErrCapacity, h.Node, declaredField(i), "%d are left, %d are asked for", left.Of(i), h.Declared[i])
+		}
+	}
 	return nil
 }
 
@@ -273,7 +304,10 @@ func (f *Fleet) checkRelease(h *Hold) error {
 		return f.refuse(ErrNotHeld, h.Node, "node", "nothing is held there")
 	case beyond:
 		return f.refuse(ErrNotHeld, h.Node, r.Field(), "only %d are held", state.hostUsed[r])
-	case state.holds == 1 && (h.GPUs != state.whole|state.shared|state.seated|state.borrowed || h.Host != state.hostUsed):
+	case !h.Declared.Within(state.declaredUsed()):
+		i := h.Declared.Beyond(state.declaredUsed())
+		return f.refuse(ErrNotHeld, h.Node, declaredField(i), "only %d are held", state.declaredUsed().Of(i))
+	case state.holds == 1 && !h.Declared.Equal(state.declaredUsed()), state.holds == 1 && (h.GPUs != state.whole|state.shared|state.seated|state.borrowed || h.Host != state.hostUsed):
 		return f.refuse(ErrNotHeld, h.Node, "node", "its last hold is another one")
 	case h.GPUs == 0:
 		return nil
@@ -311,6 +345,9 @@ func (f *Fleet) take(h *Hold) {
 	state := &f.nodes[h.Node]
 	state.holds++
 	state.hostUsed.Add(&h.Host)
+	if h.Declared != nil {
+		state.declared = declaredOf(state.declaredHas(), state.declaredUsed().Plus(h.Declared))
+	}
 	if h.GPUs == 0 {
 		return
 	}
@@ -348,6 +385,9 @@ func (f *Fleet) give(h *Hold) {
 	state := &f.nodes[h.Node]
 	state.holds--
 	state.hostUsed.Subtract(&h.Host)
+	if h.Declared != nil {
+		state.declared = declaredOf(state.declaredHas(), state.declaredUsed().Minus(h.Declared))
+	}
 	if h.GPUs == 0 {
 		return
 	}

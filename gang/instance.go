@@ -114,7 +114,7 @@ func (f *Fleet) putPart(g *geometry) bool {
 	c := &s.request.Groups[s.group].Claim
 	f.put(s.group, &Hold{
 		Node: s.part.node, GPUs: 1 << s.part.gpu, Instance: g.placements[s.bid.placement],
-		Host: c.Host,
+		Host: c.Host, Declared: c.Declared,
 	})
 	return true
 }

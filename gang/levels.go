@@ -30,6 +30,8 @@ type LevelShortfall struct {
 	Segments int
 	// Host: each resource of the hosts of the nodes with the GPUs.
 	Host [countable.NumResources]int
+	// Declared: each declared resource of these nodes.
+	Declared [countable.MaxDeclared]int
 	// Rails: not the same GPUs on enough nodes.
 	Rails int
 	// Spread: the numbers would differ by more than the skew.
@@ -171,6 +173,14 @@ func (f *Fleet) shortIn(d topology.DomainIndex, r *Request, i int, all *sum, fin
 			return &finding.Host[r]
 		}
 	}
+	for i := range countable.MaxDeclared {
+		if full.Claim.Declared.Of(i) == 0 {
+			continue
+		}
+		if asked.Claim.Declared = full.Claim.Declared.First(i + 1); !f.could(&alone) {
+			return &finding.Declared[i]
+		}
+	}
 	if asked.RailLevel = full.RailLevel; !f.could(&alone) {
 		return &finding.Rails
 	}
@@ -250,6 +260,7 @@ func (f *Fleet) judgement(r *Request, finding *LevelShortfall, of func(group int
 	v.enough = true
 	gpus := 0
 	var ofHost countable.Amounts
+	var ofDeclared *countable.Declared
 	for i := range r.Groups {
 		g, a := &r.Groups[i], of(i)
 		if !a.known {
@@ -264,6 +275,7 @@ func (f *Fleet) judgement(r *Request, finding *LevelShortfall, of func(group int
 		v.members += min(g.Members, wholeSegments(g, f.tree.NodeLevel(), a.now))
 		gpus += g.Members * g.Claim.GPUs
 		ofHost = ofHost.Plus(g.Claim.Host.Times(int64(g.Members)))
+		ofDeclared = ofDeclared.Plus(g.Claim.Declared.Times(int64(g.Members)))
 		switch {
 		case v.cause != nil:
 		case a.device < g.Members && a.healthy >= g.Members:
@@ -280,6 +292,8 @@ func (f *Fleet) judgement(r *Request, finding *LevelShortfall, of func(group int
 	switch {
 	case beyond:
 		v.cause = &finding.Host[short]
+	case !ofDeclared.Within(state.declaredFree().Floor()):
+		v.cause = &finding.Declared[ofDeclared.Beyond(state.declaredFree().Floor())]
 	case gpus > state.freeGPUs():
 		v.cause = &finding.Together
 	case len(r.Groups) == 1:

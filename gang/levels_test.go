@@ -113,7 +113,7 @@ func TestLevelsAddUp(t *testing.T) {
 		require.Equal(t, before, dump(w.fleet))
 		fit := 0
 		for _, l := range findings {
-			sum := l.Fit + l.Health + l.GPUs + l.Segments + l.Host[countable.CPUMilli] + l.Host[countable.MemoryMiB] + l.Rails + l.Spread + l.Together
+			sum := l.Fit + l.Health + l.GPUs + l.Segments + l.Host[countable.CPUMilli] + l.Host[countable.MemoryMiB] + l.Declared[1] + l.Rails + l.Spread + l.Together
 			require.Equal(t, l.Domains, sum, "seed %d: %+v", i, l)
 			fit += l.Fit
 		}

@@ -67,6 +67,9 @@ type claimKey struct {
 	gpus  int
 	share Share
 	host  countable.Amounts
+	// declared is the same pointer in claims of one caller's request: equal ones beside it are but
+	// asked about again.
+	declared *countable.Declared
 }
 
 // claimLosses are the losses by one claim, by the number of the stock.
@@ -87,7 +90,7 @@ type loss struct {
 // claim finds what is remembered for a claim, and forgets the one that was not asked about for
 // longest if there are too many.
 func (l *losses) claim(c *Claim, stocks int) *claimLosses {
-	key := claimKey{c.GPUs, c.Share, c.Host}
+	key := claimKey{c.GPUs, c.Share, c.Host, c.Declared}
 	l.clock++
 	i, known := l.byClaim[key]
 	if !known {
@@ -193,6 +196,9 @@ func (s *Stock) mayHold(c *Claim) bool {
 		if c.Host[r] > s.Host[r] && c.Host[r] > 0 {
 			return false
 		}
+	}
+	if !c.Declared.Within(s.Declared.Floor()) {
+		return false
 	}
 	switch {
 	case c.GPUs > 0:

@@ -90,7 +90,7 @@ func (o *oracle) search(i, group int) {
 	c := &o.r.Groups[group].Claim
 	before, left := *r, o.left[group]
 	for o.left[group] > 0 {
-		if bits.OnesCount64(r.whole) < c.GPUs || r.cpu < c.Host[countable.CPUMilli] && c.Host[countable.CPUMilli] > 0 || r.memory < c.Host[countable.MemoryMiB] && c.Host[countable.MemoryMiB] > 0 {
+		if bits.OnesCount64(r.whole) < c.GPUs || c.Declared.Of(1) > max(r.vfs, 0) || r.cpu < c.Host[countable.CPUMilli] && c.Host[countable.CPUMilli] > 0 || r.memory < c.Host[countable.MemoryMiB] && c.Host[countable.MemoryMiB] > 0 {
 			break
 		}
 		for range c.GPUs {
@@ -98,6 +98,7 @@ func (o *oracle) search(i, group int) {
 		}
 		r.cpu -= c.Host[countable.CPUMilli]
 		r.memory -= c.Host[countable.MemoryMiB]
+		r.vfs -= c.Declared.Of(1)
 		o.left[group]--
 		o.at[i][group]++
 		o.search(i, group+1)
@@ -342,6 +343,9 @@ func (o *oracle) roomOn(group, i int, exact bool) int {
 	}
 	if g.Claim.Host[countable.MemoryMiB] > 0 {
 		total = min(total, int(max(r.memory, 0)/g.Claim.Host[countable.MemoryMiB]))
+	}
+	if asked := g.Claim.Declared.Of(1); asked > 0 {
+		total = min(total, int(max(r.vfs, 0)/asked))
 	}
 	return total
 }

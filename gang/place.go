@@ -247,6 +247,7 @@ func (f *Fleet) harder(r *Request, a, b int) bool {
 		cmp.Compare(y.Required, x.Required),
 		cmp.Compare(y.Members, x.Members),
 		y.Claim.Host.Compare(x.Claim.Host),
+		y.Claim.Declared.Compare(x.Claim.Declared),
 		cmp.Compare(a, b),
 	) < 0
 }

@@ -84,6 +84,8 @@ func (w *world) disturb(t *rapid.T, n *worldNode) {
 			n.failed &^= 1 << gpu
 		}
 	default:
+		n.Declared = vfs(rapid.Int64Range(0, 5).Draw(t, "vfs"))
+		require.NoError(t, w.fleet.SetDeclared(n.index, n.Declared))
 		n.Host[countable.CPUMilli] = int64(rapid.IntRange(0, 8).Draw(t, "cpu"))
 		require.NoError(t, w.fleet.SetHost(n.index, n.Host))
 	}
@@ -95,6 +97,7 @@ func (w *world) drawLevel(t *rapid.T, name string, from topology.Level) topology
 
 func (w *world) drawClaim(t *rapid.T) Claim {
 	c := Claim{Host: countable.Amounts{countable.CPUMilli: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "cpu")), countable.MemoryMiB: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "memory"))}}
+	c.Declared = vfs(rapid.SampledFrom([]int64{0, 0, 0, 1, 3}).Draw(t, "vfs"))
 	switch rapid.IntRange(0, 7).Draw(t, "claim") {
 	case 7:
 		c.Share = Over(Owner(rapid.IntRange(3, 4).Draw(t, "owner")), int64(rapid.SampledFrom([]int{0, 10, 30, 50}).Draw(t, "gpuMemory")))

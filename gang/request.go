@@ -414,6 +414,9 @@ func (c *Claim) validate() *Error {
 			return invalid(countable.Resource(r).Field(), "%d is not within 0 and %d", amount, int64(MaxAmount))
 		}
 	}
+	if i := outOfRange(c.Declared); i >= 0 {
+		return invalid(declaredField(i), "%d is not within 0 and %d", c.Declared[i], int64(MaxAmount))
+	}
 	for i, p := range c.Instances {
 		if p.Index < 0 || p.Index >= mig.MaxProfiles {
 			return invalid(fmt.Sprintf("instances[%d].index", i), "%d is not within 0 and %d", p.Index, mig.MaxProfiles-1)

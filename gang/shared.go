@@ -110,7 +110,7 @@ func (s *nodeState) sharesLeft(slot *slot) int {
 	if s.maxShares == 0 {
 		return wholeMilli
 	}
-	return max(0, s.maxShares-int(slot.shares))
+	return max(0, int(s.maxShares)-int(slot.shares))
 }
 
 // chooseGPU returns the GPU of a node that a share fits best: of those that its
@@ -191,12 +191,12 @@ func (f *Fleet) tryOpen(n topology.NodeIndex) bool {
 }
 
 func (f *Fleet) hasHost(n topology.NodeIndex, c *Claim) bool {
-	return f.nodes[n].fitsHost(1, &c.Host) == 1
+	return f.nodes[n].fitsHost(1, c) == 1
 }
 
 func (f *Fleet) putShare(n topology.NodeIndex, gpu, group int) {
 	c := &f.search.request.Groups[group].Claim
-	h := Hold{Node: n, GPUs: 1 << gpu, Share: c.Share, Host: c.Host}
+	h := Hold{Node: n, GPUs: 1 << gpu, Share: c.Share, Host: c.Host, Declared: c.Declared}
 	h.Share.MemoryMiB = f.nodes[n].shareMemory(&c.Share)
 	f.put(group, &h)
 }

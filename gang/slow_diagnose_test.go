@@ -159,9 +159,16 @@ func (f *Fleet) slowTallyNode(n topology.NodeIndex, c *Claim, s *Shortfall, enou
 		enough[bottleneckOf(countable.Resource(r))] = add(enough[bottleneckOf(countable.Resource(r))], count)
 		fits = min(fits, count)
 	}
+	free := state.declaredFree()
+	for i := range countable.MaxDeclared {
+		count := fitHost(math.MaxInt32, free.Of(i), c.Declared.Of(i))
+		enough[firstDeclared+Bottleneck(i)] = add(enough[firstDeclared+Bottleneck(i)], count)
+		fits = min(fits, count)
+	}
 
 	idle := *state
 	idle.whole, idle.shared, idle.seated, idle.hostUsed = 0, 0, 0, countable.Amounts{}
+	idle.declared = declaredOf(state.declaredHas(), nil)
 	idle.lent, idle.borrowed = 0, 0
 	idle.slots = make([]slot, len(state.slots))
 	for gpu := range idle.slots {
@@ -243,6 +250,11 @@ func (f *Fleet) slowShortIn(d topology.DomainIndex, r *Request, i, count int, fi
 			return &finding.Host[r]
 		}
 	}
+	for i := range countable.MaxDeclared {
+		if asked.Claim.Declared = full.Claim.Declared.First(i + 1); !f.could(&alone) {
+			return &finding.Declared[i]
+		}
+	}
 	if asked.RailLevel = full.RailLevel; !f.could(&alone) {
 		return &finding.Rails
 	}
@@ -257,6 +269,7 @@ func (f *Fleet) slowFindNode(d topology.DomainIndex, n topology.NodeIndex, r *Re
 	known, enough, members := false, true, 0
 	var gpus int64
 	var ofHost countable.Amounts
+	var ofDeclared *countable.Declared
 	var cause *int
 	for i := range r.Groups {
 		g := &r.Groups[i]
@@ -273,6 +286,7 @@ func (f *Fleet) slowFindNode(d topology.DomainIndex, n topology.NodeIndex, r *Re
 		members += min(g.Members, wholeSegments(g, f.tree.NodeLevel(), f.slowFitOn(n, g, 0)))
 		gpus += int64(g.Members * g.Claim.GPUs)
 		ofHost = ofHost.Plus(g.Claim.Host.Times(int64(g.Members)))
+		ofDeclared = ofDeclared.Plus(g.Claim.Declared.Times(int64(g.Members)))
 		switch {
 		case cause != nil:
 		case device < g.Members && f.slowFitOn(n, g, deviceOnly|whenHealthy) >= g.Members:
@@ -289,6 +303,8 @@ func (f *Fleet) slowFindNode(d topology.DomainIndex, n topology.NodeIndex, r *Re
 	case cause != nil:
 	case beyond:
 		cause = &finding.Host[short]
+	case !ofDeclared.Within(f.DeclaredFree(n).Floor()):
+		cause = &finding.Declared[ofDeclared.Beyond(f.DeclaredFree(n).Floor())]
 	case gpus > int64(max(f.tree.Free(n), 0)), len(r.Groups) > 1 && !f.could(f.onlyOn(n, r)):
 		cause = &finding.Together
 	default:
@@ -327,14 +343,14 @@ func (f *Fleet) slowFitOn(n topology.NodeIndex, g *Group, relax int) int {
 	}
 	c := g.Claim
 	if relax&deviceOnly != 0 {
-		c.Host = countable.Amounts{}
+		c.Host, c.Declared = countable.Amounts{}, nil
 	}
 	healthy := *state
 	if relax&whenHealthy != 0 {
 		healthy.healthy = lowMask(len(state.slots))
 	}
 	if c.GPUs > 0 {
-		return state.fitsHost(bits.OnesCount64(healthy.free())/c.GPUs, &c.Host)
+		return state.fitsHost(bits.OnesCount64(healthy.free())/c.GPUs, &c)
 	}
 	return healthy.fits(&c)
 }

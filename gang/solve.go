@@ -51,6 +51,8 @@ type solver struct {
 	present []uint32
 	gpus    []int64
 	host    []countable.Amounts
+	// declared is of the declared resources; empty: no group needs any.
+	declared []*countable.Declared
 	// exits is what a state costs at a level, or never; by level and state.
 	exits []int64
 	// spanUnit and breakUnit weigh the numbers of a Cost, usedUnit each domain over
@@ -330,11 +332,16 @@ func (f *Fleet) listStates() {
 	s := &f.search
 	v := &s.solver
 	v.members, v.present = v.members[:0], v.present[:0]
-	v.gpus, v.host = v.gpus[:0], v.host[:0]
+	v.gpus, v.host, v.declared = v.gpus[:0], v.host[:0], v.declared[:0]
+	some := false
+	for i := range v.groups {
+		some = some || s.request.Groups[v.groups[i].group].Claim.Declared != nil
+	}
 	for state := range v.states {
 		var present uint32
 		var gpus int64
 		var ofHost countable.Amounts
+		var ofDeclared *countable.Declared
 		for i := range v.groups {
 			g := &v.groups[i]
 			members := state / g.stride % (g.total/g.unit + 1) * g.unit
@@ -344,10 +351,16 @@ func (f *Fleet) listStates() {
 			}
 			gpus += int64(members * c.GPUs)
 			ofHost = ofHost.Plus(c.Host.Times(int64(members)))
+			if some {
+				ofDeclared = ofDeclared.Plus(c.Declared.Times(int64(members)))
+			}
 			v.members = append(v.members, int32(members))
 		}
 		v.present = append(v.present, present)
 		v.gpus, v.host = append(v.gpus, gpus), append(v.host, ofHost)
+		if some {
+			v.declared = append(v.declared, ofDeclared)
+		}
 	}
 }
 

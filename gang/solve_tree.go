@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -195,6 +196,10 @@ func (f *Fleet) nodeOptions(n topology.NodeIndex) uint32 {
 	exits := v.exits[int(f.tree.NodeLevel())*v.states:]
 	free := int64(max(f.tree.Free(n), 0))
 	freeHost := node.hostFree().Floor()
+	var freeDeclared *countable.Declared
+	if len(v.declared) > 0 {
+		freeDeclared = node.declaredFree().Floor()
+	}
 	for state := range v.states {
 		if v.gpus[state] > free || v.present[state]&^serves != 0 || exits[state] == never || missing&^v.present[state] != 0 {
 			continue
@@ -203,6 +208,9 @@ func (f *Fleet) nodeOptions(n topology.NodeIndex) uint32 {
 			continue
 		}
 		if !v.host[state].Within(freeHost) || v.present[state]&parts != 0 && !f.fitsState(n, state, v.present[state]&parts) {
+			continue
+		}
+		if len(v.declared) > 0 && !v.declared[state].Within(freeDeclared) {
 			continue
 		}
 		cost := exits[state]

@@ -19,6 +19,8 @@ type Stock struct {
 	Left []int16
 	// Host is what the host has left.
 	Host countable.Amounts
+	// Declared is what is left of declared resources; nil: nothing.
+	Declared *countable.Declared
 	// Tag is the caller's: nil in a new stock. It is left as it is while there are nodes like that,
 	// and no longer than the class has nodes.
 	Tag any
@@ -172,7 +174,7 @@ func (k *stocks) find(state *nodeState) int32 {
 	k.list, k.at = append(k.list, Stock{}), append(k.at, 0)
 	k.births++
 	s := &k.list[i]
-	*s = Stock{Class: state.class, Left: k.leftOf(state), Host: state.hostFree(), generation: state.generation, key: string(k.key), birth: k.births}
+	*s = Stock{Class: state.class, Left: k.leftOf(state), Host: state.hostFree(), Declared: state.declaredFree(), generation: state.generation, key: string(k.key), birth: k.births}
 	k.byKey[s.key] = i
 	return i
 }
@@ -225,7 +227,14 @@ func (k *stocks) writeKey(state *nodeState) {
 	for r := range left {
 		b = binary.AppendVarint(b, left[r])
 	}
-	b = append(b, byte(len(state.slots)))
+	size := byte(len(state.slots))
+	if left := state.declaredFree(); left != nil {
+		for i := range left {
+			b = binary.AppendVarint(b, left[i])
+		}
+		size |= 0x80
+	}
+	b = append(b, size)
 	if k.key = b; state.plain() {
 		k.key = append(b, byte(bits.OnesCount64(state.free())))
 		return

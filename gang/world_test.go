@@ -49,11 +49,20 @@ func newWorld(t *rapid.T) *world {
 // worldGPUs is the number of GPUs of the classes used here.
 func worldGPUs(c topology.NodeClass) int { return []int{4, 2, 0}[c] }
 
+// vfs are so many of the declared resource that nodes have here.
+func vfs(n int64) *countable.Declared {
+	if n == 0 {
+		return nil
+	}
+	return &countable.Declared{1: n}
+}
+
 func (w *world) join(t *rapid.T) {
 	s := NodeSpec{
 		Name: rapid.StringMatching(`[a-h]`).Draw(t, "name"), Class: topology.NodeClass(rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "class")),
 		GPUMemoryMiB: 80, Host: countable.Amounts{countable.CPUMilli: int64(rapid.SampledFrom([]int{2, 4, 8, 8}).Draw(t, "cpu")), countable.MemoryMiB: 8},
 	}
+	s.Declared = vfs(rapid.SampledFrom([]int64{0, 0, 1, 4, 8}).Draw(t, "vfs"))
 	s.GPUs = worldGPUs(s.Class)
 	s.Lattice = worldLattices()[s.Class]
 	s.MaxShares = rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "maxShares")
@@ -97,6 +106,7 @@ type room struct {
 	held        [4][]mig.Placement
 	floor       int // for the twin: no instance before it
 	shares      [64]int
+	vfs         int64 // of a declared resource
 	milli       [64]int32
 	gpuMemory   [64]int64
 	owner       [64]Owner
@@ -109,6 +119,7 @@ func (w *world) rooms() []room {
 		n, r := &w.nodes[i], &list[i]
 		r.node = n
 		r.cpu, r.memory, r.whole = n.Host[countable.CPUMilli], n.Host[countable.MemoryMiB], lowMask(n.GPUs)&^n.failed
+		r.vfs = n.Declared.Of(1)
 		for gpu := range n.GPUs {
 			r.milli[gpu], r.gpuMemory[gpu] = 1000, n.GPUMemoryMiB
 			if n.failed>>gpu&1 != 0 || n.division[gpu] != PartitioningNone {
@@ -128,6 +139,7 @@ func (w *world) rooms() []room {
 func (r *room) take(h *Hold) {
 	r.cpu -= h.Host[countable.CPUMilli]
 	r.memory -= h.Host[countable.MemoryMiB]
+	r.vfs -= h.Declared.Of(1)
 	r.whole &^= h.GPUs
 	for gpu := range 64 {
 		switch {
@@ -151,7 +163,10 @@ func (r *room) take(h *Hold) {
 
 // options are the ways to place a member on a node that differ in what they leave.
 func (r *room) options(n *worldNode, c *Claim) []Hold {
-	h := Hold{Node: n.index, Host: countable.Amounts{countable.CPUMilli: c.Host[countable.CPUMilli], countable.MemoryMiB: c.Host[countable.MemoryMiB]}, Share: c.Share}
+	h := Hold{Node: n.index, Host: countable.Amounts{countable.CPUMilli: c.Host[countable.CPUMilli], countable.MemoryMiB: c.Host[countable.MemoryMiB]}, Share: c.Share, Declared: c.Declared}
+	if c.Declared.Of(1) > max(r.vfs, 0) {
+		return nil
+	}
 	if c.Host[countable.CPUMilli] > max(r.cpu, 0) || c.Host[countable.MemoryMiB] > max(r.memory, 0) {
 		return nil
 	}
@@ -200,6 +215,8 @@ func (r *room) lends(n *worldNode, gpu int, s *Share) bool {
 // requireRoom asserts that a hold is what a claim asks for, and was there to be held.
 func (r *room) requireRoom(t require.TestingT, n *worldNode, c *Claim, h *Hold) {
 	require.Equal(t, [2]int64{c.Host[countable.CPUMilli], c.Host[countable.MemoryMiB]}, [2]int64{h.Host[countable.CPUMilli], h.Host[countable.MemoryMiB]})
+	require.True(t, c.Declared.Equal(h.Declared))
+	require.LessOrEqual(t, h.Declared.Of(1), max(r.vfs, 0), "S1: a declared resource")
 	require.LessOrEqual(t, h.Host[countable.CPUMilli], max(r.cpu, 0), "S1: host CPU")
 	require.LessOrEqual(t, h.Host[countable.MemoryMiB], max(r.memory, 0), "S1: host memory")
 	if len(c.Instances) > 0 {

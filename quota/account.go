@@ -9,16 +9,19 @@ import (
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
-// A resourceID is a Resource interned by a tree: GPUs, those of hosts, then the products
-// by their index.
+// A resourceID is a Resource interned by a tree: GPUs, those of hosts, those declared, then the
+// products by their index.
 type resourceID int32
 
 const (
-	gpuID        resourceID = 0
-	firstProduct            = 1 + resourceID(countable.NumResources)
+	gpuID         resourceID = 0
+	firstDeclared            = 1 + resourceID(countable.NumResources)
+	firstProduct             = firstDeclared + resourceID(countable.MaxDeclared)
 )
 
 func hostID(r countable.Resource) resourceID { return 1 + resourceID(r) }
+
+func declaredID(i int) resourceID { return firstDeclared + resourceID(i) }
 
 // id is the resource that a product is. The first product has the index 1, as 0 is none.
 func (p ProductIndex) id() resourceID { return firstProduct + resourceID(p) - 1 }
@@ -103,37 +106,37 @@ func (a *account) stated() bool {
 
 func (a *account) empty() bool { return *a == emptyAccount(a.resource) }
 
-// find returns the place of r among the products of n. Few products matter to
-// one queue, so that a scan beats a search.
+// find returns the place of r among the sparse accounts of n. Few products and declared resources
+// matter to one queue, so that a scan beats a search.
 func (n *node) find(r resourceID) (int, bool) {
-	for j := range n.products {
-		if have := n.products[j].resource; have >= r {
+	for j := range n.sparse {
+		if have := n.sparse[j].resource; have >= r {
 			return j, have == r
 		}
 	}
-	return len(n.products), false
+	return len(n.sparse), false
 }
 
 // account returns the account of r to change, made if missing. The pointer is
 // good until the next call for the same queue.
 func (n *node) account(r resourceID) *account {
-	if r < firstProduct {
+	if r < firstDeclared {
 		return &n.host[r]
 	}
 	j, ok := n.find(r)
 	if !ok {
-		n.products = slices.Insert(n.products, j, emptyAccount(r))
+		n.sparse = slices.Insert(n.sparse, j, emptyAccount(r))
 	}
-	return &n.products[j]
+	return &n.sparse[j]
 }
 
 // peek returns the account of r as it is.
 func (n *node) peek(r resourceID) account {
-	if r < firstProduct {
+	if r < firstDeclared {
 		return n.host[r]
 	}
 	if j, ok := n.find(r); ok {
-		return n.products[j]
+		return n.sparse[j]
 	}
 	return emptyAccount(r)
 }
@@ -141,30 +144,35 @@ func (n *node) peek(r resourceID) account {
 // look returns the account of r to read, nil where there is none. The pointer is
 // good until the next change.
 func (n *node) look(r resourceID) *account {
-	if r < firstProduct {
+	if r < firstDeclared {
 		return &n.host[r]
 	}
 	if j, ok := n.find(r); ok {
-		return &n.products[j]
+		return &n.sparse[j]
 	}
 	return nil
 }
 
-// prune forgets the account of a product that says nothing any more, so that
+// prune forgets a sparse account that says nothing any more, so that
 // memory follows what is configured and used now.
 func (n *node) prune(r resourceID) {
-	if r < firstProduct {
+	if r < firstDeclared {
 		return
 	}
-	if j, ok := n.find(r); ok && n.products[j].empty() {
-		n.products = slices.Delete(n.products, j, j+1)
+	if j, ok := n.find(r); ok && n.sparse[j].empty() {
+		n.sparse = slices.Delete(n.sparse, j, j+1)
 	}
 }
 
-// used reports whether anything at all is used here. Products count as GPU.
+// used reports whether anything at all is used here.
 func (n *node) used() bool {
 	for r := range n.host {
 		if n.host[r].used != 0 {
+			return true
+		}
+	}
+	for k := range n.sparse {
+		if n.sparse[k].used != 0 {
 			return true
 		}
 	}
@@ -178,6 +186,9 @@ func (t *Tree) lookupResource(r Resource) (resourceID, bool) {
 	}
 	if h, ok := r.Host(); ok {
 		return hostID(h), true
+	}
+	if i, ok := t.declared.Find(string(r)); ok {
+		return declaredID(i), true
 	}
 	if name, ok := r.product(); ok {
 		if p, known := t.byProduct[name]; known {

@@ -18,7 +18,7 @@ type part struct {
 
 // parts is a charge by resource, in the order in which limits are looked at.
 // GPUs of a product count twice: as GPUs, and as GPUs of that product.
-type parts [2 + countable.NumResources]part
+type parts [2 + countable.NumResources + countable.MaxDeclared]part
 
 func (c *Charge) split() (p parts) {
 	p[0] = part{gpuID, c.GPUMilli}
@@ -27,6 +27,11 @@ func (c *Charge) split() (p parts) {
 	}
 	for r := range c.Host {
 		p[2+r] = part{hostID(countable.Resource(r)), c.Host[r]}
+	}
+	if c.Declared != nil {
+		for i, amount := range c.Declared {
+			p[2+countable.NumResources+i] = part{declaredID(i), amount}
+		}
 	}
 	return p
 }

@@ -76,7 +76,7 @@ func (t *Tree) checkNames() error {
 
 // left reports whether anything is left of a queue that was removed.
 func (n *node) left() bool {
-	return n.active || n.position >= 0 || n.members != 0 || n.used() || len(n.below)+len(n.products)+n.heap.Len() > 0 || n.history != history{}
+	return n.active || n.position >= 0 || n.members != 0 || n.used() || len(n.below)+len(n.sparse)+n.heap.Len() > 0 || n.history != history{}
 }
 
 // checkKept works out anew what follows from the queues and the clock, and compares.
@@ -171,7 +171,7 @@ func (t *Tree) sums() []total {
 	return sums
 }
 
-func (n *node) accounts() []account { return slices.Concat(n.host[:], n.products) }
+func (n *node) accounts() []account { return slices.Concat(n.host[:], n.sparse) }
 
 func (t *Tree) checkSums(n *node, s total) error {
 	if len(n.below) != s.children || !slices.IsSortedFunc(n.below, t.compareSiblings) {
@@ -187,7 +187,7 @@ func (t *Tree) checkSums(n *node, s total) error {
 		switch {
 		case a.resource <= last || int(a.resource) >= len(t.names) || t.names[a.resource] == "":
 			return fmt.Errorf("the account of resource %d is out of place", a.resource)
-		case a.resource >= firstProduct && a.empty():
+		case a.resource >= firstDeclared && a.empty():
 			return fmt.Errorf("%s: an account that says nothing", t.names[a.resource])
 		case a.used < 0 || s.children > 0 && a.used != s.used[a.resource]:
 			return fmt.Errorf("%s: %d in use, the children use %d", t.names[a.resource], a.used, s.used[a.resource])

@@ -54,10 +54,10 @@ func TestCheckFindsWhatIsKeptAndWrong(t *testing.T) {
 		"what is covered below":     func(t *Tree, _ *Shares) { t.nodes[RootQueue].host[gpuID].coveredBelow++ },
 		"what is kept":              func(t *Tree, _ *Shares) { t.nodes[a].host[gpuID].kept++ },
 		"what is kept below":        func(t *Tree, _ *Shares) { t.nodes[a].host[gpuID].keptBelow++ },
-		"what is used of a product": func(t *Tree, _ *Shares) { t.nodes[a].products[0].used++ },
-		"a guarantee":               func(t *Tree, _ *Shares) { t.nodes[a1].products[0].guarantee++ },
+		"what is used of a product": func(t *Tree, _ *Shares) { t.nodes[a].sparse[0].used++ },
+		"a guarantee":               func(t *Tree, _ *Shares) { t.nodes[a1].sparse[0].guarantee++ },
 		"an account of nothing": func(t *Tree, _ *Shares) {
-			t.nodes[b].products = append(t.nodes[b].products, emptyAccount(firstProduct+3))
+			t.nodes[b].sparse = append(t.nodes[b].sparse, emptyAccount(firstProduct+3))
 		},
 		"the weight":                      func(t *Tree, _ *Shares) { t.nodes[b].weight++ },
 		"the children of a queue":         func(t *Tree, _ *Shares) { t.nodes[a].below = t.nodes[a].below[:1] },

@@ -22,10 +22,10 @@ func (e *Excess) Of(c Charge) int64 {
 }
 
 // Exceeded lists the resources of which queue i uses more than its Limit and its BorrowingLimit
-// allow: GPUs, the resources of hosts, then products, in the order in which the tree came to know
-// them. Charges are made whatever the limits, so that a queue exceeds one that is lowered, or is
-// charged for what is seen to run. The list is in the buffer, if that is large enough, and empty
-// for the root and for what is no queue. O(resources of the queue).
+// allow: GPUs, the resources of hosts, those declared, then products, in the order in which the
+// tree came to know them. Charges are made whatever the limits, so that a queue exceeds one that
+// is lowered, or is charged for what is seen to run. The list is in the buffer, if that is large
+// enough, and empty for the root and for what is no queue. O(resources of the queue).
 func (t *Tree) Exceeded(buffer []Excess, i QueueIndex) []Excess {
 	list := buffer[:0]
 	if i == RootQueue || !t.live(i) {
@@ -40,8 +40,8 @@ func (t *Tree) Exceeded(buffer []Excess, i QueueIndex) []Excess {
 	for r := range n.host {
 		add(&n.host[r])
 	}
-	for k := range n.products {
-		add(&n.products[k])
+	for k := range n.sparse {
+		add(&n.sparse[k])
 	}
 	return list
 }

@@ -50,7 +50,7 @@ func (t *Tree) SetCapacity(r Resource, capacity int64) error {
 	refuse := func(kind error, reason string) error {
 		return &Error{Field: element("capacity", r), Reason: reason, Kind: kind}
 	}
-	if reason := r.check(); reason != "" {
+	if reason := t.checkResource(r); reason != "" {
 		return refuse(ErrInvalid, reason)
 	}
 	if capacity != UnknownCapacity {

@@ -55,9 +55,12 @@ func (r Resource) product() (string, bool) {
 	return strings.CutPrefix(string(r), productPrefix)
 }
 
-// check returns why r is not a resource, or "".
-func (r Resource) check() string {
+// checkResource returns why r is not a resource, or "".
+func (t *Tree) checkResource(r Resource) string {
 	if _, ok := r.Host(); ok || r == GPUMilli {
+		return ""
+	}
+	if _, ok := t.declared.Find(string(r)); ok {
 		return ""
 	}
 	product, ok := r.product()
@@ -65,6 +68,9 @@ func (r Resource) check() string {
 		known := string(GPUMilli)
 		for h := range countable.Resource(countable.NumResources) {
 			known += ", " + h.Field()
+		}
+		for _, d := range t.declared {
+			known += ", " + d.Name
 		}
 		return "is none of " + known + " and " + productPrefix + "PRODUCT"
 	}
@@ -145,6 +151,9 @@ const NoProduct ProductIndex = 0
 type Charge struct {
 	GPUMilli int64
 	Host     countable.Amounts
+	// Declared amounts are of the resources that the tree was told with Declare; nil: none. Equal
+	// looks at what is pointed to, and == does not.
+	Declared *countable.Declared
 	Product  ProductIndex
 	// NonPreemptible: what is charged is never reclaimed. Its GPUs have to fit into the guarantee
 	// of their queue beside all others that are so, whatever else the queue uses.
@@ -156,13 +165,20 @@ func GPUs(n int64) Amounts { return Amounts{GPUMilli: 1000 * n} }
 
 // Times is the charge of n of the same, as of the members of a gang.
 func (c Charge) Times(n int64) Charge {
-	c.GPUMilli, c.Host = n*c.GPUMilli, c.Host.Times(n)
+	c.GPUMilli, c.Host, c.Declared = n*c.GPUMilli, c.Host.Times(n), c.Declared.Times(n)
 	return c
+}
+
+// Equal reports whether two take the same.
+func (c Charge) Equal(d Charge) bool {
+	same := c.Declared.Equal(d.Declared)
+	c.Declared, d.Declared = nil, nil
+	return same && c == d
 }
 
 // Plus is the charge of two that are of one product, and both reclaimable or neither.
 func (c Charge) Plus(d Charge) Charge {
-	c.GPUMilli, c.Host = c.GPUMilli+d.GPUMilli, c.Host.Plus(d.Host)
+	c.GPUMilli, c.Host, c.Declared = c.GPUMilli+d.GPUMilli, c.Host.Plus(d.Host), c.Declared.Plus(d.Declared)
 	return c
 }
 
@@ -216,14 +232,14 @@ type Verdict struct {
 	Withheld int64
 }
 
-// check refuses a queue that makes no sense by itself.
-func (q *Queue) check() *Error {
+// check refuses a queue that makes no sense by itself, in a tree.
+func (q *Queue) check(t *Tree) *Error {
 	if reason := checkName(string(q.Name)); reason != "" {
 		return q.refuse(ErrInvalid, "name", reason)
 	}
 	for _, f := range q.stated() {
 		for _, r := range slices.Sorted(maps.Keys(f.amounts)) {
-			if reason := r.check(); reason != "" {
+			if reason := t.checkResource(r); reason != "" {
 				return q.refuse(ErrInvalid, element(f.field, r), reason)
 			}
 			if reason := checkAmount(f.amounts[r]); reason != "" {

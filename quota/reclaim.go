@@ -124,6 +124,9 @@ func (s *Shares) in(c Charge) int64 {
 	if r, ok := s.resource.Host(); ok {
 		return c.Host[r]
 	}
+	if i, ok := s.tree.declared.Find(string(s.resource)); ok {
+		return c.Declared.Of(i)
+	}
 	if name, _ := s.resource.product(); c.Product != NoProduct && s.tree.Product(name) == c.Product {
 		return c.GPUMilli
 	}

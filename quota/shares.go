@@ -93,7 +93,7 @@ type filling struct {
 // are given out whole. It refuses what is no resource and a unit outside 1 to
 // MaxAmount (ErrInvalid).
 func NewShares(t *Tree, r Resource, unit int64) (*Shares, error) {
-	if reason := r.check(); reason != "" {
+	if reason := t.checkResource(r); reason != "" {
 		return nil, &Error{Field: "resource", Reason: fmt.Sprintf("%q %s", errtext.Short(string(r)), reason), Kind: ErrInvalid}
 	}
 	if unit < 1 || unit > MaxAmount {

@@ -42,6 +42,7 @@ type Tree struct {
 	free        []QueueIndex // removed queues, the last removed last
 	products    []product
 	byProduct   map[string]ProductIndex
+	declared    countable.Register
 	names       []Resource // of the resource IDs, so that a Verdict need not build one; "" where free
 	maxProducts int        // MaxProducts, and less in tests
 	version     uint64     // of all but usage, so that a Shares knows when it is stale
@@ -63,14 +64,14 @@ type node struct {
 	turn     turn         // good while the queue is in a heap
 	weight   int64        // config.Weight with its default
 	below    []QueueIndex // the queues that have this one as parent: priority, then name
-	host     [firstProduct]account
+	host     [firstDeclared]account
 	config   Queue
 	heap     pq.Heap[QueueIndex] // of the children to be served, see order.go
 	history  history             // see decay.go
 	members  int64               // jobs that name this queue
 	// nonPreemptible is what a leaf uses of GPUs that is never reclaimed.
 	nonPreemptible int64
-	products       []account // of the products that matter here, by resource ID
+	sparse         []account // of the declared resources and products that matter here, by resource ID
 }
 
 // NewTree returns a tree without queues.
@@ -84,8 +85,26 @@ func NewTree() *Tree {
 	for r := range countable.Resource(countable.NumResources) {
 		t.names = append(t.names, HostOf(r))
 	}
+	t.names = append(t.names, make([]Resource, countable.MaxDeclared)...)
 	t.nodes = append(t.nodes, t.newNode(NoQueue))
 	return t
+}
+
+// Declare has an empty tree count further resources, by the names under which queues state them and
+// at the numbers under which charges have them. It refuses what [countable.Register.Check] does
+// (ErrInvalid), and a tree that has queues or declared resources (ErrInUse).
+func (t *Tree) Declare(declared countable.Register) error {
+	if index, field, reason := declared.Check(); reason != "" {
+		return &Error{Field: fmt.Sprintf("declared[%d].%s", index, field), Reason: reason, Kind: ErrInvalid}
+	}
+	if len(t.nodes) > 1 || len(t.declared) > 0 {
+		return &Error{Field: "declared", Reason: "the tree has queues, or resources that were declared before", Kind: ErrInUse}
+	}
+	t.declared = slices.Clone(declared)
+	for i := range declared {
+		t.names[declaredID(i)] = Resource(declared[i].Name)
+	}
+	return nil
 }
 
 func (t *Tree) newNode(parent QueueIndex) node {
@@ -109,7 +128,7 @@ func (t *Tree) newNode(parent QueueIndex) node {
 //
 // O(resources x depth), and O(products) for each product that is new to the tree.
 func (t *Tree) Set(q Queue) (QueueIndex, error) {
-	if err := q.check(); err != nil {
+	if err := q.check(t); err != nil {
 		return NoQueue, err
 	}
 	parent, ok := t.lookupParent(q.Parent)

@@ -135,7 +135,7 @@ func (p *pair) leave(t *rapid.T) {
 	require.Empty(t, p.tree.byProduct)
 	require.Empty(t, p.tree.products)
 	require.Len(t, p.tree.names, int(firstProduct))
-	require.Empty(t, p.tree.nodes[RootQueue].products)
+	require.Empty(t, p.tree.nodes[RootQueue].sparse)
 }
 
 func (p *pair) set(t *rapid.T) {

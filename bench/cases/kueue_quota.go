@@ -302,8 +302,8 @@ func (c *kueueCase) job(w *kueueWorkload, id berth.JobID, s *kueueScale) berth.J
 			host.CPUMilli = units
 		}
 	}
-	if host != (berth.Claim{}) || len(job.Groups) == 0 {
-		if host == (berth.Claim{}) {
+	if host.CPUMilli+host.MemoryMiB > 0 || len(job.Groups) == 0 {
+		if host.CPUMilli+host.MemoryMiB == 0 {
 			host.CPUMilli = 1
 		}
 		job.Groups = append(job.Groups, berth.Group{Name: "host", Members: 1, Claim: host})

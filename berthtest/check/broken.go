@@ -99,6 +99,9 @@ func (c *Checker) idleRoom(m *member, level string) (room int) {
 		if cl.MemoryMiB > 0 {
 			fit = min(fit, int(n.spec.MemoryMiB/cl.MemoryMiB))
 		}
+		for name, each := range cl.Resources {
+			fit = min(fit, int(n.spec.Resources[name]/each))
+		}
 		room += fit
 	}
 	return room

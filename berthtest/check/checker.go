@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/mig"
 )
 
@@ -14,10 +15,11 @@ import (
 type Checker struct {
 	levels []string
 	// rails is the level inside which rails are cabled alike; empty: there are none.
-	rails  string
-	policy berth.Policy
-	now    berth.Time
-	last   berth.OrderID
+	rails    string
+	declared countable.Register
+	policy   berth.Policy
+	now      berth.Time
+	last     berth.OrderID
 
 	nodes map[berth.NodeID]*node
 	// fabric is what FabricReported told of domains, in no order.
@@ -86,15 +88,16 @@ type Checker struct {
 // New makes a checker for a core that is made with the same configuration.
 func New(config berth.Config) *Checker {
 	c := &Checker{
-		levels:  slices.Clone(config.Levels),
-		rails:   config.Fabric.RailLevel,
-		policy:  inForce(config.Policy),
-		nodes:   map[berth.NodeID]*node{},
-		queues:  map[berth.QueueID]*queue{},
-		jobs:    map[berth.JobID]*job{},
-		orders:  map[berth.OrderID]*replica{},
-		changes: map[berth.OrderID]*change{},
-		recent:  map[string][]berth.Time{},
+		levels:   slices.Clone(config.Levels),
+		rails:    config.Fabric.RailLevel,
+		declared: slices.Clone(config.Resources),
+		policy:   inForce(config.Policy),
+		nodes:    map[berth.NodeID]*node{},
+		queues:   map[berth.QueueID]*queue{},
+		jobs:     map[berth.JobID]*job{},
+		orders:   map[berth.OrderID]*replica{},
+		changes:  map[berth.OrderID]*change{},
+		recent:   map[string][]berth.Time{},
 
 		formerly:  map[berth.OrderID]bool{},
 		tables:    map[string]*mig.Product{},

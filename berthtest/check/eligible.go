@@ -67,7 +67,7 @@ func (c *Checker) surelyInTurn(rep *replica, b *berth.Bind) bool {
 func (c *Checker) overused() bool {
 	keeps := c.somebodyKeeps()
 	for _, n := range c.nodes {
-		if keeps && (n.cpu > n.spec.CPUMilli || n.memory > n.spec.MemoryMiB) {
+		if keeps && n.crowded() {
 			return true
 		}
 	}

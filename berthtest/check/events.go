@@ -187,7 +187,7 @@ func (c *Checker) nodeUpdated(e berth.NodeUpdated) error {
 			return broken(PromiseEvents, "an update of node %s failed GPUs under %s", e.Node.ID, m)
 		}
 	}
-	if n.cpu > n.spec.CPUMilli || n.memory > n.spec.MemoryMiB {
+	if n.crowded() {
 		c.saw("nodeUpdated to less than is held")
 	}
 	return nil

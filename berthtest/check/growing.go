@@ -57,6 +57,9 @@ func (c *Checker) toHave(rep *replica) quota.Amounts {
 			claim := &rep.job.spec.Groups[g].Claim
 			asked[quota.CPUMilli] = max(asked[quota.CPUMilli], int64(p.members)*claim.CPUMilli)
 			asked[quota.MemoryMiB] = max(asked[quota.MemoryMiB], int64(p.members)*claim.MemoryMiB)
+			for name, each := range claim.Resources {
+				asked[quota.Resource(name)] = max(asked[quota.Resource(name)], int64(p.members)*each)
+			}
 		}
 		return asked
 	}
@@ -65,6 +68,9 @@ func (c *Checker) toHave(rep *replica) quota.Amounts {
 		group := &rep.job.spec.Groups[g]
 		asked[quota.CPUMilli] += int64(minimum(group)) * group.Claim.CPUMilli
 		asked[quota.MemoryMiB] += int64(minimum(group)) * group.Claim.MemoryMiB
+		for name, each := range group.Claim.Resources {
+			asked[quota.Resource(name)] += int64(minimum(group)) * each
+		}
 	}
 	return asked
 }

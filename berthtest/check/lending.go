@@ -95,11 +95,19 @@ func (c *Checker) capacity(r quota.Resource) int64 {
 			sum += n.spec.CPUMilli
 		case r == quota.MemoryMiB:
 			sum += n.spec.MemoryMiB
+		case c.declares(r):
+			sum += n.spec.Resources[string(r)]
 		case len(n.gpus) > 0 && (r == quota.GPUMilli || r == quota.GPUMilliOf(n.spec.GPUs[0].Product)):
 			sum += 1000 * int64(len(n.gpus)-n.failed.Len())
 		}
 	}
 	return min(sum, quota.MaxAmount)
+}
+
+// declares reports whether a resource is one of the config.
+func (c *Checker) declares(r quota.Resource) bool {
+	_, ok := c.declared.Find(string(r))
+	return ok
 }
 
 // An excess is where a charge goes beyond what it may.
@@ -258,6 +266,9 @@ func anyPlace(*replica) bool { return true }
 func (c *Checker) admits(rep *replica, g *berth.Group, n int64, product string) (obstacle, bool) {
 	leaf := rep.job.queue
 	asked := quota.Amounts{quota.GPUMilli: n * c.largest(&g.Claim), quota.CPUMilli: n * g.Claim.CPUMilli, quota.MemoryMiB: n * g.Claim.MemoryMiB}
+	for name, each := range g.Claim.Resources {
+		asked[quota.Resource(name)] = n * each
+	}
 	if product != "" {
 		asked[quota.GPUMilliOf(product)] = asked[quota.GPUMilli]
 	}
@@ -325,7 +336,9 @@ func (c *Checker) instanceCosts(cl *berth.Claim) iter.Seq[int64] {
 
 // byProduct reports whether it depends on their product how many GPUs a queue may use.
 func (c *Checker) byProduct(leaf *queue) bool {
-	return c.bounds(leaf, func(r quota.Resource) bool { return r != quota.GPUMilli && r != quota.CPUMilli && r != quota.MemoryMiB })
+	return c.bounds(leaf, func(r quota.Resource) bool {
+		return r != quota.GPUMilli && r != quota.CPUMilli && r != quota.MemoryMiB && !c.declares(r)
+	})
 }
 
 // bounds reports whether some resource of a kind is limited for a queue: by it, by one above

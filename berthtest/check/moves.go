@@ -424,6 +424,9 @@ func (c *Checker) costs(rep *replica) quota.Amounts {
 		asked[quota.GPUMilli] += n * c.largest(&group.Claim)
 		asked[quota.CPUMilli] += n * group.Claim.CPUMilli
 		asked[quota.MemoryMiB] += n * group.Claim.MemoryMiB
+		for name, each := range group.Claim.Resources {
+			asked[quota.Resource(name)] += n * each
+		}
 	}
 	return asked
 }

@@ -24,6 +24,7 @@ type node struct {
 	gpus       []gpu
 	// CPU and memory of the host that members hold.
 	cpu, memory int64
+	counted     map[string]int64 // declared resources that members have, by name
 	members     []*member
 }
 
@@ -67,6 +68,7 @@ func (c *Checker) hold(n *node, m *member) error {
 	}
 	n.cpu += m.claim().CPUMilli
 	n.memory += m.claim().MemoryMiB
+	n.count(m, 1)
 	n.members = append(n.members, m)
 	m.node = n
 	return nil
@@ -137,7 +139,32 @@ func (n *node) hostFits(m *member) error {
 	if cl.MemoryMiB > 0 && n.memory+cl.MemoryMiB > n.spec.MemoryMiB {
 		return broken(PromiseS1, "with %s, members hold %d of %d MiB of node %s", m, n.memory+cl.MemoryMiB, n.spec.MemoryMiB, n.spec.ID)
 	}
+	for name, each := range cl.Resources {
+		if n.counted[name]+each > n.spec.Resources[name] {
+			return broken(PromiseS1, "with %s, members hold %d of %d %s of node %s", m, n.counted[name]+each, n.spec.Resources[name], name, n.spec.ID)
+		}
+	}
 	return nil
+}
+
+// count adds what a member has of declared resources, times sign.
+func (n *node) count(m *member, sign int64) {
+	for name, each := range m.claim().Resources {
+		if n.counted == nil {
+			n.counted = map[string]int64{}
+		}
+		n.counted[name] += sign * each
+	}
+}
+
+// crowded reports whether members hold more of the host than it has.
+func (n *node) crowded() bool {
+	for name, held := range n.counted {
+		if held > n.spec.Resources[name] {
+			return true
+		}
+	}
+	return n.cpu > n.spec.CPUMilli || n.memory > n.spec.MemoryMiB
 }
 
 // release ends what hold began.
@@ -159,6 +186,7 @@ func (n *node) release(m *member) {
 	}
 	n.cpu -= m.claim().CPUMilli
 	n.memory -= m.claim().MemoryMiB
+	n.count(m, -1)
 	k := slices.Index(n.members, m)
 	n.members = slices.Delete(n.members, k, k+1)
 	m.node = nil

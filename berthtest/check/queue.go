@@ -141,6 +141,9 @@ func (q *queue) charge(cost quota.Amounts, sign int64) {
 func (c *Checker) cost(m *member) quota.Amounts {
 	cl := m.claim()
 	cost := quota.Amounts{quota.CPUMilli: cl.CPUMilli, quota.MemoryMiB: cl.MemoryMiB}
+	for name, each := range cl.Resources {
+		cost[quota.Resource(name)] = each
+	}
 	milli := int64(1000 * m.at.GPUs.Len())
 	switch {
 	case cl.Borrow != nil: // it is charged to the lender

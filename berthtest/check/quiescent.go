@@ -249,6 +249,9 @@ func (c *Checker) roomOn(n *node, g *berth.Group, domain string) int {
 	if cl.MemoryMiB > 0 {
 		room = min(room, int(max(0, n.spec.MemoryMiB-n.memory)/cl.MemoryMiB))
 	}
+	for name, each := range cl.Resources {
+		room = min(room, int(max(0, n.spec.Resources[name]-n.counted[name])/each))
+	}
 	if !wantsGPU(g) {
 		return room
 	}

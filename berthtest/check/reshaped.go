@@ -144,7 +144,7 @@ func (c *Checker) couldBecome(rep *replica) (*node, int) {
 			continue
 		}
 		host := *g
-		host.Claim = berth.Claim{CPUMilli: g.Claim.CPUMilli, MemoryMiB: g.Claim.MemoryMiB}
+		host.Claim = berth.Claim{CPUMilli: g.Claim.CPUMilli, MemoryMiB: g.Claim.MemoryMiB, Resources: g.Claim.Resources}
 		switch {
 		case !any || c.geometry(n).Kind == berth.GeometryFixed || n.unfit(g) != "" || c.setAside(n, rep) != 0 || !c.idleFor(rep, n):
 			continue

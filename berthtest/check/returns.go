@@ -171,7 +171,7 @@ func (c *Checker) standsFree(rep *replica, gangs map[gangKey]berth.ReservationRe
 	if rep.job.isOutOfBudget() || !c.surelyAdmitted(rep) || !rep.stoodAlike() {
 		return false
 	}
-	cpu, memory := map[*node]int64{}, map[*node]int64{}
+	cpu, memory, counted := map[*node]int64{}, map[*node]int64{}, map[*node]map[string]int64{}
 	for flat, s := range rep.stood {
 		g := &spec.Groups[rep.job.group(flat)]
 		n := s.node
@@ -189,6 +189,14 @@ func (c *Checker) standsFree(rep *replica, gangs map[gangKey]berth.ReservationRe
 		}
 		cpu[n] += g.Claim.CPUMilli
 		memory[n] += g.Claim.MemoryMiB
+		for name, each := range g.Claim.Resources {
+			if counted[n] == nil {
+				counted[n] = map[string]int64{}
+			}
+			if counted[n][name] += each; n.counted[name]+counted[n][name] > n.spec.Resources[name] {
+				return false
+			}
+		}
 		if n.cpu+cpu[n] > n.spec.CPUMilli && cpu[n] > 0 || n.memory+memory[n] > n.spec.MemoryMiB && memory[n] > 0 {
 			return false
 		}

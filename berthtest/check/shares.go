@@ -13,6 +13,9 @@ func (w *world) share(opened []*preemption) {
 		return
 	}
 	tree := quota.NewTree()
+	if err := tree.Declare(w.declared); err != nil {
+		panic("check: " + err.Error())
+	}
 	var add func(list []*queue)
 	add = func(list []*queue) {
 		for _, q := range list {

@@ -10,13 +10,14 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/check"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/quota"
 )
 
-// A zoo is a checker in a small world: leaf x has the nodes n1 and n2, leaf y has
-// n3, each with two GPUs of 1000 MiB, 1000 milli-CPU and 1000 MiB. Queue q, below
-// org, is limited to four GPUs, org to five. What the zoo is told of is right, until
-// the animal comes.
+// A zoo is a checker in a small world: leaf x has the nodes n1 and n2, leaf y has n3, each with
+// two GPUs of 1000 MiB, 1000 milli-CPU and 1000 MiB; n1 has three virtual functions. Queue q,
+// below org, is limited to four GPUs, org to five. What the zoo is told of is right, until the
+// animal comes.
 type zoo struct {
 	t    *testing.T
 	c    *check.Checker
@@ -34,16 +35,21 @@ type zoo struct {
 
 func newZoo(t *testing.T) *zoo {
 	z := &zoo{t: t, c: check.New(berth.Config{
-		Levels: []string{"leaf"}, Fabric: berth.Fabric{RailLevel: "leaf"}, Ledger: true,
+		Resources: countable.Register{{Name: "rdma/vf"}},
+		Levels:    []string{"leaf"}, Fabric: berth.Fabric{RailLevel: "leaf"}, Ledger: true,
 		Policy: berth.Policy{Preemption: berth.Preemption{GuaranteeWithin: berth.Off}},
 	}), next: 1}
 	z.queues, z.places = map[string]quota.Queue{}, map[berth.JobID]berth.MemberPlacement{}
 	z.claims, z.bound = map[berth.JobID][]berth.GroupClaim{}, map[berth.JobID][]berth.MemberPlacement{}
 	for i, leaf := range []string{"x", "x", "y"} {
 		gpu := berth.GPU{Product: "H100", MemoryMiB: 1000}
+		var resources map[string]int64
+		if i == 0 {
+			resources = map[string]int64{"rdma/vf": 3}
+		}
 		z.tell(berth.NodeJoined{Node: berth.Node{
 			ID: berth.NodeID(fmt.Sprintf("n%d", i+1)), Domains: []string{leaf},
-			GPUs: []berth.GPU{gpu, gpu}, CPUMilli: 1000, MemoryMiB: 1000,
+			GPUs: []berth.GPU{gpu, gpu}, CPUMilli: 1000, MemoryMiB: 1000, Resources: resources,
 		}})
 	}
 	z.tell(berth.QueueSet{Queue: quota.Queue{Name: "org", Limit: quota.Amounts{quota.GPUMilli: 5000}}})
@@ -98,6 +104,11 @@ func (z *zoo) order(id berth.JobID, timeout berth.Duration, cause berth.CauseCod
 // follows has a job follow another.
 func follows(id berth.JobID, kind berth.DependencyKind) func(*berth.Job) {
 	return func(j *berth.Job) { j.After = append(j.After, berth.Dependency{Job: id, Kind: kind}) }
+}
+
+// counts has each member need so many virtual functions.
+func counts(n int64) func(*berth.Job) {
+	return func(j *berth.Job) { j.Groups[0].Claim.Resources = map[string]int64{"rdma/vf": n} }
 }
 
 // ofSweep has a job be of an array.
@@ -223,6 +234,24 @@ var animals = []animal{
 	{check.PromiseS1, "host memory is given twice", func(z *zoo) error {
 		z.submit("a", 2, func(j *berth.Job) { j.Groups[0].Claim.MemoryMiB = 501 })
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n1", 1)))
+	}},
+	{check.PromiseS1, "a declared resource is given twice", func(z *zoo) error {
+		z.submit("a", 2, counts(2))
+		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n1", 1)))
+	}},
+	{check.PromiseS1, "a declared resource is given on a node that has none", func(z *zoo) error {
+		z.submit("a", 1, counts(1))
+		return z.try(z.bind("a", on(0, "n2", 0)))
+	}},
+	{check.PromiseS1, "a declared resource is given before it is given back", func(z *zoo) error {
+		z.running("a", 1, counts(2))
+		z.submit("b", 1, counts(2))
+		return z.try(z.bind("b", on(0, "n1", 1)))
+	}},
+	{check.PromiseLimits, "a queue exceeds its limit on a declared resource", func(z *zoo) error {
+		z.tell(berth.QueueSet{Queue: quota.Queue{Name: "q", Parent: "org", Limit: quota.Amounts{"rdma/vf": 1}}})
+		z.submit("a", 1, counts(2))
+		return z.try(z.bind("a", on(0, "n1", 0)))
 	}},
 	{check.PromiseS1, "a Bind follows an update that shrank the host", func(z *zoo) error {
 		z.running("a", 1, func(j *berth.Job) { j.Groups[0].Claim.CPUMilli = 600 })

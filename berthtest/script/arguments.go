@@ -205,7 +205,24 @@ func (a *arguments) tolerations() []berth.Toleration {
 	return list
 }
 
-// amounts reads gpu:8|H100-80GB:4|cpu:10|memory:1TiB.
+// resources reads scratch:500|rdma/vf:1.
+func (a *arguments) resources(key string) map[string]int64 {
+	var named map[string]int64
+	for _, pair := range a.list(key) {
+		name, text, _ := strings.Cut(pair, ":")
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			a.fail("%s=: %s is not of the form NAME:AMOUNT", key, pair)
+		}
+		if named == nil {
+			named = map[string]int64{}
+		}
+		named[name] = n
+	}
+	return named
+}
+
+// amounts reads gpu:8|H100-80GB:4|cpu:10|memory:1TiB|resource:scratch:500.
 func (a *arguments) amounts(key string) quota.Amounts {
 	var amounts quota.Amounts
 	for _, pair := range a.list(key) {
@@ -218,6 +235,10 @@ func (a *arguments) amounts(key string) quota.Amounts {
 			resource = quota.CPUMilli
 		case "memory":
 			parse, resource = memory.ParseMiB, quota.MemoryMiB
+		case "resource":
+			name, text, _ = strings.Cut(text, ":")
+			parse = func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
+			resource = quota.Resource(name)
 		}
 		n, err := parse(text)
 		if err != nil {

@@ -35,6 +35,8 @@
 //	                                   limit-groups, limit-reservations; of the fabric
 //	                                   island=rack, rail=leaf,
 //	                                   oversubscription=leaf:2000|spine:3000
+//	                                   and resources=scratch:GiB|rdma/vf: names and units of what
+//	                                   is declared
 //	advance 30s                        moves the clock; nothing else does
 //	wake                               moves it to the instant that the core asks for
 //	pass                               runs a pass and prints its orders
@@ -46,7 +48,8 @@
 //	node NAMES at=spine-0/leaf-0 KEY=...   a node with 8 H100-80GB, 112 cores and 2 TiB unless
 //	                                       gpus, product, gpu-memory, compute, nvlink=yes, cpu,
 //	                                       memory, pool, labels=k:v|k:v, taints=k:v|k, failed=0|3,
-//	                                       nics=400|400 in Gbit/s say otherwise;
+//	                                       nics=400|400 in Gbit/s, resources=scratch:1000|rdma/vf:8
+//	                                       say otherwise;
 //	                                       its MIG table and partitioning: table=H100-80GB, max-shares,
 //	                                       mode=whole|mig|mps|time-slice,
 //	                                       instances=3g.40gb@0:4|3g.40gb@4:4
@@ -60,7 +63,7 @@
 //	                                       the partitioning that a GPU is found to have
 //	table NAME like=H100-80GB without=1g.20gb|7g.80gb
 //	                                       the MIG table of a product: that of another, but for profiles
-//	queue NAME parent= guarantee=gpu:8 limit=gpu:16|H100-80GB:8|cpu:100|memory:1TiB
+//	queue NAME parent= guarantee=gpu:8 limit=gpu:16|H100-80GB:8|cpu:100|memory:1TiB|resource:scratch:9
 //	           weight= lending= borrowing=
 //	remove-queue NAME
 //	reserve ID from=10h until=12h queue= nodes=n1..n4|n9 because maintenance

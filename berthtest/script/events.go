@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -96,6 +97,7 @@ func (a *arguments) node() berth.Node {
 		MemoryMiB: a.memory("memory", 2<<20),
 		Labels:    a.labels("labels"),
 		Taints:    a.taints(),
+		Resources: a.resources("resources"),
 	}
 	if at := a.text("at"); at != "" {
 		n.Domains = strings.Split(at, "/")
@@ -197,6 +199,10 @@ func (a *arguments) config() berth.Config {
 		Groups: a.integer("limit-groups", 0), Reservations: a.integer("limit-reservations", 0),
 	}}
 	c.Fabric = a.fabric()
+	for _, text := range a.list("resources") {
+		name, unit, _ := strings.Cut(text, ":")
+		c.Resources = append(c.Resources, countable.Declaration{Name: name, Unit: unit})
+	}
 	if levels := a.text("levels"); levels != "" {
 		c.Levels = strings.Split(levels, ",")
 	}

@@ -157,7 +157,7 @@ func (a *arguments) group(name string, members int) berth.Group {
 		Name: name, Members: members, MinMembers: a.integer("min", 0),
 		Claim: berth.Claim{
 			GPUs: a.integer("gpus", 0), MIG: a.text("mig"), MinInstance: a.minInstance(), NVLink: a.yes("nvlink"),
-			CPUMilli: a.milli("cpu", 0), MemoryMiB: a.memory("memory", 0),
+			CPUMilli: a.milli("cpu", 0), MemoryMiB: a.memory("memory", 0), Resources: a.resources("resources"),
 		},
 		Selector: berth.Selector{
 			Pools: a.list("pool"), Products: a.list("product"), Labels: a.labels("labels"), Tolerations: a.tolerations(),

@@ -346,6 +346,9 @@ func (s *Session) fleet() error {
 	r := s.core.Report()
 	s.print("nodes %d, cordoned %d", r.Nodes.All, r.Nodes.Cordoned)
 	s.print("gpus %s", count(&r.GPUs))
+	for _, c := range r.Resources {
+		s.print("%v", c)
+	}
 	if len(r.Products) > 1 {
 		for i := range r.Products {
 			s.print("%s %s", r.Products[i].Product, count(&r.Products[i].GPUCount))

@@ -71,7 +71,7 @@ func Events() []berth.Event {
 	changed, divided, small := Node("n2"), DividedNode("d1"), SmallNode("s1")
 	changed.CPUMilli++
 	divided.GPUs[1].Failed = true
-	small.Labels["zone"] = "c"
+	small.Labels["zone"], small.Resources["scratch"] = "c", 7000
 	list := []berth.Event{
 		berth.NodeJoined{Node: Node("n4")},
 		berth.NodeJoined{Node: SmallNode("s2")},

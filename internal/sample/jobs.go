@@ -47,7 +47,7 @@ func Jobs() []berth.Job {
 	list := []berth.Job{
 		Job(),
 		one("aligned", berth.Group{Members: 2, Claim: berth.WholeGPUs(8), Topology: berth.Topology{RailAligned: true}}),
-		one("spread", berth.Group{Members: 2, Claim: berth.WholeGPUs(1), Topology: berth.Topology{Spread: "leaf", MaxSkew: 2}}),
+		one("spread", berth.Group{Members: 2, Claim: berth.Claim{GPUs: 1, Resources: map[string]int64{"scratch": 500}}, Topology: berth.Topology{Spread: "leaf", MaxSkew: 2}}),
 		one("balanced", berth.Group{Members: 2, Claim: berth.WholeGPUs(1), Topology: berth.Topology{Balance: "leaf"}}),
 		one("divided", berth.Group{Members: 1, Claim: berth.Claim{MIG: "1g.10gb"}}),
 		one("least", berth.Group{Members: 1, Claim: berth.Claim{MinInstance: &berth.MinInstance{MinSMs: 10, MinMemoryMiB: 1024}}}),

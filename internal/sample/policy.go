@@ -2,17 +2,19 @@ package sample
 
 import (
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/mig"
 )
 
 // Config has everything that a configuration can say, but for functions.
 func Config() berth.Config {
 	return berth.Config{
-		Levels: []string{"spine", "leaf"},
-		Fabric: berth.Fabric{IslandLevel: "leaf", RailLevel: "leaf", Oversubscription: []berth.Oversubscription{{Level: "leaf", RatioMilli: 2000}}},
-		Limits: berth.Limits{Nodes: 100, Queues: 100, Replicas: 1000, Members: 100, SurplusMembers: 50, Groups: 10, Reservations: 10},
-		Policy: Policy(),
-		Ledger: true,
+		Levels:    []string{"spine", "leaf"},
+		Fabric:    berth.Fabric{IslandLevel: "leaf", RailLevel: "leaf", Oversubscription: []berth.Oversubscription{{Level: "leaf", RatioMilli: 2000}}},
+		Resources: countable.Register{{Name: "scratch", Unit: "GiB"}, {Name: "rdma/vf"}},
+		Limits:    berth.Limits{Nodes: 100, Queues: 100, Replicas: 1000, Members: 100, SurplusMembers: 50, Groups: 10, Reservations: 10},
+		Policy:    Policy(),
+		Ledger:    true,
 	}
 }
 

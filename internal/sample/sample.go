@@ -38,7 +38,7 @@ func SmallNode(id berth.NodeID) berth.Node {
 			UUID: "GPU-1", PCI: "0000:10:00.0", NUMANode: berth.OrdinalOf(0), Clique: "d", MIGTable: "A100-80GB", MaxShares: 7, Failed: true,
 		}},
 		NICs:   []berth.NIC{{Name: "mlx5_1", Rail: berth.OrdinalOf(1), MbitPerSecond: 200_000, NUMANode: berth.OrdinalOf(0)}},
-		Labels: map[string]string{"zone": "b"},
+		Labels: map[string]string{"zone": "b"}, Resources: map[string]int64{"scratch": 3500, "rdma/vf": 16},
 		Taints: []berth.Taint{{Key: "dedicated", Value: "ml", Effect: berth.TaintNoSchedule}},
 	}
 }

@@ -10,16 +10,16 @@ var doors = map[string]doorsOf{
 	"gang.Fleet": {
 		changes: []string{
 			"AddNode", "Adopt", "Hold", "Lend", "Place", "Release", "ReleaseAll", "RemoveNode",
-			"SetBreakCost", "SetChooser", "SetClass", "SetHealthy", "SetHost", "SetLoss", "SetPartitioning", "SetRanking", "SetSchedulable", "SetScorer", "SetVacated", "Together",
+			"SetBreakCost", "SetChooser", "SetClass", "SetDeclared", "SetHealthy", "SetHost", "SetLoss", "SetPartitioning", "SetRanking", "SetSchedulable", "SetScorer", "SetVacated", "Together",
 		},
 		asks: []string{
-			"AppendLeft", "Borrowed", "BreakCost", "Check", "CheckHolds", "CheckTags", "Diagnose", "DiagnoseLevels", "EachFaulty", "Fits", "FreeMask", "Healthy", "Idle",
+			"AppendLeft", "Borrowed", "BreakCost", "Check", "CheckHolds", "CheckTags", "DeclaredFree", "Diagnose", "DiagnoseLevels", "EachFaulty", "Fits", "FreeMask", "Healthy", "Idle",
 			"HostFree", "Lent", "LossOn", "Partitioning", "Plain", "Schedulable", "ShareLeft", "Sound", "StockOf", "Stocks", "Taken", "Tree", "Validate",
 		},
 	},
 	"quota.Tree": {
 		changes: []string{
-			"Advance", "Charge", "Deactivate", "DeactivateAll", "Discharge", "Release", "ReleaseProduct", "Remove", "Retain",
+			"Advance", "Charge", "Deactivate", "DeactivateAll", "Declare", "Discharge", "Release", "ReleaseProduct", "Remove", "Retain",
 			"RetainProduct", "Set", "SetCapacity", "SetHalfLife", "SetNext", "SetPast",
 		},
 		asks: []string{

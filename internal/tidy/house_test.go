@@ -55,9 +55,9 @@ var floors = [][]room{
 	// quota has the names by which amounts are saved.
 	{{"core/internal/demand", "Demand", []string{"countable", "gang", "quota", "topology"}}},
 	{{"core/internal/record", "", []string{"gang", "countable", "mig", "quota", "topology"}}},
-	{{"core/internal/state", "State", []string{"gang", "preempt", "quota", "topology"}}},
+	{{"core/internal/state", "State", []string{"gang", "countable", "preempt", "quota", "topology"}}},
 	{
-		{"core/internal/packing", "", []string{"gang", "topology"}},
+		{"core/internal/packing", "", []string{"gang", "countable", "topology"}},
 		{"core/internal/score", "Scoring", []string{"gang", "topology"}},
 	},
 	{
@@ -70,7 +70,7 @@ var floors = [][]room{
 	{{"core/internal/life", "Life", []string{"quota"}}},
 	{{"core/internal/gpus", "GPUs", []string{"gang", "mig"}}},
 	{{"core/internal/evictable", "Index", []string{"countable", "preempt", "quota", "topology"}}},
-	{{"core/internal/search", "Search", []string{"gang", "mig", "quota", "topology"}}},
+	{{"core/internal/search", "Search", []string{"gang", "countable", "mig", "quota", "topology"}}},
 	{{"core/internal/victim", "Victims", []string{"gang", "preempt", "quota", "topology"}}},
 	{{"core/internal/evict", "Evict", []string{"gang", "preempt", "quota", "topology"}}},
 	{{"core/internal/answer", "Answers", []string{"gang", "countable", "preempt", "quota", "topology", "topology/nodegraph"}}},

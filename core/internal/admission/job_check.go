@@ -314,7 +314,7 @@ func (ad *Admission) checkGroup(j *berth.Job, g *berth.Group) *berth.Error {
 	if g.MinMembers < 0 || g.MinMembers > g.Members {
 		return refusal.Of(berth.ErrInvalid, "minMembers", fmt.Sprintf("%d is outside 0..%d, the group's members", g.MinMembers, g.Members))
 	}
-	if err := spec.CheckClaim(&g.Claim, j.Class); err != nil {
+	if err := spec.CheckClaim(&g.Claim, j.Class, ad.state.Config.Resources); err != nil {
 		return refusal.In(err, "claim")
 	}
 	if err := spec.CheckSelector(&g.Selector); err != nil {

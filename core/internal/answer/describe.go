@@ -12,8 +12,8 @@ import (
 )
 
 // describe names a group and its claim, as in "group workers (8 GPUs each)" or "the gang (8 GPUs)".
-func describe(e *record.Entry, group int) string {
-	claim := each(e, group, e.Bucket.Shape.Spec.Groups[group].Members)
+func (an *Answers) describe(e *record.Entry, group int) string {
+	claim := an.each(e, group, e.Bucket.Shape.Spec.Groups[group].Members)
 	if e.Grows {
 		group = e.Part
 	}
@@ -24,7 +24,7 @@ func describe(e *record.Entry, group int) string {
 }
 
 // each is what a number of members of a group claim, as in "8 GPUs each".
-func each(e *record.Entry, group, members int) string {
+func (an *Answers) each(e *record.Entry, group, members int) string {
 	cl := &e.Bucket.Shape.Spec.Groups[group].Claim
 	var parts []string
 	if cl.GPUs > 0 {
@@ -43,6 +43,11 @@ func each(e *record.Entry, group, members int) string {
 		parts = append(parts, "one borrowed GPU with "+values.Amount(quota.MemoryMiB, cl.Borrow.MemoryMiB))
 	}
 	parts = append(parts, values.HostClaim(cl)...)
+	for _, d := range an.state.Config.Resources {
+		if asked := cl.Resources[d.Name]; asked > 0 {
+			parts = append(parts, d.Words(asked))
+		}
+	}
 	if members == 1 {
 		return strings.Join(parts, ", ")
 	}

@@ -70,9 +70,9 @@ func (an *Answers) explainLent(e *record.Entry, request *gang.Request, reason *b
 		}
 	}
 	reason.Code, reason.Levels, reason.Products = berth.ReasonLent, nil, nil
-	reason.Text = fmt.Sprintf("%s: no GPU is held, lent and idle now", describe(e, i))
+	reason.Text = fmt.Sprintf("%s: no GPU is held, lent and idle now", an.describe(e, i))
 	if all > 0 {
-		reason.Text = fmt.Sprintf("%s: of %s lent now", describe(e, i), count(all, "GPU"))
+		reason.Text = fmt.Sprintf("%s: of %s lent now", an.describe(e, i), count(all, "GPU"))
 		for _, part := range []struct {
 			many int
 			why  string

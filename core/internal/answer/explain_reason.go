@@ -9,7 +9,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/life"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 )
@@ -69,31 +68,31 @@ func (an *Answers) quotaReason(asks quota.QueueIndex, limits []quota.Verdict, be
 		switch v.Kind {
 		case quota.VerdictLimit:
 		case quota.VerdictNonPreemptible:
-			reason.Text += fmt.Sprintf("%squeue %s uses %s of its guarantee of %s for jobs that are never preempted", also, queue, values.Amount(v.Resource, v.Used), values.Amount(v.Resource, v.Limit))
-			reason.Remedy += fmt.Sprintf("%sa guarantee of %s for queue %s, or a job that may be preempted", also, values.Amount(v.Resource, v.Used+v.Asked), queue)
+			reason.Text += fmt.Sprintf("%squeue %s uses %s of its guarantee of %s for jobs that are never preempted", also, queue, an.state.Amount(v.Resource, v.Used), an.state.Amount(v.Resource, v.Limit))
+			reason.Remedy += fmt.Sprintf("%sa guarantee of %s for queue %s, or a job that may be preempted", also, an.state.Amount(v.Resource, v.Used+v.Asked), queue)
 			continue
 		case quota.VerdictBorrowingLimit:
-			reason.Text += fmt.Sprintf("%squeue %s uses %s of the %s that it is guaranteed or may borrow", also, queue, values.Amount(v.Resource, v.Used), values.Amount(v.Resource, v.Limit))
-			reason.Remedy += fmt.Sprintf("%sa borrowing limit for queue %s that is %s higher", also, queue, values.Amount(v.Resource, v.Used+v.Asked-v.Limit))
+			reason.Text += fmt.Sprintf("%squeue %s uses %s of the %s that it is guaranteed or may borrow", also, queue, an.state.Amount(v.Resource, v.Used), an.state.Amount(v.Resource, v.Limit))
+			reason.Remedy += fmt.Sprintf("%sa borrowing limit for queue %s that is %s higher", also, queue, an.state.Amount(v.Resource, v.Used+v.Asked-v.Limit))
 			continue
 		case quota.VerdictLendingLimit:
 			of, kept := an.state.Quota.WithheldBy(v)
 			part := ""
 			if of != quota.NoQueue && !an.state.Quota.Below(asks, of) { // a queue uses its own guarantee
-				part = fmt.Sprintf(", %s of these to queue %s", values.Amount(v.Resource, kept), an.state.Quota.Name(of))
+				part = fmt.Sprintf(", %s of these to queue %s", an.state.Amount(v.Resource, kept), an.state.Quota.Name(of))
 			}
 			reason.Text += fmt.Sprintf("%sof %s, %s are used and %s are guaranteed to queues that do not lend them%s",
-				also, values.Amount(v.Resource, v.Limit), values.Amount(v.Resource, v.Used), values.Amount(v.Resource, v.Withheld), part)
-			reason.Remedy += fmt.Sprintf("%slending limits that are %s higher", also, values.Amount(v.Resource, min(v.Withheld, v.Used+v.Asked+v.Withheld-v.Limit)))
+				also, an.state.Amount(v.Resource, v.Limit), an.state.Amount(v.Resource, v.Used), an.state.Amount(v.Resource, v.Withheld), part)
+			reason.Remedy += fmt.Sprintf("%slending limits that are %s higher", also, an.state.Amount(v.Resource, min(v.Withheld, v.Used+v.Asked+v.Withheld-v.Limit)))
 			continue
 		}
-		reason.Text += fmt.Sprintf("%squeue %s uses %s of its limit of %s", also, queue, values.Amount(v.Resource, v.Used), values.Amount(v.Resource, v.Limit))
-		reason.Remedy += fmt.Sprintf("%sa limit of %s for queue %s", also, values.Amount(v.Resource, v.Used+v.Asked), queue)
+		reason.Text += fmt.Sprintf("%squeue %s uses %s of its limit of %s", also, queue, an.state.Amount(v.Resource, v.Used), an.state.Amount(v.Resource, v.Limit))
+		reason.Remedy += fmt.Sprintf("%sa limit of %s for queue %s", also, an.state.Amount(v.Resource, v.Used+v.Asked), queue)
 		if v.Asked <= v.Limit {
-			reason.Remedy += fmt.Sprintf(" (or the end of jobs that use %s there)", values.Amount(v.Resource, v.Used+v.Asked-v.Limit))
+			reason.Remedy += fmt.Sprintf(" (or the end of jobs that use %s there)", an.state.Amount(v.Resource, v.Used+v.Asked-v.Limit))
 		}
 	}
-	reason.Text += fmt.Sprintf("%s; the job asks for %s", beside, values.Amount(limits[0].Resource, limits[0].Asked))
+	reason.Text += fmt.Sprintf("%s; the job asks for %s", beside, an.state.Amount(limits[0].Resource, limits[0].Asked))
 	return reason
 }
 
@@ -130,7 +129,7 @@ func (an *Answers) capacityReason(e *record.Entry) berth.Reason {
 func (an *Answers) shortOf(e *record.Entry, request *gang.Request) (berth.Reason, bool) {
 	for i := range request.Groups {
 		if len(request.Groups[i].Classes) == 0 {
-			reason := noNodes(e, i)
+			reason := an.noNodes(e, i)
 			reason.Levels = an.noFindings(request)
 			return reason, true
 		}
@@ -142,7 +141,7 @@ func (an *Answers) shortOf(e *record.Entry, request *gang.Request) (berth.Reason
 	if level := e.Rep.Job.Spec.Topology.Exclusive; level != "" && short.Bottleneck == gang.BottleneckNodes {
 		return berth.Reason{
 			Code:   berth.ReasonFragmented,
-			Text:   fmt.Sprintf("the gang needs a %s of its own, and none with a node that qualifies for %s is idle", level, describe(e, short.Group)),
+			Text:   fmt.Sprintf("the gang needs a %s of its own, and none with a node that qualifies for %s is idle", level, an.describe(e, short.Group)),
 			Remedy: fmt.Sprintf("an idle %s, or a gang that shares its %s", level, level),
 		}, true
 	}
@@ -204,29 +203,29 @@ func (an *Answers) whenInForce(res *record.Reservation) string {
 	return fmt.Sprintf("which begins in %v and lasts %v", res.From.Sub(an.state.Now), res.Until.Sub(res.From)) + again
 }
 
-func noNodes(e *record.Entry, group int) berth.Reason {
+func (an *Answers) noNodes(e *record.Entry, group int) berth.Reason {
 	labelled := ""
 	if labels := e.Rep.Job.Spec.SameLabels; len(labels) > 0 {
 		labelled = ", carries " + strings.Join(labels, ", ")
 	}
 	return berth.Reason{
 		Code:   berth.ReasonNoNodes,
-		Text:   "no schedulable node qualifies for " + describe(e, group),
+		Text:   "no schedulable node qualifies for " + an.describe(e, group),
 		Remedy: "a node that is not cordoned, matches the selector" + labelled + " and can hold the claim of one member",
 	}
 }
 
 func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short *gang.Shortfall) berth.Reason {
-	what := describe(e, short.Group)
-	free := fitting(e, short)
+	what := an.describe(e, short.Group)
+	free := an.fitting(e, short)
 	if product := an.oneProduct(e, request, short); product != "" {
 		what, free = what+" on "+product, free+" on "+product
 	}
 	more := count(short.Needed-short.Members, "more member")
-	claim := each(e, short.Group, short.Needed-short.Members)
+	claim := an.each(e, short.Group, short.Needed-short.Members)
 	switch {
 	case short.Bottleneck == gang.BottleneckNodes:
-		return noNodes(e, short.Group)
+		return an.noNodes(e, short.Group)
 	case short.IfIdle < short.Needed, noDomain(e, short):
 		return an.tooLarge(what, request, short)
 	case short.Bottleneck == gang.BottleneckGPUs:
@@ -238,6 +237,10 @@ func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short 
 	}
 	if r, ok := short.Bottleneck.Host(); ok {
 		return berth.Reason{Code: berth.ReasonHost, Text: free + ": " + r.Words() + " is short", Remedy: fmt.Sprintf("free %s for %s", r.Words(), more)}
+	}
+	if i, ok := short.Bottleneck.Declared(); ok {
+		name := an.state.Config.Resources[i].Name
+		return berth.Reason{Code: berth.ReasonHost, Text: free + ": " + name + " is short", Remedy: fmt.Sprintf("free %s for %s", name, more)}
 	}
 	return an.fragmentReason(request, short, free)
 }
@@ -282,8 +285,8 @@ func (an *Answers) tooLarge(what string, request *gang.Request, short *gang.Shor
 }
 
 // fitting says how many of the members that a group needs fit now.
-func fitting(e *record.Entry, short *gang.Shortfall) string {
-	what := describe(e, short.Group)
+func (an *Answers) fitting(e *record.Entry, short *gang.Shortfall) string {
+	what := an.describe(e, short.Group)
 	switch fit := min(short.Members, short.Needed); {
 	case fit == 0 && e.IsOneMember():
 		return what + " does not fit now"

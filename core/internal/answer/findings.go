@@ -44,6 +44,9 @@ func (an *Answers) findings(r *gang.Request) []berth.LevelFinding {
 		for r, domains := range f.Host {
 			lacks(countable.Resource(r).Words(), domains)
 		}
+		for i, d := range an.state.Config.Resources {
+			lacks(d.Name, f.Declared[i])
+		}
 		lacks("rails", f.Rails)
 		lacks("spread", f.Spread)
 		lacks("capacity for all groups", f.Together)

@@ -63,6 +63,12 @@ func (an *Answers) Report() berth.FleetReport {
 		r.Products = append(r.Products, *products[name])
 	}
 	r.Partitioned = dividedCounts(tables)
+	for _, d := range an.state.Config.Resources {
+		name := quota.Resource(d.Name)
+		r.Resources = append(r.Resources, berth.ResourceCount{
+			Name: d.Name, Unit: d.Unit, All: an.books.Capacities[name], Held: an.state.Quota.Used(quota.RootQueue, name),
+		})
+	}
 	r.Reservations = an.reportReservations()
 	r.HotSpares, r.Health, r.Fabric = an.reportHotSpares(), an.reportHealth(), an.upkeep.SaveFabric()
 	r.Draining, r.Caps = an.reportDraining(), an.reportCaps()

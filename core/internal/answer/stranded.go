@@ -96,7 +96,7 @@ func (ns *needs) enter(of spot, n need) {
 func (n *need) easier(other *need) bool {
 	a, b := &n.Claim, &other.Claim
 	switch {
-	case n.where != "" && n.where != other.where, !a.Host.Within(b.Host):
+	case n.where != "" && n.where != other.where, !a.Host.Within(b.Host) || !a.Declared.Within(b.Declared):
 		return false
 	case a.GPUs > 0:
 		return a.GPUs <= b.GPUs

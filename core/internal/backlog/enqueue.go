@@ -60,7 +60,7 @@ func (bl *Backlog) CheckPlacement(cl *berth.Claim, p *berth.MemberPlacement) *be
 func (bl *Backlog) HoldOf(j *record.Job, p *berth.MemberPlacement) gang.Hold {
 	n := bl.state.NodeByID[p.Node]
 	cl := &j.Spec.Groups[j.Spec.Group(p.Group)].Claim
-	hold := gang.Hold{Node: n.Index, GPUs: uint64(p.GPUs), Host: cl.Host(), Instance: p.Instance}
+	hold := gang.Hold{Node: n.Index, GPUs: uint64(p.GPUs), Host: cl.Host(), Declared: bl.state.Declared(cl.Resources), Instance: p.Instance}
 	key, some := catalogue.OwnerOf(j.TrustDomain(), cl)
 	if !some {
 		return hold

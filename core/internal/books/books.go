@@ -78,6 +78,7 @@ func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.Sta
 	tree := state.Quota
 	shares, err := quota.NewShares(tree, quota.GPUMilli, 1000)
 	invariant.Must(err)
+	invariant.Must(tree.Declare(config.Resources))
 	invariant.Must(tree.SetHalfLife(int64(config.Policy.UsageHalfLife)))
 	bk := &Books{
 		catalogue: catalogue, agenda: agenda, state: state, scoring: scoring,

@@ -23,13 +23,16 @@ func (bk *Books) recountUse(n *record.Node) {
 // Recount tells the quota tree what a node adds to the fleet now.
 func (bk *Books) Recount(n *record.Node, now record.Capacity) {
 	before := n.Capacity
-	if before == now {
+	if before.Equal(&now) {
 		return
 	}
 	n.Capacity = now
 	bk.addCapacity(quota.GPUMilli, now.GPUMilli-before.GPUMilli)
 	for r, change := range now.Host.Minus(before.Host) {
 		bk.addCapacity(quota.HostOf(countable.Resource(r)), change)
+	}
+	for i, d := range bk.state.Config.Resources {
+		bk.addCapacity(quota.Resource(d.Name), now.Declared.Of(i)-before.Declared.Of(i))
 	}
 	if before.Product != "" {
 		bk.addCapacity(quota.GPUMilliOf(before.Product), -before.GPUMilli)

@@ -58,6 +58,9 @@ func (bk *Books) CheckCharges() error {
 			for r, amount := range c.Host {
 				used[account{q, quota.HostOf(countable.Resource(r))}] += amount
 			}
+			for i, d := range bk.state.Config.Resources {
+				used[account{q, quota.Resource(d.Name)}] += c.Declared.Of(i)
+			}
 		}
 	}
 	resources := bk.resources()
@@ -86,6 +89,9 @@ func (bk *Books) resources() []quota.Resource {
 	list := []quota.Resource{quota.GPUMilli}
 	for r := range countable.Resource(countable.NumResources) {
 		list = append(list, quota.HostOf(r))
+	}
+	for _, d := range bk.state.Config.Resources {
+		list = append(list, quota.Resource(d.Name))
 	}
 	for _, n := range bk.state.Nodes {
 		if n != nil && n.Spec.Product != "" {
@@ -179,12 +185,15 @@ func (bk *Books) CheckCapacities() error {
 	want := map[quota.Resource]int64{}
 	if err := bk.state.EachNode(func(n *record.Node) error {
 		has := n.CapacityNow()
-		if has != n.Capacity {
+		if !has.Equal(&n.Capacity) || !n.Declared.Equal(bk.state.Declared(n.Spec.Resources)) {
 			return fmt.Errorf("adds %v, counted as %v", has, n.Capacity)
 		}
 		want[quota.GPUMilli] += has.GPUMilli
 		for r, amount := range has.Host {
 			want[quota.HostOf(countable.Resource(r))] += amount
+		}
+		for i, d := range bk.state.Config.Resources {
+			want[quota.Resource(d.Name)] += has.Declared.Of(i)
 		}
 		if has.Product != "" {
 			want[quota.GPUMilliOf(has.Product)] += has.GPUMilli

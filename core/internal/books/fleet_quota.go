@@ -139,6 +139,9 @@ func (bk *Books) ShiftCapacity(n *record.Node, charge quota.Charge, sign int64) 
 	for r, amount := range charge.Host {
 		shift(quota.HostOf(countable.Resource(r)), amount)
 	}
+	for i, d := range bk.state.Config.Resources {
+		shift(quota.Resource(d.Name), charge.Declared.Of(i))
+	}
 	if charge.GPUMilli > 0 {
 		shift(quota.GPUMilliOf(n.Spec.Product), charge.GPUMilli)
 	}
@@ -222,6 +225,7 @@ func (bk *Books) RemoveNode(n *record.Node) { invariant.Must(bk.state.Fleet.Remo
 // Resize has the fleet see what the host of a node has.
 func (bk *Books) Resize(n *record.Node) {
 	invariant.Must(bk.state.Fleet.SetHost(n.Index, n.Spec.Host()))
+	invariant.Must(bk.state.Fleet.SetDeclared(n.Index, n.Declared))
 }
 
 // SetSchedulable says whether a node takes work.

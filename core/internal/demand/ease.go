@@ -13,6 +13,8 @@ type Ease struct {
 	classes uint64 // a bit for each class of nodes that will do
 	gpus    int
 	host    countable.Amounts
+	// declared is of the declared resources; nil: none.
+	declared *countable.Declared
 }
 
 // EaseOf is the ease of the groups of a request: of one group, for which all nodes of its classes
@@ -28,8 +30,15 @@ func EaseOf(groups []gang.Group) (e Ease) {
 		}
 		e.classes |= 1 << class
 	}
-	e.gpus, e.host = g.Claim.GPUs, g.Claim.Host
+	e.gpus, e.host, e.declared = g.Claim.GPUs, g.Claim.Host, g.Claim.Declared
 	return e
+}
+
+// Equal reports whether two ask the same.
+func (e Ease) Equal(o Ease) bool {
+	same := e.declared.Equal(o.declared)
+	e.declared, o.declared = nil, nil
+	return same && e == o
 }
 
 // Easiest are some of the requests that came, none of which makes another one needless. The zero
@@ -42,7 +51,7 @@ const mostEasiest = 16
 // Has reports whether one is known that fits on every node on which another does.
 func (l Easiest) Has(other *Ease) bool {
 	for i := range l {
-		if e := &l[i]; other.classes != 0 && other.classes&^e.classes == 0 && e.gpus <= other.gpus && e.host.Within(other.host) {
+		if e := &l[i]; other.classes != 0 && other.classes&^e.classes == 0 && e.gpus <= other.gpus && e.host.Within(other.host) && e.declared.Within(other.declared) {
 			return true
 		}
 	}

@@ -60,6 +60,9 @@ func (m *mix) add(g *berth.Group, many, timed, time int64) {
 	if g.Claim.WantsInstance() || g.Claim.Borrow != nil || many <= 0 || many > maxTotal-m.total {
 		return // a divided GPU has no room for others, and a GPU that is borrowed is taken from nobody
 	}
+	if len(g.Claim.Resources) > 0 && !values.WantsDevice(&g.Claim) && g.Claim.Host() == (countable.Amounts{}) {
+		return // what is declared is not weighed
+	}
 	m.key = appendKey(m.key[:0], g)
 	i, known := m.byKey[string(m.key)]
 	switch {
@@ -88,7 +91,7 @@ func (m *mix) add(g *berth.Group, many, timed, time int64) {
 func (m *mix) name(i int, g *berth.Group) {
 	k := &m.kinds[i]
 	k.Claim, k.Selector = g.Claim, g.Selector
-	k.Claim.Share, k.Selector.Labels = nil, nil
+	k.Claim.Share, k.Claim.Resources, k.Selector.Labels = nil, nil, nil
 	k.Selector = values.CloneSelector(k.Selector)
 	if g.Claim.Share != nil {
 		k.Claim.Share = &berth.Share{Mode: berth.ShareMPS, GPUMilli: g.Claim.Share.GPUMilli}

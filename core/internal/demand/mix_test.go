@@ -18,6 +18,8 @@ var notInKey = map[string]string{
 	"Claim.Borrow.MemoryMiB":         "a GPU that is borrowed is taken from nobody, so that no kind has one",
 	"Claim.Share.Mode":               "shares count as those of MPS",
 	"Claim.Share.MemoryMiB":          "shares count by their thousandths alone",
+	"Claim.Resources[].key":          "what is declared is not weighed",
+	"Claim.Resources[]":              "as its name",
 	"Selector.Labels[].key":          "labels are no part of classes",
 	"Selector.Labels[]":              "labels are no part of classes",
 }

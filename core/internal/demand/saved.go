@@ -138,7 +138,7 @@ func restoreAmount(name string, saved quota.Amounts) (a amount, bad *berth.Error
 // group is what a saved kind is of.
 func (k *Kind) group(list string, i int) (*berth.Group, *berth.Error) {
 	field := errtext.Index("demand."+list, i)
-	if bad := spec.CheckClaim(&k.Claim, berth.ClassBatch); bad != nil {
+	if bad := spec.CheckClaim(&k.Claim, berth.ClassBatch, nil); bad != nil {
 		return nil, refusal.In(bad, field+".claim")
 	}
 	if bad := spec.CheckSelector(&k.Selector); bad != nil {

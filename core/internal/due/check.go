@@ -62,7 +62,7 @@ func (d *Due) mostInStep(q *queue) bool {
 		return true
 	}
 	most, alike := d.mostOf(q)
-	return most == q.most && alike == q.alike
+	return most.Equal(q.most) && alike == q.alike
 }
 
 // A tally counts what stands in the lists.

@@ -241,6 +241,7 @@ func (d *Due) mostOf(q *queue) (most quota.Charge, alike bool) {
 			for r := range most.Host {
 				most.Host[r] = max(most.Host[r], c.Host[r])
 			}
+			most.Declared = most.Declared.Most(c.Declared)
 		}
 	}
 	return most, alike

@@ -56,7 +56,7 @@ func TestTheFutureIsImaginedAndForgottenWithoutATrace(t *testing.T) {
 		require.Equal(t, int64(6000), m.State.Quota.Used(rep.Job.Queue, quota.GPUMilli))
 		require.Equal(t, int64(2000), m.State.Quota.Used(gives.Job.Queue, quota.GPUMilli))
 		require.True(t, leaves.Imagined)
-		require.Equal(t, 1, m.NodeNamed("n1").Planned)
+		require.Equal(t, int32(1), m.NodeNamed("n1").Planned)
 		require.Equal(t, uint64(0b1100), m.State.Fleet.FreeMask(m.NodeNamed("n2").Index))
 		im.Forget()
 		require.Equal(t, before, picture(m))
@@ -128,7 +128,7 @@ func TestAPlanThatCannotComeTrueAnyMoreEnds(t *testing.T) {
 	m.State.Fleet.SetHealthy(m.NodeNamed("n1").Index, 0, false) // and nobody ends what counts on it
 	im, broken := m.Evict.Imagine()
 	require.Equal(t, []*record.Reservation{res}, broken)
-	require.Equal(t, 1, m.NodeNamed("n2").Planned)
+	require.Equal(t, int32(1), m.NodeNamed("n2").Planned)
 	im.Forget()
 
 	m.Later(berth.Minute)

@@ -6,7 +6,6 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/values"
 )
 
 // BringWithinLimits stops what queues use beyond their limits, where the policy says so: of those
@@ -38,7 +37,7 @@ func (ev *Evict) mayRunOnUntil(q *record.Queue) berth.Time {
 // describeExcess says of what a queue uses more than it may.
 func (ev *Evict) describeExcess(q *record.Queue) string {
 	e := ev.state.Quota.Exceeded(nil, q.Index)[0]
-	return fmt.Sprintf("queue %s uses %s and may use %s", ev.state.Quota.Name(q.Index), values.Amount(e.Resource, e.Used), values.Amount(e.Resource, e.Most))
+	return fmt.Sprintf("queue %s uses %s and may use %s", ev.state.Quota.Name(q.Index), ev.state.Amount(e.Resource, e.Used), ev.state.Amount(e.Resource, e.Most))
 }
 
 // NextOverLimit is when something is to be stopped that a queue uses beyond a limit; never: nothing

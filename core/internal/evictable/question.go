@@ -111,6 +111,8 @@ type Want struct {
 	Most  int
 	Milli int64
 	Host  countable.Amounts
+	// Declared is of declared resources; nil: none.
+	Declared *countable.Declared
 	// Loose: it may be that less does, or more is needed, than Milli says; whatever may be taken
 	// on a node is of use.
 	Loose bool
@@ -259,7 +261,7 @@ func (p *Index) countOf(w *Want, i topology.NodeIndex) *count {
 		milli := 1000 * int64(free)
 		pieces := milli / w.Milli
 		c.lacks = w.Milli - milli%w.Milli
-		if most := w.onHost(pieces, p.state.Fleet.HostFree(i)); most < pieces {
+		if most := w.onHost(pieces, p.state.Fleet.HostFree(i), p.declaredFree(w, i)); most < pieces {
 			pieces, c.lacks = most, 0
 		}
 		c.pieces = int32(min(pieces, int64(w.Most)))
@@ -267,11 +269,26 @@ func (p *Index) countOf(w *Want, i topology.NodeIndex) *count {
 	return c
 }
 
+// declaredFree is what a node has left of declared resources, where some are wanted.
+func (p *Index) declaredFree(w *Want, n topology.NodeIndex) *countable.Declared {
+	if w.Declared == nil {
+		return nil
+	}
+	return p.state.Fleet.DeclaredFree(n)
+}
+
 // onHost is how many of some members a host has enough for.
-func (w *Want) onHost(members int64, free countable.Amounts) int64 {
+func (w *Want) onHost(members int64, free countable.Amounts, declared *countable.Declared) int64 {
 	for r, each := range w.Host {
 		if each > 0 && members > 0 {
 			members = max(0, min(members, free[r]/each))
+		}
+	}
+	if w.Declared != nil {
+		for i, each := range w.Declared {
+			if each > 0 && members > 0 {
+				members = max(0, min(members, declared.Of(i)/each))
+			}
 		}
 	}
 	return members

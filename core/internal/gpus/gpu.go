@@ -237,7 +237,8 @@ func (o Offer) Compare(p Offer) int {
 // one.
 func (gp *GPUs) Qualifies(n *record.Node, g *gang.Group) bool {
 	return slices.Contains(g.Classes, n.Hardware()) && (g.Match == nil || g.Match(n.Index)) &&
-		g.Claim.Host.Within(gp.state.Fleet.HostFree(n.Index).Floor())
+		g.Claim.Host.Within(gp.state.Fleet.HostFree(n.Index).Floor()) &&
+		(g.Claim.Declared == nil || g.Claim.Declared.Within(gp.state.Fleet.DeclaredFree(n.Index).Floor()))
 }
 
 // ProfileOn is the first profile of a claim on a node of which something holds.

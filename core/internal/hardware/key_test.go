@@ -47,7 +47,7 @@ func TestTheOrderOfKeysLooksAtEachField(t *testing.T) {
 // mayChange are the fields of a node that may change under running members. The core knows mode
 // and instances better, and another name of the clique joins the same GPUs.
 var mayChange = []string{
-	"CPUMilli", "MemoryMiB", "Labels[].key", "Labels[]", "Links[][]", "NICs[].Name", "NICs[].NUMANode", "NICs[].Rail", "NICs[].MbitPerSecond",
+	"CPUMilli", "MemoryMiB", "Resources[].key", "Resources[]", "Labels[].key", "Labels[]", "Links[][]", "NICs[].Name", "NICs[].NUMANode", "NICs[].Rail", "NICs[].MbitPerSecond",
 	"Taints[].Key", "Taints[].Value", "Taints[].Effect",
 	"GPUs[].UUID", "GPUs[].PCI", "GPUs[].NUMANode", "GPUs[].Failed", "GPUs[].Mode", "GPUs[].Instances[]", "GPUs[].Clique",
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/values"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/topology"
 )
@@ -32,7 +33,7 @@ func Nodes(st *state.State, gangs []Unplaced, steps *int) (at [][][]*record.Node
 	}
 	nodes := rooms(st, &p)
 	for i := range gangs {
-		if !gangs[i].list(&p, nodes) {
+		if !gangs[i].list(st, &p, nodes) {
 			return nil
 		}
 	}
@@ -76,15 +77,25 @@ func rooms(st *state.State, p *Packing) (nodes []*record.Node) {
 	}
 	slices.SortFunc(nodes, record.CompareNodes)
 	for _, n := range nodes {
-		host := fleet.HostFree(n.Index)
-		p.Rooms = append(p.Rooms, Room{GPUs: berth.GPUSet(fleet.FreeMask(n.Index)).Len(), Host: host[:]})
+		p.Rooms = append(p.Rooms, Room{
+			GPUs: berth.GPUSet(fleet.FreeMask(n.Index)).Len(), Host: counted(st, fleet.HostFree(n.Index), fleet.DeclaredFree(n.Index)),
+		})
 	}
 	return nodes
 }
 
+// counted are amounts of all that hosts have, those that are declared too.
+func counted(st *state.State, host countable.Amounts, declared *countable.Declared) []int64 {
+	list := host[:]
+	for i := range st.Config.Resources {
+		list = append(list, declared.Of(i))
+	}
+	return list
+}
+
 // list lists the members of a gang, a run for each group. It reports false for one of which not
 // every member goes anywhere.
-func (u *Unplaced) list(p *Packing, nodes []*record.Node) bool {
+func (u *Unplaced) list(st *state.State, p *Packing, nodes []*record.Node) bool {
 	if u.Request.Required != 0 || u.Request.Within != topology.RootDomain || u.Request.Variant != nil || u.Rep.Job.Spec.Topology.Exclusive != "" {
 		return false
 	}
@@ -93,7 +104,7 @@ func (u *Unplaced) list(p *Packing, nodes []*record.Node) bool {
 		if g.Claim.GPUs == 0 || g.Required != 0 || g.Balance != 0 || g.Spread != 0 || g.RailLevel != 0 || len(g.Segments) > 0 {
 			return false
 		}
-		one := Run{Members: g.Members, Each: Room{GPUs: g.Claim.GPUs, Host: g.Claim.Host[:]}}
+		one := Run{Members: g.Members, Each: Room{GPUs: g.Claim.GPUs, Host: counted(st, g.Claim.Host, g.Claim.Declared)}}
 		for at, n := range nodes {
 			if n.Suits(g) {
 				one.Nodes = append(one.Nodes, at)

@@ -36,6 +36,12 @@ type Capacity struct {
 	Product  string
 	GPUMilli int64
 	Host     countable.Amounts
+	Declared *countable.Declared
+}
+
+// Equal reports whether both are as much.
+func (c *Capacity) Equal(d *Capacity) bool {
+	return c.Product == d.Product && c.GPUMilli == d.GPUMilli && c.Host == d.Host && c.Declared.Equal(d.Declared)
 }
 
 // CapacityNow is what a node adds to the fleet as it is: all that is sound, or what is in use if
@@ -44,7 +50,7 @@ func (n *Node) CapacityNow() Capacity {
 	if n.Closed() {
 		return n.inUse()
 	}
-	sum := Capacity{Host: n.Spec.Host(), Product: n.Spec.Product}
+	sum := Capacity{Host: n.Spec.Host(), Declared: n.Declared, Product: n.Spec.Product}
 	for g := range n.Spec.GPUs {
 		if !n.Spec.GPUs[g].Failed {
 			sum.GPUMilli += 1000
@@ -59,7 +65,7 @@ func (n *Node) inUse() Capacity {
 	var sum Capacity
 	for _, at := range n.Members {
 		charge := ChargeOf(&at.Rep.Members[at.Index].Hold, n)
-		sum.Host = sum.Host.Plus(charge.Host)
+		sum.Host, sum.Declared = sum.Host.Plus(charge.Host), sum.Declared.Plus(charge.Declared)
 		if charge.GPUMilli > 0 {
 			sum.Product = n.Spec.Product
 			sum.GPUMilli += charge.GPUMilli
@@ -104,9 +110,10 @@ type Extent struct{ Gone, Here int }
 // A Node is what the core keeps of a Node.
 type Node struct {
 	Spec     spec.Node
+	Declared *countable.Declared // amounts of Spec.Resources
 	Index    topology.NodeIndex
-	Class    int
 	Product  quota.ProductIndex
+	Class    int
 	Graph    *catalogue.GraphEntry // nil: it tells no links
 	Table    *catalogue.Table      // nil: its GPUs do not divide
 	Geometry berth.Geometry
@@ -114,22 +121,22 @@ type Node struct {
 	Home     []mig.Placement   // a layout of these; nil: there is none
 	GPUs     []values.Rare[GPUState]
 	// Altered: some of its GPUs may have been repartitioned, or an order about one be out.
-	Altered  bool
+	Altered bool
+	// Counted: it is one of those of which the spares are a part.
+	Counted bool
+	// Planned counts the members that a pass imagines there.
+	Planned  int32
 	Capacity Capacity // that it adds to the fleet
 	// LostMilli is how much the domains of the node have lost of their bandwidth, in thousandths.
 	LostMilli int
 	CordonPart
 	Trust TrustPart
-	// Counted: it is one of those of which the spares are a part.
-	Counted bool
 	// Reservations the node is in, in order of name. The list is never changed, but
 	// replaced.
 	Reservations []*Reservation
 	// Members that hold something here, in no useful order; Member.Slot is the
 	// position.
 	Members []MemberAt
-	// Planned counts the members that a pass imagines there.
-	Planned int
 }
 
 // A MemberAt names a member by replica and flat index.

@@ -62,6 +62,7 @@ var recordRules = []recordRule{
 		record: Node{}, saved: SavedNode{},
 		as: map[string]string{"Spec": "Node", "GPUs": "GPUs"},
 		derived: map[string]string{
+			"Declared": "from the resources of the description",
 			"Index":    "given anew; nothing is decided by it",
 			"Class":    "from the description and the reservations",
 			"Product":  "interned from the description",

@@ -135,7 +135,7 @@ func BookedOn(h *gang.Hold, n *Node) quota.ProductIndex {
 // ChargeOf is what a hold costs its queue. A share costs its part of a GPU, an instance
 // the part of the memory slices that it has, and a GPU that is borrowed nothing.
 func ChargeOf(h *gang.Hold, n *Node) quota.Charge {
-	charge := quota.Charge{GPUMilli: GPUMilliOf(h, n), Host: h.Host, Product: n.Product}
+	charge := quota.Charge{GPUMilli: GPUMilliOf(h, n), Host: h.Host, Declared: h.Declared, Product: n.Product}
 	if charge.GPUMilli == 0 {
 		charge.Product = quota.NoProduct
 	}
@@ -213,10 +213,10 @@ func (rep *Replica) ChargeOf(h *gang.Hold, n *Node) quota.Charge {
 // are by product. What it lacks of the host, on nodes of whatever product, counts with the first.
 func (rep *Replica) Shortfall(charges []quota.Charge, i int) quota.Charge {
 	charge := charges[i]
-	charge.Host = countable.Amounts{}
+	charge.Host, charge.Declared = countable.Amounts{}, nil
 	if i == 0 {
 		for _, c := range charges {
-			charge.Host = charge.Host.Plus(c.Host)
+			charge.Host, charge.Declared = charge.Host.Plus(c.Host), charge.Declared.Plus(c.Declared)
 		}
 	}
 	rep.EachHold(func(h *gang.Hold, n *Node) {
@@ -224,9 +224,9 @@ func (rep *Replica) Shortfall(charges []quota.Charge, i int) quota.Charge {
 		if held.Product == charge.Product {
 			charge.GPUMilli -= held.GPUMilli
 		}
-		charge.Host = charge.Host.Minus(held.Host)
+		charge.Host, charge.Declared = charge.Host.Minus(held.Host), charge.Declared.Minus(held.Declared)
 	})
-	charge.GPUMilli, charge.Host = max(0, charge.GPUMilli), charge.Host.Floor()
+	charge.GPUMilli, charge.Host, charge.Declared = max(0, charge.GPUMilli), charge.Host.Floor(), charge.Declared.Floor()
 	return charge
 }
 

@@ -45,7 +45,7 @@ func Node(id berth.NodeID, gpus int, domains ...string) berth.Node {
 // Join adds a node, as NodeJoined does.
 func (m *Machine) Join(node berth.Node) *record.Node {
 	m.t.Helper()
-	require.Nil(m.t, spec.CheckNode(&node, len(m.State.Config.Levels)))
+	require.Nil(m.t, spec.CheckNode(&node, len(m.State.Config.Levels), m.State.Config.Resources))
 	m.NoRefusal(m.Catalogue.CheckTables(&node))
 	m.NoRefusal(m.Catalogue.Graphs.Check(&node))
 	known := spec.NodeOf(&node)
@@ -59,13 +59,13 @@ func (m *Machine) Join(node berth.Node) *record.Node {
 		table.Nodes++
 	}
 	n := &record.Node{
-		Spec: known, Product: m.Books.RetainProduct(key.Product), Class: m.State.Classes.Add(key, table, around),
+		Spec: known, Declared: m.State.Declared(node.Resources), Product: m.Books.RetainProduct(key.Product), Class: m.State.Classes.Add(key, table, around),
 		Reservations: around, Table: table, GPUs: make([]values.Rare[record.GPUState], len(node.GPUs)),
 	}
 	n.Index = m.Books.AddNode(gang.NodeSpec{
 		Name: string(node.ID), Path: node.Domains, Class: topology.NodeClass(n.Class),
 		GPUs: len(node.GPUs), GPUMemoryMiB: key.GPUMemory,
-		Host: node.Host(), Lattice: lattice, MaxShares: hardware.MaxShares(&known),
+		Host: node.Host(), Declared: m.State.Declared(node.Resources), Lattice: lattice, MaxShares: hardware.MaxShares(&known),
 	})
 	n.SetGeometry(state.GeometryOf(&m.State.Config.Policy, node.Pool))
 	m.GPUs.CountPliable(n, 1)

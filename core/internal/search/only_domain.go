@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
@@ -125,11 +126,12 @@ func (se *Search) roomBesideServices(d topology.DomainIndex, g *gang.Group, with
 // roomOnNode is roomBesideServices for a node.
 func (se *Search) roomOnNode(n *record.Node, c *gang.Claim, without []gang.Member) int {
 	gpus, host := se.state.Fleet.FreeMask(n.Index), se.state.Fleet.HostFree(n.Index)
+	declared := se.state.Fleet.DeclaredFree(n.Index)
 	leaves := func(h *gang.Hold) {
 		if h.Share.GPUMilli == 0 && h.Instance == (mig.Placement{}) {
 			gpus |= h.GPUs
 		}
-		host = host.Plus(h.Host)
+		host, declared = host.Plus(h.Host), declared.Plus(h.Declared)
 	}
 	for _, m := range n.Members {
 		if m.Rep.Job.Spec.Service == nil {
@@ -145,6 +147,11 @@ func (se *Search) roomOnNode(n *record.Node, c *gang.Claim, without []gang.Membe
 	for r, asked := range c.Host {
 		if asked > 0 {
 			fits = min(fits, max(0, host[r])/asked)
+		}
+	}
+	for i := range countable.MaxDeclared {
+		if asked := c.Declared.Of(i); asked > 0 {
+			fits = min(fits, max(0, declared.Of(i))/asked)
 		}
 	}
 	return int(fits)

@@ -119,7 +119,7 @@ func (se *Search) affordableFor(s *record.Shape, q quota.QueueIndex) (*gang.Requ
 		return &s.Minimum, true
 	}
 	each := quota.Charge{
-		GPUMilli: s.Least.GPUMilli / int64(fewest), Host: s.Least.Host.DividedBy(int64(fewest)), Product: s.Least.Product,
+		GPUMilli: s.Least.GPUMilli / int64(fewest), Host: s.Least.Host.DividedBy(int64(fewest)), Declared: s.Least.Declared.DividedBy(int64(fewest)), Product: s.Least.Product,
 	}
 	for most-fewest > 1 { // fewest units are affordable, most are not
 		middle := fewest + (most-fewest)/2

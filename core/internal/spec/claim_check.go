@@ -2,6 +2,8 @@ package spec
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/refusal"
@@ -12,15 +14,19 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// CheckClaim refuses a claim that makes no sense for a job of the class.
-func CheckClaim(cl *berth.Claim, class berth.Class) *berth.Error {
+// CheckClaim refuses a claim that makes no sense for a job of the class, where these resources are
+// declared.
+func CheckClaim(cl *berth.Claim, class berth.Class, declared countable.Register) *berth.Error {
 	if cl.GPUs < 0 || cl.GPUs > berth.MaxGPUs {
 		return refusal.Of(berth.ErrInvalid, "gpus", fmt.Sprintf("%d is outside 0..%d, what a node can carry", cl.GPUs, berth.MaxGPUs))
 	}
 	if err := checkHost(cl.Host()); err != nil {
 		return err
 	}
-	if !values.WantsDevice(cl) && cl.Host() == (countable.Amounts{}) {
+	if err := checkResources(cl.Resources, declared, 1); err != nil {
+		return err
+	}
+	if !values.WantsDevice(cl) && len(cl.Resources) == 0 && cl.Host() == (countable.Amounts{}) {
 		return refusal.Of(berth.ErrInvalid, "", "asks for nothing")
 	}
 	if err := checkDevice(cl, class); err != nil {
@@ -98,6 +104,30 @@ func checkHost(a countable.Amounts) *berth.Error {
 	for r, amount := range a {
 		if err := refusal.Amount(amount); err != nil {
 			return refusal.In(err, countable.Resource(r).Field())
+		}
+	}
+	return nil
+}
+
+// checkResources refuses resources that are not declared, and amounts out of range or below the
+// least.
+func checkResources(named map[string]int64, declared countable.Register, least int64) *berth.Error {
+	switch {
+	case len(named) == 0:
+		return nil // without an iterator that is allocated
+	case len(named) > countable.MaxDeclared:
+		return refusal.Of(berth.ErrLimit, "resources", fmt.Sprintf("%d resources; the most is %d", len(named), countable.MaxDeclared))
+	}
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		field := fmt.Sprintf("resources[%q]", errtext.Short(name))
+		if _, known := declared.Find(name); !known {
+			return refusal.Of(berth.ErrUnknown, field, "is not one of Config.Resources")
+		}
+		if named[name] < least {
+			return refusal.Of(berth.ErrInvalid, field, fmt.Sprintf("%d is less than %d", named[name], least))
+		}
+		if err := refusal.Amount(named[name]); err != nil {
+			return refusal.In(err, field)
 		}
 	}
 	return nil

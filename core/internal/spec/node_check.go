@@ -6,13 +6,14 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/topology"
 )
 
-// CheckNode refuses a node that makes no sense, given the number of levels.
-func CheckNode(n *berth.Node, levels int) *berth.Error {
+// CheckNode refuses a node that makes no sense, given the number of levels and what is declared.
+func CheckNode(n *berth.Node, levels int, declared countable.Register) *berth.Error {
 	if err := refusal.Name(string(n.ID)); err != nil {
 		return refusal.In(err, "id")
 	}
@@ -36,6 +37,9 @@ func CheckNode(n *berth.Node, levels int) *berth.Error {
 		}
 	}
 	if err := checkHost(n.Host()); err != nil {
+		return err
+	}
+	if err := checkResources(n.Resources, declared, 0); err != nil {
 		return err
 	}
 	if len(n.NICs) > topology.MaxNICs {

@@ -49,9 +49,9 @@ func (st *State) checkShape(s *record.Shape) error {
 	}
 	st.Compile(fresh)
 	switch {
-	case s.Charge != fresh.Charge || s.Least != fresh.Least:
+	case !s.Charge.Equal(fresh.Charge) || !s.Least.Equal(fresh.Least):
 		return fmt.Errorf("is charged %+v, of which %+v at the least; it should be %+v and %+v", s.Charge, s.Least, fresh.Charge, fresh.Least)
-	case s.Spans != fresh.Spans || s.Ease != fresh.Ease:
+	case s.Spans != fresh.Spans || !s.Ease.Equal(fresh.Ease):
 		return fmt.Errorf("spans nodes: %t, with the ease %+v; it should be %t and %+v", s.Spans, s.Ease, fresh.Spans, fresh.Ease)
 	case !sameRequest(&s.Request, &fresh.Request):
 		return fmt.Errorf("asks for %+v, and should for %+v", s.Request, fresh.Request)
@@ -70,7 +70,7 @@ func sameRequest(r, o *gang.Request) bool {
 
 func sameGroup(g, o gang.Group) bool {
 	return g.Members == o.Members && g.MinMembers == o.MinMembers &&
-		g.Claim.GPUs == o.Claim.GPUs && g.Claim.Share == o.Claim.Share && g.Claim.Host == o.Claim.Host && slices.Equal(g.Claim.Instances, o.Claim.Instances) &&
+		g.Claim.GPUs == o.Claim.GPUs && g.Claim.Share == o.Claim.Share && g.Claim.Host == o.Claim.Host && g.Claim.Declared.Equal(o.Claim.Declared) && slices.Equal(g.Claim.Instances, o.Claim.Instances) &&
 		slices.Equal(g.Classes, o.Classes) && slices.Equal(g.Kinds, o.Kinds) && slices.Equal(g.Tiers, o.Tiers) && (g.Match == nil) == (o.Match == nil) && g.Tag == o.Tag &&
 		g.Required == o.Required && g.Preferred == o.Preferred && slices.Equal(g.Segments, o.Segments) &&
 		g.Balance == o.Balance && g.Spread == o.Spread && g.MaxSkew == o.MaxSkew && g.RailLevel == o.RailLevel

@@ -28,6 +28,9 @@ func TestEveryFieldOfARequestIsCompared(t *testing.T) {
 			v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
 		case reflect.Array:
 			v.Index(0).SetInt(1)
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
+			v.Elem().Index(0).SetInt(1)
 		case reflect.Func:
 			v.Set(reflect.MakeFunc(v.Type(), func([]reflect.Value) []reflect.Value { return []reflect.Value{reflect.Zero(v.Type().Out(0))} }))
 		case reflect.Interface:

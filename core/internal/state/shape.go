@@ -195,7 +195,7 @@ func (st *State) Request(spec *record.ShapeSpec) gang.Request {
 
 func (st *State) claim(domain catalogue.TrustDomain, cl *berth.Claim, classes []topology.NodeClass) gang.Claim {
 	out := gang.Claim{
-		GPUs: cl.GPUs, Host: cl.Host(), Instances: st.instances(cl, classes),
+		GPUs: cl.GPUs, Host: cl.Host(), Declared: st.Declared(cl.Resources), Instances: st.instances(cl, classes),
 	}
 	owner, _ := catalogue.OwnerOf(domain, cl)
 	switch known := st.catalogue.Owners.ByKey[owner]; {
@@ -295,6 +295,7 @@ func (st *State) ChargeFor(r *gang.Request) quota.Charge {
 		}
 		total.GPUMilli += n * milli
 		total.Host = total.Host.Plus(g.Claim.Host.Times(n))
+		total.Declared = total.Declared.Plus(g.Claim.Declared.Times(n))
 		if milli == 0 {
 			continue
 		}

@@ -146,7 +146,7 @@ func (st *State) goes(m record.MemberAt) bool {
 func (st *State) LeftBehind(rep *record.Replica, held []gang.Hold) {
 	for _, h := range held {
 		n := st.Nodes[h.Node]
-		if !slices.ContainsFunc(n.Members, func(m record.MemberAt) bool { return m.Rep == rep && rep.Members[m.Index].Hold == h }) {
+		if !slices.ContainsFunc(n.Members, func(m record.MemberAt) bool { return m.Rep == rep && rep.Members[m.Index].Hold.Equal(h) }) {
 			st.Opened = append(st.Opened, n)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 // CloneConfig returns a copy that shares no memory that the caller could change.
 func CloneConfig(c berth.Config) berth.Config {
 	c.Levels = append([]string(nil), c.Levels...)
+	c.Resources = slices.Clone(c.Resources)
 	c.Fabric.Oversubscription = slices.Clone(c.Fabric.Oversubscription)
 	c.Policy.Caps, c.Policy.Budgets, c.Policy.HotSpares = slices.Clone(c.Policy.Caps), slices.Clone(c.Policy.Budgets), slices.Clone(c.Policy.HotSpares)
 	c.Policy.Preemption.Grace = slices.Clone(c.Policy.Preemption.Grace)
@@ -38,7 +39,7 @@ func CloneNode(n *berth.Node) berth.Node {
 	for i := range c.Links {
 		c.Links[i] = slices.Clone(c.Links[i])
 	}
-	c.Labels, c.Taints = maps.Clone(n.Labels), slices.Clone(n.Taints)
+	c.Labels, c.Taints, c.Resources = maps.Clone(n.Labels), slices.Clone(n.Taints), maps.Clone(n.Resources)
 	return c
 }
 
@@ -83,6 +84,7 @@ func CloneTopology(t berth.Topology) berth.Topology {
 // CloneClaim returns a copy that shares no memory that the caller could change.
 func CloneClaim(c berth.Claim) berth.Claim {
 	c.Share, c.MinInstance, c.Borrow = Copied(c.Share), Copied(c.MinInstance), Copied(c.Borrow)
+	c.Resources = maps.Clone(c.Resources)
 	return c
 }
 

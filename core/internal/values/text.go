@@ -10,8 +10,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// Amount prints an amount of a resource in the unit that people use, as in
-// "7.5 GPUs".
+// Amount prints an amount of a resource in the unit that people use, as in "7.5 GPUs". Those that
+// are declared are for State.Amount.
 func Amount(r quota.Resource, v int64) string {
 	if product, ok := strings.CutPrefix(string(r), string(quota.GPUMilli)+":"); ok {
 		return decimal.Milli(v) + " " + product

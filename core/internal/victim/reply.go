@@ -161,7 +161,7 @@ func needsNoMore(a, b *gang.Group) bool {
 			return false
 		}
 	}
-	return a.Match == nil && b.Match == nil && len(a.Claim.Instances)+len(b.Claim.Instances) == 0 && slices.Equal(a.Kinds, b.Kinds) && slices.Equal(a.Segments, b.Segments) &&
+	return a.Claim.Declared.Within(b.Claim.Declared) && a.Match == nil && b.Match == nil && len(a.Claim.Instances)+len(b.Claim.Instances) == 0 && slices.Equal(a.Kinds, b.Kinds) && slices.Equal(a.Segments, b.Segments) &&
 		a.Members == b.Members && a.MinMembers == b.MinMembers && a.Claim.GPUs == b.Claim.GPUs && a.Claim.Share == b.Claim.Share &&
 		a.Required == b.Required && a.Preferred == b.Preferred && a.Balance == b.Balance && a.Spread == b.Spread && a.MaxSkew == b.MaxSkew && a.RailLevel == b.RailLevel
 }

@@ -130,7 +130,7 @@ func (t *Search) wants(anywhere bool) []*evictable.Want {
 	for i := range t.Request.Groups {
 		g := &t.Request.Groups[i]
 		w := &evictable.Want{
-			Members: g.Members, Most: all, Milli: int64(g.Claim.GPUs) * 1000, Host: g.Claim.Host, Classes: g.Classes, Suits: g.Match, Within: t.Request.Within,
+			Members: g.Members, Most: all, Milli: int64(g.Claim.GPUs) * 1000, Host: g.Claim.Host, Declared: g.Claim.Declared, Classes: g.Classes, Suits: g.Match, Within: t.Request.Within,
 			First: t.firstOf(i), Loose: anywhere || g.Claim.GPUs == 0 || exclusive > 0, Empty: exclusive > 0, SegmentLevel: exclusive,
 		}
 		if g.Claim.GPUs == 0 { // a part of a GPU, or none
@@ -155,14 +155,15 @@ func (t *Search) keepTogether(w *evictable.Want, g *gang.Group) {
 		switch {
 		case each <= 1:
 		case s.Level == tree.NodeLevel():
-			w.Milli, w.Host, w.Members = w.Milli*int64(each), w.Host.Times(int64(each)), w.Members/each
+			w.Milli, w.Host, w.Declared, w.Members = w.Milli*int64(each), w.Host.Times(int64(each)), w.Declared.Times(int64(each)), w.Members/each
 		case s.Level > topology.LevelFleet:
 			w.Segment, w.SegmentLevel = each, s.Level
 		}
 	}
 	required := max(t.Request.Required, g.Required, g.RailLevel)
 	if required == tree.NodeLevel() && g.RailLevel < required {
-		w.Milli, w.Host, w.Members = w.Milli*int64(w.Members), w.Host.Times(int64(w.Members)), 1
+		all := int64(w.Members)
+		w.Milli, w.Host, w.Declared, w.Members = w.Milli*all, w.Host.Times(all), w.Declared.Times(all), 1
 		w.Segment = 0
 	}
 	if w.Members > 1 && (required > topology.LevelFleet && required < tree.NodeLevel() || len(g.Kinds) > 0) {
