@@ -93,6 +93,15 @@ func (r *Request) copiesOf(group int) int {
 	return 1
 }
 
+// CopyOf is the level inside one domain of which each copy of the part of a group has to be, and how
+// many members of the group are in a copy; level 0 where it is of no part with several copies. O(1).
+func (r *Request) CopyOf(group int) (level topology.Level, members int) {
+	if r.copiesOf(group) == 1 {
+		return topology.LevelFleet, r.Groups[group].Members
+	}
+	return r.levelOf(r.Groups[group].Part - 1), r.unit(group, r.Groups[group].Members)
+}
+
 // standApart reports whether copies of parts have to be in different domains.
 func (r *Request) standApart() bool {
 	copies := 0

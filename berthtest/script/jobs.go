@@ -70,6 +70,10 @@ func (a *arguments) job() berth.Job {
 		j.Lend = &berth.Lend{MemoryMiB: a.memory("lend", 0), Within: a.span("lend-within")}
 	}
 	a.one("class", &j.Class)
+	for _, text := range a.all("part") {
+		j.Topology.Parts = append(j.Topology.Parts, a.part(text))
+	}
+	j.Topology.Apart = a.text("apart")
 	for _, text := range a.all("or") {
 		j.Alternatives = append(j.Alternatives, a.alternative(text))
 	}
@@ -123,6 +127,23 @@ func (a *arguments) alternative(text string) (as berth.Alternative) {
 	return as
 }
 
+// part reads decode:rack:4, where the level and the copies may be left out.
+func (a *arguments) part(text string) (p berth.Part) {
+	fields := strings.Split(text, ":")
+	p.Name = fields[0]
+	if len(fields) > 1 {
+		p.Required = fields[1]
+	}
+	if len(fields) > 2 {
+		n, err := strconv.Atoi(fields[2])
+		if err != nil || len(fields) > 3 {
+			a.fail("part=%s is not of the form name:level:copies", text)
+		}
+		p.Copies = n
+	}
+	return p
+}
+
 // namedGroup reads workers:8:gpus=8,cpu=4.
 func (a *arguments) namedGroup(text string) berth.Group { return a.groupOf("group", text, nil) }
 
@@ -144,6 +165,7 @@ func (a *arguments) groupOf(key, text string, gang *berth.Topology) berth.Group 
 	if gang != nil && g.Name == "" {
 		levels, gang.Exclusive = gang, inner.text("exclusive")
 	}
+	g.Part = inner.text("part")
 	levels.Required, levels.Preferred = inner.text("required"), inner.text("preferred")
 	if err := inner.finish(0); err != nil {
 		a.fail("%s=%s: %v", key, parts[0], err)

@@ -18,7 +18,7 @@ func (st *State) PlacedAsRequired(rep *record.Replica) bool {
 }
 
 // Torn says which members of a gang stand in several domains of a level that they require to
-// stand in one of: as a gang, as a group, as a segment, or have GPUs of several products; "": none
+// stand in one of: as a gang, as a part, as a group, as a segment, or have GPUs of several products; "": none
 // do. What is balanced, spread or
 // on aligned rails is not looked at: that depends on nodes which come and go, and on members
 // that have ended. O(members x segments).
@@ -26,10 +26,14 @@ func (st *State) Torn(rep *record.Replica) string {
 	if st.apart(rep.Members, rep.Job.Spec.Topology.Required) {
 		return "its members stand in several domains of level " + rep.Job.Spec.Topology.Required
 	}
+	if torn := st.tornPart(rep); torn != "" {
+		return torn
+	}
 	for g := range rep.Job.Spec.Groups {
 		group := &rep.Job.Spec.Groups[g]
 		own := rep.MembersOf(g)
-		if st.apart(own, group.Topology.Required) {
+		copied := slices.Chunk(own, max(1, group.Members/record.CopiesOf(&rep.Job.Spec.Topology, group)))
+		if torn := func(members []record.Member) bool { return st.apart(members, group.Topology.Required) }; slices.ContainsFunc(slices.Collect(copied), torn) {
 			return fmt.Sprintf("the members of group %q stand in several domains of level %s", group.Name, group.Topology.Required)
 		}
 		if SeveralProducts(group, own) {

@@ -1,0 +1,68 @@
+package check
+
+import "strings"
+
+// parts: the members of each copy of a part stand in one domain of the level that the part
+// requires, and copies that are to be apart stand in different ones.
+func (c *Checker) parts(rep *replica, placed []*member) error {
+	t := &rep.job.spec.Topology
+	at := map[string]string{} // which copy stands in a domain of the level Apart
+	for p := range t.Parts {
+		for copied := range max(1, t.Parts[p].Copies) {
+			var mates []*member
+			for _, m := range placed {
+				g := rep.job.group(m.flat)
+				if rep.job.spec.Groups[g].Part == t.Parts[p].Name && rep.job.copyOf(m, g) == copied {
+					mates = append(mates, m)
+				}
+			}
+			if len(mates) == 0 {
+				continue
+			}
+			if err := c.together(mates, c.narrower(t.Parts[p].Required, t.Apart)); err != nil {
+				return err
+			}
+			c.saw("parts together")
+			if max(1, t.Parts[p].Copies) > 1 {
+				c.saw("copies together")
+			}
+			if t.Apart == "" {
+				continue
+			}
+			domain := strings.Join(c.domain(mates[0].node, t.Apart), "/")
+			if other, taken := at[domain]; taken {
+				return broken(PromiseS8, "%s and %s, in another copy or part, stand in one %s", other, mates[0], t.Apart)
+			}
+			at[domain] = mates[0].String()
+			if len(at) > 1 {
+				c.saw("parts apart")
+			}
+		}
+	}
+	return nil
+}
+
+// copyOf is in which copy of its part a member of a group is.
+func (j *job) copyOf(m *member, g int) int {
+	for _, p := range j.spec.Topology.Parts {
+		if p.Name == j.spec.Groups[g].Part {
+			return (m.flat - j.offsets[g]) / (j.spec.Groups[g].Members / max(1, p.Copies))
+		}
+	}
+	return 0
+}
+
+// eachCopyTogether: the members of a group stand in one domain of the level that it requires, or
+// those of each copy of its part do.
+func (c *Checker) eachCopyTogether(rep *replica, g int, members []*member) error {
+	copies := map[int][]*member{}
+	for _, m := range members {
+		copies[rep.job.copyOf(m, g)] = append(copies[rep.job.copyOf(m, g)], m)
+	}
+	for _, mates := range copies {
+		if err := c.together(mates, rep.job.spec.Groups[g].Topology.Required); err != nil {
+			return err
+		}
+	}
+	return nil
+}
