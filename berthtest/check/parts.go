@@ -1,11 +1,17 @@
 package check
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // parts: the members of each copy of a part stand in one domain of the level that the part
 // requires, and copies that are to be apart stand in different ones.
 func (c *Checker) parts(rep *replica, placed []*member) error {
 	t := &rep.job.spec.Topology
+	if !slices.ContainsFunc(placed, func(m *member) bool { return m.bind == c.last }) {
+		return nil // it stands as it did
+	}
 	at := map[string]string{} // which copy stands in a domain of the level Apart
 	for p := range t.Parts {
 		for copied := range max(1, t.Parts[p].Copies) {
@@ -52,17 +58,19 @@ func (j *job) copyOf(m *member, g int) int {
 	return 0
 }
 
-// eachCopyTogether: the members of a group stand in one domain of the level that it requires, or
+// groupTogether: the members of a group stand in one domain of the level that it requires, or
 // those of each copy of its part do.
-func (c *Checker) eachCopyTogether(rep *replica, g int, members []*member) error {
-	copies := map[int][]*member{}
-	for _, m := range members {
-		copies[rep.job.copyOf(m, g)] = append(copies[rep.job.copyOf(m, g)], m)
-	}
-	for _, mates := range copies {
-		if err := c.together(mates, rep.job.spec.Groups[g].Topology.Required); err != nil {
+func (c *Checker) groupTogether(rep *replica, g int, members []*member) error {
+	for len(members) > 0 {
+		first := rep.job.copyOf(members[0], g)
+		next := slices.IndexFunc(members, func(m *member) bool { return rep.job.copyOf(m, g) != first })
+		if next < 0 {
+			next = len(members)
+		}
+		if err := c.together(members[:next], rep.job.spec.Groups[g].Topology.Required); err != nil {
 			return err
 		}
+		members = members[next:]
 	}
 	return nil
 }

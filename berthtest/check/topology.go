@@ -26,7 +26,7 @@ func (c *Checker) topology(rep *replica) error {
 		if !slices.ContainsFunc(members, func(m *member) bool { return m.bind == c.last }) {
 			continue // a gang that stood right before this order does so still, whatever else changed
 		}
-		if err := c.eachCopyTogether(rep, g, members); err != nil {
+		if err := c.groupTogether(rep, g, members); err != nil {
 			return err
 		}
 		for _, check := range []func(*replica, int, []*member) error{c.segments, c.balanced, c.spread, c.aligned} {

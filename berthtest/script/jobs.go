@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -165,7 +166,12 @@ func (a *arguments) groupOf(key, text string, gang *berth.Topology) berth.Group 
 	if gang != nil && g.Name == "" {
 		levels, gang.Exclusive = gang, inner.text("exclusive")
 	}
-	g.Part = inner.text("part")
+	if g.Part = inner.text("part"); gang != nil {
+		if p := a.part(g.Part); p != (berth.Part{Name: g.Part}) {
+			g.Part, gang.Parts = p.Name, append(gang.Parts, p)
+		}
+		gang.Apart = cmp.Or(gang.Apart, inner.text("apart"))
+	}
 	levels.Required, levels.Preferred = inner.text("required"), inner.text("preferred")
 	if err := inner.finish(0); err != nil {
 		a.fail("%s=%s: %v", key, parts[0], err)

@@ -323,10 +323,10 @@ func (ad *Admission) checkGroup(j *berth.Job, g *berth.Group) *berth.Error {
 	if err := spec.CheckSelector(&g.Selector); err != nil {
 		return refusal.In(err, "selector")
 	}
-	if err := checkInPart(j, g); err != nil {
-		return err
+	if err := ad.checkGroupTopology(j, g); err != nil {
+		return refusal.In(err, "topology")
 	}
-	return refusal.In(ad.checkGroupTopology(j, g), "topology")
+	return checkInPart(j, g)
 }
 
 // checkTopology checks what jobs and groups have in common.
