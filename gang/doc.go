@@ -192,7 +192,7 @@
 // few allocations. With segments the domains down to the level of the segments are counted in full.
 // Parts take a search for each copy: O(copies x domains of the levels searched), up to eight times,
 // and with Apart a sorted list of the domains of that level for each copy.
-// None of it allocates in the steady state, but for Apart.
+// None of it allocates in the steady state.
 //
 // A Fleet is a plain value machine: not safe for concurrent use, and equal calls give
 // equal answers.

@@ -3,6 +3,8 @@ package check
 import (
 	"slices"
 	"strings"
+
+	"github.com/berth-sched/berth"
 )
 
 // parts: the members of each copy of a part stand in one domain of the level that the part
@@ -48,14 +50,36 @@ func (c *Checker) parts(rep *replica, placed []*member) error {
 	return nil
 }
 
-// copyOf is in which copy of its part a member of a group is.
-func (j *job) copyOf(m *member, g int) int {
+// copies is in how many copies of its part a group is.
+func (j *job) copies(g int) int {
 	for _, p := range j.spec.Topology.Parts {
 		if p.Name == j.spec.Groups[g].Part {
-			return (m.flat - j.offsets[g]) / (j.spec.Groups[g].Members / max(1, p.Copies))
+			return max(1, p.Copies)
 		}
 	}
-	return 0
+	return 1
+}
+
+// wholes are what of the only group of a gang comes whole, in one domain of a level: its segments,
+// and the members of each copy of its part.
+func (c *Checker) wholes(rep *replica) []berth.Segment {
+	t, g := &rep.job.spec.Topology, &rep.job.spec.Groups[0]
+	copies := rep.job.copies(0)
+	if copies == 1 {
+		return g.Topology.Segments
+	}
+	list := slices.Clone(g.Topology.Segments)
+	for _, p := range t.Parts {
+		if p.Name == g.Part {
+			list = append(list, berth.Segment{Size: g.Members / copies, Level: c.narrower(p.Required, t.Apart)})
+		}
+	}
+	return append(list, berth.Segment{Size: g.Members / copies, Level: g.Topology.Required})
+}
+
+// copyOf is in which copy of its part a member of a group is.
+func (j *job) copyOf(m *member, g int) int {
+	return (m.flat - j.offsets[g]) / (j.spec.Groups[g].Members / j.copies(g))
 }
 
 // groupTogether: the members of a group stand in one domain of the level that it requires, or

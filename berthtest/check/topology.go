@@ -41,6 +41,9 @@ func (c *Checker) topology(rep *replica) error {
 // required is the level inside one domain of which all members of a group stand.
 func (c *Checker) required(rep *replica, g int) string {
 	t := &rep.job.spec.Topology
+	if rep.job.copies(g) > 1 {
+		return t.Required
+	}
 	level := c.narrower(t.Required, rep.job.spec.Groups[g].Topology.Required)
 	for _, p := range t.Parts {
 		if p.Name == rep.job.spec.Groups[g].Part {
