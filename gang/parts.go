@@ -35,6 +35,9 @@ const (
 type parts struct {
 	// inside: a copy, or a group that is of no part, is being placed.
 	inside bool
+	// rescues: what the groups of a copy do not find one after the other the solver looks for, as
+	// the whole request is too much for it.
+	rescues bool
 	// leads has one group of each part, and those of none; trial is an order of the groups of a copy
 	// on trial, scope those groups, and wanted what was wanted of each of them.
 	leads, trial, scope, wanted []int
@@ -197,14 +200,14 @@ func (f *Fleet) placePart(d topology.DomainIndex, part int) bool {
 			s.counts[group] = r.unit(group, s.counts[group])
 		}
 	}
-	p.inside = true
+	p.inside, p.rescues = true, !f.solvable(d, s.order, rescueSteps-s.solver.spent, true)
 	ok := true
 	for range r.Parts[part].copies() {
 		if ok = f.placeCopy(d, part); !ok {
 			break
 		}
 	}
-	p.inside, s.surveyed = false, -1
+	p.inside, p.rescues, s.surveyed = false, false, -1
 	for i, group := range p.scope {
 		s.counts[group] = p.wanted[i]
 	}
@@ -254,7 +257,9 @@ type solverPart struct {
 
 // setUpParts lists the parts.
 func (v *solver) setUpParts(s *search, scope []int) {
-	v.distinct, v.parts = s.request.Apart, v.parts[:0]
+	if v.distinct, v.parts = s.request.Apart, v.parts[:0]; s.parts.inside {
+		return // all of a copy is in one domain of its level
+	}
 	for part := range s.request.Parts {
 		var one solverPart
 		if len(v.parts) < cap(v.parts) { // its memory is used again

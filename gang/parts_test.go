@@ -125,3 +125,42 @@ func TestPartsAreKeptOnceTheSearchIsLong(t *testing.T) {
 	}
 	require.Positive(t, placed)
 }
+
+// TestACopyIsFoundWhereTheGangIsTooMuchForTheSolver: a part is placed exactly in the domains of its
+// level, also beside a group that has too many members for the solver.
+func TestACopyIsFoundWhereTheGangIsTooMuchForTheSolver(t *testing.T) {
+	placed, rescued := 0, 0
+	for i := range drawn.Seeds(400) {
+		r := dice{rand.New(rand.NewPCG(i, 38))}
+		w := r.fleet(t)
+		q := &Request{Parts: []Part{{Required: r.level(1, w.levels)}}}
+		for range 2 + r.IntN(2) {
+			g := Group{Members: r.in(1, 3), Claim: Claim{GPUs: r.in(1, 4)}, Classes: []topology.NodeClass{0, 2, 1}, Part: 1}
+			g.Claim.Host[countable.CPUMilli], g.Claim.Host[countable.MemoryMiB] = int64(r.in(0, 2)), int64(r.in(0, 4))
+			q.Groups = append(q.Groups, g)
+		}
+		if ways(w, q) > 4000 {
+			continue
+		}
+		counts := []int{}
+		for k := range q.Groups {
+			counts = append(counts, q.Groups[k].Members)
+		}
+		o := newOracle(w, q, counts)
+		o.search(0, 0)
+		q.Groups = append(q.Groups, Group{Members: maxStates + 1, Classes: []topology.NodeClass{0, 2, 1, 3, 4}})
+		var p Placement
+		fits := w.fleet.Place(q, &p)
+		require.Equal(t, o.possible(), fits, "seed %d: %s", i, describe(w, q))
+		if fits {
+			placed++
+			if w.fleet.search.solver.spent > 0 {
+				rescued++
+			}
+			w.checkPlacement(t, q, &p)
+			require.NoError(t, w.fleet.ReleaseAll(&p))
+		}
+	}
+	t.Logf("placed %d, of these %d by the solver", placed, rescued)
+	require.Positive(t, placed)
+}

@@ -185,7 +185,7 @@ func (f *Fleet) begin(r *Request, p *Placement) {
 			lead = i
 		}
 	}
-	s.parts.inside = false
+	s.parts.inside, s.parts.rescues = false, false
 	// An insertion sort: the groups are few, and a closure would allocate.
 	for i := range s.order {
 		for j := i; j > 0 && f.harder(r, s.order[j], s.order[j-1]); j-- {
@@ -337,7 +337,7 @@ func (f *Fleet) placeIn(d topology.DomainIndex, scope []int) bool {
 	switch {
 	case !ok:
 		f.rollback(mark)
-		return whole && several && f.rescue(d, scope)
+		return (whole || s.parts.rescues) && several && f.rescue(d, scope)
 	case improvable:
 		f.improve(d, scope, mark, least)
 	}
