@@ -251,10 +251,10 @@
 // driver: see [ProductFinding]. A node with taints takes the members alone that tolerate them:
 // see [Taint].
 //
-// Between the gang and its groups there may be parts: groups that stay together, such as prefill and
-// decode of a model on one NVLink domain each, once or in copies, such as a leader and seven workers
-// four times; and parts may have to stand apart, in different racks. All of it starts together, and is
-// one gang in whatever else happens to it. See [Part].
+// Between the gang and its groups there may be parts: groups that stay together, such as prefill
+// and decode of a model on one NVLink domain each, once or in copies, such as a leader and seven
+// workers four times; and parts may have to stand apart, in different racks. All of it starts
+// together, and is one gang in whatever else happens to it. See [Part].
 //
 // A job may list further gangs that it can run as: eight H100, or else sixteen A100. It is started
 // as the first that fits, the [Bind] says as which, and it waits as all of them again when it comes
@@ -592,7 +592,7 @@
 //   - job: a gang, or a service of several ([Job], [Service]).
 //   - gang: members that start together or not at all ([Group]).
 //   - alternative: another gang that a job may run as ([Alternative]).
-//   - part, copy: groups of a gang that stay together; one of several such sets, all alike ([Part]).
+//   - part, copy: groups of a gang that stay together; one of several such sets ([Part]).
 //   - member: one process of a gang, on one node ([MemberPlacement], [MemberRef]).
 //   - replica: one gang of a service; any other job has one ([ReplicaRef]).
 //   - incarnation: one life of a replica, numbered from 1 ([Incarnation]).

@@ -392,9 +392,9 @@ type Topology struct {
 	// Parts are up to 64 sets of groups that stay together inside the domain of the gang, such as
 	// the prefill and the decode of one model. For jobs, not for groups. See [Part].
 	Parts []Part `json:"parts,omitempty"`
-	// Apart: each copy of each of Parts is inside one domain of this level, and no two of them are in
-	// the same: for two parts in two racks, say. It is narrower than Required, and not the node. For
-	// jobs, not for groups.
+	// Apart: each copy of each of Parts is inside one domain of this level, and no two of them are
+	// in the same: for two parts in two racks, say. It is narrower than Required, and not the node.
+	// For jobs, not for groups.
 	Apart string `json:"apart,omitempty"`
 	// RailAligned: the group stays inside one domain of Fabric.RailLevel and uses
 	// the same GPUs, and so the same NICs and rails, on every node; on one of them
@@ -417,10 +417,10 @@ type Segment struct {
 // placed, moved and repaired with its gang, all or nothing.
 //
 // With Copies the part is there several times: of a group with 28 members in a part with 4 copies,
-// members 0 to 6 are of copy 0, members 7 to 13 of copy 1, and so on. So a leader and seven workers,
-// four times, are a group of 4 and one of 28. All copies start together. What a group of such a
-// part requires or prefers for itself holds for its members of each copy; it is not elastic, and
-// neither balanced, spread nor on aligned rails, and its segments divide the members of a copy.
+// members 0 to 6 are of copy 0, members 7 to 13 of copy 1, and so on. So a leader and seven
+// workers, four times, are a group of 4 and one of 28. All copies start together. What a group of
+// such a part requires or prefers for itself holds for its members of each copy; it is not elastic,
+// and neither balanced, spread nor on aligned rails, and its segments divide the members of a copy.
 //
 // Where several parts would each fit, and not all of them together, the search is exact as long as
 // its steps do: package gang says how far.

@@ -182,8 +182,8 @@ func Example_alternatives() {
 	// vision runs as alternative 0
 }
 
-// Prefill and decode are two parts of one gang: each in one rack, and in two different ones. All of it
-// starts together. Of a second gang, no rack is large enough for one part.
+// Prefill and decode are two parts of one gang: each in one rack, and in two different ones. All of
+// it starts together. Of a second gang, no rack is large enough for one part.
 func Example_parts() {
 	sched, err := core.New(berth.Config{Levels: []string{"rack"}})
 	if err != nil {

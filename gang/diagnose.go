@@ -61,10 +61,10 @@ func (b *Bottleneck) UnmarshalText(text []byte) error {
 	return enum.Unmarshal(bottleneckNames(), b, text, invalidText)
 }
 
-// A Shortfall says why a request does not fit. It is about the first group that
-// does not fit by itself, or, if each would, about the first one in the order of
-// placement, of the first part that does not fit by itself if there is one; all numbers are about that group, at or below Request.Within, without
-// regard to segments.
+// A Shortfall says why a request does not fit. It is about the first group that does not fit by
+// itself, or, if each would, about the first one in the order of placement, of the first part that
+// does not fit by itself if there is one; all numbers are about that group, at or below
+// Request.Within, without regard to segments.
 type Shortfall struct {
 	// Group is its position in Request.Groups.
 	Group int
@@ -91,8 +91,8 @@ type Shortfall struct {
 	// Bottleneck is what the group is short of: the resource of which there is enough
 	// for the fewest members.
 	Bottleneck Bottleneck
-	// Part is about the first part that does not fit by itself, though each of its groups would: nil
-	// where there is none. The numbers above are those of its hardest group then.
+	// Part is about the first part that does not fit by itself, though each of its groups would:
+	// nil where there is none. The numbers above are those of its hardest group then.
 	Part *PartShortfall
 	// Kind and Variant are those that the numbers are about, where the group has several to
 	// choose from: the one that could hold it if nothing were held, and of these the one in

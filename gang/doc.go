@@ -158,11 +158,11 @@
 // the largest first.
 //
 // The same holds of a request with parts: they are placed one after the other, in up to eight
-// orders, and then by the solver, to which parts, copies and Apart are conditions on its states, even if
-// there is one group. Where all of the request is too much for the solver, it is asked for each copy
-// that does not find room group by group, in each domain that is tried: so a gang of one part with one
-// copy is placed exactly as far as that part alone would be, on a fleet of any size. In the tests, on
-// fleets of up to 12 nodes, no placement was missed.
+// orders, and then by the solver, to which parts, copies and Apart are conditions on its states,
+// even if there is one group. Where all of the request is too much for the solver, it is asked for
+// each copy that does not find room group by group, in each domain that is tried: so a gang of one
+// part with one copy is placed exactly as far as that part alone would be, on a fleet of any size.
+// In the tests, on fleets of up to 12 nodes, no placement was missed.
 //
 // A group of one profile for each class is placed exactly. If a claim has several
 // profiles of a class, every member takes the first that is left, and larger ones may use up

@@ -11,15 +11,15 @@ import (
 // several copies.
 //
 // The law. Let p be a part with the level l, which is its Required, or Request.Apart where that is
-// narrower, and u(g) = Members/Copies of each of its groups g. In each domain of l, and of each level
-// wider than l, there is a number k so that k u(g) members of each g stand in it. With Apart the sum
-// of k over all parts is at most 1 in each domain of that level. Which members are one copy follows:
-// each domain of l has whole copies, and members are numbered domain by domain. What a group of
-// several copies requires holds for the u(g) members of each copy.
+// narrower, and u(g) = Members/Copies of each of its groups g. In each domain of l, and of each
+// level wider than l, there is a number k so that k u(g) members of each g stand in it. With Apart
+// the sum of k over all parts is at most 1 in each domain of that level. Which members are one copy
+// follows: each domain of l has whole copies, and members are numbered domain by domain. What a
+// group of several copies requires holds for the u(g) members of each copy.
 //
-// A part is placed as a gang is: each copy in the lowest domain that holds it, there in the tightest.
-// The solver has the law as a condition on its states, so that what parts placed one by one do not
-// find is found for certain, as far as it goes.
+// A part is placed as a gang is: each copy in the lowest domain that holds it, there in the
+// tightest. The solver has the law as a condition on its states, so that what parts placed one by
+// one do not find is found for certain, as far as it goes.
 //
 // Rejected: a gang for each part, of which the caller keeps all or none. Of two that each find a
 // place first for themselves, the first may take the only place of the second, and no solver sees
@@ -38,8 +38,8 @@ type parts struct {
 	// rescues: what the groups of a copy do not find one after the other the solver looks for, as
 	// the whole request is too much for it.
 	rescues bool
-	// leads has one group of each part, and those of none; trial is an order of the groups of a copy
-	// on trial, scope those groups, and wanted what was wanted of each of them.
+	// leads has one group of each part, and those of none; trial is an order of the groups of a
+	// copy on trial, scope those groups, and wanted what was wanted of each of them.
 	leads, trial, scope, wanted []int
 	// taken are the domains of the level Apart that have a copy.
 	taken []topology.DomainIndex
@@ -96,8 +96,9 @@ func (r *Request) copiesOf(group int) int {
 	return 1
 }
 
-// CopyOf is the level inside one domain of which each copy of the part of a group has to be, and how
-// many members of the group are in a copy; level 0 where it is of no part with several copies. O(1).
+// CopyOf is the level inside one domain of which each copy of the part of a group has to be, and
+// how many members of the group are in a copy; level 0 where it is of no part with several copies.
+// O(1).
 func (r *Request) CopyOf(group int) (level topology.Level, members int) {
 	if r.copiesOf(group) == 1 {
 		return topology.LevelFleet, r.Groups[group].Members

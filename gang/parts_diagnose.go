@@ -19,8 +19,9 @@ type PartShortfall struct {
 	// Domains could hold a copy if nothing were held, as far as counts tell: with none of them the
 	// part can never start on this fleet.
 	Domains int
-	// GPUs is how many whole GPUs a copy takes, and MostGPUs how many that work the nodes of Largest
-	// have that take work and may serve some group of the part: it is the domain with the most.
+	// GPUs is how many whole GPUs a copy takes, and MostGPUs how many that work the nodes of
+	// Largest have that take work and may serve some group of the part: it is the domain with the
+	// most.
 	GPUs, MostGPUs int
 	Largest        topology.DomainIndex
 }
@@ -58,7 +59,8 @@ func (f *Fleet) shortPart(r *Request, part int, order []int) (Shortfall, bool) {
 	return s, true
 }
 
-// countCopies places copies one after the other, as many as are needed and fit, and takes them back.
+// countCopies places copies one after the other, as many as are needed and fit, and takes them
+// back.
 func (f *Fleet) countCopies(one *Request, p *PartShortfall) {
 	var placed []Member
 	var copied Placement

@@ -99,8 +99,8 @@ func TestPartsAgreeWithTheOracle(t *testing.T) {
 	}
 }
 
-// TestPartsAreKeptOnceTheSearchIsLong: on fleets that no oracle enumerates, whatever is placed keeps
-// its parts, also where a gang starts short and is filled up.
+// TestPartsAreKeptOnceTheSearchIsLong: on fleets that no oracle enumerates, whatever is placed
+// keeps its parts, also where a gang starts short and is filled up.
 func TestPartsAreKeptOnceTheSearchIsLong(t *testing.T) {
 	placed := 0
 	for i := range drawn.Seeds(300) {

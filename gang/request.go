@@ -37,17 +37,17 @@ type Request struct {
 	Variant func(topology.NodeIndex) string
 }
 
-// A Part is some groups of a gang that stay together, inside the domain of the gang: those that name
-// it in Group.Part.
+// A Part is some groups of a gang that stay together, inside the domain of the gang: those that
+// name it in Group.Part.
 type Part struct {
 	// Required: all members of a copy of the part inside one domain of this level. 0: that of
 	// Request.Apart.
 	Required topology.Level
 	// Copies is how often the part is there, each copy with as many members of each of its groups:
-	// members 0 to Members/Copies-1 of each are the first copy, and so on. 0: once. Groups of a part
-	// with several copies have all of their members or none, are neither spread nor balanced and
-	// have no RailLevel, and of each copy whole outermost segments; their own Required and Preferred
-	// are for the members of each copy.
+	// members 0 to Members/Copies-1 of each are the first copy, and so on. 0: once. Groups of a
+	// part with several copies have all of their members or none, are neither spread nor balanced
+	// and have no RailLevel, and of each copy whole outermost segments; their own Required and
+	// Preferred are for the members of each copy.
 	Copies int
 }
 

@@ -326,7 +326,7 @@ func (ad *Admission) checkGroup(j *berth.Job, g *berth.Group) *berth.Error {
 	if err := ad.checkGroupTopology(j, g); err != nil {
 		return refusal.In(err, "topology")
 	}
-	return checkInPart(j, g)
+	return checkPartedGroup(j, g)
 }
 
 // checkTopology checks what jobs and groups have in common.

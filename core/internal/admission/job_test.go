@@ -112,11 +112,11 @@ func TestJobsThatMakeNoSenseAreRefused(t *testing.T) {
 			j.Groups = append(j.Groups, j.Groups[0])
 		}},
 
-		"segments of a job":       {berth.ErrInvalid, "topology.segments", func(j *berth.Job) { j.Topology.Segments = []berth.Segment{{Size: 1, Level: "rack"}} }},
-		"a balanced job":          {berth.ErrInvalid, "topology.balance", func(j *berth.Job) { j.Topology.Balance = "rack" }},
-		"a job spread":            {berth.ErrInvalid, "topology.spread", func(j *berth.Job) { j.Topology.Spread = "rack" }},
-		"a skew of a job":         {berth.ErrInvalid, "topology.spread", func(j *berth.Job) { j.Topology.MaxSkew = 1 }},
-		"rails of a job":          {berth.ErrInvalid, "topology.railAligned", func(j *berth.Job) { j.Topology.RailAligned = true }},
+		"segments of a job":        {berth.ErrInvalid, "topology.segments", func(j *berth.Job) { j.Topology.Segments = []berth.Segment{{Size: 1, Level: "rack"}} }},
+		"a balanced job":           {berth.ErrInvalid, "topology.balance", func(j *berth.Job) { j.Topology.Balance = "rack" }},
+		"a job spread":             {berth.ErrInvalid, "topology.spread", func(j *berth.Job) { j.Topology.Spread = "rack" }},
+		"a skew of a job":          {berth.ErrInvalid, "topology.spread", func(j *berth.Job) { j.Topology.MaxSkew = 1 }},
+		"rails of a job":           {berth.ErrInvalid, "topology.railAligned", func(j *berth.Job) { j.Topology.RailAligned = true }},
 		"a part in no level":       {berth.ErrUnknown, "topology.parts[0].required", parted("", berth.Part{Name: "x", Required: "row"})},
 		"a part without a name":    {berth.ErrInvalid, "topology.parts[0].name", parted("", berth.Part{})},
 		"parts of one name":        {berth.ErrDuplicate, "topology.parts[1].name", parted("", berth.Part{Name: "x"}, berth.Part{Name: "x"})},
@@ -246,10 +246,10 @@ func TestJobsThatMakeSenseAreTaken(t *testing.T) {
 			inPart(2, func(g *berth.Group) { g.Topology.Required = "node" })(j)
 			j.Topology.Apart = "rack"
 		},
-		"no replicas":        func(j *berth.Job) { j.Service = &berth.Service{} },
-		"so many replicas":   func(j *berth.Job) { j.Service = &berth.Service{Replicas: 9} },
-		"so many members":    func(j *berth.Job) { j.Groups[0].Members = 12 },
-		"so much surplus":    func(j *berth.Job) { j.Groups[0].Members, j.Groups[0].MinMembers = 5, 1 },
+		"no replicas":      func(j *berth.Job) { j.Service = &berth.Service{} },
+		"so many replicas": func(j *berth.Job) { j.Service = &berth.Service{Replicas: 9} },
+		"so many members":  func(j *berth.Job) { j.Groups[0].Members = 12 },
+		"so much surplus":  func(j *berth.Job) { j.Groups[0].Members, j.Groups[0].MinMembers = 5, 1 },
 		"as much surplus as the minimum": func(j *berth.Job) {
 			j.Groups[0].Members, j.Groups[0].MinMembers = 12, 6
 		},

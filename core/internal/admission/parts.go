@@ -61,8 +61,8 @@ func (ad *Admission) checkPart(list []berth.Part, i int, apart topology.Level, c
 	return nil
 }
 
-// checkInPart checks a group against its part.
-func checkInPart(j *berth.Job, g *berth.Group) *berth.Error {
+// checkPartedGroup checks a group against its part.
+func checkPartedGroup(j *berth.Job, g *berth.Group) *berth.Error {
 	p := record.PartOf(&j.Topology, g)
 	switch {
 	case g.Part == "":
