@@ -110,6 +110,9 @@ func TestPartsAreKeptOnceTheSearchIsLong(t *testing.T) {
 		for range r.in(1, 3) {
 			q.Groups = append(q.Groups, Group{Members: 6, Claim: Claim{GPUs: r.one(0, 1, 2), Host: countable.Amounts{countable.CPUMilli: 1}}, Classes: []topology.NodeClass{0, 2, 1}, Part: 0})
 		}
+		if r.chance(50) { // too many members for the solver, but for that of one copy
+			q.Groups = append(q.Groups, Group{Members: maxStates + 1, Classes: []topology.NodeClass{0, 2, 1}})
+		}
 		var p Placement
 		fits := w.fleet.Place(q, &p)
 		if fits {
@@ -163,4 +166,31 @@ func TestACopyIsFoundWhereTheGangIsTooMuchForTheSolver(t *testing.T) {
 	}
 	t.Logf("placed %d, of these %d by the solver", placed, rescued)
 	require.Positive(t, placed)
+}
+
+// TestWhatAGroupRequiresHoldsInEachCopy: the solver keeps the members of a copy of a group together
+// as well. A copy with 2 x 3 GPUs on one node and 2 x 4 anywhere does not fit on two nodes with 7.
+func TestWhatAGroupRequiresHoldsInEachCopy(t *testing.T) {
+	f, err := NewFleet("rack")
+	require.NoError(t, err)
+	for _, name := range []string{"a1", "a2", "b1", "b2"} {
+		_, err := f.AddNode(NodeSpec{Name: name, Path: []string{name[:1]}, GPUs: 7, GPUMemoryMiB: 80})
+		require.NoError(t, err)
+	}
+	all := []topology.NodeClass{0}
+	for _, filler := range []int{1, maxStates + 1} { // the solver sees all of it, or one copy at a time
+		for required, fits := range []bool{true, true, false} {
+			r := Request{
+				Groups: []Group{
+					{Part: 1, Members: 4, Claim: Claim{GPUs: 3}, Required: topology.Level(required), Classes: all},
+					{Part: 1, Members: 4, Claim: Claim{GPUs: 4}, Classes: all},
+					{Members: filler, Classes: all},
+				},
+				Parts: []Part{{Required: 1, Copies: 2}},
+			}
+			var p Placement
+			require.Equal(t, fits, f.Place(&r, &p), "%d members beside it, required %d", filler, required)
+			require.NoError(t, f.ReleaseAll(&p))
+		}
+	}
 }

@@ -305,7 +305,7 @@ func (f *Fleet) setUp(d topology.DomainIndex, scope []int) {
 			scope: max(s.request.Around(group), g.RailLevel, f.tree.DomainLevel(s.request.Within)),
 		}
 		one.preferred = v.preference(g)
-		if s.request.copiesOf(group) > 1 { // see the parts
+		if s.request.copiesOf(group) > 1 && !s.parts.inside { // see the parts
 			one.required, one.preferred = 0, 0
 		}
 		if g.Spread > one.scope {
