@@ -383,7 +383,7 @@ func (ad *Admission) checkGroupTopology(j *berth.Job, g *berth.Group) *berth.Err
 			return refusal.Of(berth.ErrInvalid, f.name, "is for jobs, not for groups")
 		}
 	}
-	required := ad.state.Around(j.Groups, &j.Topology, g)
+	required := ad.state.Around(&j.Topology, g)
 	if err := ad.checkSegments(g, required); err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 
 // Around is the level inside one domain of which all members of a group have to be, as the gang,
 // its part or the group requires it; of a group in several copies of a part, those of each copy.
-func (st *State) Around(groups []berth.Group, t *berth.Topology, g *berth.Group) topology.Level {
+func (st *State) Around(t *berth.Topology, g *berth.Group) topology.Level {
 	tree := st.Fleet.Tree()
 	level := func(name string) topology.Level {
 		l, _ := tree.Level(name)
