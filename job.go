@@ -418,9 +418,10 @@ type Segment struct {
 //
 // With Copies the part is there several times: of a group with 28 members in a part with 4 copies,
 // members 0 to 6 are of copy 0, members 7 to 13 of copy 1, and so on. So a leader and seven
-// workers, four times, are a group of 4 and one of 28. All copies start together. What a group of
-// such a part requires or prefers for itself holds for its members of each copy; it is not elastic,
-// and neither balanced, spread nor on aligned rails, and its segments divide the members of a copy.
+// workers, four times, are a group of 4 and one of 28. All copies start together; a job that may
+// start with fewer of them says so in Alternatives. What a group of such a part requires
+// or prefers for itself holds for its members of each copy; it is not elastic, and neither
+// balanced, spread nor on aligned rails, and its segments divide the members of a copy.
 //
 // Where several parts would each fit, and not all of them together, the search is exact as long as
 // its steps do: package gang says how far.
