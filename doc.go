@@ -27,6 +27,7 @@
 //   - Count what berth does not know, such as scratch disk: [core.Example_resources].
 //   - Drop a job that fails again and again: [core.Example_maxRequeues].
 //   - Have a job run as another gang where its own does not fit: [core.Example_alternatives].
+//   - Keep groups of a gang together, or apart, once or in copies: [core.Example_parts].
 //   - Preempt batch work for a service: [core.Example_preempt]. Drain a node: [core.Example_drain].
 //     Keep gangs off a switch that lost links: [core.Example_fabric].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
@@ -253,6 +254,11 @@
 // group gets GPUs of one product, unless it sets MixProducts, and a gang one value of each label of
 // nodes in its SameLabels, such as the version of a driver: see [ProductFinding]. A node
 // with taints takes the members alone that tolerate them: see [Taint].
+//
+// Between the gang and its groups there may be parts: groups that stay together, such as prefill
+// and decode of a model on one NVLink domain each, once or in copies, such as a leader and seven
+// workers four times; and parts may have to stand apart, in different racks. All of it starts
+// together, and is one gang in whatever else happens to it. See [Part].
 //
 // A job may list further gangs that it can run as: eight H100, or else sixteen A100. It is started
 // as the first that fits, the [Bind] says as which, and it waits as all of them again when it comes
@@ -618,6 +624,7 @@
 //   - job: a gang, or a service of several ([Job], [Service]).
 //   - gang: members that start together or not at all ([Group]).
 //   - alternative: another gang that a job may run as ([Alternative]).
+//   - part, copy: groups of a gang that stay together; one of several such sets ([Part]).
 //   - member: one process of a gang, on one node ([MemberPlacement], [MemberRef]).
 //   - replica: one gang of a service; any other job has one ([ReplicaRef]).
 //   - incarnation: one life of a replica, numbered from 1 ([Incarnation]).
@@ -678,6 +685,7 @@
 // [journal.ExampleRecover]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Recover
 // [core.Example_preempt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Preempt
 // [core.Example_overLimit]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-OverLimit
+// [core.Example_parts]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Parts
 // [core.Example_alternatives]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Alternatives
 // [core.Example_maxRequeues]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-MaxRequeues
 // [core.Example_drain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Drain

@@ -217,6 +217,8 @@ type Service struct {
 type Group struct {
 	// Name is unique in the job; the only group of a job may go without.
 	Name string `json:"name,omitempty"`
+	// Part of the gang that the group is of, by the name of one of Topology.Parts; empty: of none.
+	Part string `json:"part,omitempty"`
 	// Members is the number of members.
 	Members int `json:"members"`
 	// MinMembers is the least number of members to start with; zero: all of them, so that the gang
@@ -392,6 +394,13 @@ type Topology struct {
 	// Exclusive: the domains of this level in which the gang stands take members of
 	// no other gang. It starts only where they are idle. For jobs, not for groups.
 	Exclusive string `json:"exclusive,omitempty"`
+	// Parts are up to 64 sets of groups that stay together inside the domain of the gang, such as
+	// the prefill and the decode of one model. For jobs, not for groups. See [Part].
+	Parts []Part `json:"parts,omitempty"`
+	// Apart: each copy of each of Parts is inside one domain of this level, and no two of them are
+	// in the same: for two parts in two racks, say. It is narrower than Required, and not the node.
+	// For jobs, not for groups.
+	Apart string `json:"apart,omitempty"`
 	// RailAligned: the group stays inside one domain of Fabric.RailLevel and uses
 	// the same GPUs, and so the same NICs and rails, on every node; on one of them
 	// it may use fewer. For groups with whole GPUs, on nodes with up to 8 of them.
@@ -406,6 +415,34 @@ type Segment struct {
 	// Level of the domain that each segment stays in. That of a nested segment is at
 	// least as narrow.
 	Level string `json:"level"`
+}
+
+// A Part is a set of groups of a gang that stay together, as those that name it in Group.Part: a
+// level more between the gang and its groups. Each group keeps its own Topology inside. A part is
+// placed, moved and repaired with its gang, all or nothing.
+//
+// With Copies the part is there several times: of a group with 28 members in a part with 4 copies,
+// members 0 to 6 are of copy 0, members 7 to 13 of copy 1, and so on. So a leader and seven
+// workers, four times, are a group of 4 and one of 28. All copies start together; a job that may
+// start with fewer of them says so in Alternatives. What a group of such a part requires
+// or prefers for itself holds for its members of each copy; it is not elastic, and neither
+// balanced, spread nor on aligned rails, and its segments divide the members of a copy.
+//
+// Where several parts would each fit, and not all of them together, the search is exact as long as
+// its steps do: package gang says how far.
+//
+// Rejected: a job for each part, which start together. Whatever the core does for a gang it would
+// have to do for a set of them: places that are kept, victims, moves, a checkpoint, the return
+// after lost hardware, an explanation. A gang with parts is one gang in all of that.
+type Part struct {
+	// Name is unique in the job.
+	Name string `json:"name"`
+	// Required: all members of a copy inside one domain of this level, which is no wider than
+	// Topology.Apart. Empty: that level, or no tie.
+	Required string `json:"required,omitempty"`
+	// Copies is how often the part is there; zero: once. The members of its groups are multiples of
+	// it; the parts of a gang have 1024 copies at the most.
+	Copies int `json:"copies,omitempty"`
 }
 
 // A Checkpoint says what it costs to stop a job and to start it again.

@@ -183,6 +183,41 @@ func Example_alternatives() {
 	// vision runs as alternative 0
 }
 
+// Prefill and decode are two parts of one gang: each in one rack, and in two different ones. All of
+// it starts together. Of a second gang, no rack is large enough for one part.
+func Example_parts() {
+	sched, err := core.New(berth.Config{Levels: []string{"rack"}})
+	if err != nil {
+		panic(err)
+	}
+	mustApply(sched, morning, berth.QueueSet{Queue: quota.Queue{Name: "research"}})
+	for _, id := range []berth.NodeID{"a1", "a2", "b1", "b2"} {
+		node := hgx(id).(berth.NodeJoined)
+		node.Node.Domains = []string{string(id[:1])}
+		mustApply(sched, morning, node)
+	}
+	for _, decoders := range []int{2, 4} {
+		mustApply(sched, morning, berth.JobSubmitted{Job: berth.Job{
+			ID: berth.JobID(fmt.Sprintf("serve-%d", decoders)), Queue: "research",
+			Groups: []berth.Group{
+				{Name: "prefill", Part: "prefill", Members: 1, Claim: berth.WholeGPUs(8)},
+				{Name: "decode", Part: "decode", Members: decoders, Claim: berth.WholeGPUs(6)},
+				{Name: "router", Part: "decode", Members: 1, Claim: berth.HostOnly(1000, 1024)},
+			},
+			Topology: berth.Topology{Parts: []berth.Part{{Name: "prefill"}, {Name: "decode"}}, Apart: "rack"},
+		}})
+		pass(sched, morning)
+	}
+	e, err := sched.Explain("serve-4")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("serve-4 waits:", e.Replicas[0].Reason.Text)
+	// Output:
+	// 0s: bind serve-2 a1[0-7] b1[0-5] b2[0-5] b1[] (fits)
+	// serve-4 waits: group decode (6 GPUs each) needs 4 members in one rack, and 2 would fit in a if the fleet were idle
+}
+
 // A job begins at noon, another follows it, and a third follows that if it completes. The first
 // fails: so the third is given up, and the second, which goes on in any case, is started.
 func Example_dependencies() {

@@ -276,8 +276,7 @@ func (c *Core) rebind(rep *record.Replica) bool {
 	c.books.UnbookAll(rep, record.MemberLeft, record.MemberFailed, record.MemberLost)
 	c.books.TellCapacity() // the nodes that they leave may take no more work
 	for g := range rep.Job.Spec.Groups {
-		t := &rep.Job.Spec.Groups[g].Topology
-		if rep.Count(g, record.MemberAbsent) > 0 && (record.PlacedTogether(t) || !c.rebindGroup(rep, g)) {
+		if rep.Count(g, record.MemberAbsent) > 0 && (rep.MovesWhole(g) || !c.rebindGroup(rep, g)) {
 			return false
 		}
 	}

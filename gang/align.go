@@ -307,7 +307,7 @@ func (f *Fleet) solveAligned(d topology.DomainIndex, scope []int, group int) boo
 			}
 			v.mask, v.each, v.limit = mask, each, rescueSteps
 			f.setUp(d, scope)
-			if !f.weigh(d) || v.spent > v.limit {
+			if !f.weigh(d) || v.spent > v.limit || v.crowds() {
 				return false
 			}
 			if best, ok := f.shape(); ok && best != never && f.realise() {

@@ -295,8 +295,8 @@ func (f *Fleet) rankOf(r *Request, p *Placement) rank {
 // closeEnough is the level below which nothing is closer.
 func (r *Request) closeEnough(f *Fleet) topology.Level {
 	preferred := r.Preferred
-	if g := &r.Groups[0]; len(r.Groups) == 1 && g.Preferred != 0 {
-		preferred = g.Preferred
+	if len(r.Groups) == 1 {
+		_, preferred = r.only(0)
 	}
 	return cmp.Or(preferred, f.tree.NodeLevel())
 }

@@ -20,7 +20,7 @@ func (a *apart) end() {
 // onHosts reports whether a group gains nothing from being close to GPUs: it needs the host alone,
 // and asks for no level.
 func (g *Group) onHosts() bool {
-	return !g.Claim.WantsDevice() && g.Claim.wantsHost() && g.Required == 0 && g.Preferred == 0 &&
+	return g.Part == 0 && !g.Claim.WantsDevice() && g.Claim.wantsHost() && g.Required == 0 && g.Preferred == 0 &&
 		g.outermost() <= 1 && g.Balance == 0 && g.Spread == 0
 }
 
@@ -44,8 +44,8 @@ func (f *Fleet) placeApart(required, preferred topology.Level) bool {
 	}
 	s.together = len(a.near)
 	defer func() { s.together = len(r.Groups) }()
-	if g := &r.Groups[a.near[0]]; len(a.near) == 1 {
-		required, preferred = max(required, g.required()), g.Preferred
+	if len(a.near) == 1 {
+		required, preferred = r.only(a.near[0])
 	}
 	mark := len(s.placement.Members)
 	if !f.place(r.Within, a.near, required, preferred) {

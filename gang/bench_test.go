@@ -75,7 +75,27 @@ func shapes() []shape {
 	rails := wish(func(g *Group) { g.RailLevel = leafLevel; g.Members = 3 })
 	loose := wish(func(*Group) {})
 	loose.Locality = LocalityLoose
+	parts := Request{
+		Groups: []Group{
+			{Members: 1, Part: 1, Claim: withHost(Claim{GPUs: 4}), Classes: all},
+			{Members: 2, Part: 1, Claim: withHost(Claim{}), Classes: all},
+			{Members: 2, Part: 2, Claim: withHost(Claim{GPUs: 8}), Classes: all},
+		},
+		Parts: []Part{{Required: leafLevel}, {Required: leafLevel}}, Required: spineLevel,
+	}
+	copies := Request{
+		Groups: []Group{
+			{Members: 8, Part: 1, Claim: withHost(Claim{GPUs: 1}), Classes: all},
+			{Members: 8, Part: 1, Claim: withHost(Claim{GPUs: 8}), Classes: all},
+		},
+		Parts: []Part{{Required: leafLevel, Copies: 8}},
+	}
+	copiesApart := copies
+	copiesApart.Apart = leafLevel
 	return []shape{
+		{"parts", parts},
+		{"copies=8", copies},
+		{"copies=8,apart", copiesApart},
 		{"nested", nested},
 		{"balanced", even},
 		{"spread", apart},

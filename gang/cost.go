@@ -239,7 +239,7 @@ func (f *Fleet) preferences(r *Request, members []Member) int64 {
 	cost := int64(0)
 	for i := range r.Groups {
 		preferred := r.Groups[i].Preferred
-		if preferred == 0 {
+		if preferred == 0 || r.copiesOf(i) > 1 {
 			continue
 		}
 		t, total := &f.footprint, int32(0)

@@ -71,10 +71,10 @@ func (b *Bottleneck) UnmarshalText(text []byte) error {
 	return enum.Unmarshal(bottleneckNames(), b, text, invalidText)
 }
 
-// A Shortfall says why a request does not fit. It is about the first group that
-// does not fit by itself, or, if each would, about the first one in the order of
-// placement; all numbers are about that group, at or below Request.Within, without
-// regard to segments.
+// A Shortfall says why a request does not fit. It is about the first group that does not fit by
+// itself, or, if each would, about the first one in the order of placement, of the first part that
+// does not fit by itself if there is one; all numbers are about that group, at or below
+// Request.Within, without regard to segments.
 type Shortfall struct {
 	// Group is its position in Request.Groups.
 	Group int
@@ -101,6 +101,9 @@ type Shortfall struct {
 	// Bottleneck is what the group is short of: the resource of which there is enough
 	// for the fewest members.
 	Bottleneck Bottleneck
+	// Part is about the first part that does not fit by itself, though each of its groups would:
+	// nil where there is none. The numbers above are those of its hardest group then.
+	Part *PartShortfall
 	// Kind and Variant are those that the numbers are about, where the group has several to
 	// choose from: the one that could hold it if nothing were held, and of these the one in
 	// which the most members fit now.
@@ -129,7 +132,10 @@ func (f *Fleet) Diagnose(r *Request) (Shortfall, bool) {
 	for _, group := range order {
 		alone := *r
 		alone.Groups = []Group{r.Groups[group]}
-		alone.Groups[0].Required = max(r.Required, alone.Groups[0].Required)
+		if r.Groups[group].Part > 0 {
+			alone.Parts, alone.Apart, alone.Groups[0].Part = nil, 0, 0
+		}
+		alone.Groups[0].Required = r.Around(group)
 		alone.Required, alone.Preferred, alone.Groups[0].Preferred = 0, 0, 0
 		alone.Groups[0].Members = alone.Groups[0].min()
 		if !f.Place(&alone, &p) {
@@ -137,6 +143,11 @@ func (f *Fleet) Diagnose(r *Request) (Shortfall, bool) {
 		}
 		for i := range p.Members {
 			f.give(&p.Members[i].Hold)
+		}
+	}
+	for part := range r.Parts {
+		if s, short := f.shortPart(r, part, order); short {
+			return s, true
 		}
 	}
 	s := f.shortage(r, order[0])
@@ -272,7 +283,7 @@ func (f *Fleet) shortageOf(r *Request, g *Group, group int) Shortfall {
 			s.IfIdle = add(s.IfIdle, times(p.fit(int32(i)).idle, nodes))
 		}
 	}
-	nearest, largest := p.best(max(r.Required, g.Required, f.tree.DomainLevel(r.Within)), s.Needed)
+	nearest, largest := p.best(max(r.Around(group), f.tree.DomainLevel(r.Within)), s.Needed)
 	s.MembersInDomain, s.Domain = nearest.now, nearest.at
 	s.IfIdleInDomain, s.LargestDomain = largest.idle, largest.at
 	switch {

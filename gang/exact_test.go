@@ -285,8 +285,8 @@ func (y *tally) compare(t *testing.T, o *oracle, p *Placement) bool {
 	if q.Preferred > 0 {
 		start = q.Preferred
 	}
-	if len(q.Groups) == 1 {
-		widest = max(widest, q.Groups[0].Required, q.Groups[0].RailLevel)
+	if len(q.Groups) == 1 && o.copiesOf(0) == 1 {
+		widest = max(widest, q.Groups[0].Required, q.Groups[0].RailLevel, o.tie(0))
 		if q.Groups[0].Preferred > 0 {
 			start = q.Groups[0].Preferred
 		}
@@ -294,13 +294,16 @@ func (y *tally) compare(t *testing.T, o *oracle, p *Placement) bool {
 	for i := range q.Groups {
 		g := &q.Groups[i]
 		total += g.Members
-		close := g.Required > 0 || g.Preferred > 0 || g.outermost() > 1 || g.Spread > 0 || g.Balance > 0 ||
+		close := g.Required > 0 || o.tie(i) > 0 || g.Preferred > 0 || g.outermost() > 1 || g.Spread > 0 || g.Balance > 0 ||
 			len(q.Groups) == 1 && (q.Required > 0 || q.Preferred > 0)
 		near = near || g.Claim.GPUs > 0 || close
 		aligned = aligned || g.RailLevel > 0
 		if g.Spread > 0 {
-			start = min(start, max(widest, g.Required))
+			start = min(start, max(widest, g.Required, o.tie(i)))
 		}
+	}
+	if q.Apart > 0 && o.copies() > 1 {
+		start = min(start, q.Apart-1)
 	}
 	start = max(start, widest)
 	if total == 1 {

@@ -121,9 +121,10 @@ func (f *Fleet) domainOfMore(group int) (topology.DomainIndex, topology.NodeInde
 	members := s.placement.Members
 	first := members[0].Hold.Node
 	mine := slices.IndexFunc(members, func(m Member) bool { return m.Group == group })
-	required := [...]topology.Level{s.request.Required, s.request.Groups[group].required()}
+	mate := slices.IndexFunc(members, func(m Member) bool { return s.request.mates(m.Group, group) })
+	required := [...]topology.Level{s.request.Required, s.request.tie(group), s.request.Groups[group].required()}
 	d := s.request.Within
-	for i, n := range [...]topology.NodeIndex{first, members[mine].Hold.Node} {
+	for i, n := range [...]topology.NodeIndex{first, members[mate].Hold.Node, members[mine].Hold.Node} {
 		if required[i] == f.tree.NodeLevel() {
 			return d, n
 		}

@@ -61,13 +61,12 @@ func (f *Fleet) DiagnoseLevels(r *Request) []LevelShortfall {
 	least.Groups = slices.Clone(least.Groups)
 	least.Preferred, least.Locality = 0, LocalityStrict
 	required, start := r.Required, r.Preferred
+	if len(r.Groups) == 1 {
+		required, start = r.only(0)
+	}
 	for i := range least.Groups {
 		g := &least.Groups[i]
 		g.Members, g.MinMembers, g.Preferred, g.Balance = g.min(), 0, 0, 0
-	}
-	if g := &r.Groups[0]; len(r.Groups) == 1 {
-		required = max(required, g.required())
-		start = max(start, g.Preferred)
 	}
 	if start == 0 {
 		start = f.tree.NodeLevel()
@@ -75,8 +74,11 @@ func (f *Fleet) DiagnoseLevels(r *Request) []LevelShortfall {
 	widest := max(required, f.tree.DomainLevel(r.Within))
 	for i := range least.Groups {
 		if g := &least.Groups[i]; g.Spread > 0 {
-			start = min(start, max(widest, g.Required))
+			start = min(start, max(widest, r.own(i)))
 		}
+	}
+	if r.standApart() {
+		start = min(start, max(widest, r.Apart-1))
 	}
 	polls := make([]*poll, len(least.Groups))
 	for i := range least.Groups {
@@ -160,7 +162,7 @@ func (f *Fleet) shortIn(d topology.DomainIndex, r *Request, i int, all *sum, fin
 	}
 	// What is asked for is added one thing at a time, until the group does not fit.
 	g := Group{
-		Members: full.Members, Classes: full.Classes, Match: full.Match, Required: full.required(), Segments: full.Segments,
+		Members: full.Members, Classes: full.Classes, Match: full.Match, Required: max(r.own(i), full.RailLevel), Segments: full.Segments,
 		Claim: Claim{GPUs: full.Claim.GPUs, Share: full.Claim.Share, Instances: full.Claim.Instances},
 	}
 	alone := Request{Groups: []Group{g}, Within: d}

@@ -125,7 +125,7 @@ func positive(list []int) []int {
 func (o *oracle) valid() bool {
 	for group := range o.r.Groups {
 		g := &o.r.Groups[group]
-		if len(positive(o.in(group, g.Required))) > 1 {
+		if unit := o.counts[group] / o.copiesOf(group); slices.ContainsFunc(o.in(group, g.Required), func(n int) bool { return n%unit != 0 }) {
 			return false
 		}
 		for _, s := range g.Segments {
@@ -136,6 +136,9 @@ func (o *oracle) valid() bool {
 		if g.Spread > 0 && !o.spread(group) || g.RailLevel > 0 && !o.aligned(group) {
 			return false
 		}
+	}
+	if !o.parted() {
+		return false
 	}
 	used := map[int]bool{}
 	for i := range o.at {
@@ -148,9 +151,57 @@ func (o *oracle) valid() bool {
 	return len(used) <= 1
 }
 
+// parted reports whether each domain has whole copies of each part, and one copy at the most where
+// they stand apart.
+func (o *oracle) parted() bool {
+	crowd := make([]int, o.names[o.r.Apart])
+	for p := range o.r.Parts {
+		level := max(o.r.Parts[p].Required, o.r.Apart)
+		times := max(1, o.r.Parts[p].Copies)
+		copies := make([]int, o.names[level])
+		first := true
+		for group := range o.r.Groups {
+			if o.r.Groups[group].Part != p+1 {
+				continue
+			}
+			unit := o.counts[group] / times
+			for d, n := range o.in(group, level) {
+				if n%unit != 0 || !first && copies[d] != n/unit {
+					return false
+				}
+				copies[d] = n / unit
+			}
+			first = false
+		}
+		for i := range o.at {
+			if n := copies[o.domain[level][i]]; n > 0 && o.r.Apart > 0 {
+				crowd[o.domain[o.r.Apart][i]] += n
+				copies[o.domain[level][i]] = 0
+			}
+		}
+	}
+	return o.r.Apart == 0 || !slices.ContainsFunc(crowd, func(n int) bool { return n > 1 })
+}
+
+// copiesOf is in how many copies of its part a group is.
+func (o *oracle) copiesOf(group int) int {
+	if p := o.r.Groups[group].Part; p > 0 {
+		return max(1, o.r.Parts[p-1].Copies)
+	}
+	return 1
+}
+
+// tie is the level inside one domain of which the part of a group keeps it.
+func (o *oracle) tie(group int) topology.Level {
+	if p := o.r.Groups[group].Part; p > 0 && o.r.Parts[p-1].Copies < 2 {
+		return max(o.r.Parts[p-1].Required, o.r.Apart)
+	}
+	return 0
+}
+
 func (o *oracle) spread(group int) bool {
 	g := &o.r.Groups[group]
-	scope := max(o.r.Required, g.Required, o.w.fleet.Tree().DomainLevel(o.r.Within))
+	scope := max(o.r.Required, o.tie(group), g.Required, o.w.fleet.Tree().DomainLevel(o.r.Within))
 	mine := -1
 	for i := range o.at {
 		if o.at[i][group] > 0 {
@@ -287,7 +338,7 @@ func (o *oracle) cost() (span, broken int64) {
 		if len(o.r.Groups) > 1 {
 			for group := range o.r.Groups {
 				for _, n := range o.in(group, l) {
-					if o.r.Groups[group].Preferred >= l && n > 0 && n < o.counts[group] {
+					if o.copiesOf(group) == 1 && o.r.Groups[group].Preferred >= l && n > 0 && n < o.counts[group] {
 						span += 4096
 					}
 				}

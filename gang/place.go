@@ -95,6 +95,7 @@ type search struct {
 	leaner Request
 	free   []topology.NodeClass
 	apart  apart
+	parts  parts
 }
 
 func (s *search) bind(f *Fleet) {
@@ -184,6 +185,7 @@ func (f *Fleet) begin(r *Request, p *Placement) {
 			lead = i
 		}
 	}
+	s.parts.inside, s.parts.rescues = false, false
 	// An insertion sort: the groups are few, and a closure would allocate.
 	for i := range s.order {
 		for j := i; j > 0 && f.harder(r, s.order[j], s.order[j-1]); j-- {
@@ -266,12 +268,7 @@ func (f *Fleet) placeRequest() bool {
 	s.byMember = !s.near || members == 1
 	required, preferred := r.Required, r.Preferred
 	if len(r.Groups) == 1 {
-		// The levels of the only group are the gang's as well.
-		g := &r.Groups[0]
-		required = max(required, g.required())
-		if g.Preferred != 0 {
-			preferred = g.Preferred
-		}
+		required, preferred = r.only(0)
 	}
 	if f.placeApart(required, preferred) {
 		return true
@@ -325,7 +322,7 @@ func (f *Fleet) locate(p *Placement) {
 func (f *Fleet) placeIn(d topology.DomainIndex, scope []int) bool {
 	s := &f.search
 	mark := len(s.placement.Members)
-	whole := len(scope) == s.together && !s.growing
+	whole, several := s.isWhole(scope), len(scope) > 1 || s.divides()
 	improvable := whole && s.near && f.solvable(d, scope, f.steps(scope)/4, false)
 	var least placementCost
 	if improvable {
@@ -333,15 +330,15 @@ func (f *Fleet) placeIn(d topology.DomainIndex, scope []int) bool {
 	}
 	ok := false
 	s.costKnown = false
-	if len(scope) == 1 {
-		ok = f.placeOne(d, scope[0])
-	} else {
+	if several {
 		ok = f.placeSeveral(d, scope)
+	} else {
+		ok = f.placeOne(d, scope[0])
 	}
 	switch {
 	case !ok:
 		f.rollback(mark)
-		return whole && len(scope) > 1 && f.rescue(d, scope)
+		return (whole || s.parts.rescues) && several && f.rescue(d, scope)
 	case improvable:
 		f.improve(d, scope, mark, least)
 	}
@@ -364,13 +361,27 @@ func (f *Fleet) placeOne(d topology.DomainIndex, group int) bool {
 	return f.fill(d, group) == s.counts[group]
 }
 
-// placeSeveral places several groups one after the other, in several orders, since
+// isWhole reports whether groups are all that is placed as one, for the first time.
+func (s *search) isWhole(scope []int) bool {
+	return len(scope) == s.together && !s.growing && !s.parts.inside
+}
+
+// placeSeveral places several groups, or parts, one after the other, in several orders, since
 // what one leaves may not do for another.
 func (f *Fleet) placeSeveral(d topology.DomainIndex, scope []int) bool {
 	s := &f.search
 	mark := len(s.placement.Members)
-	trial := s.trial[:len(scope)]
+	trial := s.trial
+	if s.parts.inside {
+		trial = s.parts.trial
+	} else if s.divides() {
+		scope = s.leads(scope)
+	}
+	trial = trial[:len(scope)]
 	for first := range min(len(scope), maxOrders) {
+		if !s.parts.inside {
+			s.parts.taken = s.parts.taken[:0]
+		}
 		copy(trial, scope)
 		copy(trial[1:first+1], scope[:first])
 		trial[0] = scope[first]
@@ -396,6 +407,13 @@ func (f *Fleet) placeSeveral(d topology.DomainIndex, scope []int) bool {
 func (f *Fleet) placeGroup(d topology.DomainIndex, group int) bool {
 	s := &f.search
 	g := &s.request.Groups[group]
+	if s.divides() {
+		if g.Part > 0 {
+			return f.placePart(d, g.Part-1)
+		}
+		s.parts.inside = true
+		defer func() { s.parts.inside = false }()
+	}
 	scope := s.identity[group : group+1]
 	defer func() { s.surveyed = -1 }()
 	if max(g.required(), g.Preferred) > f.tree.DomainLevel(d) {

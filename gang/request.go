@@ -23,12 +23,32 @@ type Request struct {
 	// Preferred is the level at which the search starts; it goes on at wider levels
 	// up to Required. 0: at single nodes. It is not wider than Required.
 	Preferred topology.Level
+	// Parts are groups that stay together, each part in a domain of its own level.
+	Parts []Part
+	// Apart: the copies of all parts stand in different domains of this level, each inside one of
+	// them. It is wider than the node, narrower than Required, and no narrower than the Required of
+	// any part. 0: none.
+	Apart topology.Level
 	// Locality weighs being close against packing. The zero value is Strict.
 	Locality Locality
 	// Variant, unless nil, tells nodes apart, as by the version of a driver: all members that
 	// claim GPUs or a part of one go to nodes with one text, whichever. It is asked for nodes
 	// that match, and must give the same answer as long as a call lasts.
 	Variant func(topology.NodeIndex) string
+}
+
+// A Part is some groups of a gang that stay together, inside the domain of the gang: those that
+// name it in Group.Part.
+type Part struct {
+	// Required: all members of a copy of the part inside one domain of this level. 0: that of
+	// Request.Apart.
+	Required topology.Level
+	// Copies is how often the part is there, each copy with as many members of each of its groups:
+	// members 0 to Members/Copies-1 of each are the first copy, and so on. 0: once. Groups of a
+	// part with several copies have all of their members or none, are neither spread nor balanced
+	// and have no RailLevel, and of each copy whole outermost segments; their own Required and
+	// Preferred are for the members of each copy.
+	Copies int
 }
 
 // A Locality is the dial between communication and packing: how far a gang may move
@@ -73,6 +93,8 @@ type Group struct {
 	// Members is their number; MinMembers is the number without which the gang is
 	// not worth starting; zero: Members.
 	Members, MinMembers int
+	// Part is the position of the group's part in Request.Parts, from 1; 0: it is of none.
+	Part int
 	// Claim of each member.
 	Claim Claim
 	// Classes of nodes that will do. Where all else is equal an earlier class is
@@ -217,8 +239,15 @@ func (f *Fleet) Validate(r *Request) error {
 	if err := f.validateLevels(r.Required, r.Preferred); err != nil {
 		return err
 	}
+	if err := f.validateParts(r); err != nil {
+		return err
+	}
 	for i := range r.Groups {
-		if err := f.validateGroup(&r.Groups[i]); err != nil {
+		err := f.validateGroup(&r.Groups[i])
+		if err == nil {
+			err = r.validateInPart(&r.Groups[i])
+		}
+		if err != nil {
 			err.Field = fmt.Sprintf("groups[%d].%s", i, err.Field)
 			return err
 		}

@@ -176,7 +176,7 @@ func (p *picks) leavesGPU(n topology.NodeIndex, gpu int, left int32) bool {
 // scoresDomains reports whether domains for these groups are chosen by score: for the gang alone.
 func (f *Fleet) scoresDomains(scope []int) bool {
 	s := &f.search
-	return f.scoreDomains != nil && !s.growing && len(scope) == s.together
+	return f.scoreDomains != nil && s.isWhole(scope)
 }
 
 // scoreCandidates has candidates scored.

@@ -46,7 +46,7 @@ func (f *Fleet) place(d topology.DomainIndex, scope []int, required, preferred t
 	mark := len(s.placement.Members)
 	for level := max(start, widest); level >= widest; level-- {
 		if f.atLevel(d, scope, level, gpus) {
-			if s.request.Locality != LocalityStrict && len(scope) == s.together {
+			if s.request.Locality != LocalityStrict && s.isWhole(scope) {
 				f.loosen(d, scope, level, widest, mark, gpus)
 			}
 			return true
@@ -81,16 +81,19 @@ func (f *Fleet) allClose(scope []int) bool {
 func (f *Fleet) close(group int) bool {
 	r := f.search.request
 	g := &r.Groups[group]
-	return len(r.Groups) == 1 && g.Claim.Share.GPUMilli == 0 && len(g.Claim.Instances) == 0 || g.Required > 0 || g.Preferred > 0 || g.outermost() > 1 || g.Balance > 0 || g.Spread > 0 ||
+	return len(r.Groups) == 1 && g.Claim.Share.GPUMilli == 0 && len(g.Claim.Instances) == 0 || max(g.Required, r.tie(group)) > 0 || g.Preferred > 0 || g.outermost() > 1 || g.Balance > 0 || g.Spread > 0 ||
 		len(r.Groups) == 1 && (r.Required > 0 || r.Preferred > 0)
 }
 
 // startSpread is the level at which a search starts: a group that is to be spread is not
-// squeezed into less than the domain over which it is spread.
+// squeezed into less than the domain over which it is spread, nor are parts that stand apart.
 func (f *Fleet) startSpread(scope []int, start, widest topology.Level) topology.Level {
+	if r := f.search.request; f.search.divides() && r.standApart() {
+		start = min(start, max(widest, r.Apart-1))
+	}
 	for _, group := range scope {
 		if g := &f.search.request.Groups[group]; g.Spread > 0 {
-			start = min(start, max(widest, g.Required))
+			start = min(start, max(widest, f.search.request.own(group)))
 		}
 	}
 	return start
@@ -205,8 +208,7 @@ func (s *search) compare(a, b *candidate) int {
 // offer: the gang's own, where the domains are small.
 func (f *Fleet) comparable(at, end int, scope []int) bool {
 	s := &f.search
-	return end-at > 1 && len(scope) == s.together && !s.growing &&
-		f.tree.NodeCount(s.candidates[at].domain) <= maxCompared
+	return end-at > 1 && s.isWhole(scope) && f.tree.NodeCount(s.candidates[at].domain) <= maxCompared
 }
 
 // compete compares the placement since the mark, in one candidate, with those in the

@@ -59,6 +59,10 @@ type solver struct {
 	// which a group is balanced.
 	spanUnit, breakUnit, usedUnit int64
 
+	parts []solverPart
+	// distinct is the level at which parts stand apart; 0: they may share a domain.
+	distinct topology.Level
+
 	costs    []int64  // a stack of tables by state
 	options  []option // a stack
 	records  []record
@@ -276,7 +280,7 @@ func (f *Fleet) solve(d topology.DomainIndex, scope []int, steps int) bool {
 	v.limit = min(rescueSteps, v.spent+steps)
 	v.mask = 0
 	f.setUp(d, scope)
-	if !f.weigh(d) {
+	if !f.weigh(d) || v.crowds() {
 		return false
 	}
 	best, ok := f.shape()
@@ -300,9 +304,12 @@ func (f *Fleet) setUp(d topology.DomainIndex, scope []int) {
 		one := solverGroup{
 			group: group, total: s.counts[group], unit: g.nodeUnit(f), stride: v.states,
 			required: g.required(), shares: g.Claim.Share.GPUMilli > 0, parts: g.Claim.Share.GPUMilli > 0 || len(g.Claim.Instances) > 0, kin: -1,
-			scope: max(s.request.Required, g.required(), f.tree.DomainLevel(s.request.Within)),
+			scope: max(s.request.Around(group), g.RailLevel, f.tree.DomainLevel(s.request.Within)),
 		}
 		one.preferred = v.preference(g)
+		if s.request.copiesOf(group) > 1 && !s.parts.inside { // see the parts
+			one.required, one.preferred = 0, 0
+		}
 		if g.Spread > one.scope {
 			one.spread = limit{level: g.Spread}
 		}
@@ -315,6 +322,7 @@ func (f *Fleet) setUp(d topology.DomainIndex, scope []int) {
 		v.states *= one.total/one.unit + 1
 		v.groups = append(v.groups, one)
 	}
+	v.setUpParts(s, scope)
 	f.listStates()
 }
 

@@ -39,6 +39,9 @@ func (f *Fleet) exit(level topology.Level, state int) int64 {
 	if level <= v.level || state == 0 {
 		return 0
 	}
+	if !v.keepsParts(state, level) {
+		return never
+	}
 	cost := int64(0)
 	if state < v.states-1 {
 		cost = f.spanCost(level) * v.spanUnit

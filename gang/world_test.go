@@ -312,7 +312,9 @@ func (w *world) checkPlacement(t require.TestingT, r *Request, p *Placement) {
 		g := &r.Groups[i]
 		require.GreaterOrEqual(t, len(members), g.min(), "S2: a gang is short")
 		require.LessOrEqual(t, len(members), g.Members)
-		together("group", members, max(g.Required, g.RailLevel))
+		for copied := range slices.Chunk(members, len(members)/r.copiesOf(i)) {
+			together("group", copied, max(g.Required, g.RailLevel))
+		}
 		w.checkSpread(t, r, i, members)
 		w.checkAlign(t, g, members)
 		for j, m := range members {
@@ -327,9 +329,37 @@ func (w *world) checkPlacement(t require.TestingT, r *Request, p *Placement) {
 			}
 		}
 	}
+	w.checkParts(t, r, perGroup, together)
 	for _, m := range p.Members {
 		require.GreaterOrEqual(t, m.Group, last, "members out of order")
 		last = m.Group
+	}
+}
+
+// checkParts asserts that each copy of a part, by the indexes of its members, is in one domain, and
+// that copies are in different ones where they have to be.
+func (w *world) checkParts(t require.TestingT, r *Request, perGroup [][]Member, together func(string, []Member, topology.Level)) {
+	taken := map[string]bool{}
+	for p := range r.Parts {
+		times := max(1, r.Parts[p].Copies)
+		for c := range times {
+			var mates []Member
+			for i, members := range perGroup {
+				if r.Groups[i].Part == p+1 {
+					each := len(members) / times
+					mates = append(mates, members[c*each:(c+1)*each]...)
+				}
+			}
+			if len(mates) == 0 {
+				continue
+			}
+			together("copy", mates, max(r.Parts[p].Required, r.Apart))
+			if r.Apart > 0 {
+				at := w.domain(mates[0].Hold.Node, r.Apart)
+				require.False(t, taken[at], "S8: two copies in one domain")
+				taken[at] = true
+			}
+		}
 	}
 }
 
@@ -339,7 +369,7 @@ func (w *world) checkSpread(t require.TestingT, r *Request, group int, members [
 	if g.Spread == 0 {
 		return
 	}
-	scope := max(r.Required, g.Required, w.fleet.Tree().DomainLevel(r.Within))
+	scope := max(r.Around(group), w.fleet.Tree().DomainLevel(r.Within))
 	counts := map[string]int{}
 	for i := range w.nodes {
 		n := &w.nodes[i]

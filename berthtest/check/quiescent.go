@@ -121,6 +121,9 @@ func (c *Checker) couldStartOn(rep *replica, open func(*node) bool) bool {
 	}
 	g := &j.spec.Groups[0]
 	t := &g.Topology
+	if rep.job.copies(0) > 1 && j.spec.Topology.Apart != "" {
+		return false
+	}
 	if t.RailAligned || t.Balance != "" && len(t.Segments) > 0 && c.depth(t.Balance) > c.depth(t.Segments[0].Level) {
 		return false
 	}
@@ -197,7 +200,7 @@ func (c *Checker) spreads(rep *replica, g *berth.Group, f fashion, open func(*no
 // runs, in its own. Of a segment's domain only whole segments count, on each level of
 // nesting: what fits is summed up from the nodes to wider and wider domains.
 func (c *Checker) room(rep *replica, g *berth.Group, open func(*node) bool) int {
-	required := c.required(rep, 0)
+	required, wholes := c.required(rep, 0), c.wholes(rep)
 	here, rooms := rep.in(running), map[string]int{}
 	for _, n := range c.nodes {
 		if open(n) && (len(here) == 0 || c.key(here[0].node, required) == c.key(n, required)) {
@@ -213,7 +216,7 @@ func (c *Checker) room(rep *replica, g *berth.Group, open func(*node) bool) int 
 			delete(rooms, from) // once for all nodes of that domain
 		}
 		for key := range wider {
-			for _, segment := range g.Topology.Segments {
+			for _, segment := range wholes {
 				if c.depth(segment.Level) == depth {
 					wider[key] -= wider[key] % segment.Size
 				}

@@ -553,7 +553,7 @@ func (w *world) held(members []*member) int64 {
 func (w *world) countable(rep *replica, nodes []berth.NodeID) bool {
 	spec := &rep.job.spec
 	plain := func(t *berth.Topology) bool {
-		return t.Required == "" && t.Spread == "" && t.Balance == "" && t.Exclusive == "" && len(t.Segments) == 0 && !t.RailAligned
+		return t.Required == "" && t.Spread == "" && t.Balance == "" && t.Exclusive == "" && len(t.Segments)+len(t.Parts) == 0 && !t.RailAligned
 	}
 	if len(spec.Groups) != 1 || spec.Groups[0].Claim.GPUs == 0 || !plain(&spec.Topology) || !plain(&spec.Groups[0].Topology) {
 		return false

@@ -18,12 +18,15 @@ func (c *Checker) topology(rep *replica) error {
 	if err := c.together(placed, rep.job.spec.Topology.Required); err != nil {
 		return err
 	}
+	if err := c.parts(rep, placed); err != nil {
+		return err
+	}
 	for g := range rep.job.spec.Groups {
 		members := slices.DeleteFunc(slices.Clone(placed), func(m *member) bool { return rep.job.group(m.flat) != g })
 		if !slices.ContainsFunc(members, func(m *member) bool { return m.bind == c.last }) {
 			continue // a gang that stood right before this order does so still, whatever else changed
 		}
-		if err := c.together(members, rep.job.spec.Groups[g].Topology.Required); err != nil {
+		if err := c.groupTogether(rep, g, members); err != nil {
 			return err
 		}
 		for _, check := range []func(*replica, int, []*member) error{c.segments, c.balanced, c.spread, c.aligned} {
@@ -37,7 +40,17 @@ func (c *Checker) topology(rep *replica) error {
 
 // required is the level inside one domain of which all members of a group stand.
 func (c *Checker) required(rep *replica, g int) string {
-	return c.narrower(rep.job.spec.Topology.Required, rep.job.spec.Groups[g].Topology.Required)
+	t := &rep.job.spec.Topology
+	if rep.job.copies(g) > 1 {
+		return t.Required
+	}
+	level := c.narrower(t.Required, rep.job.spec.Groups[g].Topology.Required)
+	for _, p := range t.Parts {
+		if p.Name == rep.job.spec.Groups[g].Part {
+			level = c.narrower(level, c.narrower(p.Required, t.Apart))
+		}
+	}
+	return level
 }
 
 // together: members stand in one domain of a level.

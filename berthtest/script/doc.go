@@ -76,9 +76,12 @@
 //	                                       max-requeues=member-failed:3|preempted:9,
 //	                                       non-preemptible=yes, program, required, preferred, exclusive=rack, same-labels=driver|cuda,
 //	                                       begin=8h, after=prep|check:any, array=sweep:4,
+//	                                       part=decode:rack:4 once a part, of which the level and
+//	                                       the copies may be left out, and apart=rack;
 //	                                       or=:2:gpus=8,product=A100,required=rack once an
 //	                                       alternative, or or=driver:1:cpu=4+workers:8:gpus=1 if it
-//	                                       has several groups, and choose=soonest;
+//	                                       has several groups, with part=decode:rack:4 at the first
+//	                                       group of a part; and choose=soonest;
 //	                                       those of one group; or
 //	                                       group=NAME:MEMBERS:KEY=VALUE,KEY=VALUE once a group
 //	                                       A group: members, min, gpus, share, share-memory, mode,
@@ -87,7 +90,8 @@
 //	                                       tolerates=k:v|k (of any value)|* (every taint),
 //	                                       min-gpu-memory, min-compute, segment=8:rack|2:node (the
 //	                                       widest first), balance=rack, spread=rack, max-skew,
-//	                                       rail-aligned=yes, and required, preferred within group=
+//	                                       rail-aligned=yes, and required, preferred, part within
+//	                                       group=
 //	                                       lend=8GiB lend-within=1m: its GPUs are lent while they
 //	                                       are idle; borrow=4GiB: a GPU that is
 //	service NAME replicas=3 queue= KEY=... a job of several gangs

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -70,6 +71,10 @@ func (a *arguments) job() berth.Job {
 		j.Lend = &berth.Lend{MemoryMiB: a.memory("lend", 0), Within: a.span("lend-within")}
 	}
 	a.one("class", &j.Class)
+	for _, text := range a.all("part") {
+		j.Topology.Parts = append(j.Topology.Parts, a.part(text))
+	}
+	j.Topology.Apart = a.text("apart")
 	for _, text := range a.all("or") {
 		j.Alternatives = append(j.Alternatives, a.alternative(text))
 	}
@@ -123,6 +128,23 @@ func (a *arguments) alternative(text string) (as berth.Alternative) {
 	return as
 }
 
+// part reads decode:rack:4, where the level and the copies may be left out.
+func (a *arguments) part(text string) (p berth.Part) {
+	fields := strings.Split(text, ":")
+	p.Name = fields[0]
+	if len(fields) > 1 {
+		p.Required = fields[1]
+	}
+	if len(fields) > 2 {
+		n, err := strconv.Atoi(fields[2])
+		if err != nil || len(fields) > 3 {
+			a.fail("part=%s is not of the form name:level:copies", text)
+		}
+		p.Copies = n
+	}
+	return p
+}
+
 // namedGroup reads workers:8:gpus=8,cpu=4.
 func (a *arguments) namedGroup(text string) berth.Group { return a.groupOf("group", text, nil) }
 
@@ -143,6 +165,12 @@ func (a *arguments) groupOf(key, text string, gang *berth.Topology) berth.Group 
 	levels := &g.Topology
 	if gang != nil && g.Name == "" {
 		levels, gang.Exclusive = gang, inner.text("exclusive")
+	}
+	if g.Part = inner.text("part"); gang != nil {
+		if p := a.part(g.Part); p != (berth.Part{Name: g.Part}) {
+			g.Part, gang.Parts = p.Name, append(gang.Parts, p)
+		}
+		gang.Apart = cmp.Or(gang.Apart, inner.text("apart"))
 	}
 	levels.Required, levels.Preferred = inner.text("required"), inner.text("preferred")
 	if err := inner.finish(0); err != nil {

@@ -168,13 +168,17 @@ func outer(path string) string {
 
 // cannotBe are places of events that nothing can stand in, and why.
 var cannotBe = placesOfGangs(map[string]string{
-	"Topology.Segments[].Size":    forGroups,
-	"Topology.Segments[].Level":   forGroups,
-	"Topology.Balance":            forGroups,
-	"Topology.Spread":             forGroups,
-	"Topology.MaxSkew":            forGroups,
-	"Topology.RailAligned":        forGroups,
-	"Groups[].Topology.Exclusive": "is for jobs, and not for groups",
+	"Topology.Segments[].Size":           forGroups,
+	"Topology.Segments[].Level":          forGroups,
+	"Topology.Balance":                   forGroups,
+	"Topology.Spread":                    forGroups,
+	"Topology.MaxSkew":                   forGroups,
+	"Topology.RailAligned":               forGroups,
+	"Groups[].Topology.Exclusive":        forJobs,
+	"Groups[].Topology.Apart":            forJobs,
+	"Groups[].Topology.Parts[].Name":     forJobs,
+	"Groups[].Topology.Parts[].Required": forJobs,
+	"Groups[].Topology.Parts[].Copies":   forJobs,
 })
 
 // placesOfGangs are those in what a job is, and in what it is as an alternative, which borrows
@@ -190,7 +194,11 @@ func placesOfGangs(gang map[string]string) map[string]string {
 	return all
 }
 
-const forGroups = "is for groups, and not for jobs"
+const (
+	partNames = "is what groups name: it cannot change alone"
+	forGroups = "is for groups, and not for jobs"
+	forJobs   = "is for jobs, and not for groups"
+)
 
 // Every field that an event can have is in a sample of its kind, so that the other tests look at
 // it.
@@ -248,15 +256,19 @@ var notKept = map[string]string{
 	"NodeJoined.Node.Resources[].key":                                declaredName,
 	"NodeUpdated.Node.Resources[].key":                               declaredName,
 
-	"ActivityReported.Incarnation":   oneLife,
-	"CheckpointWritten.Incarnation":  oneLife,
-	"JobFinished.Incarnation":        oneLife,
-	"MemberFailed.Incarnation":       oneLife,
-	"MemberFailed.Bind":              "tells which members are meant, and is not kept",
-	"JobFinished.Reason":             "is for people and for the journal",
-	"PolicyChanged.Policy.ZeroIsOff": "is how zeros are meant, and the policy is kept without any",
-	"NodeJoined.Node.Links[][]":      bothWays,
-	"NodeUpdated.Node.Links[][]":     bothWays,
+	"ActivityReported.Incarnation":                          oneLife,
+	"CheckpointWritten.Incarnation":                         oneLife,
+	"JobFinished.Incarnation":                               oneLife,
+	"MemberFailed.Incarnation":                              oneLife,
+	"MemberFailed.Bind":                                     "tells which members are meant, and is not kept",
+	"JobFinished.Reason":                                    "is for people and for the journal",
+	"PolicyChanged.Policy.ZeroIsOff":                        "is how zeros are meant, and the policy is kept without any",
+	"JobSubmitted.Job.Topology.Parts[].Name":                partNames,
+	"JobSubmitted.Job.Alternatives[].Topology.Parts[].Name": partNames,
+	"JobObserved.Job.Topology.Parts[].Name":                 partNames,
+	"JobObserved.Job.Alternatives[].Topology.Parts[].Name":  partNames,
+	"NodeJoined.Node.Links[][]":                             bothWays,
+	"NodeUpdated.Node.Links[][]":                            bothWays,
 
 	"NodeJoined.Node.Taints[].Effect":  oneEffect,
 	"NodeUpdated.Node.Taints[].Effect": oneEffect,

@@ -50,6 +50,12 @@ const (
 // MaxSameLabels bounds the labels that are to have one value over a gang.
 const MaxSameLabels = 8
 
+// MaxParts bounds the parts of a gang, and MaxCopies the copies of all of them together.
+const (
+	MaxParts  = 64
+	MaxCopies = 1024
+)
+
 // MaxAlternatives bounds the gangs that a job may run as, beside its own.
 const MaxAlternatives = 7
 

@@ -44,8 +44,14 @@ func Jobs() []berth.Job {
 	gated.User = "ada"
 	gated.Begin, gated.Array = berth.Time(berth.Hour), &berth.Array{Name: "sweep", Width: 4}
 	gated.After = []berth.Dependency{{Job: "runs"}, {Job: "binds", Kind: berth.DependencyAny}} // of Prepare
+	parted := one(
+		"parted", berth.Group{Name: "prefill", Part: "prefill", Members: 1, Claim: berth.WholeGPUs(1)},
+		berth.Group{Name: "decode", Part: "decode", Members: 2, Claim: berth.WholeGPUs(1)},
+	)
+	parted.Topology = berth.Topology{Apart: "leaf", Parts: []berth.Part{{Name: "prefill", Required: "leaf"}, {Name: "decode", Required: "leaf", Copies: 2}}}
 	list := []berth.Job{
 		Job(),
+		parted,
 		one("aligned", berth.Group{Members: 2, Claim: berth.WholeGPUs(8), Topology: berth.Topology{RailAligned: true}}),
 		one("spread", berth.Group{Members: 2, Claim: berth.Claim{GPUs: 1, Resources: map[string]int64{"scratch": 500}}, Topology: berth.Topology{Spread: "leaf", MaxSkew: 2}}),
 		one("balanced", berth.Group{Members: 2, Claim: berth.WholeGPUs(1), Topology: berth.Topology{Balance: "leaf"}}),
@@ -55,7 +61,7 @@ func Jobs() []berth.Job {
 		gated,
 		one("borrows", berth.Group{Members: 1, Claim: berth.BorrowedGPU(4096)}),
 	}
-	return append(list, options(one("options", berth.Group{Members: 1, Claim: berth.WholeGPUs(1)}), list[:6]))
+	return append(list, options(one("options", berth.Group{Members: 1, Claim: berth.WholeGPUs(1)}), list[:7]))
 }
 
 // options gives a job what others ask for as its alternatives, but for what has none.

@@ -58,6 +58,9 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 	if err := ad.checkGangTopology(&j.Topology); err != nil {
 		return refusal.In(err, "topology")
 	}
+	if err := ad.checkParts(&j.Topology); err != nil {
+		return refusal.In(err, "topology")
+	}
 	if err := ad.checkGroups(j); err != nil {
 		return err
 	}
@@ -320,7 +323,10 @@ func (ad *Admission) checkGroup(j *berth.Job, g *berth.Group) *berth.Error {
 	if err := spec.CheckSelector(&g.Selector); err != nil {
 		return refusal.In(err, "selector")
 	}
-	return refusal.In(ad.checkGroupTopology(j, g), "topology")
+	if err := ad.checkGroupTopology(j, g); err != nil {
+		return refusal.In(err, "topology")
+	}
+	return checkPartedGroup(j, g)
 }
 
 // checkTopology checks what jobs and groups have in common.
@@ -369,12 +375,15 @@ func (ad *Admission) checkGroupTopology(j *berth.Job, g *berth.Group) *berth.Err
 	if err := ad.checkTopology(t); err != nil {
 		return err
 	}
-	if t.Exclusive != "" {
-		return refusal.Of(berth.ErrInvalid, "exclusive", "is for jobs, not for groups")
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"exclusive", t.Exclusive != ""}, {"parts", len(t.Parts) > 0}, {"apart", t.Apart != ""}} {
+		if f.set {
+			return refusal.Of(berth.ErrInvalid, f.name, "is for jobs, not for groups")
+		}
 	}
-	required, _ := ad.state.Fleet.Tree().Level(t.Required)
-	whole, _ := ad.state.Fleet.Tree().Level(j.Topology.Required)
-	required = max(required, whole)
+	required := ad.state.Around(&j.Topology, g)
 	if err := ad.checkSegments(g, required); err != nil {
 		return err
 	}

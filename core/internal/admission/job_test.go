@@ -112,11 +112,38 @@ func TestJobsThatMakeNoSenseAreRefused(t *testing.T) {
 			j.Groups = append(j.Groups, j.Groups[0])
 		}},
 
-		"segments of a job":       {berth.ErrInvalid, "topology.segments", func(j *berth.Job) { j.Topology.Segments = []berth.Segment{{Size: 1, Level: "rack"}} }},
-		"a balanced job":          {berth.ErrInvalid, "topology.balance", func(j *berth.Job) { j.Topology.Balance = "rack" }},
-		"a job spread":            {berth.ErrInvalid, "topology.spread", func(j *berth.Job) { j.Topology.Spread = "rack" }},
-		"a skew of a job":         {berth.ErrInvalid, "topology.spread", func(j *berth.Job) { j.Topology.MaxSkew = 1 }},
-		"rails of a job":          {berth.ErrInvalid, "topology.railAligned", func(j *berth.Job) { j.Topology.RailAligned = true }},
+		"segments of a job":        {berth.ErrInvalid, "topology.segments", func(j *berth.Job) { j.Topology.Segments = []berth.Segment{{Size: 1, Level: "rack"}} }},
+		"a balanced job":           {berth.ErrInvalid, "topology.balance", func(j *berth.Job) { j.Topology.Balance = "rack" }},
+		"a job spread":             {berth.ErrInvalid, "topology.spread", func(j *berth.Job) { j.Topology.Spread = "rack" }},
+		"a skew of a job":          {berth.ErrInvalid, "topology.spread", func(j *berth.Job) { j.Topology.MaxSkew = 1 }},
+		"rails of a job":           {berth.ErrInvalid, "topology.railAligned", func(j *berth.Job) { j.Topology.RailAligned = true }},
+		"a part in no level":       {berth.ErrUnknown, "topology.parts[0].required", parted("", berth.Part{Name: "x", Required: "row"})},
+		"a part without a name":    {berth.ErrInvalid, "topology.parts[0].name", parted("", berth.Part{})},
+		"parts of one name":        {berth.ErrDuplicate, "topology.parts[1].name", parted("", berth.Part{Name: "x"}, berth.Part{Name: "x"})},
+		"fewer copies than none":   {berth.ErrInvalid, "topology.parts[0].copies", parted("", berth.Part{Name: "x", Copies: -1})},
+		"too many copies":          {berth.ErrLimit, "topology.parts[1].copies", parted("", berth.Part{Name: "x", Copies: 1024}, berth.Part{Name: "y"})},
+		"too many parts":           {berth.ErrLimit, "topology.parts", parted("", make([]berth.Part, 65)...)},
+		"apart in no level":        {berth.ErrUnknown, "topology.apart", parted("row", berth.Part{Name: "x"})},
+		"apart on nodes":           {berth.ErrUnsupported, "topology.apart", parted("node", berth.Part{Name: "x"})},
+		"apart in the whole fleet": {berth.ErrInvalid, "topology.apart", parted("fleet", berth.Part{Name: "x"})},
+		"apart without parts":      {berth.ErrInvalid, "topology.apart", parted("rack")},
+		"a part wider than apart":  {berth.ErrInvalid, "topology.parts[0].required", parted("rack", berth.Part{Name: "x", Required: "zone"})},
+		"apart within itself": {berth.ErrInvalid, "topology.apart", func(j *berth.Job) {
+			parted("rack", berth.Part{Name: "x"})(j)
+			j.Topology.Required = "rack"
+		}},
+		"no such part":             {berth.ErrUnknown, "groups[0].part", func(j *berth.Job) { j.Groups[0].Part = "x" }},
+		"half a member in a copy":  {berth.ErrInvalid, "groups[0].members", inPart(3, func(*berth.Group) {})},
+		"half a segment in a copy": {berth.ErrInvalid, "groups[0].topology.segments[0].size", inPart(4, func(g *berth.Group) { g.Topology.Segments = []berth.Segment{{Size: 2, Level: "rack"}} })},
+		"copies, starting short":   {berth.ErrUnsupported, "groups[0].minMembers", inPart(2, func(g *berth.Group) { g.MinMembers = 2 })},
+		"copies, balanced":         {berth.ErrUnsupported, "groups[0].topology", inPart(2, func(g *berth.Group) { g.Topology.Balance = "rack" })},
+		"parts of a group":         {berth.ErrInvalid, "groups[0].topology.parts", topology(func(p *berth.Topology) { p.Parts = []berth.Part{{Name: "x"}} })},
+		"a group apart":            {berth.ErrInvalid, "groups[0].topology.apart", topology(func(p *berth.Topology) { p.Apart = "rack" })},
+		"spread within its part": {berth.ErrInvalid, "groups[0].topology.spread", func(j *berth.Job) {
+			parted("", berth.Part{Name: "x", Required: "rack"})(j)
+			j.Groups[0].Part, j.Groups[0].Topology.Spread = "x", "rack"
+		}},
+
 		"exclusive in no level":   {berth.ErrUnknown, "topology.exclusive", func(j *berth.Job) { j.Topology.Exclusive = "row" }},
 		"the fleet for one alone": {berth.ErrInvalid, "topology.exclusive", func(j *berth.Job) { j.Topology.Exclusive = "fleet" }},
 		"required in no level":    {berth.ErrUnknown, "topology.required", func(j *berth.Job) { j.Topology.Required = "row" }},
@@ -182,6 +209,19 @@ func TestJobsThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
+func parted(apart string, list ...berth.Part) func(*berth.Job) {
+	return func(j *berth.Job) { j.Topology.Parts, j.Topology.Apart = list, apart }
+}
+
+// inPart has the group of four be of a part with so many copies.
+func inPart(copies int, change func(*berth.Group)) func(*berth.Job) {
+	return func(j *berth.Job) {
+		parted("", berth.Part{Name: "x", Copies: copies})(j)
+		j.Groups[0].Part = "x"
+		change(&j.Groups[0])
+	}
+}
+
 func segments(list ...berth.Segment) func(*berth.Job) {
 	return topology(func(p *berth.Topology) { p.Segments = list })
 }
@@ -202,10 +242,14 @@ func TestJobsThatMakeSenseAreTaken(t *testing.T) {
 		"spread":             topology(func(p *berth.Topology) { p.Spread, p.MaxSkew, p.Required = "rack", 2, "zone" }),
 		"balanced":           topology(func(p *berth.Topology) { p.Balance = "rack" }),
 		"on rails":           topology(func(p *berth.Topology) { p.RailAligned = true }),
-		"no replicas":        func(j *berth.Job) { j.Service = &berth.Service{} },
-		"so many replicas":   func(j *berth.Job) { j.Service = &berth.Service{Replicas: 9} },
-		"so many members":    func(j *berth.Job) { j.Groups[0].Members = 12 },
-		"so much surplus":    func(j *berth.Job) { j.Groups[0].Members, j.Groups[0].MinMembers = 5, 1 },
+		"copies apart": func(j *berth.Job) {
+			inPart(2, func(g *berth.Group) { g.Topology.Required = "node" })(j)
+			j.Topology.Apart = "rack"
+		},
+		"no replicas":      func(j *berth.Job) { j.Service = &berth.Service{} },
+		"so many replicas": func(j *berth.Job) { j.Service = &berth.Service{Replicas: 9} },
+		"so many members":  func(j *berth.Job) { j.Groups[0].Members = 12 },
+		"so much surplus":  func(j *berth.Job) { j.Groups[0].Members, j.Groups[0].MinMembers = 5, 1 },
 		"as much surplus as the minimum": func(j *berth.Job) {
 			j.Groups[0].Members, j.Groups[0].MinMembers = 12, 6
 		},

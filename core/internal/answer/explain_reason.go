@@ -216,6 +216,9 @@ func (an *Answers) noNodes(e *record.Entry, group int) berth.Reason {
 }
 
 func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short *gang.Shortfall) berth.Reason {
+	if short.Part != nil {
+		return an.partReason(e, short.Part)
+	}
 	what := an.describe(e, short.Group)
 	free := an.fitting(e, short)
 	if product := an.oneProduct(e, request, short); product != "" {
@@ -257,7 +260,7 @@ func (an *Answers) tooLarge(what string, request *gang.Request, short *gang.Shor
 	most, within, where, remedy := short.IfIdle, "", "", ""
 	if most >= short.Needed {
 		tree := an.state.Fleet.Tree()
-		required := max(request.Required, request.Groups[short.Group].Required)
+		required := request.Around(short.Group)
 		most, within = short.IfIdleInDomain, " in one "+tree.LevelName(required)
 		switch {
 		case required == tree.NodeLevel():
@@ -312,12 +315,15 @@ func (an *Answers) fragmentReason(request *gang.Request, short *gang.Shortfall, 
 			Remedy: "GPUs, host CPU and memory free on the same nodes for " + count(short.Needed-short.Members, "more member"),
 		}
 	case short.MembersInDomain < short.Needed:
-		required := max(request.Required, request.Groups[short.Group].Required)
+		required := request.Around(short.Group)
 		return berth.Reason{
 			Code:   berth.ReasonFragmented,
 			Text:   fmt.Sprintf("%s, but only %d of them in one %s that is large enough (%s)", free, short.MembersInDomain, tree.LevelName(required), where),
 			Remedy: fmt.Sprintf("a job without a required level, or free capacity for %s in %s", count(short.Needed-short.MembersInDomain, "more member"), where),
 		}
+	}
+	if len(request.Parts) > 0 {
+		return an.partsReason(request)
 	}
 	if len(request.Groups) > 1 {
 		return berth.Reason{

@@ -68,8 +68,7 @@ func (im *imagination) fillIn(rep *record.Replica, dead []berth.MemberPlacement)
 		return nil, nil
 	}
 	for g := range rep.Job.Spec.Groups {
-		t := &rep.Job.Spec.Groups[g].Topology
-		if half.Count(g, record.MemberAbsent) > 0 && (record.PlacedTogether(t) || !im.fillGroup(rep, half, g)) {
+		if half.Count(g, record.MemberAbsent) > 0 && (half.MovesWhole(g) || !im.fillGroup(rep, half, g)) {
 			return nil, nil
 		}
 	}

@@ -101,7 +101,7 @@ func (u *Unplaced) list(st *state.State, p *Packing, nodes []*record.Node) bool 
 	}
 	for i := range u.Request.Groups {
 		g := &u.Request.Groups[i]
-		if g.Claim.GPUs == 0 || g.Required != 0 || g.Balance != 0 || g.Spread != 0 || g.RailLevel != 0 || len(g.Segments) > 0 {
+		if g.Claim.GPUs == 0 || g.Part != 0 || g.Required != 0 || g.Balance != 0 || g.Spread != 0 || g.RailLevel != 0 || len(g.Segments) > 0 {
 			return false
 		}
 		one := Run{Members: g.Members, Each: Room{GPUs: g.Claim.GPUs, Host: counted(st, g.Claim.Host, g.Claim.Declared)}}

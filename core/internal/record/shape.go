@@ -44,7 +44,9 @@ type Shape struct {
 // it may share with others.
 func (s *Shape) IsDomainBound() bool {
 	t := &s.Spec.Topology
-	return t.Exclusive == "" && (t.Required != "" || slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return g.Topology.Required != "" }))
+	return t.Exclusive == "" && (t.Required != "" || t.Apart != "" ||
+		slices.ContainsFunc(t.Parts, func(p berth.Part) bool { return p.Required != "" }) ||
+		slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return g.Topology.Required != "" }))
 }
 
 // A ShapeSpec is what a shape is compiled from. Its JSON is the shape's key.

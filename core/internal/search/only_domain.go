@@ -55,7 +55,7 @@ func (se *Search) onlyDomainsTaken(members []gang.Member) (only []topology.Domai
 		least := &b.Shape.Minimum
 		for i := range least.Groups {
 			g := &least.Groups[i]
-			level := max(least.Required, g.Required)
+			level := least.Around(i)
 			if level == topology.LevelFleet || level == tree.NodeLevel() || g.Claim.GPUs == 0 {
 				continue
 			}

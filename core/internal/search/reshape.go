@@ -300,7 +300,7 @@ func each(offers []gpus.Offer) iter.Seq[gpus.Offer] {
 func (se *Search) tryDomains(w *wish, offers []gpus.Offer) bool {
 	level := w.request.Required
 	if len(w.request.Groups) == 1 {
-		level = max(level, w.request.Groups[0].Required)
+		level = w.request.Around(0)
 	}
 	type domain struct{ at, product int }
 	alike := len(w.request.Groups) == 1 && w.request.Groups[0].Kinds != nil

@@ -91,7 +91,7 @@ func (a *Asked) As(other *berth.Alternative) Asked {
 // Simple reports whether groups are all that is asked for.
 func (a *Asked) Simple() bool {
 	t := &a.Topology
-	whole := t.Required == "" && t.Preferred == "" && t.Exclusive == ""
+	whole := t.Required == "" && t.Preferred == "" && t.Exclusive == "" && len(t.Parts) == 0 && t.Apart == ""
 	parted := len(t.Segments) > 0 || t.Balance != "" || t.Spread != "" || t.MaxSkew != 0 || t.RailAligned
 	return whole && !parted && len(a.Alternatives) == 0 && a.Choose == 0 && len(a.SameLabels) == 0 && !a.NonPreemptible && len(a.MaxRequeues) == 0
 }

@@ -65,11 +65,11 @@ func (st *State) checkShape(s *record.Shape) error {
 // those look at the nodes as they are.
 func sameRequest(r, o *gang.Request) bool {
 	return r.Within == o.Within && r.Required == o.Required && r.Preferred == o.Preferred && r.Locality == o.Locality &&
-		(r.Variant == nil) == (o.Variant == nil) && slices.EqualFunc(r.Groups, o.Groups, sameGroup)
+		r.Apart == o.Apart && slices.Equal(r.Parts, o.Parts) && (r.Variant == nil) == (o.Variant == nil) && slices.EqualFunc(r.Groups, o.Groups, sameGroup)
 }
 
 func sameGroup(g, o gang.Group) bool {
-	return g.Members == o.Members && g.MinMembers == o.MinMembers &&
+	return g.Members == o.Members && g.MinMembers == o.MinMembers && g.Part == o.Part &&
 		g.Claim.GPUs == o.Claim.GPUs && g.Claim.Share == o.Claim.Share && g.Claim.Host == o.Claim.Host && g.Claim.Declared.Equal(o.Claim.Declared) && slices.Equal(g.Claim.Instances, o.Claim.Instances) &&
 		slices.Equal(g.Classes, o.Classes) && slices.Equal(g.Kinds, o.Kinds) && slices.Equal(g.Tiers, o.Tiers) && (g.Match == nil) == (o.Match == nil) && g.Tag == o.Tag &&
 		g.Required == o.Required && g.Preferred == o.Preferred && slices.Equal(g.Segments, o.Segments) &&

@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/berth-sched/berth"
@@ -72,7 +73,10 @@ func (st *State) ShapeKey(spec *record.ShapeSpec) []byte {
 // levelsOf lists the levels that a request names for the gang, a group or a segment to be
 // together in, but for the fleet.
 func (st *State) levelsOf(spec *record.ShapeSpec) []topology.Level {
-	names := []string{spec.Topology.Required, spec.Topology.Preferred}
+	names := []string{spec.Topology.Required, spec.Topology.Preferred, spec.Topology.Apart}
+	for i := range spec.Topology.Parts {
+		names = append(names, spec.Topology.Parts[i].Required)
+	}
 	for i := range spec.Groups {
 		t := &spec.Groups[i].Topology
 		names = append(names, t.Required, t.Preferred)
@@ -93,8 +97,15 @@ func (st *State) levelsOf(spec *record.ShapeSpec) []topology.Level {
 func (st *State) gangShape(j *spec.Job) *record.Shape {
 	spec := record.ShapeSpec{Topology: j.Topology, Groups: slices.Clone(j.Groups), SameLabels: slices.Clone(j.SameLabels), NonPreemptible: j.NonPreemptible}
 	slices.Sort(spec.SameLabels)
+	spec.Topology.Parts = slices.Clone(j.Topology.Parts)
+	for i := range spec.Topology.Parts { // what parts are called does not matter
+		spec.Topology.Parts[i].Name = strconv.Itoa(i + 1)
+	}
 	for i := range spec.Groups {
 		g := &spec.Groups[i]
+		if p := slices.IndexFunc(j.Topology.Parts, func(p berth.Part) bool { return p.Name == g.Part }); p >= 0 {
+			g.Part = spec.Topology.Parts[p].Name
+		}
 		g.Name, g.MinMembers = "", record.Least(g)
 		if _, some := catalogue.OwnerOf(catalogue.TrustDomain{}, &g.Claim); some {
 			spec.TrustDomain = catalogue.TrustDomainOf(j.Tenant, j.Queue)
@@ -170,6 +181,10 @@ func (st *State) Request(spec *record.ShapeSpec) gang.Request {
 		Preferred: level(spec.Topology.Preferred),
 		Locality:  gang.Locality(st.Config.Policy.Locality),
 		Variant:   st.variant(spec),
+		Apart:     level(spec.Topology.Apart),
+	}
+	for _, p := range spec.Topology.Parts {
+		r.Parts = append(r.Parts, gang.Part{Required: level(p.Required), Copies: p.Copies})
 	}
 	for i := range spec.Groups {
 		g := &spec.Groups[i]
@@ -186,6 +201,7 @@ func (st *State) Request(spec *record.ShapeSpec) gang.Request {
 		if g.Topology.RailAligned {
 			r.Groups[i].RailLevel = level(st.Config.Fabric.RailLevel)
 		}
+		r.Groups[i].Part = 1 + slices.IndexFunc(spec.Topology.Parts, func(p berth.Part) bool { return p.Name == g.Part })
 		for _, segment := range g.Topology.Segments {
 			r.Groups[i].Segments = append(r.Groups[i].Segments, gang.Segment{Size: segment.Size, Level: level(segment.Level)})
 		}

@@ -20,6 +20,9 @@ func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 	spec, b := st.further(rep, group)
 	own, g := rep.MembersOf(group), &spec.Groups[0]
 	g.MinMembers = 1
+	if copies := record.CopiesOf(&rep.Job.Spec.Topology, &rep.Job.Spec.Groups[group]); copies > 1 {
+		own = st.shortCopy(rep, group, copies, &b)
+	}
 	for len(g.Topology.Segments) > 0 {
 		segment := g.Topology.Segments[0]
 		whole, part := firstMissing(own, segment.Size)
@@ -53,9 +56,18 @@ func (st *State) further(rep *record.Replica, group int) (spec record.ShapeSpec,
 	spec.SameLabels = slices.Sorted(slices.Values(rep.Job.Spec.SameLabels))
 	spec.Like = likeNode(rep, spec.SameLabels)
 	b = boundary{state: st}
-	b.include(rep.Members, rep.Job.Spec.Topology.Required)
+	t := &rep.Job.Spec.Topology
+	b.include(rep.Members, t.Required)
+	p, single := record.PartOf(t, g), true
+	if p != nil {
+		if g.Part, single = "", record.Copies(p) == 1; single {
+			b.include(rep.CopyOf(p, 0), PartLevel(t, p))
+		}
+	}
 	if own := rep.MembersOf(group); record.There(own) {
-		b.include(own, g.Topology.Required)
+		if single {
+			b.include(own, g.Topology.Required)
+		}
 		g.Topology = berth.Topology{Segments: g.Topology.Segments} // the boundary says the rest
 		if !g.MixProducts && values.WantsDevice(&g.Claim) {
 			i := slices.IndexFunc(own, record.Member.There)
@@ -64,6 +76,22 @@ func (st *State) further(rep *record.Replica, group int) (spec record.ShapeSpec,
 	}
 	g.Name = ""
 	return spec, b
+}
+
+// shortCopy lists the members of a group in the first copy of its part that lacks some, and narrows
+// the boundary to where the rest of that copy lets them be.
+func (st *State) shortCopy(rep *record.Replica, group, copies int, b *boundary) []record.Member {
+	t, g := &rep.Job.Spec.Topology, &rep.Job.Spec.Groups[group]
+	each, at := g.Members/copies, 0
+	own := rep.MembersOf(group)
+	for at < copies-1 && record.Absent(own[at*each:(at+1)*each]) == 0 {
+		at++
+	}
+	own = own[at*each : (at+1)*each]
+	p := record.PartOf(t, g)
+	b.include(rep.CopyOf(p, at), PartLevel(t, p))
+	b.include(own, g.Topology.Required)
+	return own
 }
 
 // likeNode names the node that further members of a gang have to be labelled like: that of its

@@ -17,19 +17,22 @@ func (st *State) PlacedAsRequired(rep *record.Replica) bool {
 	return st.Torn(rep) == "" && !st.unlike(rep)
 }
 
-// Torn says which members of a gang stand in several domains of a level that they require to
-// stand in one of: as a gang, as a group, as a segment, or have GPUs of several products; "": none
-// do. What is balanced, spread or
-// on aligned rails is not looked at: that depends on nodes which come and go, and on members
-// that have ended. O(members x segments).
+// Torn says which members of a gang stand in several domains of a level that they require to stand
+// in one of: as a gang, as a part, as a group, as a segment, or have GPUs of several products; "":
+// none do. What is balanced, spread or on aligned rails is not looked at: that depends on nodes
+// which come and go, and on members that have ended. O(members x segments).
 func (st *State) Torn(rep *record.Replica) string {
 	if st.apart(rep.Members, rep.Job.Spec.Topology.Required) {
 		return "its members stand in several domains of level " + rep.Job.Spec.Topology.Required
 	}
+	if torn := st.tornPart(rep); torn != "" {
+		return torn
+	}
 	for g := range rep.Job.Spec.Groups {
 		group := &rep.Job.Spec.Groups[g]
 		own := rep.MembersOf(g)
-		if st.apart(own, group.Topology.Required) {
+		copied := slices.Chunk(own, max(1, group.Members/record.CopiesOf(&rep.Job.Spec.Topology, group)))
+		if torn := func(members []record.Member) bool { return st.apart(members, group.Topology.Required) }; slices.ContainsFunc(slices.Collect(copied), torn) {
 			return fmt.Sprintf("the members of group %q stand in several domains of level %s", group.Name, group.Topology.Required)
 		}
 		if SeveralProducts(group, own) {
@@ -44,6 +47,40 @@ func (st *State) Torn(rep *record.Replica) string {
 		}
 	}
 	return ""
+}
+
+// tornPart is Torn for the parts of a gang.
+func (st *State) tornPart(rep *record.Replica) string {
+	t := &rep.Job.Spec.Topology
+	apart, _ := st.Fleet.Tree().Level(t.Apart)
+	var taken []topology.DomainIndex
+	for i := range t.Parts {
+		p := &t.Parts[i]
+		for at := range record.Copies(p) {
+			members := rep.CopyOf(p, at)
+			if st.apart(members, PartLevel(t, p)) {
+				return fmt.Sprintf("%s stands in several domains of level %s", copyName(p, at), PartLevel(t, p))
+			}
+			first := slices.IndexFunc(members, record.Member.There)
+			if apart == topology.LevelFleet || first < 0 {
+				continue
+			}
+			d := st.Fleet.Tree().DomainOf(members[first].Hold.Node, apart)
+			if slices.Contains(taken, d) {
+				return fmt.Sprintf("%s stands in a domain of level %s with another one", copyName(p, at), t.Apart)
+			}
+			taken = append(taken, d)
+		}
+	}
+	return ""
+}
+
+// copyName names a part, or one of its copies.
+func copyName(p *berth.Part, at int) string {
+	if record.Copies(p) == 1 {
+		return fmt.Sprintf("part %q", p.Name)
+	}
+	return fmt.Sprintf("copy %d of part %q", at, p.Name)
 }
 
 // SeveralProducts reports whether members of a group that are there have GPUs of several products,

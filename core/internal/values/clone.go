@@ -77,7 +77,7 @@ func CloneAlternatives(list []berth.Alternative) []berth.Alternative {
 
 // CloneTopology returns a copy that shares no memory that the caller could change.
 func CloneTopology(t berth.Topology) berth.Topology {
-	t.Segments = slices.Clone(t.Segments)
+	t.Segments, t.Parts = slices.Clone(t.Segments), slices.Clone(t.Parts)
 	return t
 }
 

@@ -18,12 +18,13 @@ import (
 // use, and those on which one of the candidates stands.
 func (t *Search) Demand(candidates []preempt.Candidate) preempt.Requirement {
 	c, tree := t.victims, t.victims.state.Fleet.Tree()
-	g := t.largestGroup()
+	at := t.largestGroup()
+	g := &t.Request.Groups[at]
 	if g.Claim.GPUs == 0 {
 		return preempt.Requirement{}
 	}
 	d := preempt.Requirement{Members: g.Members, MemberMilli: int64(g.Claim.GPUs) * 1000}
-	required := max(t.Request.Required, g.Required, g.RailLevel)
+	required := max(t.Request.Around(at), g.RailLevel)
 	if required == tree.NodeLevel() && g.RailLevel < required {
 		d.Members, d.MemberMilli = 1, d.MemberMilli*int64(d.Members)
 	}
@@ -68,15 +69,15 @@ func (t *Search) Demand(candidates []preempt.Candidate) preempt.Requirement {
 	return d
 }
 
-// largestGroup is the group that asks for the most GPUs.
-func (t *Search) largestGroup() *gang.Group {
-	g := &t.Request.Groups[0]
-	for i := range t.Request.Groups {
-		if o := &t.Request.Groups[i]; o.Members*o.Claim.GPUs > g.Members*g.Claim.GPUs {
-			g = o
+// largestGroup is the position of the group that asks for the most GPUs.
+func (t *Search) largestGroup() (at int) {
+	list := t.Request.Groups
+	for i := range list {
+		if list[i].Members*list[i].Claim.GPUs > list[at].Members*list[at].Claim.GPUs {
+			at = i
 		}
 	}
-	return g
+	return at
 }
 
 // regionOf numbers the regions in which members of a group have to be together: a domain of the

@@ -146,7 +146,8 @@ func (t *Search) shape() *record.Shape { return t.Rep.Job.Shape() }
 func (t *Search) asksNoMore(u *Search) bool {
 	same := t.asksTheSame(u)
 	a, b := t.Request, u.Request
-	if !same && (a.Variant != nil || b.Variant != nil || a.Within != b.Within || a.Required != b.Required || a.Preferred != b.Preferred || a.Locality != b.Locality) {
+	if !same && (a.Variant != nil || b.Variant != nil || a.Within != b.Within || a.Required != b.Required || a.Preferred != b.Preferred || a.Locality != b.Locality ||
+		a.Apart != b.Apart || !slices.Equal(a.Parts, b.Parts)) {
 		return false
 	}
 	return slices.EqualFunc(a.Groups, b.Groups, func(a, b gang.Group) bool {
@@ -162,7 +163,7 @@ func needsNoMore(a, b *gang.Group) bool {
 		}
 	}
 	return a.Claim.Declared.Within(b.Claim.Declared) && a.Match == nil && b.Match == nil && len(a.Claim.Instances)+len(b.Claim.Instances) == 0 && slices.Equal(a.Kinds, b.Kinds) && slices.Equal(a.Segments, b.Segments) &&
-		a.Members == b.Members && a.MinMembers == b.MinMembers && a.Claim.GPUs == b.Claim.GPUs && a.Claim.Share == b.Claim.Share &&
+		a.Members == b.Members && a.MinMembers == b.MinMembers && a.Part == b.Part && a.Claim.GPUs == b.Claim.GPUs && a.Claim.Share == b.Claim.Share &&
 		a.Required == b.Required && a.Preferred == b.Preferred && a.Balance == b.Balance && a.Spread == b.Spread && a.MaxSkew == b.MaxSkew && a.RailLevel == b.RailLevel
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/evictable"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
-	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
@@ -140,7 +139,7 @@ func (t *Search) wants(anywhere bool) []*evictable.Want {
 			w.Suits = nil // a node does once its victims are gone
 		}
 		if !anywhere && !w.Empty {
-			t.keepTogether(w, g)
+			t.keepTogether(w, i)
 		}
 		list = append(list, w)
 	}
@@ -148,8 +147,8 @@ func (t *Search) wants(anywhere bool) []*evictable.Want {
 }
 
 // keepTogether says which members of a group have to be together.
-func (t *Search) keepTogether(w *evictable.Want, g *gang.Group) {
-	tree := t.victims.state.Fleet.Tree()
+func (t *Search) keepTogether(w *evictable.Want, group int) {
+	tree, g := t.victims.state.Fleet.Tree(), &t.Request.Groups[group]
 	for _, s := range slices.Backward(g.Segments) {
 		each := s.Size / max(1, g.Members/w.Members) // of what is on one node
 		switch {
@@ -160,7 +159,10 @@ func (t *Search) keepTogether(w *evictable.Want, g *gang.Group) {
 			w.Segment, w.SegmentLevel = each, s.Level
 		}
 	}
-	required := max(t.Request.Required, g.Required, g.RailLevel)
+	if level, copied := t.Request.CopyOf(group); w.Segment == 0 && level > topology.LevelFleet && level < tree.NodeLevel() {
+		w.Segment, w.SegmentLevel = copied*w.Members/g.Members, level
+	}
+	required := max(t.Request.Around(group), g.RailLevel)
 	if required == tree.NodeLevel() && g.RailLevel < required {
 		all := int64(w.Members)
 		w.Milli, w.Host, w.Declared, w.Members = w.Milli*all, w.Host.Times(all), w.Declared.Times(all), 1
