@@ -247,7 +247,7 @@ func (w *world) tryOneGroup(t *rapid.T, r *Request) {
 		if g.Members == 1 {
 			level = p.Level // one member goes by the rule for nodes
 		}
-		if g.Claim.Host[countable.CPUMilli] == 0 && g.Claim.Host[countable.MemoryMiB] == 0 && g.Match == nil && g.outermost() == 1 {
+		if !g.Claim.wantsHost() && g.Match == nil && g.outermost() == 1 {
 			twin.requireTightest(t, p, level)
 		}
 	default:
