@@ -78,10 +78,13 @@ func (r *Request) own(group int) topology.Level {
 // domain of which it has to be, and at which it prefers to be.
 func (r *Request) only(group int) (required, preferred topology.Level) {
 	g := &r.Groups[group]
-	if r.copiesOf(group) > 1 {
+	if g.Part != 0 && r.copiesOf(group) > 1 {
 		return r.Required, r.Preferred
 	}
-	required, preferred = max(r.Around(group), g.RailLevel), r.Preferred
+	required, preferred = max(r.Required, g.Required, g.RailLevel), r.Preferred
+	if g.Part != 0 {
+		required = max(required, r.tie(group))
+	}
 	if g.Preferred != 0 {
 		preferred = g.Preferred
 	}
@@ -156,11 +159,8 @@ func (f *Fleet) validateParts(r *Request) *Error {
 
 // validateInPart checks a valid group against its part.
 func (r *Request) validateInPart(g *Group) *Error {
-	switch {
-	case g.Part < 0 || g.Part > len(r.Parts):
+	if g.Part < 0 || g.Part > len(r.Parts) {
 		return &Error{Field: "part", Reason: fmt.Sprintf("there is no part %d", g.Part), Kind: ErrInvalid}
-	case g.Part == 0:
-		return nil
 	}
 	copies := r.Parts[g.Part-1].copies()
 	switch {
