@@ -344,8 +344,8 @@ func TestBooksRightly(t *testing.T) {
 	require.NoError(t, z.c.AgainstLedger(nil, nil))
 }
 
-// Room is made for a gang that is never preempted, and a node of it is cordoned: another job that is
-// never preempted may have the guarantee instead, in a pass before a report tells of it.
+// Room is made for a gang that is never preempted, and a node of it is cordoned: another job that
+// is never preempted may have the guarantee instead, in a pass before a report tells of it.
 func TestAPlanThatMayBeOverHoldsNoGuarantee(t *testing.T) {
 	z := newZoo(t)
 	z.tenants(plain, plain)

@@ -95,8 +95,8 @@ func TestPackIsBounded(t *testing.T) {
 	require.Equal(t, [][]int{{0, 0, 0, 0}}, p.Pack())
 }
 
-// A search that has no step left ends at once: it does not try all other nodes for each of the members
-// that have one, which here would take minutes.
+// A search that has no step left ends at once: it does not try all other nodes for each of the
+// members that have one, which here would take minutes.
 func TestPackEndsWithItsSteps(t *testing.T) {
 	const nodes = 8192
 	p := &packing.Packing{Steps: 1000}
