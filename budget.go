@@ -12,8 +12,9 @@ import (
 // allocation of 10,000 GPU-hours for a quarter, say. Once it is used up, no gang of these queues
 // starts or grows that claims GPUs: it has no place in the order of service, gets no reservation,
 // evicts nobody, and Explain says [ReasonBudget]. It waits with its age until the budget ends or is
-// raised. That holds for each gang that does not run, also after an eviction, a lost node or a
-// drain: a gang of such a queue is moved by no defragmentation, and has no other place kept for it.
+// raised, or its gang timeout is over. A job of which one alternative claims GPUs waits as all of
+// them. That holds for each gang that does not run, also after an eviction, a lost node or a drain:
+// a gang of such a queue is moved by no defragmentation, and has no other place kept for it.
 //
 // What counts is what queues are charged, as in QueueTime: from each Bind until what it gave is
 // free again, an instance by its part of the GPU, and nothing of a GPU that is borrowed over an
@@ -33,15 +34,15 @@ type Budget struct {
 	// GPUMilliHours is what may be used, in thousandths of a GPU-hour, at most 2^42; zero: nothing.
 	GPUMilliHours int64 `json:"gpuMilliHours"`
 	// From and Until bound the time in which it holds and use counts. Zero: from when it is told,
-	// and without an end. After Until the queue is free of it.
+	// and without an end. From Until on the queue is free of it.
 	From  Time `json:"from,omitempty"`
 	Until Time `json:"until,omitempty"`
-	// Stop has what runs stopped once the budget is used up. Each gang that holds GPUs is asked for
-	// a checkpoint if it writes any, has the grace of its class for that (see Preemption), is
-	// stopped with [CauseBudget], and waits. A budget that is raised or ends meanwhile has the
-	// requests withdrawn ([Withdraw]). One with an order out is asked once that is over.
-	// MinRuntime, cooldowns and rate limits protect none. Not stopped are jobs with
-	// Job.NonPreemptible, and borrowers of a GPU. False: what runs runs on.
+	// Stop: gangs that run are stopped once the budget is used up. Each that holds GPUs is asked
+	// for a checkpoint if it writes any, has the grace of its class for that (see Preemption), is
+	// stopped with [CauseBudget], and waits. If the budget is raised or ends meanwhile, the
+	// requests are withdrawn ([Withdraw]). A gang with an order out is asked once that is over.
+	// MinRuntime, cooldowns and rate limits protect none. Jobs with Job.NonPreemptible and
+	// borrowers of a GPU are not stopped. False: gangs that run go on.
 	Stop bool `json:"stop,omitempty"`
 }
 

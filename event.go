@@ -146,8 +146,8 @@ func (XidReported) event() {}
 // links, say, or its counters of errors rise. The NICs of all nodes in the domain carry that part
 // from then on; of domains inside one another the smallest part counts, and NICs that tell no rate
 // count as 1 Mbit/s. So a gang that needs several nodes goes elsewhere while others hold all of it
-// (see Node.NICs), and the [Bandwidth] that Explain tells takes it in. What runs there goes on, and
-// what fits nowhere else starts there.
+// (see Node.NICs), and the [Bandwidth] that Explain tells takes it in. Gangs that run there go on,
+// and a gang that fits nowhere else starts there.
 //
 // It holds until it is told anew, and is forgotten with the last node of the domain. For a single
 // node [NodeUpdated] tells what its NICs carry. O(nodes of the domain).

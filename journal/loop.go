@@ -50,7 +50,8 @@ type request struct {
 	// told is how many events were accepted, and refused why the next was not.
 	told    int
 	refused error
-	done    chan struct{}
+	// taken: nothing of it is read or called any more. done: all that was told of it is durable.
+	taken, done chan struct{}
 }
 
 // NewLoop makes a Loop. It hands the orders of each pass to carryOut, in the goroutine of Run, when
@@ -129,6 +130,7 @@ func (l *Loop) another() *request {
 
 // take does what is asked, but for making it durable.
 func (l *Loop) take(r *request) {
+	defer close(r.taken)
 	if r.look != nil {
 		r.look(l.steps.Core())
 	}
@@ -145,21 +147,21 @@ func (l *Loop) take(r *request) {
 // told is durable. It may be called by any number of goroutines.
 //
 // Where the context is done before, or the loop has stopped, err says so ([ErrStopped]), and
-// whether the events will be durable is not known.
+// whether the events will be durable is not known. In any case they are not read any more.
 func (l *Loop) Tell(ctx context.Context, events ...berth.Event) (told int, err error) {
 	return l.ask(ctx, &request{events: events})
 }
 
 // Look has a function look at the core between two steps: for questions, which change nothing. The
 // function runs in the goroutine of Run, and all else waits for it; it keeps no reference to the
-// core. What it sees is durable when Look returns.
+// core. What it sees is durable when Look returns nil. It does not run any more when Look returns.
 func (l *Loop) Look(ctx context.Context, look func(*core.Core)) error {
 	_, err := l.ask(ctx, &request{look: look})
 	return err
 }
 
 func (l *Loop) ask(ctx context.Context, r *request) (told int, err error) {
-	r.done = make(chan struct{})
+	r.taken, r.done = make(chan struct{}), make(chan struct{})
 	select {
 	case l.requests <- r:
 	case <-l.stopped:
@@ -168,16 +170,20 @@ func (l *Loop) ask(ctx context.Context, r *request) (told int, err error) {
 		return 0, ctx.Err()
 	}
 	select {
-	case <-r.done:
-		return r.told, r.refused
+	case <-r.taken: // the loop is at it: the caller gets back what it has lent
 	case <-l.stopped:
-		select {
-		case <-r.done: // by the last step
-			return r.told, r.refused
-		default:
-			return 0, ErrStopped
-		}
+	}
+	select {
+	case <-r.done:
+	case <-l.stopped:
+		err = ErrStopped
 	case <-ctx.Done():
-		return 0, fmt.Errorf("whether the events are durable is not known: %w", ctx.Err())
+		err = fmt.Errorf("whether the events are durable is not known: %w", ctx.Err())
+	}
+	select {
+	case <-r.done: // by the last step too
+		return r.told, r.refused
+	default:
+		return 0, err
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -173,4 +174,23 @@ func TestALoopStops(t *testing.T) {
 	cancel()
 	waits.Wait()
 	l.store.answer <- nil
+}
+
+// A caller that gives up gets back what it has lent: its function runs no more, and no event of it
+// is read.
+func TestALoopIsDoneWithWhatACallerLent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLooped(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		back, goOn := make(chan error, 1), make(chan struct{})
+		go func() { back <- l.Look(ctx, func(*core.Core) { <-goOn }) }()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		require.Empty(t, back, "Look returns while its function runs")
+		close(goOn)
+		<-back
+		l.stop()
+		<-l.stopped
+	})
 }

@@ -202,8 +202,8 @@ func (c *Checker) withinLimits(members []*member) error {
 }
 
 // fixedWithin: what is never preempted of a queue holds no more GPUs than its guarantee, where
-// another comes that holds some. Places that are made or kept for jobs of lower rank may be given
-// up for it: the report after the pass tells. A place of instances does not count, as no report
+// another comes that holds some. Places that are made or kept for jobs may have been given up since
+// the last report: the one after the pass tells. A place of instances does not count, as no report
 // tells which they are.
 func (c *Checker) fixedWithin(rep *replica) error {
 	if !rep.job.spec.NonPreemptible || c.amountOf(rep, quota.GPUMilli, false) == 0 {
@@ -211,7 +211,7 @@ func (c *Checker) fixedWithin(rep *replica) error {
 	}
 	c.saw("placed for good")
 	c.fixed = append(c.fixed, rep)
-	return c.fixedBeside(rep, func(other *replica) bool { return other.isRigid() && compareRank(rep, other) <= 0 })
+	return c.fixedBeside(rep, func(*replica) bool { return false })
 }
 
 // againstFixed: with the places that are made and kept after a pass, what is never preempted of

@@ -82,6 +82,9 @@ func (z *zoo) turns(a, b func(*quota.Queue), change ...func(*berth.Job)) error {
 
 func plain(*quota.Queue) {}
 
+// forGood has a job be never preempted.
+func forGood(j *berth.Job) { j.NonPreemptible = true }
+
 func both(changes ...func(*quota.Queue)) func(*quota.Queue) {
 	return func(q *quota.Queue) {
 		for _, c := range changes {
@@ -100,6 +103,12 @@ func six(n int) []berth.MemberPlacement {
 }
 
 var lending = []animal{
+	{check.PromiseLimits, "jobs that are never preempted hold more than a guarantee", func(z *zoo) error {
+		z.queue("a", "", func(q *quota.Queue) { q.Guarantee = quota.Amounts{quota.GPUMilli: 1000} })
+		z.singles("a", "u", forGood)
+		z.submit("one", 1, in("a"), forGood)
+		return z.try(z.bind("one", on(0, "n1", 1)))
+	}},
 	{check.PromiseLimits, "a queue borrows more than it may", func(z *zoo) error {
 		z.tenants(plain, both(promised(1), borrows(1)))
 		z.submit("j", 3, in("b1"))
@@ -333,4 +342,19 @@ func TestBooksRightly(t *testing.T) {
 	))
 	z.tell(berth.LedgerSettled{})
 	require.NoError(t, z.c.AgainstLedger(nil, nil))
+}
+
+// Room is made for a gang that is never preempted, and a node of it is cordoned: another job that
+// is never preempted may have the guarantee instead, in a pass before a report tells of it.
+func TestAPlanThatMayBeOverHoldsNoGuarantee(t *testing.T) {
+	z := newZoo(t)
+	z.tenants(plain, plain)
+	z.queue("a1", "a", func(q *quota.Queue) { q.Guarantee = quota.Amounts{quota.GPUMilli: 2000} })
+	z.singles("a1", "uvwxyz")
+	z.submit("gang", 2, in("a1"), ahead, forGood)
+	z.submit("one", 1, in("a1"), ahead, forGood)
+	z.pass(z.stop("y", berth.CausePreempted, "gang"), z.stop("z", berth.CausePreempted, "gang"))
+	z.tell(berth.NodeCordoned{Node: "n3"})
+	z.tell(berth.JobFinished{Job: "u", Incarnation: 1})
+	z.pass(z.bind("one", z.places["u"]))
 }

@@ -13,9 +13,6 @@ import (
 func (ev *Evict) StopOutOfBudget() {
 	for _, rep := range ev.outOfBudget() {
 		cause := berth.Cause{Code: berth.CauseBudget, Detail: ev.books.StopsForBudget(rep).Describe(ev.state.Now)}
-		if rep.Reserved != nil { // it grows no further
-			ev.backlog.EndReservation(rep.Reserved)
-		}
 		ev.life.Depart(rep, cause, ev.state.DrainOf(rep).By)
 	}
 }

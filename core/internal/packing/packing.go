@@ -94,7 +94,7 @@ func (p *Packing) place(s position) bool {
 	if s.member == one.Members {
 		return p.place(position{run: s.run + 1, kind: -1})
 	}
-	if !p.hasGPUs(s) || !p.hasRoom(s) || p.Steps <= 0 {
+	if p.Steps <= 0 || !p.hasGPUs(s) || !p.hasRoom(s) {
 		return false
 	}
 	p.Steps--
@@ -110,8 +110,8 @@ func (p *Packing) place(s position) bool {
 		p.at[p.order[s.run]][s.member] = n
 		found := p.place(position{s.run, s.member + 1, i, one.Kinds[i]})
 		p.give(n, &one.Each, 1)
-		if found {
-			return true
+		if found || p.Steps <= 0 { // then no other node is tried: what is behind takes a step
+			return found
 		}
 	}
 	p.vain[key] = true

@@ -38,11 +38,12 @@ func fits(p *packing.Packing, rooms []packing.Room, run, member int, kind int32)
 // draw draws a packing of a few members.
 func draw(r *rand.Rand) *packing.Packing {
 	p := &packing.Packing{Steps: 1 << 20}
-	for range 1 + r.IntN(3) {
-		p.Rooms = append(p.Rooms, packing.Room{GPUs: r.IntN(7), Host: []int64{r.Int64N(12)}})
+	most := 1 + r.IntN(6) // of little there are nodes that are alike
+	for range 1 + r.IntN(4) {
+		p.Rooms = append(p.Rooms, packing.Room{GPUs: r.IntN(1 + most), Host: []int64{r.Int64N(2 * int64(most))}})
 	}
 	for range 1 + r.IntN(3) {
-		one := packing.Run{Members: 1 + r.IntN(3), Each: packing.Room{GPUs: 1 + r.IntN(3), Host: []int64{r.Int64N(4)}}}
+		one := packing.Run{Members: 1 + r.IntN(3), Each: packing.Room{GPUs: r.IntN(4), Host: []int64{r.Int64N(4)}}}
 		for _, n := range r.Perm(len(p.Rooms)) {
 			if r.IntN(5) > 0 {
 				one.Nodes, one.Kinds = append(one.Nodes, n), append(one.Kinds, r.Int32N(2))
@@ -92,6 +93,21 @@ func TestPackIsBounded(t *testing.T) {
 		require.Nil(t, few.Pack())
 	}
 	require.Equal(t, [][]int{{0, 0, 0, 0}}, p.Pack())
+}
+
+// A search that has no step left ends at once: it does not try all other nodes for each of the
+// members that have one, which here would take minutes.
+func TestPackEndsWithItsSteps(t *testing.T) {
+	const nodes = 8192
+	p := &packing.Packing{Steps: 1000}
+	one := packing.Run{Members: nodes, Each: packing.Room{GPUs: 1, Host: []int64{1}}, Kinds: make([]int32, nodes)}
+	for n := range nodes {
+		p.Rooms = append(p.Rooms, packing.Room{GPUs: 1, Host: []int64{int64(1 + n)}}) // none alike
+		one.Nodes = append(one.Nodes, n)
+	}
+	p.Runs = []packing.Run{one}
+	require.Nil(t, p.Pack())
+	require.Zero(t, p.Steps)
 }
 
 func clone(rooms []packing.Room) []packing.Room {
