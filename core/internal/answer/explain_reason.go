@@ -312,7 +312,7 @@ func (an *Answers) fragmentReason(request *gang.Request, short *gang.Shortfall, 
 	case short.Members < short.Needed:
 		return berth.Reason{
 			Code: berth.ReasonFragmented, Text: free + ", although enough of each resource is free",
-			Remedy: "GPUs, host CPU and memory free on the same nodes for " + count(short.Needed-short.Members, "more member"),
+			Remedy: "all that a member claims free on one node, for " + count(short.Needed-short.Members, "more member"),
 		}
 	case short.MembersInDomain < short.Needed:
 		required := request.Around(short.Group)
