@@ -239,12 +239,14 @@ func (f *Fleet) Validate(r *Request) error {
 	if err := f.validateLevels(r.Required, r.Preferred); err != nil {
 		return err
 	}
-	if err := f.validateParts(r); err != nil {
-		return err
+	if len(r.Parts) > 0 || r.Apart != 0 {
+		if err := f.validateParts(r); err != nil {
+			return err
+		}
 	}
 	for i := range r.Groups {
 		err := f.validateGroup(&r.Groups[i])
-		if err == nil {
+		if err == nil && r.Groups[i].Part != 0 {
 			err = r.validateInPart(&r.Groups[i])
 		}
 		if err != nil {
