@@ -154,7 +154,8 @@ func (t *Tree) checkAmounts(i QueueIndex, p []part) error {
 	return nil
 }
 
-// knows reports whether the tree has the product of c, where it matters, and was told of all that is declared.
+// knows reports whether the tree has the product of c, where it matters, and was told of all the
+// resources that c has of those that are declared.
 func (t *Tree) knows(c *Charge) bool {
 	return (c.GPUMilli == 0 || c.Product == NoProduct || t.hasProduct(c.Product)) && t.undeclared(c) < 0
 }
