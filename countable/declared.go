@@ -137,7 +137,7 @@ func (d *Declared) value() Declared {
 // Plus is the sum of two.
 func (d *Declared) Plus(e *Declared) *Declared {
 	switch {
-	case e == nil:
+	case e == nil || *e == (Declared{}):
 		return d
 	case d == nil:
 		return e

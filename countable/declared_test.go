@@ -85,3 +85,12 @@ func TestDeclared(t *testing.T) {
 	require.Equal(t, -1, none.Compare(b))
 	require.Zero(t, none.Compare(nil))
 }
+
+// Amounts that are all 0 are none, also where they are not nil.
+func TestNothingDeclaredIsNone(t *testing.T) {
+	var none *Declared
+	require.Nil(t, none.Plus(&Declared{}))
+	require.Nil(t, none.Plus(&Declared{}).Minus(&Declared{}))
+	some := &Declared{1}
+	require.Same(t, some, some.Plus(&Declared{}))
+}

@@ -81,10 +81,7 @@ func (r *Request) only(group int) (required, preferred topology.Level) {
 	if g.Part != 0 && r.copiesOf(group) > 1 {
 		return r.Required, r.Preferred
 	}
-	required, preferred = max(r.Required, g.Required, g.RailLevel), r.Preferred
-	if g.Part != 0 {
-		required = max(required, r.tie(group))
-	}
+	required, preferred = max(r.Required, r.tie(group), g.required()), r.Preferred
 	if g.Preferred != 0 {
 		preferred = g.Preferred
 	}
@@ -126,7 +123,7 @@ func (r *Request) mates(a, b int) bool {
 // unit is how many of the wanted members of a group a copy of its part has.
 func (r *Request) unit(group, wanted int) int { return wanted / r.copiesOf(group) }
 
-// validateParts checks the parts of a request.
+// validateParts checks the parts of a request that has some, or says Apart.
 func (f *Fleet) validateParts(r *Request) *Error {
 	refuse := func(kind error, field, format string, args ...any) *Error {
 		return &Error{Field: field, Reason: fmt.Sprintf(format, args...), Kind: kind}
@@ -157,7 +154,7 @@ func (f *Fleet) validateParts(r *Request) *Error {
 	return nil
 }
 
-// validateInPart checks a valid group against its part.
+// validateInPart checks a valid group that is of a part against it.
 func (r *Request) validateInPart(g *Group) *Error {
 	if g.Part < 0 || g.Part > len(r.Parts) {
 		return &Error{Field: "part", Reason: fmt.Sprintf("there is no part %d", g.Part), Kind: ErrInvalid}

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-sched/berth/countable"
 )
@@ -16,47 +17,46 @@ type part struct {
 	amount   int64
 }
 
-// parts is a charge by resource, in the order in which limits are looked at.
-// GPUs of a product count twice: as GPUs, and as GPUs of that product.
-type parts [2 + countable.NumResources + countable.MaxDeclared]part
+// maxParts is how many parts a charge has at the most.
+const maxParts = 2 + countable.NumResources + countable.MaxDeclared
 
-func (c *Charge) split() (p parts) {
-	p[0] = part{gpuID, c.GPUMilli}
+// split lists a charge by resource, in the order in which limits are looked at, in an empty buffer.
+// GPUs of a product count twice: as GPUs, and as GPUs of that product. Most charges have nothing of
+// declared resources, and are not looked at for these.
+func (c *Charge) split(buffer *[maxParts]part) []part {
+	list := buffer[:2+countable.NumResources]
+	list[0] = part{gpuID, c.GPUMilli}
 	if c.Product != NoProduct && c.GPUMilli != 0 {
-		p[1] = part{c.Product.id(), c.GPUMilli}
+		list[1] = part{c.Product.id(), c.GPUMilli}
 	}
 	for r := range c.Host {
-		p[2+r] = part{hostID(countable.Resource(r)), c.Host[r]}
+		list[2+r] = part{hostID(countable.Resource(r)), c.Host[r]}
 	}
 	if c.Declared != nil {
 		for i, amount := range c.Declared {
-			p[2+countable.NumResources+i] = part{declaredID(i), amount}
+			list = append(list, part{declaredID(i), amount})
 		}
 	}
-	return p
+	return list
 }
 
 // huge reports whether there is more than MaxAmount of anything.
-func (p *parts) huge() bool {
-	for k := range p {
-		if p[k].amount > MaxAmount {
-			return true
-		}
-	}
-	return false
+func huge(list []part) bool {
+	return slices.ContainsFunc(list, func(p part) bool { return p.amount > MaxAmount })
 }
 
 // Charge adds c to what queue i uses, and to all queues above it, whatever their
 // limits: what runs is charged; ask Fits before letting it run. It refuses a
 // queue that is no leaf (ErrInvalid) or unknown (ErrUnknown), amounts outside
-// 0 to MaxAmount and GPUs of a product that the tree does not have (ErrInvalid),
-// and changes nothing then.
+// 0 to MaxAmount, GPUs of a product that the tree does not have and resources that it was
+// not told of (ErrInvalid), and changes nothing then.
 //
 // O(depth x log children), without allocation once the queues on the way have
 // been charged for the product before.
 func (t *Tree) Charge(i QueueIndex, c Charge) error {
-	p := c.split()
-	if err := t.checkCharge(i, &c, &p); err != nil {
+	var buffer [maxParts]part
+	p := c.split(&buffer)
+	if err := t.checkCharge(i, &c, p); err != nil {
 		return err
 	}
 	for k := range p {
@@ -64,7 +64,7 @@ func (t *Tree) Charge(i QueueIndex, c Charge) error {
 			return &Error{Queue: t.Name(i), Reason: "more is in use than can be counted", Kind: ErrInvalid}
 		}
 	}
-	t.use(i, &p)
+	t.use(i, p)
 	if c.NonPreemptible {
 		t.nodes[i].nonPreemptible += c.GPUMilli
 	}
@@ -76,8 +76,9 @@ func (t *Tree) Charge(i QueueIndex, c Charge) error {
 //
 // O(depth x log children), without allocation.
 func (t *Tree) Discharge(i QueueIndex, c Charge) error {
-	p := c.split()
-	if err := t.checkCharge(i, &c, &p); err != nil {
+	var buffer [maxParts]part
+	p := c.split(&buffer)
+	if err := t.checkCharge(i, &c, p); err != nil {
 		return err
 	}
 	n := &t.nodes[i]
@@ -99,7 +100,7 @@ func (t *Tree) Discharge(i QueueIndex, c Charge) error {
 	if c.NonPreemptible {
 		n.nonPreemptible -= c.GPUMilli
 	}
-	t.use(i, &p)
+	t.use(i, p)
 	if c.GPUMilli != 0 && c.Product != NoProduct {
 		t.dropProduct(c.Product)
 	}
@@ -108,8 +109,8 @@ func (t *Tree) Discharge(i QueueIndex, c Charge) error {
 
 // use changes the usage of i and all above it by the parts of a checked charge, and
 // puts each in its place among its siblings.
-func (t *Tree) use(i QueueIndex, p *parts) {
-	var carry [len(p)]carried
+func (t *Tree) use(i QueueIndex, p []part) {
+	var carry [maxParts]carried
 	for ; i != NoQueue; i = t.nodes[i].parent {
 		n := &t.nodes[i]
 		for k := range p {
@@ -128,12 +129,15 @@ func (t *Tree) use(i QueueIndex, p *parts) {
 	}
 }
 
-func (t *Tree) checkCharge(i QueueIndex, c *Charge, p *parts) error {
+func (t *Tree) checkCharge(i QueueIndex, c *Charge, p []part) error {
 	if err := t.checkLeaf(i); err != nil {
 		return err
 	}
 	if err := t.checkAmounts(i, p); err != nil {
 		return err
+	}
+	if k := t.undeclared(c); k >= 0 {
+		return &Error{Queue: t.Name(i), Field: fmt.Sprintf("declared[%d]", k), Reason: "no such resource is declared", Kind: ErrInvalid}
 	}
 	if !t.knows(c) {
 		return &Error{Queue: t.Name(i), Field: "product", Reason: fmt.Sprintf("no product has the index %d", c.Product), Kind: ErrInvalid}
@@ -141,7 +145,7 @@ func (t *Tree) checkCharge(i QueueIndex, c *Charge, p *parts) error {
 	return nil
 }
 
-func (t *Tree) checkAmounts(i QueueIndex, p *parts) error {
+func (t *Tree) checkAmounts(i QueueIndex, p []part) error {
 	for k := range p {
 		if reason := checkAmount(p[k].amount); reason != "" {
 			return &Error{Queue: t.Name(i), Field: "charge", Reason: reason, Kind: ErrInvalid}
@@ -150,9 +154,20 @@ func (t *Tree) checkAmounts(i QueueIndex, p *parts) error {
 	return nil
 }
 
-// knows reports whether the tree has the product of c, where it matters.
+// knows reports whether the tree has the product of c, where it matters, and was told of all the
+// resources that c has of those that are declared.
 func (t *Tree) knows(c *Charge) bool {
-	return c.GPUMilli == 0 || c.Product == NoProduct || t.hasProduct(c.Product)
+	return (c.GPUMilli == 0 || c.Product == NoProduct || t.hasProduct(c.Product)) && t.undeclared(c) < 0
+}
+
+// undeclared is the first resource that c has and the tree was not told of, or -1.
+func (t *Tree) undeclared(c *Charge) int {
+	for i := len(t.declared); c.Declared != nil && i < countable.MaxDeclared; i++ {
+		if c.Declared[i] != 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 // Within reports whether queue i, and each queue above it that states a guarantee

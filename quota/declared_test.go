@@ -64,3 +64,21 @@ func TestDeclareRefusesWhatIsNoName(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, tree.Declare(countable.Register{{Name: "vf"}}), ErrInUse)
 }
+
+// A charge for what the tree was not told of is refused, and fits nowhere.
+func TestUndeclaredResourcesAreRefused(t *testing.T) {
+	for known := range countable.MaxDeclared {
+		tree := NewTree()
+		require.NoError(t, tree.Declare(countable.Register{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}, {Name: "e"}}[:known]))
+		q, err := tree.Set(Queue{Name: "q"})
+		require.NoError(t, err)
+		var one countable.Declared
+		one[known] = 1
+		c := Charge{Declared: &one}
+		_, fits := tree.Fits(q, c)
+		require.False(t, fits)
+		require.ErrorIs(t, tree.Charge(q, c), ErrInvalid)
+		require.ErrorIs(t, tree.Discharge(q, c), ErrInvalid)
+		require.NoError(t, tree.Check())
+	}
+}

@@ -12,7 +12,8 @@ type Excess struct {
 // Of is what a charge takes of the resource. A product must be one of the tree that told the
 // excess.
 func (e *Excess) Of(c Charge) int64 {
-	parts := c.split()
+	var buffer [maxParts]part
+	parts := c.split(&buffer)
 	for k := range parts {
 		if parts[k].resource == e.id && parts[k].amount > 0 {
 			return parts[k].amount

@@ -35,8 +35,9 @@ func (t *Tree) InTheWay(buffer []Verdict, i QueueIndex, c Charge) []Verdict {
 
 // inTheWay ends when it has found enough.
 func (t *Tree) inTheWay(found []Verdict, i QueueIndex, c *Charge, enough int) []Verdict {
-	parts := c.split()
-	if !t.live(i) || !t.knows(c) || parts.huge() {
+	var buffer [maxParts]part
+	parts := c.split(&buffer)
+	if !t.live(i) || !t.knows(c) || huge(parts) {
 		return append(found, Verdict{At: NoQueue})
 	}
 	if n := &t.nodes[i]; c.NonPreemptible && c.GPUMilli > 0 {
@@ -47,7 +48,7 @@ func (t *Tree) inTheWay(found []Verdict, i QueueIndex, c *Charge, enough int) []
 			}
 		}
 	}
-	var more [len(parts)]int64 // what the queue below takes out of this one's reach
+	var more [maxParts]int64 // what the queue below takes out of this one's reach
 	for k := range parts {
 		more[k] = parts[k].amount
 	}

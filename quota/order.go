@@ -13,8 +13,9 @@ func (t *Tree) SetNext(i QueueIndex, next Charge) error {
 	if err := t.checkLeaf(i); err != nil {
 		return err
 	}
-	parts := next.split()
-	if err := t.checkAmounts(i, &parts); err != nil {
+	var buffer [maxParts]part
+	parts := next.split(&buffer)
+	if err := t.checkAmounts(i, parts); err != nil {
 		return err
 	}
 	t.nodes[i].asks = next.GPUMilli

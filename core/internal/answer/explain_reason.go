@@ -310,9 +310,13 @@ func (an *Answers) fragmentReason(request *gang.Request, short *gang.Shortfall, 
 	where := tree.DomainString(short.Domain)
 	switch {
 	case short.Members < short.Needed:
+		all := "GPUs, host CPU and memory free on the same nodes for "
+		if request.Groups[short.Group].Claim.Declared != nil {
+			all = "all that a member claims free on one node, for "
+		}
 		return berth.Reason{
 			Code: berth.ReasonFragmented, Text: free + ", although enough of each resource is free",
-			Remedy: "GPUs, host CPU and memory free on the same nodes for " + count(short.Needed-short.Members, "more member"),
+			Remedy: all + count(short.Needed-short.Members, "more member"),
 		}
 	case short.MembersInDomain < short.Needed:
 		required := request.Around(short.Group)

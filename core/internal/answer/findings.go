@@ -12,7 +12,7 @@ func (an *Answers) noFindings(r *gang.Request) []berth.LevelFinding {
 	for i := range r.Groups {
 		needed += r.Groups[i].Members
 		if len(r.Groups) == 1 {
-			required = max(required, r.Groups[i].Required)
+			required = r.Around(i)
 		}
 	}
 	return []berth.LevelFinding{{Level: an.state.Fleet.Tree().LevelName(required), MembersNeeded: needed}}
