@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/berth-sched/berth/countable"
 	"github.com/berth-sched/berth/internal/enum"
@@ -54,7 +55,7 @@ func bottleneckNames() enum.Names {
 		names += "|" + r.String()
 	}
 	for i := range countable.MaxDeclared {
-		names += "|" + declaredField(i)
+		names += "|declared-" + strconv.Itoa(i)
 	}
 	return enum.Names(names + "|fragmentation")
 }

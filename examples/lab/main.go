@@ -6,7 +6,7 @@
 //
 // The core is compiled to WebAssembly at the start, by the Go toolchain that runs this program,
 // and runs unchanged in a worker of the page. Nothing leaves the browser. With -export the page is
-// written as files that any web server can host; they weigh some 3.8 MB compressed.
+// written as files that any web server can host; they weigh some 4 MB compressed.
 //
 // # What can be done there
 //

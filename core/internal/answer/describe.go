@@ -15,7 +15,7 @@ import (
 func (an *Answers) describe(e *record.Entry, group int) string {
 	claim := an.each(e, group, e.Bucket.Shape.Spec.Groups[group].Members)
 	if e.Grows {
-		group = e.Part
+		group = e.Part()
 	}
 	if groups := e.Rep.Job.Spec.Groups; len(groups) > 1 {
 		return "group " + groups[group].Name + " (" + claim + ")"

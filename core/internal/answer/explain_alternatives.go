@@ -35,14 +35,14 @@ func (an *Answers) addAlternatives(e *record.Entry, position int, reason *berth.
 	if e.Grows || !e.Rep.Job.HasAlternatives() {
 		return
 	}
-	reason.Alternative = e.Part
+	reason.Alternative = e.Part()
 	for _, other := range e.Rep.Entries {
 		if other == e {
 			continue
 		}
 		found := an.waitsFor(other, position)
 		reason.Alternatives = append(reason.Alternatives, berth.AlternativeFinding{
-			Alternative: other.Part, Code: found.Code, Text: found.Text, Remedy: found.Remedy, ExpectedStart: found.ExpectedStart,
+			Alternative: other.Part(), Code: found.Code, Text: found.Text, Remedy: found.Remedy, ExpectedStart: found.ExpectedStart,
 		})
 		reason.ExpectedStart = sooner(reason.ExpectedStart, found.ExpectedStart)
 	}

@@ -27,7 +27,7 @@ func (an *Answers) StartPlan(rep *record.Replica) berth.StartPlan {
 	}
 	for _, e := range rep.Entries {
 		if choice, fits := an.fitsNow(e); fits {
-			return berth.StartPlan{Fits: true, Alternative: e.Part, Choice: choice, Text: "nothing is in its way: the next pass is expected to start it"}
+			return berth.StartPlan{Fits: true, Alternative: e.Part(), Choice: choice, Text: "nothing is in its way: the next pass is expected to start it"}
 		}
 	}
 	e := rep.Entries[0]
@@ -43,7 +43,7 @@ func (an *Answers) StartPlan(rep *record.Replica) berth.StartPlan {
 	position := an.positions(rep.Job)[rep]
 	an.expect(rep, e.Bucket.Shape, e.Grows, position, gone, &reason)
 	an.addAlternatives(e, position, &reason)
-	t := berth.StartPlan{Alternative: e.Part, Reason: &reason}
+	t := berth.StartPlan{Alternative: e.Part(), Reason: &reason}
 	if b == nil {
 		b = both
 	}

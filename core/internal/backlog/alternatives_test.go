@@ -22,7 +22,7 @@ func TestAJobWaitsAsEachOfItsOptions(t *testing.T) {
 	require.Len(t, rep.Entries, 3)
 	for option, members := range []int{2, 3, 1} {
 		e := rep.Entries[option]
-		require.Equal(t, option, e.Part)
+		require.Equal(t, option, e.Part())
 		require.Equal(t, members, e.Bucket.Shape.Spec.Groups[0].Members)
 		if option > 0 {
 			require.Negative(t, record.CompareEntries(rep.Entries[option-1], e))

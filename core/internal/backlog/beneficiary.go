@@ -68,7 +68,7 @@ func (bl *Backlog) EachPlanned(at quota.QueueIndex, but *record.Replica, use fun
 // grows, that of the group in its plan.
 func (bl *Backlog) EntryOf(res *record.Reservation) *record.Entry {
 	for _, e := range res.Rep.Entries {
-		if e.Grows && e.Part == res.Plan.Where[0].Group {
+		if e.Grows && e.Part() == res.Plan.Where[0].Group {
 			return e
 		}
 	}

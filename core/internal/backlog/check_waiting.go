@@ -67,7 +67,7 @@ func (bl *Backlog) checkWaits(rep *record.Replica) error {
 		return fmt.Errorf("waits for %d places, stands in the pending index %d times", want, len(rep.Entries))
 	}
 	for i, e := range rep.Entries {
-		if s := e.Bucket.Shape; !e.Grows && (e.Part != i || s.Spec.RestsUntil == 0 && s != rep.Job.Pattern.Option(i).Shape) {
+		if s := e.Bucket.Shape; !e.Grows && (e.Part() != i || s.Spec.RestsUntil == 0 && s != rep.Job.Pattern.Option(i).Shape) {
 			return fmt.Errorf("it does not wait as what its job may run as, in that order")
 		}
 		if t := e.Batch; t != nil && (t.Head != e || t.Next <= rep.Number || t.Created != rep.Created || t.Fresh && e.FreshAt < 0 || rep.Job.BatchOf(t.Next) != t) {
@@ -89,8 +89,8 @@ func (bl *Backlog) checkEntry(rep *record.Replica, e *record.Entry) error {
 		return fmt.Errorf("its bucket is not known")
 	case bl.state.Shapes[b.Shape.Key] != b.Shape:
 		return fmt.Errorf("the shape it waits for is not known")
-	case e.Grows && b.Shape.Key != growthKey(bl, rep, e.Part):
-		return fmt.Errorf("it waits for %s, and its shortfall is %s", b.Shape.Key, growthKey(bl, rep, e.Part))
+	case e.Grows && b.Shape.Key != growthKey(bl, rep, e.Part()):
+		return fmt.Errorf("it waits for %s, and its shortfall is %s", b.Shape.Key, growthKey(bl, rep, e.Part()))
 	}
 	return nil
 }

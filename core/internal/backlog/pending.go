@@ -48,7 +48,7 @@ func (bl *Backlog) Await(rep *record.Replica) {
 			if s.Spec.RestsUntil != 0 { // else the job counts
 				s.Users++
 			}
-			bl.enqueue(&record.Entry{Rep: rep, Part: option, FreshAt: -1}, s)
+			bl.enqueue(&record.Entry{Rep: rep, Of: int32(option), FreshAt: -1}, s)
 		}
 		bl.arrive(rep)
 	case rep.MayGrow():
@@ -56,7 +56,7 @@ func (bl *Backlog) Await(rep *record.Replica) {
 			if rep.Count(g, record.MemberAbsent) > 0 {
 				s := bl.state.GrowthShape(rep, g)
 				s.Users++
-				bl.enqueue(&record.Entry{Rep: rep, Grows: true, Part: g, FreshAt: -1}, s)
+				bl.enqueue(&record.Entry{Rep: rep, Grows: true, Of: int32(g), FreshAt: -1}, s)
 			}
 		}
 	}

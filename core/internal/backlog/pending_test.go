@@ -91,7 +91,7 @@ func TestAGangGrowsByEachGroupThatIsShort(t *testing.T) {
 		{Group: "x", Node: "n1", GPUs: 0xf}, {Group: "y", Node: "n1", GPUs: 0xf0},
 	})
 	require.Len(t, rep.Entries, 2)
-	require.Equal(t, []int{0, 1}, []int{rep.Entries[0].Part, rep.Entries[1].Part})
+	require.Equal(t, []int{0, 1}, []int{rep.Entries[0].Part(), rep.Entries[1].Part()})
 	require.Equal(t, 1, queueOf(m, "a").Waiting, "one replica waits, in two places")
 }
 

@@ -15,13 +15,13 @@ import (
 func SaveWaiting(rep *record.Replica, s *record.SavedReplica) {
 	for _, e := range rep.Entries {
 		if e.Bucket.Shape.BlockedAt >= 0 {
-			s.NoCapacity = append(s.NoCapacity, e.Part)
+			s.NoCapacity = append(s.NoCapacity, e.Part())
 		}
 		if e.Bucket.QuotaSlot >= 0 {
-			s.NoQuota = append(s.NoQuota, e.Part)
+			s.NoQuota = append(s.NoQuota, e.Part())
 		}
 		if e.FreshAt >= 0 {
-			s.Fresh = append(s.Fresh, e.Part)
+			s.Fresh = append(s.Fresh, e.Part())
 		}
 	}
 }
@@ -29,9 +29,9 @@ func SaveWaiting(rep *record.Replica, s *record.SavedReplica) {
 // SaveBids saves what is known of what a replica bids.
 func (bl *Backlog) SaveBids(rep *record.Replica, s *record.SavedReplica) {
 	for _, e := range rep.Entries {
-		bid := record.SavedBid{Group: e.Part, BidPart: e.Bid, InVain: e.Bid.Turn == bl.agenda.PreemptTurn}
+		bid := record.SavedBid{Group: e.Part(), BidPart: e.Bid, InVain: e.Bid.Turn == bl.agenda.PreemptTurn}
 		bid.Turn = 0 // a turn is counted from 1 again after a restore: InVain says what it meant
-		if bid != (record.SavedBid{Group: e.Part}) {
+		if bid != (record.SavedBid{Group: e.Part()}) {
 			s.Bids = append(s.Bids, bid)
 		}
 	}
@@ -51,7 +51,7 @@ func (bl *Backlog) RestoreBids(noted []state.Noted) *berth.Error {
 }
 
 func (bl *Backlog) restoreBid(rep *record.Replica, s *record.SavedBid) *berth.Error {
-	at := slices.IndexFunc(rep.Entries, func(e *record.Entry) bool { return e.Part == s.Group })
+	at := slices.IndexFunc(rep.Entries, func(e *record.Entry) bool { return e.Part() == s.Group })
 	switch {
 	case at < 0:
 		return refusal.Of(berth.ErrInvalid, "group", fmt.Sprintf("%d does not wait", s.Group))
@@ -81,13 +81,13 @@ func (bl *Backlog) RestoreWaiting(jobs []record.SavedJob) {
 func (bl *Backlog) RestoreBlocked(jobs []record.SavedJob) {
 	bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) {
 		for _, e := range rep.Entries {
-			if slices.Contains(s.NoCapacity, e.Part) {
+			if slices.Contains(s.NoCapacity, e.Part()) {
 				bl.Block(e.Bucket.Shape)
 			}
-			if slices.Contains(s.NoQuota, e.Part) && e.Bucket.QuotaSlot < 0 {
+			if slices.Contains(s.NoQuota, e.Part()) && e.Bucket.QuotaSlot < 0 {
 				bl.QuotaBlock(e.Bucket)
 			}
-			if slices.Contains(s.Fresh, e.Part) {
+			if slices.Contains(s.Fresh, e.Part()) {
 				bl.Freshen(e)
 			}
 			if e.Batch != nil {

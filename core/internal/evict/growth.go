@@ -53,7 +53,7 @@ func (ev *Evict) mostToGrow(e *record.Entry) int {
 func asGroup(e *record.Entry, b *Bid) *Bid {
 	if e.Grows {
 		for i := range b.where {
-			b.where[i].Group = e.Part
+			b.where[i].Group = e.Part()
 		}
 	}
 	return b

@@ -23,14 +23,17 @@ func (e *Entry) Many() int {
 	return 1 + e.Batch.Len()
 }
 
+// Part is which group grows or, of a whole gang, which of its options the job would run as.
+func (e *Entry) Part() int { return int(e.Of) }
+
 // IsAlternative reports whether an entry is a job that waits as one of its alternatives. It waits
 // as its own gang too, and counts as that.
-func (e *Entry) IsAlternative() bool { return !e.Grows && e.Part > 0 }
+func (e *Entry) IsAlternative() bool { return !e.Grows && e.Of > 0 }
 
 // Base is the group of the gang that the first group of the request of an entry is.
 func (e *Entry) Base() int {
 	if e.Grows {
-		return e.Part
+		return e.Part()
 	}
 	return 0
 }
@@ -41,8 +44,8 @@ func (e *Entry) Base() int {
 func (e *Entry) Assume() (was int) {
 	j := e.Rep.Job
 	was = j.Alternative()
-	if !e.Grows && was != e.Part && e.Slot >= 0 {
-		j.Become(e.Part)
+	if !e.Grows && was != e.Part() && e.Slot >= 0 {
+		j.Become(e.Part())
 	}
 	return was
 }
@@ -129,9 +132,9 @@ type Entry struct {
 	// FreshAt is the position in Backlog.Fresh, or -1.
 	FreshAt int32
 	Grows   bool
-	// Part is which group grows or, of a whole gang, which of its options the job would run as.
-	Part int
-	Bid  BidPart
+	// Of is what Part returns, in as little as keeps an entry within 80 bytes.
+	Of  int32
+	Bid BidPart
 	// Batch is what waits behind the entry; nil: nothing.
 	Batch *Batch
 }
@@ -230,7 +233,7 @@ func CompareEntries(a, b *Entry) int {
 	if d := cmp.Compare(a.Rep.Turn(), b.Rep.Turn()); d != 0 {
 		return d
 	}
-	return cmp.Or(CompareReplicas(a.Rep, b.Rep), cmp.Compare(a.Part, b.Part))
+	return cmp.Or(CompareReplicas(a.Rep, b.Rep), cmp.Compare(a.Of, b.Of))
 }
 
 // Turn is when a replica counts as submitted.

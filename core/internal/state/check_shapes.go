@@ -20,7 +20,7 @@ func (st *State) CheckShapes() error {
 		}
 		for rep := range j.Replicas.All() {
 			for _, e := range rep.Entries {
-				if s := e.Bucket.Shape; e.Grows || s != j.Pattern.Option(e.Part).Shape {
+				if s := e.Bucket.Shape; e.Grows || s != j.Pattern.Option(e.Part()).Shape {
 					users[s]++
 				}
 			}
