@@ -102,8 +102,8 @@ func (rep *replica) isToStop() bool {
 	return rep.job.queue.stopsAll && !rep.job.spec.NonPreemptible && rep.state == berth.ReplicaRunning && claimsMilli(rep.job.groups) > 0
 }
 
-// inBudget: no gang is started, or grows, whose queue is out of budget; one that is being started
-// may be repaired.
+// inBudget: no gang of a queue that is out of budget is started, or grows. One that is being
+// started may be repaired.
 func inBudget(rep *replica, b berth.Bind) error {
 	if rep.job.isOutOfBudget() && (rep.state == berth.ReplicaPending || rep.state == berth.ReplicaRunning) {
 		return broken(PromiseBudgets, "order %d starts %s, and a budget of queue %s is used up", b.ID, rep, rep.job.queue.spec.Name)

@@ -22,14 +22,9 @@ func (l *Life) SettleBudgets() {
 	if len(turned) > 0 {
 		l.agenda.Stir(l.state.Now)
 	}
-	var asked []*record.Replica
-	l.state.Leaving.Ascend(func(rep *record.Replica) bool {
-		if rep.IsOutOfBudget() && l.books.StopsForBudget(rep) == nil {
-			asked = append(asked, rep)
+	for _, rep := range l.leaving((*record.Replica).IsOutOfBudget) {
+		if l.books.StopsForBudget(rep) == nil {
+			l.stay(rep)
 		}
-		return true
-	})
-	for _, rep := range asked {
-		l.stay(rep)
 	}
 }

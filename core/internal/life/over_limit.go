@@ -26,13 +26,7 @@ func (l *Life) SpareWithin() {
 	if len(l.books.OverLimit) == 0 {
 		return // nobody is asked: what is asked is in use until it is gone
 	}
-	var asked []*record.Replica
-	l.state.Leaving.Ascend(func(rep *record.Replica) bool {
-		if rep.IsOverLimit() {
-			asked = append(asked, rep)
-		}
-		return true
-	})
+	asked := l.leaving((*record.Replica).IsOverLimit)
 	l.books.DropWithinLimit()
 	slices.SortFunc(asked, books.CompareVictims)
 	for _, rep := range slices.Backward(asked) {
@@ -40,4 +34,15 @@ func (l *Life) SpareWithin() {
 			l.stay(rep)
 		}
 	}
+}
+
+// leaving lists those of the gangs that are being stopped, or will be, of which a test is true.
+func (l *Life) leaving(test func(*record.Replica) bool) (list []*record.Replica) {
+	l.state.Leaving.Ascend(func(rep *record.Replica) bool {
+		if test(rep) {
+			list = append(list, rep)
+		}
+		return true
+	})
+	return list
 }

@@ -49,20 +49,20 @@ func (u *Upkeep) FabricReported(e berth.FabricReported) *berth.Error {
 // rate moves nodes to the classes that the fabric puts them in, or changes nothing where that makes
 // too many kinds of node.
 func (u *Upkeep) rate(nodes []*record.Node) *berth.Error {
-	var gone []int
+	var gone, losses []int
 	var keys []hardware.Key
 	var moved []*record.Node
 	for _, n := range nodes {
 		if lost := u.LostMilli(n.Spec.Domains); lost != n.LostMilli {
-			moved, gone = append(moved, n), append(gone, n.Class)
+			moved, gone, losses = append(moved, n), append(gone, n.Class), append(losses, lost)
 			keys = append(keys, record.KeyOf(&n.Spec, n.Reservations, lost))
 		}
 	}
 	if u.state.Classes.CountMoved(gone, keys) > limits.MaxKinds {
 		return refusal.Of(berth.ErrLimit, "domain", fmt.Sprintf("the fleet would have more than %d kinds of node (pool, product, memory, number of GPUs, rate of NICs, taints)", limits.MaxKinds))
 	}
-	for _, n := range moved {
-		n.LostMilli = u.LostMilli(n.Spec.Domains)
+	for i, n := range moved {
+		n.LostMilli = losses[i]
 		u.books.Reclass(n)
 	}
 	return nil
