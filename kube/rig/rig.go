@@ -61,8 +61,14 @@ type Rig struct {
 	o       Options
 	dir     string
 	port    int
-	running []*exec.Cmd
+	running []component
 	own     bool
+}
+
+// A component is a process of the cluster.
+type component struct {
+	name string
+	*exec.Cmd
 }
 
 // Cache is the folder in which the binaries are kept.
@@ -301,7 +307,7 @@ func (r *Rig) run(name, binary string, args ...string) error {
 	if err != nil {
 		return fmt.Errorf("rig: %s: %w", name, err)
 	}
-	r.running = append(r.running, command)
+	r.running = append(r.running, component{name, command})
 	return nil
 }
 
@@ -329,6 +335,20 @@ func (r *Rig) Tail(name string) string {
 		return err.Error()
 	}
 	return string(b[max(0, len(b)-4000):])
+}
+
+// Freeze stops a component as a node does that has no time for it: it answers nobody, and what it
+// was asked waits. The function that is returned has it go on.
+func (r *Rig) Freeze(name string) (thaw func() error, err error) {
+	at := slices.IndexFunc(r.running, func(c component) bool { return c.name == name })
+	if at < 0 {
+		return nil, fmt.Errorf("rig: %s was not started", name)
+	}
+	process := r.running[at].Process
+	if err := process.Signal(syscall.SIGSTOP); err != nil {
+		return nil, fmt.Errorf("rig: %s: %w", name, err)
+	}
+	return func() error { return process.Signal(syscall.SIGCONT) }, nil
 }
 
 // Stop ends all components. What is in a folder of the rig's own goes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -40,8 +41,9 @@ func start(t *testing.T, o rig.Options) *rig.Rig {
 	return r
 }
 
-// berth runs an engine for a rig until the test is over.
-func run(t *testing.T, r *rig.Rig, options translate.Options) {
+// run runs an engine for a rig, as a process of its own would, over connections of these kinds, until
+// the test is over or the function is called that is returned.
+func run(t *testing.T, r *rig.Rig, options translate.Options, over ...*mortal) (stop func()) {
 	cluster, err := translate.New(options)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -49,10 +51,10 @@ func run(t *testing.T, r *rig.Rig, options translate.Options) {
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	client := asBerth(t, r)
-	ready, over := make(chan struct{}), make(chan struct{})
+	client := asBerth(t, r, over...)
+	ready, ended := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(over)
+		defer close(ended)
 		err := loop.Run(ctx, client, options.ConfigMap, loop.Options{
 			Cluster: cluster, Carrier: &carry.Carrier{API: carry.Kube{Client: client}, Now: time.Now, Parallel: 16},
 			Now: loop.Clock(), Log: log, Explained: 10,
@@ -61,13 +63,15 @@ func run(t *testing.T, r *rig.Rig, options translate.Options) {
 			t.Error(err)
 		}
 	}()
-	t.Cleanup(func() { cancel(); <-over })
+	stop = func() { cancel(); <-ended }
+	t.Cleanup(stop)
 	select {
 	case <-ready:
-	case <-over:
+	case <-ended:
 	case <-time.After(time.Minute):
 		t.Fatal("the engine is not ready")
 	}
+	return stop
 }
 
 // furnish makes what each cluster of these tests has: the manifests, two namespaces, the classes of
@@ -87,10 +91,16 @@ func furnish(t *testing.T, r *rig.Rig, fleet ...metav1.Object) {
 }
 
 // asBerth is a client with the rights that the manifests give.
-func asBerth(t *testing.T, r *rig.Rig) kubernetes.Interface {
+func asBerth(t *testing.T, r *rig.Rig, over ...*mortal) kubernetes.Interface {
 	config := rest.CopyConfig(r.Config)
 	config.Impersonate.UserName = "system:serviceaccount:berth-system:berth-kube"
 	config.Impersonate.Groups = []string{"system:serviceaccounts", "system:authenticated"}
+	for _, m := range over {
+		config.Wrap(func(inner http.RoundTripper) http.RoundTripper {
+			m.RoundTripper = inner
+			return m
+		})
+	}
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	return client

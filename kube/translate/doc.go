@@ -18,6 +18,7 @@
 // # What becomes what
 //
 //	Node                    NodeJoined, NodeUpdated, NodeCordoned, NodeUncordoned, NodeLost
+//	its taint [DrainTaint]  NodeDraining
 //	ResourceSlice           the GPUs of its node, and how they divide; a taint is GPUFailed
 //	DeviceTaintRule         the same taints
 //	PodGroup and its pods   one JobSubmitted: a gang, a member for each pod

@@ -1,11 +1,13 @@
 package translate
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -34,7 +36,7 @@ type node struct {
 
 	told   *berth.Node
 	modes  map[int]berth.GPUMode // of GPUs, as the core has them; a GPU that is not in it is whole
-	cordon string                // reason that was told; empty: it is open
+	closed berth.Event           // NodeCordoned or NodeDraining that was told; nil: it is open
 	seats  int                   // members that hold something there, and holders
 }
 
@@ -216,8 +218,8 @@ func withoutGuard(o *resourcev1.ResourceSlice) *resourcev1.ResourceSlice {
 	return &copied
 }
 
-// describe is the node as it is now.
-func (c *Cluster) describe(n *node) berth.Node {
+// describe is the node as it is now, and the event that closes it; nil: it is open.
+func (c *Cluster) describe(n *node) (berth.Node, berth.Event) {
 	findings := list{object: Object{"Node", Key{Name: n.name}}}
 	d := berth.Node{ID: berth.NodeID(n.name), Labels: n.object.Labels, GPUs: slices.Clone(n.gpus)}
 	for _, l := range c.options.Levels {
@@ -251,8 +253,31 @@ func (c *Cluster) describe(n *node) berth.Node {
 		d.GPUs[i].Clique = n.object.Labels[cliqueLabel]
 	}
 	d.Taints = taintsOf(n.object, &findings)
+	closed := closedBy(n.object, &findings)
 	c.found(findings)
-	return d
+	return d, closed
+}
+
+// closedBy is the event by which a node takes no new work; nil: it takes some. A drain tells the
+// members that are there to go, too.
+func closedBy(o *corev1.Node, findings *list) berth.Event {
+	at := slices.IndexFunc(o.Spec.Taints, func(t corev1.Taint) bool { return t.Key == DrainTaint })
+	if at < 0 {
+		if o.Spec.Unschedulable {
+			return berth.NodeCordoned{Node: berth.NodeID(o.Name), Reason: "cordoned"}
+		}
+		return nil
+	}
+	drain := berth.NodeDraining{Node: berth.NodeID(o.Name), Reason: cmp.Or(o.Spec.Taints[at].Value, "the taint "+DrainTaint)}
+	if text := o.Annotations[DrainByAnnotation]; text != "" {
+		by, err := time.Parse(time.RFC3339, text)
+		if err != nil || by.UnixMilli() <= 0 {
+			findings.note("metadata.annotations", "%s is no instant such as 2027-01-02T15:04:05Z: the drain has no deadline", DrainByAnnotation)
+		} else {
+			drain.Deadline = berth.TimeOf(by)
+		}
+	}
+	return drain
 }
 
 // taintsOf are the taints that keep pods off. One key may have a taint of each effect: one counts.
@@ -261,7 +286,7 @@ func taintsOf(o *corev1.Node, findings *list) []berth.Taint {
 	for _, t := range o.Spec.Taints {
 		taint := berth.Taint{Key: t.Key, Value: t.Value, Effect: berth.TaintNoSchedule}
 		switch at := slices.IndexFunc(taints, func(u berth.Taint) bool { return u.Key == t.Key }); {
-		case t.Effect == corev1.TaintEffectPreferNoSchedule, t.Key == corev1.TaintNodeUnschedulable:
+		case t.Effect == corev1.TaintEffectPreferNoSchedule, t.Key == corev1.TaintNodeUnschedulable, t.Key == DrainTaint:
 		case at < 0:
 			taints = append(taints, taint)
 		case taints[at] != taint:
@@ -284,18 +309,16 @@ func shape(d *berth.Node) berth.Node {
 
 // tellNode tells what is new about a node.
 func (c *Cluster) tellNode(n *node) {
-	id, inUse, cordon := berth.NodeID(n.name), n.seats > 0, ""
+	id, inUse := berth.NodeID(n.name), n.seats > 0
+	var closed berth.Event
 	var want berth.Node
 	switch {
 	case n.object != nil:
-		want = c.describe(n)
-		if n.object.Spec.Unschedulable {
-			cordon = "cordoned"
-		}
+		want, closed = c.describe(n)
 	case n.told == nil || !inUse:
 		if n.told != nil {
 			c.tell(berth.NodeLost{Node: id, Reason: "its Node object is gone"})
-			n.told, n.cordon = nil, ""
+			n.told, n.closed = nil, nil
 		}
 		delete(c.findings, Object{"Node", Key{Name: n.name}})
 		if len(n.slices)+len(n.pods) == 0 {
@@ -304,12 +327,12 @@ func (c *Cluster) tellNode(n *node) {
 		}
 		return
 	default:
-		want, cordon = *n.told, "its Node object is gone"
+		want, closed = *n.told, berth.NodeCordoned{Node: id, Reason: "its Node object is gone"}
 	}
 	if n.told != nil && inUse {
 		if now, was := shape(&want), shape(n.told); !reflect.DeepEqual(now, was) {
 			want.Domains, want.GPUs = n.told.Domains, n.told.GPUs
-			cordon = "its devices or its domains have changed under members"
+			closed = berth.NodeCordoned{Node: id, Reason: "its devices or its domains have changed under members"}
 		}
 	}
 	want.GPUs = slices.Clone(want.GPUs)
@@ -352,13 +375,13 @@ func (c *Cluster) tellNode(n *node) {
 		want.GPUs[i].Failed = failed[i]
 	}
 	switch {
-	case cordon == n.cordon:
-	case cordon == "":
+	case closed == n.closed:
+	case closed == nil:
 		c.tell(berth.NodeUncordoned{Node: id})
 	default:
-		c.tell(berth.NodeCordoned{Node: id, Reason: cordon})
+		c.tell(closed)
 	}
-	n.cordon = cordon
+	n.closed = closed
 }
 
 // gpuInUse reports whether a claim has a device of a GPU, or is to have one.

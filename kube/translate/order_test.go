@@ -28,6 +28,9 @@ func drawObjects(t *rapid.T) (objects []metav1.Object, elastic bool) {
 		if rapid.Bool().Draw(t, "cordoned") {
 			n.Spec.Unschedulable = true
 		}
+		if rapid.Bool().Draw(t, "drained") {
+			n.Spec.Taints = []corev1.Taint{{Key: translate.DrainTaint, Effect: corev1.TaintEffectNoSchedule}}
+		}
 		objects = append(objects, n)
 		if rapid.Bool().Draw(t, "divides") {
 			for _, s := range fixture.Partitionable(name, 2) {

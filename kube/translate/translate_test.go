@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -281,6 +282,50 @@ func TestANodeIsCordonedTaintedAndLost(t *testing.T) {
 	require.Empty(t, plans, "the taint is not tolerated")
 	w.gone(n)
 	require.Equal(t, []string{"nodeLost"}, w.told)
+	require.Empty(t, w.refused)
+}
+
+// TestANodeIsDrainedByATaint has a taint and an annotation say that a node has to be empty, by when,
+// and that it has not any more.
+func TestANodeIsDrainedByATaint(t *testing.T) {
+	n := fixture.Node("n0", "cloud.provider.com/topology-rack", "r0")
+	w := newWorld(t, translate.Options{}, n, fixture.Slice("n0", 8))
+	for _, step := range []struct {
+		name     string
+		change   func(n *corev1.Node)
+		told     []string
+		drains   bool
+		finding  bool
+		deadline string
+	}{
+		{"a taint", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: translate.DrainTaint, Effect: corev1.TaintEffectNoSchedule}}
+		}, []string{"nodeDraining"}, true, false, ""},
+		{"again, with a cordon", func(n *corev1.Node) { n.Spec.Unschedulable = true }, nil, true, false, ""},
+		{"a deadline", func(n *corev1.Node) {
+			n.Annotations = map[string]string{translate.DrainByAnnotation: "2026-12-01T06:00:00Z"}
+		}, []string{"nodeDraining"}, true, false, "2026-12-01T06:00:00Z"},
+		{"a deadline that is none", func(n *corev1.Node) {
+			n.Annotations = map[string]string{translate.DrainByAnnotation: "in an hour"}
+		}, []string{"nodeDraining"}, true, true, ""},
+		{"and one before all time", func(n *corev1.Node) {
+			n.Annotations = map[string]string{translate.DrainByAnnotation: "0001-01-01T00:00:00Z"}
+		}, nil, true, true, ""},
+		{"the cordon alone", func(n *corev1.Node) { n.Spec.Taints, n.Annotations = nil, nil }, []string{"nodeCordoned"}, false, false, ""},
+		{"nothing", func(n *corev1.Node) { n.Spec.Unschedulable = false }, []string{"nodeUncordoned"}, false, false, ""},
+	} {
+		n = changed(n, step.change)
+		w.see(n)
+		require.Equal(t, step.told, w.told, step.name)
+		require.Equal(t, step.finding, len(w.findings()) > 0, "%s: %v", step.name, w.findings())
+		view, _ := w.core.Node("n0")
+		require.Equal(t, step.drains, view.Draining, step.name)
+		by := ""
+		if view.DrainBy != 0 {
+			by = view.DrainBy.Std().UTC().Format(time.RFC3339)
+		}
+		require.Equal(t, step.deadline, by, step.name)
+	}
 	require.Empty(t, w.refused)
 }
 

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -39,6 +40,10 @@ const (
 // A demo is a cluster, the program, and what was seen.
 type demo struct {
 	nodes, perRack, gpus, large, kills, starts int
+	// waiting is how many pods wait at least, for the step that asks what that costs.
+	waiting int
+	// filled is how long it took to have the fleet filled.
+	filled time.Duration
 
 	rig     *rig.Rig
 	watcher *watcher
@@ -61,9 +66,9 @@ func main() {
 	keep := flag.String("dir", "", "`folder` for data and logs, which stays; empty: a temporary one")
 	flag.IntVar(&d.nodes, "nodes", 500, "nodes with 8 GPUs each")
 	flag.Parse()
-	d.perRack, d.gpus, d.large, d.kills = 100, 8, 64, 12
+	d.perRack, d.gpus, d.large, d.kills, d.waiting = 100, 8, 64, 12, 10_000
 	if *short {
-		d.nodes, d.perRack, d.large, d.kills = 48, 16, 12, 4
+		d.nodes, d.perRack, d.large, d.kills, d.waiting = 48, 16, 12, 4, 500
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -90,7 +95,7 @@ func (d *demo) run(ctx context.Context, dir string) error {
 		return err
 	}
 	defer d.kill()
-	for _, step := range []func(context.Context) error{d.fleet, d.fill, d.preempt, d.resume, d.instances, d.loseNode, d.killed, d.stockAlone} {
+	for _, step := range []func(context.Context) error{d.fleet, d.fill, d.preempt, d.resume, d.instances, d.loseNode, d.killed, d.wait, d.stockAlone, d.stockFill} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -192,24 +197,34 @@ func (d *demo) fleet(ctx context.Context) error {
 
 // fill fills the fleet but eight nodes with gangs of four pods that write checkpoints.
 func (d *demo) fill(ctx context.Context) error {
-	began, pods := time.Now(), 0
-	var objects []metav1.Object
-	for i := range (d.nodes - 8) / 4 {
-		gang := fixture.TemplateGang(team, fmt.Sprintf("batch%d", i), 4, d.gpus, "")
-		gang[1].SetAnnotations(map[string]string{translate.CheckpointAnnotation: `{"supported":true,"cost":"10s"}`})
-		objects = append(objects, gang...)
-		pods += 4
+	began := time.Now()
+	objects, pods := d.batch("batch")
+	for _, o := range objects {
+		if group, is := o.(*schedulingv1beta1.PodGroup); is {
+			group.SetAnnotations(map[string]string{translate.CheckpointAnnotation: `{"supported":true,"cost":"10s"}`})
+		}
 	}
 	if err := d.rig.Create(ctx, objects...); err != nil {
 		return err
 	}
 	made := time.Since(began)
-	if err := d.watcher.wait(ctx, 3*time.Minute, func(w *watcher) bool { return w.bound("batch") == pods }); err != nil {
-		d.add(fmt.Sprintf("%d gangs of 4 pods with 8 GPUs fill it", pods/4), fmt.Sprintf("%d of %d pods are bound", d.watcher.countBound("batch"), pods), false)
-		return err
+	err := d.watcher.wait(ctx, 3*time.Minute, func(w *watcher) bool { return w.bound("batch") == pods })
+	d.filled = time.Since(began)
+	seen := fmt.Sprintf("all bound %v after the first object, made in %v", d.filled.Round(100*time.Millisecond), made.Round(100*time.Millisecond))
+	if err != nil {
+		seen = fmt.Sprintf("%d of %d pods are bound", d.watcher.countBound("batch"), pods)
 	}
-	d.add(fmt.Sprintf("%d gangs of 4 pods with 8 GPUs fill it", pods/4), fmt.Sprintf("all bound %v after the first object, made in %v", time.Since(began).Round(100*time.Millisecond), made.Round(100*time.Millisecond)), true)
-	return nil
+	d.add(fmt.Sprintf("%d gangs of 4 pods with 8 GPUs fill it", pods/4), seen, err == nil)
+	return err
+}
+
+// batch are the gangs that fill the fleet, and how many pods they have.
+func (d *demo) batch(prefix string) (objects []metav1.Object, pods int) {
+	for i := range (d.nodes - 8) / 4 {
+		objects = append(objects, fixture.TemplateGang(team, fmt.Sprintf("%s%d", prefix, i), 4, d.gpus, "")...)
+		pods += 4
+	}
+	return objects, pods
 }
 
 // preempt has a large gang of a higher class, bound to a rack, take the place of batch work by way
@@ -338,6 +353,56 @@ func (d *demo) killed(ctx context.Context) error {
 	return nil
 }
 
+// wait has very many pods wait, of gangs that are larger than any rack, and asks how long a small
+// gang takes beside them.
+func (d *demo) wait(ctx context.Context) error {
+	before, err := d.small(ctx, "few")
+	if err != nil {
+		return err
+	}
+	var objects []metav1.Object
+	pods := 0
+	for i := 0; pods < d.waiting; i++ {
+		objects = append(objects, fixture.TemplateGang(team, fmt.Sprintf("waits%d", i), d.perRack+1, d.gpus, rack)...)
+		pods += d.perRack + 1
+	}
+	if err := d.rig.Create(ctx, objects...); err != nil {
+		return err
+	}
+	if err := d.watcher.wait(ctx, time.Minute, func(w *watcher) bool { return w.there("waits") == pods }); err != nil {
+		return err
+	}
+	after, err := d.small(ctx, "many")
+	if err != nil {
+		return err
+	}
+	d.add(fmt.Sprintf("%d pods wait, and a gang of 4 pods comes", pods), fmt.Sprintf("bound after %v; without them %v (medians of 5); %d of those that wait are bound",
+		after.Round(10*time.Millisecond), before.Round(10*time.Millisecond), d.watcher.countBound("waits")), d.watcher.countBound("waits") == 0)
+	return nil
+}
+
+// small is how long gangs of four pods with a GPU each take, one after the other, from the first
+// object to the last pod that is bound: the median of five.
+func (d *demo) small(ctx context.Context, name string) (time.Duration, error) {
+	var took []time.Duration
+	for i := range 5 {
+		group := fmt.Sprintf("%s%d", name, i)
+		began := time.Now()
+		if err := d.rig.Create(ctx, fixture.TemplateGang(team, group, 4, 1, rack)...); err != nil {
+			return 0, err
+		}
+		if err := d.watcher.wait(ctx, time.Minute, func(w *watcher) bool { return w.bound(group+"-") == 4 }); err != nil {
+			return 0, fmt.Errorf("the gang %s: %w", group, err)
+		}
+		took = append(took, time.Since(began))
+		if err := d.watcher.end(ctx, group); err != nil {
+			return 0, err
+		}
+	}
+	slices.Sort(took)
+	return took[len(took)/2], nil
+}
+
 // stockAlone has the scheduler of the cluster alone do what the large gang did.
 func (d *demo) stockAlone(ctx context.Context) error {
 	d.kill()
@@ -356,5 +421,27 @@ func (d *demo) stockAlone(ctx context.Context) error {
 	err := d.watcher.wait(ctx, patience, func(w *watcher) bool { return w.bound("stock") > 0 })
 	d.add(fmt.Sprintf("the stock scheduler alone, the same %d pods in any rack, for %v", d.large, patience),
 		fmt.Sprintf("%d bound: it does not preempt for a device", d.watcher.countBound("stock")), err != nil)
+	return nil
+}
+
+// stockFill has the scheduler of the cluster alone fill an empty fleet with the gangs with which
+// berth filled it, by its own gang scheduling.
+func (d *demo) stockFill(ctx context.Context) error {
+	if err := d.watcher.clear(ctx); err != nil {
+		return err
+	}
+	began := time.Now()
+	objects, pods := d.batch("stock")
+	for _, o := range objects {
+		if pod, is := o.(*corev1.Pod); is {
+			pod.Spec.SchedulingGates = nil
+		}
+	}
+	if err := d.rig.Create(ctx, objects...); err != nil {
+		return err
+	}
+	_ = d.watcher.wait(ctx, 3*time.Minute, func(w *watcher) bool { return w.bound("stock") == pods })
+	d.add(fmt.Sprintf("the stock scheduler alone fills it with the same %d gangs", pods/4), fmt.Sprintf("%d of %d pods bound %v after the first object; with berth all after %v",
+		d.watcher.countBound("stock"), pods, time.Since(began).Round(100*time.Millisecond), d.filled.Round(100*time.Millisecond)), true)
 	return nil
 }

@@ -229,6 +229,22 @@ func (w *watcher) end(ctx context.Context, group string) error {
 	return w.endPods(ctx, group+"-")
 }
 
+// clear deletes all gangs and pods, and waits until no claim holds anything.
+func (w *watcher) clear(ctx context.Context) error {
+	w.lock.Lock()
+	for name := range w.pods { // each by itself
+		w.retired[strings.TrimPrefix(name[:strings.LastIndex(name, "-")], team+"/")] = true
+	}
+	w.lock.Unlock()
+	if err := w.client.SchedulingV1beta1().PodGroups(team).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		return err
+	}
+	if err := w.endPods(ctx, ""); err != nil {
+		return err
+	}
+	return w.wait(ctx, 2*time.Minute, func(w *watcher) bool { return len(w.pods) == 0 && len(w.holds) == 0 })
+}
+
 // endPods deletes pods at once.
 func (w *watcher) endPods(ctx context.Context, prefix string) error {
 	w.lock.Lock()
