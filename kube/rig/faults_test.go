@@ -81,7 +81,7 @@ func TestKilledBetweenAnyTwoWritesOnAServer(t *testing.T) {
 
 	const pods = 3
 	longest := time.Duration(0)
-	at, rounds := 1, 0
+	at, kills := 1, 0
 	for over := false; !over; at++ {
 		for _, done := range []bool{false, true} {
 			name := fmt.Sprintf("train%d%v", at, done)
@@ -101,12 +101,14 @@ func TestKilledBetweenAnyTwoWritesOnAServer(t *testing.T) {
 				require.True(t, time.Now().Before(end), "killed at write %d, done %v: neither killed nor bound", at, done)
 			}
 			stop()
+			if died {
+				kills++
+			}
 			over = over || !died
 			began := time.Now()
 			stop = run(t, r, options)
 			eventually(t, time.Minute, name+" is bound whole", whole)
 			longest = max(longest, time.Since(began))
-			rounds++
 			taken(t, r)
 			require.Equal(t, before, boundPods(t, r, "else", "runs-"), "what runs stays")
 			remove(t, r, "team", name, pods)
@@ -115,7 +117,7 @@ func TestKilledBetweenAnyTwoWritesOnAServer(t *testing.T) {
 	}
 	// The intent, a mark and an allocation of each claim, each pod: what comes after them is a condition.
 	require.Greater(t, at-1, 1+2*pods+pods)
-	t.Logf("killed %d times, at each of %d writes: whole at most %v after the new process began", rounds, at-2, longest.Round(10*time.Millisecond))
+	t.Logf("killed %d times, at each of %d writes: whole at most %v after the new process began", kills, at-2, longest.Round(10*time.Millisecond))
 }
 
 // remove deletes a gang, and waits until nothing is left of it.
