@@ -13,6 +13,9 @@ import (
 // whenever some members of a gang were told to be gone and no pass has decided about it yet. A
 // question changes nothing: promise D4, which every eighth time is looked at here.
 func (r *Run) ask(after berth.Event) {
+	if r.rare() {
+		return
+	}
 	if r.curious == nil {
 		r.curious = rand.New(rand.NewPCG(uint64(len(r.Journal)), 34))
 	}
@@ -40,9 +43,13 @@ func (r *Run) ask(after berth.Event) {
 	}
 	world := r.drawWorld()
 	r.verify(r.Checker.Diff(world, sched.Diff(world)))
+	r.Cases["asked"]++
 	if !compare {
 		return
 	}
+	r.Cases["asked between two snapshots"]++
+	_, err := sched.WhatIf(sched.Now())
+	r.verify(err)
 	now, err := sched.Snapshot()
 	r.verify(err)
 	if string(now) != string(before) {

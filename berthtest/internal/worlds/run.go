@@ -125,7 +125,7 @@ func (r *Run) scheduled(now berth.Time, actions []berth.Order) {
 	if r.verify(r.Checker.Wakes(wake, due)); !due || wake > now {
 		r.verify(r.Checker.Served())
 	}
-	if r.passes%8 == 0 {
+	if r.passes%(8*max(1, r.Rarely)) == 0 {
 		r.explain()
 	}
 }
@@ -203,7 +203,10 @@ const indexesEvery = 4
 // state holds the core's own view of its state against the checker's.
 func (r *Run) state() {
 	sched := r.Sim.Core()
-	if r.looked++; r.looked%indexesEvery == 0 || r.Thorough {
+	if r.looked++; r.rare() {
+		return
+	}
+	if r.looked%indexesEvery == 0 || r.Thorough {
 		r.verify(sched.Check())
 	}
 	r.verify(r.Checker.AgainstReport(sched.Report()))
@@ -211,6 +214,9 @@ func (r *Run) state() {
 	r.verify(r.Checker.Lost(sched.Lost()))
 	r.verify(r.Checker.AgainstLedger(sched.Ledger()))
 }
+
+// rare reports whether this step is none of those in which a run looks that looks rarely.
+func (r *Run) rare() bool { return r.Rarely > 1 && r.looked%r.Rarely != 0 }
 
 // verify keeps the first violation, and where the journal stood.
 func (r *Run) verify(err error) {
