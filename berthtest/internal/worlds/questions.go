@@ -22,7 +22,7 @@ func (r *Run) ask(after berth.Event) {
 	switch after.(type) {
 	case berth.MemberFailed, berth.OrderReported, berth.NodeLost, berth.GPUFailed:
 	default:
-		if r.curious.IntN(16) > 0 {
+		if r.Rarely <= 1 && r.curious.IntN(16) > 0 {
 			return
 		}
 	}

@@ -203,13 +203,14 @@ const indexesEvery = 4
 // state holds the core's own view of its state against the checker's.
 func (r *Run) state() {
 	sched := r.Sim.Core()
-	if r.looked++; r.rare() {
+	r.looked++
+	r.verify(r.Checker.AgainstReport(sched.Report())) // it learns of reservations there
+	if r.rare() {
 		return
 	}
 	if r.looked%indexesEvery == 0 || r.Thorough {
 		r.verify(sched.Check())
 	}
-	r.verify(r.Checker.AgainstReport(sched.Report()))
 	r.verify(r.Checker.Outstanding(sched.Outstanding()))
 	r.verify(r.Checker.Lost(sched.Lost()))
 	r.verify(r.Checker.AgainstLedger(sched.Ledger()))
