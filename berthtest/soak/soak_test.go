@@ -13,14 +13,14 @@ import (
 func TestRun(t *testing.T) {
 	t.Parallel()
 	play := func() *soak.Report {
-		r, err := soak.Run(context.Background(), soak.Options{Seed: 8, Worlds: 1, Kinds: []string{"moving", "hectic"}})
+		r, err := soak.Run(context.Background(), soak.Options{Seed: 9, Worlds: 1, Kinds: []string{"moving", "hectic"}})
 		require.NoError(t, err)
 		require.Nil(t, r.Violation)
 		return r
 	}
 	r := play()
 	require.Equal(t, r, play())
-	require.Equal(t, map[string]int{"moving": 1}, r.Kinds, "an even seed plays the first of two")
+	require.Equal(t, map[string]int{"hectic": 1}, r.Kinds, "an odd seed plays the second of two")
 	require.Positive(t, r.Events)
 	require.Positive(t, r.Restores)
 	require.Positive(t, r.Compared)
