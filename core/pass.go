@@ -37,7 +37,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.books.Tick()
 	c.life.SettleBudgets()
 	c.expire()
-	c.life.SpareWithin()
+	c.spareWithin()
 	c.life.SettleGates()
 	c.mend()
 	c.lend()
@@ -76,9 +76,17 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 // go because of a limit any more, gates open, and what is lent is given back.
 func (c *Core) settle() {
 	c.life.SettleBudgets()
-	c.life.SpareWithin()
+	c.spareWithin()
 	c.life.SettleGates()
 	c.life.SettleLoans()
+}
+
+// spareWithin has gangs stay that need not go because of a limit any more, and ends the plans that
+// counted on what they hold.
+func (c *Core) spareWithin() {
+	if c.life.SpareWithin() {
+		c.evict.EndBroken()
+	}
 }
 
 // checkInstant refuses an instant before the latest one, and one beyond all that the core takes.

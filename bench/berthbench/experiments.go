@@ -12,6 +12,7 @@ import (
 	"github.com/berth-sched/berth/bench/experiments/philly"
 	"github.com/berth-sched/berth/bench/experiments/preempt"
 	"github.com/berth-sched/berth/bench/experiments/scale"
+	"github.com/berth-sched/berth/bench/experiments/soak"
 	"github.com/berth-sched/berth/bench/experiments/steady"
 	"github.com/berth-sched/berth/bench/experiments/utilisation"
 	"github.com/berth-sched/berth/bench/experiments/week"
@@ -50,6 +51,7 @@ var experiments = []experiment{
 	{"grid", "where berth wins and loses against EASY backfill: a hundred cells of fleet, load and what is known", of(grid.Defaults, grid.Run), grid.Help},
 	{"expected", "how often jobs start by the instants that were told as expected, over the cells of the grid", of(grid.ExpectedDefaults, grid.RunExpected), grid.ExpectedHelp},
 	{"scale", "what decisions, answers and snapshots cost on fleets of up to a million GPUs", of(scale.Defaults, scale.Run), scale.Help},
+	{"soak", "drawn worlds under faults, restores and questions, with the checker at every step, for as long as you like", of(soak.Defaults, soak.Run), soak.Help},
 }
 
 // of makes an experiment of its default options.

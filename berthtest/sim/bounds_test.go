@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-sched/berth/berthtest/internal/worlds"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
@@ -23,25 +24,25 @@ func TestLowBounds(t *testing.T) {
 	}
 	for _, g := range []struct {
 		name string
-		draw drawing
+		draw worlds.Drawing
 		few  int
 	}{
-		{"world", (*generator).world, 2},
-		{"contended", (*generator).contended, 1},
-		{"drained", (*generator).drained, 1},
-		{"moving", (*generator).moving, 1},
-		{"failing", (*generator).failing, 1},
+		{"world", (*worlds.Generator).World, 2},
+		{"contended", (*worlds.Generator).Contended, 1},
+		{"drained", (*worlds.Generator).Drained, 1},
+		{"moving", (*worlds.Generator).Moving, 1},
+		{"failing", (*worlds.Generator).Failing, 1},
 	} {
 		for _, low := range lows {
 			for seed := range drawn.Seeds(g.few) {
-				config, options, list := g.draw(newGenerator(seed))
+				config, options, list := g.draw(worlds.NewGenerator(seed))
 				config.Policy.PassBudget, config.Policy.BackfillBudget = low, low
 				config.Policy.ReservedGangs = min(config.Policy.ReservedGangs, low)
 				sched, err := core.New(config)
 				require.NoError(t, err)
-				run := runOn(config, lowered(t, sched, low), options, func(*run) sim.Workload { return sim.FromSlice(list) })
+				run := worlds.RunOn(config, lowered(t, sched, low), options, func(*worlds.Run) sim.Workload { return sim.FromSlice(list) })
 				name := fmt.Sprintf("%s %d, bounds of %d", g.name, seed, low)
-				t.Run(name, func(t *testing.T) { run.must(t, seed) })
+				t.Run(name, func(t *testing.T) { must(t, run, seed) })
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func (s *Simulation) executeChange(o berth.Repartition) error {
 	if ch == nil || o.Deadline <= s.now {
 		return nil
 	}
-	ch.failed = s.chance(s.options.Faults.RepartitionFail)
+	ch.failed = s.fault("RepartitionFail", s.options.Faults.RepartitionFail)
 	ch.done = !ch.failed
 	e := berth.OrderReported{Order: o.ID, Outcome: berth.OutcomeDone}
 	if ch.failed {
@@ -55,16 +55,16 @@ func (s *Simulation) executeChange(o berth.Repartition) error {
 	}
 	tell := func(at berth.Time, e berth.Event) { s.queue.push(occurrence{at: at, what: told, event: e}) }
 	switch f := &s.options.Faults; {
-	case s.chance(f.ReportLost):
+	case s.fault("ReportLost", f.ReportLost):
 		return nil
-	case s.chance(f.ReportLate):
+	case s.fault("ReportLate", f.ReportLate):
 		tell(s.now.Add(s.around(o.Deadline.Sub(s.now))), e)
 		return nil
-	case ch.done && s.chance(f.ReportWrong):
+	case ch.done && s.fault("ReportWrong", f.ReportWrong):
 		tell(s.now.Add(s.around(o.Deadline.Sub(s.now))/4), berth.OrderReported{Order: o.ID, Outcome: berth.OutcomeFailed, Reason: "lost touch"})
 		tell(s.now.Add(s.around(o.Deadline.Sub(s.now))), e)
 		return nil
-	case s.chance(f.ReportDouble):
+	case s.fault("ReportDouble", f.ReportDouble):
 		tell(s.now.Add(s.around(10*berth.Second)), e)
 	}
 	return s.arrive(Arrival{At: s.now, Event: e})

@@ -1,85 +1,14 @@
 package sim_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/berthtest/internal/worlds"
 	"github.com/berth-sched/berth/internal/drawn"
-	"github.com/berth-sched/berth/quota"
 )
-
-// steady draws a world in which demand stands still after a while: jobs come in the first
-// minutes and never end, and nothing fails. There is more of it than there is room.
-func (g *generator) steady() (berth.Config, sim.Options, []sim.Arrival) {
-	config := berth.Config{Policy: berth.Policy{
-		PassBudget: one(g, 0, 0, 2), ReservedGangs: one(g, -1, 0, 1), ReserveAfter: one(g, 0, 20*berth.Second),
-		Preemption: g.preemption(),
-	}}
-	gpus := 0
-	for i := range 2 + g.IntN(4) {
-		n := berth.Node{ID: berth.NodeID(fmt.Sprintf("n%d", i)), CPUMilli: 64_000, MemoryMiB: 64_000}
-		for range one(g, 1, 2, 4, 8) {
-			n.GPUs = append(n.GPUs, berth.GPU{Product: "H100", MemoryMiB: 81_920})
-		}
-		gpus += len(n.GPUs)
-		g.at(0, berth.NodeJoined{Node: n})
-	}
-	g.guarantees(gpus)
-	for asked := 0; asked < 2*gpus; {
-		j := berth.Job{
-			ID: berth.JobID(fmt.Sprintf("j%d", len(g.jobs))), Queue: one(g, g.leaves...),
-			Class: one(g, berth.ClassBatch, berth.ClassBatch, berth.ClassInteractive, berth.ClassLatencyCritical), Priority: int32(g.IntN(3)),
-			Groups: []berth.Group{{Members: one(g, 1, 1, 1, 2, 3, 4), Claim: berth.Claim{GPUs: one(g, 1, 1, 1, 2, 4)}}},
-		}
-		if g.chance(25) {
-			j.Groups[0].MinMembers = 1 + g.IntN(j.Groups[0].Members)
-		}
-		if g.chance(20) {
-			j.Service = &berth.Service{Replicas: 1 + g.IntN(4)}
-		}
-		g.checkpoints(&j)
-		g.jobs = append(g.jobs, j)
-		asked += j.Groups[0].Members * j.Groups[0].Claim.GPUs
-		g.at(berth.Time(berth.Duration(g.IntN(20))*30*berth.Second), berth.JobSubmitted{Job: j})
-	}
-	g.sort()
-	return config, sim.Options{StartDelay: one(g, 0, berth.Second), StopDelay: one(g, 0, 5*berth.Second), Seed: g.Uint64()}, g.list
-}
-
-// guarantees tells of organisations and their teams, which divide most of the fleet.
-func (g *generator) guarantees(gpus int) {
-	left := gpus
-	amount := func(n int) quota.Amounts { return quota.Amounts{quota.GPUMilli: int64(n) * 1000} }
-	for o := range 1 + g.IntN(3) {
-		org := quota.Queue{Name: berth.QueueID(fmt.Sprintf("org%d", o)), Weight: int64(1 + g.IntN(3)), Priority: one(g, int32(0), 0, 1)}
-		share := g.IntN(left + 1)
-		left -= share
-		var teams []quota.Queue
-		for t, rest := 0, share; t < g.IntN(4); t++ {
-			part := g.IntN(rest + 1)
-			rest -= part
-			team := quota.Queue{Name: berth.QueueID(fmt.Sprintf("%s-team%d", org.Name, t)), Parent: org.Name, Weight: int64(1 + g.IntN(3)), Guarantee: one(g, nil, amount(part), amount(part))}
-			team.LendingLimit = one(g, nil, nil, nil, amount(1))
-			team.BorrowingLimit = one(g, nil, nil, nil, amount(2))
-			teams = append(teams, team)
-		}
-		if len(teams) == 0 || g.chance(70) {
-			org.Guarantee = amount(share)
-		}
-		g.at(0, berth.QueueSet{Queue: org})
-		for _, team := range teams {
-			g.at(0, berth.QueueSet{Queue: team})
-			g.leaves = append(g.leaves, team.Name)
-		}
-		if len(teams) == 0 {
-			g.leaves = append(g.leaves, org.Name)
-		}
-	}
-}
 
 // mostEvictions is how often anybody may be evicted at the most while demand stands still.
 // In 4,000 worlds it was no more than 4.
@@ -92,15 +21,15 @@ func TestL2_PreemptionComesToRest(t *testing.T) {
 	t.Parallel()
 	seen, worst := map[string]int{}, 0
 	for seed := range drawn.Seeds(20) {
-		r := runOf(newGenerator(seed).steady())
-		r.must(t, seed)
-		for name, n := range r.checker.Cases() {
+		r := worlds.RunOf(worlds.NewGenerator(seed).Steady())
+		must(t, r, seed)
+		for name, n := range r.Checker.Cases() {
 			seen[name] += n
 		}
-		for pair := range r.pairs {
-			require.Zero(t, r.pairs[[2]berth.ReplicaRef{pair[1], pair[0]}], "seed %d: %v and %v were evicted for each other", seed, pair[0], pair[1])
+		for pair := range r.Pairs {
+			require.Zero(t, r.Pairs[[2]berth.ReplicaRef{pair[1], pair[0]}], "seed %d: %v and %v were evicted for each other", seed, pair[0], pair[1])
 		}
-		for ref, n := range r.evicted {
+		for ref, n := range r.Evicted {
 			worst = max(worst, n)
 			require.LessOrEqual(t, n, mostEvictions, "seed %d: %v was evicted %d times", seed, ref, n)
 		}

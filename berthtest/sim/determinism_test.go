@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/internal/worlds"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
@@ -23,21 +24,21 @@ import (
 type record struct {
 	once   sync.Once
 	config berth.Config
-	log    []step
+	log    []worlds.Step
 }
 
 // records are by seed: several tests tell the same worlds again.
 var records sync.Map
 
 // recorded runs a world to its end, unless that was done.
-func recorded(t *testing.T, seed uint64) (berth.Config, []step) {
+func recorded(t *testing.T, seed uint64) (berth.Config, []worlds.Step) {
 	t.Helper()
 	known, _ := records.LoadOrStore(seed, &record{})
 	r := known.(*record)
 	r.once.Do(func() {
-		run := newRunWith(seed, faulty(seed))
-		run.must(t, seed)
-		r.config, r.log = newGenerator(seed).config(), run.log
+		run := worlds.NewRunWith(seed, faulty(seed))
+		must(t, run, seed)
+		r.config, r.log = worlds.NewGenerator(seed).Config(), run.Log
 	})
 	require.NotEmpty(t, r.log, "seed %d did not run to its end", seed)
 	return r.config, r.log
@@ -49,7 +50,7 @@ func faulty(seed uint64) func(*sim.Options) {
 		if seed%2 == 0 {
 			o.Faults = sim.Faults{
 				BindPartial: 0.4, BindFail: 0.1, ReleasePartial: 0.2, ReportLost: 0.1, ReportLate: 0.1, ReportOld: 0.1,
-				MemberDie: 0.05, NodeLost: 0.02, GPUFail: 0.02, Until: faults,
+				MemberDie: 0.05, NodeLost: 0.02, GPUFail: 0.02, Until: worlds.Faults,
 			}
 		}
 	}
@@ -57,7 +58,7 @@ func faulty(seed uint64) func(*sim.Options) {
 
 // tellAgain tells a core what another was told, with the books looked at and the core restored now
 // and then.
-func tellAgain(t *testing.T, config berth.Config, log []step, seed uint64) {
+func tellAgain(t *testing.T, config berth.Config, log []worlds.Step, seed uint64) {
 	t.Helper()
 	sched := fresh(t, config)
 	for i := range log {
@@ -73,18 +74,18 @@ func tellAgain(t *testing.T, config berth.Config, log []step, seed uint64) {
 
 // tell gives a core one step, and returns its orders as bytes. An answer to an event
 // must be the recorded one.
-func tell(t *testing.T, sched *core.Core, s *step) string {
+func tell(t *testing.T, sched *core.Core, s *worlds.Step) string {
 	t.Helper()
-	if s.event != nil {
-		err := sched.Apply(s.now, s.event)
-		if s.refused == nil {
+	if s.Event != nil {
+		err := sched.Apply(s.Now, s.Event)
+		if s.Refused == nil {
 			require.NoError(t, err)
 		} else {
-			require.EqualError(t, err, s.refused.Error())
+			require.EqualError(t, err, s.Refused.Error())
 		}
 		return ""
 	}
-	actions, err := sched.Schedule(s.now)
+	actions, err := sched.Schedule(s.Now)
 	require.NoError(t, err)
 	return encode(t, actions)
 }
@@ -147,7 +148,7 @@ func fingerprint(t *testing.T) string {
 	t.Helper()
 	h := sha256.New()
 	for seed := range drawn.Seeds(fingerprinted) {
-		config, options, list := newGenerator(seed).world()
+		config, options, list := worlds.NewGenerator(seed).World()
 		faulty(seed)(&options)
 		options.Scheduled = func(_ berth.Time, actions []berth.Order) { h.Write([]byte(encode(t, actions))) }
 		s := sim.New(fresh(t, config), sim.FromSlice(list), options)
@@ -171,7 +172,7 @@ func TestD1_SameFactsSameOrders(t *testing.T) {
 		config, log := recorded(t, seed)
 		a, b := fresh(t, config), fresh(t, config)
 		for i := range log {
-			want := encode(t, log[i].actions)
+			want := encode(t, log[i].Actions)
 			h.Write([]byte(want))
 			require.Equal(t, want, tell(t, a, &log[i]))
 			require.Equal(t, want, tell(t, b, &log[i]))
@@ -224,7 +225,7 @@ func TestD3_CrashAtAnyPoint(t *testing.T) {
 			}
 			again := restored(t, saved)
 			for k := since; k <= i; k++ {
-				require.Equal(t, encode(t, log[k].actions), tell(t, again, &log[k]))
+				require.Equal(t, encode(t, log[k].Actions), tell(t, again, &log[k]))
 			}
 			sameState(t, snapshot(t, sched), snapshot(t, again), "seed %d, crash after step %d, snapshot after %d", seed, i, since)
 			require.Equal(t, sched.Outstanding(), again.Outstanding())
@@ -244,20 +245,20 @@ func TestD4_WhatIfChangesNothing(t *testing.T) {
 			// What if everything up to the next pass came now?
 			next := i
 			var events []berth.Event
-			for next < len(log) && log[next].event != nil && log[next].now == log[i].now {
-				if log[next].refused == nil {
-					events = append(events, log[next].event)
+			for next < len(log) && log[next].Event != nil && log[next].Now == log[i].Now {
+				if log[next].Refused == nil {
+					events = append(events, log[next].Event)
 				}
 				next++
 			}
-			actions, err := sched.WhatIf(log[i].now, events...)
+			actions, err := sched.WhatIf(log[i].Now, events...)
 			require.NoError(t, err)
 			sameState(t, before, snapshot(t, sched), "seed %d, step %d", seed, i)
-			if next < len(log) && log[next].event == nil && log[next].now == log[i].now {
+			if next < len(log) && log[next].Event == nil && log[next].Now == log[i].Now {
 				answers++
-				require.Equal(t, encode(t, log[next].actions), encode(t, actions))
+				require.Equal(t, encode(t, log[next].Actions), encode(t, actions))
 			}
-			_, err = sched.WhatIf(log[i].now, berth.JobCancelled{Job: "nobody"})
+			_, err = sched.WhatIf(log[i].Now, berth.JobCancelled{Job: "nobody"})
 			require.ErrorIs(t, err, berth.ErrUnknown)
 			sameState(t, before, snapshot(t, sched), "seed %d, step %d", seed, i)
 			tell(t, sched, &log[i])

@@ -282,7 +282,7 @@ func (s *Simulation) execute(a berth.Order, g *gang) error {
 
 // startAll starts the members of a Bind, and returns those that fail to start.
 func (s *Simulation) startAll(g *gang, b *berth.Bind) []berth.MemberRef {
-	failed := s.failing(b.Members, s.options.Faults.BindFail, s.options.Faults.BindPartial)
+	failed := s.failing("Bind", b.Members, s.options.Faults.BindFail, s.options.Faults.BindPartial)
 	for i := range b.Members {
 		p := &b.Members[i]
 		flat := g.job.flat(p)
@@ -307,7 +307,7 @@ func (s *Simulation) startAll(g *gang, b *berth.Bind) []berth.MemberRef {
 
 // stopAll stops the members of a Release, and returns those that do not stop.
 func (s *Simulation) stopAll(g *gang, r *berth.Release) []berth.MemberRef {
-	failed := s.failing(r.Members, s.options.Faults.ReleaseFail, s.options.Faults.ReleasePartial)
+	failed := s.failing("Release", r.Members, s.options.Faults.ReleaseFail, s.options.Faults.ReleasePartial)
 	for i := range r.Members {
 		if p := &r.Members[i]; !slices.Contains(failed, p.Ref()) {
 			g.stop(g.job.flat(p))
@@ -316,9 +316,9 @@ func (s *Simulation) stopAll(g *gang, r *berth.Release) []berth.MemberRef {
 	return failed
 }
 
-// failing draws which members of an order fail: all, some or, mostly, none.
-func (s *Simulation) failing(members []berth.MemberPlacement, all, some float64) []berth.MemberRef {
-	every, part := s.chance(all), s.chance(some)
+// failing draws which members of an order, a Bind or a Release, fail: all, some or, mostly, none.
+func (s *Simulation) failing(order string, members []berth.MemberPlacement, all, some float64) []berth.MemberRef {
+	every, part := s.fault(order+"Fail", all), s.fault(order+"Partial", some)
 	if !every && !part {
 		return nil
 	}
@@ -350,17 +350,17 @@ func (s *Simulation) ended(h berth.OrderHeader, failed []berth.MemberRef, member
 // report tells how an order ended, or fails to.
 func (s *Simulation) report(g *gang, h berth.OrderHeader, e berth.OrderReported) error {
 	switch f := &s.options.Faults; {
-	case s.chance(f.ReportLost):
+	case s.fault("ReportLost", f.ReportLost):
 		s.lastAttempt(g, h)
 		return nil
-	case s.chance(f.ReportLate):
+	case s.fault("ReportLate", f.ReportLate):
 		wait := s.around(h.Deadline.Sub(s.now))
 		s.queue.push(occurrence{at: s.now.Add(wait), what: told, event: e, gang: g})
 		return nil
-	case s.chance(f.ReportDouble):
+	case s.fault("ReportDouble", f.ReportDouble):
 		again := s.now.Add(s.around(10 * berth.Second))
 		s.queue.push(occurrence{at: again, what: told, event: e, gang: g})
-	case s.chance(f.ReportOld):
+	case s.fault("ReportOld", f.ReportOld):
 		s.queue.push(occurrence{at: s.now, what: told, event: s.outdated(g)})
 	}
 	return s.tellOf(e, g)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/internal/worlds"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
 )
@@ -20,7 +21,7 @@ import (
 // What is to be started or divided is so at once; a few gangs fail to start as long as it draws.
 type punctual struct {
 	*testing.T
-	draw    *generator
+	draw    *worlds.Generator
 	core    *core.Core
 	assumed berth.Duration
 	jobs    map[berth.JobID]*berth.Job
@@ -128,7 +129,7 @@ func (x *punctual) take(o berth.Order) {
 		if h.Job != x.asks {
 			x.others++
 		}
-		if at = h.At; x.draw != nil && x.draw.chance(10) && o.Cause.Code != berth.CauseGrows {
+		if at = h.At; x.draw != nil && x.draw.Chance(10) && o.Cause.Code != berth.CauseGrows {
 			outcome = berth.OutcomeFailed
 		} else if x.lives[ref].Incarnation != o.Incarnation {
 			x.lives[ref] = life{o.Incarnation, h.At}
@@ -180,10 +181,10 @@ func TestExpectedStartIsWhatCanBe(t *testing.T) {
 	seen := map[string]int{}
 	for _, g := range []struct {
 		name string
-		draw drawing
-	}{{"steady", (*generator).steady}, {"world", (*generator).world}} {
+		draw worlds.Drawing
+	}{{"steady", (*worlds.Generator).Steady}, {"world", (*worlds.Generator).World}} {
 		for seed := range drawn.Seeds(8) {
-			punctually(t, fmt.Sprintf("%s %d", g.name, seed), newGenerator(seed), g.draw, seen)
+			punctually(t, fmt.Sprintf("%s %d", g.name, seed), worlds.NewGenerator(seed), g.draw, seen)
 		}
 	}
 	t.Logf("%v", seen)
@@ -194,7 +195,7 @@ func TestExpectedStartIsWhatCanBe(t *testing.T) {
 }
 
 // punctually has a punctual executor play a world, and compares now and then what is told.
-func punctually(t *testing.T, world string, g *generator, draw drawing, seen map[string]int) {
+func punctually(t *testing.T, world string, g *worlds.Generator, draw worlds.Drawing, seen map[string]int) {
 	t.Helper()
 	config, _, list := draw(g)
 	config.Policy.HotSpares = nil
@@ -223,7 +224,7 @@ func punctually(t *testing.T, world string, g *generator, draw drawing, seen map
 		}
 		x.tell(list[i].At, event)
 		x.at(list[i].At)
-		if g.chance(10) && asked < 8 {
+		if g.Chance(10) && asked < 8 {
 			asked++
 			x.ask(fmt.Sprintf("%s, step %d", world, i), seen)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/berth-sched/berth/berthtest/internal/worlds"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -18,29 +19,29 @@ func TestWorldsThatFailed(t *testing.T) {
 	t.Parallel()
 	for _, failed := range []struct {
 		of    string
-		draw  drawing
+		draw  worlds.Drawing
 		seed  uint64
 		plain bool
 	}{
-		{"worlds", (*generator).world, 58128, true},
-		{"drained", (*generator).drained, 61442, true},
-		{"failing", (*generator).failing, 63592, true},
-		{"failing", (*generator).failing, 70819, false},
-		{"failing", (*generator).failing, 73432, false},
-		{"yielding", (*generator).contended, 73622, true},
-		{"yielding", (*generator).contended, 73691, false},
-		{"drained", (*generator).drained, 73963, false},
-		{"yielding", (*generator).contended, 75489, false},
-		{"moving", (*generator).moving, 82931, true},
-		{"moving", (*generator).moving, 84770, false},
-		{"failing", (*generator).failing, 83256, false},
-		{"worlds", (*generator).world, 61952, false},
+		{"worlds", (*worlds.Generator).World, 58128, true},
+		{"drained", (*worlds.Generator).Drained, 61442, true},
+		{"failing", (*worlds.Generator).Failing, 63592, true},
+		{"failing", (*worlds.Generator).Failing, 70819, false},
+		{"failing", (*worlds.Generator).Failing, 73432, false},
+		{"yielding", (*worlds.Generator).Contended, 73622, true},
+		{"yielding", (*worlds.Generator).Contended, 73691, false},
+		{"drained", (*worlds.Generator).Drained, 73963, false},
+		{"yielding", (*worlds.Generator).Contended, 75489, false},
+		{"moving", (*worlds.Generator).Moving, 82931, true},
+		{"moving", (*worlds.Generator).Moving, 84770, false},
+		{"failing", (*worlds.Generator).Failing, 83256, false},
+		{"worlds", (*worlds.Generator).World, 61952, false},
 	} {
 		if drawn.Plain() && !failed.plain {
 			continue
 		}
 		t.Run(fmt.Sprintf("%s %d", failed.of, failed.seed), func(t *testing.T) {
-			runOf(failed.draw(newGenerator(failed.seed))).must(t, failed.seed)
+			must(t, worlds.RunOf(failed.draw(worlds.NewGenerator(failed.seed))), failed.seed)
 		})
 	}
 }

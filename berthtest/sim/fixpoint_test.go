@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/internal/worlds"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/quota"
@@ -20,30 +21,30 @@ func TestAPassIsAFixpoint(t *testing.T) {
 	t.Parallel()
 	for _, g := range []struct {
 		name string
-		draw drawing
+		draw worlds.Drawing
 		few  int
-	}{{"world", (*generator).world, 4}, {"contended", (*generator).contended, 1}, {"failing", (*generator).failing, 1}, {"moving", (*generator).moving, 1}} {
+	}{{"world", (*worlds.Generator).World, 4}, {"contended", (*worlds.Generator).Contended, 1}, {"failing", (*worlds.Generator).Failing, 1}, {"moving", (*worlds.Generator).Moving, 1}} {
 		for seed := range drawn.Seeds(g.few) {
-			config, options, list := g.draw(newGenerator(seed))
+			config, options, list := g.draw(worlds.NewGenerator(seed))
 			options.Faults.Restore = 0 // each copy below is one
-			run := runOf(config, options, list)
-			run.must(t, seed)
+			run := worlds.RunOf(config, options, list)
+			must(t, run, seed)
 			sched, err := core.New(config)
 			require.NoError(t, err)
 			var queue *quota.Queue
-			for i := range run.log {
-				tell(t, sched, &run.log[i])
-				switch e := run.log[i].event.(type) {
+			for i := range run.Log {
+				tell(t, sched, &run.Log[i])
+				switch e := run.Log[i].Event.(type) {
 				case berth.QueueSet:
-					if run.log[i].refused == nil && (queue == nil || queue.Name == e.Queue.Name) {
+					if run.Log[i].Refused == nil && (queue == nil || queue.Name == e.Queue.Name) {
 						queue = &e.Queue
 					}
 				case berth.QueueRemoved:
-					if run.log[i].refused == nil && queue != nil && queue.Name == e.Queue {
+					if run.Log[i].Refused == nil && queue != nil && queue.Name == e.Queue {
 						queue = nil
 					}
 				}
-				if (i+1)%max(1, len(run.log)/4) == 0 && queue != nil {
+				if (i+1)%max(1, len(run.Log)/4) == 0 && queue != nil {
 					staysAtRest(t, fmt.Sprintf("%s %d, step %d", g.name, seed, i), sched, *queue)
 				}
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/internal/worlds"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
@@ -47,14 +48,14 @@ func TestGolden(t *testing.T) {
 	}
 	generators := []struct {
 		name string
-		draw drawing
+		draw worlds.Drawing
 	}{
-		{"world", (*generator).world},
-		{"contended", (*generator).contended},
-		{"failing", (*generator).failing},
-		{"moving", (*generator).moving},
-		{"drained", (*generator).drained},
-		{"hectic", (*generator).hectic},
+		{"world", (*worlds.Generator).World},
+		{"contended", (*worlds.Generator).Contended},
+		{"failing", (*worlds.Generator).Failing},
+		{"moving", (*worlds.Generator).Moving},
+		{"drained", (*worlds.Generator).Drained},
+		{"hectic", (*worlds.Generator).Hectic},
 	}
 	want := map[string]hashes{}
 	if !*rewrite {
@@ -97,9 +98,9 @@ func readGolden(t *testing.T, file string) map[string]hashes {
 }
 
 // goldenHashes runs one world to its end, unchecked, and returns the hashes of what came of it.
-func goldenHashes(t *testing.T, draw drawing, seed uint64) hashes {
+func goldenHashes(t *testing.T, draw worlds.Drawing, seed uint64) hashes {
 	t.Helper()
-	config, options, list := draw(newGenerator(seed))
+	config, options, list := draw(worlds.NewGenerator(seed))
 	sched, err := core.New(config)
 	require.NoError(t, err)
 	g := &golden{t: t, decisions: sha256.New(), form: sha256.New(), thorough: seed%4 == 0}

@@ -51,22 +51,28 @@ func (h *hardware) lose(id berth.NodeID) {
 func (s *Simulation) trouble() error {
 	f := &s.options.Faults
 	for _, t := range []struct {
+		name   string
 		chance float64
 		make   func() error
-	}{{f.MemberDie, s.memberDies}, {f.GangDie, s.gangDies}, {f.Swap, s.swap}} {
-		if s.chance(t.chance) {
+	}{{"MemberDie", f.MemberDie, s.memberDies}, {"GangDie", f.GangDie, s.gangDies}, {"Swap", f.Swap, s.swap}} {
+		if s.fault(t.name, t.chance) {
 			if err := t.make(); err != nil {
 				return err
 			}
 		}
 	}
 	for _, t := range []struct {
+		name   string
 		chance float64
 		make   func(*berth.Node) (fault, remedy berth.Event)
 	}{
-		{f.NodeLost, s.nodeLost}, {f.GPUFail, s.gpuFails}, {f.Xid, s.xidReported}, {f.Cordon, s.cordoned}, {f.Drain, s.drained},
+		{"NodeLost", f.NodeLost, s.nodeLost},
+		{"GPUFail", f.GPUFail, s.gpuFails},
+		{"Xid", f.Xid, s.xidReported},
+		{"Cordon", f.Cordon, s.cordoned},
+		{"Drain", f.Drain, s.drained},
 	} {
-		if !s.chance(t.chance) || len(s.hardware.nodes) == 0 {
+		if !s.fault(t.name, t.chance) || len(s.hardware.nodes) == 0 {
 			continue
 		}
 		fault, remedy := t.make(&s.hardware.nodes[s.random.IntN(len(s.hardware.nodes))])

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/internal/worlds"
 	"github.com/berth-sched/berth/berthtest/script"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
@@ -37,21 +38,21 @@ func TestTheManualSaysWhatEachReportDoes(t *testing.T) {
 	}
 	for _, g := range []struct {
 		name  string
-		draw  drawing
+		draw  worlds.Drawing
 		seeds []uint64
 	}{
-		{"world", (*generator).world, []uint64{2}},
-		{"contended", (*generator).contended, []uint64{16, 22, 29}},
-		{"failing", (*generator).failing, []uint64{16, 40}},
-		{"moving", (*generator).moving, []uint64{2}},
-		{"drained", (*generator).drained, []uint64{11}},
-		{"hectic", (*generator).hectic, []uint64{1, 2, 3}},
+		{"world", (*worlds.Generator).World, []uint64{2}},
+		{"contended", (*worlds.Generator).Contended, []uint64{16, 22, 29}},
+		{"failing", (*worlds.Generator).Failing, []uint64{16, 40}},
+		{"moving", (*worlds.Generator).Moving, []uint64{2}},
+		{"drained", (*worlds.Generator).Drained, []uint64{11}},
+		{"hectic", (*worlds.Generator).Hectic, []uint64{1, 2, 3}},
 	} {
 		if drawn.Many() && !*rewrite {
 			g.seeds = slices.AppendSeq(g.seeds, drawn.Seeds(2))
 		}
 		for _, seed := range g.seeds {
-			config, options, list := g.draw(newGenerator(seed))
+			config, options, list := g.draw(worlds.NewGenerator(seed))
 			require.NoError(t, w.world(config, options, list), "%s %d", g.name, seed)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/internal/worlds"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
 )
@@ -52,10 +53,10 @@ func TestR1_AnyBytesAreAValueOrATypedError(t *testing.T) {
 	}
 }
 
-func decodeMutated(t *testing.T, random *rand.Rand, s *step) {
+func decodeMutated(t *testing.T, random *rand.Rand, s *worlds.Step) {
 	t.Helper()
-	if s.event != nil {
-		line, err := berth.EncodeEvent(s.event)
+	if s.Event != nil {
+		line, err := berth.EncodeEvent(s.Event)
 		if err != nil {
 			requireTyped(t, err) // a refused event may be beyond words
 			return
@@ -64,7 +65,7 @@ func decodeMutated(t *testing.T, random *rand.Rand, s *step) {
 			requireTyped(t, err)
 		}
 	}
-	for _, a := range s.actions {
+	for _, a := range s.Actions {
 		line, err := berth.EncodeOrder(a)
 		require.NoError(t, err)
 		if _, err := berth.DecodeOrder(mutate(random, line)); err != nil {
@@ -106,9 +107,9 @@ func TestR2_RejectedEventsChangeNothing(t *testing.T) {
 	t.Parallel()
 	for seed := range drawn.Seeds(2) {
 		config, log := recorded(t, seed)
-		sched, g := fresh(t, config), newGenerator(seed)
-		g.config()
-		bad := g.badEvents()
+		sched, g := fresh(t, config), worlds.NewGenerator(seed)
+		g.Config()
+		bad := g.BadEvents()
 		for i := range log {
 			tell(t, sched, &log[i])
 			if i%40 != int(seed%40) {
@@ -169,11 +170,11 @@ func unfitting(sched *core.Core) []berth.Event {
 // state is that of a new core, and no index holds on to anything.
 func TestR3_NothingIsLeftBehind(t *testing.T) {
 	for seed := range drawn.Seeds(2) {
-		r := newRun(30_000 + seed)
-		r.must(t, seed)
-		r.leave()
-		require.NoError(t, r.err, "seed %d\n%s", seed, r.tail())
-		sched := r.sim.Core()
+		r := worlds.NewRun(30_000 + seed)
+		must(t, r, seed)
+		r.Leave()
+		require.NoError(t, r.Err, "seed %d\n%s", seed, r.Tail())
+		sched := r.Sim.Core()
 		_, err := sched.Schedule(sched.Now() + berth.Time(berth.Hour)) // for so long rates are remembered
 		require.NoError(t, err)
 		require.NoError(t, sched.Check())
@@ -184,8 +185,8 @@ func TestR3_NothingIsLeftBehind(t *testing.T) {
 			require.NoError(t, sched.Apply(sched.Now(), berth.LedgerSettled{}))
 		}
 		empty := fresh(t, sched.Config())
-		for i := range r.log { // tables stay
-			if e, ok := r.log[i].event.(berth.MIGTableSet); ok && r.log[i].refused == nil {
+		for i := range r.Log { // tables stay
+			if e, ok := r.Log[i].Event.(berth.MIGTableSet); ok && r.Log[i].Refused == nil {
 				require.NoError(t, empty.Apply(0, e))
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/internal/worlds"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
@@ -82,27 +83,27 @@ func TestPromisesHoldWithAnyScorer(t *testing.T) {
 	restores := 0
 	for seed := range drawn.Seeds(6) {
 		scorer := &whim{seed: seed}
-		draw := (*generator).world
+		draw := (*worlds.Generator).World
 		if seed%4 == 3 {
-			draw = (*generator).contended
+			draw = (*worlds.Generator).Contended
 		}
-		config, options, list := draw(newGenerator(seed))
+		config, options, list := draw(worlds.NewGenerator(seed))
 		config.Scorer = scorer
 		options.Faults.Restore = 0.1
-		r := runOf(config, options, list, func(o *sim.Options) {
+		r := worlds.RunOf(config, options, list, func(o *sim.Options) {
 			o.Restore = func(b []byte) (berth.Scheduler, error) {
 				restores++
 				return core.Restore(b, core.WithScorer(scorer))
 			}
 		})
-		r.must(t, seed)
+		must(t, r, seed)
 		require.Zero(t, scorer.told, "the scorer of the configuration is nobody's")
 		again := fresh(t, config)
-		for i := range r.log {
-			s := &r.log[i]
-			require.Equal(t, encode(t, s.actions), tell(t, again, s), "seed %d, step %d", seed, i)
+		for i := range r.Log {
+			s := &r.Log[i]
+			require.Equal(t, encode(t, s.Actions), tell(t, again, s), "seed %d, step %d", seed, i)
 		}
-		sameState(t, snapshot(t, r.sim.Core()), snapshot(t, again), "seed %d", seed)
+		sameState(t, snapshot(t, r.Sim.Core()), snapshot(t, again), "seed %d", seed)
 	}
 	require.Positive(t, restores)
 }
@@ -118,11 +119,11 @@ func TestEqualScoresAreTheCoresOwnRule(t *testing.T) {
 		sched := fresh(t, config)
 		members := 0
 		for i := range log {
-			if members += membersOf(log[i].event); members >= 32 {
+			if members += membersOf(log[i].Event); members >= 32 {
 				break
 			}
-			require.Equal(t, encode(t, log[i].actions), tell(t, sched, &log[i]), "seed %d, step %d", seed, i)
-			orders += len(log[i].actions)
+			require.Equal(t, encode(t, log[i].Actions), tell(t, sched, &log[i]), "seed %d, step %d", seed, i)
+			orders += len(log[i].Actions)
 		}
 	}
 	require.Positive(t, orders)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/internal/worlds"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
@@ -107,12 +108,12 @@ func TestWorkloadOutOfOrderIsRefused(t *testing.T) {
 // The same seed gives the same run, with all of its faults; another seed another.
 func TestSeedsDecide(t *testing.T) {
 	journal := func(seed uint64) []string {
-		r := newRunWith(4, func(o *sim.Options) {
+		r := worlds.NewRunWith(4, func(o *sim.Options) {
 			o.Seed = seed
 			o.Faults.BindFail, o.Faults.MemberDie = 0.3, 0.1
 		})
-		require.NoError(t, r.all())
-		return r.journal
+		require.NoError(t, r.All())
+		return r.Journal
 	}
 	require.Equal(t, journal(1), journal(1))
 	require.NotEqual(t, journal(1), journal(2))

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -37,6 +38,7 @@ type Simulation struct {
 
 	executor executor
 	hardware hardware
+	made     map[string]int // faults, by name
 }
 
 // New makes a simulation of a scheduler, which it uses from now on alone. It begins at
@@ -54,6 +56,7 @@ func New(scheduler berth.Scheduler, w Workload, o Options) *Simulation {
 		s.now = clock.Now()
 	}
 	s.lastPass, s.speed.from, s.speed.now = s.now-1, s.now, s.now
+	s.made = map[string]int{}
 	s.executor.jobs = map[berth.JobID]*job{}
 	s.executor.changes = map[berth.OrderID]*change{}
 	s.executor.stopped = s.stopped
@@ -253,7 +256,7 @@ func (s *Simulation) check(e berth.Event, refusal error) error {
 
 // restore replaces the scheduler by a copy made of its snapshot, now and then.
 func (s *Simulation) restore() error {
-	if !s.chance(s.options.Faults.Restore) {
+	if !s.fault("Restore", s.options.Faults.Restore) {
 		return nil
 	}
 	b, err := s.scheduler.Snapshot()
@@ -288,10 +291,18 @@ func (s *Simulation) faulty() bool {
 	return s.options.Faults.Until == 0 || s.now < s.options.Faults.Until
 }
 
-// chance draws an event of the given probability, while faults happen.
-func (s *Simulation) chance(p float64) bool {
-	return p > 0 && s.faulty() && s.random.Float64() < p
+// fault draws a fault of the given name and probability, while faults happen.
+func (s *Simulation) fault(name string, p float64) bool {
+	if p <= 0 || !s.faulty() || s.random.Float64() >= p {
+		return false
+	}
+	s.made[name]++
+	return true
 }
+
+// Made is how many faults were drawn so far, by the names of their fields of Faults. A few of them
+// found nothing to befall.
+func (s *Simulation) Made() map[string]int { return maps.Clone(s.made) }
 
 // around draws a duration between half of d and one and a half.
 func (s *Simulation) around(d berth.Duration) berth.Duration {

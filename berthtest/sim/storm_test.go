@@ -1,74 +1,14 @@
 package sim_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/berthtest/internal/worlds"
 	"github.com/berth-sched/berth/internal/drawn"
-	"github.com/berth-sched/berth/quota"
 )
-
-// The hysteresis that storms go by.
-const (
-	stormCooldown = 12 * berth.Minute
-	stormArrives  = berth.Time(20 * berth.Minute)
-	stormSize     = 120 // arrivals at an instant
-)
-
-// storm draws a full fleet of training that writes checkpoints, on which two bursts of inference
-// come down, each all at once, while reports get lost or come late.
-func (g *generator) storm() (berth.Config, sim.Options, []sim.Arrival) {
-	config := berth.Config{Policy: berth.Policy{
-		ReservedGangs: -1,
-		Preemption: berth.Preemption{
-			Cooldown: stormCooldown, CheckpointTimeout: berth.Minute,
-			RateLimit:      berth.RateLimit{Evictions: 30, Per: 5 * berth.Minute},
-			QueueRateLimit: berth.RateLimit{Evictions: 10, Per: 2*berth.Minute + 1},
-		},
-	}}
-	gpus := 0
-	for i := range 20 {
-		n := berth.Node{ID: berth.NodeID(fmt.Sprintf("n%02d", i))}
-		for range 8 {
-			n.GPUs = append(n.GPUs, berth.GPU{Product: "H100", MemoryMiB: 81_920})
-		}
-		gpus += len(n.GPUs)
-		g.at(0, berth.NodeJoined{Node: n})
-	}
-	g.leaves = []berth.QueueID{"a", "b", "c"}
-	for _, name := range g.leaves {
-		g.at(0, berth.QueueSet{Queue: quota.Queue{Name: name}})
-	}
-	for i, held := 0, 0; held < gpus; i++ {
-		size := one(g, 1, 1, 1, 2, 2, 4, 8)
-		held += size
-		g.at(0, berth.JobSubmitted{Job: berth.Job{
-			ID: berth.JobID(fmt.Sprintf("train%03d", i)), Queue: one(g, g.leaves...),
-			Groups:     []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: size}}},
-			Checkpoint: berth.Checkpoint{Supported: true, Cost: berth.Duration(g.Int64N(int64(70 * berth.Second))), RestartCost: berth.Minute},
-		}})
-	}
-	for wave := range 2 {
-		for i := range stormSize {
-			g.list = append(g.list, sim.Arrival{
-				At: stormArrives.Add(berth.Duration(wave) * 40 * berth.Minute), Runtime: 15*berth.Minute + berth.Duration(g.Int64N(int64(10*berth.Minute))),
-				Event: berth.JobSubmitted{Job: berth.Job{
-					ID: berth.JobID(fmt.Sprintf("serve%d-%03d", wave, i)), Queue: one(g, g.leaves...), Class: berth.ClassLatencyCritical,
-					Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}},
-				}},
-			})
-		}
-	}
-	g.sort()
-	return config, sim.Options{
-		StartDelay: berth.Second, StopDelay: 5 * berth.Second, PassInterval: 10 * berth.Second, Seed: g.Uint64(),
-		Faults: sim.Faults{ReportLost: 0.1, ReportLate: 0.1, CheckpointFail: 0.1, WithdrawLate: 0.5, Restore: 0.01, Until: berth.Time(80 * berth.Minute)},
-	}, g.list
-}
 
 // A tally is what orders alone tell of a storm.
 type tally struct {
@@ -101,14 +41,14 @@ func (c *tally) size(job berth.JobID) int { return c.jobs[job].Groups[0].Claim.G
 func (c *tally) serves(job berth.JobID) bool { return c.jobs[job].Class == berth.ClassLatencyCritical }
 
 // count takes the orders of a log.
-func (c *tally) count(t *testing.T, log []step) {
+func (c *tally) count(t *testing.T, log []worlds.Step) {
 	for _, s := range log {
-		if e, ok := s.event.(berth.JobSubmitted); ok {
+		if e, ok := s.Event.(berth.JobSubmitted); ok {
 			if c.jobs[e.Job.ID] = e.Job; c.serves(e.Job.ID) {
 				c.comes++
 			}
 		}
-		for _, a := range s.actions {
+		for _, a := range s.Actions {
 			h := a.Header()
 			ref := berth.ReplicaRef{Job: h.Job, Replica: h.Replica}
 			switch a := a.(type) {
@@ -153,7 +93,7 @@ func (c *tally) ask(t *testing.T, ref berth.ReplicaRef, h berth.OrderHeader) {
 	}
 	c.asks[""], c.asks[queue] = append(c.asks[""], at), append(c.asks[queue], at)
 	if c.evicted[ref] > 0 {
-		require.GreaterOrEqual(t, at.Sub(c.began[ref]), stormCooldown, "%v is asked again", ref)
+		require.GreaterOrEqual(t, at.Sub(c.began[ref]), worlds.StormCooldown, "%v is asked again", ref)
 	}
 }
 
@@ -176,11 +116,11 @@ func TestPreemptionStorm(t *testing.T) {
 	t.Parallel()
 	again := 0
 	for seed := range drawn.Seeds(1) {
-		config, options, workload := newGenerator(seed).storm()
-		r := runOf(config, options, workload)
-		r.must(t, seed)
+		config, options, workload := worlds.NewGenerator(seed).Storm()
+		r := worlds.RunOf(config, options, workload)
+		must(t, r, seed)
 		c := tally{asks: map[berth.QueueID][]berth.Time{}, open: map[berth.ReplicaRef]bool{}, began: map[berth.ReplicaRef]berth.Time{}, evicted: map[berth.ReplicaRef]int{}, jobs: map[berth.JobID]berth.Job{}, toldTrain: map[stormTurn]int{}}
-		c.count(t, r.log)
+		c.count(t, r.Log)
 		rateOf(config.Policy.Preemption.RateLimit).holds(t, c.asks[""])
 		for _, queue := range []berth.QueueID{"a", "b", "c"} {
 			rateOf(config.Policy.Preemption.QueueRateLimit).holds(t, c.asks[queue])

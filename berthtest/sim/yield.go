@@ -17,7 +17,7 @@ func (s *Simulation) ask(r berth.RequestCheckpoint) {
 // written is the end of a request: the checkpoint is written, or not, and that is reported.
 func (s *Simulation) written(r berth.RequestCheckpoint, g *gang) error {
 	e := berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone}
-	if s.chance(s.options.Faults.CheckpointFail) {
+	if s.fault("CheckpointFail", s.options.Faults.CheckpointFail) {
 		e.Outcome, e.Reason = berth.OutcomeFailed, "no space is left"
 	} else if s.options.Resume && g.clock {
 		g.job.written = g.base + max(0, s.now.Sub(g.since))
@@ -54,7 +54,7 @@ func (s *Simulation) withdraw(w berth.Withdraw) {
 	if g.order == w.Request {
 		g.previous, g.order = g.order, w.ID
 	}
-	if s.chance(s.options.Faults.WithdrawLate) {
+	if s.fault("WithdrawLate", s.options.Faults.WithdrawLate) {
 		e := berth.OrderReported{Order: w.Request, Outcome: berth.OutcomeDone}
 		s.queue.push(occurrence{at: s.now.Add(s.around(10 * berth.Second)), what: told, event: e, gang: g})
 	}

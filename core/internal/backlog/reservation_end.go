@@ -69,10 +69,16 @@ func (bl *Backlog) endPreemption(res *record.Reservation) {
 
 // Remain notes that a gang that was asked for a checkpoint need not go: the next pass tells it.
 func (bl *Backlog) Remain(rep *record.Replica) {
+	bl.RemainBeside(rep)
+	bl.endPlansOnNodesOf(rep)
+}
+
+// RemainBeside is Remain, but that the plans on its nodes stand until somebody looks at whether they
+// hold beside it.
+func (bl *Backlog) RemainBeside(rep *record.Replica) {
 	bl.state.NoteLeaving(rep, false)
 	bl.state.NoteTodo(rep, true)
 	bl.EndMove(rep)
-	bl.endPlansOnNodesOf(rep)
 }
 
 // EndMove gives up the place that is kept for a gang.

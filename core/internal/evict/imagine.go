@@ -68,6 +68,9 @@ func (ev *Evict) imagineAll() *imagination {
 	}
 }
 
+// EndBroken ends the plans that do not hold as things are.
+func (ev *Evict) EndBroken() { ev.imagineAll().Forget() }
+
 // Imagine leaves out departing members and puts in beneficiaries. It returns the reservations
 // of which the plan does not hold any more.
 func (ev *Evict) Imagine() (im *imagination, broken []*record.Reservation) {

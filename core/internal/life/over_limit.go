@@ -21,19 +21,24 @@ func (l *Life) BringWithin(p record.Piece, cause berth.Cause) {
 }
 
 // SpareWithin brings up to date which queues use more than they may, and has gangs go on that were
-// asked to leave on that account and need not any more: the last victims first.
-func (l *Life) SpareWithin() {
+// asked to leave on that account and need not any more: the last victims first. It reports whether
+// any does: plans that counted on what such a gang holds are to be ended, and those that did not are
+// not, as a victim that is on its way out may be the reason for which others go on.
+func (l *Life) SpareWithin() (some bool) {
 	if len(l.books.OverLimit) == 0 {
-		return // nobody is asked: what is asked is in use until it is gone
+		return false // nobody is asked: what is asked is in use until it is gone
 	}
 	asked := l.leaving((*record.Replica).IsOverLimit)
 	l.books.DropWithinLimit()
 	slices.SortFunc(asked, books.CompareVictims)
 	for _, rep := range slices.Backward(asked) {
-		if !l.books.HasToGo(rep) {
-			l.stay(rep)
+		if !l.books.HasToGo(rep) && rep.Leaves {
+			l.unask(rep)
+			l.backlog.RemainBeside(rep)
+			some = true
 		}
 	}
+	return some
 }
 
 // leaving lists those of the gangs that are being stopped, or will be, of which a test is true.

@@ -442,10 +442,15 @@ func (l *Life) Stay(rep *record.Replica) {
 
 func (l *Life) stay(rep *record.Replica) {
 	if rep.Leaves {
-		rep.Leaves = false
-		l.awaitIdle(rep)
+		l.unask(rep)
 		l.backlog.Remain(rep)
 	}
+}
+
+// unask notes that a gang has to leave no more.
+func (l *Life) unask(rep *record.Replica) {
+	rep.Leaves = false
+	l.awaitIdle(rep)
 }
 
 // vacated notes that a replica holds nothing any more, or is no victim any more.

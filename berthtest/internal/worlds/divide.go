@@ -1,4 +1,4 @@
-package sim_test
+package worlds
 
 import (
 	"slices"
@@ -26,7 +26,7 @@ func toldTable() mig.Product {
 }
 
 // product draws the GPU of a node, of the kinds that divide.
-func (g *generator) product() berth.GPU {
+func (g *Generator) product() berth.GPU {
 	gpu := one(g,
 		berth.GPU{Product: "A100", MIGTable: "A100-80GB", MemoryMiB: 81_920, ComputeCapability: berth.ComputeCapability{Major: 8}},
 		berth.GPU{Product: "H100", MIGTable: "H100-80GB", MemoryMiB: 81_920, ComputeCapability: berth.ComputeCapability{Major: 9}},
@@ -44,7 +44,7 @@ func (g *generator) product() berth.GPU {
 var lattices sync.Map
 
 // partitioning draws a mode, and in GPUModeMIG a layout of the table.
-func (g *generator) partitioning(table string) (berth.GPUMode, []mig.Placement) {
+func (g *Generator) partitioning(table string) (berth.GPUMode, []mig.Placement) {
 	mode := one(g, berth.GPUModeWhole, berth.GPUModeWhole, berth.GPUModeMPS, berth.GPUModeTimeSlice, berth.GPUModeMIG, berth.GPUModeMIG, berth.GPUModeMIG)
 	if mode != berth.GPUModeMIG {
 		return mode, nil
@@ -60,15 +60,15 @@ func (g *generator) partitioning(table string) (berth.GPUMode, []mig.Placement) 
 	}
 	lattice := drawn.(*mig.Lattice)
 	layout := lattice.Layout(mig.State(g.IntN(lattice.States())))
-	if g.chance(50) { // as much again, so that little is left over
+	if g.Chance(50) { // as much again, so that little is left over
 		layout = lattice.Layout(mig.State(lattice.States() - 1 - g.IntN(lattice.States()/2)))
 	}
 	return mode, slices.Clone(layout)
 }
 
 // instance draws a claim for an instance.
-func (g *generator) instance(claim *berth.Claim) {
-	if g.chance(30) {
+func (g *Generator) instance(claim *berth.Claim) {
+	if g.Chance(30) {
 		claim.MinInstance = &berth.MinInstance{MinSMs: one(g, 0, 10, 14, 30, 60), MinMemoryMiB: one(g, int64(0), 5000, 9000, 18_000, 35_000)}
 		return
 	}
@@ -77,13 +77,13 @@ func (g *generator) instance(claim *berth.Claim) {
 }
 
 // geometry draws how the pools may be divided.
-func (g *generator) geometry() []berth.Geometry {
+func (g *Generator) geometry() []berth.Geometry {
 	var list []berth.Geometry
 	if g.plain {
 		return nil
 	}
 	for _, pool := range []string{"", "red"} {
-		if g.chance(30) {
+		if g.Chance(30) {
 			continue
 		}
 		kind := one(g, berth.GeometryFixed, berth.GeometryAdaptive, berth.GeometryAdaptive, berth.GeometryAdaptive, berth.GeometryPerClaim)
@@ -110,7 +110,7 @@ func (g *generator) geometry() []berth.Geometry {
 }
 
 // repartitioned draws what somebody tells of a GPU. Much of it cannot be.
-func (g *generator) repartitioned(n berth.Node) {
+func (g *Generator) repartitioned(n berth.Node) {
 	if len(n.GPUs) == 0 {
 		return
 	}
@@ -121,7 +121,7 @@ func (g *generator) repartitioned(n berth.Node) {
 
 // seenPart has a job be observed that has an instance of a GPU in a fixed pool, if there
 // is one.
-func (g *generator) seenPart() {
+func (g *Generator) seenPart() {
 	for _, n := range g.nodes {
 		for i := range n.GPUs {
 			if gpu := &n.GPUs[i]; len(gpu.Instances) > 0 {

@@ -1,4 +1,4 @@
-package sim_test
+package worlds
 
 import (
 	"strings"
@@ -8,9 +8,9 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// badEvents lists events of every kind that a core refuses whatever it holds, as
+// BadEvents lists events of every kind that a core refuses whatever it holds, as
 // long as it has the generator's levels.
-func (g *generator) badEvents() []berth.Event {
+func (g *Generator) BadEvents() []berth.Event {
 	list := append(badNodes(len(g.levels)), badQueues()...)
 	list = append(append(list, badJobs()...), badReports()...)
 	return append(list, badReservations()...)

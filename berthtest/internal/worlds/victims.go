@@ -1,4 +1,4 @@
-package sim_test
+package worlds
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 // This file draws victims and beneficiaries, and counts what came of it.
 
 // preemption draws the rules.
-func (g *generator) preemption() berth.Preemption {
+func (g *Generator) preemption() berth.Preemption {
 	return berth.Preemption{
 		Mode:              one(g, berth.PreemptionOn, berth.PreemptionOn, berth.PreemptionOn, berth.PreemptionReclaim, berth.PreemptionOff),
 		MaxRatio:          one(g, 0, 0, -1, 1, 2),
@@ -26,8 +26,8 @@ func (g *generator) preemption() berth.Preemption {
 }
 
 // worth draws what is worth it.
-func (g *generator) worth() berth.GainPolicy {
-	if g.chance(40) {
+func (g *Generator) worth() berth.GainPolicy {
+	if g.Chance(40) {
 		return berth.GainPolicy{IgnoreCost: true}
 	}
 	return berth.GainPolicy{
@@ -38,10 +38,10 @@ func (g *generator) worth() berth.GainPolicy {
 }
 
 // checkpoints draws what stopping a job costs, and for how long it runs at least.
-func (g *generator) checkpoints(j *berth.Job) {
+func (g *Generator) checkpoints(j *berth.Job) {
 	j.MinRuntime = one(g, 0, 0, 0, 30*berth.Second, 2*berth.Minute)
 	j.Checkpoint.RestartCost = one(g, 0, berth.Minute)
-	if g.chance(80) {
+	if g.Chance(80) {
 		j.Checkpoint.Supported = true
 		j.Checkpoint.Cost = one(g, 0, berth.Second, 8*berth.Second, 40*berth.Second, 100*berth.Second)
 		j.Checkpoint.Interval = one(g, 0, 5*berth.Minute)
@@ -50,11 +50,11 @@ func (g *generator) checkpoints(j *berth.Job) {
 
 // tellsCheckpoints has a job tell of checkpoints that it wrote by itself: of some when it does not
 // run, or of an instant that cannot be.
-func (g *generator) tellsCheckpoints(id berth.JobID, later func() berth.Time) {
+func (g *Generator) tellsCheckpoints(id berth.JobID, later func() berth.Time) {
 	for range g.IntN(4) {
 		at := later()
 		e := berth.CheckpointWritten{Job: id, Incarnation: berth.Incarnation(1 + g.IntN(2))}
-		if g.chance(40) {
+		if g.Chance(40) {
 			e.At = at.Add(berth.Duration(g.Int64N(int64(berth.Minute))) - 50*berth.Second)
 		}
 		g.at(at, e)
@@ -62,7 +62,7 @@ func (g *generator) tellsCheckpoints(id berth.JobID, later func() berth.Time) {
 }
 
 // countVictims counts the victims in a core that was just restored.
-func (r *run) countVictims(sched *core.Core) {
+func (r *Run) countVictims(sched *core.Core) {
 	waiting := map[berth.ReplicaRef]bool{}
 	for _, s := range sched.Report().Reservations {
 		waiting[berth.ReplicaRef{Job: s.Job, Replica: s.Replica}] = true
@@ -70,19 +70,19 @@ func (r *run) countVictims(sched *core.Core) {
 	for _, a := range sched.Outstanding() {
 		cause := a.Header().Cause
 		if release, shrinks := a.(berth.Release); shrinks && len(release.SurplusEvictions) > 0 {
-			r.cases["restored with a gang that shrinks"]++
+			r.Cases["restored with a gang that shrinks"]++
 		}
 		switch _, request := a.(berth.RequestCheckpoint); {
 		case request && cause.Code == berth.CauseDrained:
-			r.cases["restored with a request to leave"]++
+			r.Cases["restored with a request to leave"]++
 		case request && waiting[cause.Beneficiary]:
-			r.cases["restored with a request for a checkpoint"]++
+			r.Cases["restored with a request for a checkpoint"]++
 		case request:
-			r.cases["restored with a request that nobody needs"]++
+			r.Cases["restored with a request that nobody needs"]++
 		case cause.Beneficiary != (berth.ReplicaRef{}) && waiting[cause.Beneficiary]:
-			r.cases["restored with a victim being stopped"]++
+			r.Cases["restored with a victim being stopped"]++
 		case cause.Beneficiary != (berth.ReplicaRef{}):
-			r.cases["restored with a victim being stopped in vain"]++
+			r.Cases["restored with a victim being stopped in vain"]++
 		}
 	}
 }
@@ -92,9 +92,9 @@ func (r *run) countVictims(sched *core.Core) {
 const atRest = 12
 
 // fewEvictions asserts that nobody was evicted over and over when the faults were over.
-func (r *run) fewEvictions() error {
+func (r *Run) fewEvictions() error {
 	for ref, n := range r.evictedLate {
-		r.cases["was evicted when the faults were over"] = max(n, r.cases["was evicted when the faults were over"])
+		r.Cases["was evicted when the faults were over"] = max(n, r.Cases["was evicted when the faults were over"])
 		if n > atRest {
 			return fmt.Errorf("L1: %v was evicted %d times after the faults were over", ref, n)
 		}
@@ -103,13 +103,13 @@ func (r *run) fewEvictions() error {
 }
 
 // noteEviction counts a Release of a victim.
-func (r *run) noteEviction(a berth.Order) {
+func (r *Run) noteEviction(a berth.Order) {
 	h := a.Header()
 	if release, ok := a.(berth.Release); ok && h.Cause.Beneficiary != (berth.ReplicaRef{}) && release.Attempt == 1 {
 		ref := berth.ReplicaRef{Job: h.Job, Replica: h.Replica}
-		if r.evicted[ref]++; h.At > faults {
+		if r.Evicted[ref]++; h.At > Faults {
 			r.evictedLate[ref]++
-			r.pairs[[2]berth.ReplicaRef{ref, h.Cause.Beneficiary}]++
+			r.Pairs[[2]berth.ReplicaRef{ref, h.Cause.Beneficiary}]++
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package sim_test
+package worlds
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 // may state is stated by some, and changes of it.
 
 // quotas tells of organisations, their teams and the projects of these.
-func (g *generator) quotas() {
+func (g *Generator) quotas() {
 	for o := range 1 + g.IntN(2) {
 		g.family(quota.Queue{Name: berth.QueueID(fmt.Sprintf("org%d", o))}, "team", "project")
 	}
@@ -30,7 +30,7 @@ func (g *generator) quotas() {
 }
 
 // family draws a queue and those below it, and returns what it is promised.
-func (g *generator) family(q quota.Queue, below ...string) quota.Amounts {
+func (g *Generator) family(q quota.Queue, below ...string) quota.Amounts {
 	sum, children := quota.Amounts{}, 0
 	if len(below) > 0 {
 		children = one(g, 0, 1, 2, 2)
@@ -53,7 +53,7 @@ func (g *generator) family(q quota.Queue, below ...string) quota.Amounts {
 	}
 	g.told[q.Name] = q
 	g.queues = append(g.queues, q.Name)
-	if children == 0 || g.chance(5) { // elsewhere they are refused
+	if children == 0 || g.Chance(5) { // elsewhere they are refused
 		g.leaves = append(g.leaves, q.Name)
 	}
 	return sum
@@ -63,9 +63,9 @@ func gpus(n int) quota.Amounts { return quota.Amounts{quota.GPUMilli: int64(n) *
 
 // queue draws what a queue states that is guaranteed up to so many GPUs. It may not go
 // with what those above and below it are guaranteed.
-func (g *generator) queue(name, parent berth.QueueID, most int) quota.Queue {
+func (g *Generator) queue(name, parent berth.QueueID, most int) quota.Queue {
 	q := quota.Queue{Name: name, Parent: parent, Weight: int64(g.IntN(4)), Priority: one(g, int32(0), 0, 0, -1, 1, 7)}
-	if !g.plain && g.chance(35) {
+	if !g.plain && g.Chance(35) {
 		return q
 	}
 	q.Limit = g.limit()
@@ -77,7 +77,7 @@ func (g *generator) queue(name, parent berth.QueueID, most int) quota.Queue {
 }
 
 // otherwise draws a queue anew, or one thing of it.
-func (g *generator) otherwise(name berth.QueueID) quota.Queue {
+func (g *Generator) otherwise(name berth.QueueID) quota.Queue {
 	before := g.told[name]
 	drawn := g.queue(name, before.Parent, 4)
 	after := before
@@ -100,7 +100,7 @@ func (g *generator) otherwise(name berth.QueueID) quota.Queue {
 	return after
 }
 
-func (g *generator) limit() quota.Amounts {
+func (g *Generator) limit() quota.Amounts {
 	return one(g, nil, nil, nil, nil, nil, nil,
 		gpus(g.IntN(12)),
 		quota.Amounts{quota.GPUMilliOf("H100"): int64(1000 * (1 + g.IntN(6))), quota.GPUMilli: 20_000},

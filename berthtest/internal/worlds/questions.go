@@ -1,4 +1,4 @@
-package sim_test
+package worlds
 
 import (
 	"fmt"
@@ -12,18 +12,21 @@ import (
 // drawn world differs, and holds the answers against the checker. It asks now and then, and
 // whenever some members of a gang were told to be gone and no pass has decided about it yet. A
 // question changes nothing: promise D4, which every eighth time is looked at here.
-func (r *run) ask(after berth.Event) {
+func (r *Run) ask(after berth.Event) {
+	if r.rare() {
+		return
+	}
 	if r.curious == nil {
-		r.curious = rand.New(rand.NewPCG(uint64(len(r.journal)), 34))
+		r.curious = rand.New(rand.NewPCG(uint64(len(r.Journal)), 34))
 	}
 	switch after.(type) {
 	case berth.MemberFailed, berth.OrderReported, berth.NodeLost, berth.GPUFailed:
 	default:
-		if r.curious.IntN(16) > 0 {
+		if r.Rarely <= 1 && r.curious.IntN(16) > 0 {
 			return
 		}
 	}
-	sched := r.sim.Core()
+	sched := r.Sim.Core()
 	var before []byte
 	compare := r.curious.IntN(8) == 0 // two snapshots cost more than the questions
 	if compare {
@@ -35,14 +38,18 @@ func (r *run) ask(after berth.Event) {
 		for gpu := range n.Node.GPUs {
 			blast, err := sched.BlastRadius(n.Node.ID, gpu)
 			r.verify(err)
-			r.verify(r.checker.BlastRadius(blast))
+			r.verify(r.Checker.BlastRadius(blast))
 		}
 	}
 	world := r.drawWorld()
-	r.verify(r.checker.Diff(world, sched.Diff(world)))
+	r.verify(r.Checker.Diff(world, sched.Diff(world)))
+	r.Cases["asked"]++
 	if !compare {
 		return
 	}
+	r.Cases["asked between two snapshots"]++
+	_, err := sched.WhatIf(sched.Now())
+	r.verify(err)
 	now, err := sched.Snapshot()
 	r.verify(err)
 	if string(now) != string(before) {
@@ -52,10 +59,10 @@ func (r *run) ask(after berth.Event) {
 
 // drawWorld draws what an orchestrator may see: most of what the core has, in its place, some of it
 // elsewhere or in another life, or not at all, and some that the core has not.
-func (r *run) drawWorld() (w berth.World) {
+func (r *Run) drawWorld() (w berth.World) {
 	g := r.curious
 	rarely := func() bool { return g.IntN(12) == 0 }
-	for n := range r.sim.Core().Nodes() {
+	for n := range r.Sim.Core().Nodes() {
 		if !rarely() {
 			w.Nodes = append(w.Nodes, berth.Node{ID: n.Node.ID})
 		}

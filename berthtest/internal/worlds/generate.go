@@ -1,4 +1,4 @@
-package sim_test
+package worlds
 
 import (
 	"cmp"
@@ -11,18 +11,18 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// horizon is when the last arrivals of a swarm come, and faults when faults stop.
+// horizon is when the last arrivals of a swarm come, and Faults when faults stop.
 const (
 	horizon = berth.Time(berth.Hour)
-	faults  = berth.Time(90 * berth.Minute)
+	Faults  = berth.Time(90 * berth.Minute)
 )
 
-// A drawing is one of the ways in which a generator draws a world.
-type drawing = func(*generator) (berth.Config, sim.Options, []sim.Arrival)
+// A Drawing is one of the ways in which a generator draws a world.
+type Drawing = func(*Generator) (berth.Config, sim.Options, []sim.Arrival)
 
-// A generator draws a tiny world from a seed: everything is likely to be in the
+// A Generator draws a tiny world from a seed: everything is likely to be in the
 // way of everything else.
-type generator struct {
+type Generator struct {
 	*rand.Rand
 	levels []string
 	rails  string
@@ -37,33 +37,35 @@ type generator struct {
 	list  []sim.Arrival
 }
 
-func newGenerator(seed uint64) *generator {
-	return &generator{Rand: rand.New(rand.NewPCG(seed, 1)), told: map[berth.QueueID]quota.Queue{}}
+// NewGenerator makes a generator, which draws one world.
+func NewGenerator(seed uint64) *Generator {
+	return &Generator{Rand: rand.New(rand.NewPCG(seed, 1)), told: map[berth.QueueID]quota.Queue{}}
 }
 
 // one draws an element of a list.
-func one[T any](g *generator, list ...T) T { return list[g.IntN(len(list))] }
+func one[T any](g *Generator, list ...T) T { return list[g.IntN(len(list))] }
 
-func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
+// Chance draws something of the given probability.
+func (g *Generator) Chance(percent int) bool { return g.IntN(100) < percent }
 
-// world draws all that a run is made of.
-func (g *generator) world() (berth.Config, sim.Options, []sim.Arrival) {
-	config, options := g.config(), g.options()
+// World draws all that a run is made of.
+func (g *Generator) World() (berth.Config, sim.Options, []sim.Arrival) {
+	config, options := g.Config(), g.options()
 	return config, options, g.workload()
 }
 
-func (g *generator) config() berth.Config {
-	g.plain = g.chance(20)
+func (g *Generator) Config() berth.Config {
+	g.plain = g.Chance(20)
 	g.levels = one(g, nil, []string{"leaf"}, []string{"spine", "leaf"})
-	config := berth.Config{Levels: g.levels, Policy: g.policy(), Ledger: g.chance(30)}
-	if len(g.levels) > 0 && g.chance(60) {
+	config := berth.Config{Levels: g.levels, Policy: g.policy(), Ledger: g.Chance(30)}
+	if len(g.levels) > 0 && g.Chance(60) {
 		g.rails = one(g, g.levels...)
 		config.Fabric.RailLevel = g.rails
 	}
 	return config
 }
 
-func (g *generator) policy() berth.Policy {
+func (g *Generator) policy() berth.Policy {
 	p := berth.Policy{
 		BindTimeout:     one(g, 0, 20*berth.Second, berth.Minute),
 		ReleaseTimeout:  one(g, 0, 15*berth.Second, 40*berth.Second),
@@ -89,14 +91,14 @@ func (g *generator) policy() berth.Policy {
 	if g.plain {
 		p.ReservedGangs = -1
 	}
-	if g.chance(20) {
+	if g.Chance(20) {
 		p.Health, p.HotSpares = g.health(), g.spares()
 	}
 	return p
 }
 
 // options draws each fault's probability, of which many are zero.
-func (g *generator) options() sim.Options {
+func (g *Generator) options() sim.Options {
 	interval := one(g, 0, 0, 5*berth.Second)
 	if g.plain { // much happens between two passes
 		interval = one(g, 0, 10*berth.Second, 30*berth.Second)
@@ -115,7 +117,7 @@ func (g *generator) options() sim.Options {
 			ReportLost: often(), ReportLate: often(), ReportDouble: often(), ReportOld: often(),
 			RepartitionFail: often(), ReportWrong: often(), CheckpointFail: often(), WithdrawLate: often(),
 			MemberDie: seldom(), NodeLost: seldom(), GPUFail: seldom(), Xid: seldom(), Cordon: seldom(), Drain: seldom(),
-			Outage: one(g, 0, berth.Minute), Restore: one(g, 0, 0.02, 0.3), Until: faults,
+			Outage: one(g, 0, berth.Minute), Restore: one(g, 0, 0.02, 0.3), Until: Faults,
 		},
 	}
 	if options.Seed%3 == 0 { // of the seed, so that the other worlds are as they were
@@ -125,8 +127,8 @@ func (g *generator) options() sim.Options {
 }
 
 // workload draws a fleet, queues and an hour of arrivals.
-func (g *generator) workload() []sim.Arrival {
-	if g.chance(40) {
+func (g *Generator) workload() []sim.Arrival {
+	if g.Chance(40) {
 		g.at(0, berth.MIGTableSet{Table: toldTable()})
 	}
 	nodes, jobs := 2+g.IntN(9), one(g, 4, 10, 10, 10)+g.IntN(30)
@@ -137,16 +139,16 @@ func (g *generator) workload() []sim.Arrival {
 		g.at(0, berth.NodeJoined{Node: g.node(len(g.nodes))})
 	}
 	g.quotas()
-	if g.chance(40) {
+	if g.Chance(40) {
 		g.observed()
 	}
-	if g.chance(40) {
+	if g.Chance(40) {
 		g.seenPart()
 	}
 	for range jobs {
 		g.submit()
 	}
-	if g.chance(20) { // everybody leaves
+	if g.Chance(20) { // everybody leaves
 		for i := range g.jobs {
 			g.at(horizon, berth.JobCancelled{Job: g.jobs[i].ID})
 		}
@@ -154,42 +156,42 @@ func (g *generator) workload() []sim.Arrival {
 	for range g.IntN(25) {
 		g.change()
 	}
-	if g.chance(20) { // refused where no ledger is kept
+	if g.Chance(20) { // refused where no ledger is kept
 		g.at(g.instant(), berth.LedgerSettled{})
 	}
-	if g.chance(50) && !g.plain {
+	if g.Chance(50) && !g.plain {
 		for i := range 1 + g.IntN(4) {
 			g.reserve(i)
 		}
 	}
 	for range g.IntN(6) {
-		list := g.badEvents()
+		list := g.BadEvents()
 		g.at(g.instant(), list[g.IntN(len(list))])
 	}
-	if g.rails != "" && g.chance(40) {
+	if g.rails != "" && g.Chance(40) {
 		g.railed()
 	}
 	g.sort()
 	return g.list
 }
 
-func (g *generator) sort() {
+func (g *Generator) sort() {
 	slices.SortStableFunc(g.list, func(a, b sim.Arrival) int { return cmp.Compare(a.At, b.At) })
 }
 
-func (g *generator) at(t berth.Time, e berth.Event) {
+func (g *Generator) at(t berth.Time, e berth.Event) {
 	g.list = append(g.list, sim.Arrival{At: t, Event: e})
 }
 
 // instant draws a time, with a liking for the same ones.
-func (g *generator) instant() berth.Time {
-	if g.chance(30) {
+func (g *Generator) instant() berth.Time {
+	if g.Chance(30) {
 		return berth.Time(berth.Duration(g.IntN(12)) * 5 * berth.Minute)
 	}
 	return berth.Time(g.Int64N(int64(horizon)))
 }
 
-func (g *generator) node(i int) berth.Node {
+func (g *Generator) node(i int) berth.Node {
 	n := berth.Node{
 		ID: berth.NodeID(fmt.Sprintf("n%d", i)), Pool: one(g, "", "", "red"),
 		CPUMilli: one(g, int64(8000), 32_000), MemoryMiB: one(g, int64(16_000), 64_000),
@@ -202,7 +204,7 @@ func (g *generator) node(i int) berth.Node {
 		berth.GPU{Product: "H100", MemoryMiB: 81_920, ComputeCapability: berth.ComputeCapability{Major: 9}, Clique: "k"},
 		berth.GPU{Product: "H100", MemoryMiB: 81_920, ComputeCapability: berth.ComputeCapability{Major: 9}},
 		berth.GPU{Product: "A10", MemoryMiB: 24_576, ComputeCapability: berth.ComputeCapability{Major: 8, Minor: 6}})
-	divides := g.chance(60) && !g.plain
+	divides := g.Chance(60) && !g.plain
 	if divides {
 		gpu = g.product()
 	}
@@ -221,22 +223,22 @@ func (g *generator) node(i int) berth.Node {
 }
 
 // labels draws those of a node: most tell a driver.
-func (g *generator) labels() map[string]string {
+func (g *Generator) labels() map[string]string {
 	labels := map[string]string{}
-	if g.chance(50) {
+	if g.Chance(50) {
 		labels["disk"] = "fast"
 	}
-	if g.chance(80) {
+	if g.Chance(80) {
 		labels["driver"] = one(g, "550", "570")
 	}
 	return labels
 }
 
 // submit draws a job, and for some what becomes of it.
-func (g *generator) submit() {
+func (g *Generator) submit() {
 	j := g.job()
 	a := sim.Arrival{At: g.instant()}
-	if g.chance(85) {
+	if g.Chance(85) {
 		a.Runtime = berth.Duration(1 + g.Int64N(int64(20*berth.Minute)))
 	}
 	// What a job says of its length may be right, or not.
@@ -252,23 +254,23 @@ func (g *generator) submit() {
 			g.at(later(), berth.JobScaled{Job: j.ID, Replicas: g.IntN(5)})
 		}
 	}
-	if g.chance(20) { // refused while it does not run
+	if g.Chance(20) { // refused while it does not run
 		g.at(later(), berth.ActivityReported{Job: j.ID, Incarnation: 1, ActiveMilli: g.IntN(1001)})
 	}
 	g.tellsCheckpoints(j.ID, later)
-	if g.chance(40) || a.Runtime == 0 && g.chance(80) {
+	if g.Chance(40) || a.Runtime == 0 && g.Chance(80) {
 		g.at(later(), berth.JobCancelled{Job: j.ID})
 	}
 }
 
-func (g *generator) job() berth.Job {
+func (g *Generator) job() berth.Job {
 	j := berth.Job{
 		ID:    berth.JobID(fmt.Sprintf("j%d", len(g.jobs))),
 		Queue: one(g, g.leaves...), Tenant: one(g, berth.TenantID("ann"), "bob"),
 		Class: one(g, berth.ClassBatch, berth.ClassInteractive, berth.ClassLatencyCritical), Priority: int32(g.IntN(3)),
 	}
 	groups := one(g, 1, 1, 1, 2, 3)
-	if g.chance(10) || g.plain && g.chance(80) { // many of a kind
+	if g.Chance(10) || g.plain && g.Chance(80) { // many of a kind
 		groups = 0
 		j.Groups = []berth.Group{{Members: one(g, 1, 1, 2), Claim: berth.Claim{GPUs: 1}}}
 	}
@@ -279,18 +281,18 @@ func (g *generator) job() berth.Job {
 		}
 		j.Groups = append(j.Groups, group)
 	}
-	if g.chance(20) {
+	if g.Chance(20) {
 		j.Topology.Required = g.level()
 	}
-	if g.chance(15) {
+	if g.Chance(15) {
 		j.SameLabels = one(g, []string{"driver"}, []string{"driver", "disk"})
 	}
-	if g.chance(10) && !g.plain {
+	if g.Chance(10) && !g.plain {
 		j.Topology.Exclusive = one(g, append([]string{"node"}, g.levels...)...)
 	}
-	if g.chance(30) || g.plain && g.chance(30) {
+	if g.Chance(30) || g.plain && g.Chance(30) {
 		j.Service = &berth.Service{Replicas: g.IntN(4)}
-	} else if g.chance(20) {
+	} else if g.Chance(20) {
 		j.GangTimeout = berth.Duration(1 + g.Int64N(int64(10*berth.Minute)))
 	}
 	g.checkpoints(&j)
@@ -298,19 +300,19 @@ func (g *generator) job() berth.Job {
 	return j
 }
 
-func (g *generator) level() string {
+func (g *Generator) level() string {
 	return one(g, append([]string{"node", "fleet"}, g.levels...)...)
 }
 
-func (g *generator) group(class berth.Class) berth.Group {
-	group := berth.Group{Members: one(g, 1, 1, 2, 3, 4, 6), Claim: g.claim(class), MixProducts: g.chance(25)}
-	if g.chance(40) {
+func (g *Generator) group(class berth.Class) berth.Group {
+	group := berth.Group{Members: one(g, 1, 1, 2, 3, 4, 6), Claim: g.claim(class), MixProducts: g.Chance(25)}
+	if g.Chance(40) {
 		group.MinMembers = 1 + g.IntN(group.Members)
 	}
 	switch {
-	case g.chance(15):
+	case g.Chance(15):
 		group.Topology.Required = g.level()
-	case g.chance(15):
+	case g.Chance(15):
 		group.Topology.Preferred = g.level()
 	default:
 		g.arrange(&group)
@@ -332,7 +334,7 @@ func (g *generator) group(class berth.Class) berth.Group {
 
 // arrange draws what a group wants beyond one level. Some of it contradicts what the
 // job requires, and is refused.
-func (g *generator) arrange(group *berth.Group) {
+func (g *Generator) arrange(group *berth.Group) {
 	t := &group.Topology
 	switch g.IntN(8) {
 	case 0:
@@ -358,7 +360,7 @@ func (g *generator) arrange(group *berth.Group) {
 
 // railed has a gang come first that is to be on aligned rails of two nodes, and a twin of a node:
 // few worlds have two that are alike, side by side.
-func (g *generator) railed() {
+func (g *Generator) railed() {
 	i := slices.IndexFunc(g.nodes, func(n berth.Node) bool { return len(n.GPUs) > 0 && n.GPUs[0].MIGTable == "" })
 	if i < 0 {
 		return
@@ -373,7 +375,7 @@ func (g *generator) railed() {
 	g.jobs = append(g.jobs, j)
 }
 
-func (g *generator) claim(class berth.Class) berth.Claim {
+func (g *Generator) claim(class berth.Class) berth.Claim {
 	host := berth.Claim{CPUMilli: int64(500 * g.IntN(8)), MemoryMiB: int64(500 * g.IntN(8))}
 	switch g.IntN(11) {
 	case 0:
@@ -387,13 +389,13 @@ func (g *generator) claim(class berth.Class) berth.Claim {
 		g.instance(&host)
 	default:
 		host.GPUs = one(g, 1, 1, 2, 4)
-		host.NVLink = g.chance(10)
+		host.NVLink = g.Chance(10)
 	}
 	return host
 }
 
 // observed places a job on a node by hand before anything else comes.
-func (g *generator) observed() {
+func (g *Generator) observed() {
 	i := slices.IndexFunc(g.nodes, func(n berth.Node) bool { return len(n.GPUs) > 1 })
 	if i < 0 {
 		return
@@ -410,7 +412,7 @@ func (g *generator) observed() {
 }
 
 // reserve draws a reservation in advance, and what becomes of it.
-func (g *generator) reserve(i int) {
+func (g *Generator) reserve(i int) {
 	made := g.instant()
 	from := made.Add(berth.Duration(g.Int64N(int64(15*berth.Minute))) - 2*berth.Minute)
 	r := berth.Reservation{
@@ -424,7 +426,7 @@ func (g *generator) reserve(i int) {
 		}
 	case 1:
 		r.Domain = one(g, g.nodes...).Domains // refused where there are none
-		if len(r.Domain) > 1 && g.chance(50) {
+		if len(r.Domain) > 1 && g.Chance(50) {
 			r.Domain = r.Domain[:1]
 		}
 	case 2:
@@ -432,17 +434,17 @@ func (g *generator) reserve(i int) {
 		r.Selector.Products = one(g, nil, nil, []string{"H100"})
 	}
 	g.at(made, berth.ReservationSet{Reservation: r})
-	if g.chance(30) {
+	if g.Chance(30) {
 		r.Until = r.Until.Add(berth.Minute)
 		g.at(made.Add(berth.Minute), berth.ReservationSet{Reservation: r})
 	}
-	if g.chance(30) {
+	if g.Chance(30) {
 		g.at(from.Add(berth.Duration(g.Int64N(int64(5*berth.Minute)))), berth.ReservationRemoved{Reservation: r.ID})
 	}
 }
 
 // change draws something that happens to the fleet or to the rules.
-func (g *generator) change() {
+func (g *Generator) change() {
 	n := g.nodes[g.IntN(len(g.nodes))]
 	t := g.instant()
 	switch g.IntN(11) {
