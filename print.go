@@ -70,6 +70,12 @@ func (r ReplicaExplanation) String() string {
 		if r.Departure.Cause.Detail != "" {
 			b.WriteString(", " + r.Departure.Cause.Detail)
 		}
+		if to := r.Departure.StandIn; to.Job != "" {
+			fmt.Fprintf(&b, "; %v starts on %s before it leaves", to, some(r.Departure.To, ", ", "nodes", func(id NodeID) string { return string(id) }))
+		}
+	}
+	if r.Instead.Job != "" {
+		fmt.Fprintf(&b, "\n    starts before %v leaves", r.Instead)
 	}
 	if w := r.Reason; w != nil {
 		fmt.Fprintf(&b, "\n    waits: %v\n    would help: %s", w, w.Remedy)

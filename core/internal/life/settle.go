@@ -31,7 +31,7 @@ func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
 			lost := rep.Has(record.MemberLost)
 			l.books.UnbookAll(rep, record.MemberLeft, record.MemberFailed, record.MemberLost)
 			l.run(rep, left, l.state.Now)
-			if lost { // as it was being started
+			if lost && rep.State == berth.ReplicaRunning { // as it was being started
 				l.noteLackOfSegments(rep)
 			}
 		} else {
@@ -51,6 +51,10 @@ func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
 		rep.CountRequeue(cause.Code)
 		l.books.UnbookAll(rep, record.MemberLeft, record.MemberFailed, record.MemberLost)
 		l.requeue(rep, backoff)
+		if rep.IsStandIn() {
+			l.partStandIn(rep, cause)
+			l.Forget(rep)
+		}
 	case record.ReplicaGone:
 		l.Forget(rep)
 	}
@@ -131,6 +135,9 @@ func (l *Life) run(rep *record.Replica, on record.ReplicaSignal, since berth.Tim
 		l.backlog.Unawait(rep) // what it is short of may have changed
 		l.backlog.Await(rep)
 	}
+	if rep.IsStandIn() { // until it runs
+		l.relieve(rep)
+	}
 }
 
 // awaitLimit has the time limit of a gang that has begun to run looked at: in time for a last
@@ -178,7 +185,8 @@ func (l *Life) NoteLeaving(rep *record.Replica) {
 // TakeBack starts to stop everything that a replica still holds. gone says that
 // it shall not come back.
 func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
-	if gone {
+	if gone = gone || rep.IsStandIn(); gone {
+		l.partStandIn(rep, cause)
 		rep.Release.Note().Gone = true
 	}
 	if rep.Release.Get().Gone {
@@ -299,6 +307,9 @@ func (l *Life) holdsNothing(rep *record.Replica) {
 	l.state.SetLendAt(rep, 0)
 	l.state.SetIdleAt(rep, 0)
 	rep.Idle.Set(record.IdlePart{})
+	surge := rep.Surge.Get()
+	surge.SurgePart = record.SurgePart{}
+	rep.Surge.Set(surge)
 	retry := rep.Retry.Get()
 	retry.Backfilled = false
 	rep.Retry.Set(retry)
@@ -315,8 +326,12 @@ func (l *Life) holdsNothing(rep *record.Replica) {
 	}
 }
 
-// Forget removes a replica that holds nothing, and its job with the last one.
+// Forget removes a replica that holds nothing, and its job with the last one. Its stand-in stays in
+// its place.
 func (l *Life) Forget(rep *record.Replica) {
+	if other := rep.Surge.Get().StandIn; other != nil {
+		other.StandsInNoMore()
+	}
 	l.withdraw(rep)
 	l.holdsNothing(rep)
 	l.backlog.EndMove(rep)
@@ -419,6 +434,7 @@ func (l *Life) DrainAnew(nodes ...*record.Node) {
 func (l *Life) MayStay(rep *record.Replica) {
 	if l.state.DrainOf(rep).Node == nil {
 		l.Stay(rep)
+		l.spareStandIn(rep)
 	}
 }
 

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -59,10 +58,8 @@ func (se *Search) Uprooted() []*record.Replica {
 		}
 		return true
 	})
-	list = append(list, se.drained()...)
-	slices.SortFunc(list, func(a, b *record.Replica) int {
-		return cmp.Or(record.CompareRank(b, a), cmp.Compare(a.Turn(), b.Turn()), record.CompareReplicas(a, b))
-	})
+	list = append(list, slices.DeleteFunc(se.drained(), se.surges)...)
+	slices.SortFunc(list, compareUprooted)
 	return list
 }
 
