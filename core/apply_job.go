@@ -166,7 +166,9 @@ func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 		held = held[len(r.Members):]
 	}
 	c.addReplicas(j, j.Spec.Gangs()-len(e.Running))
-	c.takeBack(partsOf(j), max(j.Spec.Gangs(), 1), berth.Cause{Code: berth.CauseScaledDown}) // in the middle of a surge
+	if len(e.Running) > j.Spec.Gangs() { // in the middle of a surge
+		c.takeBack(partsOf(j), j.Spec.Gangs(), berth.Cause{Code: berth.CauseScaledDown})
+	}
 	c.books.NoteOverLimit(j.Queue)
 	return nil
 }

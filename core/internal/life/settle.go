@@ -37,6 +37,7 @@ func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
 		} else {
 			l.MayStay(rep) // those may be gone that had to leave
 		}
+		l.spareStandIn(rep)
 	case berth.ReplicaReleasing:
 		if rep.State != berth.ReplicaReleasing {
 			l.TakeBack(rep, cause, false)

@@ -67,7 +67,7 @@ func needless(rep *record.Replica) berth.Cause {
 
 // spareStandIn has the stand-in of a replica go that need not leave any more.
 func (l *Life) spareStandIn(rep *record.Replica) {
-	if other := rep.Surge.Get().StandIn; other != nil && rep.Stands() {
+	if other := rep.Surge.Get().StandIn; other != nil && rep.Stands() && l.state.DrainOf(rep).Node == nil {
 		l.TakeBack(other, needless(rep), true)
 	}
 }
