@@ -101,7 +101,7 @@ func (c *Checker) mustLeave(rep *replica, h berth.OrderHeader) error {
 	if slices.ContainsFunc(rep.members, func(m *member) bool { return m.node != nil && m.node.clearedFor != nil && !m.node.drains }) {
 		c.saw("left a node that is cleared")
 	}
-	if rep.surges() && !c.pressed(rep) {
+	if rep.job.surges() && !c.pressed(rep) {
 		return broken(PromiseSurge, "order %d has %s leave, and no other runs in its place", h.ID, rep)
 	}
 	if rep.preemption, rep.stays = nil, false; c.pressed(rep) {
@@ -489,7 +489,7 @@ func (c *Checker) settled() error {
 		case rep.order != nil || rep.has(stopping):
 		case c.pressed(rep):
 			return broken(PromiseL1, "%s is on a node that is being drained, has no more time, and was not told to leave", rep)
-		case rep.surges():
+		case rep.job.surges():
 			if c.couldSurge(rep) {
 				return broken(PromiseL1, "%s is on a node that is being drained, there is room for another in its place, and none starts", rep)
 			}

@@ -19,10 +19,8 @@ type standIns struct {
 	nextStandIn berth.Time
 }
 
-// surges reports whether a replica stays until another runs in its place, if it has to leave.
-func (rep *replica) surges() bool {
-	return rep.job.spec.Service != nil && rep.job.spec.Service.Surge > 0
-}
+// surges reports whether a replica of a job that has to leave stays until another runs in its place.
+func (j *job) surges() bool { return j.spec.Service != nil && j.spec.Service.Surge > 0 }
 
 // standIns counts those of a job.
 func (j *job) standIns() (n int) {
@@ -38,7 +36,7 @@ func (j *job) standIns() (n int) {
 func (c *Checker) startsStandIn(b berth.Bind) error {
 	key := gangKey{b.Instead.Job, b.Instead.Replica}
 	rep := c.find(key)
-	if rep == nil || b.Job != key.job || !rep.surges() || rep.job.cancelled {
+	if rep == nil || b.Job != key.job || !rep.job.surges() || rep.job.cancelled {
 		return broken(PromiseSurge, "order %d starts %s/%d in the place of %s, which is no replica of a service with a surge", b.ID, b.Job, b.Replica, key)
 	}
 	switch _, drained := rep.drainedBy(); {

@@ -410,6 +410,7 @@ func (l *Life) DrainsAnew(res *record.Reservation) {
 	if res.Draining {
 		l.agenda.Relook(l.state.Now)
 		l.DrainAnew(res.Nodes...)
+		l.SpareStandIns(res.Nodes...)
 	}
 }
 
@@ -435,7 +436,6 @@ func (l *Life) DrainAnew(nodes ...*record.Node) {
 func (l *Life) MayStay(rep *record.Replica) {
 	if l.state.DrainOf(rep).Node == nil {
 		l.Stay(rep)
-		l.spareStandIn(rep)
 	}
 }
 

@@ -65,6 +65,23 @@ func needless(rep *record.Replica) berth.Cause {
 	return berth.Cause{Code: berth.CauseSurge, Detail: fmt.Sprintf("%v need not leave any more", rep.Ref())}
 }
 
+// SpareStandIns looks for stand-ins that are not needed any more, of what is on nodes that are
+// drained or cleared no longer.
+func (l *Life) SpareStandIns(nodes ...*record.Node) {
+	var list []*record.Replica
+	for _, n := range nodes {
+		for _, at := range n.Members {
+			if at.Rep.Surge.Get().StandIn != nil {
+				list = append(list, at.Rep)
+			}
+		}
+	}
+	slices.SortFunc(list, record.CompareReplicas)
+	for _, rep := range list {
+		l.spareStandIn(rep)
+	}
+}
+
 // spareStandIn has the stand-in of a replica go that need not leave any more.
 func (l *Life) spareStandIn(rep *record.Replica) {
 	if other := rep.Surge.Get().StandIn; other != nil && rep.Stands() && l.state.DrainOf(rep).Node == nil {
