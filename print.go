@@ -62,6 +62,9 @@ func (r ReplicaExplanation) String() string {
 	if r.Position > 0 {
 		fmt.Fprintf(&b, ", at position %d", r.Position)
 	}
+	if r.Instead.Job != "" {
+		fmt.Fprintf(&b, ", before %v leaves", r.Instead)
+	}
 	if len(r.Members) > 0 {
 		b.WriteString(": " + some(r.Members, "; ", "members", MemberPlacement.String))
 	}
@@ -73,9 +76,6 @@ func (r ReplicaExplanation) String() string {
 		if to := r.Departure.StandIn; to.Job != "" {
 			fmt.Fprintf(&b, "; %v starts on %s before it leaves", to, some(r.Departure.To, ", ", "nodes", func(id NodeID) string { return string(id) }))
 		}
-	}
-	if r.Instead.Job != "" {
-		fmt.Fprintf(&b, "\n    starts before %v leaves", r.Instead)
 	}
 	if w := r.Reason; w != nil {
 		fmt.Fprintf(&b, "\n    waits: %v\n    would help: %s", w, w.Remedy)
