@@ -124,12 +124,16 @@ func (se *Search) DecideMove(r Relocation) {
 }
 
 // latestToLeave is when a gang has to be asked to leave at the latest; never: there is no
-// deadline.
+// deadline. One with a stand-in to come, and nothing to write, has until the deadline itself.
 func (se *Search) latestToLeave(rep *record.Replica) berth.Time {
-	if by := se.state.DrainOf(rep).By; by != 0 {
+	switch by := se.state.DrainOf(rep).By; {
+	case by == 0:
+		return agenda.Never
+	case rep.Surges() && !rep.Job.Spec.Checkpoint.Supported:
+		return by
+	default:
 		return by.Add(-se.state.GraceOf(rep))
 	}
-	return agenda.Never
 }
 
 // keepOwn sets aside what a gang has left of its place while it is being stopped and the rest finds
