@@ -81,12 +81,12 @@ func (rep *replica) drainedBy() (berth.Time, bool) {
 const never berth.Time = 1<<63 - 1
 
 // pressed reports whether a gang has to leave now, whether there is a place for it or not: it
-// has just the time for a checkpoint before a deadline, or of a service with a surge that writes
-// none, the deadline is there.
+// has just the time for a checkpoint before a deadline or, of a service with a surge that writes
+// none, to stop.
 func (c *Checker) pressed(rep *replica) bool {
 	grace := c.grace(rep)
 	if rep.job.surges() && !rep.job.spec.Checkpoint.Supported {
-		grace = 0
+		grace = min(grace, c.policy.ReleaseTimeout)
 	}
 	by, drained := rep.drainedBy()
 	return drained && by != never && by.Add(-grace) <= c.now

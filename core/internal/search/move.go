@@ -124,16 +124,16 @@ func (se *Search) DecideMove(r Relocation) {
 }
 
 // latestToLeave is when a gang has to be asked to leave at the latest; never: there is no
-// deadline. One with a stand-in to come, and nothing to write, has until the deadline itself.
+// deadline. One that may have a stand-in, and has no checkpoint to write, is left the time to stop.
 func (se *Search) latestToLeave(rep *record.Replica) berth.Time {
-	switch by := se.state.DrainOf(rep).By; {
-	case by == 0:
+	by, grace := se.state.DrainOf(rep).By, se.state.GraceOf(rep)
+	if by == 0 {
 		return agenda.Never
-	case rep.Surges() && !rep.Job.Spec.Checkpoint.Supported:
-		return by
-	default:
-		return by.Add(-se.state.GraceOf(rep))
 	}
+	if rep.Surges() && !rep.Job.Spec.Checkpoint.Supported {
+		grace = min(grace, se.state.Config.Policy.ReleaseTimeout)
+	}
+	return by.Add(-grace)
 }
 
 // keepOwn sets aside what a gang has left of its place while it is being stopped and the rest finds
