@@ -465,6 +465,8 @@ type ReplicaStatus struct {
 	Alternative int `json:"alternative,omitempty"`
 	// Order that is out; zero: none is.
 	Order OrderID `json:"order,omitempty"`
+	// Instead is the replica that is released once this one runs; zero: none. See [Service].Surge.
+	Instead ReplicaRef `json:"instead,omitzero"`
 	// Starting members have a place, and are not known to run. Stopping ones hold their places
 	// until they are reported gone.
 	Starting []MemberPlacement `json:"starting,omitempty"`
