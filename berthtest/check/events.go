@@ -442,6 +442,9 @@ func (c *Checker) jobCancelled(e berth.JobCancelled) error {
 		return nil
 	}
 	for _, rep := range inOrder(maps.Values(j.replicas)) {
+		if j.replicas[rep.number] != rep { // it went with the one in whose place it was to start
+			continue
+		}
 		c.saw("cancelled while " + rep.doing())
 		if !rep.gone {
 			c.signal(rep, protocol.SignalCancel)

@@ -179,7 +179,7 @@ func (c *Checker) pend(rep *replica, backoff bool) {
 	c.noteIdleness(rep)
 	c.borrowers.remove(rep)
 	rep.backoff, rep.observed, rep.resumes, rep.released = false, false, false, 0
-	rep.vain, rep.nextStandIn = 0, 0
+	rep.vain, rep.nextStandIn, rep.shunned = 0, 0, nil
 	if backoff {
 		c.backOff(rep)
 		rep.keptUntil = rep.readyAt.Add(c.policy.ReservationTimeout)

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"maps"
+
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/internal/protocol"
 	"github.com/berth-sched/berth/quota"
@@ -14,6 +16,8 @@ import (
 type standIns struct {
 	// instead is the replica in whose place it starts, standIn the one that starts in its place.
 	instead, standIn *replica
+	// shunned has the nodes where a member of a stand-in failed to start.
+	shunned map[berth.NodeID]bool
 	// vain counts the stand-ins in a row that came to nothing; before nextStandIn there is none.
 	vain        int
 	nextStandIn berth.Time
@@ -59,7 +63,7 @@ func (c *Checker) startsStandIn(b berth.Bind) error {
 	}
 	c.pend(it, false)
 	it.created, it.cameAt, it.struck = rep.created, rep.cameAt, true
-	it.instead, rep.standIn = rep, it
+	it.instead, rep.standIn, it.avoided = rep, it, maps.Clone(rep.shunned)
 	c.saw("a stand-in starts")
 	if rep.vain > 0 {
 		c.saw("another stand-in is tried")
@@ -90,7 +94,7 @@ func (rep *replica) mayStay() bool {
 func (c *Checker) relieve(it *replica) {
 	rep := it.instead
 	it.leaveSurge()
-	rep.vain, rep.nextStandIn = 0, 0
+	rep.vain, rep.nextStandIn, rep.shunned = 0, 0, nil
 	if _, drained := rep.drainedBy(); !drained && rep.mayStay() {
 		c.saw("a stand-in runs in vain")
 		c.takeBack(it, berth.CauseSurge, true)
@@ -113,6 +117,7 @@ func (c *Checker) part(rep *replica, cause berth.CauseCode) {
 			c.saw("a stand-in came to nothing because of " + string(cause))
 			other.nextStandIn = c.now.Add(c.delay(other.vain))
 			other.vain++
+			other.shunned = rep.avoided
 		}
 	}
 	if it := rep.standIn; it != nil {
