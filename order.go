@@ -124,8 +124,8 @@ const (
 	// CauseDrained: the node has to be empty, as it is drained, or cleared for a reservation, which
 	// is named then.
 	CauseDrained CauseCode = "drained"
-	// CauseSurge: it starts before another replica of its service stops, which has to leave its node;
-	// or it stops as the other runs, or is not needed any more. It does not come back. See
+	// CauseSurge: it starts before another replica of its service stops, which has to leave its
+	// node; or it stops as the other runs, or is not needed any more. It does not come back. See
 	// [Service].Surge.
 	CauseSurge CauseCode = "surge"
 	// CauseMoved: it goes elsewhere, so that another gang finds in one piece what is free.

@@ -418,8 +418,8 @@ func (c *Checker) jobScaled(e berth.JobScaled) error {
 	return nil
 }
 
-// scaleTo has all of some replicas go but so many: those that do not run first, and then the highest
-// numbers.
+// scaleTo has all of some replicas go but so many: those that do not run first, and then those
+// with the highest numbers.
 func (c *Checker) scaleTo(list []*replica, many int) {
 	slices.SortFunc(list, func(a, b *replica) int {
 		return cmp.Or(truth(b.state == berth.ReplicaRunning)-truth(a.state == berth.ReplicaRunning), cmp.Compare(a.number, b.number))

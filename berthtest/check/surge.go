@@ -23,7 +23,7 @@ type standIns struct {
 	nextStandIn berth.Time
 }
 
-// surges reports whether a replica of a job that has to leave stays until another runs in its place.
+// surges reports whether a replica of a job that has to leave stays until another runs instead.
 func (j *job) surges() bool { return j.spec.Service != nil && j.spec.Service.Surge > 0 }
 
 // standIns counts those of a job.
@@ -71,7 +71,7 @@ func (c *Checker) startsStandIn(b berth.Bind) error {
 	return nil
 }
 
-// namesInstead: all Binds of a stand-in name the replica in whose place it starts, and no others do.
+// namesInstead: a Bind names the replica in whose place it starts one, if there is such a replica.
 func namesInstead(rep *replica, b *berth.Bind) error {
 	want := berth.ReplicaRef{}
 	if rep.instead != nil {

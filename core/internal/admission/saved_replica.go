@@ -29,7 +29,8 @@ func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 	saved.StalledAt, saved.HopelessAt, saved.LookPart.Turn = 0, 0, 0
 	saved.Stood, saved.Avoid, saved.Requeued, saved.Shunned = slices.Clone(saved.Stood), slices.Clone(saved.Avoid), slices.Clone(saved.Requeued), slices.Clone(saved.Shunned)
 	if other := rep.Surge.Get().Instead; other != nil {
-		saved.Instead = &other.Number
+		number := other.Number
+		saved.Instead = &number
 	}
 	for flat := range rep.Members {
 		if state := rep.Members[flat].State; state != record.MemberAbsent {

@@ -8,8 +8,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/core/internal/state"
-	"github.com/berth-sched/berth/core/internal/values"
-	"github.com/berth-sched/berth/internal/limits"
 )
 
 // The surge of a service: where a replica has to leave a node, another starts first, its stand-in.
@@ -43,84 +41,14 @@ func (l *Life) StandIn(rep *record.Replica) {
 	l.Resume(rep, true)
 }
 
-// relieve has a replica go, as its stand-in runs; or the stand-in, if it is not needed any more.
-func (l *Life) relieve(standIn *record.Replica) {
-	rep := standIn.Surge.Get().Instead
-	standIn.StandsInNoMore()
-	rep.Surge.Set(record.Surge{})
-	drain := l.state.DrainOf(rep)
-	if rep.Stands() && drain.Node == nil {
-		l.TakeBack(standIn, needless(rep), true)
-		return
-	}
-	cause := berth.Cause{Code: berth.CauseSurge, Detail: fmt.Sprintf("%v runs in its place", standIn.Ref())}
-	if rep.State == berth.ReplicaRunning && drain.Node != nil {
-		cause.Detail = values.Detail(cause.Detail, DrainCause(drain).Detail)
-	}
-	l.TakeBack(rep, cause, true)
-}
-
-// needless is why a stand-in goes that is not needed any more.
-func needless(rep *record.Replica) berth.Cause {
-	return berth.Cause{Code: berth.CauseSurge, Detail: fmt.Sprintf("%v need not leave any more", rep.Ref())}
-}
-
-// SpareStandIns looks for stand-ins that are not needed any more, of what is on nodes that are
-// drained or cleared no longer.
-func (l *Life) SpareStandIns(nodes ...*record.Node) {
-	var list []*record.Replica
-	for _, n := range nodes {
-		for _, at := range n.Members {
-			if at.Rep.Surge.Get().StandIn != nil {
-				list = append(list, at.Rep)
-			}
-		}
-	}
-	slices.SortFunc(list, record.CompareReplicas)
-	for _, rep := range list {
-		l.spareStandIn(rep)
-	}
-}
-
-// spareStandIn has the stand-in of a replica go that need not leave any more.
-func (l *Life) spareStandIn(rep *record.Replica) {
-	if other := rep.Surge.Get().StandIn; other != nil && rep.Stands() && l.state.DrainOf(rep).Node == nil {
-		l.TakeBack(other, needless(rep), true)
-	}
-}
-
-// partStandIn sees to a replica that goes for good, as far as it is a stand-in, or has one. A
-// stand-in that came to nothing is tried again after a backoff. The stand-in of a replica goes with
-// it.
-func (l *Life) partStandIn(rep *record.Replica, cause berth.Cause) {
-	surge := rep.Surge.Get()
-	if surge.Instead != nil {
-		switch rep.StandsInNoMore(); cause.Code {
-		case berth.CauseSurge, berth.CauseScaledDown, berth.CauseCancelled:
-		default:
-			l.awaitStandIn(surge.Instead, rep.Retry.Get().Avoid)
-		}
-		l.agenda.Relook(l.state.Now)
-	}
-	if surge.StandIn != nil {
-		surge.StandIn.StandsInNoMore()
-		l.TakeBack(surge.StandIn, cause, true)
-	}
-}
-
-// awaitStandIn has the next stand-in of a replica wait, longer each time, and keep off some nodes.
-func (l *Life) awaitStandIn(rep *record.Replica, shunned []berth.NodeID) {
-	surge := rep.Surge.Note()
-	surge.At = l.state.Now.Add(l.backoff(surge.FailedStarts))
-	surge.FailedStarts = min(surge.FailedStarts+1, limits.MaxAttempts)
-	surge.Shunned = slices.Clone(shunned)
-	l.agenda.MoveBy(surge.At)
-}
-
 // RestoreStandIns pairs replicas with their stand-ins.
 func (l *Life) RestoreStandIns(noted []state.Noted) *berth.Error {
 	return l.state.EachNoted(noted, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+		bind, binds := rep.Order.(berth.Bind)
 		if s.Instead == nil {
+			if bind.Instead != (berth.ReplicaRef{}) {
+				return refusal.Of(berth.ErrInvalid, "order", "is that of a stand-in, and it is none")
+			}
 			return nil
 		}
 		other := rep.Job.Replicas.At(*s.Instead)
@@ -132,6 +60,9 @@ func (l *Life) RestoreStandIns(noted []state.Noted) *berth.Error {
 		}
 		if why := standsInAmiss(rep); why != "" || rep.Surge.Get().Instead != other {
 			return refusal.Of(berth.ErrInvalid, "instead", fmt.Sprintf("%d has another, or one of the two cannot be: %s", *s.Instead, why))
+		}
+		if binds && bind.Instead != other.Ref() {
+			return refusal.Of(berth.ErrInvalid, "order", fmt.Sprintf("names %v, and not the replica in whose place it starts", bind.Instead))
 		}
 		return nil
 	})

@@ -169,8 +169,8 @@ func (rep *Replica) RestsAt(now berth.Time) bool { return now < rep.Eviction.Get
 
 // A SurgePart is what came of the replicas that were to start before this one leaves its node.
 type SurgePart struct {
-	// FailedStarts counts those that came to nothing in a row. Before At none is started, and on the
-	// nodes of Shunned only if it fits nowhere else: members failed to start there.
+	// FailedStarts counts those that came to nothing in a row. Before At none is started, and on
+	// the nodes of Shunned only if it fits nowhere else: members failed to start there.
 	FailedStarts int            `json:"standInsFailed,omitempty"`
 	At           berth.Time     `json:"standInAt,omitempty"`
 	Shunned      []berth.NodeID `json:"standInShuns,omitempty"`

@@ -11,8 +11,8 @@ import (
 // stand-in.
 type Surge struct {
 	SurgePart
-	// Instead is the replica in whose place this one starts, StandIn the one that starts in the place
-	// of this one; nil: none. Both know of each other.
+	// Instead is the replica in whose place this one starts, StandIn the one that starts in the
+	// place of this one; nil: none. Both know of each other.
 	Instead, StandIn *Replica
 }
 
@@ -53,7 +53,9 @@ func (rep *Replica) StandsInNoMore() {
 }
 
 // Surges reports whether a replica starts elsewhere before it stops, if it has to leave its node.
-func (rep *Replica) Surges() bool { return rep.Job.Spec.Service != nil && rep.Job.Spec.Service.Surge > 0 }
+func (rep *Replica) Surges() bool {
+	return rep.Job.Spec.Service != nil && rep.Job.Spec.Service.Surge > 0
+}
 
 // Most is how many replicas a job may have at a time.
 func (j *Job) Most() int {

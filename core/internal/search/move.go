@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -61,6 +62,17 @@ func (se *Search) Uprooted() []*record.Replica {
 	list = append(list, slices.DeleteFunc(se.drained(), se.surges)...)
 	slices.SortFunc(list, compareUprooted)
 	return list
+}
+
+// surges reports whether a replica that has to leave a node stays until another runs in its place:
+// it does as long as there is time.
+func (se *Search) surges(rep *record.Replica) bool {
+	return rep.Surges() && se.latestToLeave(rep) > se.state.Now
+}
+
+// compareUprooted orders gangs that have to leave their places as they are served.
+func compareUprooted(a, b *record.Replica) int {
+	return cmp.Or(record.CompareRank(b, a), cmp.Compare(a.Turn(), b.Turn()), record.CompareReplicas(a, b))
 }
 
 // drained lists the gangs that run on nodes that they have to leave, each once, and are yet to be

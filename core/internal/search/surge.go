@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -44,12 +43,6 @@ func (se *Search) Surge() (left bool) {
 	return left
 }
 
-// surges reports whether a replica that has to leave a node stays until another runs in its place:
-// it does as long as there is time.
-func (se *Search) surges(rep *record.Replica) bool {
-	return rep.Surges() && se.latestToLeave(rep) > se.state.Now
-}
-
 // startStandIn starts a stand-in for a replica, where there is room.
 func (se *Search) startStandIn(of *record.Replica) {
 	rep := se.life.NewStandIn(of)
@@ -90,9 +83,4 @@ func (se *Search) placeStandIn(rep *record.Replica) bool {
 		}
 	}
 	return false
-}
-
-// compareUprooted orders gangs that have to leave their places as they are served.
-func compareUprooted(a, b *record.Replica) int {
-	return cmp.Or(record.CompareRank(b, a), cmp.Compare(a.Turn(), b.Turn()), record.CompareReplicas(a, b))
 }
