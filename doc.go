@@ -29,6 +29,7 @@
 //   - Have a job run as another gang where its own does not fit: [core.Example_alternatives].
 //   - Keep groups of a gang together, or apart, once or in copies: [core.Example_parts].
 //   - Preempt batch work for a service: [core.Example_preempt]. Drain a node: [core.Example_drain].
+//     Have a service drained without a moment below its number of replicas: [core.Example_surge].
 //     Keep gangs off a switch that lost links: [core.Example_fabric].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
 //   - Reserve GPUs in advance: [core.Example_reserve]. Have nodes empty for maintenance at a given
@@ -555,6 +556,22 @@
 // deadline it stays. [NodeUncordoned] and [NodeCordoned] call a drain off. [Scheduler.Report]
 // tells which replicas are left ([DrainReport]), Explain where each goes ([Departure]).
 //
+// A service with a [Service].Surge leaves its nodes without a moment below its number of replicas.
+// Another replica starts first, where there is room beside all that runs and within the limits of
+// its queue: with a number of its own, by a [Bind] because of [CauseSurge] that names in Instead
+// the one in whose place it starts. That one is released, without a request for a checkpoint, as
+// soon as the other is reported to run, and does not come back: so report such a Bind as done when
+// the replica serves, and have Policy.BindTimeout leave time for that. Up to Surge of them are
+// started at a time; one that does not come to run is forgotten, and tried again after a backoff,
+// on another node if it fits there. As long as there is no room the replica stays, until the
+// deadline leaves just the time for a checkpoint, or to stop if it writes none: then it goes as
+// any other gang. If another is being started in its place by then, or hardware takes it
+// meanwhile, that other one goes on and the first does not come back. One that is not needed any
+// more, as the drain is called off, is released. A stand-in counts as no replica for [JobScaled]:
+// it goes with the one in whose place it starts. A core that is made anew in the middle of it may
+// be told of all that run ([JobObserved]), and releases those that are too many. The numbers of
+// replicas are then not those from 0 to Replicas.
+//
 // Free GPUs in pieces are no use to a gang that needs them in one. Where that alone keeps it
 // waiting, [Scheduler.Explain] and Core.StartPlan propose a few moves of other gangs that would
 // make room, and Policy.Defragmentation may have them ordered: if the wait that they save,
@@ -655,6 +672,8 @@
 //   - GPU hold: a GPU that takes no new members until it is empty ([Geometry]).
 //   - geometry, repartition: how GPUs may divide, and the order that divides one ([Repartition]).
 //   - cordon, drain: to keep new members off a node, and to empty it ([NodeDraining]).
+//   - surge, stand-in: to start a replica before another stops, and the one that starts
+//     ([Service]).
 //   - clear: to have the nodes of a reservation empty when it begins ([Reservation]).
 //   - defragmentation, move: joining free pieces, and one step of it ([Defragmentation]).
 //   - gate: what a job waits for before it has its place in the order of service ([Dependency]).
@@ -689,6 +708,7 @@
 // [core.Example_alternatives]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Alternatives
 // [core.Example_maxRequeues]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-MaxRequeues
 // [core.Example_drain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Drain
+// [core.Example_surge]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Surge
 // [core.Example_fabric]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Fabric
 // [core.Example_metrics]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Metrics
 // [core.Example_divideGPUs]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-DivideGPUs

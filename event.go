@@ -81,7 +81,8 @@ func (NodeUncordoned) event() {}
 // another place for it, which is kept for it: it is asked for a checkpoint, if it writes any,
 // stopped, and started there. A gang without another place goes on, until it has just the time
 // left that it may take for a checkpoint before the deadline: then it is asked, stopped, and
-// waits as any other.
+// waits as any other. A replica of a service with a [Service].Surge goes once another runs in its
+// place.
 //
 // Another NodeDraining changes the deadline: a gang that was asked to leave and has less time
 // now is asked anew. [NodeUncordoned] and [NodeCordoned] end it: a gang that was asked and is not
@@ -292,7 +293,8 @@ type ObservedReplica struct {
 }
 
 // JobScaled changes the number of a service's replicas. Shrinking takes the
-// replicas that do not run first, then the highest numbers.
+// replicas that do not run first, then the highest numbers. A stand-in counts with the replica in
+// whose place it starts, and goes with it.
 type JobScaled struct {
 	Job      JobID `json:"job"`
 	Replicas int   `json:"replicas"`

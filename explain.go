@@ -61,6 +61,8 @@ type ReplicaExplanation struct {
 	Idleness *Idleness `json:"idleness,omitempty"`
 	// Departure is set if it has to leave its place for another.
 	Departure *Departure `json:"departure,omitempty"`
+	// Instead is the replica that is released once this one runs; zero: none.
+	Instead ReplicaRef `json:"instead,omitzero"`
 	// Position among those of its queue that wait, from 1, in the order of service; zero:
 	// it does not wait, or for a budget.
 	Position int `json:"position,omitempty"`

@@ -211,6 +211,12 @@ type Service struct {
 	// Replicas to keep running; JobScaled changes it. Zero is a service scaled to
 	// nothing.
 	Replicas int `json:"replicas"`
+	// Surge has a replica that has to leave a node run on until another runs in its place. So many
+	// may be started at a time for that, beside the Replicas and those that are being stopped, as
+	// with maxSurge of a Kubernetes Deployment that has no maxUnavailable. 0: none; a replica is
+	// stopped first, and starts elsewhere then. At most 1024. See "Drains and moves" in the
+	// manual.
+	Surge int `json:"surge,omitempty"`
 }
 
 // A Group is a set of like members of a gang.

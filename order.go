@@ -124,6 +124,10 @@ const (
 	// CauseDrained: the node has to be empty, as it is drained, or cleared for a reservation, which
 	// is named then.
 	CauseDrained CauseCode = "drained"
+	// CauseSurge: it starts before another replica of its service stops, which has to leave its
+	// node; or it stops as the other runs, or is not needed any more. It does not come back. See
+	// [Service].Surge.
+	CauseSurge CauseCode = "surge"
 	// CauseMoved: it goes elsewhere, so that another gang finds in one piece what is free.
 	CauseMoved CauseCode = "moved"
 	// CauseResumed: it goes on where a place was kept for it.
@@ -202,6 +206,9 @@ type Bind struct {
 	// Alternative of the job that it runs as: of Job.Alternatives, from 1; 0: its own Groups. The
 	// groups of Members and Claims are those of that one.
 	Alternative int `json:"alternative,omitempty"`
+	// Instead is the replica that is released once this one is reported to run, and was to be there
+	// only until then; zero: none. See [Service].Surge.
+	Instead ReplicaRef `json:"instead,omitzero"`
 	// Claims has what a member of each group of the gang asks for, in the order of the groups:
 	// with the place of a member, all that is needed to start it. Read only.
 	Claims []GroupClaim `json:"claims,omitempty"`

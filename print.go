@@ -62,6 +62,9 @@ func (r ReplicaExplanation) String() string {
 	if r.Position > 0 {
 		fmt.Fprintf(&b, ", at position %d", r.Position)
 	}
+	if r.Instead.Job != "" {
+		fmt.Fprintf(&b, ", before %v leaves", r.Instead)
+	}
 	if len(r.Members) > 0 {
 		b.WriteString(": " + some(r.Members, "; ", "members", MemberPlacement.String))
 	}
@@ -69,6 +72,9 @@ func (r ReplicaExplanation) String() string {
 		fmt.Fprintf(&b, "\n    leaves: %s", r.Departure.Cause.Code)
 		if r.Departure.Cause.Detail != "" {
 			b.WriteString(", " + r.Departure.Cause.Detail)
+		}
+		if to := r.Departure.StandIn; to.Job != "" {
+			fmt.Fprintf(&b, "; %v starts on %s before it leaves", to, some(r.Departure.To, ", ", "nodes", func(id NodeID) string { return string(id) }))
 		}
 	}
 	if w := r.Reason; w != nil {

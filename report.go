@@ -428,6 +428,9 @@ type Departure struct {
 	// Deadline by which it is stopped, or asked for a checkpoint before that, if there is no
 	// place for it until then; zero: it is being stopped, or goes on until there is one.
 	Deadline Time `json:"deadline,omitempty"`
+	// StandIn is the replica that starts on the nodes of To before it goes; zero: none does. See
+	// [Service].Surge.
+	StandIn ReplicaRef `json:"standIn,omitzero"`
 }
 
 // What a core knows of a job, a node and a queue, for an embedder that keeps no second record of
@@ -462,6 +465,8 @@ type ReplicaStatus struct {
 	Alternative int `json:"alternative,omitempty"`
 	// Order that is out; zero: none is.
 	Order OrderID `json:"order,omitempty"`
+	// Instead is the replica that is released once this one runs; zero: none. See [Service].Surge.
+	Instead ReplicaRef `json:"instead,omitzero"`
 	// Starting members have a place, and are not known to run. Stopping ones hold their places
 	// until they are reported gone.
 	Starting []MemberPlacement `json:"starting,omitempty"`

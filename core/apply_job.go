@@ -129,7 +129,7 @@ func (c *Core) addReplicas(j *record.Job, many int) {
 func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 	j, err := c.admission.NewJob(&e.Job)
 	if err == nil {
-		err = c.roomFor(j.Spec.Gangs())
+		err = c.roomFor(max(j.Spec.Gangs(), len(e.Running)))
 	}
 	if err == nil && len(e.Running) == 0 {
 		j.Gate, err = c.state.NewGate(j)
@@ -166,6 +166,9 @@ func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 		held = held[len(r.Members):]
 	}
 	c.addReplicas(j, j.Spec.Gangs()-len(e.Running))
+	if len(e.Running) > j.Spec.Gangs() { // in the middle of a surge
+		c.takeBack(partsOf(j), j.Spec.Gangs(), berth.Cause{Code: berth.CauseScaledDown})
+	}
 	c.books.NoteOverLimit(j.Queue)
 	return nil
 }
@@ -174,8 +177,8 @@ func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 // which nobody knows yet, becomes what it is observed as.
 func (c *Core) checkObserved(j *record.Job, r *berth.ObservedReplica) *berth.Error {
 	switch {
-	case r.Replica < 0 || r.Replica >= j.Spec.Gangs():
-		return refusal.Of(berth.ErrInvalid, "replica", fmt.Sprintf("%d is outside 0..%d", r.Replica, j.Spec.Gangs()-1))
+	case r.Replica < 0 || r.Replica >= j.Most():
+		return refusal.Of(berth.ErrInvalid, "replica", fmt.Sprintf("%d is outside 0..%d", r.Replica, j.Most()-1))
 	case r.Incarnation == 0 || r.Incarnation > limits.MaxIncarnation:
 		return refusal.Of(berth.ErrInvalid, "incarnation", fmt.Sprintf("%d is outside 1..%d", r.Incarnation, limits.MaxIncarnation))
 	case r.Started > c.state.Now:
@@ -309,7 +312,7 @@ func (c *Core) jobScaled(e berth.JobScaled) *berth.Error {
 	if err := c.admission.CheckReplicas(e.Replicas); err != nil {
 		return refusal.In(err, "replicas")
 	}
-	list := slices.DeleteFunc(partsOf(j), func(p part) bool { return p.rep != nil && p.rep.Release.Get().Gone })
+	list := slices.DeleteFunc(partsOf(j), func(p part) bool { return p.rep != nil && (p.rep.Release.Get().Gone || p.rep.IsStandIn()) })
 	kept := 0
 	for _, p := range list {
 		kept += p.many
@@ -357,6 +360,7 @@ func (c *Core) takeBack(list []part, keep int, cause berth.Cause) {
 		switch {
 		case keep >= p.many:
 			keep -= p.many
+		case p.rep != nil && p.rep.State == record.ReplicaGone: // with the one in whose place it started
 		case p.rep != nil:
 			c.life.TakeBack(p.rep, cause, true)
 		default:

@@ -161,6 +161,7 @@ func (c *Core) nodeCordoned(e berth.NodeCordoned) *berth.Error {
 	}
 	c.upkeep.Cordon(n, true, e.Reason)
 	c.drainNode(n, false, 0)
+	c.life.SpareStandIns(n)
 	c.backlog.EndGangReservationsOn(n)
 	c.agenda.Lessen()
 	return nil
@@ -176,6 +177,7 @@ func (c *Core) nodeUncordoned(e berth.NodeUncordoned) *berth.Error {
 	}
 	c.upkeep.Cordon(n, false, "")
 	c.drainNode(n, false, 0)
+	c.life.SpareStandIns(n)
 	c.state.Freed(n)
 	c.agenda.Grew(c.state.Now)
 	return nil

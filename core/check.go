@@ -56,7 +56,7 @@ func (c *Core) Check() error {
 		c.books.CheckHolds, c.books.CheckCharges, c.books.CheckCapacities, c.books.CheckSizes, c.books.CheckContenders, c.books.CheckLedger, c.books.CheckOverLimit, c.books.CheckBudgets,
 		c.backlog.CheckWaiting, c.backlog.CheckQueues, c.backlog.CheckDue, c.backlog.CheckReservations, c.checkPlaces,
 		c.upkeep.CheckTrust, c.upkeep.CheckSpares, c.upkeep.CheckLosses, c.upkeep.CheckRates,
-		c.life.CheckLife, c.life.CheckGates, c.life.CheckVictims, c.life.CheckLending, c.life.CheckIdle,
+		c.life.CheckLife, c.life.CheckGates, c.life.CheckStandIns, c.life.CheckVictims, c.life.CheckLending, c.life.CheckIdle,
 		c.gpus.CheckGPUs, c.gpus.CheckGPUHolds, c.gpus.CheckCatalogue, c.victims.CheckEvictable,
 		c.scoring.Check, c.checkAgenda,
 	} {

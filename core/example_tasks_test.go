@@ -439,6 +439,38 @@ func Example_drain() {
 	// 3s: 0 members left on n1
 }
 
+// A node is drained under one of three replicas of a service: another starts first, and there are
+// never fewer than three that run.
+func Example_surge() {
+	sched := newExample()
+	mustApply(sched, morning, hgx("n3"), hgx("n4"))
+	chat := training("chat", 1)
+	chat.Job.Class, chat.Job.Checkpoint = berth.ClassLatencyCritical, berth.Checkpoint{}
+	chat.Job.Service = &berth.Service{Replicas: 3, Surge: 1}
+	mustApply(sched, morning, chat)
+	pass(sched, morning)
+	mustApply(sched, morning.Add(berth.Second), berth.NodeDraining{Node: "n1", Reason: "firmware"})
+	for now := morning.Add(berth.Second); now <= morning.Add(2*berth.Second); now = now.Add(berth.Second) {
+		pass(sched, now)
+		running := 0
+		status, _ := sched.Job("chat")
+		for _, r := range status.Replicas {
+			if r.State == berth.ReplicaRunning {
+				running++
+			}
+		}
+		fmt.Printf("%v: %d run\n", now.Sub(morning), running)
+	}
+	// Output:
+	// 0s: bind chat n1[0-7] (fits)
+	// 0s: bind chat n2[0-7] (fits)
+	// 0s: bind chat n3[0-7] (fits)
+	// 1s: bind chat n4[0-7] (surge)
+	// 1s: 3 run
+	// 2s: release chat (surge)
+	// 2s: 3 run
+}
+
 // A leaf switch loses half of its bandwidth. A gang of two nodes goes to those behind another,
 // though their names sort last. A gang of one node uses no switch, and is placed as before.
 func Example_fabric() {

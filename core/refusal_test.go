@@ -223,6 +223,9 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"rail alignment without rails", group(func(g *berth.Group) { g.Topology.RailAligned = true }), berth.ErrUnsupported, "job.groups[0].topology.railAligned"},
 		{"negative span", submit(func(j *berth.Job) { j.MinRuntime = -1 }), berth.ErrInvalid, "job.minRuntime"},
 		{"negative replicas of a service", submit(func(j *berth.Job) { j.Service = &berth.Service{Replicas: -1} }), berth.ErrInvalid, "job.service.replicas"},
+		{"negative surge of a service", submit(func(j *berth.Job) { j.Service = &berth.Service{Surge: -1} }), berth.ErrInvalid, "job.service.surge"},
+		{"a surge of too many", submit(func(j *berth.Job) { j.Service = &berth.Service{Surge: 1025} }), berth.ErrInvalid, "job.service.surge"},
+		{"observed beyond a surge", berth.JobObserved{Job: changed(serviceJob("new", 2), func(j *berth.Job) { j.Service.Surge = 1 }), Running: []berth.ObservedReplica{{Replica: 3, Incarnation: 1}}}, berth.ErrInvalid, "running[0].replica"},
 
 		{"observed as no alternative", berth.JobObserved{Job: gangJob("new", 1, 8), Running: []berth.ObservedReplica{{Incarnation: 1, Alternative: 1}}}, berth.ErrInvalid, "running[0].alternative"},
 		{"observed on held GPUs", observe(berth.MemberPlacement{Node: "n1", GPUs: 0xff}), berth.ErrConflict, "running[0].members[0]"},

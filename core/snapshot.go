@@ -237,6 +237,7 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		func() *berth.Error { return c.life.RestoreGates(s.Jobs) },
 		func() *berth.Error { return c.upkeep.RestoreSpareUse(s.Nodes) },
 		func() *berth.Error { return c.life.RestoreLife(noted) },
+		func() *berth.Error { return c.life.RestoreStandIns(noted) },
 		func() *berth.Error { c.backlog.RestoreWaiting(s.Jobs); return nil },
 		func() *berth.Error { return c.gpus.RestoreGPUHolds(noted) },
 		func() *berth.Error { return c.backlog.RestoreGangReservations(noted) },

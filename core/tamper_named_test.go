@@ -23,6 +23,7 @@ func TestR1_WhatNoCoreSavesIsRefused(t *testing.T) {
 	whole.runs(gang("whole", 2))
 	ends := fleetOf(t, "n1")
 	ends.runs(one("q", "ends", 1, func(j *berth.Job) { j.MaxRuntime = berth.Hour }))
+	surging := newSurgingCore(t)
 	either := fleetOf(t, "n1")
 	either.tell(gang("either", 2, func(j *berth.Job) { j.Alternatives = []berth.Alternative{{Groups: gangJob("", 1, 8).Groups}} }))
 	require.Len(t, either.pass(), 1)
@@ -71,6 +72,13 @@ func TestR1_WhatNoCoreSavesIsRefused(t *testing.T) {
 		{"a gang to repair that is complete", whole.Core, `"replica":0,"state":"running"`, `"replica":0,"state":"repairing"`, "jobs[0].replicas[0].state", "does not go with"},
 		{"a table by another name", divides, `"table":{"name":"tiny"`, `"table":{"name":"other"`, "tables[0].table.name", "not the name"},
 		{"a table that there is not", divides, `"tables":[`, `"tables":[{"name":"none"},`, "tables[0].name", "none"},
+		{"a stand-in for nobody", surging, `"instead":0`, `"instead":7`, "jobs[0].replicas[2].instead", "no replica"},
+		{"a stand-in for itself", surging, `"instead":0`, `"instead":2`, "jobs[0].replicas[2].instead", "cannot be"},
+		{"a stand-in without a surge", surging, `,"surge":1`, ``, "jobs[0].replicas[2].instead", "no replica"},
+		{"a replica that runs as a stand-in", surging, `"replica":1,"state":"running"`, `"replica":1,"instead":0,"state":"running"`, "jobs[0].replicas[1].instead", "is running"},
+		{"a Bind in the place of another", surging, `"instead":{"job":"chat"}`, `"instead":{"job":"chat","replica":1}`, "jobs[0].replicas[2].order", "names"},
+		{"a Bind in the place of one, of no stand-in", surging, `,"instead":0}`, `}`, "jobs[0].replicas[2].order", "is none"},
+		{"a negative count of stand-ins", surging, `"instead":0`, `"standInsFailed":-1,"instead":0`, "jobs[0].replicas[2].attempts", "out of range"},
 		{"a spare in use that holds nothing", varied, `"cordoned":true`, `"cordoned":true,"spareInUse":true`, "nodes[6].spareInUse", "holds no member"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -104,6 +112,18 @@ func newTornCore(t *testing.T) *core.Core {
 	d := fleetOf(t, "n1", "n2")
 	d.runs(gang("torn", 2))
 	d.tell(berth.MemberFailed{Job: "torn", Incarnation: 1, Members: []berth.MemberRef{{Index: 1}}})
+	require.Len(t, d.pass(), 1)
+	return d.Core
+}
+
+// newSurgingCore has a replica being started in the place of the first of a service of two.
+func newSurgingCore(t *testing.T) *core.Core {
+	d := fleetOf(t, "n1", "n2", "n3")
+	d.tell(one("q", "chat", 1, func(j *berth.Job) { j.Service = &berth.Service{Replicas: 2, Surge: 1} }))
+	for _, order := range d.pass() {
+		d.tell(berth.OrderReported{Order: order.Header().ID, Outcome: berth.OutcomeDone})
+	}
+	d.tell(berth.NodeDraining{Node: "n1"})
 	require.Len(t, d.pass(), 1)
 	return d.Core
 }

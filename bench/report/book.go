@@ -443,6 +443,8 @@ func (b *book) release(now berth.Time, a *berth.Release) {
 			j.fewer--
 		}
 		r.gone = true
+	case berth.CauseSurge:
+		r.gone = true
 	}
 }
 

@@ -345,18 +345,24 @@ func (c *Checker) jobObserved(e berth.JobObserved) error {
 		}
 	}
 	j.observed = true
-	for range j.wanted() {
-		c.newReplica(j)
+	most := j.wanted()
+	if j.spec.Service != nil {
+		most += j.spec.Service.Surge
 	}
 	for i := range e.Running {
+		if n := e.Running[i].Replica; n >= 0 && n < most && j.replicas[n] == nil {
+			j.replicas[n] = &replica{job: j, number: n, created: c.now, incarnation: j.former}
+		}
 		if err := c.observed(j, &e.Running[i]); err != nil {
 			return err
 		}
 	}
-	for n := range j.wanted() {
-		if rep := j.replicas[n]; rep.state == berth.ReplicaPending {
-			c.pend(rep, false)
-		}
+	for range j.wanted() - len(e.Running) {
+		c.pend(c.newReplica(j), false)
+	}
+	if len(e.Running) > j.wanted() {
+		c.saw("more were observed than are wanted")
+		c.scaleTo(slices.Collect(maps.Values(j.replicas)), j.wanted())
 	}
 	return nil
 }
@@ -403,20 +409,26 @@ func (c *Checker) jobScaled(e berth.JobScaled) error {
 	if j == nil || j.spec.Service == nil || j.cancelled {
 		return broken(PromiseEvents, "the scaling of job %s was accepted, which is no service that is kept", e.Job)
 	}
-	kept := slices.DeleteFunc(slices.Collect(maps.Values(j.replicas)), func(rep *replica) bool { return rep.gone })
+	kept := slices.DeleteFunc(slices.Collect(maps.Values(j.replicas)), func(rep *replica) bool { return rep.gone || rep.instead != nil })
 	for range e.Replicas - len(kept) {
 		c.saw("scaled up")
 		c.pend(c.newReplica(j), false)
 	}
-	slices.SortFunc(kept, func(a, b *replica) int {
+	c.scaleTo(kept, e.Replicas)
+	return nil
+}
+
+// scaleTo has all of some replicas go but so many: those that do not run first, and then those
+// with the highest numbers.
+func (c *Checker) scaleTo(list []*replica, many int) {
+	slices.SortFunc(list, func(a, b *replica) int {
 		return cmp.Or(truth(b.state == berth.ReplicaRunning)-truth(a.state == berth.ReplicaRunning), cmp.Compare(a.number, b.number))
 	})
-	for _, rep := range kept[min(len(kept), e.Replicas):] {
+	for _, rep := range list[min(len(list), many):] {
 		c.saw("scaled down while " + rep.doing())
 		c.signal(rep, protocol.SignalCancel)
 		c.takeBack(rep, berth.CauseScaledDown, true)
 	}
-	return nil
 }
 
 func (c *Checker) jobCancelled(e berth.JobCancelled) error {
@@ -430,6 +442,9 @@ func (c *Checker) jobCancelled(e berth.JobCancelled) error {
 		return nil
 	}
 	for _, rep := range inOrder(maps.Values(j.replicas)) {
+		if j.replicas[rep.number] != rep { // it went with the one in whose place it was to start
+			continue
+		}
 		c.saw("cancelled while " + rep.doing())
 		if !rep.gone {
 			c.signal(rep, protocol.SignalCancel)

@@ -63,6 +63,7 @@ type replica struct {
 	// hastened: it has to leave before the deadline of the latest request, or another policy of
 	// what is idle is in force than that for which it was asked. The request is taken back.
 	hastened bool
+	standIns
 	// requeued counts how often it came back to the queue, by cause.
 	requeued map[berth.CauseCode]int
 	// stays: it was asked to leave a node, and need not any more.

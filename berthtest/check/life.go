@@ -79,6 +79,10 @@ func (c *Checker) settle(rep *replica, cause berth.CauseCode) {
 			c.freeAll(rep, broke, lost)
 			c.comesBackFor(rep, cause)
 			c.pend(rep, true)
+			if rep.instead != nil {
+				c.part(rep, cause)
+				c.forget(rep)
+			}
 		}
 	case berth.ReplicaReleasing:
 		switch {
@@ -112,10 +116,16 @@ func (c *Checker) run(rep *replica) {
 	if rep.has(stopping) {
 		c.due.add(rep)
 	}
+	if rep.instead != nil {
+		c.relieve(rep)
+	}
 }
 
 // takeBack begins to stop all that a replica holds.
 func (c *Checker) takeBack(rep *replica, cause berth.CauseCode, gone bool) {
+	if gone = gone || rep.instead != nil; gone {
+		c.part(rep, cause)
+	}
 	rep.gone = rep.gone || gone
 	switch rep.state {
 	case berth.ReplicaReleasing:
@@ -169,6 +179,7 @@ func (c *Checker) pend(rep *replica, backoff bool) {
 	c.noteIdleness(rep)
 	c.borrowers.remove(rep)
 	rep.backoff, rep.observed, rep.resumes, rep.released = false, false, false, 0
+	rep.vain, rep.nextStandIn, rep.shunned = 0, 0, nil
 	if backoff {
 		c.backOff(rep)
 		rep.keptUntil = rep.readyAt.Add(c.policy.ReservationTimeout)
@@ -183,20 +194,29 @@ func (c *Checker) pend(rep *replica, backoff bool) {
 
 // backOff makes a replica wait: longer each time, up to a bound.
 func (c *Checker) backOff(rep *replica) {
+	rep.readyAt = c.now.Add(c.delay(rep.attempts))
+	rep.attempts++
+	c.waiting.add(rep)
+}
+
+// delay is how long a start waits after so many that failed before the last one.
+func (c *Checker) delay(attempts int) berth.Duration {
 	delay := c.policy.RetryBackoff
-	for range rep.attempts {
+	for range attempts {
 		if delay >= c.policy.MaxRetryBackoff {
 			break
 		}
 		delay *= 2
 	}
-	rep.attempts++
-	rep.readyAt = c.now.Add(min(delay, c.policy.MaxRetryBackoff))
-	c.waiting.add(rep)
+	return min(delay, c.policy.MaxRetryBackoff)
 }
 
 // forget removes a replica that holds nothing, and its job with the last one.
 func (c *Checker) forget(rep *replica) {
+	if rep.standIn != nil {
+		c.saw("a stand-in stays for one that is given up")
+		rep.standIn.leaveSurge()
+	}
 	c.withdraw(rep)
 	c.shareAgain(rep)
 	c.limited.remove(rep)

@@ -81,10 +81,15 @@ func (rep *replica) drainedBy() (berth.Time, bool) {
 const never berth.Time = 1<<63 - 1
 
 // pressed reports whether a gang has to leave now, whether there is a place for it or not: it
-// has just the time for a checkpoint before a deadline.
+// has just the time for a checkpoint before a deadline or, of a service with a surge that writes
+// none, to stop.
 func (c *Checker) pressed(rep *replica) bool {
+	grace := c.grace(rep)
+	if rep.job.surges() && !rep.job.spec.Checkpoint.Supported {
+		grace = min(grace, c.policy.ReleaseTimeout)
+	}
 	by, drained := rep.drainedBy()
-	return drained && by != never && by.Add(-c.grace(rep)) <= c.now
+	return drained && by != never && by.Add(-grace) <= c.now
 }
 
 // mustLeave: a gang that is told to leave a node runs there, and has no other order out.
@@ -100,6 +105,9 @@ func (c *Checker) mustLeave(rep *replica, h berth.OrderHeader) error {
 	}
 	if slices.ContainsFunc(rep.members, func(m *member) bool { return m.node != nil && m.node.clearedFor != nil && !m.node.drains }) {
 		c.saw("left a node that is cleared")
+	}
+	if rep.job.surges() && !c.pressed(rep) {
+		return broken(PromiseSurge, "order %d has %s leave, and no other runs in its place", h.ID, rep)
 	}
 	if rep.preemption, rep.stays = nil, false; c.pressed(rep) {
 		c.saw("has to leave, wherever it may go")
@@ -486,6 +494,10 @@ func (c *Checker) settled() error {
 		case rep.order != nil || rep.has(stopping):
 		case c.pressed(rep):
 			return broken(PromiseL1, "%s is on a node that is being drained, has no more time, and was not told to leave", rep)
+		case rep.job.surges():
+			if c.couldSurge(rep) {
+				return broken(PromiseL1, "%s is on a node that is being drained, there is room for another in its place, and none starts", rep)
+			}
 		case c.couldMove(rep):
 			return broken(PromiseL1, "%s is on a node that is being drained, would fit elsewhere, and was not told to leave", rep)
 		}

@@ -31,6 +31,11 @@ func (c *Checker) ordered(a berth.Order) error {
 	if err := c.endStart(a); err != nil {
 		return err
 	}
+	if b, binds := a.(berth.Bind); binds && b.Cause.Code == berth.CauseSurge {
+		if err := c.startsStandIn(b); err != nil {
+			return err
+		}
+	}
 	rep, err := c.subject(a)
 	if err != nil {
 		return err
@@ -99,7 +104,7 @@ func (c *Checker) bind(rep *replica, b berth.Bind) error {
 	if err := c.dueBy(b.OrderHeader, timeout); err != nil {
 		return err
 	}
-	if err := cmp.Or(atGate(rep, b), inBudget(rep, b), c.startsAs(rep, &b), c.mayBind(rep, &b)); err != nil {
+	if err := cmp.Or(namesInstead(rep, &b), atGate(rep, b), inBudget(rep, b), c.startsAs(rep, &b), c.mayBind(rep, &b)); err != nil {
 		return err
 	}
 	if err := c.itsTurn(rep, b); err != nil {
@@ -148,6 +153,8 @@ func (c *Checker) mayBind(rep *replica, b *berth.Bind) error {
 		return c.victimsGone(rep, b)
 	case rep.state == berth.ReplicaPending && h.Cause.Code == berth.CauseResumed:
 		return c.resumed(rep, b)
+	case rep.state == berth.ReplicaPending && rep.instead != nil:
+		right, rep.resumes = berth.CauseSurge, true
 	case rep.state == berth.ReplicaPending:
 		right = berth.CauseFits
 	case rep.state == berth.ReplicaRepairing:

@@ -111,6 +111,7 @@ func (c *Checker) spareLate(rep *replica) {
 
 // spareDrained signals that somebody need not leave any more, as no node of its is being drained.
 func (c *Checker) spareDrained() {
+	c.spareStandIns()
 	list := set{}
 	for _, rep := range c.orders {
 		if rep.asked() && rep.preemption == nil && rep.needless() {

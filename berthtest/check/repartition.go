@@ -172,7 +172,7 @@ func (c *Checker) hasBeneficiary(r berth.Repartition, n *node) error {
 	if r.Cause.Code != right {
 		return broken(PromiseCauses, "order %d makes GPU %d of node %s %s, which is %s, because of %q", r.ID, r.GPU, r.Node, r.Mode, g.mode, r.Cause.Code)
 	}
-	if c.find(gangKey{r.Job, r.Replica}) == nil {
+	if j := c.jobs[r.Job]; c.find(gangKey{r.Job, r.Replica}) == nil && (j == nil || !j.surges()) { // else its Bind makes it
 		return broken(PromiseOrders, "order %d is for %s/%d, which does not exist", r.ID, r.Job, r.Replica)
 	}
 	return nil

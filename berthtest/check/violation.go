@@ -98,6 +98,9 @@ const (
 	// PromiseBudgets: no gang of a queue is started that has used up a budget, and time is counted
 	// to the millisecond.
 	PromiseBudgets Promise = "budgets"
+	// PromiseSurge: where a service has a surge, a replica leaves its node when another runs in its
+	// place, or a deadline leaves no more time; and no more start so than may.
+	PromiseSurge Promise = "surge"
 	// PromiseNICs: a gang that needs several nodes has none with slow NICs if faster ones hold it.
 	PromiseNICs Promise = "nics"
 	// PromiseTimeouts drop a gang when they are over, and not before.

@@ -657,7 +657,7 @@ func refusal(event string, kind error) error {
 // TestZoo: the checker catches every animal, and says which promise it breaks.
 func TestZoo(t *testing.T) {
 	caught := map[check.Promise]bool{}
-	for _, a := range slices.Concat(animals, fenced, lending, evictions, shrinks, failing, unrest, leaving, handed, returning, uniform, grows, limits, loans, overLimit, budgets, idles, clearing, alternatives, parted) {
+	for _, a := range slices.Concat(animals, fenced, lending, evictions, shrinks, failing, unrest, leaving, handed, returning, uniform, grows, limits, loans, overLimit, budgets, idles, clearing, alternatives, parted, surging) {
 		t.Run(string(a.promise)+" "+a.name, func(t *testing.T) {
 			var v *check.Violation
 			require.ErrorAs(t, a.do(newZoo(t)), &v)
@@ -669,7 +669,7 @@ func TestZoo(t *testing.T) {
 		check.PromiseS1, check.PromiseS2, check.PromiseS3, check.PromiseS4, check.PromiseS6, check.PromiseS7, check.PromiseS8, check.PromiseS9, check.PromiseL1, check.PromiseR2, check.PromiseR5,
 		check.PromiseOrders, check.PromiseDeadlines, check.PromiseCauses, check.PromiseIncarnations, check.PromiseClaims, check.PromiseAlternatives, check.PromiseLost, check.PromiseSelectors,
 		check.PromiseLimits, check.PromiseEligibility, check.PromiseGain, check.PromiseRates, check.PromiseLedger, check.PromiseReservations, check.PromiseHealth, check.PromiseHotSpares, check.PromiseBackoffs,
-		check.PromiseTimeouts, check.PromiseEvents, check.PromiseClock,
+		check.PromiseTimeouts, check.PromiseEvents, check.PromiseClock, check.PromiseSurge,
 	} {
 		require.True(t, caught[p], "no animal breaks %s", p)
 	}

@@ -66,6 +66,9 @@ func departure(d *berth.Departure) string {
 	default:
 		line += "no destination yet"
 	}
+	if d.StandIn.Job != "" {
+		line += fmt.Sprintf(", where %v starts first", d.StandIn)
+	}
 	if d.Deadline != 0 {
 		line += ", by " + clock(d.Deadline)
 	}

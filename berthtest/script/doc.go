@@ -94,7 +94,8 @@
 //	                                       group=
 //	                                       lend=8GiB lend-within=1m: its GPUs are lent while they
 //	                                       are idle; borrow=4GiB: a GPU that is
-//	service NAME replicas=3 queue= KEY=... a job of several gangs
+//	service NAME replicas=3 queue= KEY=... a job of several gangs; surge=1: of which so many start
+//	                                       before others leave their nodes
 //	observe NAME KEY=... running=n1[0-7]|n2[0-7] incarnation=1 started=0s
 //	                                       a job that runs already; running=2:n1[0] for replica 2;
 //	                                       alternative=1 for what it runs as;

@@ -40,7 +40,7 @@ func submitService(_ *Session, a *arguments) ([]berth.Event, error) {
 
 func (a *arguments) service() berth.Job {
 	j := a.job()
-	j.Service = &berth.Service{Replicas: a.integer("replicas", 1)}
+	j.Service = &berth.Service{Replicas: a.integer("replicas", 1), Surge: a.integer("surge", 0)}
 	return j
 }
 

@@ -76,6 +76,9 @@ func describe(order berth.Order) string {
 		if a.Alternative > 0 {
 			fmt.Fprintf(&b, " as alternative %d", a.Alternative)
 		}
+		if a.Instead.Job != "" {
+			fmt.Fprintf(&b, " before %v leaves", a.Instead)
+		}
 		b.WriteString(": " + cmp.Or(places(a.Members), "all members lost") + after(a.After))
 	case berth.Repartition:
 		b.WriteString(": " + steps(&a))
@@ -203,6 +206,9 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 		}
 		if r.Departure != nil {
 			s.print("  %s", departure(r.Departure))
+		}
+		if r.Instead.Job != "" {
+			s.print("  starts before %v leaves", r.Instead)
 		}
 		if r.BlastRadius != nil {
 			s.print("  %s", shared(r.BlastRadius))

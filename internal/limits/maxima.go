@@ -62,6 +62,9 @@ const MaxAlternatives = 7
 // MaxDependencies bounds the jobs that one job waits for.
 const MaxDependencies = 1024
 
+// MaxSurge bounds how many replicas of a service start before others stop.
+const MaxSurge = 1024
+
 // MaxTaints bounds the taints of a node, and the tolerations of a selector: each is compared with
 // each.
 const MaxTaints = 64

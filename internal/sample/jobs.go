@@ -37,7 +37,7 @@ func Jobs() []berth.Job {
 		return berth.Job{ID: id, Queue: "team-a", Groups: groups}
 	}
 	service := one("replicas", berth.Group{Members: 1, Claim: berth.WholeGPUs(1)})
-	service.Service = &berth.Service{Replicas: 3}
+	service.Service = &berth.Service{Replicas: 3, Surge: 1}
 	service.NonPreemptible = true
 	service.Lend = &berth.Lend{Within: berth.Minute, MemoryMiB: 8192}
 	gated := one("gated", berth.Group{Members: 1, Claim: berth.WholeGPUs(1)})

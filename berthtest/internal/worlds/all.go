@@ -38,6 +38,7 @@ func All() []Kind {
 		{"declared", (*Generator).Declared},
 		{"nics", (*Generator).Nics},
 		{"parted", (*Generator).Parted},
+		{"surging", (*Generator).Surging},
 		{"switched-off", (*Generator).SwitchedOff},
 		{"storm", (*Generator).Storm},
 	}

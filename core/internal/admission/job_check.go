@@ -42,6 +42,9 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 		if err := ad.CheckReplicas(j.Service.Replicas); err != nil {
 			return refusal.In(err, "service.replicas")
 		}
+		if s := j.Service.Surge; s < 0 || s > limits.MaxSurge {
+			return refusal.Of(berth.ErrInvalid, "service.surge", fmt.Sprintf("%d is outside 0..%d", s, limits.MaxSurge))
+		}
 		if j.GangTimeout != 0 {
 			return refusal.Of(berth.ErrUnsupported, "gangTimeout", "a service has none")
 		}
@@ -508,7 +511,9 @@ func (ad *Admission) newJob(spec *berth.Job, patternOf func(*berth.Job) *record.
 func refuseKnown(known *record.Job, spec *berth.Job) *berth.Error {
 	is, told := known.Full(), *spec
 	if told.Service != nil && is.Service != nil {
-		told.Service = is.Service
+		service := *told.Service
+		service.Replicas = is.Service.Replicas
+		told.Service = &service
 	}
 	if values.SameJob(&is, &told) {
 		return refusal.Of(berth.ErrRepeated, "id", fmt.Sprintf("job %q is known already, and is the same", errtext.Short(spec.ID)))

@@ -20,14 +20,18 @@ import (
 func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 	saved := record.SavedReplica{
 		LifePart: rep.LifePart, RetryPart: rep.Retry.Get(), ReleasePart: rep.Release.Get(),
-		ReservePart: rep.Reserve.Get(), LookPart: rep.Look.Get(), EvictionPart: rep.Eviction.Get(), IdlePart: rep.Idle.Get(),
+		ReservePart: rep.Reserve.Get(), LookPart: rep.Look.Get(), EvictionPart: rep.Eviction.Get(), IdlePart: rep.Idle.Get(), SurgePart: rep.Surge.Get().SurgePart,
 		Sought: rep.SoughtAt == ad.agenda.MoveTurn, Stalled: ad.backlog.Due.Stalled(rep), Hopeless: ad.backlog.Due.CannotPlan(rep),
 		Looked: rep.Look.Get().Turn == ad.agenda.ReshapeTurn,
 		EndsAt: rep.EndsAt, Leaves: rep.Leaves, Active: int64(rep.ActiveMilli), FailedBids: int(rep.FailedBids), BidsAt: rep.BidsAt, GPUHold: rep.SaveGPUHold(),
 	}
 	// Turns are not saved: Stalled and the like say what they mean.
 	saved.StalledAt, saved.HopelessAt, saved.LookPart.Turn = 0, 0, 0
-	saved.Stood, saved.Avoid, saved.Requeued = slices.Clone(saved.Stood), slices.Clone(saved.Avoid), slices.Clone(saved.Requeued)
+	saved.Stood, saved.Avoid, saved.Requeued, saved.Shunned = slices.Clone(saved.Stood), slices.Clone(saved.Avoid), slices.Clone(saved.Requeued), slices.Clone(saved.Shunned)
+	if other := rep.Surge.Get().Instead; other != nil {
+		number := other.Number
+		saved.Instead = &number
+	}
 	for flat := range rep.Members {
 		if state := rep.Members[flat].State; state != record.MemberAbsent {
 			saved.Members = append(saved.Members, ad.saveMember(rep, flat))
@@ -72,6 +76,7 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 	rep.Look.Set(s.LookPart)
 	rep.Eviction.Set(s.EvictionPart)
 	rep.Idle.Set(s.IdlePart)
+	rep.Surge.Set(record.Surge{SurgePart: s.SurgePart})
 	rep.ActiveMilli, rep.FailedBids, rep.BidsAt = int16(min(max(s.Active, 0), 1000)), int32(s.FailedBids), s.BidsAt
 	if rep.State != berth.ReplicaPending {
 		rep.Members = make([]record.Member, j.Members())
@@ -146,7 +151,7 @@ func (ad *Admission) checkReplica(j *record.Job, s *record.SavedReplica) *berth.
 	case ad.state.Replicas+s.Alike >= ad.state.Config.Limits.Replicas:
 		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("there are more than %d replicas, see Limits.Replicas", ad.state.Config.Limits.Replicas))
 	}
-	return cmp.Or(s.LifePart.Check(ad.state.Now), s.RetryPart.Check(s.State), checkRequeued(j, s), s.EvictionPart.Check(ad.state.Now))
+	return cmp.Or(s.LifePart.Check(ad.state.Now), s.RetryPart.Check(s.State), checkRequeued(j, s), s.EvictionPart.Check(ad.state.Now), s.SurgePart.Check())
 }
 
 // checkRequeued refuses counts of what the job does not cap, and one beyond its cap of a replica

@@ -106,6 +106,9 @@ func (an *Answers) explainReplica(rep *record.Replica, position int, reasons map
 	}
 	out.Idleness = an.life.Idleness(rep)
 	out.Departure = an.departure(rep)
+	if other := rep.Surge.Get().Instead; other != nil {
+		out.Instead = other.Ref()
+	}
 	an.explainLoans(rep, &out)
 	switch over, _, isOver := rep.OverCap(); {
 	case isOver:

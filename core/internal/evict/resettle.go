@@ -225,6 +225,7 @@ func (ev *Evict) Relocate() {
 	if !ev.agenda.BeginMoves(ev.state.Now) {
 		return
 	}
+	more := ev.search.Surge()
 	found, left := ev.findPlaces()
 	for ev.search.LetStay(found) || ev.endGrowth(found) { // others counted on what is not given up
 		found, left = ev.findPlaces()
@@ -233,7 +234,7 @@ func (ev *Evict) Relocate() {
 		r.Rep.SoughtAt = ev.agenda.MoveTurn
 		ev.search.DecideMove(r)
 	}
-	ev.agenda.EndMoves(left)
+	ev.agenda.EndMoves(left || more)
 }
 
 // endGrowth ends what is set aside for the growth of running gangs that have found another place,

@@ -12,15 +12,20 @@ import (
 // BackOff makes a replica wait after a failed Bind, longer each time.
 func (l *Life) BackOff(rep *record.Replica) {
 	l.endBackoff(rep)
+	retry := rep.Retry.Note()
+	retry.ReadyAt = l.state.Now.Add(l.backoff(retry.Attempts))
+	retry.Attempts++
+	l.state.SetTimer(record.Timer{At: retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
+}
+
+// backoff is how long to wait after so many starts that failed in a row, and one more.
+func (l *Life) backoff(attempts int) berth.Duration {
 	p := &l.state.Config.Policy
 	delay := p.MaxRetryBackoff
-	retry := rep.Retry.Note()
-	if doublings := min(retry.Attempts, 40); p.RetryBackoff<<doublings>>doublings == p.RetryBackoff {
+	if doublings := min(attempts, 40); p.RetryBackoff<<doublings>>doublings == p.RetryBackoff {
 		delay = min(delay, p.RetryBackoff<<doublings)
 	}
-	retry.Attempts++
-	retry.ReadyAt = l.state.Now.Add(delay)
-	l.state.SetTimer(record.Timer{At: retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
+	return delay
 }
 
 // endBackoff ends a backoff, if there is one.

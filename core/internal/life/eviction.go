@@ -7,7 +7,6 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
-	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/values"
 )
 
@@ -265,15 +264,6 @@ func Separator(text string) string {
 		return ""
 	}
 	return "; "
-}
-
-// DrainCause is why a gang has to leave a node.
-func DrainCause(d state.Drain) berth.Cause {
-	what, reason := " is being drained", d.Node.Reason
-	if d.For != nil {
-		what, reason = " is cleared for reservation "+string(d.For.Advance.ID), d.For.Advance.Reason
-	}
-	return berth.Cause{Code: berth.CauseDrained, Detail: values.Detail("node "+string(d.Node.Spec.ID)+what, reason)}
 }
 
 // Depart has a gang leave where it is on its own account, by an instant if that is yet to

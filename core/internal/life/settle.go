@@ -2,11 +2,15 @@ package life
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/core/internal/values"
+	"github.com/berth-sched/berth/internal/limits"
 )
 
 // The life of a replica: from its placement over whatever befalls it to the end, or to the next
@@ -31,12 +35,13 @@ func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
 			lost := rep.Has(record.MemberLost)
 			l.books.UnbookAll(rep, record.MemberLeft, record.MemberFailed, record.MemberLost)
 			l.run(rep, left, l.state.Now)
-			if lost { // as it was being started
+			if lost && rep.State == berth.ReplicaRunning { // as it was being started
 				l.noteLackOfSegments(rep)
 			}
 		} else {
 			l.MayStay(rep) // those may be gone that had to leave
 		}
+		l.spareStandIn(rep)
 	case berth.ReplicaReleasing:
 		if rep.State != berth.ReplicaReleasing {
 			l.TakeBack(rep, cause, false)
@@ -51,6 +56,10 @@ func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
 		rep.CountRequeue(cause.Code)
 		l.books.UnbookAll(rep, record.MemberLeft, record.MemberFailed, record.MemberLost)
 		l.requeue(rep, backoff)
+		if rep.IsStandIn() {
+			l.partStandIn(rep, cause)
+			l.Forget(rep)
+		}
 	case record.ReplicaGone:
 		l.Forget(rep)
 	}
@@ -131,6 +140,9 @@ func (l *Life) run(rep *record.Replica, on record.ReplicaSignal, since berth.Tim
 		l.backlog.Unawait(rep) // what it is short of may have changed
 		l.backlog.Await(rep)
 	}
+	if rep.IsStandIn() { // until it runs
+		l.relieve(rep)
+	}
 }
 
 // awaitLimit has the time limit of a gang that has begun to run looked at: in time for a last
@@ -178,7 +190,8 @@ func (l *Life) NoteLeaving(rep *record.Replica) {
 // TakeBack starts to stop everything that a replica still holds. gone says that
 // it shall not come back.
 func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
-	if gone {
+	if gone = gone || rep.IsStandIn(); gone {
+		l.partStandIn(rep, cause)
 		rep.Release.Note().Gone = true
 	}
 	if rep.Release.Get().Gone {
@@ -299,6 +312,9 @@ func (l *Life) holdsNothing(rep *record.Replica) {
 	l.state.SetLendAt(rep, 0)
 	l.state.SetIdleAt(rep, 0)
 	rep.Idle.Set(record.IdlePart{})
+	surge := rep.Surge.Get()
+	surge.SurgePart = record.SurgePart{}
+	rep.Surge.Set(surge)
 	retry := rep.Retry.Get()
 	retry.Backfilled = false
 	rep.Retry.Set(retry)
@@ -315,8 +331,12 @@ func (l *Life) holdsNothing(rep *record.Replica) {
 	}
 }
 
-// Forget removes a replica that holds nothing, and its job with the last one.
+// Forget removes a replica that holds nothing, and its job with the last one. Its stand-in stays in
+// its place.
 func (l *Life) Forget(rep *record.Replica) {
+	if other := rep.Surge.Get().StandIn; other != nil {
+		other.StandsInNoMore()
+	}
 	l.withdraw(rep)
 	l.holdsNothing(rep)
 	l.backlog.EndMove(rep)
@@ -394,6 +414,7 @@ func (l *Life) DrainsAnew(res *record.Reservation) {
 	if res.Draining {
 		l.agenda.Relook(l.state.Now)
 		l.DrainAnew(res.Nodes...)
+		l.SpareStandIns(res.Nodes...)
 	}
 }
 
@@ -460,4 +481,87 @@ func (l *Life) vacated(rep *record.Replica) {
 		rep.NoLongerVictimOf(beneficiary)
 	}
 	l.state.NoteLeaving(rep, false)
+}
+
+// relieve has a replica go, as its stand-in runs; or the stand-in, if it is not needed any more.
+func (l *Life) relieve(standIn *record.Replica) {
+	rep := standIn.Surge.Get().Instead
+	standIn.StandsInNoMore()
+	rep.Surge.Set(record.Surge{})
+	drain := l.state.DrainOf(rep)
+	if rep.Stands() && drain.Node == nil {
+		l.TakeBack(standIn, needless(rep), true)
+		return
+	}
+	cause := berth.Cause{Code: berth.CauseSurge, Detail: fmt.Sprintf("%v runs in its place", standIn.Ref())}
+	if rep.State == berth.ReplicaRunning && drain.Node != nil {
+		cause.Detail = values.Detail(cause.Detail, DrainCause(drain).Detail)
+	}
+	l.TakeBack(rep, cause, true)
+}
+
+// needless is why a stand-in goes that is not needed any more.
+func needless(rep *record.Replica) berth.Cause {
+	return berth.Cause{Code: berth.CauseSurge, Detail: fmt.Sprintf("%v need not leave any more", rep.Ref())}
+}
+
+// SpareStandIns looks for stand-ins that are not needed any more, of what is on nodes that are
+// drained or cleared no longer.
+func (l *Life) SpareStandIns(nodes ...*record.Node) {
+	var list []*record.Replica
+	for _, n := range nodes {
+		for _, at := range n.Members {
+			if at.Rep.Surge.Get().StandIn != nil {
+				list = append(list, at.Rep)
+			}
+		}
+	}
+	slices.SortFunc(list, record.CompareReplicas)
+	for _, rep := range list {
+		l.spareStandIn(rep)
+	}
+}
+
+// spareStandIn has the stand-in of a replica go that need not leave any more.
+func (l *Life) spareStandIn(rep *record.Replica) {
+	if other := rep.Surge.Get().StandIn; other != nil && rep.Stands() && l.state.DrainOf(rep).Node == nil {
+		l.TakeBack(other, needless(rep), true)
+	}
+}
+
+// partStandIn sees to a replica that goes for good, as far as it is a stand-in, or has one. A
+// stand-in that came to nothing is tried again after a backoff. The stand-in of a replica goes with
+// it.
+func (l *Life) partStandIn(rep *record.Replica, cause berth.Cause) {
+	surge := rep.Surge.Get()
+	if surge.Instead != nil {
+		switch rep.StandsInNoMore(); cause.Code {
+		case berth.CauseSurge, berth.CauseScaledDown, berth.CauseCancelled:
+		default:
+			l.awaitStandIn(surge.Instead, rep.Retry.Get().Avoid)
+		}
+		l.agenda.Relook(l.state.Now)
+	}
+	if surge.StandIn != nil {
+		surge.StandIn.StandsInNoMore()
+		l.TakeBack(surge.StandIn, cause, true)
+	}
+}
+
+// awaitStandIn has the next stand-in of a replica wait, longer each time, and keep off some nodes.
+func (l *Life) awaitStandIn(rep *record.Replica, shunned []berth.NodeID) {
+	surge := rep.Surge.Note()
+	surge.At = l.state.Now.Add(l.backoff(surge.FailedStarts))
+	surge.FailedStarts = min(surge.FailedStarts+1, limits.MaxAttempts)
+	surge.Shunned = slices.Clone(shunned)
+	l.agenda.MoveBy(surge.At)
+}
+
+// DrainCause is why a gang has to leave a node.
+func DrainCause(d state.Drain) berth.Cause {
+	what, reason := " is being drained", d.Node.Reason
+	if d.For != nil {
+		what, reason = " is cleared for reservation "+string(d.For.Advance.ID), d.For.Advance.Reason
+	}
+	return berth.Cause{Code: berth.CauseDrained, Detail: values.Detail("node "+string(d.Node.Spec.ID)+what, reason)}
 }

@@ -167,6 +167,15 @@ func (rep *Replica) LimitAt() berth.Time { return rep.Eviction.Get().LimitAt }
 // RestsAt reports whether a replica rests at an instant.
 func (rep *Replica) RestsAt(now berth.Time) bool { return now < rep.Eviction.Get().RestsUntil }
 
+// A SurgePart is what came of the replicas that were to start before this one leaves its node.
+type SurgePart struct {
+	// FailedStarts counts those that came to nothing in a row. Before At none is started, and on
+	// the nodes of Shunned only if it fits nowhere else: members failed to start there.
+	FailedStarts int            `json:"standInsFailed,omitempty"`
+	At           berth.Time     `json:"standInAt,omitempty"`
+	Shunned      []berth.NodeID `json:"standInShuns,omitempty"`
+}
+
 // A BidPart is when to look for victims of an entry again. Each group of a gang that grows has one
 // of its own: they find other victims.
 type BidPart struct {
@@ -191,6 +200,8 @@ type JobPart struct {
 	Cancelled bool `json:"cancelled,omitempty"`
 	// Completed: it was told that the job finished, and did not fail.
 	Completed bool `json:"completed,omitempty"`
+	// StandIns counts the replicas that start in the place of others.
+	StandIns uint16 `json:"-"`
 	// Former is the highest incarnation of the replicas that are forgotten. Those
 	// that come go on from there, because they may get the number of one that went.
 	Former berth.Incarnation `json:"former,omitempty"`

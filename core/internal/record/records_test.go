@@ -32,6 +32,7 @@ var recordRules = []recordRule{
 			"Reserved": "Reserved", "Moving": "Moving", "Exclusive": "Exclusive", "GPUHold": "GPUHold",
 			"Reserve.StalledAt": "Stalled", "Reserve.HopelessAt": "Hopeless", "Look.Turn": "Looked",
 			"Members": "Members", "Order": "Order", ".ReplicaStatePart": "State",
+			"Surge": "Instead",
 		},
 		derived: map[string]string{
 			"Job":         "the job that the saved form stands in",
@@ -50,12 +51,17 @@ var recordRules = []recordRule{
 		},
 	},
 	{
+		record: Surge{}, saved: SavedReplica{},
+		as:      map[string]string{"Instead": "Instead"},
+		derived: map[string]string{"StandIn": "from the stand-in, which is saved with what it is for"},
+	},
+	{
 		record: Job{}, saved: SavedJob{},
 		as: map[string]string{"Spec": "Job", "Replicas": "Replicas", "batches": "Replicas", "Gate": "Gate"},
 		derived: map[string]string{
 			"Queue":   "from its name in the description",
 			"Pattern": "interned from the description",
-			"Live":    "counts replicas",
+			"Live":    "counts replicas", ".StandIns": "counts replicas",
 		},
 	},
 	{
@@ -211,7 +217,7 @@ func embeds(saved, part reflect.Type) bool {
 
 // Whatever is noted in a rare part is kept.
 func TestRarePartsKeepWhatIsNoted(t *testing.T) {
-	for _, part := range []interface{ Nothing() bool }{&RetryPart{}, &ReleasePart{}, &ReservePart{}, &LookPart{}, &EvictionPart{}, &GPUState{}} {
+	for _, part := range []interface{ Nothing() bool }{&RetryPart{}, &ReleasePart{}, &ReservePart{}, &LookPart{}, &EvictionPart{}, &GPUState{}, &Surge{}} {
 		v := reflect.ValueOf(part).Elem()
 		for i := range v.NumField() {
 			require.True(t, part.Nothing())

@@ -28,6 +28,7 @@ type Replica struct {
 	Look     values.Rare[LookPart]
 	Eviction values.Rare[EvictionPart]
 	Idle     values.Rare[IdlePart]
+	Surge    values.Rare[Surge]
 	// EndsAt is when it is expected to hold nothing any more; zero: never, or it holds
 	// nothing.
 	EndsAt berth.Time

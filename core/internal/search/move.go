@@ -59,11 +59,20 @@ func (se *Search) Uprooted() []*record.Replica {
 		}
 		return true
 	})
-	list = append(list, se.drained()...)
-	slices.SortFunc(list, func(a, b *record.Replica) int {
-		return cmp.Or(record.CompareRank(b, a), cmp.Compare(a.Turn(), b.Turn()), record.CompareReplicas(a, b))
-	})
+	list = append(list, slices.DeleteFunc(se.drained(), se.surges)...)
+	slices.SortFunc(list, compareUprooted)
 	return list
+}
+
+// surges reports whether a replica that has to leave a node stays until another runs in its place:
+// it does as long as there is time.
+func (se *Search) surges(rep *record.Replica) bool {
+	return rep.Surges() && se.latestToLeave(rep) > se.state.Now
+}
+
+// compareUprooted orders gangs that have to leave their places as they are served.
+func compareUprooted(a, b *record.Replica) int {
+	return cmp.Or(record.CompareRank(b, a), cmp.Compare(a.Turn(), b.Turn()), record.CompareReplicas(a, b))
 }
 
 // drained lists the gangs that run on nodes that they have to leave, each once, and are yet to be
@@ -127,12 +136,16 @@ func (se *Search) DecideMove(r Relocation) {
 }
 
 // latestToLeave is when a gang has to be asked to leave at the latest; never: there is no
-// deadline.
+// deadline. One that may have a stand-in, and has no checkpoint to write, is left the time to stop.
 func (se *Search) latestToLeave(rep *record.Replica) berth.Time {
-	if by := se.state.DrainOf(rep).By; by != 0 {
-		return by.Add(-se.state.GraceOf(rep))
+	by, grace := se.state.DrainOf(rep).By, se.state.GraceOf(rep)
+	if by == 0 {
+		return agenda.Never
 	}
-	return agenda.Never
+	if rep.Surges() && !rep.Job.Spec.Checkpoint.Supported {
+		grace = min(grace, se.state.Config.Policy.ReleaseTimeout)
+	}
+	return by.Add(-grace)
 }
 
 // keepOwn sets aside what a gang has left of its place while it is being stopped and the rest finds

@@ -445,13 +445,17 @@ func (se *Search) Bind(rep *record.Replica, cause berth.Cause) {
 			rep.Members[flat].Bind = se.state.LastOrder + 1
 		}
 	}
-	rep.Order = berth.Bind{
+	bind := berth.Bind{
 		OrderHeader: se.state.Order(rep, timeout, cause),
 		Members:     se.state.Placements(rep, record.MemberBinding),
 		Alternative: rep.Job.Alternative(),
 		Claims:      rep.Job.Pattern.Claims(),
 		After:       after,
 	}
+	if other := rep.Surge.Get().Instead; other != nil {
+		bind.Instead = other.Ref()
+	}
+	rep.Order = bind
 	se.state.OpenOrder(rep)
 	if cause.Code != berth.CauseVictimsGone && cause.Code != berth.CauseResumed { // those were planned beside what others have set aside there
 		se.backlog.EndDisplacedBy(rep)
