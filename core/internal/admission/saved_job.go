@@ -24,6 +24,7 @@ func (ad *Admission) SaveJobs() []record.SavedJob {
 
 func (ad *Admission) saveJob(j *record.Job) record.SavedJob {
 	saved := record.SavedJob{Job: j.Full(), Alternative: j.Alternative(), JobPart: j.JobPart, Gate: j.Gate.Clone(), Replicas: make([]record.SavedReplica, 0, 1)}
+	saved.StandIns = 0 // they are counted again as they are restored
 	for rep := range j.Replicas.All() {
 		saved.Replicas = append(saved.Replicas, ad.saveReplica(rep))
 	}
