@@ -517,7 +517,7 @@ func TestAGuaranteeIsAllThatIsPromised(t *testing.T) {
 	require.NoError(t, shares.SetDemand(stated, 10))
 	require.NoError(t, shares.SetDemand(silent, 5))
 	require.Equal(t, int64(2), shares.Guaranteed(stated))
-	require.Equal(t, int64(6), shares.Of(stated), "which it has by its fair share")
+	require.Equal(t, int64(10), shares.Of(stated), "of the capacity it may have more")
 }
 
 // What a queue asks for out of what is kept for it counts nothing above the queue that keeps it: the
