@@ -413,8 +413,9 @@ func TestWhatIsKeptIsHad(t *testing.T) {
 }
 
 // TestALeafGivesNoMoreThanTheQueueAboveIt: a team has three more than its part of what is
-// guaranteed to its organisation. As another team has not yet what is its own, the organisation has
-// one more than its guarantee: that is all that others may take. The rest is between the two teams.
+// guaranteed to its organisation. As another team has not yet what is its own, the organisation
+// has one more than its guarantee: that is all that others may take. The rest is between the two
+// teams.
 func TestALeafGivesNoMoreThanTheQueueAboveIt(t *testing.T) {
 	tree := NewTree()
 	require.NoError(t, tree.SetCapacity(GPUMilli, 12))
@@ -483,8 +484,8 @@ func TestReclaimIsDecidedWhereThePathsPart(t *testing.T) {
 	}
 }
 
-// Queues that have alike of their shares give at one rank, and their names order them there: a choice
-// among what they give is not by name.
+// Queues that have alike of their shares give at one rank, and their names order them there: a
+// choice among what they give is not by name.
 func TestBorrowersThatHaveAlikeAreOfOneRank(t *testing.T) {
 	tree := NewTree()
 	require.NoError(t, tree.SetCapacity(GPUMilli, 12))
@@ -504,8 +505,8 @@ func TestBorrowersThatHaveAlikeAreOfOneRank(t *testing.T) {
 	require.Equal(t, map[QueueIndex]int{c: 0, b: 1, a: 1}, ranks)
 }
 
-// A queue with a guarantee is promised that and no more, though the queue above it is promised more
-// than its children are together.
+// A queue with a guarantee is promised that and no more, though the queue above it is promised
+// more than its children are together.
 func TestAGuaranteeIsAllThatIsPromised(t *testing.T) {
 	tree := NewTree()
 	require.NoError(t, tree.SetCapacity(GPUMilli, 20))
@@ -520,8 +521,8 @@ func TestAGuaranteeIsAllThatIsPromised(t *testing.T) {
 	require.Equal(t, int64(10), shares.Of(stated), "of the capacity it may have more")
 }
 
-// What a queue asks for out of what is kept for it counts nothing above the queue that keeps it: the
-// organisation has had that all along.
+// What a queue asks for out of what is kept for it counts nothing above the queue that keeps it:
+// the organisation has had that all along.
 func TestWhatIsKeptIsAskedForOnce(t *testing.T) {
 	tree := NewTree()
 	require.NoError(t, tree.SetCapacity(GPUMilli, 10))

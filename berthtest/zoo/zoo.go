@@ -1,13 +1,14 @@
-// The program zoo plants faults in the core and in the packages that it reckons with, one at a time, and
-// says which of them the tests catch.
+// The program zoo plants faults in the core and in the packages that it reckons with, one at a
+// time, and says which of them the tests catch.
 //
 //	go run ./berthtest/zoo                    # all of them: some 10 s of one core each
 //	go run ./berthtest/zoo -run '^quota' -jobs 4
 //
-// It runs in the root of the module. A fault is a text of a file that is replaced by another, what is wrong
-// with it, and the test that is to fail: a narrow one, named after what it looks at. The files of testdata
-// list them, as [parse] reads them. Nothing is written to the tree: go test gets the changed file by
-// -overlay. A survivor, a fault that does not compile or one whose text is gone ends it with status 1.
+// It runs in the root of the module. A fault is a text of a file that is replaced by another,
+// what is wrong with it, and the test that is to fail: a narrow one, named after what it looks
+// at. The files of testdata list them, as [parse] reads them. Nothing is written to the tree: go
+// test gets the changed file by -overlay. A survivor, a fault that does not compile or one whose
+// text is gone ends it with status 1.
 package main
 
 import (

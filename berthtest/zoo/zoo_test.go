@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every fault can still be planted, each has a name of its own, and the test that is to catch it is there
-// and is no comparison with golden hashes, which the next renewal would bless.
+// Every fault can still be planted, each has a name of its own, and the test that is to catch it
+// is there and is no comparison with golden hashes, which the next renewal would bless.
 func TestFaultsApply(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
