@@ -202,7 +202,8 @@ func TestPartsThatMakeNoSenseAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	request := func(members, copies int, required, apart topology.Level) *Request {
 		return &Request{
-			Groups: []Group{{Members: members, Claim: Claim{GPUs: 1}, Part: 1}}, Parts: []Part{{Required: required, Copies: copies}}, Apart: apart,
+			Groups: []Group{{Members: members, Claim: Claim{GPUs: 1}, Part: 1, Classes: []topology.NodeClass{0}}},
+			Parts:  []Part{{Required: required, Copies: copies}}, Apart: apart,
 		}
 	}
 	require.NoError(t, fleet.Validate(request(4, 2, 2, 2)))
