@@ -171,7 +171,7 @@ const (
 	caught   verdict = "caught"
 	survives verdict = "SURVIVES"
 	gone     verdict = "GONE"   // the text to replace is not there
-	broken   verdict = "BROKEN" // it does not compile, or no test ran
+	broken   verdict = "BROKEN" // it does not compile in time, or no test ran
 )
 
 type result struct {
@@ -180,8 +180,9 @@ type result struct {
 	took    time.Duration
 }
 
-// most is how long a test may take with a fault in it: one that never ends is caught as well.
-const most = 4 * time.Minute
+// most is how long a test may take with a fault in it: one that never ends is caught as well. To
+// build it takes no longer than patience, or nothing is known of the fault.
+const most, patience = time.Minute, 10 * time.Minute
 
 // try runs the test of a fault with the fault in the tree.
 func (f *fault) try(root string) (r result) {
@@ -200,14 +201,14 @@ func (f *fault) try(root string) (r result) {
 	if err != nil {
 		return result{verdict: broken, said: err.Error()}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), most)
+	ctx, cancel := context.WithTimeout(context.Background(), most+patience)
 	defer cancel()
-	c := exec.CommandContext(ctx, "go", "test", "-overlay="+overlay, "-count=1", "-vet=off", "-timeout="+(most/2).String(), "-run="+f.test, f.dir)
+	c := exec.CommandContext(ctx, "go", "test", "-overlay="+overlay, "-count=1", "-vet=off", "-timeout="+most.String(), "-run="+f.test, f.dir)
 	c.Dir = root
 	out, err := c.CombinedOutput()
 	said := string(out)
 	switch {
-	case strings.Contains(said, "[build failed]") || strings.Contains(said, "[setup failed]") || strings.Contains(said, "no tests to run"):
+	case ctx.Err() != nil || strings.Contains(said, "[build failed]") || strings.Contains(said, "[setup failed]") || strings.Contains(said, "no tests to run"):
 		return result{verdict: broken, said: said}
 	case err == nil:
 		return result{verdict: survives, said: said}
