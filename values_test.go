@@ -47,6 +47,15 @@ func TestGPUSet(t *testing.T) {
 	require.False(t, berth.GPUSetOf(5).Has(64))
 }
 
+// The first and the last GPU that a node may have are in the set of all, and no other index is.
+func TestGPUSetHas(t *testing.T) {
+	all := berth.GPUSet(math.MaxUint64)
+	require.True(t, all.Has(0))
+	require.True(t, all.Has(berth.MaxGPUs-1))
+	require.False(t, all.Has(berth.MaxGPUs))
+	require.False(t, all.Has(-1))
+}
+
 func TestGPUSetAgainstItsIndexes(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		set := berth.GPUSet(rapid.Uint64().Draw(t, "set"))

@@ -194,3 +194,23 @@ func TestWhatAGroupRequiresHoldsInEachCopy(t *testing.T) {
 		}
 	}
 }
+
+// TestPartsThatMakeNoSenseAreRefused: no part is wider than the domains in which parts stand apart,
+// and copies divide their groups into whole segments.
+func TestPartsThatMakeNoSenseAreRefused(t *testing.T) {
+	fleet, err := NewFleet("spine", "leaf")
+	require.NoError(t, err)
+	request := func(members, copies int, required, apart topology.Level) *Request {
+		return &Request{
+			Groups: []Group{{Members: members, Claim: Claim{GPUs: 1}, Part: 1, Classes: []topology.NodeClass{0}}},
+			Parts:  []Part{{Required: required, Copies: copies}}, Apart: apart,
+		}
+	}
+	require.NoError(t, fleet.Validate(request(4, 2, 2, 2)))
+	require.ErrorContains(t, fleet.Validate(request(5, 2, 2, 2)), "5 cannot be divided into 2 copies of whole segments")
+	require.ErrorContains(t, fleet.Validate(request(4, 2, 1, 2)), "spine is wider than the leaf in which parts stand apart")
+	require.ErrorContains(t, fleet.Validate(request(4, 2, 3, 3)), "parts stand apart in domains, not on nodes")
+	segments := request(8, 2, 2, 2)
+	segments.Groups[0].Segments = []Segment{{Size: 3, Level: 3}}
+	require.Error(t, fleet.Validate(segments))
+}

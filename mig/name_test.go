@@ -3,6 +3,7 @@ package mig
 import (
 	"encoding/json"
 	"math/bits"
+	"slices"
 	"strings"
 	"testing"
 
@@ -227,3 +228,14 @@ func FuzzNewLattice(f *testing.F) {
 
 // sizeOf is the number of slices in a set.
 func sizeOf(m Mask) int { return bits.OnesCount32(uint32(m)) }
+
+// Placements are in the order of their starts, and of one start in that of their sizes.
+func TestPlacementsAreInOrder(t *testing.T) {
+	large := Placement{Profile: ProfileName{ComputeSlices: 1, MemoryGB: 20}, Start: 2, Size: 2}
+	small := Placement{Profile: ProfileName{ComputeSlices: 2, MemoryGB: 10}, Start: 2, Size: 1}
+	first := Placement{Profile: ProfileName{ComputeSlices: 7, MemoryGB: 80}, Start: 0, Size: 8}
+	list := []Placement{large, small, first}
+	slices.SortFunc(list, Placement.Compare)
+	require.Equal(t, []Placement{first, small, large}, list)
+	require.Zero(t, large.Compare(large))
+}

@@ -405,3 +405,11 @@ func TestInputOrderDoesNotMatter(t *testing.T) {
 		require.Equal(t, want, got)
 	})
 }
+
+// Of victims that are alike in all that counts, the one that began last goes first.
+func TestOfEqualVictimsTheLastToStartGoes(t *testing.T) {
+	candidates := []Candidate{{ID: "a", GPUMilli: 1000, Started: 10}, {ID: "b", GPUMilli: 1000, Started: 30}, {ID: "c", GPUMilli: 1000, Started: 20}}
+	choice, err := Choose(candidates, func(chosen []int) bool { return len(chosen) > 0 }, Options{NeedMilli: 1000})
+	require.NoError(t, err)
+	require.Equal(t, []int{1}, choice.Victims)
+}

@@ -413,8 +413,9 @@ func TestWhatIsKeptIsHad(t *testing.T) {
 }
 
 // TestALeafGivesNoMoreThanTheQueueAboveIt: a team has three more than its part of what is
-// guaranteed to its organisation. As another team has not yet what is its own, the organisation has
-// one more than its guarantee: that is all that others may take. The rest is between the two teams.
+// guaranteed to its organisation. As another team has not yet what is its own, the organisation
+// has one more than its guarantee: that is all that others may take. The rest is between the two
+// teams.
 func TestALeafGivesNoMoreThanTheQueueAboveIt(t *testing.T) {
 	tree := NewTree()
 	require.NoError(t, tree.SetCapacity(GPUMilli, 12))
@@ -481,4 +482,59 @@ func TestReclaimIsDecidedWhereThePathsPart(t *testing.T) {
 		require.False(t, ok)
 		require.Equal(t, c.reason, verdict.Reason)
 	}
+}
+
+// Queues that have alike of their shares give at one rank, and their names order them there: a
+// choice among what they give is not by name.
+func TestBorrowersThatHaveAlikeAreOfOneRank(t *testing.T) {
+	tree := NewTree()
+	require.NoError(t, tree.SetCapacity(GPUMilli, 12))
+	owner := mustSet(t, tree, Queue{Name: "owner", Guarantee: Amounts{GPUMilli: 4}})
+	a, b, c := mustSet(t, tree, Queue{Name: "a"}), mustSet(t, tree, Queue{Name: "b"}), mustSet(t, tree, Queue{Name: "c"})
+	shares, err := NewShares(tree, GPUMilli, 1)
+	require.NoError(t, err)
+	require.NoError(t, shares.SetDemand(owner, 4))
+	for leaf, uses := range map[QueueIndex]int64{a: 3, b: 3, c: 6} {
+		require.NoError(t, shares.SetDemand(leaf, 6))
+		require.NoError(t, tree.Charge(leaf, gpus(uses)))
+	}
+	ranks := map[QueueIndex]int{}
+	for _, borrower := range shares.Borrowers(nil, owner, gpus(4)) {
+		ranks[borrower.Leaf] = borrower.Rank
+	}
+	require.Equal(t, map[QueueIndex]int{c: 0, b: 1, a: 1}, ranks)
+}
+
+// A queue with a guarantee is promised that and no more, though the queue above it is promised
+// more than its children are together.
+func TestAGuaranteeIsAllThatIsPromised(t *testing.T) {
+	tree := NewTree()
+	require.NoError(t, tree.SetCapacity(GPUMilli, 20))
+	mustSet(t, tree, Queue{Name: "org", Guarantee: Amounts{GPUMilli: 10}})
+	stated := mustSet(t, tree, Queue{Name: "stated", Parent: "org", Guarantee: Amounts{GPUMilli: 2}})
+	silent := mustSet(t, tree, Queue{Name: "silent", Parent: "org"})
+	shares, err := NewShares(tree, GPUMilli, 1)
+	require.NoError(t, err)
+	require.NoError(t, shares.SetDemand(stated, 10))
+	require.NoError(t, shares.SetDemand(silent, 5))
+	require.Equal(t, int64(2), shares.Guaranteed(stated))
+	require.Equal(t, int64(10), shares.Of(stated), "of the capacity it may have more")
+}
+
+// What a queue asks for out of what is kept for it counts nothing above the queue that keeps it:
+// the organisation has had that all along.
+func TestWhatIsKeptIsAskedForOnce(t *testing.T) {
+	tree := NewTree()
+	require.NoError(t, tree.SetCapacity(GPUMilli, 10))
+	org := mustSet(t, tree, Queue{Name: "org"})
+	mustSet(t, tree, Queue{Name: "team", Parent: "org", Guarantee: Amounts{GPUMilli: 6}, LendingLimit: Amounts{GPUMilli: 0}})
+	leaf := mustSet(t, tree, Queue{Name: "leaf", Parent: "team"})
+	owner := mustSet(t, tree, Queue{Name: "owner", Guarantee: Amounts{GPUMilli: 4}})
+	shares, err := NewShares(tree, GPUMilli, 1)
+	require.NoError(t, err)
+	require.NoError(t, shares.SetDemand(leaf, 6))
+	require.NoError(t, shares.SetDemand(owner, 4))
+	require.Equal(t, int64(6), shares.Of(org))
+	require.Empty(t, shares.Exceeded(nil, leaf, gpus(2)))
+	require.Equal(t, []QueueIndex{leaf, tree.nodes[leaf].parent, org}, shares.Exceeded(nil, leaf, gpus(7)))
 }

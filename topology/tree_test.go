@@ -291,7 +291,8 @@ func TestRefusals(t *testing.T) {
 		{"negative class", ErrInvalid, "class", func() error { _, err := tree.AddNode("m", at, -1, 8); return err }},
 		{"class too large", ErrInvalid, "class", func() error { _, err := tree.AddNode("m", at, MaxClasses, 8); return err }},
 		{"too many GPUs", ErrInvalid, "gpus", func() error { _, err := tree.AddNode("m", at, 2, 65); return err }},
-		{"other GPUs", ErrConflict, "gpus", func() error { _, err := tree.AddNode("m", at, 1, 4); return err }},
+		{"fewer GPUs", ErrConflict, "gpus", func() error { _, err := tree.AddNode("m", at, 1, 4); return err }},
+		{"more GPUs", ErrConflict, "gpus", func() error { _, err := tree.AddNode("m", at, 1, 16); return err }},
 		{"taken", ErrDuplicate, "name", func() error { _, err := tree.AddNode("n", at, 1, 8); return err }},
 		{"unknown node", ErrUnknown, "node", func() error { return tree.RemoveNode(first + 1) }},
 		{"negative node", ErrUnknown, "node", func() error { return tree.RemoveNode(-1) }},
@@ -488,4 +489,38 @@ func TestWholeDomainsComeLast(t *testing.T) {
 	require.True(t, tree.Whole(a))
 	require.False(t, tree.Whole(b))
 	require.Equal(t, []int{24, 23, 3}, []int{tree.GPUs(b), tree.FreeTotal(b), tree.NodeCount(b)})
+}
+
+// A domain with nodes of many classes counts each of them by itself.
+func TestManyClassesInOneDomain(t *testing.T) {
+	tree, err := NewTree("leaf")
+	require.NoError(t, err)
+	for _, class := range []NodeClass{7, 3, 11, 0, 5, 9, 2, 12, 4, 1, 10, 6} {
+		n, err := tree.AddNode(fmt.Sprint(class), []string{"l"}, class, 16)
+		require.NoError(t, err)
+		tree.SetFree(n, int(class))
+	}
+	leaf, found := tree.Lookup("l")
+	require.True(t, found)
+	for class := range NodeClass(13) {
+		free := int(class)
+		if class == 8 { // there is none
+			free = 0
+		}
+		require.Equal(t, free, tree.FreeOfClass(leaf, class), class)
+	}
+	require.Zero(t, tree.FreeOfClass(leaf, 13))
+}
+
+// A path that goes on where there is nothing leads nowhere, not to where it was known last.
+func TestLookupOfAPathThatGoesOn(t *testing.T) {
+	tree, err := NewTree("spine", "leaf")
+	require.NoError(t, err)
+	_, err = tree.AddNode("n", []string{"s", "l"}, 1, 8)
+	require.NoError(t, err)
+	for path, known := range map[string]bool{"s": true, "s/l": true, "s/x": false, "s/l/n": false, "x/l": false} {
+		d, found := tree.Lookup(strings.Split(path, "/")...)
+		require.Equal(t, known, found, path)
+		require.Equal(t, known, d != RootDomain, path)
+	}
 }

@@ -1,6 +1,7 @@
-// Package soak plays drawn worlds through the core, one after the other, for as long as it is asked to:
-// faults of executors, reports and hardware, restores between any two calls, and questions that must change
-// nothing, with the independent checker at every step. Every world follows from its seed.
+// Package soak plays drawn worlds through the core, one after the other, for as long as it is
+// asked to: faults of executors, reports and hardware, restores between any two calls, and
+// questions that must change nothing, with the independent checker at every step. Every world
+// follows from its seed.
 //
 //	report, err := soak.Run(ctx, soak.Options{Seed: 1, For: 10 * time.Minute})
 //	if v := report.Violation; v != nil {
@@ -32,8 +33,8 @@ type Options struct {
 	For time.Duration
 	// Kinds restricts what is played to kinds of Kinds, in turn.
 	Kinds []string
-	// GPUs of the fleet of each world: then worlds are of one kind, a fleet of about so many. 0: tiny
-	// worlds, in which everything is in the way of everything else.
+	// GPUs of the fleet of each world: then worlds are of one kind, a fleet of about so many. 0:
+	// tiny worlds, in which everything is in the way of everything else.
 	GPUs int
 	// Played is called after each world with what was played so far. Nil: nobody is told.
 	Played func(*Report)
@@ -42,19 +43,21 @@ type Options struct {
 // A Report says what was played. Its maps count by name.
 type Report struct {
 	Worlds int `json:"worlds"`
-	// Drained are the worlds in which, once the faults were over and all that ran had ended, again and
-	// again, no job waited any more. Waits counts those that did, by the reason that the core gives.
+	// Drained are the worlds in which, once the faults were over and all that ran had ended,
+	// again and again, no job waited any more. Waits counts those that did, by the reason that
+	// the core gives.
 	Drained int            `json:"drained"`
 	Waits   map[string]int `json:"waits"`
-	// Simulated is for how long the worlds went on together, while jobs came and faults did: what came
-	// later, such as the last of reservations whose instants are ever further apart, is not in it.
+	// Simulated is for how long the worlds went on together, while jobs came and faults did: what
+	// came later, such as the last of reservations whose instants are ever further apart, is not
+	// in it.
 	Simulated berth.Duration `json:"simulatedMs"`
 	// Events were told, Refused of them refused.
 	Events  int `json:"events"`
 	Refused int `json:"refused"`
 	Passes  int `json:"passes"`
-	// Restores replaced the core by one that was made of its snapshot, and whose own snapshot has the same
-	// bytes.
+	// Restores replaced the core by one that was made of its snapshot, and whose own snapshot has
+	// the same bytes.
 	Restores int `json:"restores"`
 	// Asked are rounds of questions, Compared those of them between two snapshots.
 	Asked    int `json:"asked"`
@@ -99,8 +102,8 @@ func Kinds() (names []string) {
 	return names
 }
 
-// Run plays worlds until there were enough, or one broke a promise, which is no error. An error says that
-// the options make no sense, or that the context is done.
+// Run plays worlds until there were enough, or one broke a promise, which is no error. An error
+// says that the options make no sense, or that the context is done.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	kinds, err := o.kinds()
 	if err != nil {

@@ -1,13 +1,14 @@
-// The program zoo plants faults in the core and in the packages that it reckons with, one at a time, and
-// says which of them the tests catch.
+// The program zoo plants faults in the core and in the packages that it reckons with, one at a
+// time, and says which of them the tests catch.
 //
 //	go run ./berthtest/zoo                    # all of them: some 10 s of one core each
 //	go run ./berthtest/zoo -run '^quota' -jobs 4
 //
-// It runs in the root of the module. A fault is a text of a file that is replaced by another, what is wrong
-// with it, and the test that is to fail: a narrow one, named after what it looks at. The files of testdata
-// list them, as [parse] reads them. Nothing is written to the tree: go test gets the changed file by
-// -overlay. A survivor, a fault that does not compile or one whose text is gone ends it with status 1.
+// It runs in the root of the module. A fault is a text of a file that is replaced by another,
+// what is wrong with it, and the test that is to fail: a narrow one, named after what it looks
+// at. The files of testdata list them, as [parse] reads them. Nothing is written to the tree: go
+// test gets the changed file by -overlay. A survivor, a fault that does not compile or one whose
+// text is gone ends it with status 1.
 package main
 
 import (
@@ -170,7 +171,7 @@ const (
 	caught   verdict = "caught"
 	survives verdict = "SURVIVES"
 	gone     verdict = "GONE"   // the text to replace is not there
-	broken   verdict = "BROKEN" // it does not compile, or no test ran
+	broken   verdict = "BROKEN" // it does not compile in time, or no test ran
 )
 
 type result struct {
@@ -179,8 +180,9 @@ type result struct {
 	took    time.Duration
 }
 
-// most is how long a test may take with a fault in it: one that never ends is caught as well.
-const most = 4 * time.Minute
+// most is how long a test may take with a fault in it: one that never ends is caught as well. To
+// build it takes no longer than patience, or nothing is known of the fault.
+const most, patience = time.Minute, 10 * time.Minute
 
 // try runs the test of a fault with the fault in the tree.
 func (f *fault) try(root string) (r result) {
@@ -199,14 +201,14 @@ func (f *fault) try(root string) (r result) {
 	if err != nil {
 		return result{verdict: broken, said: err.Error()}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), most)
+	ctx, cancel := context.WithTimeout(context.Background(), most+patience)
 	defer cancel()
-	c := exec.CommandContext(ctx, "go", "test", "-overlay="+overlay, "-count=1", "-vet=off", "-timeout="+(most/2).String(), "-run="+f.test, f.dir)
+	c := exec.CommandContext(ctx, "go", "test", "-overlay="+overlay, "-count=1", "-vet=off", "-timeout="+most.String(), "-run="+f.test, f.dir)
 	c.Dir = root
 	out, err := c.CombinedOutput()
 	said := string(out)
 	switch {
-	case strings.Contains(said, "[build failed]") || strings.Contains(said, "[setup failed]") || strings.Contains(said, "no tests to run"):
+	case ctx.Err() != nil || strings.Contains(said, "[build failed]") || strings.Contains(said, "[setup failed]") || strings.Contains(said, "no tests to run"):
 		return result{verdict: broken, said: said}
 	case err == nil:
 		return result{verdict: survives, said: said}

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every fault can still be planted, each has a name of its own, and the test that is to catch it is there
-// and is no comparison with golden hashes, which the next renewal would bless.
+// Every fault can still be planted, each has a name of its own, and the test that is to catch it
+// is there and is no comparison with golden hashes, which the next renewal would bless.
 func TestFaultsApply(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -31,7 +31,7 @@ func TestFaultsApply(t *testing.T) {
 		require.NotContains(t, f.test, "Golden", f.name)
 		for name := range strings.SplitSeq(strings.Trim(f.test, "^$()"), "|") {
 			name, _, _ = strings.Cut(name, "/")
-			require.Contains(t, tests[f.dir], "\nfunc "+strings.TrimSuffix(name, "$")+"(", "%s: %s has no such test", f.name, f.dir)
+			require.True(t, strings.Contains(tests[f.dir], "\nfunc "+strings.TrimSuffix(name, "$")+"("), "%s: %s has no %s", f.name, f.dir, name)
 		}
 	}
 }

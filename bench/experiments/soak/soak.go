@@ -1,5 +1,5 @@
-// Package soak plays drawn worlds through the core for as long as it is asked to, and counts. Help tells of
-// it; package berthtest/soak does it.
+// Package soak plays drawn worlds through the core for as long as it is asked to, and counts.
+// Help tells of it; package berthtest/soak does it.
 package soak
 
 import (

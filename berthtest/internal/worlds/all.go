@@ -1,7 +1,7 @@
-// Package worlds draws the worlds in which the core is tested, and runs one with the checker at every
-// step. A world is a config, the faults of a simulation and what is told when; all of it follows from
-// a seed. Its worlds are the same for ever: the golden hashes of berthtest/sim are theirs, so a new
-// thing to draw gets a generator of its own, made of an old one.
+// Package worlds draws the worlds in which the core is tested, and runs one with the checker at
+// every step. A world is a config, the faults of a simulation and what is told when; all of it
+// follows from a seed. Its worlds are the same for ever: the golden hashes of berthtest/sim are
+// theirs, so a new thing to draw gets a generator of its own, made of an old one.
 package worlds
 
 // A Kind is a way to draw a world, by name.

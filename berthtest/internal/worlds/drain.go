@@ -9,8 +9,9 @@ import (
 // mostDraining bounds the passes in which a world is emptied.
 const mostDraining = 20_000
 
-// Drain goes on after All: what runs ends, its orders are carried out without a fault, and so does what
-// starts then, until nothing starts any more. It returns the jobs that still wait, and why.
+// Drain goes on after All: what runs ends, its orders are carried out without a fault, and so
+// does what starts then, until nothing starts any more. It returns the jobs that still wait, and
+// why.
 func (r *Run) Drain() (waiting map[berth.JobID]berth.ReasonCode, err error) {
 	sched := r.Sim.Core()
 	at := sched.Now()
@@ -52,8 +53,8 @@ func (r *Run) end(now berth.Time) {
 	}
 }
 
-// left are the jobs that wait, and why their first replica does. It also reports whether any other is
-// under way.
+// left are the jobs that wait, and why their first replica does. It also reports whether any
+// other is under way.
 func (r *Run) left() (waiting map[berth.JobID]berth.ReasonCode, busy bool) {
 	sched := r.Sim.Core()
 	waiting = map[berth.JobID]berth.ReasonCode{}

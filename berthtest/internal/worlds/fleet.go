@@ -8,9 +8,9 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// Fleet draws a world of about so many GPUs: nodes of eight in leaves of 32 nodes and spines of 256, of
-// which one in ten divides its GPUs, jobs that ask for some 150 % of it in two hours, of one GPU up to
-// an eighth of the fleet, and all faults of hardware and of executors for as long.
+// Fleet draws a world of about so many GPUs: nodes of eight in leaves of 32 nodes and spines of
+// 256, of which one in ten divides its GPUs, jobs that ask for some 150 % of it in two hours, of
+// one GPU up to an eighth of the fleet, and all faults of hardware and of executors for as long.
 func Fleet(gpus int) Drawing {
 	return func(g *Generator) (berth.Config, sim.Options, []sim.Arrival) { return g.fleet(gpus) }
 }

@@ -14,18 +14,18 @@ import (
 
 // A Run is one simulation with the checker at every step.
 type Run struct {
-	Checker *check.Checker
-	Sim     *sim.Simulation
-	Journal []string
-	Cases   map[string]int
-	passes  int
-	late    int // passes after the faults have stopped
+	Checker  *check.Checker
+	Sim      *sim.Simulation
+	Journal  []string
+	Cases    map[string]int
+	passes   int
+	late     int // passes after the faults have stopped
 	restores int
 	looked   int // how often its state was looked at
 	// Thorough has all indexes looked at in each step.
 	Thorough bool
-	// Rarely, if more than 1, is how many steps go by between two looks at the state, and at answers:
-	// on a large fleet, each takes as long as a thousand decisions.
+	// Rarely, if more than 1, is how many steps go by between two looks at the state, and at
+	// answers: on a large fleet, each takes as long as a thousand decisions.
 	Rarely int
 	// Evicted counts how often replicas were evicted, evictedLate after faults have stopped.
 	Evicted, evictedLate map[berth.ReplicaRef]int
@@ -157,8 +157,8 @@ func (r *Run) explain() {
 	}
 }
 
-// plausible reports whether the instants of an expected start are in order, and the first of them,
-// but of a reservation, is not over.
+// plausible reports whether the instants of an expected start are in order, and the first of
+// them, but of a reservation, is not over.
 func plausible(now berth.Time, r *berth.Reason) bool {
 	f := r.ExpectedStart
 	return f.IsZero() || f.Earliest <= f.Middle && f.Middle <= f.Late && (f.Earliest >= now || r.Reservation != nil)
@@ -195,9 +195,9 @@ func (r *Run) restored(now berth.Time) {
 	}
 }
 
-// indexesEvery is how many steps go by between two looks at all indexes of a core. An index that is
-// wrong stays so, and the indexes of all steps would take a third of the time of a drawn world:
-// more worlds find more. A thorough run looks in each step.
+// indexesEvery is how many steps go by between two looks at all indexes of a core. An index that
+// is wrong stays so, and the indexes of all steps would take a third of the time of a drawn
+// world: more worlds find more. A thorough run looks in each step.
 const indexesEvery = 4
 
 // state holds the core's own view of its state against the checker's.

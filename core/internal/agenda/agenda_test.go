@@ -2,6 +2,7 @@ package agenda
 
 import (
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -126,4 +127,38 @@ func tableOfNotes(t *testing.T) []map[string]string {
 		}
 	}
 	return nil
+}
+
+// All that is due is saved and comes back, each field by itself.
+func TestWhatIsDueOutlivesASnapshot(t *testing.T) {
+	dues := Dues{}
+	v := reflect.ValueOf(&dues).Elem()
+	for i := range v.NumField() {
+		if v.Field(i).Kind() == reflect.Bool {
+			v.Field(i).SetBool(true)
+		} else {
+			v.Field(i).SetInt(int64(100 + i))
+		}
+		a := New()
+		a.Restore(dues)
+		require.Equal(t, dues, a.Save(), v.Type().Field(i).Name)
+	}
+}
+
+// A core wakes for what is due the soonest: reservations, moves, hardware that is trusted again,
+// and GPUs that may be divided anew while something waits for them.
+func TestNextIsTheSoonest(t *testing.T) {
+	a := New()
+	require.Equal(t, Never, a.Next())
+	a.CountGPUs(true, true, 1)
+	a.ReshapeBy(40)
+	require.Equal(t, Never, a.Next(), "nothing waits")
+	a.blocked = 1
+	require.Equal(t, berth.Time(40), a.Next())
+	a.WatchUntil(30)
+	require.Equal(t, berth.Time(30), a.Next())
+	a.MoveBy(20)
+	require.Equal(t, berth.Time(20), a.Next())
+	a.ReserveBy(10)
+	require.Equal(t, berth.Time(10), a.Next())
 }

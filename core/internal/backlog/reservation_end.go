@@ -8,8 +8,8 @@ import (
 	"github.com/berth-sched/berth/internal/unordered"
 )
 
-// One end of a reservation brings others. The victims of a preemption that ends go on. A gang that
-// goes on needs no other place, so its move ends; it keeps what others counted on, so their
+// One end of a reservation brings others. The victims of a preemption that ends go on. A gang
+// that goes on needs no other place, so its move ends; it keeps what others counted on, so their
 // plans end. Where a move ends that was for another gang, the preemption of that one ends too.
 // These functions call each other in a circle, and stand together for that.
 
@@ -73,8 +73,8 @@ func (bl *Backlog) Remain(rep *record.Replica) {
 	bl.endPlansOnNodesOf(rep)
 }
 
-// RemainBeside is Remain, but that the plans on its nodes stand until somebody looks at whether they
-// hold beside it.
+// RemainBeside is Remain, but that the plans on its nodes stand until somebody looks at whether
+// they hold beside it.
 func (bl *Backlog) RemainBeside(rep *record.Replica) {
 	bl.state.NoteLeaving(rep, false)
 	bl.state.NoteTodo(rep, true)

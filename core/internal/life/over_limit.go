@@ -20,10 +20,10 @@ func (l *Life) BringWithin(p record.Piece, cause berth.Cause) {
 	l.Depart(p.Rep, cause, l.state.DrainOf(p.Rep).By)
 }
 
-// SpareWithin brings up to date which queues use more than they may, and has gangs go on that were
-// asked to leave on that account and need not any more: the last victims first. It reports whether
-// any does: plans that counted on what such a gang holds are to be ended, and those that did not are
-// not, as a victim that is on its way out may be the reason for which others go on.
+// SpareWithin brings up to date which queues use more than they may, and has gangs go on that
+// were asked to leave on that account and need not any more: the last victims first. It reports
+// whether any does: plans that counted on what such a gang holds are to be ended, and those that
+// did not are not, as a victim that is on its way out may be the reason for which others go on.
 func (l *Life) SpareWithin() (some bool) {
 	if len(l.books.OverLimit) == 0 {
 		return false // nobody is asked: what is asked is in use until it is gone

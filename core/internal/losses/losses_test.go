@@ -54,3 +54,12 @@ func TestCheckFindsWhatIsOutOfOrder(t *testing.T) {
 		require.Error(t, m.Check(), name)
 	}
 }
+
+// What is saved is the caller's: it stays as it was when a node loses more.
+func TestWhatIsSavedSharesNothing(t *testing.T) {
+	m := New()
+	m.Add(&Record{Node: "a", Losses: []berth.Time{1, 2}, Until: 9})
+	saved := m.Save()
+	m.ByID["a"].Losses[0] = 0
+	require.Equal(t, []berth.Time{1, 2}, saved[0].Losses)
+}

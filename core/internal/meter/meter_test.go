@@ -46,3 +46,14 @@ func TestWithoutARateAMeterCountsNothing(t *testing.T) {
 	require.Equal(t, Meter{Full: 5000}, m)
 	require.Equal(t, berth.Time(1000), m.Ready(berth.RateLimit{}, 1000, 9))
 }
+
+// Three in 10 are one every 4, not every 3: where the time of a rate cannot be divided, evictions
+// come no faster than it says.
+func TestARateThatCannotBeDividedIsKept(t *testing.T) {
+	var m Meter
+	odd := berth.RateLimit{Evictions: 3, Per: 10}
+	m.Take(odd, 1000, 1000, 3)
+	for evictions, at := range []berth.Time{1000, 1004, 1008, 1012} {
+		require.Equal(t, at, m.Ready(odd, 1000, evictions), "%d at once", evictions)
+	}
+}
