@@ -20,15 +20,15 @@ import (
 func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 	saved := record.SavedReplica{
 		LifePart: rep.LifePart, RetryPart: rep.Retry.Get(), ReleasePart: rep.Release.Get(),
-		ReservePart: rep.Reserve.Get(), LookPart: rep.Look.Get(), EvictionPart: rep.Eviction.Get(), IdlePart: rep.Idle.Get(), SurgePart: rep.Surge.Get().SurgePart,
-		Sought: rep.SoughtAt == ad.agenda.MoveTurn, Stalled: ad.backlog.Due.Stalled(rep), Hopeless: ad.backlog.Due.CannotPlan(rep),
+		ReservePart: rep.Reserve.Get(), LookPart: rep.Look.Get(), EvictionPart: rep.Eviction.Get(), IdlePart: rep.Idle.Get(), SurgePart: rep.Relocation.Get().SurgePart,
+		Sought: rep.Relocation.Get().SoughtAt == ad.agenda.MoveTurn, Stalled: ad.backlog.Due.Stalled(rep), Hopeless: ad.backlog.Due.CannotPlan(rep),
 		Looked: rep.Look.Get().Turn == ad.agenda.ReshapeTurn,
 		EndsAt: rep.EndsAt, Leaves: rep.Leaves, Active: int64(rep.ActiveMilli), FailedBids: int(rep.FailedBids), BidsAt: rep.BidsAt, GPUHold: rep.SaveGPUHold(),
 	}
 	// Turns are not saved: Stalled and the like say what they mean.
 	saved.StalledAt, saved.HopelessAt, saved.LookPart.Turn = 0, 0, 0
 	saved.Stood, saved.Avoid, saved.Requeued, saved.Shunned = slices.Clone(saved.Stood), slices.Clone(saved.Avoid), slices.Clone(saved.Requeued), slices.Clone(saved.Shunned)
-	if other := rep.Surge.Get().Instead; other != nil {
+	if other := rep.Relocation.Get().Instead; other != nil {
 		number := other.Number
 		saved.Instead = &number
 	}
@@ -76,7 +76,7 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 	rep.Look.Set(s.LookPart)
 	rep.Eviction.Set(s.EvictionPart)
 	rep.Idle.Set(s.IdlePart)
-	rep.Surge.Set(record.Surge{SurgePart: s.SurgePart})
+	rep.Relocation.Set(record.Relocation{SurgePart: s.SurgePart})
 	rep.ActiveMilli, rep.FailedBids, rep.BidsAt = int16(min(max(s.Active, 0), 1000)), int32(s.FailedBids), s.BidsAt
 	if rep.State != berth.ReplicaPending {
 		rep.Members = make([]record.Member, j.Members())
@@ -112,7 +112,7 @@ func (ad *Admission) RestoreSought(noted []state.Noted) *berth.Error {
 		case s.Sought && !ad.agenda.MovesLeft:
 			return refusal.Of(berth.ErrInvalid, "sought", "is set, and no round of moves goes on")
 		case s.Sought:
-			rep.SoughtAt = ad.agenda.MoveTurn
+			rep.Relocation.Note().SoughtAt = ad.agenda.MoveTurn
 		}
 		return nil
 	})

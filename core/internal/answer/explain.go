@@ -106,7 +106,7 @@ func (an *Answers) explainReplica(rep *record.Replica, position int, reasons map
 	}
 	out.Idleness = an.life.Idleness(rep)
 	out.Departure = an.departure(rep)
-	if other := rep.Surge.Get().Instead; other != nil {
+	if other := rep.Relocation.Get().Instead; other != nil {
 		out.Instead = other.Ref()
 	}
 	an.explainLoans(rep, &out)

@@ -64,7 +64,7 @@ func (an *Answers) replicaStatus(rep *record.Replica) berth.ReplicaStatus {
 	if rep.Order != nil {
 		s.Order = rep.Order.Header().ID
 	}
-	if other := rep.Surge.Get().Instead; other != nil {
+	if other := rep.Relocation.Get().Instead; other != nil {
 		s.Instead = other.Ref()
 	}
 	return s

@@ -231,7 +231,7 @@ func (ev *Evict) Relocate() {
 		found, left = ev.findPlaces()
 	}
 	for _, r := range found {
-		r.Rep.SoughtAt = ev.agenda.MoveTurn
+		r.Rep.Relocation.Note().SoughtAt = ev.agenda.MoveTurn
 		ev.search.DecideMove(r)
 	}
 	ev.agenda.EndMoves(left || more)

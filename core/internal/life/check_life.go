@@ -156,7 +156,7 @@ func (l *Life) CheckVictims() error {
 			return fmt.Errorf("it leaves, and is not asked for a checkpoint")
 		case rep.Moving == nil && (rep.Resumes() || rep.Returns()) && !l.agenda.Homeless && !l.agenda.MovesLeft && l.agenda.NextMove > l.state.Now:
 			return fmt.Errorf("it is to resume, and no pass looks for a place")
-		case rep.SoughtAt == l.agenda.MoveTurn && !l.agenda.MovesLeft:
+		case rep.Relocation.Get().SoughtAt == l.agenda.MoveTurn && !l.agenda.MovesLeft:
 			return fmt.Errorf("it had its turn in a round of moves, and none goes on")
 		case rep.Beneficiary != nil && rep.State != berth.ReplicaReleasing && !rep.Asked():
 			return fmt.Errorf("it is a victim, and is neither asked for a checkpoint nor stopped")

@@ -312,9 +312,7 @@ func (l *Life) holdsNothing(rep *record.Replica) {
 	l.state.SetLendAt(rep, 0)
 	l.state.SetIdleAt(rep, 0)
 	rep.Idle.Set(record.IdlePart{})
-	surge := rep.Surge.Get()
-	surge.SurgePart = record.SurgePart{}
-	rep.Surge.Set(surge)
+	rep.ForgetSurge()
 	retry := rep.Retry.Get()
 	retry.Backfilled = false
 	rep.Retry.Set(retry)
@@ -334,7 +332,7 @@ func (l *Life) holdsNothing(rep *record.Replica) {
 // Forget removes a replica that holds nothing, and its job with the last one. Its stand-in stays in
 // its place.
 func (l *Life) Forget(rep *record.Replica) {
-	if other := rep.Surge.Get().StandIn; other != nil {
+	if other := rep.Relocation.Get().StandIn; other != nil {
 		other.StandsInNoMore()
 	}
 	l.withdraw(rep)
@@ -485,9 +483,9 @@ func (l *Life) vacated(rep *record.Replica) {
 
 // relieve has a replica go, as its stand-in runs; or the stand-in, if it is not needed any more.
 func (l *Life) relieve(standIn *record.Replica) {
-	rep := standIn.Surge.Get().Instead
+	rep := standIn.Relocation.Get().Instead
 	standIn.StandsInNoMore()
-	rep.Surge.Set(record.Surge{})
+	rep.ForgetSurge()
 	drain := l.state.DrainOf(rep)
 	if rep.Stands() && drain.Node == nil {
 		l.TakeBack(standIn, needless(rep), true)
@@ -511,7 +509,7 @@ func (l *Life) SpareStandIns(nodes ...*record.Node) {
 	var list []*record.Replica
 	for _, n := range nodes {
 		for _, at := range n.Members {
-			if at.Rep.Surge.Get().StandIn != nil {
+			if at.Rep.Relocation.Get().StandIn != nil {
 				list = append(list, at.Rep)
 			}
 		}
@@ -524,7 +522,7 @@ func (l *Life) SpareStandIns(nodes ...*record.Node) {
 
 // spareStandIn has the stand-in of a replica go that need not leave any more.
 func (l *Life) spareStandIn(rep *record.Replica) {
-	if other := rep.Surge.Get().StandIn; other != nil && rep.Stands() && l.state.DrainOf(rep).Node == nil {
+	if other := rep.Relocation.Get().StandIn; other != nil && rep.Stands() && l.state.DrainOf(rep).Node == nil {
 		l.TakeBack(other, needless(rep), true)
 	}
 }
@@ -533,7 +531,7 @@ func (l *Life) spareStandIn(rep *record.Replica) {
 // stand-in that came to nothing is tried again after a backoff. The stand-in of a replica goes with
 // it.
 func (l *Life) partStandIn(rep *record.Replica, cause berth.Cause) {
-	surge := rep.Surge.Get()
+	surge := rep.Relocation.Get()
 	if surge.Instead != nil {
 		switch rep.StandsInNoMore(); cause.Code {
 		case berth.CauseSurge, berth.CauseScaledDown, berth.CauseCancelled:
@@ -550,7 +548,7 @@ func (l *Life) partStandIn(rep *record.Replica, cause berth.Cause) {
 
 // awaitStandIn has the next stand-in of a replica wait, longer each time, and keep off some nodes.
 func (l *Life) awaitStandIn(rep *record.Replica, shunned []berth.NodeID) {
-	surge := rep.Surge.Note()
+	surge := rep.Relocation.Note()
 	surge.At = l.state.Now.Add(l.backoff(surge.FailedStarts))
 	surge.FailedStarts = min(surge.FailedStarts+1, limits.MaxAttempts)
 	surge.Shunned = slices.Clone(shunned)

@@ -23,7 +23,7 @@ func (l *Life) NewStandIn(of *record.Replica) *record.Replica {
 	rep := l.state.NewReplicaAt(of.Job, of.Job.Vacancies(first[:0], 1)[0][0])
 	rep.Created, rep.PendingSince, rep.CameAt = of.Created, l.state.Now, of.CameAt
 	retry := rep.Retry.Note()
-	retry.LostHardware, retry.Avoid = true, slices.Clone(of.Surge.Get().Shunned)
+	retry.LostHardware, retry.Avoid = true, slices.Clone(of.Relocation.Get().Shunned)
 	rep.StandsInFor(of)
 	return rep
 }
@@ -55,10 +55,10 @@ func (l *Life) RestoreStandIns(noted []state.Noted) *berth.Error {
 		if other == nil || !rep.Surges() || !rep.Job.MayStart() {
 			return refusal.Of(berth.ErrInvalid, "instead", fmt.Sprintf("%d is no replica of the job, or there are more stand-ins than it may have", *s.Instead))
 		}
-		if other.Surge.Get().StandIn == nil {
+		if other.Relocation.Get().StandIn == nil {
 			rep.StandsInFor(other)
 		}
-		if why := standsInAmiss(rep); why != "" || rep.Surge.Get().Instead != other {
+		if why := standsInAmiss(rep); why != "" || rep.Relocation.Get().Instead != other {
 			return refusal.Of(berth.ErrInvalid, "instead", fmt.Sprintf("%d has another, or one of the two cannot be: %s", *s.Instead, why))
 		}
 		if binds && bind.Instead != other.Ref() {
@@ -71,13 +71,13 @@ func (l *Life) RestoreStandIns(noted []state.Noted) *berth.Error {
 // standsInAmiss says what is wrong about a stand-in, and the replica in whose place it starts;
 // empty: nothing is.
 func standsInAmiss(rep *record.Replica) string {
-	other := rep.Surge.Get().Instead
+	other := rep.Relocation.Get().Instead
 	switch {
 	case other == nil:
 		return ""
-	case other == rep || other.Job != rep.Job || other.Surge.Get().StandIn != rep:
+	case other == rep || other.Job != rep.Job || other.Relocation.Get().StandIn != rep:
 		return "they do not know of each other"
-	case other.IsStandIn() || rep.Surge.Get().StandIn != nil:
+	case other.IsStandIn() || rep.Relocation.Get().StandIn != nil:
 		return "one stands in for one that stands in"
 	case rep.State != berth.ReplicaBinding && rep.State != berth.ReplicaRepairing:
 		return "the stand-in is " + rep.State.String()
@@ -91,7 +91,7 @@ func standsInAmiss(rep *record.Replica) string {
 func (l *Life) CheckStandIns() error {
 	counts := map[*record.Job]int{}
 	if err := l.state.EachReplica(func(rep *record.Replica) error {
-		if other := rep.Surge.Get().StandIn; other != nil && other.Surge.Get().Instead != rep {
+		if other := rep.Relocation.Get().StandIn; other != nil && other.Relocation.Get().Instead != rep {
 			return fmt.Errorf("%v does not know that it is its stand-in", other.Ref())
 		}
 		if why := standsInAmiss(rep); why != "" {

@@ -28,11 +28,11 @@ var recordRules = []recordRule{
 	{
 		record: Replica{}, saved: SavedReplica{},
 		as: map[string]string{
-			"EndsAt": "EndsAt", "Leaves": "Leaves", "SoughtAt": "Sought", "ActiveMilli": "Active", "FailedBids": "FailedBids", "BidsAt": "BidsAt",
+			"EndsAt": "EndsAt", "Leaves": "Leaves", "ActiveMilli": "Active", "FailedBids": "FailedBids", "BidsAt": "BidsAt",
 			"Reserved": "Reserved", "Moving": "Moving", "Exclusive": "Exclusive", "GPUHold": "GPUHold",
 			"Reserve.StalledAt": "Stalled", "Reserve.HopelessAt": "Hopeless", "Look.Turn": "Looked",
 			"Members": "Members", "Order": "Order", ".ReplicaStatePart": "State",
-			"Surge": "Instead",
+			"Relocation": "Instead",
 		},
 		derived: map[string]string{
 			"Job":         "the job that the saved form stands in",
@@ -51,8 +51,8 @@ var recordRules = []recordRule{
 		},
 	},
 	{
-		record: Surge{}, saved: SavedReplica{},
-		as:      map[string]string{"Instead": "Instead"},
+		record: Relocation{}, saved: SavedReplica{},
+		as:      map[string]string{"Instead": "Instead", "SoughtAt": "Sought"},
 		derived: map[string]string{"StandIn": "from the stand-in, which is saved with what it is for"},
 	},
 	{
@@ -217,7 +217,7 @@ func embeds(saved, part reflect.Type) bool {
 
 // Whatever is noted in a rare part is kept.
 func TestRarePartsKeepWhatIsNoted(t *testing.T) {
-	for _, part := range []interface{ Nothing() bool }{&RetryPart{}, &ReleasePart{}, &ReservePart{}, &LookPart{}, &EvictionPart{}, &GPUState{}, &Surge{}} {
+	for _, part := range []interface{ Nothing() bool }{&RetryPart{}, &ReleasePart{}, &ReservePart{}, &LookPart{}, &EvictionPart{}, &GPUState{}, &Relocation{}} {
 		v := reflect.ValueOf(part).Elem()
 		for i := range v.NumField() {
 			require.True(t, part.Nothing())

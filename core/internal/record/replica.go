@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/core/internal/values"
 	"github.com/berth-sched/berth/countable"
@@ -22,13 +21,13 @@ type Replica struct {
 	Job *Job
 	LifePart
 	// Parts of which most of those that wait have none.
-	Retry    values.Rare[RetryPart]
-	Release  values.Rare[ReleasePart]
-	Reserve  values.Rare[ReservePart]
-	Look     values.Rare[LookPart]
-	Eviction values.Rare[EvictionPart]
-	Idle     values.Rare[IdlePart]
-	Surge    values.Rare[Surge]
+	Retry      values.Rare[RetryPart]
+	Release    values.Rare[ReleasePart]
+	Reserve    values.Rare[ReservePart]
+	Look       values.Rare[LookPart]
+	Eviction   values.Rare[EvictionPart]
+	Idle       values.Rare[IdlePart]
+	Relocation values.Rare[Relocation]
 	// EndsAt is when it is expected to hold nothing any more; zero: never, or it holds
 	// nothing.
 	EndsAt berth.Time
@@ -50,7 +49,6 @@ type Replica struct {
 	FailedBids int32
 	BidsAt     berth.Time
 	Moving     *Reservation
-	SoughtAt   agenda.Turn // the round in which another place was last looked for
 	// Exclusive has the domains that a gang has for itself.
 	Exclusive *Reservation
 	// RunsMilli is what it is charged of GPUs while it runs, if it has no surplus.

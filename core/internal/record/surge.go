@@ -4,21 +4,24 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/refusal"
 )
 
-// A Surge is of a replica that has to leave a node, of a service that has another start first: its
-// stand-in.
-type Surge struct {
+// A Relocation is of a replica that has to leave a node, and of one that starts first in its place:
+// its stand-in.
+type Relocation struct {
 	SurgePart
 	// Instead is the replica in whose place this one starts, StandIn the one that starts in the
 	// place of this one; nil: none. Both know of each other.
 	Instead, StandIn *Replica
+	// SoughtAt is the round in which another place was last looked for.
+	SoughtAt agenda.Turn
 }
 
-// Nothing reports whether there is no stand-in, and none has failed.
-func (s Surge) Nothing() bool {
-	return s.Instead == nil && s.StandIn == nil && s.FailedStarts == 0 && s.At == 0 && len(s.Shunned) == 0
+// Nothing reports whether nothing was looked for, no stand-in is there, and none has failed.
+func (m Relocation) Nothing() bool {
+	return m.Instead == nil && m.StandIn == nil && m.SoughtAt == 0 && m.FailedStarts == 0 && m.At == 0 && len(m.Shunned) == 0
 }
 
 // Check refuses what is out of range.
@@ -34,22 +37,29 @@ func (p *SurgePart) Check() *berth.Error {
 
 // IsStandIn reports whether a replica starts in the place of another, which is released once it
 // runs.
-func (rep *Replica) IsStandIn() bool { return rep.Surge.Get().Instead != nil }
+func (rep *Replica) IsStandIn() bool { return rep.Relocation.Get().Instead != nil }
 
 // StandsInFor makes a replica the stand-in of another.
 func (rep *Replica) StandsInFor(other *Replica) {
-	rep.Surge.Note().Instead, other.Surge.Note().StandIn = other, rep
+	rep.Relocation.Note().Instead, other.Relocation.Note().StandIn = other, rep
 	rep.Job.StandIns++
 }
 
 // StandsInNoMore ends what StandsInFor began.
 func (rep *Replica) StandsInNoMore() {
-	mine, other := rep.Surge.Get(), rep.Surge.Get().Instead
-	its := other.Surge.Get()
+	mine, other := rep.Relocation.Get(), rep.Relocation.Get().Instead
+	its := other.Relocation.Get()
 	mine.Instead, its.StandIn = nil, nil
-	rep.Surge.Set(mine)
-	other.Surge.Set(its)
+	rep.Relocation.Set(mine)
+	other.Relocation.Set(its)
 	rep.Job.StandIns--
+}
+
+// ForgetSurge forgets the stand-ins that came to nothing.
+func (rep *Replica) ForgetSurge() {
+	m := rep.Relocation.Get()
+	m.SurgePart = SurgePart{}
+	rep.Relocation.Set(m)
 }
 
 // Surges reports whether a replica starts elsewhere before it stops, if it has to leave its node.

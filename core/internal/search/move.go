@@ -48,13 +48,13 @@ func (se *Search) LetStay(found []Relocation) bool {
 func (se *Search) Uprooted() []*record.Replica {
 	var list []*record.Replica
 	se.state.Leaving.Ascend(func(rep *record.Replica) bool {
-		if (rep.Moving == nil || rep.Moving.IsPartial()) && (rep.Leaves && !rep.Stops() || rep.Resumes()) && rep.SoughtAt != se.agenda.MoveTurn {
+		if (rep.Moving == nil || rep.Moving.IsPartial()) && (rep.Leaves && !rep.Stops() || rep.Resumes()) && rep.Relocation.Get().SoughtAt != se.agenda.MoveTurn {
 			list = append(list, rep)
 		}
 		return true
 	})
 	se.state.Returning.Ascend(func(rep *record.Replica) bool {
-		if rep.Moving == nil && rep.SoughtAt != se.agenda.MoveTurn {
+		if rep.Moving == nil && rep.Relocation.Get().SoughtAt != se.agenda.MoveTurn {
 			list = append(list, rep)
 		}
 		return true
@@ -99,7 +99,7 @@ func (se *Search) drained() (list []*record.Replica) {
 	}
 	slices.SortFunc(list, record.CompareReplicas)
 	return slices.DeleteFunc(slices.Compact(list), func(rep *record.Replica) bool { // takes as long as it has members
-		return !rep.MayMove() || rep.SoughtAt == se.agenda.MoveTurn && se.latestToLeave(rep) > se.state.Now
+		return !rep.MayMove() || rep.Relocation.Get().SoughtAt == se.agenda.MoveTurn && se.latestToLeave(rep) > se.state.Now
 	})
 }
 

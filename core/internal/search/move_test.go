@@ -49,7 +49,7 @@ func TestUprootedAreThoseThatNeedAnotherPlaceInTheOrderOfService(t *testing.T) {
 	m.Life.TakeBack(preempted, berth.Cause{Code: berth.CausePreempted}, false)
 	drain(m, "n1", 0)
 	require.Equal(t, []berth.JobID{"urgent", "lost-hardware", "on-drained"}, ids(m.Search.Uprooted()))
-	lost.SoughtAt = m.Agenda.MoveTurn
+	lost.Relocation.Note().SoughtAt = m.Agenda.MoveTurn
 	require.Equal(t, []berth.JobID{"urgent", "on-drained"}, ids(m.Search.Uprooted()), "it had its turn")
 	m.Agenda.EndMoves(false)
 	require.Len(t, m.Search.Uprooted(), 3, "another round")

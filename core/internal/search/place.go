@@ -452,7 +452,7 @@ func (se *Search) Bind(rep *record.Replica, cause berth.Cause) {
 		Claims:      rep.Job.Pattern.Claims(),
 		After:       after,
 	}
-	if other := rep.Surge.Get().Instead; other != nil {
+	if other := rep.Relocation.Get().Instead; other != nil {
 		bind.Instead = other.Ref()
 	}
 	rep.Order = bind

@@ -16,7 +16,9 @@ func (se *Search) Surge() (left bool) {
 	if se.agenda.Draining == 0 {
 		return false
 	}
-	list := slices.DeleteFunc(se.drained(), func(rep *record.Replica) bool { return !se.surges(rep) || rep.SoughtAt == se.agenda.MoveTurn })
+	list := slices.DeleteFunc(se.drained(), func(rep *record.Replica) bool {
+		return !se.surges(rep) || rep.Relocation.Get().SoughtAt == se.agenda.MoveTurn
+	})
 	if len(list) == 0 {
 		return false
 	}
@@ -25,7 +27,7 @@ func (se *Search) Surge() (left bool) {
 	defer se.backlog.Earmark(false)
 	searches := 0
 	for _, rep := range list {
-		surge := rep.Surge.Get()
+		surge := rep.Relocation.Get()
 		switch {
 		case surge.StandIn != nil || !rep.Job.MayStart() || se.state.Replicas >= se.state.Config.Limits.Replicas || se.books.IsOutOfBudget(rep):
 		case surge.At > se.state.Now:
@@ -37,7 +39,7 @@ func (se *Search) Surge() (left bool) {
 			searches++
 			se.startStandIn(rep)
 		}
-		rep.SoughtAt = se.agenda.MoveTurn
+		rep.Relocation.Note().SoughtAt = se.agenda.MoveTurn
 		se.agenda.MoveBy(se.latestToLeave(rep))
 	}
 	return left
