@@ -13,6 +13,11 @@ import (
 // AgainstReport holds a report of the core against the checker's own counts: usage
 // equals the sum of what is held, in every queue and in the fleet.
 func (c *Checker) AgainstReport(r berth.FleetReport) error {
+	if !c.ownPolicy {
+		if err := c.adoptPicked(r.Reservations); err != nil {
+			return err
+		}
+	}
 	if err := c.sumsUp(); err != nil {
 		return err
 	}

@@ -148,10 +148,7 @@ func (c *Checker) againstAdvance(r berth.ReservationReport) error {
 	if r.From != own.spec.From || r.Until != own.spec.Until || r.Every != own.spec.Every {
 		return broken(PromiseReservations, "the report has reservation %s last from %d until %d, not from %d until %d", r.ID, r.From, r.Until, own.spec.From, own.spec.Until)
 	}
-	if own.spec.GPUs > 0 {
-		if err := c.adopt(own, r.Nodes); err != nil {
-			return err
-		}
+	if own.spec.GPUs > 0 { // adopted
 		return c.againstCleared(own, r)
 	}
 	var want []berth.NodeID
@@ -164,6 +161,19 @@ func (c *Checker) againstAdvance(r berth.ReservationReport) error {
 		return broken(PromiseReservations, "the report gives reservation %s the nodes %v; they are %v", r.ID, r.Nodes, want)
 	}
 	return c.againstCleared(own, r)
+}
+
+// adoptPicked takes over the nodes that the core picked for reservations by number, before anything
+// else of a report is held against the rules: gangs may stay where no reservation has the node.
+func (c *Checker) adoptPicked(list []berth.ReservationReport) error {
+	for _, r := range list {
+		if own := c.booked[r.ID]; r.ID != "" && own != nil && own.spec.GPUs > 0 {
+			if err := c.adopt(own, r.Nodes); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // adopt takes over the nodes that the core picked: whole ones that qualify and take
