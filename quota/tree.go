@@ -56,7 +56,7 @@ type Tree struct {
 	moved    []Resource
 	sharers  map[Resource]int
 	followed bool
-	scratch     []QueueIndex
+	scratch  []QueueIndex
 }
 
 // The fields by which a queue is put in order come first, side by side: most of the cost of that is

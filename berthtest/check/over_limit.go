@@ -23,10 +23,11 @@ func (q *queue) ceiling(r quota.Resource) (int64, bool) {
 	return most, limited
 }
 
-// exceeded lists the resources of which a queue uses more than it may.
+// exceeded lists the resources of which a queue uses more than it may. What follows from shares is
+// no cause to stop anything.
 func (q *queue) exceeded() (list []quota.Resource) {
 	for _, r := range slices.Sorted(maps.Keys(q.used)) {
-		if most, limited := q.ceiling(r); limited && q.used[r] > most {
+		if most, limited := q.ceiling(r); limited && q.used[r] > most && !q.moves(r) {
 			list = append(list, r)
 		}
 	}
