@@ -291,8 +291,8 @@ func (t *Tree) apply(q *Queue, i QueueIndex) {
 			t.stateShares(i, id, &before, &after)
 		}
 		t.settle(i, id, &before)
-		if after.guarantee != before.guarantee && t.sharers[r] > 0 {
-			t.resolveBelow(i, id)
+		if after.guarantee != before.guarantee && t.sharers[r] > 0 && t.resolveBelow(i, id) {
+			t.followed = true
 		}
 		if id >= firstProduct {
 			t.state(id, &before, &after)

@@ -116,7 +116,8 @@ func (t *Tree) SetFleet(r Resource, amount int64) error {
 func (t *Tree) Fleet(r Resource) int64 { return t.fleet[r] }
 
 // FollowFleet has guarantees and limits that are shares follow what SetFleet said. It reports
-// whether one of them is another than when it was last asked, but for the queues that Set changed.
+// whether one of them is another than when it was last asked: for that, or as Set changed a queue
+// above.
 // What is used stays as it is, also beyond a limit that falls. O(queues x depth) for each resource
 // that has changed and of which a queue states a share.
 func (t *Tree) FollowFleet() bool {
