@@ -54,8 +54,9 @@ func share(shares Thousandths, r Resource) int16 {
 // follows reports whether what is guaranteed, or the limit, is a share.
 func (a *account) follows() bool { return a.guaranteeShare != unset || a.limitShare != unset }
 
-// moves reports whether the most that may be used follows from shares.
-func (a *account) moves() bool { return a.follows() || a.guarantee == unset && a.sharesBelow > 0 }
+// moves reports whether the most that may be used is another where the whole is: it is limited by a
+// share, or may borrow above one.
+func (a *account) moves() bool { return a.limitShare != unset || a.promisedShare() > 0 }
 
 // resolve works the amounts of shares out of the whole of which they are.
 func (a *account) resolve(whole int64) {

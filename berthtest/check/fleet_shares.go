@@ -145,8 +145,8 @@ func (q *queue) moves(r quota.Resource) bool {
 
 // promisesShare reports whether some of what is set aside for a queue is a share.
 func (q *queue) promisesShare(r quota.Resource) bool {
-	if _, stated := q.told.GuaranteeShare[r]; stated {
-		return true
+	if share, stated := q.told.GuaranteeShare[r]; stated {
+		return share > 0
 	}
 	if _, stated := q.told.Guarantee[r]; stated {
 		return false

@@ -158,6 +158,8 @@
 //	expect reserved NAME nodes=n1..n4 from=1h until=2h
 //	expect reserved NAME not
 //	                  a reservation by its ID, or that of a gang
+//	expect guaranteed QUEUE 153
+//	                  the GPUs that a queue is guaranteed now
 //	expect orders 3   what the latest pass gave
 //	expect refused stale
 //	                  how the latest event was refused: invalid, unknown, duplicate, conflict,
