@@ -88,7 +88,8 @@ func TestSharesThatCannotBeKeptAreRefused(t *testing.T) {
 		"more than the fleet": {[]Queue{{Name: "a", GuaranteeShare: gpuShare(600)}}, Queue{GuaranteeShare: gpuShare(401)}, "guaranteeShare" + gpu},
 		"more than the fleet by queues that state nothing": {
 			[]Queue{{Name: "a", GuaranteeShare: gpuShare(600)}, {Name: "b"}},
-			Queue{Parent: "b", GuaranteeShare: gpuShare(401)}, "guaranteeShare" + gpu,
+			Queue{Parent: "b", GuaranteeShare: gpuShare(401)},
+			"guaranteeShare" + gpu,
 		},
 		"more than the queue above":      {[]Queue{{Name: "a", GuaranteeShare: gpuShare(10)}, {Name: "b", Parent: "a", GuaranteeShare: gpuShare(900)}}, Queue{Parent: "a", GuaranteeShare: gpuShare(101)}, "guaranteeShare" + gpu},
 		"more than the limit above":      {[]Queue{{Name: "a", LimitShare: gpuShare(10)}, {Name: "b", Parent: "a", GuaranteeShare: gpuShare(9)}}, Queue{Parent: "a", GuaranteeShare: gpuShare(2)}, "guaranteeShare" + gpu},
@@ -103,11 +104,13 @@ func TestSharesThatCannotBeKeptAreRefused(t *testing.T) {
 		"shares beside amounts":          {[]Queue{{Name: "a", Guarantee: GPUs(9)}, {Name: "b", Parent: "a", Guarantee: amounts}}, Queue{Parent: "a", GuaranteeShare: gpuShare(1)}, "guaranteeShare" + gpu},
 		"both come below a guarantee": {
 			[]Queue{{Name: "x"}, {Name: "a", Parent: "x", Guarantee: amounts}, {Name: "b", Parent: "x", GuaranteeShare: gpuShare(1)}},
-			Queue{Guarantee: GPUs(9)}, "guarantee" + gpu,
+			Queue{Guarantee: GPUs(9)},
+			"guarantee" + gpu,
 		},
 		"a guarantee withdrawn shows too much below": {
 			[]Queue{{Name: "a", GuaranteeShare: gpuShare(600)}, {Name: "x", Guarantee: GPUs(1)}, {Name: "b", Parent: "x", GuaranteeShare: gpuShare(401)}},
-			Queue{}, "guarantee" + gpu,
+			Queue{},
+			"guarantee" + gpu,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
