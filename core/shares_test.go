@@ -14,9 +14,9 @@ func gpuShare(thousandths int64) quota.Thousandths {
 	return quota.Thousandths{quota.GPUMilli: thousandths}
 }
 
-// Half of the fleet is guaranteed to a queue that uses eight GPUs. For an hour all of them are covered.
-// Then half of the fleet is cordoned, and four of them are borrowed from that instant on, though no
-// pass has been run; and a core that is restored between says the same.
+// Half of the fleet is guaranteed to a queue that uses eight GPUs. For an hour all of them are
+// covered. Then half of the fleet is cordoned, and four of them are borrowed from that instant on,
+// though no pass has been run; and a core that is restored between says the same.
 func TestTheLedgerSplitsByTheGuaranteeOfTheMoment(t *testing.T) {
 	d := shared(t, berth.Config{Ledger: true}, func(a, b *quota.Queue) { a.Guarantee, a.GuaranteeShare, b.Guarantee = nil, gpuShare(500), nil })
 	d.node("m", 8, berth.GPUModeWhole)

@@ -106,8 +106,8 @@
 // and nothing more fits until use has fallen.
 //
 // A guarantee, and a limit, may be a share of what there is instead (Queue.GuaranteeShare,
-// LimitShare), and then follows the fleet: see SetFleet. Which shares go together is the same for any
-// fleet, so that Set sees it; fleet_shares.go says why.
+// LimitShare), and then follows the fleet: see SetFleet. Which shares go together is the same for
+// any fleet, so that Set sees it; fleet_shares.go says why.
 //
 // # Past use
 //

@@ -10,8 +10,9 @@ import (
 
 // How guarantees and limits are kept that are shares of something.
 //
-// A share is so many thousandths of a whole: of the guarantee of the nearest queue above that states
-// one, as an amount or as a share, or else of what the fleet has (SetFleet). With that the amount is
+// A share is so many thousandths of a whole: of the guarantee of the nearest queue above that
+// states one, as an amount or as a share, or else of what the fleet has (SetFleet). With that the
+// amount is
 //
 //	floor( whole x share / 1000 )
 //
@@ -88,8 +89,8 @@ func (a *account) promisedShare() int32 {
 
 // SetFleet tells how much of a resource the fleet has that shares at the top of the tree are of; at
 // first 0. It need not be the capacity: an embedder leaves out what is on its way out, and tells it
-// when no plan is being tried. The amounts follow at the next FollowFleet or Set. It refuses what is
-// no resource or is negative (ErrInvalid). O(1).
+// when no plan is being tried. The amounts follow at the next FollowFleet or Set. It refuses what
+// is no resource or is negative (ErrInvalid). O(1).
 func (t *Tree) SetFleet(r Resource, amount int64) error {
 	reason := t.checkResource(r)
 	if reason == "" && amount < 0 {
@@ -182,7 +183,7 @@ func (t *Tree) resolveBelow(i QueueIndex, r resourceID) (changed bool) {
 	return changed
 }
 
-// stateShares counts who states a share of a resource, and tells the queues above i that shares of
+// stateShares counts the queues that state a share of a resource, and tells the queues above i that shares of
 // their whole are promised there.
 func (t *Tree) stateShares(i QueueIndex, r resourceID, before, after *account) {
 	if before.follows() != after.follows() {

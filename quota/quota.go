@@ -125,8 +125,8 @@ type Queue struct {
 	// fleet has where none does ([Tree.SetFleet]). GPUs are rounded down to whole ones, the rest to
 	// its unit. Those of one whole come to at most 1000.
 	//
-	// A resource has a guarantee or a share in a queue, not both. Shares and amounts do not
-	// mix where one has to hold the other: within a guarantee that is a share, guarantees are shares,
+	// A resource has a guarantee or a share in a queue, not both. Shares and amounts do not mix
+	// where one has to hold the other: within a guarantee that is a share, guarantees are shares,
 	// and within one that is an amount they are all amounts or all shares. A limit of guarantees
 	// that are shares is a LimitShare.
 	GuaranteeShare Thousandths `json:"guaranteeShare,omitempty"`

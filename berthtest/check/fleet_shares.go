@@ -53,8 +53,8 @@ func (c *Checker) noteFollowed(q *queue, before quota.Queue) bool {
 	return !maps.Equal(before.Guarantee, q.spec.Guarantee) || !maps.Equal(before.Limit, q.spec.Limit)
 }
 
-// resolve works out what shares come to, for the queues that state some, from the top. Then it calls
-// a function for each, with what the queue had before.
+// resolve works out what shares come to, for the queues that state some, from the top. Then it
+// calls a function for each, with what the queue had before.
 func (c *Checker) resolve(fleet func(quota.Resource) int64, then func(q *queue, before quota.Queue)) {
 	var from func(list []*queue, whole func(quota.Resource) int64)
 	from = func(list []*queue, whole func(quota.Resource) int64) {

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// This file is the part of the zoo that is about what queues may have by shares, in a fleet of three
-// nodes with two GPUs each.
+// This file is the part of the zoo that is about what queues may have by shares, in a fleet of
+// three nodes with two GPUs each.
 
 func guaranteedShare(thousandths int64) func(*quota.Queue) {
 	return func(q *quota.Queue) { q.GuaranteeShare = quota.Thousandths{quota.GPUMilli: thousandths} }

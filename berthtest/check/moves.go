@@ -438,7 +438,8 @@ func (rep *replica) isRigid() bool {
 
 // fitsThere reports whether a gang would fit on the nodes that are reserved for it, once departing
 // gangs are gone, as far as counting tells. Where queues do not lend, it depends on the gangs that
-// were imagined gone when the place was found. One that runs in a queue beyond a limit may go on to.
+// were imagined gone when the place was found. One that runs in a queue beyond a limit may go on
+// to.
 func (c *Checker) fitsThere(rep *replica, gangs map[gangKey]berth.ReservationReport) bool {
 	w := c.imagine(c.opened, rep, gangs)
 	defer w.forget()

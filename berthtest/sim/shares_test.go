@@ -46,8 +46,8 @@ func (g *generator) shared() (berth.Config, sim.Options, []sim.Arrival) {
 	return config, options, list
 }
 
-// sharing makes shares of what queues are told to have. Below a top queue all is stated as amounts, as
-// shares, or as shares of the amounts of the top queue.
+// sharing makes shares of what queues are told to have. Below a top queue all is stated as amounts,
+// as shares, or as shares of the amounts of the top queue.
 type sharing struct {
 	*generator
 	told map[berth.QueueID]quota.Queue
@@ -108,8 +108,9 @@ func (s *sharing) shares(q quota.Queue) quota.Queue {
 	return q
 }
 
-// What queues may have by shares follows the nodes that take work, and no promise is broken by that:
-// nothing is stopped for a limit that falls, and guarantees that fall and rise are kept as they are.
+// What queues may have by shares follows the nodes that take work, and no promise is broken by
+// that: nothing is stopped for a limit that falls, and guarantees that fall and rise are kept as
+// they are.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	swarm(t, drawn.Seeds(12), (*generator).shared,
