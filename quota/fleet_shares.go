@@ -183,8 +183,8 @@ func (t *Tree) resolveBelow(i QueueIndex, r resourceID) (changed bool) {
 	return changed
 }
 
-// stateShares counts the queues that state a share of a resource, and tells the queues above i that shares of
-// their whole are promised there.
+// stateShares counts the queues that state a share of a resource, and tells those above i that
+// shares of their whole are promised there.
 func (t *Tree) stateShares(i QueueIndex, r resourceID, before, after *account) {
 	if before.follows() != after.follows() {
 		if t.sharers == nil {
