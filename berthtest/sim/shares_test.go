@@ -56,7 +56,7 @@ type sharing struct {
 
 func (s *sharing) queue(q quota.Queue) quota.Queue {
 	top := q.Name
-	for at := q.Parent; at != ""; at = s.told[at].Parent {
+	for at, levels := q.Parent, 0; at != "" && levels < 4; at, levels = s.told[at].Parent, levels+1 { // some are moved in a circle, and refused
 		top = at
 	}
 	if _, known := s.mode[top]; !known {
