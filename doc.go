@@ -38,7 +38,8 @@
 //     leave theirs idle, warn them and end them: [core.Example_idle].
 //   - Begin jobs later, or one after the other: [core.Example_dependencies]. Run a few of many at a
 //     time: [core.Example_array]. Cap the jobs of a queue, or of each user: [core.Example_caps].
-//   - Give a queue so many GPU-hours until a given time: [core.Example_budget].
+//   - Give a queue so many GPU-hours until a given time: [core.Example_budget]. Guarantee it a
+//     share of what the fleet has: [core.Example_shares].
 //   - Have run times learned: [core.Example_runTimes]. End jobs at a limit: [core.Example_limit].
 //   - Ask why a job waits: [core.ExampleCore_Explain], [core.ExampleCore_StartPlan].
 //   - Adopt what runs already: [core.Example_adopt].
@@ -349,6 +350,20 @@
 // stays free for it, of what the fleet has: the sound GPUs and the hosts of nodes that take
 // work, and what is in use on the others.
 //
+// A guarantee and a limit may be shares instead of amounts (GuaranteeShare and LimitShare of
+// [quota.Queue]): so many thousandths of what the nearest queue above is guaranteed, or else of the
+// sound GPUs, and the hosts, of nodes that take work. GPUs are rounded down to whole ones. The
+// amounts follow with the event, or the pass, that tells of a node that joins, is lost, cordoned,
+// drained, in quarantine or back, and of a GPU that fails or is repaired: what runs on a node that
+// takes no more work is no part of the whole, so that guarantees do not fall with each job that
+// leaves a drained node. Shares of one whole come to 1000 at most, and so guarantees are kept side
+// by side whatever the fleet has; with no node that takes work they are nothing. A guarantee that
+// rises is collected as any other, by the rules for preemption and their hysteresis; one that falls
+// evicts nothing by itself. A limit that falls with the fleet keeps further jobs out, and
+// [OverLimit] stops nothing for it: else a cordon would cost jobs on other nodes. A node that flaps
+// is held out of the fleet by [Health], and so moves no guarantee meanwhile. [QueueReport] has
+// shares and amounts.
+//
 // A limit that is lowered stops nothing that runs, unless [OverLimit] says so: then the queue is
 // brought within it, by as little as is needed. The surplus of elastic gangs goes first, then gangs
 // of queues that borrow, of the lower class, of the lower priority, and those that began last, each
@@ -656,6 +671,8 @@
 //   - locality: closeness against packing ([Locality]).
 //   - oversubscription: uplinks that carry less than what comes up ([Oversubscription]).
 //   - queue, guarantee, limit: the quota tree ([quota.Queue]).
+//   - share of a queue: a guarantee or a limit in thousandths of what there is
+//     ([quota.Thousandths]).
 //   - tenant: a trust domain; it shares GPUs with itself alone ([TenantID]).
 //   - class: batch, interactive or latency-critical ([Class]).
 //   - to preempt, to reclaim: to evict within a queue, and between queues ([Preemption]).
@@ -723,6 +740,7 @@
 // [core.Example_array]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Array
 // [core.Example_caps]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Caps
 // [core.Example_budget]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Budget
+// [core.Example_shares]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Shares
 // [core.Example_resources]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Resources
 // [core.Example_limit]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Limit
 // [core.Example_adopt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Adopt

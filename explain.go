@@ -91,6 +91,8 @@ type QueuePosition struct {
 	UsedMilli       int64 `json:"usedMilli"`
 	CoveredMilli    int64 `json:"coveredMilli,omitempty"`
 	GuaranteedMilli int64 `json:"guaranteedMilli,omitempty"`
+	// Share is what it states as shares; nil: nothing.
+	Share *QueueShare `json:"share,omitempty"`
 	// Weight, of which WeightFactorMilli thousandths count, for what was used of late; and
 	// that use, on average.
 	Weight            int64 `json:"weight"`

@@ -176,13 +176,27 @@ func (c ProductCount) String() string { return c.Product + ": " + c.GPUCount.Str
 // String is what the queue uses, and may use.
 func (q QueueReport) String() string {
 	text := fmt.Sprintf("uses %s GPUs, %s guaranteed", decimal.Milli(q.UsedMilli), decimal.Milli(q.GuaranteedMilli))
+	if q.Share != nil {
+		text += q.Share.of(q.Share.GuaranteeShare)
+	}
 	if q.LimitMilli != nil {
 		text += ", limit " + decimal.Milli(*q.LimitMilli)
+		if q.Share != nil {
+			text += q.Share.of(q.Share.LimitShare)
+		}
 	}
 	if q.WaitingReplicas > 0 {
 		text += fmt.Sprintf(", %d replicas wait", q.WaitingReplicas)
 	}
 	return text
+}
+
+// of says of what a share is.
+func (s *QueueShare) of(share *int64) string {
+	if share == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%d thousandths of %s)", *share, decimal.Milli(s.OfMilli))
 }
 
 // String is the answer in a sentence, and a line for each move and victim.

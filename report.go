@@ -265,12 +265,25 @@ type QueueReport struct {
 	UsedMilli       int64  `json:"usedMilli"`
 	GuaranteedMilli int64  `json:"guaranteedMilli,omitempty"`
 	LimitMilli      *int64 `json:"limitMilli,omitempty"`
-	WaitingReplicas int    `json:"waitingReplicas,omitempty"`
+	// Share is what is stated for GPUs as shares, of which GuaranteedMilli and LimitMilli are what
+	// they come to now; nil: nothing is.
+	Share           *QueueShare `json:"share,omitempty"`
+	WaitingReplicas int         `json:"waitingReplicas,omitempty"`
 	// OverLimitSince is since when the queue uses more of something than it may, where the policy
 	// has what runs beyond a limit stopped; zero: it does not. See OverLimit.
 	OverLimitSince Time `json:"overLimitSince,omitempty"`
 	// Activity of the queue and those below it: of what is held, which is UsedMilli.
 	Activity ActivityCount `json:"activity,omitzero"`
+}
+
+// A QueueShare is what a queue states for GPUs as shares: see quota.Queue.GuaranteeShare.
+type QueueShare struct {
+	// GuaranteeShare and LimitShare are in thousandths of OfMilli; nil: it states none.
+	GuaranteeShare *int64 `json:"guaranteeShare,omitempty"`
+	LimitShare     *int64 `json:"limitShare,omitempty"`
+	// OfMilli is what the nearest queue above is guaranteed that states a guarantee, or else what
+	// the nodes have that take work, in thousandths of a GPU.
+	OfMilli int64 `json:"ofMilli"`
 }
 
 // Totals count what happened since the core was made.
@@ -502,6 +515,11 @@ type NodeStatus struct {
 type QueueStatus struct {
 	// Queue is the description that was told last.
 	Queue quota.Queue `json:"queue"`
+	// Guarantee and Limit are what its GuaranteeShare and its LimitShare come to now, and Of what
+	// they are shares of.
+	Guarantee quota.Amounts `json:"guarantee,omitempty"`
+	Limit     quota.Amounts `json:"limit,omitempty"`
+	Of        quota.Amounts `json:"of,omitempty"`
 	// UsedMilli is what the queue and those below it use, in thousandths of a GPU.
 	UsedMilli int64 `json:"usedMilli"`
 	// RunningReplicas of its own jobs, and WaitingReplicas that want to start or to grow.

@@ -81,7 +81,8 @@
 //     lent, and borrowers are told to give back; and BringWithinLimits and StopOutOfBudget (evict):
 //     what queues use beyond their limits, and what runs on a budget that is used up, is stopped,
 //     if the policy says so.
-//  4. TellCapacity (books): the quota tree learns what the fleet has.
+//  4. TellCapacity (books): the quota tree learns what the fleet has. What queues have by shares
+//     follows in FollowFleet (books), with stage 2 and after each event, and never in a plan.
 //  5. rank (core): the profiles of instances are weighed by what is in demand.
 //  6. Relocate (evict): another place for gangs that have to leave theirs; and lend again, for
 //     borrowers of these.

@@ -303,6 +303,22 @@ func Example_budget() {
 	// 24h0m0s: bind llm n1[0-7] (fits)
 }
 
+// The research team is guaranteed 300 thousandths of the fleet. A node is lost, and the guarantee
+// is 300 thousandths of what is left, in whole GPUs.
+func Example_shares() {
+	sched := newExample()
+	mustApply(sched, morning,
+		berth.QueueSet{Queue: quota.Queue{Name: "research", GuaranteeShare: quota.Thousandths{quota.GPUMilli: 300}}},
+		hgx("n3"),
+	)
+	fmt.Println(sched.Report().Queues[0])
+	mustApply(sched, morning, berth.NodeLost{Node: "n3"})
+	fmt.Println(sched.Report().Queues[0])
+	// Output:
+	// uses 0 GPUs, 7 guaranteed (300 thousandths of 24)
+	// uses 0 GPUs, 4 guaranteed (300 thousandths of 16)
+}
+
 // The config declares scratch disk. The node has 1000 GiB of it, so that the second job waits
 // although GPUs are free, and Explain says why.
 func Example_resources() {

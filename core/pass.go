@@ -37,6 +37,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.books.Tick()
 	c.life.SettleBudgets()
 	c.expire()
+	c.books.FollowFleet() // nodes are trusted again
 	c.spareWithin()
 	c.life.SettleGates()
 	c.mend()
@@ -72,9 +73,11 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	return c.state.HandOver(), nil
 }
 
-// settle sees to what follows of events, and of what fell due, by itself: gangs stay that need not
-// go because of a limit any more, gates open, and what is lent is given back.
+// settle sees to what follows of events, and of what fell due, by itself: what queues have by
+// shares follows the fleet, gangs stay that need not go because of a limit any more, gates open,
+// and what is lent is given back.
 func (c *Core) settle() {
+	c.books.FollowFleet()
 	c.life.SettleBudgets()
 	c.spareWithin()
 	c.life.SettleGates()

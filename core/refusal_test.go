@@ -158,6 +158,11 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"unknown parent", berth.QueueSet{Queue: quota.Queue{Name: "x", Parent: "y"}}, berth.ErrUnknown, "queue.parent"},
 		{"negative limit", berth.QueueSet{Queue: quota.Queue{Name: "x", Limit: quota.Amounts{quota.GPUMilli: -1}}}, berth.ErrInvalid, `queue.limit["gpuMilli"]`},
 		{"negative lending limit", berth.QueueSet{Queue: quota.Queue{Name: "x", LendingLimit: quota.Amounts{quota.GPUMilli: -1}}}, berth.ErrInvalid, `queue.lendingLimit["gpuMilli"]`},
+		{"negative share", berth.QueueSet{Queue: quota.Queue{Name: "x", GuaranteeShare: quota.Thousandths{quota.GPUMilli: -1}}}, berth.ErrInvalid, `queue.guaranteeShare["gpuMilli"]`},
+		{"share of more than all", berth.QueueSet{Queue: quota.Queue{Name: "x", LimitShare: quota.Thousandths{quota.CPUMilli: 1001}}}, berth.ErrInvalid, `queue.limitShare["cpuMilli"]`},
+		{"share of no resource", berth.QueueSet{Queue: quota.Queue{Name: "x", LimitShare: quota.Thousandths{"gold": 1}}}, berth.ErrInvalid, `queue.limitShare["gold"]`},
+		{"share beside an amount", berth.QueueSet{Queue: quota.Queue{Name: "x", Guarantee: quota.GPUs(1), GuaranteeShare: quota.Thousandths{quota.GPUMilli: 1}}}, berth.ErrInvalid, `queue.guaranteeShare["gpuMilli"]`},
+		{"limit of a share", berth.QueueSet{Queue: quota.Queue{Name: "x", Limit: quota.GPUs(1), GuaranteeShare: quota.Thousandths{quota.GPUMilli: 1}}}, berth.ErrInvalid, `queue.limit["gpuMilli"]`},
 		{"queue in use", berth.QueueRemoved{Queue: "team-a"}, berth.ErrConflict, "queue"},
 		{"unknown queue", berth.QueueRemoved{Queue: "x"}, berth.ErrUnknown, "queue"},
 

@@ -34,7 +34,11 @@ const unset = -1
 
 // An account is one resource at one queue.
 type account struct {
-	resource     resourceID
+	resource resourceID
+	// guaranteeShare and limitShare are in thousandths, or unset. Where they are set, guarantee and
+	// limit are what they come to now: see fleet_shares.go.
+	guaranteeShare, limitShare int16
+
 	used         int64
 	guarantee    int64 // or unset
 	limit        int64 // or unset; at the root the capacity
@@ -44,16 +48,19 @@ type account struct {
 	coveredBelow int64 // sum of what the children use under guarantees: see covered
 	kept         int64 // free for the queues at and below this one alone: see lend.go
 	keptBelow    int64 // sum of the children's kept
+	sharesBelow  int32 // sum of what the children are promised as shares of their whole
 }
 
 func emptyAccount(r resourceID) account {
-	return account{resource: r, guarantee: unset, limit: unset, lending: unset, borrowing: unset}
+	return account{resource: r, guaranteeShare: unset, limitShare: unset, guarantee: unset, limit: unset, lending: unset, borrowing: unset}
 }
 
-// state takes over what a configuration says of the account's resource r.
+// state takes over what a configuration says of the account's resource r. What shares come to is
+// worked out by resolve.
 func (a *account) state(q *Queue, r Resource) {
 	a.guarantee, a.limit = amount(q.Guarantee, r), amount(q.Limit, r)
 	a.lending, a.borrowing = amount(q.LendingLimit, r), amount(q.BorrowingLimit, r)
+	a.guaranteeShare, a.limitShare = share(q.GuaranteeShare, r), share(q.LimitShare, r)
 }
 
 // covered is what is used under a guarantee: that of the queue or, where it states
@@ -101,7 +108,7 @@ func (a *account) absorb(used int64, c carried) carried {
 
 // stated reports whether the queue's configuration speaks of the resource.
 func (a *account) stated() bool {
-	return a.guarantee != unset || a.limit != unset || a.lending != unset || a.borrowing != unset
+	return a.guarantee != unset || a.limit != unset || a.lending != unset || a.borrowing != unset || a.follows()
 }
 
 func (a *account) empty() bool { return *a == emptyAccount(a.resource) }
@@ -223,13 +230,13 @@ func (t *Tree) checkPromises(q *Queue, i, parent QueueIndex) *Error {
 		}
 		next := old
 		next.state(q, r)
-		if next.guarantee != unset && next.guarantee < next.below {
+		if next.guarantee != unset && next.guarantee < next.below && next.sharesBelow == 0 {
 			return q.refuse(ErrInvalid, element("guarantee", r), fmt.Sprintf("%d is less than the %d guaranteed to the queues below", next.guarantee, next.below))
 		}
-		if next.limit != unset && next.promised() > next.limit {
+		if next.limit != unset && next.promised() > next.limit && next.guaranteeShare == unset {
 			return q.refuse(ErrInvalid, element("limit", r), fmt.Sprintf("%d is less than the %d guaranteed", next.limit, next.promised()))
 		}
-		if more := next.promised() - old.promised(); more > 0 && known {
+		if more := next.promised() - old.promised(); more > 0 && known && next.guaranteeShare == unset {
 			if err := t.checkAbove(q, r, id, parent, more); err != nil {
 				return err
 			}
@@ -275,9 +282,18 @@ func (t *Tree) apply(q *Queue, i QueueIndex) {
 		a := t.nodes[i].account(id)
 		before := *a
 		a.state(q, r)
+		if a.follows() {
+			a.resolve(t.wholeAt(t.nodes[i].parent, id))
+		}
 		after := *a
 		t.promise(i, id, after.promised()-before.promised())
+		if before.follows() || after.follows() || after.sharesBelow > 0 {
+			t.stateShares(i, id, &before, &after)
+		}
 		t.settle(i, id, &before)
+		if after.guarantee != before.guarantee && t.sharers[r] > 0 && t.resolveBelow(i, id) {
+			t.followed = true
+		}
 		if id >= firstProduct {
 			t.state(id, &before, &after)
 		}

@@ -143,6 +143,7 @@ type total struct {
 	children, queued int
 	used, promised   map[resourceID]int64
 	covered, kept    map[resourceID]int64
+	shares           map[resourceID]int32
 }
 
 func (t *Tree) sums() []total {
@@ -150,6 +151,7 @@ func (t *Tree) sums() []total {
 	for i := range t.nodes {
 		sums[i].used, sums[i].promised = map[resourceID]int64{}, map[resourceID]int64{}
 		sums[i].covered, sums[i].kept = map[resourceID]int64{}, map[resourceID]int64{}
+		sums[i].shares = map[resourceID]int32{}
 	}
 	for i := range t.nodes {
 		n := &t.nodes[i]
@@ -166,6 +168,7 @@ func (t *Tree) sums() []total {
 			s.promised[a.resource] += a.promised()
 			s.covered[a.resource] += a.covered()
 			s.kept[a.resource] += a.kept
+			s.shares[a.resource] += a.promisedShare()
 		}
 	}
 	return sums
@@ -193,6 +196,8 @@ func (t *Tree) checkSums(n *node, s total) error {
 			return fmt.Errorf("%s: %d in use, the children use %d", t.names[a.resource], a.used, s.used[a.resource])
 		case a.below != s.promised[a.resource]:
 			return fmt.Errorf("%s: %d promised below, the children are promised %d", t.names[a.resource], a.below, s.promised[a.resource])
+		case a.sharesBelow != s.shares[a.resource] || a.sharesBelow > wholeShare:
+			return fmt.Errorf("%s: %d thousandths promised below, the children are promised %d", t.names[a.resource], a.sharesBelow, s.shares[a.resource])
 		case a.coveredBelow != s.covered[a.resource] || a.keptBelow != s.kept[a.resource] || a.kept != max(a.keptBelow, a.reserve()-a.used):
 			return fmt.Errorf("%s: %s", t.names[a.resource], a.describe())
 		case a.guarantee != unset && a.below > a.guarantee, n.parent != NoQueue && a.limit != unset && a.promised() > a.limit:
@@ -221,7 +226,12 @@ func (t *Tree) checkStatement(n *node) error {
 	for _, a := range n.accounts() {
 		r := t.names[a.resource]
 		configured := a
-		if configured.state(&n.config, r); configured != a {
+		if configured.state(&n.config, r); configured.follows() && !slices.Contains(t.moved, r) {
+			configured.resolve(t.wholeAt(n.parent, a.resource))
+		} else if configured.follows() { // to be told yet
+			configured.guarantee, configured.limit = a.guarantee, a.limit
+		}
+		if configured != a {
 			return fmt.Errorf("%s: guarantee %d, limit %d, lending %d and borrowing %d are not those configured", r, a.guarantee, a.limit, a.lending, a.borrowing)
 		}
 		if a.stated() {

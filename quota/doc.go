@@ -35,6 +35,7 @@
 //     what was placed. Discharge the same amounts when it ends.
 //  6. Tell the capacity of the fleet with SetCapacity whenever it changes, if lending
 //     limits, shares or past use are to count.
+//     Where queues state shares, SetFleet and FollowFleet tell of what these are.
 //  7. Tell the time with Advance before the changes that happen at it, and SetHalfLife
 //     once, if past use is to count.
 //  8. SetDemand of a leaf when jobs of it come and go: what they use and what they
@@ -103,6 +104,10 @@
 // back, and nothing is taken for a queue that would be over its fair share; see Shares and
 // MayReclaim for the rules. All limits may be lowered below what is used: nothing is taken by that,
 // and nothing more fits until use has fallen.
+//
+// A guarantee, and a limit, may be a share of what there is instead (Queue.GuaranteeShare,
+// LimitShare), and then follows the fleet: see SetFleet. Which shares go together is the same for
+// any fleet, so that Set sees it; fleet_shares.go says why.
 //
 // # Past use
 //

@@ -25,7 +25,8 @@ func (e *Excess) Of(c Charge) int64 {
 // Exceeded lists the resources of which queue i uses more than its Limit and its BorrowingLimit
 // allow: GPUs, the resources of hosts, those declared, then products, in the order in which the
 // tree came to know them. Charges are made whatever the limits, so that a queue exceeds one that
-// is lowered, or is charged for what is seen to run. The list is in the buffer, if that is large
+// is lowered, or is charged for what is seen to run. What a queue may use by shares is left out: a
+// fleet that shrinks brings nothing beyond a limit. The list is in the buffer, if that is large
 // enough, and empty for the root and for what is no queue. O(resources of the queue).
 func (t *Tree) Exceeded(buffer []Excess, i QueueIndex) []Excess {
 	list := buffer[:0]
@@ -33,7 +34,7 @@ func (t *Tree) Exceeded(buffer []Excess, i QueueIndex) []Excess {
 		return list
 	}
 	add := func(a *account) {
-		if most := a.ceiling(); most != unset && a.used > most {
+		if most := a.ceiling(); most != unset && a.used > most && !a.moves() {
 			list = append(list, Excess{Resource: t.names[a.resource], Most: most, Used: a.used, id: a.resource})
 		}
 	}

@@ -120,21 +120,39 @@ type Queue struct {
 	// above its guarantee; where the guarantee is absent, above the sum of those
 	// below it.
 	BorrowingLimit Amounts `json:"borrowingLimit,omitempty"`
+	// GuaranteeShare is a Guarantee that follows what there is: so many thousandths of what the
+	// nearest queue above is guaranteed that states a guarantee of the resource, or of what the
+	// fleet has where none does ([Tree.SetFleet]). GPUs are rounded down to whole ones, the rest to
+	// its unit. Those of one whole come to at most 1000.
+	//
+	// A resource has a guarantee or a share in a queue, not both. Shares and amounts do not mix
+	// where one has to hold the other: within a guarantee that is a share, guarantees are shares,
+	// and within one that is an amount they are all amounts or all shares. A limit of guarantees
+	// that are shares is a LimitShare.
+	GuaranteeShare Thousandths `json:"guaranteeShare,omitempty"`
+	// LimitShare is a Limit that follows what there is, of the same whole: at least as much as the
+	// shares that are guaranteed in and below the queue. It keeps further jobs out, and is no cause
+	// to stop what runs: [Tree.Exceeded] leaves it out, as it leaves out a BorrowingLimit above
+	// guarantees that are shares. Else a node that is drained would cost jobs on others.
+	LimitShare Thousandths `json:"limitShare,omitempty"`
 }
 
 // stated returns what a queue states, with the fields' names, in their order.
-func (q *Queue) stated() [4]statement {
-	return [4]statement{
-		{"guarantee", q.Guarantee},
-		{"limit", q.Limit},
-		{"lendingLimit", q.LendingLimit},
-		{"borrowingLimit", q.BorrowingLimit},
+func (q *Queue) stated() [6]statement {
+	return [6]statement{
+		{"guarantee", q.Guarantee, checkAmount},
+		{"guaranteeShare", Amounts(q.GuaranteeShare), checkShare},
+		{"limit", q.Limit, checkAmount},
+		{"limitShare", Amounts(q.LimitShare), checkShare},
+		{"lendingLimit", q.LendingLimit, checkAmount},
+		{"borrowingLimit", q.BorrowingLimit, checkAmount},
 	}
 }
 
 type statement struct {
 	field   string
 	amounts Amounts
+	check   func(int64) string // why one of them cannot be, or ""
 }
 
 // A ProductIndex stands for a GPU product in charges, while the tree has that
@@ -242,7 +260,7 @@ func (q *Queue) check(t *Tree) *Error {
 			if reason := t.checkResource(r); reason != "" {
 				return q.refuse(ErrInvalid, element(f.field, r), reason)
 			}
-			if reason := checkAmount(f.amounts[r]); reason != "" {
+			if reason := f.check(f.amounts[r]); reason != "" {
 				return q.refuse(ErrInvalid, element(f.field, r), reason)
 			}
 		}
@@ -264,6 +282,11 @@ func (q *Queue) clone() Queue {
 	for _, amounts := range []*Amounts{&c.Guarantee, &c.Limit, &c.LendingLimit, &c.BorrowingLimit} {
 		if *amounts = maps.Clone(*amounts); len(*amounts) == 0 {
 			*amounts = nil
+		}
+	}
+	for _, shares := range []*Thousandths{&c.GuaranteeShare, &c.LimitShare} {
+		if *shares = maps.Clone(*shares); len(*shares) == 0 {
+			*shares = nil
 		}
 	}
 	return c

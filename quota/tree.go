@@ -49,7 +49,14 @@ type Tree struct {
 	births      uint64     // queues that there have been
 	decay       decay
 	order       []QueueIndex // see topDown
-	scratch     []QueueIndex
+	// fleet is what SetFleet was told, and moved of which of that shares are to follow yet. sharers
+	// counts the queues that state a share of a resource. followed: an amount is another since
+	// FollowFleet was asked.
+	fleet    Amounts
+	moved    []Resource
+	sharers  map[Resource]int
+	followed bool
+	scratch  []QueueIndex
 }
 
 // The fields by which a queue is put in order come first, side by side: most of the cost of that is
@@ -122,7 +129,8 @@ func (t *Tree) newNode(parent QueueIndex) node {
 //
 // Guarantees must add up, resource by resource: what a queue is guaranteed is at
 // least the sum of what its children are guaranteed, and at most its own limit
-// (ErrInvalid). A limit below what is used is fine. A queue that would bring the
+// (ErrInvalid); where they are shares, whatever the fleet has: see [Queue]. A limit
+// below what is used is fine. A queue that would bring the
 // products that are retained, configured or in use above MaxProducts is refused
 // (ErrLimit).
 //
@@ -144,6 +152,10 @@ func (t *Tree) Set(q Queue) (QueueIndex, error) {
 		i = NoQueue
 	case t.nodes[i].parent != parent:
 		return NoQueue, q.refuse(ErrUnsupported, "parent", fmt.Sprintf("moves the queue from %q to %q", errtext.Short(t.nodes[i].config.Parent), errtext.Short(q.Parent)))
+	}
+	t.followMoved() // shares of one whole are of the same amount of it
+	if err := t.checkShares(&q, i, parent); err != nil {
+		return NoQueue, err
 	}
 	if err := t.checkPromises(&q, i, parent); err != nil {
 		return NoQueue, err

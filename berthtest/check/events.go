@@ -19,6 +19,7 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 	if err := c.happened(event); err != nil {
 		return err
 	}
+	c.followFleet()
 	c.openGates()
 	c.noteClearing()
 	c.spareDrained()

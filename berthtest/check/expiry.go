@@ -13,6 +13,7 @@ import (
 // are void, backoffs end.
 func (c *Checker) expire() {
 	c.trustAgain()
+	c.followFleet()
 	c.beginTimes()
 	for id, r := range c.booked {
 		if r.spec.Until <= c.now && r.recur(c.now) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/check"
+	"github.com/berth-sched/berth/quota"
 )
 
 // This file is the part of the zoo that is about jobs that leave idle what they hold.
@@ -39,14 +40,19 @@ func (z *zoo) warned(after berth.Duration, change ...func(*berth.Job)) {
 	z.now = z.now.Add(after)
 }
 
-// against gives a report, in which nothing was told of the activity of what is held.
+// against gives a report, in which nothing was told of the activity of what is held, and guarantees
+// are those stated where it says nothing else.
 func (z *zoo) against(r berth.FleetReport) error {
 	if all := (berth.ActivityCount{HeldMilli: r.GPUs.HeldMilli}); all.HeldMilli > 0 {
 		r.Activity, r.Tenants, r.Pools = all, []berth.TenantCount{{ActivityCount: all}}, []berth.PoolCount{{ActivityCount: all}}
 	}
 	r.Queues = slices.Clone(r.Queues)
 	for i := range r.Queues {
-		r.Queues[i].Activity.HeldMilli = r.Queues[i].UsedMilli
+		q := &r.Queues[i]
+		q.Activity.HeldMilli = q.UsedMilli
+		if q.GuaranteedMilli == 0 {
+			q.GuaranteedMilli = z.queues[string(q.Queue)].Guarantee[quota.GPUMilli]
+		}
 	}
 	return z.c.AgainstReport(r)
 }

@@ -86,22 +86,30 @@ func (q *queue) most(r quota.Resource) (int64, obstacle, bool) {
 func (c *Checker) capacity(r quota.Resource) int64 {
 	sum := int64(0)
 	for _, n := range c.nodes {
-		switch {
-		case n.closed():
-			for _, m := range n.members {
-				sum += c.cost(m)[r]
-			}
-		case r == quota.CPUMilli:
-			sum += n.spec.CPUMilli
-		case r == quota.MemoryMiB:
-			sum += n.spec.MemoryMiB
-		case c.declares(r):
-			sum += n.spec.Resources[string(r)]
-		case len(n.gpus) > 0 && (r == quota.GPUMilli || r == quota.GPUMilliOf(n.spec.GPUs[0].Product)):
-			sum += 1000 * int64(len(n.gpus)-n.failed.Len())
+		if !n.closed() {
+			sum += c.soundOf(n, r)
+			continue
+		}
+		for _, m := range n.members {
+			sum += c.cost(m)[r]
 		}
 	}
 	return min(sum, quota.MaxAmount)
+}
+
+// soundOf is what a node has of a resource: its host, and the GPUs that are sound.
+func (c *Checker) soundOf(n *node, r quota.Resource) int64 {
+	switch {
+	case r == quota.CPUMilli:
+		return n.spec.CPUMilli
+	case r == quota.MemoryMiB:
+		return n.spec.MemoryMiB
+	case c.declares(r):
+		return n.spec.Resources[string(r)]
+	case len(n.gpus) > 0 && (r == quota.GPUMilli || r == quota.GPUMilliOf(n.spec.GPUs[0].Product)):
+		return 1000 * int64(len(n.gpus)-n.failed.Len())
+	}
+	return 0
 }
 
 // declares reports whether a resource is one of the config.

@@ -23,14 +23,27 @@ func (q *queue) ceiling(r quota.Resource) (int64, bool) {
 	return most, limited
 }
 
-// exceeded lists the resources of which a queue uses more than it may.
+// exceeded lists the resources of which a queue uses more than it may. What follows from shares is
+// no cause to stop anything.
 func (q *queue) exceeded() (list []quota.Resource) {
 	for _, r := range slices.Sorted(maps.Keys(q.used)) {
-		if most, limited := q.ceiling(r); limited && q.used[r] > most {
+		if most, limited := q.ceiling(r); limited && q.used[r] > most && !q.moves(r) {
 			list = append(list, r)
 		}
 	}
 	return list
+}
+
+// isBeyond reports whether a queue or one above it uses more than it may of something.
+func (q *queue) isBeyond() bool {
+	for ; q != nil; q = q.parent {
+		for r, used := range q.used {
+			if most, limited := q.ceiling(r); limited && used > most {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // inOrderOfName lists the queues.

@@ -10,7 +10,9 @@ import (
 
 // A queue is what is known of a queue, and what is used of it and of all below.
 type queue struct {
-	spec   quota.Queue
+	// spec is what was told, with what shares come to now in the place of these.
+	told, spec quota.Queue
+
 	parent *queue
 	used   quota.Amounts
 	// children, in the order in which they came, and jobs keep it from being removed.
@@ -43,7 +45,11 @@ func (c *Checker) queueSet(e berth.QueueSet) error {
 		return broken(PromiseEvents, "queue %s was moved below %q", e.Queue.Name, e.Queue.Parent)
 	}
 	before := q.spec
-	q.spec = e.Queue
+	q.told, q.spec = e.Queue, e.Queue
+	if err := c.keepableAnyway(); err != nil {
+		return err
+	}
+	c.followFleet()
 	c.noteChange(q, &before)
 	c.splitTime(q)
 	return q.keepable()

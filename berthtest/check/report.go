@@ -286,6 +286,9 @@ func (c *Checker) againstQueues(r berth.FleetReport) error {
 		if limited != (q.LimitMilli != nil) || limited && *q.LimitMilli != limit {
 			return broken(PromiseS3, "the report gives another limit of queue %s than it has: %d (%v)", q.Queue, limit, limited)
 		}
+		if guarantee := own.spec.Guarantee[quota.GPUMilli]; q.GuaranteedMilli != guarantee {
+			return broken(PromiseS3, "the report says that queue %s is guaranteed %d milli-GPU; it is %d", q.Queue, q.GuaranteedMilli, guarantee)
+		}
 		if q.WaitingReplicas != waiting[q.Queue] {
 			return broken(PromiseS3, "the report has %d replicas wait in queue %s; there are %d", q.WaitingReplicas, q.Queue, waiting[q.Queue])
 		}

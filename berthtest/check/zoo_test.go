@@ -657,7 +657,7 @@ func refusal(event string, kind error) error {
 // TestZoo: the checker catches every animal, and says which promise it breaks.
 func TestZoo(t *testing.T) {
 	caught := map[check.Promise]bool{}
-	for _, a := range slices.Concat(animals, fenced, lending, evictions, shrinks, failing, unrest, leaving, handed, returning, uniform, grows, limits, loans, overLimit, budgets, idles, clearing, alternatives, parted, surging) {
+	for _, a := range slices.Concat(animals, fenced, lending, evictions, shrinks, failing, unrest, leaving, handed, returning, uniform, grows, limits, loans, overLimit, budgets, idles, clearing, alternatives, parted, surging, byShares) {
 		t.Run(string(a.promise)+" "+a.name, func(t *testing.T) {
 			var v *check.Violation
 			require.ErrorAs(t, a.do(newZoo(t)), &v)

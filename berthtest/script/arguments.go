@@ -223,7 +223,17 @@ func (a *arguments) resources(key string) map[string]int64 {
 }
 
 // amounts reads gpu:8|H100-80GB:4|cpu:10|memory:1TiB|resource:scratch:500.
-func (a *arguments) amounts(key string) quota.Amounts {
+func (a *arguments) amounts(key string) quota.Amounts { return a.byResource(key, nil) }
+
+// thousandths reads gpu:300|memory:500.
+func (a *arguments) thousandths(key string) quota.Thousandths {
+	return quota.Thousandths(a.byResource(key, parsePlain))
+}
+
+func parsePlain(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
+
+// byResource reads a number for each resource: by another parser, or in the unit that people use.
+func (a *arguments) byResource(key string, other func(string) (int64, error)) quota.Amounts {
 	var amounts quota.Amounts
 	for _, pair := range a.list(key) {
 		name, text, _ := strings.Cut(pair, ":")
@@ -237,8 +247,10 @@ func (a *arguments) amounts(key string) quota.Amounts {
 			parse, resource = memory.ParseMiB, quota.MemoryMiB
 		case "resource":
 			name, text, _ = strings.Cut(text, ":")
-			parse = func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
-			resource = quota.Resource(name)
+			parse, resource = parsePlain, quota.Resource(name)
+		}
+		if other != nil {
+			parse = other
 		}
 		n, err := parse(text)
 		if err != nil {

@@ -65,6 +65,9 @@
 //	                                       the MIG table of a product: that of another, but for profiles
 //	queue NAME parent= guarantee=gpu:8 limit=gpu:16|H100-80GB:8|cpu:100|memory:1TiB|resource:scratch:9
 //	           weight= lending= borrowing=
+//	           guarantee-share=gpu:300 limit-share=gpu:500|H100-80GB:1000
+//	                                       in thousandths of what the queue above is guaranteed, or
+//	                                       of what the fleet has
 //	remove-queue NAME
 //	reserve ID from=10h until=12h queue= nodes=n1..n4|n9 because maintenance
 //	                                       instead of nodes: domain=spine-0/leaf-1, or gpus=64
@@ -156,6 +159,8 @@
 //	expect reserved NAME nodes=n1..n4 from=1h until=2h
 //	expect reserved NAME not
 //	                  a reservation by its ID, or that of a gang
+//	expect guaranteed QUEUE 153
+//	                  the GPUs that a queue is guaranteed now
 //	expect orders 3   what the latest pass gave
 //	expect refused stale
 //	                  how the latest event was refused: invalid, unknown, duplicate, conflict,

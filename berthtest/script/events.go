@@ -154,6 +154,7 @@ func setQueue(_ *Session, a *arguments) ([]berth.Event, error) {
 		Name: berth.QueueID(a.word(0)), Parent: berth.QueueID(a.text("parent")),
 		Guarantee: a.amounts("guarantee"), Limit: a.amounts("limit"),
 		LendingLimit: a.amounts("lending"), BorrowingLimit: a.amounts("borrowing"),
+		GuaranteeShare: a.thousandths("guarantee-share"), LimitShare: a.thousandths("limit-share"),
 		Weight: int64(a.integer("weight", 0)),
 	}
 	return one(berth.QueueSet{Queue: q}, a.finish(1))

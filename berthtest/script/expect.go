@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/decimal"
 )
 
 // expect fails the script unless something holds. Unlike what is printed it is
@@ -19,6 +20,15 @@ func (s *Session) expect(rest string) error {
 		return s.expectNumber(a, "searches", s.core.Report().Totals.PlacementAttempts)
 	case "reserved":
 		return s.expectReserved(a)
+	case "guaranteed":
+		i := slices.IndexFunc(s.core.Report().Queues, func(q berth.QueueReport) bool { return string(q.Queue) == a.word(1) })
+		if i < 0 {
+			return fmt.Errorf("there is no such queue")
+		}
+		if got := decimal.Milli(s.core.Report().Queues[i].GuaranteedMilli); got != a.word(2) {
+			return fmt.Errorf("it is guaranteed %s GPUs", got)
+		}
+		return a.finish(3)
 	case "refused":
 		if got := kindOf(s.refusal); got != a.word(1) || s.refusal == nil {
 			return fmt.Errorf("the latest event was not refused so, but: %v", s.refusal)

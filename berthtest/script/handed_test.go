@@ -122,7 +122,7 @@ var stories = []string{
 	"254-a-repair-leaves-what-is-not-lent", "270-instances-of-one-product", "282-rather-there",
 	"312-growth-ends-a-round-of-bids", "341-a-special-pool-repels-what-does-not-name-it",
 	"366-a-lender-is-preempted", "402-some-are-warned-and-nothing-is-done-to-them", "460-comes-back-so-often-and-no-more", "424-gates-together",
-	"467-a-cap-on-the-gpus-of-a-user", "413-an-alternative-has-parts-of-its-own", "433-alternatives-with-declared-resources", "493-a-switch-that-lost-links", "436-a-service-is-drained-by-surge", "503-room-is-made-for-one-alternative", "508-an-alternative-asks-for-whatever-a-job-may",
+	"467-a-cap-on-the-gpus-of-a-user", "413-an-alternative-has-parts-of-its-own", "433-alternatives-with-declared-resources", "493-a-switch-that-lost-links", "436-a-service-is-drained-by-surge", "503-room-is-made-for-one-alternative", "508-an-alternative-asks-for-whatever-a-job-may", "455-a-guarantee-follows-the-fleet",
 }
 
 // notHandedOut are places of answers that no story reaches, and why.

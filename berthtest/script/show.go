@@ -457,8 +457,14 @@ func (s *Session) printQueue(q *berth.QueueReport) {
 	if q.LimitMilli != nil {
 		line += " of " + decimal.Milli(*q.LimitMilli)
 	}
-	if q.GuaranteedMilli > 0 {
+	if q.Share != nil && q.Share.LimitShare != nil {
+		line += fmt.Sprintf(" (%d thousandths of %s)", *q.Share.LimitShare, decimal.Milli(q.Share.OfMilli))
+	}
+	if q.GuaranteedMilli > 0 || q.Share != nil && q.Share.GuaranteeShare != nil {
 		line += ", guaranteed " + decimal.Milli(q.GuaranteedMilli)
+	}
+	if q.Share != nil && q.Share.GuaranteeShare != nil {
+		line += fmt.Sprintf(" (%d thousandths of %s)", *q.Share.GuaranteeShare, decimal.Milli(q.Share.OfMilli))
 	}
 	if q.WaitingReplicas > 0 {
 		line += fmt.Sprintf(", %d waiting", q.WaitingReplicas)

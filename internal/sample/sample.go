@@ -77,6 +77,7 @@ func Queue() quota.Queue {
 		Name: "team-b", Parent: "org", Weight: 2, Priority: -1,
 		Guarantee: quota.Amounts{quota.GPUMilli: 8000}, Limit: quota.Amounts{quota.CPUMilli: 1_000_000, quota.GPUMilliOf("T4"): 4000},
 		LendingLimit: quota.Amounts{quota.GPUMilli: 4000}, BorrowingLimit: quota.Amounts{quota.GPUMilli: 2000},
+		GuaranteeShare: quota.Thousandths{quota.MemoryMiB: 250, quota.GPUMilliOf("H100"): 300}, LimitShare: quota.Thousandths{quota.MemoryMiB: 500, quota.GPUMilliOf("H100"): 600},
 	}
 }
 

@@ -20,12 +20,12 @@ var doors = map[string]doorsOf{
 	"quota.Tree": {
 		changes: []string{
 			"Advance", "Charge", "Deactivate", "DeactivateAll", "Declare", "Discharge", "Release", "ReleaseProduct", "Remove", "Retain",
-			"RetainProduct", "Set", "SetCapacity", "SetHalfLife", "SetNext", "SetPast",
+			"FollowFleet", "RetainProduct", "Set", "SetCapacity", "SetFleet", "SetHalfLife", "SetNext", "SetPast",
 		},
 		asks: []string{
 			"Active", "Asks", "Below", "Capacity", "Check", "CheckProduct", "Config", "Covered", "Exceeded", "Fits", "Guaranteed", "HalfLife", "NonPreemptible",
-			"InTheWay", "Leaf", "Len", "LimitOf", "Lookup", "Name", "Next", "Now", "Parent", "Past",
-			"Positions", "Product", "Queues", "Used", "WithheldBy", "Within",
+			"Amounts", "Fleet", "InTheWay", "Leaf", "Len", "LimitOf", "Lookup", "Name", "Next", "Now", "Parent", "Past",
+			"Positions", "Product", "Queues", "Used", "WholeOf", "WithheldBy", "Within",
 		},
 	},
 }

@@ -39,6 +39,7 @@ func All() []Kind {
 		{"nics", (*Generator).Nics},
 		{"parted", (*Generator).Parted},
 		{"surging", (*Generator).Surging},
+		{"shared", (*Generator).Shared},
 		{"switched-off", (*Generator).SwitchedOff},
 		{"storm", (*Generator).Storm},
 	}

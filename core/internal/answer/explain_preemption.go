@@ -105,7 +105,7 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) (gone b
 	case e.Grows && !t.WithinGuarantee():
 		reason.Preemption = an.overGuarantee(e.Rep.Job.Queue, asked)
 	case len(protected) > 0:
-		reason.Protected, reason.Preemption = protected, describeProtected(protected)
+		reason.Protected, reason.Preemption = protected, an.describeProtected(protected)
 	case e.Grows:
 		reason.Preemption = "no preemption would free enough for it, and no gang is moved so that another grows"
 	default:
@@ -126,7 +126,7 @@ func (an *Answers) explainBoth(e *record.Entry, reason *berth.Reason, b *evict.B
 }
 
 // describeProtected says which jobs stand for the guarantees of which queues.
-func describeProtected(list []berth.Protection) string {
+func (an *Answers) describeProtected(list []berth.Protection) string {
 	var parts []string
 	for _, p := range list {
 		var jobs []string
@@ -137,8 +137,9 @@ func describeProtected(list []berth.Protection) string {
 		if more := len(p.Jobs) - len(jobs) + p.More; more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
-		parts = append(parts, fmt.Sprintf("queue %s keeps %s of the %s that it uses, by its guarantee of %s, in %s",
-			p.Queue, amountOf(p.KeptMilli), amountOf(p.UsedMilli), amountOf(p.GuaranteeMilli), text))
+		i, _ := an.state.Quota.Lookup(p.Queue)
+		parts = append(parts, fmt.Sprintf("queue %s keeps %s of the %s that it uses, by its guarantee of %s%s, in %s",
+			p.Queue, amountOf(p.KeptMilli), amountOf(p.UsedMilli), amountOf(p.GuaranteeMilli), an.shareOf(i, quota.GPUMilli, guaranteeOf), text))
 	}
 	return "no preemption would free enough for it: " + strings.Join(parts, "; ")
 }
@@ -159,8 +160,8 @@ func (an *Answers) overShare(q quota.QueueIndex, asked int64) string {
 
 // overGuarantee says why no member above the minimum is taken from others.
 func (an *Answers) overGuarantee(q quota.QueueIndex, asked int64) string {
-	return fmt.Sprintf("no running job is preempted for it: a gang grows at the cost of others within its guarantee alone, and queue %s would use %s of %s",
-		an.state.Quota.Name(q), amountOf(an.state.Quota.Used(q, quota.GPUMilli)+asked), amountOf(an.books.Shares.Guaranteed(q)))
+	return fmt.Sprintf("no running job is preempted for it: a gang grows at the cost of others within its guarantee alone, and queue %s would use %s of %s%s",
+		an.state.Quota.Name(q), amountOf(an.state.Quota.Used(q, quota.GPUMilli)+asked), amountOf(an.books.Shares.Guaranteed(q)), an.shareOf(q, quota.GPUMilli, guaranteeOf))
 }
 
 // describeProtection says for how long every possible victim is protected.

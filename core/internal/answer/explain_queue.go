@@ -15,7 +15,7 @@ func (an *Answers) queuePositions(i quota.QueueIndex) []berth.QueuePosition {
 	for _, s := range an.state.Quota.Positions(nil, i) {
 		list = append(list, berth.QueuePosition{
 			Queue: an.state.Quota.Name(s.Queue), Position: s.Position, Siblings: s.Siblings, NextMilli: s.Next, NextCoveredMilli: s.NextCovered, WithinGuarantee: s.WithinGuarantee, Priority: s.Priority,
-			UsedMilli: s.Used, CoveredMilli: s.Covered, GuaranteedMilli: s.Guaranteed,
+			UsedMilli: s.Used, CoveredMilli: s.Covered, GuaranteedMilli: s.Guaranteed, Share: an.queueShare(s.Queue),
 			Weight: s.Weight, WeightFactorMilli: int64(s.Tilt) * 1000 / 4096, AverageMilli: s.Average,
 			FairMilli: an.books.Shares.Of(s.Queue),
 		})

@@ -68,11 +68,11 @@ func (an *Answers) quotaReason(asks quota.QueueIndex, limits []quota.Verdict, be
 		switch v.Kind {
 		case quota.VerdictLimit:
 		case quota.VerdictNonPreemptible:
-			reason.Text += fmt.Sprintf("%squeue %s uses %s of its guarantee of %s for jobs that are never preempted", also, queue, an.state.Amount(v.Resource, v.Used), an.state.Amount(v.Resource, v.Limit))
+			reason.Text += fmt.Sprintf("%squeue %s uses %s of its guarantee of %s%s for jobs that are never preempted", also, queue, an.state.Amount(v.Resource, v.Used), an.state.Amount(v.Resource, v.Limit), an.shareOf(v.At, v.Resource, guaranteeOf))
 			reason.Remedy += fmt.Sprintf("%sa guarantee of %s for queue %s, or a job that may be preempted", also, an.state.Amount(v.Resource, v.Used+v.Asked), queue)
 			continue
 		case quota.VerdictBorrowingLimit:
-			reason.Text += fmt.Sprintf("%squeue %s uses %s of the %s that it is guaranteed or may borrow", also, queue, an.state.Amount(v.Resource, v.Used), an.state.Amount(v.Resource, v.Limit))
+			reason.Text += fmt.Sprintf("%squeue %s uses %s of the %s that it is guaranteed%s or may borrow", also, queue, an.state.Amount(v.Resource, v.Used), an.state.Amount(v.Resource, v.Limit), an.shareOf(v.At, v.Resource, guaranteeOf))
 			reason.Remedy += fmt.Sprintf("%sa borrowing limit for queue %s that is %s higher", also, queue, an.state.Amount(v.Resource, v.Used+v.Asked-v.Limit))
 			continue
 		case quota.VerdictLendingLimit:
@@ -86,7 +86,7 @@ func (an *Answers) quotaReason(asks quota.QueueIndex, limits []quota.Verdict, be
 			reason.Remedy += fmt.Sprintf("%slending limits that are %s higher", also, an.state.Amount(v.Resource, min(v.Withheld, v.Used+v.Asked+v.Withheld-v.Limit)))
 			continue
 		}
-		reason.Text += fmt.Sprintf("%squeue %s uses %s of its limit of %s", also, queue, an.state.Amount(v.Resource, v.Used), an.state.Amount(v.Resource, v.Limit))
+		reason.Text += fmt.Sprintf("%squeue %s uses %s of its limit of %s%s", also, queue, an.state.Amount(v.Resource, v.Used), an.state.Amount(v.Resource, v.Limit), an.shareOf(v.At, v.Resource, limitOf))
 		reason.Remedy += fmt.Sprintf("%sa limit of %s for queue %s", also, an.state.Amount(v.Resource, v.Used+v.Asked), queue)
 		if v.Asked <= v.Limit {
 			reason.Remedy += fmt.Sprintf(" (or the end of jobs that use %s there)", an.state.Amount(v.Resource, v.Used+v.Asked-v.Limit))
@@ -94,6 +94,20 @@ func (an *Answers) quotaReason(asks quota.QueueIndex, limits []quota.Verdict, be
 	}
 	reason.Text += fmt.Sprintf("%s; the job asks for %s", beside, an.state.Amount(limits[0].Resource, limits[0].Asked))
 	return reason
+}
+
+func guaranteeOf(q *quota.Queue) quota.Thousandths { return q.GuaranteeShare }
+
+func limitOf(q *quota.Queue) quota.Thousandths { return q.LimitShare }
+
+// shareOf says of what a guarantee or a limit is a share; "": it is none.
+func (an *Answers) shareOf(i quota.QueueIndex, r quota.Resource, stated func(*quota.Queue) quota.Thousandths) string {
+	config := an.state.Quota.Config(i)
+	share, is := stated(&config)[r]
+	if !is {
+		return ""
+	}
+	return fmt.Sprintf(" (%d thousandths of %s)", share, an.state.Amount(r, an.state.Quota.WholeOf(i, r)))
 }
 
 // capacityReason asks the search what is missing, where the entry may go.

@@ -166,7 +166,23 @@ func (an *Answers) reportQueue(name berth.QueueID) berth.QueueReport {
 	if limit, limited := an.state.Quota.LimitOf(i, quota.GPUMilli); limited {
 		q.LimitMilli = &limit
 	}
+	q.Share = an.queueShare(i)
 	return q
+}
+
+// queueShare is what a queue states for GPUs as shares; nil: nothing.
+func (an *Answers) queueShare(i quota.QueueIndex) *berth.QueueShare {
+	config, s := an.state.Quota.Config(i), berth.QueueShare{OfMilli: an.state.Quota.WholeOf(i, quota.GPUMilli)}
+	if share, stated := config.GuaranteeShare[quota.GPUMilli]; stated {
+		s.GuaranteeShare = &share
+	}
+	if share, stated := config.LimitShare[quota.GPUMilli]; stated {
+		s.LimitShare = &share
+	}
+	if s.GuaranteeShare == nil && s.LimitShare == nil {
+		return nil
+	}
+	return &s
 }
 
 // reportHotSpares lists the pools that have spares, in order of name.

@@ -103,8 +103,10 @@ func (an *Answers) Queue(id berth.QueueID) (berth.QueueStatus, bool) {
 		return berth.QueueStatus{}, false
 	}
 	q := an.books.Queues[i]
+	guarantee, limit, of := an.state.Quota.Amounts(i)
 	return berth.QueueStatus{
-		Queue: an.state.Quota.Config(i), UsedMilli: an.state.Quota.Used(i, quota.GPUMilli),
+		Queue: an.state.Quota.Config(i), Guarantee: guarantee, Limit: limit, Of: of,
+		UsedMilli:       an.state.Quota.Used(i, quota.GPUMilli),
 		RunningReplicas: q.Running.Len(), WaitingReplicas: q.Waiting,
 	}, true
 }

@@ -27,19 +27,52 @@ func (bk *Books) Recount(n *record.Node, now record.Capacity) {
 		return
 	}
 	n.Capacity = now
-	bk.addCapacity(quota.GPUMilli, now.GPUMilli-before.GPUMilli)
+	bk.eachChange(before, now, bk.addCapacity)
+	bk.eachChange(before.Open(), now.Open(), bk.addToFleet)
+}
+
+// eachChange calls a function for what a node adds more of, or less.
+func (bk *Books) eachChange(before, now record.Capacity, add func(r quota.Resource, change int64)) {
+	add(quota.GPUMilli, now.GPUMilli-before.GPUMilli)
 	for r, change := range now.Host.Minus(before.Host) {
-		bk.addCapacity(quota.HostOf(countable.Resource(r)), change)
+		add(quota.HostOf(countable.Resource(r)), change)
 	}
 	for i, d := range bk.state.Config.Resources {
-		bk.addCapacity(quota.Resource(d.Name), now.Declared.Of(i)-before.Declared.Of(i))
+		add(quota.Resource(d.Name), now.Declared.Of(i)-before.Declared.Of(i))
 	}
 	if before.Product != "" {
-		bk.addCapacity(quota.GPUMilliOf(before.Product), -before.GPUMilli)
+		add(quota.GPUMilliOf(before.Product), -before.GPUMilli)
 	}
 	if now.Product != "" {
-		bk.addCapacity(quota.GPUMilliOf(now.Product), now.GPUMilli)
+		add(quota.GPUMilliOf(now.Product), now.GPUMilli)
 	}
+}
+
+// addToFleet changes what the shares of queues are of. They follow by FollowFleet.
+func (bk *Books) addToFleet(r quota.Resource, change int64) {
+	if change != 0 {
+		invariant.Must(bk.state.Quota.SetFleet(r, bk.state.Quota.Fleet(r)+change))
+	}
+}
+
+// FollowFleet has what queues may have by shares follow what the fleet has. It is called where no
+// plan is imagined: what a plan would free, or take from nodes that take no more work, is nothing
+// that shares are of. O(1) if nothing changed, or nobody states a share.
+func (bk *Books) FollowFleet() {
+	if !bk.state.Quota.FollowFleet() || bk.Restoring {
+		return
+	}
+	bk.TickLedger()
+	for _, q := range bk.Queues {
+		if q == nil {
+			continue
+		}
+		bk.RecountQueue(q.Index)
+		if bk.Ledger != nil && bk.state.Quota.Leaf(q.Index) {
+			bk.Ledger.Follow(bk.state.Quota, q.Index)
+		}
+	}
+	bk.agenda.QuotaChanged(bk.state.Now)
 }
 
 // addCapacity changes what there is of a resource. The quota tree is told before it is

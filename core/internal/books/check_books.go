@@ -182,27 +182,28 @@ func (bk *Books) CheckSizes() error {
 
 // CheckCapacities checks that the fleet has what its nodes have.
 func (bk *Books) CheckCapacities() error {
-	want := map[quota.Resource]int64{}
+	want, open := map[quota.Resource]int64{}, map[quota.Resource]int64{}
 	if err := bk.state.EachNode(func(n *record.Node) error {
 		has := n.CapacityNow()
 		if !has.Equal(&n.Capacity) || !n.Declared.Equal(bk.state.Declared(n.Spec.Resources)) {
 			return fmt.Errorf("adds %v, counted as %v", has, n.Capacity)
 		}
-		want[quota.GPUMilli] += has.GPUMilli
-		for r, amount := range has.Host {
-			want[quota.HostOf(countable.Resource(r))] += amount
-		}
-		for i, d := range bk.state.Config.Resources {
-			want[quota.Resource(d.Name)] += has.Declared.Of(i)
-		}
-		if has.Product != "" {
-			want[quota.GPUMilliOf(has.Product)] += has.GPUMilli
-		}
+		bk.eachChange(record.Capacity{}, has, func(r quota.Resource, amount int64) {
+			if want[r] += amount; !n.Closed() {
+				open[r] += amount
+			}
+		})
 		return nil
 	}); err != nil {
 		return err
 	}
+	if bk.state.Quota.FollowFleet() {
+		return errors.New("what queues have by shares did not follow the fleet")
+	}
 	for _, r := range slices.Sorted(maps.Keys(want)) {
+		if open[r] != bk.state.Quota.Fleet(r) {
+			return fmt.Errorf("nodes that take work have %d of %s, and shares are of %d", open[r], r, bk.state.Quota.Fleet(r))
+		}
 		if bk.Capacities[r] != want[r] {
 			return fmt.Errorf("the fleet has %d of %s, counted %d", want[r], r, bk.Capacities[r])
 		}

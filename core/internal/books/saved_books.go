@@ -49,6 +49,7 @@ func (bk *Books) SaveUse() record.UsePart {
 // both.
 func (bk *Books) RestoreUse(s *record.UsePart) *berth.Error {
 	bk.TellCapacity()
+	bk.FollowFleet()
 	if (s.Past != nil) != (bk.state.Config.Policy.UsageHalfLife > 0) || s.Past != nil && s.Past.HalfLife != bk.state.Quota.HalfLife() {
 		return refusal.Of(berth.ErrInvalid, "past.halfLifeMilliseconds", "is not that of the policy")
 	}

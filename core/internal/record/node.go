@@ -37,11 +37,21 @@ type Capacity struct {
 	GPUMilli int64
 	Host     countable.Amounts
 	Declared *countable.Declared
+	// Closed: it is what is in use on a node that takes no more work.
+	Closed bool
+}
+
+// Open is what of it can be given to jobs: what the shares of queues are of.
+func (c Capacity) Open() Capacity {
+	if c.Closed {
+		return Capacity{}
+	}
+	return c
 }
 
 // Equal reports whether both are as much.
 func (c *Capacity) Equal(d *Capacity) bool {
-	return c.Product == d.Product && c.GPUMilli == d.GPUMilli && c.Host == d.Host && c.Declared.Equal(d.Declared)
+	return c.Product == d.Product && c.GPUMilli == d.GPUMilli && c.Host == d.Host && c.Closed == d.Closed && c.Declared.Equal(d.Declared)
 }
 
 // CapacityNow is what a node adds to the fleet as it is: all that is sound, or what is in use if
@@ -62,7 +72,7 @@ func (n *Node) CapacityNow() Capacity {
 // inUse is what members hold on a node: so much of it the fleet still has when it takes no
 // more work.
 func (n *Node) inUse() Capacity {
-	var sum Capacity
+	sum := Capacity{Closed: true}
 	for _, at := range n.Members {
 		charge := ChargeOf(&at.Rep.Members[at.Index].Hold, n)
 		sum.Host, sum.Declared = sum.Host.Plus(charge.Host), sum.Declared.Plus(charge.Declared)

@@ -77,7 +77,7 @@ func (r *Replies) Forget() { clear(r.by) }
 func (t *Search) asks() (ask, bool) {
 	c, rep := t.victims, t.Rep
 	own := c.state.Quota.Config(t.Queue)
-	if t.grows || rep.Reserved != nil || len(rep.Retry.Get().Avoid) > 0 || len(own.Limit)+len(own.BorrowingLimit)+len(own.LendingLimit) > 0 {
+	if t.grows || rep.Reserved != nil || len(rep.Retry.Get().Avoid) > 0 || len(own.Limit)+len(own.LimitShare)+len(own.BorrowingLimit)+len(own.LendingLimit) > 0 {
 		return ask{}, false
 	}
 	q := ask{
