@@ -256,6 +256,9 @@ func (q *Queue) check(t *Tree) *Error {
 		return q.refuse(ErrInvalid, "name", reason)
 	}
 	for _, f := range q.stated() {
+		if len(f.amounts) == 0 {
+			continue
+		}
 		for _, r := range slices.Sorted(maps.Keys(f.amounts)) {
 			if reason := t.checkResource(r); reason != "" {
 				return q.refuse(ErrInvalid, element(f.field, r), reason)

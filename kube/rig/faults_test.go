@@ -66,9 +66,9 @@ func (m *mortal) RoundTrip(r *http.Request) (*http.Response, error) {
 	return m.RoundTripper.RoundTrip(r)
 }
 
-// TestKilledBetweenAnyTwoWritesOnAServer kills the process at each write of a gang's binding, before the
-// server has it and after, and has a new process go on: the gang is bound whole, on devices of its
-// own, and what runs stays.
+// TestKilledBetweenAnyTwoWritesOnAServer kills the process at each write of a gang's binding,
+// before the server has it and after, and has a new process go on: the gang is bound whole, on
+// devices of its own, and what runs stays.
 func TestKilledBetweenAnyTwoWritesOnAServer(t *testing.T) {
 	r := start(t, rig.Options{Gates: []string{"GenericWorkload=true"}, Scheduler: true, Controllers: true, Kubelets: true})
 	furnish(t, r, fixture.Fleet(4, 2, 8)...)
@@ -115,7 +115,7 @@ func TestKilledBetweenAnyTwoWritesOnAServer(t *testing.T) {
 			stop()
 		}
 	}
-	// The intent, a mark and an allocation of each claim, each pod: what comes after them is a condition.
+	// The intent, a mark and an allocation of each claim, each pod; then comes a condition.
 	require.Greater(t, at-1, 1+2*pods+pods)
 	t.Logf("killed %d times, at each of %d writes: whole at most %v after the new process began", kills, at-2, longest.Round(10*time.Millisecond))
 }
@@ -226,7 +226,7 @@ func TestAPodGroupIsScaledWhileItWaits(t *testing.T) {
 	require.Len(t, taken(t, r), 16)
 }
 
-// TestADrainByTaint has the taint of a drain and a deadline be put on a node under a gang that writes
+// TestADrainByTaint puts the taint of a drain, and a deadline, on a node under a gang that writes
 // checkpoints: it is asked first, and starts again on other nodes.
 func TestADrainByTaint(t *testing.T) {
 	r := start(t, rig.Options{Gates: []string{"GenericWorkload=true"}, Scheduler: true, Controllers: true, Kubelets: true})

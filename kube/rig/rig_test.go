@@ -41,8 +41,8 @@ func start(t *testing.T, o rig.Options) *rig.Rig {
 	return r
 }
 
-// run runs an engine for a rig, as a process of its own would, over connections of these kinds, until
-// the test is over or the function is called that is returned.
+// run runs an engine for a rig, as a process of its own would, over connections of these kinds,
+// until the test is over or the function is called that is returned.
 func run(t *testing.T, r *rig.Rig, options translate.Options, over ...*mortal) (stop func()) {
 	cluster, err := translate.New(options)
 	require.NoError(t, err)

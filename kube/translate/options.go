@@ -37,11 +37,11 @@ const (
 	// CheckpointAnnotation of a PodGroup or a pod is a [berth.Checkpoint] as JSON, such as
 	// {"supported":true,"cost":"1m0s"}.
 	CheckpointAnnotation = domain + "checkpoint"
-	// DrainTaint is the key of a taint of a node, of any effect and value: gangs are to leave the node, each
-	// after a checkpoint if it writes any, as soon as there is another place for it.
+	// DrainTaint is the key of a taint of a node, of any effect and value: gangs are to leave the
+	// node, each after a checkpoint if it writes any, as soon as there is another place for it.
 	DrainTaint = domain + "drain"
-	// DrainByAnnotation of a node with that taint is the instant by which it has to be empty, in the
-	// form of RFC 3339; without it nothing is stopped for which there is no other place.
+	// DrainByAnnotation of a node with that taint is the instant by which it has to be empty, in
+	// the form of RFC 3339; without it nothing is stopped for which there is no other place.
 	DrainByAnnotation = domain + "drain-by"
 	// RuntimeAnnotation is how long the gang is expected to run, such as "2h0m0s".
 	RuntimeAnnotation = domain + "expected-runtime"

@@ -285,8 +285,8 @@ func TestANodeIsCordonedTaintedAndLost(t *testing.T) {
 	require.Empty(t, w.refused)
 }
 
-// TestANodeIsDrainedByATaint has a taint and an annotation say that a node has to be empty, by when,
-// and that it has not any more.
+// TestANodeIsDrainedByATaint has a taint and an annotation say that a node has to be empty, and by
+// when, and that it has not any more.
 func TestANodeIsDrainedByATaint(t *testing.T) {
 	n := fixture.Node("n0", "cloud.provider.com/topology-rack", "r0")
 	w := newWorld(t, translate.Options{}, n, fixture.Slice("n0", 8))

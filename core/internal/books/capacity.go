@@ -27,24 +27,36 @@ func (bk *Books) Recount(n *record.Node, now record.Capacity) {
 		return
 	}
 	n.Capacity = now
-	bk.eachChange(before, now, bk.addCapacity)
-	bk.eachChange(before.Open(), now.Open(), bk.addToFleet)
+	bk.eachAmount(&before, &now, func(r quota.Resource, had, has int64) {
+		bk.addCapacity(r, has-had)
+		if before.Closed {
+			had = 0
+		}
+		if now.Closed {
+			has = 0
+		}
+		bk.addToFleet(r, has-had)
+	})
 }
 
-// eachChange calls a function for what a node adds more of, or less.
-func (bk *Books) eachChange(before, now record.Capacity, add func(r quota.Resource, change int64)) {
-	add(quota.GPUMilli, now.GPUMilli-before.GPUMilli)
-	for r, change := range now.Host.Minus(before.Host) {
-		add(quota.HostOf(countable.Resource(r)), change)
+// eachAmount calls a function for what a node added of each resource, and adds now.
+func (bk *Books) eachAmount(before, now *record.Capacity, call func(r quota.Resource, had, has int64)) {
+	call(quota.GPUMilli, before.GPUMilli, now.GPUMilli)
+	for r := range now.Host {
+		call(quota.HostOf(countable.Resource(r)), before.Host[r], now.Host[r])
 	}
 	for i, d := range bk.state.Config.Resources {
-		add(quota.Resource(d.Name), now.Declared.Of(i)-before.Declared.Of(i))
+		call(quota.Resource(d.Name), before.Declared.Of(i), now.Declared.Of(i))
 	}
-	if before.Product != "" {
-		add(quota.GPUMilliOf(before.Product), -before.GPUMilli)
+	had := before.GPUMilli
+	if before.Product != now.Product {
+		if before.Product != "" {
+			call(quota.GPUMilliOf(before.Product), had, 0)
+		}
+		had = 0
 	}
 	if now.Product != "" {
-		add(quota.GPUMilliOf(now.Product), now.GPUMilli)
+		call(quota.GPUMilliOf(now.Product), had, now.GPUMilli)
 	}
 }
 

@@ -188,7 +188,7 @@ func (bk *Books) CheckCapacities() error {
 		if !has.Equal(&n.Capacity) || !n.Declared.Equal(bk.state.Declared(n.Spec.Resources)) {
 			return fmt.Errorf("adds %v, counted as %v", has, n.Capacity)
 		}
-		bk.eachChange(record.Capacity{}, has, func(r quota.Resource, amount int64) {
+		bk.eachAmount(&record.Capacity{}, &has, func(r quota.Resource, _, amount int64) {
 			if want[r] += amount; !n.Closed() {
 				open[r] += amount
 			}

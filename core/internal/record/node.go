@@ -37,16 +37,9 @@ type Capacity struct {
 	GPUMilli int64
 	Host     countable.Amounts
 	Declared *countable.Declared
-	// Closed: it is what is in use on a node that takes no more work.
+	// Closed: it is what is in use on a node that takes no more work. The shares of queues are of
+	// what the others have.
 	Closed bool
-}
-
-// Open is what of it can be given to jobs: what the shares of queues are of.
-func (c Capacity) Open() Capacity {
-	if c.Closed {
-		return Capacity{}
-	}
-	return c
 }
 
 // Equal reports whether both are as much.
