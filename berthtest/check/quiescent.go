@@ -231,10 +231,14 @@ func (c *Checker) room(rep *replica, g *berth.Group, open func(*node) bool) int 
 	return most
 }
 
-// key is the domain of a node, as a string.
+// key is the domain of a node, as a string. A node that comes back elsewhere under the same name is
+// another.
 func (c *Checker) key(n *node, level string) string {
-	if level == "" {
+	switch level {
+	case "":
 		level = "fleet"
+	case "node":
+		return strings.Join(n.spec.Domains, "\x00") + "\x00" + string(n.spec.ID)
 	}
 	return strings.Join(c.domain(n, level), "\x00")
 }

@@ -36,6 +36,7 @@ func TestWorldsThatFailed(t *testing.T) {
 		{"moving", (*worlds.Generator).Moving, 84770, false},
 		{"failing", (*worlds.Generator).Failing, 83256, false},
 		{"worlds", (*worlds.Generator).World, 61952, false},
+		{"swapping", (*worlds.Generator).Swapping, 820062, true},
 	} {
 		if drawn.Plain() && !failed.plain {
 			continue

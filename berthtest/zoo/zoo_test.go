@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -24,7 +25,7 @@ func TestFaultsApply(t *testing.T) {
 		require.False(t, names[f.name], f.name)
 		names[f.name] = true
 		_, err := f.plant(root)
-		require.NoError(t, err, f.name)
+		assert.NoError(t, err, f.name)
 		if tests[f.dir] == "" {
 			tests[f.dir] = testsOf(t, filepath.Join(root, f.dir))
 		}
