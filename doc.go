@@ -642,7 +642,7 @@
 //   - Every release reads the snapshots and journals of the releases before it, of the same
 //     major version. A snapshot of a version that a release does not know is refused with
 //     [ErrUnsupported], in the field "version". Committed files of each version are read by a
-//     test.
+//     test, and docs/format.md has both formats for readers in other languages.
 //   - Decisions are not stable: another release may give other orders for the same events, and
 //     the changelog says so. So a journal is recovered by the release that wrote it. To upgrade,
 //     end the old release with a snapshot (Durable.Snapshot), and begin the new one with that.

@@ -32,7 +32,8 @@
 // due in them. Orders stand behind their pass, by ID. The sum of a line covers all before it, so
 // that a line that is missing, doubled, changed or in another place is refused with [ErrDamaged].
 //
-// A journal of a version that this release does not read is refused with [ErrVersion].
+// A journal of a version that this release does not read is refused with [ErrVersion]. The page
+// docs/format.md has all of it, down to the polynomial, for readers in other languages.
 //
 // # Writing
 //
