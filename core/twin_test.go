@@ -117,3 +117,11 @@ func TestACutStaysAsItWas(t *testing.T) {
 		}
 	}())
 }
+
+// What counts records, and is in no text, is counted anew in a twin.
+func TestD4_ATwinCountsAnew(t *testing.T) {
+	t.Parallel()
+	twin, err := core.Twin(newSurgingCore(t))
+	require.NoError(t, err)
+	require.NoError(t, twin.Check())
+}
