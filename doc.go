@@ -581,11 +581,12 @@
 // on another node if it fits there. As long as there is no room the replica stays, until the
 // deadline leaves just the time for a checkpoint, or to stop if it writes none: then it goes as
 // any other gang. If another is being started in its place by then, or hardware takes it
-// meanwhile, that other one goes on and the first does not come back. One that is not needed any
-// more, as the drain is called off, is released. A stand-in counts as no replica for [JobScaled]:
-// it goes with the one in whose place it starts. A core that is made anew in the middle of it may
-// be told of all that run ([JobObserved]), and releases those that are too many. The numbers of
-// replicas are then not those from 0 to Replicas.
+// meanwhile, that other one goes on. The first then waits as any other gang, and may start again;
+// it goes for good once the other runs. One that is not needed any more, as the drain is called
+// off, is released. A stand-in counts as no replica for [JobScaled]: it goes with the one in whose
+// place it starts. A core that is made anew in the middle of it may be told of all that run
+// ([JobObserved]), and releases those that are too many. The numbers of replicas are then not those
+// from 0 to Replicas.
 //
 // Free GPUs in pieces are no use to a gang that needs them in one. Where that alone keeps it
 // waiting, [Scheduler.Explain] and Core.StartPlan propose a few moves of other gangs that would

@@ -73,7 +73,7 @@ func (r ReplicaExplanation) String() string {
 		if r.Departure.Cause.Detail != "" {
 			b.WriteString(", " + r.Departure.Cause.Detail)
 		}
-		if to := r.Departure.StandIn; to.Job != "" {
+		if to := r.Departure.StandIn; to.Job != "" && len(r.Departure.To) > 0 {
 			fmt.Fprintf(&b, "; %v starts on %s before it leaves", to, some(r.Departure.To, ", ", "nodes", func(id NodeID) string { return string(id) }))
 		}
 	}

@@ -446,13 +446,12 @@ func (rep *replica) isRigid() bool {
 
 // fitsThere reports whether a gang would fit on the nodes that are reserved for it, once departing
 // gangs are gone, as far as counting tells. Where queues do not lend, it depends on the gangs that
-// were imagined gone when the place was found. One that runs in a queue beyond a limit may go on
-// to.
+// were imagined gone when the place was found.
 func (c *Checker) fitsThere(rep *replica, gangs map[gangKey]berth.ReservationReport) bool {
 	w := c.imagine(c.opened, rep, gangs)
 	defer w.forget()
 	nodes := gangs[rep.key()].Nodes
-	if !w.known || c.somebodyKeeps() || !w.countable(rep, nodes) || rep.state == berth.ReplicaRunning && rep.job.queue.isBeyond() {
+	if !w.known || c.somebodyKeeps() || !w.countable(rep, nodes) {
 		return true
 	}
 	c.saw("a place that is kept was judged")

@@ -34,18 +34,6 @@ func (q *queue) exceeded() (list []quota.Resource) {
 	return list
 }
 
-// isBeyond reports whether a queue or one above it uses more than it may of something.
-func (q *queue) isBeyond() bool {
-	for ; q != nil; q = q.parent {
-		for r, used := range q.used {
-			if most, limited := q.ceiling(r); limited && used > most {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // inOrderOfName lists the queues.
 func (c *Checker) inOrderOfName() (list []*queue) {
 	for _, name := range slices.Sorted(maps.Keys(c.queues)) {

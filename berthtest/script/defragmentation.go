@@ -59,15 +59,14 @@ func departure(d *berth.Departure) string {
 	}
 	line += "): "
 	switch {
+	case d.StandIn.Job != "" && len(d.To) > 0:
+		line += fmt.Sprintf("to %s, where %v starts first", ranges(d.To), d.StandIn)
 	case len(d.To) > 0:
 		line += "to " + ranges(d.To)
 	case d.Cause.Code == berth.CauseOverLimit, d.Cause.Code == berth.CauseBudget:
 		line += "it waits again then"
 	default:
 		line += "no destination yet"
-	}
-	if d.StandIn.Job != "" {
-		line += fmt.Sprintf(", where %v starts first", d.StandIn)
 	}
 	if d.Deadline != 0 {
 		line += ", by " + clock(d.Deadline)

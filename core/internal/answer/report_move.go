@@ -56,7 +56,7 @@ func (an *Answers) departure(rep *record.Replica) *berth.Departure {
 	if rep.Moving != nil && rep.Moving.IsPlanned() {
 		d.To = rep.Moving.NodeIDs()
 	}
-	if other := rep.Relocation.Get().StandIn; other != nil {
+	if other := rep.Relocation.Get().StandIn; other != nil && rep.State == berth.ReplicaRunning {
 		d.StandIn, d.To = other.Ref(), nil
 		other.EachHold(func(_ *gang.Hold, n *record.Node) { d.To = append(d.To, n.Spec.ID) })
 		slices.Sort(d.To)

@@ -29,6 +29,11 @@ func (im *imagination) resettle(rep *record.Replica) []gang.Member {
 		im.backTo(before)
 		filled, kept = im.fillIn(rep, nil)
 	}
+	if filled != nil && rep.State == berth.ReplicaRunning { // what stays was held against no limit
+		im.backTo(before)
+		filled = im.admitted(rep, filled)
+		invariant.Hold(im.putIn(rep, filled), "what was found is not free") // it was a moment ago
+	}
 	if filled != nil && c.state.Closeness(filled) >= c.state.Closeness(kept) {
 		return filled
 	}
@@ -289,8 +294,8 @@ func (ev *Evict) findPlaces() (found []search.Relocation, left bool) {
 
 // relocation judges a place that was imagined since an extent: to a gang that is being stopped or
 // backs off it is of no use if its queue would not admit it there, once all is gone that is on its
-// way out. Others may have such a place, or the part of it that is surplus. A gang that runs is
-// where it is, and may go on to be.
+// way out. Others may have such a place, or the part of it that is surplus. Of a gang that runs,
+// resettle has seen to that.
 func (im *imagination) relocation(rep *record.Replica, where []gang.Member, before record.Extent) search.Relocation {
 	r := search.Relocation{Rep: rep, Where: where}
 	if where == nil || rep.State == berth.ReplicaRunning {
