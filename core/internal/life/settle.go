@@ -353,7 +353,7 @@ func (l *Life) Forget(rep *record.Replica) {
 	}
 }
 
-// leavesRoom has stand-ins looked for anew, as replicas go where there were as many as there may be.
+// leavesRoom has stand-ins looked for anew as replicas are forgotten of as many as there may be.
 func (l *Life) leavesRoom() {
 	if l.state.Replicas >= l.state.Config.Limits.Replicas {
 		l.agenda.Relook(l.state.Now)
