@@ -339,6 +339,7 @@ func (l *Life) Forget(rep *record.Replica) {
 	l.holdsNothing(rep)
 	l.backlog.EndMove(rep)
 	l.LeavePending(rep)
+	l.leavesRoom()
 	j := rep.Job
 	if j.Spec.Service == nil {
 		l.endAtGates(j)
@@ -352,9 +353,17 @@ func (l *Life) Forget(rep *record.Replica) {
 	}
 }
 
+// leavesRoom has stand-ins looked for anew as replicas are forgotten of as many as there may be.
+func (l *Life) leavesRoom() {
+	if l.state.Replicas >= l.state.Config.Limits.Replicas {
+		l.agenda.Relook(l.state.Now)
+	}
+}
+
 // ForgetBatch removes the replicas of a batch from a number on.
 func (l *Life) ForgetBatch(t *record.Batch, from int) {
 	t.Job.Former = max(t.Job.Former, t.Incarnation)
+	l.leavesRoom()
 	l.backlog.CutBatch(t, from)
 	l.agenda.Reshare(l.state.Now)
 }
