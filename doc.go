@@ -360,10 +360,10 @@
 // by side whatever the fleet has; with no node that takes work they are nothing. A guarantee that
 // rises is collected as any other, by the rules for preemption and their hysteresis; one that falls
 // evicts nothing by itself. A limit that falls with the fleet keeps further jobs out, and
-// [OverLimit] stops nothing for it: else a cordon would cost jobs on other nodes. A gang beyond such
-// a limit has no other place, so that it leaves a drained node by the deadline, and not before. A
-// node that flaps is held out of the fleet by [Health], and so moves no guarantee meanwhile.
-// [QueueReport] has shares and amounts.
+// [OverLimit] stops nothing for it: else a cordon would cost jobs on other nodes. A gang beyond
+// such a limit has no other place, so that it leaves a drained node by the deadline, and not
+// before. A node that flaps is held out of the fleet by [Health], and so moves no guarantee
+// meanwhile. [QueueReport] has shares and amounts.
 //
 // A limit that is lowered stops nothing that runs, unless [OverLimit] says so: then the queue is
 // brought within it, by as little as is needed. The surplus of elastic gangs goes first, then gangs
@@ -579,15 +579,15 @@
 // soon as the other is reported to run, and does not come back: so report such a Bind as done when
 // the replica serves, and have Policy.BindTimeout leave time for that. Up to Surge of them are
 // started at a time; one that does not come to run is forgotten, once its Bind is reported or
-// overdue, and tried again after a backoff, on another node if it fits there. As long as there is no room the replica stays, until the
-// deadline leaves just the time for a checkpoint, or to stop if it writes none: then it goes as
-// any other gang. If another is being started in its place by then, or hardware takes it
-// meanwhile, that other one goes on. The first then waits as any other gang, and may start again;
-// it goes for good once the other runs. One that is not needed any more, as the drain is called
-// off, is released. A stand-in counts as no replica for [JobScaled]: it goes with the one in whose
-// place it starts. A core that is made anew in the middle of it may be told of all that run
-// ([JobObserved]), and releases those that are too many. The numbers of replicas are then not those
-// from 0 to Replicas.
+// overdue, and tried again after a backoff, on another node if it fits there. As long as there is
+// no room the replica stays, until the deadline leaves just the time for a checkpoint, or to stop
+// if it writes none: then it goes as any other gang. If another is being started in its place by
+// then, or hardware takes it meanwhile, that other one goes on. The first then waits as any other
+// gang, and may start again; it goes for good once the other runs. One that is not needed any more,
+// as the drain is called off, is released. A stand-in counts as no replica for [JobScaled]: it goes
+// with the one in whose place it starts. A core that is made anew in the middle of it may be told
+// of all that run ([JobObserved]), and releases those that are too many. The numbers of replicas
+// are then not those from 0 to Replicas.
 //
 // Free GPUs in pieces are no use to a gang that needs them in one. Where that alone keeps it
 // waiting, [Scheduler.Explain] and Core.StartPlan propose a few moves of other gangs that would
