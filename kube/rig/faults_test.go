@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -126,7 +127,10 @@ func remove(t *testing.T, r *rig.Rig, namespace, name string, pods int) {
 	zero := int64(0)
 	require.NoError(t, r.Client.SchedulingV1beta1().PodGroups(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 	for i := range pods {
-		require.NoError(t, r.Client.CoreV1().Pods(namespace).Delete(t.Context(), fmt.Sprintf("%s-%d", name, i), metav1.DeleteOptions{GracePeriodSeconds: &zero}))
+		err := r.Client.CoreV1().Pods(namespace).Delete(t.Context(), fmt.Sprintf("%s-%d", name, i), metav1.DeleteOptions{GracePeriodSeconds: &zero})
+		if !apierrors.IsNotFound(err) { // a controller may delete them with the PodGroup
+			require.NoError(t, err)
+		}
 	}
 	eventually(t, time.Minute, "its claims go", func() bool {
 		for _, claim := range taken(t, r) {
