@@ -575,7 +575,7 @@
 // A service with a [Service].Surge leaves its nodes without a moment below its number of replicas.
 // Another replica starts first, where there is room beside all that runs and within the limits of
 // its queue: with a number of its own, by a [Bind] because of [CauseSurge] that names in Instead
-// the one in whose place it starts. That one is released, without a request for a checkpoint, as
+// the replica that it stands in for. That one is released, without a request for a checkpoint, as
 // soon as the other is reported to run, and does not come back: so report such a Bind as done when
 // the replica serves, and have Policy.BindTimeout leave time for that. Up to Surge of them are
 // started at a time; one that does not come to run is forgotten, once its Bind is reported or
@@ -585,7 +585,7 @@
 // then, or hardware takes it meanwhile, that other one goes on. The first then waits as any other
 // gang, and may start again; it goes for good once the other runs. One that is not needed any more,
 // as the drain is called off, is released. A stand-in counts as no replica for [JobScaled]: it goes
-// with the one in whose place it starts. A core that is made anew in the middle of it may be told
+// with the replica that it stands in for. A core that is made anew in the middle of it may be told
 // of all that run ([JobObserved]), and releases those that are too many. The numbers of replicas
 // are then not those from 0 to Replicas.
 //

@@ -293,8 +293,8 @@ type ObservedReplica struct {
 }
 
 // JobScaled changes the number of a service's replicas. Shrinking takes the
-// replicas that do not run first, then the highest numbers. A stand-in counts with the replica in
-// whose place it starts, and goes with it.
+// replicas that do not run first, then the highest numbers. A stand-in counts with the replica
+// that it stands in for, and goes with it.
 type JobScaled struct {
 	Job      JobID `json:"job"`
 	Replicas int   `json:"replicas"`

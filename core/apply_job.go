@@ -360,7 +360,7 @@ func (c *Core) takeBack(list []part, keep int, cause berth.Cause) {
 		switch {
 		case keep >= p.many:
 			keep -= p.many
-		case p.rep != nil && p.rep.State == record.ReplicaGone: // with the one in whose place it started
+		case p.rep != nil && p.rep.State == record.ReplicaGone: // a stand-in went with the other
 		case p.rep != nil:
 			c.life.TakeBack(p.rep, cause, true)
 		default:

@@ -11,7 +11,7 @@ import (
 
 // A resourceID is a Resource interned by a tree: GPUs, those of hosts, those declared, then the
 // products by their index.
-type resourceID int32
+type resourceID int16
 
 const (
 	gpuID         resourceID = 0
@@ -36,8 +36,9 @@ const unset = -1
 type account struct {
 	resource resourceID
 	// guaranteeShare and limitShare are in thousandths, or unset. Where they are set, guarantee and
-	// limit are what they come to now: see fleet_shares.go.
-	guaranteeShare, limitShare int16
+	// limit are what they come to now: see fleet_shares.go. sharesBelow is the sum of what the
+	// children are promised as shares of their whole.
+	guaranteeShare, limitShare, sharesBelow int16
 
 	used         int64
 	guarantee    int64 // or unset
@@ -48,7 +49,6 @@ type account struct {
 	coveredBelow int64 // sum of what the children use under guarantees: see covered
 	kept         int64 // free for the queues at and below this one alone: see lend.go
 	keptBelow    int64 // sum of the children's kept
-	sharesBelow  int32 // sum of what the children are promised as shares of their whole
 }
 
 func emptyAccount(r resourceID) account {
@@ -286,10 +286,8 @@ func (t *Tree) apply(q *Queue, i QueueIndex) {
 			a.resolve(t.wholeAt(t.nodes[i].parent, id))
 		}
 		after := *a
-		t.promise(i, id, after.promised()-before.promised())
-		if before.follows() || after.follows() || after.sharesBelow > 0 {
-			t.stateShares(i, id, &before, &after)
-		}
+		t.promise(i, id, &before, &after)
+		t.countSharers(r, &before, &after)
 		t.settle(i, id, &before)
 		if after.guarantee != before.guarantee && t.sharers[r] > 0 && t.resolveBelow(i, id) {
 			t.followed = true
@@ -326,12 +324,15 @@ func (t *Tree) state(r resourceID, before, after *account) {
 	}
 }
 
-// promise tells the queues above i that i is promised so much more. It ends at
-// the first which states a guarantee: what that one is promised stays the same.
-func (t *Tree) promise(i QueueIndex, r resourceID, more int64) {
-	for j := t.nodes[i].parent; j != NoQueue && more != 0; j = t.nodes[j].parent {
+// promise tells the queues above i what i is promised otherwise than before, as amounts and as
+// shares of their whole. It ends at the first which states a guarantee: what that one is promised
+// stays the same.
+func (t *Tree) promise(i QueueIndex, r resourceID, before, after *account) {
+	more, shares := after.promised()-before.promised(), after.promisedShare()-before.promisedShare()
+	for j := t.nodes[i].parent; j != NoQueue && (more != 0 || shares != 0); j = t.nodes[j].parent {
 		a := t.nodes[j].account(r)
 		a.below += more
+		a.sharesBelow += shares
 		stated := a.guarantee != unset
 		t.nodes[j].prune(r)
 		if stated {

@@ -143,7 +143,7 @@ type total struct {
 	children, queued int
 	used, promised   map[resourceID]int64
 	covered, kept    map[resourceID]int64
-	shares           map[resourceID]int32
+	shares           map[resourceID]int16
 }
 
 func (t *Tree) sums() []total {
@@ -151,7 +151,7 @@ func (t *Tree) sums() []total {
 	for i := range t.nodes {
 		sums[i].used, sums[i].promised = map[resourceID]int64{}, map[resourceID]int64{}
 		sums[i].covered, sums[i].kept = map[resourceID]int64{}, map[resourceID]int64{}
-		sums[i].shares = map[resourceID]int32{}
+		sums[i].shares = map[resourceID]int16{}
 	}
 	for i := range t.nodes {
 		n := &t.nodes[i]

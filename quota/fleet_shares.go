@@ -77,10 +77,10 @@ func (a *account) resolve(whole int64) {
 }
 
 // promisedShare is what the queues above set aside for this one as a share of their whole.
-func (a *account) promisedShare() int32 {
+func (a *account) promisedShare() int16 {
 	switch {
 	case a.guaranteeShare != unset:
-		return int32(a.guaranteeShare)
+		return a.guaranteeShare
 	case a.guarantee != unset:
 		return 0
 	}
@@ -169,7 +169,7 @@ func (t *Tree) resolveBelow(i QueueIndex, r resourceID) (changed bool) {
 			a.resolve(whole)
 			after := *a
 			if after != before {
-				t.promise(j, r, after.promised()-before.promised())
+				t.promise(j, r, &before, &after)
 				t.settle(j, r, &before)
 				t.reorderFrom(j)
 				changed = true
@@ -183,29 +183,18 @@ func (t *Tree) resolveBelow(i QueueIndex, r resourceID) (changed bool) {
 	return changed
 }
 
-// stateShares counts the queues that state a share of a resource, and tells those above i that
-// shares of their whole are promised there.
-func (t *Tree) stateShares(i QueueIndex, r resourceID, before, after *account) {
-	if before.follows() != after.follows() {
-		if t.sharers == nil {
-			t.sharers = map[Resource]int{}
-		}
-		name := t.names[r]
-		if after.follows() {
-			t.sharers[name]++
-		} else if t.sharers[name]--; t.sharers[name] == 0 {
-			delete(t.sharers, name)
-		}
+// countSharers counts the queues that state a share of a resource.
+func (t *Tree) countSharers(r Resource, before, after *account) {
+	if before.follows() == after.follows() {
+		return
 	}
-	more := after.promisedShare() - before.promisedShare()
-	for j := t.nodes[i].parent; j != NoQueue && more != 0; j = t.nodes[j].parent {
-		a := t.nodes[j].account(r)
-		a.sharesBelow += more
-		stated := a.guarantee != unset
-		t.nodes[j].prune(r)
-		if stated {
-			return
-		}
+	if t.sharers == nil {
+		t.sharers = map[Resource]int{}
+	}
+	if after.follows() {
+		t.sharers[r]++
+	} else if t.sharers[r]--; t.sharers[r] == 0 {
+		delete(t.sharers, r)
 	}
 }
 
@@ -254,7 +243,7 @@ func (t *Tree) checkOwnShares(q *Queue, r Resource, i QueueIndex, next *account)
 		return q.refuse(ErrInvalid, element("limitShare", r), "limits a guarantee that is an amount: a share may come to less")
 	case limited && byShare:
 		return q.refuse(ErrInvalid, element("limit", r), "is an amount, and limits guarantees that are shares: they may come to more")
-	case next.limitShare != unset && next.promisedShare() > int32(next.limitShare):
+	case next.limitShare != unset && next.promisedShare() > next.limitShare:
 		return q.refuse(ErrInvalid, element("limitShare", r), fmt.Sprintf("%d is less than the %d thousandths guaranteed", next.limitShare, next.promisedShare()))
 	case (next.follows() || amount && next.sharesBelow > 0) && i != NoQueue && t.guaranteesAmounts(i, next.resource):
 		field := q.fieldOf(r)
@@ -300,7 +289,7 @@ func (t *Tree) checkSharesAbove(q *Queue, r Resource, parent QueueIndex, was, ne
 			return q.refuse(ErrInvalid, field, fmt.Sprintf("is a share of what %q has, of which other queues are guaranteed amounts", name))
 		case more > 0 && parent != RootQueue && above.limit != unset && above.limitShare == unset && above.guarantee == unset:
 			return q.refuse(ErrInvalid, field, fmt.Sprintf("is a share, and the limit of %q is an amount: it may come to more", name))
-		case more > 0 && above.guarantee == unset && above.limitShare != unset && sum > int32(above.limitShare):
+		case more > 0 && above.guarantee == unset && above.limitShare != unset && sum > above.limitShare:
 			return q.refuse(ErrInvalid, field, fmt.Sprintf("with its siblings' makes %d thousandths of the %d that %q is limited to", sum, above.limitShare, name))
 		case more > 0 && sum > wholeShare:
 			of := "what the fleet has"

@@ -443,7 +443,7 @@ func (c *Checker) jobCancelled(e berth.JobCancelled) error {
 		return nil
 	}
 	for _, rep := range inOrder(maps.Values(j.replicas)) {
-		if j.replicas[rep.number] != rep { // it went with the one in whose place it was to start
+		if j.replicas[rep.number] != rep { // a stand-in went with the other
 			continue
 		}
 		c.saw("cancelled while " + rep.doing())

@@ -14,7 +14,7 @@ import (
 
 // standIns is what is known of a replica as a stand-in, or as one that has one.
 type standIns struct {
-	// instead is the replica in whose place it starts, standIn the one that starts in its place.
+	// instead is the replica that it stands in for, standIn the one that stands in for it.
 	instead, standIn *replica
 	// shunned has the nodes where a member of a stand-in failed to start.
 	shunned map[berth.NodeID]bool
@@ -71,7 +71,7 @@ func (c *Checker) startsStandIn(b berth.Bind) error {
 	return nil
 }
 
-// namesInstead: a Bind names the replica in whose place it starts one, if there is such a replica.
+// namesInstead: the Bind of a stand-in names the replica that it stands in for, and no other does.
 func namesInstead(rep *replica, b *berth.Bind) error {
 	want := berth.ReplicaRef{}
 	if rep.instead != nil {
@@ -89,7 +89,7 @@ func (rep *replica) mayStay() bool {
 	return rep.state == berth.ReplicaRunning && !evicted && (!rep.asked() || rep.needless())
 }
 
-// relieve: as a stand-in runs, the replica in whose place it started goes for good; if that need
+// relieve: as a stand-in runs, the replica that it stands in for goes for good; if that need
 // not leave any more, the stand-in goes.
 func (c *Checker) relieve(it *replica) {
 	rep := it.instead
@@ -127,7 +127,7 @@ func (c *Checker) part(rep *replica, cause berth.CauseCode) {
 	}
 }
 
-// spareStandIns: stand-ins go whose others need not leave any more.
+// spareStandIns: a stand-in goes if the replica that it stands in for need not leave any more.
 func (c *Checker) spareStandIns() {
 	list := set{}
 	for rep := range c.replicas() {

@@ -452,19 +452,23 @@ func (s *Session) printCounts(title string, list []counted) {
 	}
 }
 
+// shareOf says of what a guarantee or a limit is a share; "": it is none.
+func shareOf(share *int64, ofMilli int64) string {
+	if share == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%d thousandths of %s)", *share, decimal.Milli(ofMilli))
+}
+
 func (s *Session) printQueue(q *berth.QueueReport) {
 	line := fmt.Sprintf("queue %s: uses %s gpus", q.Queue, decimal.Milli(q.UsedMilli))
 	if q.LimitMilli != nil {
 		line += " of " + decimal.Milli(*q.LimitMilli)
 	}
-	if q.Share != nil && q.Share.LimitShare != nil {
-		line += fmt.Sprintf(" (%d thousandths of %s)", *q.Share.LimitShare, decimal.Milli(q.Share.OfMilli))
-	}
-	if q.GuaranteedMilli > 0 || q.Share != nil && q.Share.GuaranteeShare != nil {
-		line += ", guaranteed " + decimal.Milli(q.GuaranteedMilli)
-	}
-	if q.Share != nil && q.Share.GuaranteeShare != nil {
-		line += fmt.Sprintf(" (%d thousandths of %s)", *q.Share.GuaranteeShare, decimal.Milli(q.Share.OfMilli))
+	share := cmp.Or(q.Share, &berth.QueueShare{})
+	line += shareOf(share.LimitShare, share.OfMilli)
+	if q.GuaranteedMilli > 0 || share.GuaranteeShare != nil {
+		line += ", guaranteed " + decimal.Milli(q.GuaranteedMilli) + shareOf(share.GuaranteeShare, share.OfMilli)
 	}
 	if q.WaitingReplicas > 0 {
 		line += fmt.Sprintf(", %d waiting", q.WaitingReplicas)

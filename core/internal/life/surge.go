@@ -12,8 +12,8 @@ import (
 
 // The surge of a service: where a replica has to leave a node, another starts first, its stand-in.
 // A stand-in is a replica like any other, with a number of its own; but it is never pending: it is
-// made with its Bind, and forgotten if that comes to nothing. Once it runs, the one in whose place
-// it started goes for good, whatever state that is in by then. So whatever comes in between, in
+// made with its Bind, and forgotten if that comes to nothing. Once it runs, the replica that it
+// stands in for goes for good, whatever state that is in by then. So whatever comes in between, in
 // whatever order, the service has its number again.
 
 // NewStandIn makes a replica that may become the stand-in of another: it comes to its age and its
@@ -62,14 +62,14 @@ func (l *Life) RestoreStandIns(noted []state.Noted) *berth.Error {
 			return refusal.Of(berth.ErrInvalid, "instead", fmt.Sprintf("%d has another, or one of the two cannot be: %s", *s.Instead, why))
 		}
 		if binds && bind.Instead != other.Ref() {
-			return refusal.Of(berth.ErrInvalid, "order", fmt.Sprintf("names %v, and not the replica in whose place it starts", bind.Instead))
+			return refusal.Of(berth.ErrInvalid, "order", fmt.Sprintf("names %v, and not the replica that it stands in for", bind.Instead))
 		}
 		return nil
 	})
 }
 
-// standsInAmiss says what is wrong about a stand-in, and the replica in whose place it starts;
-// empty: nothing is.
+// standsInAmiss says what is wrong about a stand-in, and the replica that it stands in for; empty:
+// nothing is.
 func standsInAmiss(rep *record.Replica) string {
 	other := rep.Relocation.Get().Instead
 	switch {
@@ -87,7 +87,7 @@ func standsInAmiss(rep *record.Replica) string {
 	return ""
 }
 
-// CheckStandIns checks that stand-ins and those in whose place they start know of each other.
+// CheckStandIns checks that stand-ins and the replicas that they stand in for know of each other.
 func (l *Life) CheckStandIns() error {
 	counts := map[*record.Job]int{}
 	if err := l.state.EachReplica(func(rep *record.Replica) error {

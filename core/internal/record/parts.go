@@ -176,6 +176,9 @@ type SurgePart struct {
 	Shunned      []berth.NodeID `json:"standInShuns,omitempty"`
 }
 
+// Nothing reports whether no stand-in came to nothing.
+func (p SurgePart) Nothing() bool { return p.FailedStarts == 0 && p.At == 0 && len(p.Shunned) == 0 }
+
 // A BidPart is when to look for victims of an entry again. Each group of a gang that grows has one
 // of its own: they find other victims.
 type BidPart struct {

@@ -217,7 +217,7 @@ func embeds(saved, part reflect.Type) bool {
 
 // Whatever is noted in a rare part is kept.
 func TestRarePartsKeepWhatIsNoted(t *testing.T) {
-	for _, part := range []interface{ Nothing() bool }{&RetryPart{}, &ReleasePart{}, &ReservePart{}, &LookPart{}, &EvictionPart{}, &GPUState{}, &Relocation{}} {
+	for _, part := range []interface{ Nothing() bool }{&RetryPart{}, &ReleasePart{}, &ReservePart{}, &LookPart{}, &EvictionPart{}, &GPUState{}, &SurgePart{}, &Relocation{}} {
 		v := reflect.ValueOf(part).Elem()
 		for i := range v.NumField() {
 			require.True(t, part.Nothing())

@@ -133,7 +133,7 @@ type SavedReplica struct {
 	EvictionPart
 	IdlePart
 	SurgePart
-	// Instead is the number of the replica in whose place it starts; nil: none.
+	// Instead is the number of the replica that it stands in for; nil: none.
 	Instead    *int       `json:"instead,omitempty"`
 	Bids       []SavedBid `json:"bids,omitempty"`
 	BidsAt     berth.Time `json:"bidAt,omitempty"`
@@ -163,7 +163,7 @@ type SavedMember struct {
 // bucket: it may be one of a batch.
 func (s *SavedReplica) Plain() bool {
 	noted := s.LifePart != LifePart{Number: s.Number, Incarnation: s.Incarnation, Created: s.Created, PendingSince: s.Created} ||
-		!s.RetryPart.Nothing() || !s.ReleasePart.Nothing() || !s.EvictionPart.Nothing() || !s.ReservePart.Nothing() || !s.LookPart.Nothing() || !s.IdlePart.Nothing() || s.FailedStarts != 0 || s.SurgePart.At != 0 || len(s.Shunned) > 0 ||
+		!s.RetryPart.Nothing() || !s.ReleasePart.Nothing() || !s.EvictionPart.Nothing() || !s.ReservePart.Nothing() || !s.LookPart.Nothing() || !s.IdlePart.Nothing() || !s.SurgePart.Nothing() ||
 		s.Instead != nil || s.Sought || s.Stalled || s.Hopeless || s.Looked || len(s.Bids) > 0 || s.BidsAt != 0 || s.FailedBids != 0
 	holds := len(s.Members) > 0 || s.Order != nil || s.EndsAt != 0 || s.Reserved != nil || s.Moving != nil || s.Leaves ||
 		s.Active != 0 || len(s.Exclusive) > 0 || s.GPUHold != nil

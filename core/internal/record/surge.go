@@ -12,8 +12,8 @@ import (
 // its stand-in.
 type Relocation struct {
 	SurgePart
-	// Instead is the replica in whose place this one starts, StandIn the one that starts in the
-	// place of this one; nil: none. Both know of each other.
+	// Instead is the replica that this one stands in for, StandIn the one that stands in for this
+	// one; nil: none. Both know of each other.
 	Instead, StandIn *Replica
 	// SoughtAt is the round in which another place was last looked for.
 	SoughtAt agenda.Turn
@@ -21,7 +21,7 @@ type Relocation struct {
 
 // Nothing reports whether nothing was looked for, no stand-in is there, and none has failed.
 func (m Relocation) Nothing() bool {
-	return m.Instead == nil && m.StandIn == nil && m.SoughtAt == 0 && m.FailedStarts == 0 && m.At == 0 && len(m.Shunned) == 0
+	return m.Instead == nil && m.StandIn == nil && m.SoughtAt == 0 && m.SurgePart.Nothing()
 }
 
 // Check refuses what is out of range.

@@ -151,10 +151,7 @@ func (se *Search) requestNow(e *record.Entry) (*gang.Request, bool) {
 // search looks for a place, and books it if there is one: first without the nodes that the replica
 // avoids, and with the minimum alone if limits on products leave no more.
 func (se *Search) search(e *record.Entry, request *gang.Request) fit {
-	if len(e.Rep.Retry.Get().Avoid) > 0 && se.PlaceRequest(e.Rep, se.Avoiding(e.Rep.Retry.Get().Avoid, request), e.Base()) == Fits {
-		return Fits
-	}
-	outcome := se.PlaceRequest(e.Rep, request, e.Base())
+	outcome := se.placeRather(e.Rep, request, e.Base())
 	if outcome != fitsNoLimit {
 		return outcome
 	}
@@ -167,6 +164,15 @@ func (se *Search) search(e *record.Entry, request *gang.Request) fit {
 		return Fits
 	}
 	return outcome
+}
+
+// placeRather looks for a place, and books it if there is one: first without the nodes that the
+// replica avoids.
+func (se *Search) placeRather(rep *record.Replica, request *gang.Request, base int) fit {
+	if avoid := rep.Retry.Get().Avoid; len(avoid) > 0 && se.PlaceRequest(rep, se.Avoiding(avoid, request), base) == Fits {
+		return Fits
+	}
+	return se.PlaceRequest(rep, request, base)
 }
 
 // placed gives the Bind for an entry that search has just booked places for.

@@ -70,10 +70,7 @@ func (se *Search) placeStandIn(rep *record.Replica) bool {
 	end := se.state.EndIfPlaced(rep)
 	for _, request := range []*gang.Request{most, &s.Minimum} {
 		se.state.Totals.PlacementAttempts++
-		if avoid := rep.Retry.Get().Avoid; len(avoid) > 0 && se.PlaceRequest(rep, se.Avoiding(avoid, request), 0) == Fits {
-			return true
-		}
-		if se.PlaceRequest(rep, request, 0) == Fits {
+		if se.placeRather(rep, request, 0) == Fits {
 			return true
 		}
 		wider, some := se.WithReservedNodesWhere(&s.Spec, request, func(res *record.Reservation) bool { return se.backlog.Admits(res, rep, end) })
